@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The benchmarks of `embla bench NAME`: one function each.
+ *
+ * Each prints one line for a case, with the limit it was measured against beside
+ * it, and returns the exit code of the program.
+ */
+#ifndef EMBLA_BENCH_BENCH_H
+#define EMBLA_BENCH_BENCH_H
+
+#include <stdbool.h>
+
+typedef struct {
+    const char *case_regex; /* run the cases whose name matches; NULL: the default set */
+    int threads;            /* 0: the default set's own */
+    bool json, quiet, list;
+} embla_bench_options;
+
+int embla_bench_lookup(const embla_bench_options *options);
+
+#endif

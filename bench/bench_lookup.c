@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench lookup: a batch of 8,192 tokens, (B, T) -> (B, T, dim).
+ *
+ * A case is SHAPE/DTYPE/IDS/OUTPUT.
+ *   IDS     uniform, or zipf: token k as often as 1/(k+1), as in text
+ *   OUTPUT  rotating: over buffers too large for the caches, as in training or prefill;
+ *           recycled: the same buffer each time;
+ *           single: one row a call, into the same buffer
+ * The limit of f32 is memcpy: the same number of bytes, taken from the same table in
+ * order, to the same kind of output, by the same number of threads. The limit of any
+ * other dtype, decoded to f32, is the lookup in the f32 table.
+ */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "embla.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { BATCH = 8192, BATCHES = 16, TURNS = 21, LINE = 64 };
+
+typedef struct {
+    int64_t rows;
+    size_t dim;
+} shape;
+
+static const shape shapes[] = {{27, 16}, {8449, 768}, {50257, 768}, {131072, 4096}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+static const char *const id_kinds[] = {"uniform", "zipf"};
+static const char *const outputs[] = {"rotating", "recycled", "single"};
+enum { ROTATING, RECYCLED, SINGLE, OUTPUTS };
+
+/* All that one case needs. */
+typedef struct {
+    shape shape;
+    embla_dtype dtype;
+    int ids, output, threads;
+    const embla_table *table; /* of the case's dtype */
+    const embla_table *f32;
+    const int32_t *tokens; /* BATCHES x BATCH */
+    char *pool;            /* where outputs go */
+    size_t pool_bytes, out_bytes;
+    bool failed;
+} bench_case;
+
+static size_t case_rows(const bench_case *c)
+{
+    return c->output == SINGLE ? 1 : BATCH;
+}
+
+static const int32_t *case_tokens(const bench_case *c, size_t step)
+{
+    if (c->output == SINGLE) return c->tokens + step % (BATCHES * BATCH);
+    return c->tokens + step % BATCHES * BATCH;
+}
+
+static char *case_out(const bench_case *c, size_t step)
+{
+    size_t buffers = c->output == ROTATING ? c->pool_bytes / c->out_bytes : 1;
+    return c->pool + step % buffers * c->out_bytes;
+}
+
+static void look_up(bench_case *c, const embla_table *table, size_t step)
+{
+    const embla_lookup_options options = {.threads = c->threads};
+    if (embla_lookup(table, case_tokens(c, step), case_rows(c), &options, case_out(c, step)) !=
+        EMBLA_OK)
+        c->failed = true;
+}
+
+static void run_ours(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->table, step);
+}
+
+static void run_f32(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->f32, step);
+}
+
+/* bytes from the table, from an offset on and round again. */
+static void copy_round(const bench_case *c, char *out, size_t offset, size_t bytes)
+{
+    const char *data = embla_table_row(c->table, 0);
+    size_t all = (size_t)c->shape.rows * embla_table_row_bytes(c->table);
+    while (bytes > 0) {
+        size_t part = all - offset < bytes ? all - offset : bytes;
+        memcpy(out, data + offset, part);
+        out += part;
+        bytes -= part;
+        offset = 0;
+    }
+}
+
+static void run_memcpy(void *context, size_t step)
+{
+    bench_case *c = context;
+    size_t all = (size_t)c->shape.rows * embla_table_row_bytes(c->table);
+    size_t bytes = case_rows(c) * embla_table_row_bytes(c->table);
+    char *out = case_out(c, step);
+    size_t offset = step * bytes % all;
+    if (c->output == SINGLE) { /* a bare memcpy of that row */
+        memcpy(out, embla_table_row(c->table, *case_tokens(c, step)), bytes);
+        return;
+    }
+#pragma omp parallel num_threads(c->threads) if (c->threads > 1)
+    {
+#ifdef _OPENMP
+        size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+#else
+        size_t me = 0, of = 1;
+#endif
+        size_t first = bytes * me / of / LINE * LINE;
+        size_t end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
+        copy_round(c, out + first, (offset + first) % all, end - first);
+    }
+}
+
+/* The last result once more, by the plain way: a figure for wrong rows is worth nothing. */
+static bool is_right(bench_case *c, size_t step)
+{
+    float want[4096];
+    memset(case_out(c, step), 0xff, c->out_bytes);
+    run_ours(c, step);
+    const char *got = case_out(c, step);
+    size_t dim = c->shape.dim;
+    for (size_t i = 0; i < case_rows(c) && !c->failed; i++) {
+        const void *row = embla_table_row(c->table, case_tokens(c, step)[i]);
+        if (embla_decode(c->dtype, row, dim, 0.0f, want) != EMBLA_OK ||
+            memcmp(got + i * dim * sizeof(float), want, dim * sizeof(float)) != 0)
+            return false;
+    }
+    return !c->failed;
+}
+
+static int run_case(bench_case *c, const char *name, const embla_bench_options *options)
+{
+    bool plain = c->dtype == EMBLA_F32;
+    double rows = (double)case_rows(c), row_bytes = (double)c->shape.dim * sizeof(float);
+    size_t calls = c->output == SINGLE ? 4096 : c->out_bytes < (4u << 20) ? 32 : 1;
+    embla_bench_times times =
+        embla_bench_measure(run_ours, plain ? run_memcpy : run_f32, c, TURNS, calls);
+    if (!is_right(c, 3)) {
+        fprintf(stderr, "embla: bench lookup: %s: wrong rows: %s\n", name, embla_error());
+        return 1;
+    }
+    /* f32 in bytes read and written, the others in rows */
+    double work = plain ? 2.0 * rows * row_bytes * 1e-9 : rows * 1e-6;
+    embla_bench_result result = {.bench = "lookup",
+                                 .name = name,
+                                 .threads = c->threads,
+                                 .unit = plain ? "GB/s" : "Mrows/s",
+                                 .limit_is = plain ? "memcpy" : "f32 lookup",
+                                 .value = work / times.seconds,
+                                 .limit = work / times.limit_seconds};
+    embla_bench_print(options, &result);
+    return 0;
+}
+
+/* ---- ids ---- */
+
+static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545F4914F6CDD1Du;
+}
+
+/* BATCHES x BATCH tokens; for zipf the running sum of 1/(k+1) is searched. */
+static bool make_tokens(int kind, int64_t rows, int32_t *tokens)
+{
+    uint64_t state = 20260815;
+    double *sums = malloc((size_t)rows * sizeof *sums);
+    if (!sums) return false;
+    double sum = 0.0;
+    for (int64_t k = 0; k < rows; k++) sums[k] = sum += kind == 0 ? 1.0 : 1.0 / (double)(k + 1);
+    for (size_t i = 0; i < BATCHES * BATCH; i++) {
+        double wanted = (double)(next_random(&state) >> 11) * 0x1p-53 * sum;
+        int64_t low = 0, high = rows - 1;
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (sums[middle] > wanted)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        tokens[i] = (int32_t)low;
+    }
+    free(sums);
+    return true;
+}
+
+/* ---- which cases ---- */
+
+/* The default set: f32 everywhere; the other dtypes, and single rows, where they are
+ * claimed. */
+static bool in_default_set(const bench_case *c)
+{
+    bool middle = c->shape.rows == 50257;
+    if (c->output == SINGLE) return middle && c->dtype == EMBLA_F32;
+    if (c->dtype == EMBLA_F32) return true;
+    return middle && c->ids == 0 && c->output == ROTATING;
+}
+
+static void name_case(const bench_case *c, char *name, size_t size)
+{
+    snprintf(name, size, "%lldx%zu/%s/%s/%s", (long long)c->shape.rows, c->shape.dim,
+             embla_dtype_name(c->dtype), id_kinds[c->ids], outputs[c->output]);
+}
+
+typedef struct {
+    const embla_bench_options *options;
+    regex_t regex;
+    int32_t *tokens;
+    size_t count; /* of cases run */
+} session;
+
+static bool is_wanted(const session *s, const bench_case *c, const char *name)
+{
+    if (!s->options->case_regex) return in_default_set(c);
+    return regexec(&s->regex, name, 0, NULL, 0) == 0;
+}
+
+static embla_table *make_table(embla_dtype dtype, shape sh)
+{
+    embla_table *table = NULL;
+    const embla_init_options init = {.seed = 1, .kind = EMBLA_INIT_XAVIER};
+    if (embla_table_new(dtype, sh.rows, sh.dim, NULL, &table) == EMBLA_OK &&
+        embla_table_init(table, &init) == EMBLA_OK)
+        return table;
+    embla_table_free(table);
+    return NULL;
+}
+
+/* The case for each number of threads. */
+static int run_threads(session *s, bench_case *c, const char *name)
+{
+    int most = s->options->threads > 0 ? s->options->threads : 2;
+    int failed = 0;
+    if (c->output == SINGLE) most = 1;
+    s->count++;
+    for (int t = s->options->threads > 0 ? most : 1; t <= most && !failed; t++) {
+        c->threads = t;
+        failed = run_case(c, name, s->options);
+    }
+    return failed;
+}
+
+/* All wanted cases of one shape; its tables live no longer. */
+static int run_shape(session *s, shape sh)
+{
+    bench_case c = {.shape = sh};
+    embla_table *f32 = NULL, *table = NULL;
+    int exit_code = 0;
+    c.out_bytes = BATCH * sh.dim * sizeof(float);
+    c.pool_bytes = 2 * embla_bench_cache() > (256u << 20) ? 2 * embla_bench_cache() : 256u << 20;
+    if (c.pool_bytes < 4 * c.out_bytes) c.pool_bytes = 4 * c.out_bytes;
+    c.tokens = s->tokens;
+    for (int d = 1; embla_dtype_name((embla_dtype)d) && exit_code == 0; d++) {
+        c.dtype = (embla_dtype)d;
+        for (c.ids = 0; c.ids < 2; c.ids++) {
+            bool made = false;
+            for (c.output = 0; c.output < OUTPUTS && exit_code == 0; c.output++) {
+                char name[96];
+                size_t row_bytes;
+                name_case(&c, name, sizeof name);
+                if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK) continue;
+                if (!is_wanted(s, &c, name)) continue;
+                if (s->options->list) {
+                    puts(name);
+                    continue;
+                }
+                if (!f32) f32 = make_table(EMBLA_F32, sh);
+                if (!c.pool) c.pool = embla_bench_memory(c.pool_bytes);
+                if (!table && d != EMBLA_F32) table = make_table(c.dtype, sh);
+                c.f32 = f32;
+                c.table = d == EMBLA_F32 ? f32 : table;
+                made = made || make_tokens(c.ids, sh.rows, s->tokens);
+                if (!c.pool || !c.table || !f32 || !made) {
+                    fprintf(stderr, "embla: bench lookup: no memory for %s\n", name);
+                    exit_code = 1;
+                    break;
+                }
+                exit_code = run_threads(s, &c, name);
+            }
+        }
+        embla_table_free(table);
+        table = NULL;
+    }
+    embla_table_free(f32);
+    embla_bench_memory_free(c.pool, c.pool_bytes);
+    return exit_code;
+}
+
+int embla_bench_lookup(const embla_bench_options *options)
+{
+    session s = {.options = options};
+    int exit_code = 0;
+    if (options->case_regex && regcomp(&s.regex, options->case_regex, REG_EXTENDED | REG_NOSUB)) {
+        fprintf(stderr, "embla: --case '%s' is not a regular expression\n", options->case_regex);
+        return 2;
+    }
+    s.tokens = malloc(BATCHES * BATCH * sizeof *s.tokens);
+    if (!s.tokens) {
+        fprintf(stderr, "embla: bench lookup: no memory\n");
+        exit_code = 1;
+    }
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
+    if (exit_code == 0 && s.count == 0 && !options->list) {
+        fprintf(stderr, "embla: bench lookup: no case matches '%s'; --list shows them\n",
+                options->case_regex);
+        exit_code = 2;
+    }
+    free(s.tokens);
+    if (options->case_regex) regfree(&s.regex);
+    return exit_code;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How every benchmark measures: the thing and its limit in turns, in the same run, and
+ * the median of each. What carries over to another machine is the ratio.
+ */
+#ifndef EMBLA_BENCH_MEASURE_H
+#define EMBLA_BENCH_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/bench.h"
+
+/* One of the two things timed. step counts up over all calls of both, so that each call
+ * can take other memory than the one before. */
+typedef void embla_bench_fn(void *context, size_t step);
+
+typedef struct {
+    double seconds, limit_seconds; /* medians, for one call */
+} embla_bench_times;
+
+/* Times ours and limit in turns, `turns` times each, `calls` calls a turn. */
+embla_bench_times embla_bench_measure(embla_bench_fn *ours, embla_bench_fn *limit, void *context,
+                                      size_t turns, size_t calls);
+
+typedef struct {
+    const char *bench, *name, *unit, *limit_is;
+    int threads;
+    double value, limit; /* higher is better */
+} embla_bench_result;
+
+/* One line: JSON, or text for people with a heading before the first. */
+void embla_bench_print(const embla_bench_options *options, const embla_bench_result *result);
+
+/* Memory on huge pages where the system has them, every page touched. NULL if there is
+ * none to be had. */
+void *embla_bench_memory(size_t bytes);
+void embla_bench_memory_free(void *memory, size_t bytes);
+
+/* Bytes of the last-level cache, or a guess. */
+size_t embla_bench_cache(void);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the command line by the tables of args.h.
+ *
+ * Options may stand anywhere, before the verb too, so the line is read twice: once
+ * to find the verb, once with the verb's options known. What is not understood is
+ * an error, never ignored, and the error names what was meant where that is clear.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+
+/* ---- sentences ---- */
+
+static void say(const char *format, va_list list)
+{
+    fputs("embla: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+}
+
+int embla_usage(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return EMBLA_USAGE;
+}
+
+int embla_failed(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return EMBLA_FAILED;
+}
+
+/* ---- did you mean ---- */
+
+#define LONGEST 32
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to change, add, drop or swap with a neighbour to get from a to b. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][LONGEST + 1], m = strlen(a), n = strlen(b);
+    if (m > LONGEST || n > LONGEST) return LONGEST;
+    for (size_t j = 0; j <= n; j++) rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t changed = last[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = least_of(changed, least_of(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least_of(now[j], before[j - 2] + 1);
+        }
+    }
+    return rows[m % 3][n];
+}
+
+typedef struct {
+    const char *word, *best;
+    size_t far;
+} candidate;
+
+/* A word that begins the name counts as near: `qwen` is qwen3.8-flash-next. */
+static void consider(candidate *guess, const char *name)
+{
+    size_t length = strlen(guess->word);
+    size_t far =
+        length > 1 && strncmp(guess->word, name, length) == 0 ? 1 : distance(guess->word, name);
+    if (far < guess->far && far <= 1 + length / 5) {
+        guess->far = far;
+        guess->best = name;
+    }
+}
+
+static const char *nearest(const char *word, embla_choices choices)
+{
+    candidate guess = {word, NULL, LONGEST};
+    for (size_t n = 0; choices(n); n++) consider(&guess, choices(n));
+    return guess.best;
+}
+
+static bool among(const char *word, embla_choices choices)
+{
+    for (size_t n = 0; choices(n); n++)
+        if (strcmp(choices(n), word) == 0) return true;
+    return false;
+}
+
+/* Refuses word, and names the one that was meant or all that there are. */
+static int refuse(const char *what, const char *word, embla_choices choices)
+{
+    const char *meant = nearest(word, choices);
+    char names[512] = "";
+    size_t used = 0;
+    if (meant) return embla_usage("there is no %s '%s'; did you mean '%s'?", what, word, meant);
+    for (size_t n = 0; choices(n) && used < sizeof names; n++)
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, "%s%s", n ? ", " : "", choices(n));
+    return embla_usage("there is no %s '%s'; there are %s", what, word, names);
+}
+
+/* ---- verbs and options by name ---- */
+
+const char *embla_verb_name(size_t n)
+{
+    return embla_verbs[n] ? embla_verbs[n]->name : NULL;
+}
+
+const embla_verb *embla_verb_find(const char *name)
+{
+    for (size_t n = 0; embla_verbs[n]; n++)
+        if (strcmp(embla_verbs[n]->name, name) == 0) return embla_verbs[n];
+    return NULL;
+}
+
+const embla_option *embla_option_at(const embla_verb *verb, size_t n)
+{
+    size_t own = 0;
+    if (verb)
+        for (; verb->options[own].name; own++)
+            if (own == n) return &verb->options[own];
+    for (size_t i = 0; embla_global_options[i].name; i++)
+        if (own + i == n) return &embla_global_options[i];
+    return NULL;
+}
+
+/* The option that word begins with or is: --name, --name=value, -l. */
+static const embla_option *option_of(const embla_verb *verb, const char *word, size_t *place)
+{
+    size_t length = strcspn(word, "=");
+    const embla_option *option;
+    for (size_t n = 0; (option = embla_option_at(verb, n)); n++) {
+        bool is_long = length > 2 && strncmp(word, "--", 2) == 0 &&
+                       strlen(option->name) == length - 2 &&
+                       strncmp(word + 2, option->name, length - 2) == 0;
+        bool is_short =
+            option->letter && length == 2 && word[0] == '-' && word[1] == option->letter;
+        if (is_long || is_short) {
+            if (place) *place = n;
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const embla_verb *verb, const char *word)
+{
+    const embla_option *option;
+    const char *where = verb ? verb->name : "the program";
+    int length = (int)strcspn(word, "="), dashes = word[1] == '-' ? 2 : 1;
+    char name[LONGEST + 1];
+    candidate guess = {name, NULL, LONGEST};
+    snprintf(name, sizeof name, "%.*s", length - dashes, word + dashes);
+    for (size_t n = 0; (option = embla_option_at(verb, n)); n++) consider(&guess, option->name);
+    if (guess.best)
+        return embla_usage("%s has no option '%.*s'; did you mean '--%s'?", where, length, word,
+                           guess.best);
+    return embla_usage("%s has no option '%.*s'; see 'embla help%s%s'", where, length, word,
+                       verb ? " " : "", verb ? verb->name : "");
+}
+
+/* What people type who come from other tools. NULL: nothing here does that. */
+static const struct {
+    const char *word, *verb;
+} elsewhere[] = {{"size", "cost"},       {"params", "cost"}, {"memory", "cost"},
+                 {"benchmark", "bench"}, {"perf", "bench"},  {"completions", "completion"},
+                 {"man", "help"},        {"ls", NULL},       {"get", NULL},
+                 {"nn", NULL},           {"norms", NULL},    {"glitch", NULL},
+                 {"pca", NULL},          {"export", NULL},   {"similar", NULL}};
+
+static int unknown_verb(const char *word)
+{
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        if (strcmp(elsewhere[i].word, word) != 0) continue;
+        if (elsewhere[i].verb)
+            return embla_usage("'%s' is called '%s' here; see 'embla help %s'", word,
+                               elsewhere[i].verb, elsewhere[i].verb);
+        return embla_usage("'%s' is not in this version; see 'embla help'", word);
+    }
+    return refuse("verb", word, embla_verb_name);
+}
+
+/* ---- numbers ---- */
+
+/* 128000, 128_000 or 128,000: one separator, groups of three after it. */
+static bool digits(const char *text, char *out, size_t size)
+{
+    const char *mark = strpbrk(text, ",_");
+    size_t used = 0, group = 0;
+    for (const char *c = text; *c; c++) {
+        if (mark && *c == *mark) {
+            if (c > mark ? group != 3 : c == text || c - text > 3) return false;
+            group = 0;
+            continue;
+        }
+        if (*c < '0' || *c > '9' || used + 1 >= size) return false;
+        out[used++] = *c;
+        group++;
+    }
+    out[used] = '\0';
+    return used > 0 && (!mark || group == 3);
+}
+
+static int read_count(const char *name, const char *text, int64_t *out)
+{
+    char plain[32];
+    int64_t value = 0;
+    size_t length = strlen(text);
+    if (text[0] == '-') return embla_usage("--%s: '%s' is below 0", name, text);
+    if (length > 1 && strspn(text, "0123456789.,_") == length - 1 &&
+        strchr("kKmMgGbB", text[length - 1]))
+        return embla_usage("--%s: '%s' has a suffix that means 1,000 to some and 1,024 to "
+                           "others; write the number out",
+                           name, text);
+    if (strlen(text) > 0 && strspn(text, "0123456789") == length && length >= sizeof plain)
+        return embla_usage("--%s: '%s' does not fit 64 bits", name, text);
+    if (!digits(text, plain, sizeof plain))
+        return embla_usage("--%s: '%s' is not a number like 128000, 128_000 or 128,000", name,
+                           text);
+    for (const char *c = plain; *c; c++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *c - '0', &value))
+            return embla_usage("--%s: '%s' does not fit 64 bits", name, text);
+    *out = value;
+    return EMBLA_DONE;
+}
+
+/* ---- the line ---- */
+
+/* An option with a value takes the next word along; which do is known without the
+ * verb too, because a name means the same in every verb. */
+static bool takes_next(const embla_verb *verb, const char *word)
+{
+    const embla_option *option = option_of(verb, word, NULL);
+    for (size_t n = 0; !option && !verb && embla_verbs[n]; n++)
+        option = option_of(embla_verbs[n], word, NULL);
+    return option && option->value && !strchr(word, '=');
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+/* Where the verb stands: the first word that is no option and no option's value. 0 if none. */
+static int find_verb(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (!is_option(argv[i])) return i;
+        if (strcmp(argv[i], "--") == 0) return i + 1 < argc ? i + 1 : 0;
+        if (takes_next(NULL, argv[i])) i++;
+    }
+    return 0;
+}
+
+static int set_value(embla_args *args, size_t place, const char *text)
+{
+    const embla_option *option = embla_option_at(args->verb, place);
+    char what[LONGEST + 3];
+    args->values[place] = text;
+    if (option->choices && !among(text, option->choices)) {
+        snprintf(what, sizeof what, "--%s", option->name);
+        return refuse(what, text, option->choices);
+    }
+    return option->count ? read_count(option->name, text, &args->counts[place]) : EMBLA_DONE;
+}
+
+/* Reads the option at *i and moves *i to the last word it took. */
+static int read_option(int argc, char **argv, int *i, embla_args *args)
+{
+    const char *word = argv[*i], *equals = strchr(word, '=');
+    size_t place = 0;
+    const embla_option *option = option_of(args->verb, word, &place);
+    if (!option) return unknown_option(args->verb, word);
+    args->given[place] = true;
+    if (!option->value) {
+        if (equals)
+            return embla_usage("--%s takes no value, but got '%s'", option->name, equals + 1);
+        args->values[place] = "";
+        return EMBLA_DONE;
+    }
+    const char *text = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : NULL;
+    if (!text || text[0] == '\0' || (!equals && strncmp(text, "--", 2) == 0))
+        return embla_usage("--%s needs a value: --%s %s", option->name, option->name,
+                           option->value);
+    if (!equals) (*i)++;
+    return set_value(args, place, text);
+}
+
+static int read_operand(const char *word, embla_args *args)
+{
+    const embla_verb *verb = args->verb;
+    if (verb->choices && !among(word, verb->choices))
+        return refuse(verb->operand, word, verb->choices);
+    if (args->operand_count == verb->operands_most)
+        return embla_usage("%s takes at most %zu %s, and '%s' is one too many", verb->name,
+                           verb->operands_most, verb->operand, word);
+    args->operands[args->operand_count++] = word;
+    return EMBLA_DONE;
+}
+
+static int set_standards(embla_args *args)
+{
+    const embla_option *option;
+    for (size_t n = 0; (option = embla_option_at(args->verb, n)); n++) {
+        assert(n < EMBLA_OPTIONS_MOST);
+        if (!option->standard) continue;
+        int code = set_value(args, n, option->standard);
+        if (code != EMBLA_DONE) return code;
+    }
+    return EMBLA_DONE;
+}
+
+int embla_args_parse(int argc, char **argv, embla_args *out)
+{
+    embla_args args = {0};
+    int code = EMBLA_DONE, verb_at = find_verb(argc, argv);
+    bool options_end = false;
+    if (verb_at > 0 && !(args.verb = embla_verb_find(argv[verb_at])))
+        return unknown_verb(argv[verb_at]);
+    code = set_standards(&args);
+    for (int i = 1; i < argc && code == EMBLA_DONE; i++) {
+        if (i == verb_at) continue;
+        if (!options_end && strcmp(argv[i], "--") == 0)
+            options_end = true;
+        else if (!options_end && is_option(argv[i]))
+            code = read_option(argc, argv, &i, &args);
+        else if (args.verb)
+            code = read_operand(argv[i], &args);
+        else
+            code = unknown_verb(argv[i]);
+    }
+    if (code != EMBLA_DONE) return code;
+    bool asks = embla_args_flag(&args, "help") || embla_args_flag(&args, "version");
+    if (args.verb && args.operand_count < args.verb->operands_least && !asks)
+        return embla_usage("%s needs a %s; see 'embla help %s'", args.verb->name,
+                           args.verb->operand, args.verb->name);
+    *out = args;
+    return EMBLA_DONE;
+}
+
+/* ---- what was read ---- */
+
+static size_t place_of(const embla_args *args, const char *name)
+{
+    const embla_option *option;
+    for (size_t n = 0; (option = embla_option_at(args->verb, n)); n++)
+        if (strcmp(option->name, name) == 0) return n;
+    assert(false && "an option of this verb");
+    return 0;
+}
+
+bool embla_args_given(const embla_args *args, const char *name)
+{
+    return args->given[place_of(args, name)];
+}
+
+bool embla_args_flag(const embla_args *args, const char *name)
+{
+    return args->values[place_of(args, name)] != NULL;
+}
+
+int64_t embla_args_count(const embla_args *args, const char *name)
+{
+    return args->counts[place_of(args, name)];
+}
+
+const char *embla_args_text(const embla_args *args, const char *name)
+{
+    return args->values[place_of(args, name)];
+}

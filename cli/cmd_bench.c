@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench: runs a benchmark by name.
+ *
+ * The benchmarks themselves are in bench/, one function each. Their figures are
+ * ratios to a limit measured in the same run.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "out.h"
+#include "verbs.h"
+
+static const struct {
+    const char *name;
+    const char *about;
+    int (*run)(const embla_bench_options *options);
+} benches[] = {{"lookup", "rows by number, against memcpy of the same bytes", embla_bench_lookup}};
+#define BENCHES (sizeof benches / sizeof benches[0])
+
+static const char *bench_name(size_t n)
+{
+    return n < BENCHES ? benches[n].name : NULL;
+}
+
+static int list(bool as_json)
+{
+    embla_json json = {0};
+    if (as_json) {
+        embla_json_open(&json, NULL, '{');
+        embla_json_open(&json, "benchmarks", '[');
+    }
+    for (size_t i = 0; i < BENCHES; i++) {
+        if (!as_json) {
+            printf("%-8s %s\n", benches[i].name, benches[i].about);
+            continue;
+        }
+        embla_json_open(&json, NULL, '{');
+        embla_json_text(&json, "name", benches[i].name);
+        embla_json_text(&json, "about", benches[i].about);
+        embla_json_close(&json, '}');
+    }
+    if (as_json) {
+        embla_json_close(&json, ']');
+        embla_json_close(&json, '}');
+        putchar('\n');
+    }
+    return EMBLA_DONE;
+}
+
+static int run(const embla_args *args)
+{
+    embla_bench_options options = {.case_regex = embla_args_text(args, "case"),
+                                   .threads = (int)embla_args_count(args, "threads"),
+                                   .json = embla_args_flag(args, "json"),
+                                   .quiet = embla_args_flag(args, "quiet"),
+                                   .list = embla_args_flag(args, "list")};
+    if (args->operand_count == 0)
+        return options.list
+                   ? list(options.json)
+                   : embla_usage("bench needs a BENCHMARK; 'embla bench --list' prints them");
+    for (size_t i = 0; i < BENCHES; i++)
+        if (strcmp(benches[i].name, args->operands[0]) == 0) return benches[i].run(&options);
+    return embla_failed("%s: no such benchmark", args->operands[0]);
+}
+
+static const embla_option options[] = {
+    {.name = "case",
+     .value = "REGEX",
+     .help = "run the cases whose name matches, instead of the default set"},
+    {.name = "list", .help = "print the names of the cases, or of the benchmarks, and run nothing"},
+    {.name = NULL}};
+
+const embla_verb embla_verb_bench = {
+    .name = "bench",
+    .synopsis = "[BENCHMARK]",
+    .operand = "BENCHMARK",
+    .operands_most = 1,
+    .choices = bench_name,
+    .about = "measure speed against a limit taken in the same run",
+    .text = "Runs BENCHMARK. Each case prints its time, the limit measured beside it (such "
+            "as memcpy of the same bytes) and the ratio of the two. With --json each case is one "
+            "JSON object on a line of its own.",
+    .example = "embla bench lookup --case '27x16/f32/uniform/.*'",
+    .options = options,
+    .run = run};

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla completion: the tables of args.h as a script for bash, zsh or fish.
+ *
+ * Each script knows the verbs, their options and the words an option or operand may
+ * be. It is made from the tables once, so completing a word starts no process.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "verbs.h"
+
+static void print_words(embla_choices choices, const char *gap)
+{
+    for (size_t n = 0; choices && choices(n); n++) printf("%s%s", n ? gap : "", choices(n));
+}
+
+/* ---- bash ---- */
+
+static void bash_options(const embla_verb *verb)
+{
+    const embla_option *option;
+    for (size_t n = 0; (option = embla_option_at(verb, n)); n++) printf(" --%s", option->name);
+}
+
+/* After an option with a value: its choices, or nothing. */
+static void bash_values(const embla_verb *verb)
+{
+    const embla_option *option;
+    for (size_t n = 0; (option = embla_option_at(verb, n)); n++) {
+        if (!option->value) continue;
+        printf("        %s,--%s) words='", verb->name, option->name);
+        print_words(option->choices, " ");
+        printf("' ;;\n");
+    }
+}
+
+static void print_bash(void)
+{
+    printf("# bash completion for embla; made by: embla completion bash\n"
+           "_embla() {\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+           "    local verb='' word words at=$COMP_CWORD\n"
+           "    # --name=value arrives as three words.\n"
+           "    if [[ $cur == = ]]; then cur=''; elif [[ $prev == = ]]; then at=$((at - 1)); fi\n"
+           "    if [[ $at -gt 1 && ${COMP_WORDS[at]} == = ]]; then prev=${COMP_WORDS[at-1]}; fi\n"
+           "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+           "        case $word in\n"
+           "        ");
+    print_words(embla_verb_name, "|");
+    printf(") verb=$word; break ;;\n"
+           "        esac\n"
+           "    done\n"
+           "    case $verb,$prev in\n");
+    for (size_t n = 0; embla_verbs[n]; n++) bash_values(embla_verbs[n]);
+    printf("        *) case $verb in\n");
+    for (size_t n = 0; embla_verbs[n]; n++) {
+        printf("        %s) words='", embla_verbs[n]->name);
+        print_words(embla_verbs[n]->choices, " ");
+        bash_options(embla_verbs[n]);
+        printf("' ;;\n");
+    }
+    printf("        *) words='");
+    print_words(embla_verb_name, " ");
+    bash_options(NULL);
+    printf("' ;;\n"
+           "        esac ;;\n"
+           "    esac\n"
+           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+           "}\n"
+           "complete -F _embla embla\n");
+}
+
+/* ---- zsh ---- */
+
+/* Inside '..' and, for zsh, inside [..] or before a colon. */
+static void escaped(const char *text, const char *special)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", stdout);
+        else if (strchr(special, *text))
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+}
+
+static void zsh_verb(const embla_verb *verb)
+{
+    const embla_option *option;
+    printf("    rest,%s) _arguments", verb->name);
+    for (size_t n = 0; (option = embla_option_at(verb, n)); n++) {
+        printf(" \\\n        '--%s%s[", option->name, option->value ? "=" : "");
+        escaped(option->help, "[]\\:");
+        printf("]");
+        if (option->value) {
+            printf(":%s:(", option->value);
+            print_words(option->choices, " ");
+            printf(")");
+        }
+        printf("'");
+    }
+    if (verb->choices) {
+        printf(" \\\n        '*:%s:(", verb->operand);
+        print_words(verb->choices, " ");
+        printf(")'");
+    }
+    printf(" ;;\n");
+}
+
+static void print_zsh(void)
+{
+    printf("#compdef embla\n"
+           "# zsh completion for embla; made by: embla completion zsh\n"
+           "_embla() {\n"
+           "    local curcontext=$curcontext state line\n"
+           "    typeset -A opt_args\n"
+           "    local -a verbs\n"
+           "    verbs=(\n");
+    for (size_t n = 0; embla_verbs[n]; n++) {
+        printf("        '%s:", embla_verbs[n]->name);
+        escaped(embla_verbs[n]->about, "\\:");
+        printf("'\n");
+    }
+    printf("    )\n"
+           "    _arguments -C '1: :->verb' '*:: :->rest'\n"
+           "    case $state,$line[1] in\n"
+           "    verb,*) _describe verb verbs ;;\n");
+    for (size_t n = 0; embla_verbs[n]; n++) zsh_verb(embla_verbs[n]);
+    printf("    esac\n"
+           "}\n"
+           "if [[ $funcstack[1] == _embla ]]; then _embla \"$@\"; else compdef _embla embla; fi\n");
+}
+
+/* ---- fish ---- */
+
+static void fish_options(const embla_option *option, const char *condition)
+{
+    for (; option->name; option++) {
+        printf("complete -c embla%s -l %s", condition, option->name);
+        if (option->letter) printf(" -s %c", option->letter);
+        if (option->value) printf(" -x");
+        if (option->choices) {
+            printf(" -a '");
+            print_words(option->choices, " ");
+            printf("'");
+        }
+        printf(" -d '");
+        escaped(option->help, "\\");
+        printf("'\n");
+    }
+}
+
+static void print_fish(void)
+{
+    char condition[80];
+    printf("# fish completion for embla; made by: embla completion fish\n"
+           "complete -c embla -f\n");
+    fish_options(embla_global_options, "");
+    for (size_t n = 0; embla_verbs[n]; n++) {
+        const embla_verb *verb = embla_verbs[n];
+        printf("complete -c embla -n __fish_use_subcommand -a %s -d '", verb->name);
+        escaped(verb->about, "\\");
+        printf("'\n");
+        snprintf(condition, sizeof condition, " -n '__fish_seen_subcommand_from %s'", verb->name);
+        fish_options(verb->options, condition);
+        if (!verb->choices) continue;
+        printf("complete -c embla%s -a '", condition);
+        print_words(verb->choices, " ");
+        printf("'\n");
+    }
+}
+
+/* ---- the verb ---- */
+
+static const struct {
+    const char *name;
+    void (*print)(void);
+} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+#define SHELLS (sizeof shells / sizeof shells[0])
+
+static const char *shell_name(size_t n)
+{
+    return n < SHELLS ? shells[n].name : NULL;
+}
+
+static int run(const embla_args *args)
+{
+    if (embla_args_flag(args, "json")) return embla_usage("completion has no JSON to print");
+    for (size_t i = 0; i < SHELLS; i++)
+        if (strcmp(shells[i].name, args->operands[0]) == 0) shells[i].print();
+    return EMBLA_DONE;
+}
+
+static const embla_option options[] = {{.name = NULL}};
+
+const embla_verb embla_verb_completion = {
+    .name = "completion",
+    .synopsis = "SHELL",
+    .operand = "SHELL",
+    .operands_least = 1,
+    .operands_most = 1,
+    .choices = shell_name,
+    .about = "a script that completes verbs and options in a shell",
+    .text = "Prints a completion script. For bash, put eval \"$(embla completion bash)\" into "
+            "~/.bashrc. For zsh, save the script as _embla in a folder of $fpath; for fish, as "
+            "~/.config/fish/completions/embla.fish.",
+    .example = "embla completion bash",
+    .options = options,
+    .run = run};

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla cost: what the tables of a model cost, worked out and printed.
+ *
+ * One model gives its parts, several give one line each. Options change a preset or
+ * describe a model from nothing. Shares are printed only where the whole model is
+ * known, and GB are decimal: 128,000 x 4,096 is 2.10 GB in f32 and 1.05 GB in bf16.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "embla_lab.h"
+
+#include "out.h"
+#include "verbs.h"
+
+typedef struct {
+    const char *name; /* of the preset; NULL: described by options alone */
+    const char *about;
+    embla_cost_model model;
+    embla_cost cost;
+    bool changed; /* by options: about no longer describes it */
+} priced;
+
+static const char *dtype_name(size_t n)
+{
+    return embla_dtype_name((embla_dtype)(n + 1));
+}
+
+/* ---- a model from preset and options ---- */
+
+static void set_sizes(const embla_args *args, bool all, embla_cost_model *model)
+{
+    static const char *const names[] = {
+        "rows",       "dim",       "positions",       "layers",           "trunk",
+        "ngram-rows", "ngram-dim", "ngram-per-token", "ngram-scale-bytes"};
+    int64_t *const fields[] = {&model->rows,
+                               &model->dim,
+                               &model->positions,
+                               &model->layers,
+                               &model->trunk,
+                               &model->ngram_rows,
+                               &model->ngram_dim,
+                               &model->ngram_per_token,
+                               &model->ngram_scale_bytes};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (all || embla_args_given(args, names[i])) *fields[i] = embla_args_count(args, names[i]);
+}
+
+/* What a preset knew and an option has made untrue is dropped. */
+static void drop_stale(const embla_args *args, embla_cost_model *model)
+{
+    bool trunk = embla_args_given(args, "trunk"), layers = embla_args_given(args, "layers");
+    bool total = embla_args_given(args, "total");
+    if (!trunk && (layers || total || embla_args_given(args, "dim"))) model->trunk = 0;
+    if (!layers && (trunk || total)) model->layers = 0;
+    if (embla_args_given(args, "ngram-dtype") && !embla_args_given(args, "ngram-scale-bytes"))
+        model->ngram_scale_bytes = 0;
+}
+
+static int work_out(const embla_args *args, priced *out)
+{
+    const int64_t all = embla_args_count(args, "total");
+    if (embla_cost_of(&out->model, &out->cost) != EMBLA_OK) return embla_usage("%s", embla_error());
+    if (!embla_args_given(args, "total")) return EMBLA_DONE;
+    if (all < out->cost.tables.parameters) {
+        char tables[EMBLA_CELL], total[EMBLA_CELL];
+        return embla_usage("--total: the tables alone have %s parameters, more than %s",
+                           embla_commas(out->cost.tables.parameters, tables),
+                           embla_commas(all, total));
+    }
+    out->model.trunk = all - out->cost.tables.parameters;
+    return embla_cost_of(&out->model, &out->cost) == EMBLA_OK ? EMBLA_DONE
+                                                              : embla_usage("%s", embla_error());
+}
+
+static int describe(const embla_args *args, const char *name, priced *out)
+{
+    priced entry = {.name = name};
+    embla_status status = EMBLA_OK;
+    for (size_t n = 0; name && embla_cost_preset_name(n); n++)
+        if (strcmp(embla_cost_preset_name(n), name) == 0) entry.about = embla_cost_preset_about(n);
+    if (name) status = embla_cost_preset(name, &entry.model);
+    if (status == EMBLA_OK && (!name || embla_args_given(args, "dtype")))
+        status = embla_dtype_find(embla_args_text(args, "dtype"), &entry.model.dtype);
+    if (status == EMBLA_OK && embla_args_given(args, "ngram-dtype"))
+        status = embla_dtype_find(embla_args_text(args, "ngram-dtype"), &entry.model.ngram_dtype);
+    if (status != EMBLA_OK) return embla_usage("%s", embla_error());
+
+    for (size_t n = 0; name && args->verb->options[n].name; n++)
+        if (args->given[n]) entry.changed = true;
+    set_sizes(args, !name, &entry.model);
+    drop_stale(args, &entry.model);
+    if (embla_args_given(args, "tied")) entry.model.untied = false;
+    if (embla_args_given(args, "untied")) entry.model.untied = true;
+    int code = work_out(args, &entry);
+    if (code == EMBLA_DONE) *out = entry;
+    return code;
+}
+
+/* ---- text ---- */
+
+static const char *share(const priced *entry, int64_t parameters, char text[EMBLA_CELL])
+{
+    if (entry->cost.trunk.parameters == 0) return "-";
+    if (parameters == entry->cost.total.parameters) return "100%";
+    snprintf(text, EMBLA_CELL, "%.2f%%",
+             100 * (double)parameters / (double)entry->cost.total.parameters);
+    return text;
+}
+
+static const char *shape(int64_t rows, int64_t dim, char text[EMBLA_CELL])
+{
+    char a[EMBLA_CELL], b[EMBLA_CELL];
+    snprintf(text, EMBLA_CELL, "%.20sx%.20s", embla_commas(rows, a), embla_commas(dim, b));
+    return text;
+}
+
+static void put_part(embla_grid *grid, const priced *entry, const char *name, const char *rows,
+                     embla_cost_part part)
+{
+    char text[EMBLA_CELL];
+    embla_grid_put(grid, "%s", name);
+    embla_grid_put(grid, "%s", rows);
+    embla_grid_put(grid, "%s", embla_commas(part.parameters, text));
+    embla_grid_put(grid, "%s", embla_commas(part.bytes, text));
+    embla_grid_put(grid, "%s", embla_size(part.bytes, text));
+    if (grid->columns == 6) embla_grid_put(grid, "%s", share(entry, part.parameters, text));
+}
+
+static void print_parts(const priced *entry)
+{
+    static const char *const heads[] = {"part",  "rows x dim", "parameters",
+                                        "bytes", "size",       "share"};
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    bool whole = cost->trunk.parameters > 0;
+    embla_grid grid = {.columns = whole ? 6 : 5};
+    char text[EMBLA_CELL];
+    for (size_t i = 0; i < grid.columns; i++) embla_grid_put(&grid, "%s", heads[i]);
+    put_part(&grid, entry, "token table", shape(model->rows, model->dim, text), cost->tokens);
+    if (model->positions > 0)
+        put_part(&grid, entry, "positions", shape(model->positions, model->dim, text),
+                 cost->positions);
+    put_part(&grid, entry, "head", model->untied ? shape(model->rows, model->dim, text) : "tied",
+             cost->head);
+    if (model->ngram_rows > 0)
+        put_part(&grid, entry, "n-gram table", shape(model->ngram_rows, model->ngram_dim, text),
+                 cost->ngram);
+    put_part(&grid, entry, "all tables", "", cost->tables);
+    if (whole) put_part(&grid, entry, "trunk", "", cost->trunk);
+    if (whole) put_part(&grid, entry, "total", "", cost->total);
+    embla_grid_print(&grid, whole ? "lrrrrr" : "lrrrr");
+}
+
+static void put_line(embla_grid *grid, const char *what, int64_t count, const char *unit)
+{
+    char text[EMBLA_CELL];
+    embla_grid_put(grid, "%s", what);
+    embla_grid_put(grid, "%s", embla_commas(count, text));
+    embla_grid_put(grid, "%s", unit);
+}
+
+static void print_work(const priced *entry)
+{
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    embla_grid grid = {.columns = 4};
+    char text[EMBLA_CELL];
+    int64_t rows =
+        1 + (model->positions > 0) + (model->ngram_rows > 0 ? model->ngram_per_token : 0);
+
+    put_line(&grid, "lookup, one token", cost->lookup_bytes, "bytes");
+    embla_grid_put(&grid, "%s row%s, copied", embla_commas(rows, text), rows == 1 ? "" : "s");
+    put_line(&grid, "as a one-hot product", cost->one_hot_madds, "multiply-adds");
+    embla_grid_put(&grid, "all but %s by zero", embla_commas(model->dim, text));
+    put_line(&grid, "head, one token", cost->head_madds, "multiply-adds");
+    embla_grid_put(&grid, "reads %s", embla_size(cost->head_bytes, text));
+    put_line(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
+             "parameters");
+    embla_grid_put(&grid, "%s; the work stays", embla_size(cost->tokens.bytes, text));
+    embla_grid_print(&grid, "lrll");
+}
+
+static void print_one(const priced *entry)
+{
+    const embla_cost_model *model = &entry->model;
+    char text[EMBLA_CELL];
+    if (entry->name) printf("%s%s: ", entry->name, entry->changed ? ", changed" : "");
+    printf("%s, %s, head %s\n", shape(model->rows, model->dim, text),
+           embla_dtype_name(model->dtype), model->untied ? "untied" : "tied");
+    if (entry->about && !entry->changed) embla_out_wrapped(entry->about, 0, 0);
+    putchar('\n');
+    print_parts(entry);
+    putchar('\n');
+    print_work(entry);
+}
+
+static void print_several(const priced *entries, size_t count)
+{
+    static const char *const heads[] = {"model",  "rows x dim", "dtype", "head",
+                                        "tables", "of all",     "lookup"};
+    embla_grid grid = {.columns = 7};
+    char text[EMBLA_CELL];
+    for (size_t i = 0; i < 7; i++) embla_grid_put(&grid, "%s", heads[i]);
+    for (size_t i = 0; i < count; i++) {
+        const embla_cost_model *model = &entries[i].model;
+        const embla_cost *cost = &entries[i].cost;
+        embla_grid_put(&grid, "%s", entries[i].name);
+        embla_grid_put(&grid, "%s", shape(model->rows, model->dim, text));
+        embla_grid_put(&grid, "%s", embla_dtype_name(model->dtype));
+        embla_grid_put(&grid, "%s", model->untied ? "untied" : "tied");
+        embla_grid_put(&grid, "%s", embla_size(cost->tables.bytes, text));
+        embla_grid_put(&grid, "%s", share(&entries[i], cost->tables.parameters, text));
+        embla_grid_put(&grid, "%s", embla_size(cost->lookup_bytes, text));
+    }
+    embla_grid_print(&grid, "lrllrrr");
+}
+
+/* ---- JSON ---- */
+
+static void json_part(embla_json *json, const char *key, embla_cost_part part)
+{
+    embla_json_open(json, key, '{');
+    embla_json_count(json, "parameters", part.parameters);
+    embla_json_count(json, "bytes", part.bytes);
+    embla_json_close(json, '}');
+}
+
+static void json_entry(embla_json *json, const priced *entry)
+{
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    embla_dtype ngram_dtype = model->ngram_dtype ? model->ngram_dtype : model->dtype;
+    embla_json_open(json, NULL, '{');
+    embla_json_text(json, "model", entry->name);
+    embla_json_count(json, "rows", model->rows);
+    embla_json_count(json, "dim", model->dim);
+    embla_json_count(json, "positions", model->positions);
+    embla_json_text(json, "dtype", embla_dtype_name(model->dtype));
+    embla_json_bool(json, "tied", !model->untied);
+    embla_json_count(json, "ngram_rows", model->ngram_rows);
+    embla_json_count(json, "ngram_dim", model->ngram_dim);
+    embla_json_count(json, "ngram_per_token", model->ngram_per_token);
+    embla_json_count(json, "ngram_scale_bytes", model->ngram_scale_bytes);
+    embla_json_text(json, "ngram_dtype", model->ngram_rows ? embla_dtype_name(ngram_dtype) : NULL);
+    json_part(json, "token_table", cost->tokens);
+    json_part(json, "position_table", cost->positions);
+    json_part(json, "head", cost->head);
+    json_part(json, "ngram_tables", cost->ngram);
+    json_part(json, "tables", cost->tables);
+    json_part(json, "trunk", cost->trunk);
+    json_part(json, "total", cost->total);
+    if (cost->trunk.parameters > 0)
+        embla_json_real(json, "tables_share",
+                        (double)cost->tables.parameters / (double)cost->total.parameters);
+    else
+        embla_json_text(json, "tables_share", NULL);
+    embla_json_count(json, "lookup_bytes_per_token", cost->lookup_bytes);
+    embla_json_count(json, "one_hot_madds_per_token", cost->one_hot_madds);
+    embla_json_count(json, "head_madds_per_token", cost->head_madds);
+    embla_json_count(json, "head_bytes_per_token", cost->head_bytes);
+    embla_json_close(json, '}');
+}
+
+static void json_all(const priced *entries, size_t count)
+{
+    embla_json json = {0};
+    if (count == 1) {
+        json_entry(&json, &entries[0]);
+    } else {
+        embla_json_open(&json, NULL, '{');
+        embla_json_open(&json, "models", '[');
+        for (size_t i = 0; i < count; i++) json_entry(&json, &entries[i]);
+        embla_json_close(&json, ']');
+        embla_json_close(&json, '}');
+    }
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static int list(bool as_json)
+{
+    embla_json json = {0};
+    const char *name;
+    if (as_json) {
+        embla_json_open(&json, NULL, '{');
+        embla_json_open(&json, "presets", '[');
+    }
+    for (size_t n = 0; (name = embla_cost_preset_name(n)); n++) {
+        if (!as_json) {
+            embla_out_wrapped(embla_cost_preset_about(n), printf("%-20s ", name), 21);
+            continue;
+        }
+        embla_json_open(&json, NULL, '{');
+        embla_json_text(&json, "name", name);
+        embla_json_text(&json, "about", embla_cost_preset_about(n));
+        embla_json_close(&json, '}');
+    }
+    if (as_json) {
+        embla_json_close(&json, ']');
+        embla_json_close(&json, '}');
+        putchar('\n');
+    }
+    return EMBLA_DONE;
+}
+
+static int run(const embla_args *args)
+{
+    priced entries[EMBLA_OPERANDS_MOST];
+    size_t count = args->operand_count > 0 ? args->operand_count : 1;
+    bool json = embla_args_flag(args, "json");
+    if (embla_args_flag(args, "list")) return list(json);
+    if (args->operand_count == 0 &&
+        !(embla_args_given(args, "rows") && embla_args_given(args, "dim")))
+        return embla_usage("cost needs a PRESET, or --rows and --dim; 'embla cost --list' prints "
+                           "the presets");
+    if (embla_args_given(args, "tied") && embla_args_given(args, "untied"))
+        return embla_usage("--tied and --untied exclude each other");
+    if (embla_args_given(args, "total") &&
+        (embla_args_given(args, "trunk") || embla_args_given(args, "layers")))
+        return embla_usage("--total excludes --trunk and --layers");
+    for (size_t i = 0; i < count; i++) {
+        int code = describe(args, args->operand_count > 0 ? args->operands[i] : NULL, &entries[i]);
+        if (code != EMBLA_DONE) return code;
+    }
+    if (json)
+        json_all(entries, count);
+    else if (count == 1)
+        print_one(&entries[0]);
+    else
+        print_several(entries, count);
+    return EMBLA_DONE;
+}
+
+#define COUNT(option, meaning, zero)                                                               \
+    {                                                                                              \
+        .name = option, .value = "N", .count = true, .standard = zero, .help = meaning             \
+    }
+static const embla_option options[] = {
+    COUNT("rows", "rows of the token table", NULL),
+    COUNT("dim", "numbers in a row", NULL),
+    COUNT("positions", "rows of a learned position table", "0"),
+    {.name = "dtype",
+     .value = "DTYPE",
+     .standard = "f32",
+     .choices = dtype_name,
+     .help = "how tables and trunk are stored"},
+    {.name = "tied", .standard = "on", .help = "the head is the token table itself"},
+    {.name = "untied", .help = "the head is a table of its own"},
+    COUNT("layers", "layers of a GPT trunk, 12 dim^2 parameters each", "0"),
+    COUNT("trunk", "parameters outside the tables, instead of --layers", "0"),
+    COUNT("total", "parameters of the whole model, instead of --trunk", NULL),
+    COUNT("ngram-rows", "rows of all hashed n-gram tables together", "0"),
+    COUNT("ngram-dim", "numbers in an n-gram row", "0"),
+    COUNT("ngram-per-token", "n-gram rows looked up for one token", "0"),
+    {.name = "ngram-dtype",
+     .value = "DTYPE",
+     .choices = dtype_name,
+     .help = "how n-gram rows are stored, if not as --dtype"},
+    COUNT("ngram-scale-bytes", "bytes of scales beside each n-gram row", "0"),
+    {.name = "list", .help = "print the presets and where their figures come from"},
+    {.name = NULL}};
+
+const embla_verb embla_verb_cost = {
+    .name = "cost",
+    .synopsis = "[PRESET]...",
+    .operand = "PRESET",
+    .operands_most = 16,
+    .choices = embla_cost_preset_name,
+    .about = "parameters, bytes and operations of a model's tables",
+    .text = "Prints what each table of a model costs: its parameters, its bytes and its share of "
+            "the model; what a lookup reads for one token; and how many multiply-adds the head "
+            "makes for one token, which is the same tied or untied. Several presets are compared, "
+            "one on a line: the bytes of all tables, their share of the parameters, and what one "
+            "token looks up.\n\n"
+            "Options change the presets; the defaults hold where no preset is named, and --rows "
+            "and --dim are then needed. Shares are printed where the trunk is known. kB, MB and GB "
+            "are decimal.",
+    .example = "embla cost --rows 128,000 --dim 4,096 --dtype bf16 --total 70_000_000_000",
+    .options = options,
+    .run = run};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers for people, aligned columns, wrapped text, and a JSON writer that escapes.
+ *
+ * Plain ASCII and no colour: what a terminal shows is what a pipe gets, and a test
+ * can compare it.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "out.h"
+
+const char *embla_commas(int64_t number, char text[EMBLA_CELL])
+{
+    char plain[24];
+    int length = snprintf(plain, sizeof plain, "%" PRId64, number);
+    int first = number < 0 ? 1 : 0, used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > first && (length - i) % 3 == 0) text[used++] = ',';
+        text[used++] = plain[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
+const char *embla_size(int64_t bytes, char text[EMBLA_CELL])
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes / 1000;
+    size_t unit = 0;
+    if (bytes < 1000) {
+        snprintf(text, EMBLA_CELL, "%" PRId64 " B", bytes);
+        return text;
+    }
+    /* 999,995 bytes and more would print as 1000.00 kB. */
+    for (; value >= 999.995 && unit < 5; unit++) value /= 1000;
+    snprintf(text, EMBLA_CELL, "%.2f %s", value, units[unit]);
+    return text;
+}
+
+void embla_out_wrapped(const char *text, int column, int indent)
+{
+    int start = column;
+    while (*text) {
+        if (*text == '\n') {
+            printf("\n%*s", text[1] && text[1] != '\n' ? indent : 0, "");
+            start = column = indent;
+            text++;
+            continue;
+        }
+        int length = (int)strcspn(text, " \n");
+        if (column > start && column + 1 + length > EMBLA_WIDTH) {
+            printf("\n%*s", indent, "");
+            start = column = indent;
+        }
+        if (column > start) column += printf(" ");
+        column += printf("%.*s", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+void embla_grid_put(embla_grid *grid, const char *format, ...)
+{
+    va_list list;
+    assert(grid->used < sizeof grid->cells / sizeof grid->cells[0]);
+    va_start(list, format);
+    vsnprintf(grid->cells[grid->used++], EMBLA_CELL, format, list);
+    va_end(list);
+}
+
+void embla_grid_print(const embla_grid *grid, const char *align)
+{
+    int widths[16] = {0};
+    assert(grid->columns <= 16 && grid->columns == strlen(align));
+    for (size_t i = 0; i < grid->used; i++) {
+        int length = (int)strlen(grid->cells[i]);
+        if (length > widths[i % grid->columns]) widths[i % grid->columns] = length;
+    }
+    for (size_t i = 0; i < grid->used; i++) {
+        size_t column = i % grid->columns;
+        bool last = column + 1 == grid->columns;
+        if (align[column] == 'r')
+            printf("%*s", widths[column], grid->cells[i]);
+        else if (last)
+            printf("%s", grid->cells[i]);
+        else
+            printf("%-*s", widths[column], grid->cells[i]);
+        printf(last ? "\n" : "  ");
+    }
+}
+
+static void quoted(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            printf("\\u%04x", *c);
+        else
+            putchar(*c);
+    }
+    putchar('"');
+}
+
+static void begin(embla_json *json, const char *key)
+{
+    if (json->comma) putchar(',');
+    json->comma = true;
+    if (!key) return;
+    quoted(key);
+    putchar(':');
+}
+
+void embla_json_open(embla_json *json, const char *key, char bracket)
+{
+    begin(json, key);
+    putchar(bracket);
+    json->comma = false;
+}
+
+void embla_json_close(embla_json *json, char bracket)
+{
+    putchar(bracket);
+    json->comma = true;
+}
+
+void embla_json_text(embla_json *json, const char *key, const char *text)
+{
+    begin(json, key);
+    if (text)
+        quoted(text);
+    else
+        fputs("null", stdout);
+}
+
+void embla_json_count(embla_json *json, const char *key, int64_t number)
+{
+    begin(json, key);
+    printf("%" PRId64, number);
+}
+
+void embla_json_real(embla_json *json, const char *key, double number)
+{
+    begin(json, key);
+    if (isfinite(number))
+        printf("%.6g", number);
+    else
+        fputs("null", stdout);
+}
+
+void embla_json_bool(embla_json *json, const char *key, bool value)
+{
+    begin(json, key);
+    fputs(value ? "true" : "false", stdout);
+}
+
+bool embla_out_finish(void)
+{
+    errno = 0;
+    bool was_bad = ferror(stdout) != 0;
+    bool flushed = fflush(stdout) == 0;
+    if (was_bad && errno == 0) errno = EIO;
+    return flushed && !was_bad;
+}

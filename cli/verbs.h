@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verbs, each described and carried out by its own file, and the help that is
+ * printed from their tables. A new verb is one file, one line here, and one line in
+ * the list of main.c.
+ */
+#ifndef EMBLA_CLI_VERBS_H
+#define EMBLA_CLI_VERBS_H
+
+#include "args.h"
+
+extern const embla_verb embla_verb_cost;
+extern const embla_verb embla_verb_bench;
+extern const embla_verb embla_verb_completion;
+extern const embla_verb embla_verb_help;
+
+/* Prints the help of verb, or of the whole program if it is NULL. */
+void embla_help_print(const embla_verb *verb, bool as_json);
+
+#endif

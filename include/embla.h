@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla.h - rows of an embedding table, in your program.
+ *
+ *   tokens -> lookup ---------------------------> vectors -> pool
+ *   tokens -> embed (lookup + positions) -------> vectors -> your model
+ *                                 rotary turns queries and keys inside it
+ *
+ * A table is rows x dim numbers. Token i selects row i: a gather, never a matrix
+ * product. A token is an int32_t; a row number is an int64_t, because giant
+ * tables have more than 2^31 rows. In a vocabulary table they are the same number.
+ *
+ * Five rules hold for every function here:
+ *   status   what can fail returns embla_status; what cannot returns its value.
+ *            A failed call leaves its outputs untouched.
+ *   order    handle, inputs, options, outputs last.
+ *   memory   what new/view gives, free takes (NULL is fine); result arrays are
+ *            the caller's and need no alignment; a returned pointer lives as long
+ *            as the handle it came from.
+ *   threads  a const handle may be used by many threads at once; any other handle
+ *            by one thread at a time. The same input gives the same bits for any
+ *            number of threads and on every instruction set.
+ *   zero     a zeroed options struct, or NULL, means the defaults.
+ */
+#ifndef EMBLA_H
+#define EMBLA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMBLA_VERSION_MAJOR 0
+#define EMBLA_VERSION_MINOR 1
+#define EMBLA_VERSION_PATCH 0
+#if defined(__GNUC__)
+#define EMBLA_API     __attribute__((visibility("default")))
+#define EMBLA_CHECKED __attribute__((warn_unused_result))
+#else
+#define EMBLA_API
+#define EMBLA_CHECKED
+#endif
+
+/* Of the library that is running, "0.1.0". */
+EMBLA_API const char *embla_version(void);
+/* The kernel set in use: "scalar", "avx2" or "avx512". Chosen once, from the CPU;
+ * EMBLA_ISA=scalar|avx2|avx512 in the environment overrides it, and a set that
+ * this CPU cannot run gives "scalar". */
+EMBLA_API const char *embla_kernels_name(void);
+/* What the library was built with, for bug reports: compiler and OpenMP. */
+EMBLA_API const char *embla_build_info(void);
+
+/* ---- status ---- */
+
+typedef enum {
+    EMBLA_OK = 0,
+    EMBLA_ERR_ARGUMENT = 1, /* a call that could never be right */
+    EMBLA_ERR_MEMORY = 2,
+    EMBLA_ERR_IO = 3,          /* the system refused, or a file changed while open */
+    EMBLA_ERR_FORMAT = 4,      /* the bytes are not what they claim to be */
+    EMBLA_ERR_UNSUPPORTED = 5, /* well formed, but not something we read or do */
+    EMBLA_ERR_NOT_FOUND = 6,
+    EMBLA_ERR_RANGE = 7, /* a token, row or position outside the table */
+    EMBLA_ERR_SHAPE = 8  /* two things that do not fit together */
+} embla_status;
+
+EMBLA_API const char *embla_status_name(embla_status status);
+/* What went wrong last on this thread: one line, with both numbers in it, no
+ * newline. "" if nothing has. Lives until the next failure on this thread. */
+EMBLA_API const char *embla_error(void);
+
+/* ---- dtype: how a row is stored ---- */
+
+typedef enum {
+    EMBLA_F32 = 1,
+    EMBLA_F64 = 2,
+    EMBLA_F16 = 3,     /* IEEE half */
+    EMBLA_BF16 = 4,    /* the upper half of an f32 */
+    EMBLA_F8_E4M3 = 5, /* OCP e4m3fn: no infinity, largest 448; takes a scale */
+    EMBLA_F8_E5M2 = 6, /* OCP e5m2: the upper half of an f16; takes a scale */
+    EMBLA_I8 = 7,      /* -128..127; takes a scale */
+    EMBLA_Q8_0 = 8,    /* ggml: 32 signed bytes and one f16 scale, 34 bytes */
+    EMBLA_Q4_0 = 9     /* ggml: 32 four-bit numbers and one f16 scale, 18 bytes */
+} embla_dtype;
+
+/* "f32", "q4_0", ..; NULL if there is no such dtype. Values run from 1 without gaps. */
+EMBLA_API const char *embla_dtype_name(embla_dtype dtype);
+/* The dtype called name. EMBLA_ERR_NOT_FOUND lists the names there are. */
+EMBLA_API EMBLA_CHECKED embla_status embla_dtype_find(const char *name, embla_dtype *out);
+/* Bytes of a row of dim numbers. EMBLA_ERR_SHAPE if dim is not a whole number of
+ * the dtype's blocks (32 for q8_0 and q4_0, else 1). */
+EMBLA_API EMBLA_CHECKED embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim,
+                                                           size_t *out);
+/* dim numbers from their stored form to float. scale multiplies i8 and f8 values
+ * (0 means 1) and must be 0 for the other dtypes. in and out must not overlap. */
+EMBLA_API EMBLA_CHECKED embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim,
+                                                  float scale, float *out);
+/* The reverse: the nearest number the dtype holds, ties to even (q8_0 and q4_0 as
+ * ggml's reference rounds). i8 stops at its ends; f16, e5m2 and bf16 overflow to
+ * infinity, e4m3 to NaN; a q block that holds a NaN or infinity becomes all NaN. */
+EMBLA_API EMBLA_CHECKED embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim,
+                                                  float scale, void *out);
+
+/* ---- table: rows x dim ---- */
+
+typedef struct embla_table embla_table;
+
+typedef struct {
+    size_t row_stride; /* bytes from one row to the next; 0: rows follow each other */
+    float scale;       /* i8, f8: a stored value times this is the number; 0: 1 */
+    bool writable;     /* view: init and write may change the bytes; new: always so */
+} embla_table_options;
+
+/* A table of zero bytes in this process, on huge pages where the system has them.
+ * 1 <= rows <= 2^40, 1 <= dim <= 2^20. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
+                                                     const embla_table_options *options,
+                                                     embla_table **out);
+/* A table over bytes the caller keeps, alive and unmoved, until the view is freed.
+ * EMBLA_ERR_SHAPE if data_bytes is too few for rows x dim. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim,
+                                                      const void *data, size_t data_bytes,
+                                                      const embla_table_options *options,
+                                                      embla_table **out);
+EMBLA_API void embla_table_free(embla_table *table);
+
+EMBLA_API int64_t embla_table_rows(const embla_table *table);
+EMBLA_API size_t embla_table_dim(const embla_table *table);
+EMBLA_API embla_dtype embla_table_dtype(const embla_table *table);
+EMBLA_API float embla_table_scale(const embla_table *table);
+/* Bytes of one row, and from one row to the next. */
+EMBLA_API size_t embla_table_row_bytes(const embla_table *table);
+EMBLA_API size_t embla_table_row_stride(const embla_table *table);
+/* The stored bytes of a row; NULL if there is no such row. */
+EMBLA_API const void *embla_table_row(const embla_table *table, int64_t row);
+/* The bytes of row 0, to change; NULL if the table is a read-only view. */
+EMBLA_API void *embla_table_data(embla_table *table);
+
+typedef enum {
+    EMBLA_INIT_NORMAL = 0, /* mean 0, standard deviation spread */
+    EMBLA_INIT_XAVIER = 1  /* uniform in [-spread, spread) */
+} embla_init_kind;
+
+typedef struct {
+    uint64_t seed;
+    float spread;         /* 0: 1/sqrt(dim) for normal, sqrt(2/(rows+dim)) for Xavier */
+    int threads;          /* 0: OpenMP's own number */
+    embla_init_kind kind; /* default: normal */
+} embla_init_options;
+
+/* Fills the table with random numbers. Element (row, column) depends on seed, kind
+ * and spread alone: it is the same on every machine, whatever the shape. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_init(embla_table *table,
+                                                      const embla_init_options *options);
+/* Encodes count rows of dim floats into rows first .. first+count-1. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_write(embla_table *table, int64_t first,
+                                                       size_t count, const float *values);
+
+/* ---- lookup: row numbers -> rows ---- */
+
+typedef struct {
+    size_t out_stride;     /* bytes from one output row to the next; 0: they follow each other */
+    int threads;           /* 0: OpenMP's own number; small batches stay on the calling thread */
+    bool raw;              /* copy the stored bytes, undecoded; out_dtype is not looked at */
+    embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
+} embla_lookup_options;
+
+/* Writes the row of tokens[i] to out + i*out_stride. A token outside the table is
+ * EMBLA_ERR_RANGE, in every dtype: nothing is wrapped, clipped or read as row 0. */
+EMBLA_API EMBLA_CHECKED embla_status embla_lookup(const embla_table *table, const int32_t *tokens,
+                                                  size_t count, const embla_lookup_options *options,
+                                                  void *out);
+/* The same by row number. */
+EMBLA_API EMBLA_CHECKED embla_status embla_lookup_rows(const embla_table *table,
+                                                       const int64_t *rows, size_t count,
+                                                       const embla_lookup_options *options,
+                                                       void *out);
+
+/* ---- embed: tokens (B, T) -> vectors (B, T, dim), with positions ---- */
+
+typedef struct {
+    int64_t first_position;   /* of the first token of every sequence; default 0 */
+    const int64_t *positions; /* (B, T): one for each token, instead; default NULL */
+    float scale;              /* multiplies the token's row before the position is added; 0: 1 */
+    size_t out_stride;        /* bytes from one output row to the next; 0: they follow each other */
+    int threads;              /* 0: OpenMP's own number */
+    bool sqrt_dim;         /* scale by sqrt(dim) as well, as Gemma and the first Transformer do */
+    embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
+} embla_embed_options;
+
+/* out[b][t] = tokens_table[tokens[b][t]] * scale + positions_table[position], in one
+ * pass. positions_table may be NULL: no positions. Learned positions are a table
+ * like any other; for sinusoidal ones view what embla_sinusoid wrote. The tables
+ * may differ in dtype but not in dim (EMBLA_ERR_SHAPE). EMBLA_ERR_RANGE for a
+ * token or a position outside its table. */
+EMBLA_API EMBLA_CHECKED embla_status embla_embed(const embla_table *tokens_table,
+                                                 const embla_table *positions_table,
+                                                 const int32_t *tokens, size_t batch, size_t length,
+                                                 const embla_embed_options *options, void *out);
+
+/* ---- positions by formula ---- */
+
+/* Writes count rows of dim floats for positions first, first+1, ..: column 2i is
+ * sin(p / base^(2i/dim)), column 2i+1 the cosine. base 0 means 10000. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sinusoid(int64_t first, size_t count, size_t dim,
+                                                    double base, float *out);
+
+typedef struct embla_rope embla_rope;
+
+typedef enum {
+    EMBLA_ROPE_INTERLEAVED = 0, /* pairs (0,1) (2,3) ..: the paper, GPT-J, llama2.c */
+    EMBLA_ROPE_HALF_SPLIT = 1   /* pairs (0,dim/2) (1,dim/2+1) ..: NeoX, Hugging Face */
+} embla_rope_order;
+
+typedef enum {
+    EMBLA_ROPE_PLAIN = 0,
+    EMBLA_ROPE_LINEAR = 1, /* positions divided by factor */
+    EMBLA_ROPE_NTK = 2,    /* theta times factor^(dim/(dim-2)) */
+    EMBLA_ROPE_YARN = 3,   /* slow pairs divided by factor, fast ones kept, a ramp between */
+    EMBLA_ROPE_LLAMA3 = 4  /* the same idea with Llama 3.1's ramp */
+} embla_rope_scaling;
+
+typedef struct {
+    double theta;               /* 0: 10000 */
+    double factor;              /* how many times longer the context becomes; 0: 1 */
+    double context;             /* yarn, llama3: the context trained on, in tokens; needed */
+    double beta_fast;           /* pairs that turn oftener in context are kept; 0: 32, llama3: 4 */
+    double beta_slow;           /* pairs that turn less are divided by factor; 0: 1 */
+    double attention;           /* multiplies the result; 0: 1, yarn: 0.1 ln(factor) + 1 */
+    size_t cached;              /* positions 0.. to hold ready, 4*dim bytes each; 0: none */
+    embla_rope_order order;     /* default: interleaved */
+    embla_rope_scaling scaling; /* default: plain */
+} embla_rope_options;
+
+/* A rotary embedding for heads of dim numbers; dim is even. */
+EMBLA_API EMBLA_CHECKED embla_status embla_rope_new(size_t dim, const embla_rope_options *options,
+                                                    embla_rope **out);
+EMBLA_API void embla_rope_free(embla_rope *rope);
+/* Turns x (count, heads, dim) in place, the i-th group of heads by positions[i]. */
+EMBLA_API EMBLA_CHECKED embla_status embla_rope_apply(const embla_rope *rope,
+                                                      const int64_t *positions, size_t count,
+                                                      size_t heads, float *x);
+/* Turns back: the inverse for attention 1, and always the adjoint (for gradients). */
+EMBLA_API EMBLA_CHECKED embla_status embla_rope_unapply(const embla_rope *rope,
+                                                        const int64_t *positions, size_t count,
+                                                        size_t heads, float *x);
+
+/* ---- pool: many vectors -> one ---- */
+
+typedef enum {
+    EMBLA_POOL_MEAN = 0,
+    EMBLA_POOL_SUM = 1,
+    EMBLA_POOL_MAX = 2, /* column by column; a NaN stays a NaN */
+    EMBLA_POOL_LAST = 3
+} embla_pool_kind;
+
+typedef struct {
+    const size_t *lengths; /* (B): vectors that count in each sequence; NULL: all T */
+    const float *weights;  /* (B, T): mean and sum; the mean divides by their sum */
+    int threads;           /* 0: OpenMP's own number */
+    embla_pool_kind kind;  /* default: mean */
+    bool normalize;        /* divide the result by its norm */
+} embla_pool_options;
+
+/* Pools x (B, T, dim) to out (B, dim). Of no vectors, or of weights that sum to 0,
+ * the mean is a row of zeros; a zero row is not normalised. EMBLA_ERR_RANGE if a
+ * length is above T, EMBLA_ERR_ARGUMENT if weights come with max or last. */
+EMBLA_API EMBLA_CHECKED embla_status embla_pool(const float *x, size_t batch, size_t length,
+                                                size_t dim, const embla_pool_options *options,
+                                                float *out);
+
+/* ---- geometry of vectors ---- */
+
+/* Summed in double, in an order that depends on n alone. */
+EMBLA_API double embla_dot(const float *x, const float *y, size_t n);
+EMBLA_API double embla_norm(const float *x, size_t n);
+/* dot / (norm * norm); 0 if either vector is zero. */
+EMBLA_API double embla_cosine(const float *x, const float *y, size_t n);
+/* Divides x by its norm; leaves a zero vector as it is. */
+EMBLA_API void embla_normalize(float *x, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

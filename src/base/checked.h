@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checked arithmetic on sizes: computed with the check, never checked afterwards.
+ * True when the exact result fits; *out is then set, and is untouched otherwise.
+ */
+#ifndef EMBLA_BASE_CHECKED_H
+#define EMBLA_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool embla_mul_ok(uint64_t a, uint64_t b, uint64_t *out)
+{
+    uint64_t result;
+    if (__builtin_mul_overflow(a, b, &result)) return false;
+    *out = result;
+    return true;
+}
+
+static inline bool embla_add_ok(uint64_t a, uint64_t b, uint64_t *out)
+{
+    uint64_t result;
+    if (__builtin_add_overflow(a, b, &result)) return false;
+    *out = result;
+    return true;
+}
+
+/* A size that one object in memory can have: at most PTRDIFF_MAX. */
+static inline bool embla_size_ok(uint64_t bytes, size_t *out)
+{
+    if (bytes > (uint64_t)PTRDIFF_MAX) return false;
+    *out = (size_t)bytes;
+    return true;
+}
+
+/* Bytes from the start of the first of count things to the end of the last, when
+ * each is size bytes long and begins stride bytes after the one before. */
+static inline bool embla_span_ok(uint64_t count, uint64_t stride, uint64_t size, size_t *out)
+{
+    uint64_t bytes = 0;
+    if (count > 0 &&
+        !(embla_mul_ok(count - 1, stride, &bytes) && embla_add_ok(bytes, size, &bytes)))
+        return false;
+    return embla_size_ok(bytes, out);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed bytes with one scale for the whole table: number = byte * scale. */
+#include <math.h>
+
+#include "base/dtype.h"
+
+static void i8_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+{
+    (void)store;
+    const signed char *bytes = in;
+    for (size_t i = 0; i < n; i++) out[i] = (float)bytes[i] * scale;
+}
+
+static void i8_encode(const float *in, size_t n, float scale, void *out)
+{
+    signed char *bytes = out;
+    for (size_t i = 0; i < n; i++) {
+        float x = nearbyintf(in[i] / scale);
+        if (!(x > -128.0f)) x = x <= -128.0f ? -128.0f : 0.0f; /* a NaN becomes 0 */
+        if (x > 127.0f) x = 127.0f;
+        bytes[i] = (signed char)x;
+    }
+}
+
+#if EMBLA_X86
+
+EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, embla_store store,
+                                      float *out)
+{
+    const char *bytes = in;
+    const __m256 times = _mm256_set1_ps(scale);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(bytes + i)));
+        embla_put_avx2(out + i, _mm256_mul_ps(_mm256_cvtepi32_ps(wide), times), store);
+    }
+    i8_decode(bytes + i, n - i, scale, store, out + i);
+}
+
+EMBLA_AVX512 static void i8_decode_avx512(const void *in, size_t n, float scale, embla_store store,
+                                          float *out)
+{
+    const char *bytes = in;
+    const __m512 times = _mm512_set1_ps(scale);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(bytes + i)));
+        embla_put_avx512(out + i, _mm512_mul_ps(_mm512_cvtepi32_ps(wide), times), store);
+    }
+    i8_decode(bytes + i, n - i, scale, store, out + i);
+}
+
+const embla_codec embla_codec_i8 = {{i8_decode, i8_decode_avx2, i8_decode_avx512}, {i8_encode}};
+#else
+const embla_codec embla_codec_i8 = {{i8_decode}, {i8_encode}};
+#endif

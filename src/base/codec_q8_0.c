@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ggml's q8_0. A block of 34 bytes holds 32 numbers:
+ *
+ *   0..1   d, an f16
+ *   2..33  q[32], signed bytes       number i = d * q[i]
+ *
+ * Encoding: d is the largest magnitude over 127, q rounded half away from zero, as
+ * ggml's reference does. A block that holds a NaN or infinity gets a NaN for d, so
+ * that all its numbers decode to NaN: lost, but not silently.
+ */
+#include <math.h>
+
+#include "base/dtype.h"
+#include "base/half.h"
+
+enum { BLOCK = 32, BLOCK_BYTES = 34 };
+
+static void q8_0_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+{
+    (void)store;
+    const unsigned char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const signed char *q = (const signed char *)block + 2;
+        float d = embla_f32_from_f16(embla_load_u16(block));
+        for (size_t j = 0; j < BLOCK; j++) out[i + j] = d * (float)q[j];
+    }
+}
+
+static void q8_0_encode(const float *in, size_t n, float scale, void *out)
+{
+    unsigned char *block = out;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        signed char *q = (signed char *)block + 2;
+        float largest = 0.0f;
+        bool finite = true;
+        for (size_t j = 0; j < BLOCK; j++) {
+            finite = finite && isfinite(in[i + j]);
+            largest = fmaxf(largest, fabsf(in[i + j]));
+        }
+        float d = largest / 127.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
+        if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all round to zero */
+        embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
+        for (size_t j = 0; j < BLOCK; j++)
+            q[j] = finite ? (signed char)roundf(in[i + j] * inverse) : 0;
+    }
+}
+
+#if EMBLA_X86
+
+EMBLA_AVX2 static void q8_0_decode_avx2(const void *in, size_t n, float scale, embla_store store,
+                                        float *out)
+{
+    const char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const __m256 d = _mm256_set1_ps(_cvtsh_ss(embla_load_u16(block)));
+        for (size_t j = 0; j < BLOCK; j += 8) {
+            __m128i q = _mm_loadl_epi64((const void *)(block + 2 + j));
+            __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q));
+            embla_put_avx2(out + i + j, _mm256_mul_ps(d, x), store);
+        }
+    }
+}
+
+EMBLA_AVX512 static void q8_0_decode_avx512(const void *in, size_t n, float scale,
+                                            embla_store store, float *out)
+{
+    const char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const __m512 d = _mm512_set1_ps(_cvtsh_ss(embla_load_u16(block)));
+        __m128i low = _mm_loadu_si128((const void *)(block + 2));
+        __m128i high = _mm_loadu_si128((const void *)(block + 18));
+        __m512 x = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(low));
+        __m512 y = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(high));
+        embla_put_avx512(out + i, _mm512_mul_ps(d, x), store);
+        embla_put_avx512(out + i + 16, _mm512_mul_ps(d, y), store);
+    }
+}
+
+const embla_codec embla_codec_q8_0 = {{q8_0_decode, q8_0_decode_avx2, q8_0_decode_avx512},
+                                      {q8_0_encode}};
+#else
+const embla_codec embla_codec_q8_0 = {{q8_0_decode}, {q8_0_encode}};
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dtype table, and the few questions asked of it. */
+#include "base/dtype.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/status.h"
+
+static const embla_dtype_info infos[] = {
+    [EMBLA_F32] = {"f32", 1, 4, false, &embla_codec_f32},
+    [EMBLA_F64] = {"f64", 1, 8, false, &embla_codec_f64},
+    [EMBLA_F16] = {"f16", 1, 2, false, &embla_codec_f16},
+    [EMBLA_BF16] = {"bf16", 1, 2, false, &embla_codec_bf16},
+    [EMBLA_F8_E4M3] = {"f8_e4m3", 1, 1, true, &embla_codec_f8_e4m3},
+    [EMBLA_F8_E5M2] = {"f8_e5m2", 1, 1, true, &embla_codec_f8_e5m2},
+    [EMBLA_I8] = {"i8", 1, 1, true, &embla_codec_i8},
+    [EMBLA_Q8_0] = {"q8_0", 32, 34, false, &embla_codec_q8_0},
+    [EMBLA_Q4_0] = {"q4_0", 32, 18, false, &embla_codec_q4_0},
+};
+enum { COUNT = sizeof infos / sizeof infos[0] };
+
+const embla_dtype_info *embla_dtype_find_info(embla_dtype dtype)
+{
+    if ((unsigned)dtype >= COUNT || !infos[dtype].name) return NULL;
+    return &infos[dtype];
+}
+
+embla_status embla_dtype_check(embla_dtype dtype, const embla_dtype_info **out)
+{
+    const embla_dtype_info *info = embla_dtype_find_info(dtype);
+    if (!info)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "dtype %d is not one of 1..%d", (int)dtype,
+                          (int)COUNT - 1);
+    *out = info;
+    return EMBLA_OK;
+}
+
+const char *embla_dtype_name(embla_dtype dtype)
+{
+    const embla_dtype_info *info = embla_dtype_find_info(dtype);
+    return info ? info->name : NULL;
+}
+
+embla_status embla_dtype_find(const char *name, embla_dtype *out)
+{
+    char names[256] = "";
+    size_t used = 0;
+    if (!name || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_find: NULL argument");
+    for (int i = 1; i < COUNT; i++) {
+        if (strcmp(name, infos[i].name) == 0) {
+            *out = (embla_dtype)i;
+            return EMBLA_OK;
+        }
+        int wrote = snprintf(names + used, sizeof names - used, " %s", infos[i].name);
+        if (wrote > 0 && (size_t)wrote < sizeof names - used) used += (size_t)wrote;
+    }
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "no dtype is called '%.64s'; there are%s", name, names);
+}
+
+embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
+{
+    const embla_dtype_info *info = NULL;
+    uint64_t bytes;
+    EMBLA_TRY(embla_dtype_check(dtype, &info));
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_row_bytes: out is NULL");
+    if (dim % info->block != 0)
+        return embla_fail(EMBLA_ERR_SHAPE, "dim %zu is not a multiple of %zu, the block of %s", dim,
+                          info->block, info->name);
+    if (!embla_mul_ok(dim / info->block, info->block_bytes, &bytes) || !embla_size_ok(bytes, out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a row of %zu %s numbers does not fit in memory", dim,
+                          info->name);
+    return EMBLA_OK;
+}
+
+embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out)
+{
+    const embla_dtype_info *info = NULL;
+    EMBLA_TRY(embla_dtype_check(dtype, &info));
+    if (!isfinite(scale))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)scale);
+    if (!info->scaled && scale != 0.0f)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s takes no scale, but %g was given", info->name,
+                          (double)scale);
+    *out = scale == 0.0f ? 1.0f : scale;
+    return EMBLA_OK;
+}
+
+embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa)
+{
+    const embla_codec *codec = infos[dtype].codec;
+    while (!codec->decode[isa]) isa--; /* every codec has a scalar loop */
+    return codec->decode[isa];
+}
+
+embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa)
+{
+    const embla_codec *codec = infos[dtype].codec;
+    while (!codec->encode[isa]) isa--;
+    return codec->encode[isa];
+}
+
+/* What decode and encode check alike. */
+static embla_status check_coding(embla_dtype dtype, const void *in, size_t dim, float *scale,
+                                 const void *out)
+{
+    size_t bytes;
+    EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &bytes));
+    EMBLA_TRY(embla_dtype_scale(dtype, *scale, scale));
+    if (dim > 0 && (!in || !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu numbers, but %s is NULL", dim,
+                          in ? "out" : "in");
+    return EMBLA_OK;
+}
+
+embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float scale, float *out)
+{
+    EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
+    embla_dtype_decoder(dtype, embla_kernels_get()->isa)(in, dim, scale, EMBLA_STORE_PLAIN, out);
+    return EMBLA_OK;
+}
+
+embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim, float scale, void *out)
+{
+    EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
+    embla_dtype_encoder(dtype, embla_kernels_get()->isa)(in, dim, scale, out);
+    return EMBLA_OK;
+}

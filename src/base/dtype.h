@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dtype table: one row for each way of storing numbers.
+ *
+ * A new dtype is a value in embla.h, a row in the table in dtype.c, and a codec file
+ * with its loops. A row of numbers is a whole number of blocks, each of `block`
+ * numbers in `block_bytes` bytes. Every variant of a codec gives the same bits.
+ */
+#ifndef EMBLA_BASE_DTYPE_H
+#define EMBLA_BASE_DTYPE_H
+
+#include "base/isa.h"
+#include "base/lines.h"
+#include "embla.h"
+
+/* n is a whole number of blocks; pointers need no alignment, except that out begins a line
+ * when store is STREAM; in and out are apart. */
+typedef void embla_decode_fn(const void *in, size_t n, float scale, embla_store store, float *out);
+typedef void embla_encode_fn(const float *in, size_t n, float scale, void *out);
+
+/* The loops of one dtype, by instruction set. NULL: the next lower set serves. */
+typedef struct {
+    embla_decode_fn *decode[EMBLA_ISA_COUNT];
+    embla_encode_fn *encode[EMBLA_ISA_COUNT];
+} embla_codec;
+
+typedef struct {
+    const char *name;
+    size_t block;
+    size_t block_bytes;
+    bool scaled; /* takes a scale beside its bytes */
+    const embla_codec *codec;
+} embla_dtype_info;
+
+/* Every block divides this many numbers, so a row can be decoded piece by piece. */
+enum { EMBLA_PIECE = 256 };
+
+extern const embla_codec embla_codec_f32, embla_codec_f64, embla_codec_f16, embla_codec_bf16,
+    embla_codec_f8_e4m3, embla_codec_f8_e5m2, embla_codec_i8, embla_codec_q8_0, embla_codec_q4_0;
+
+/* NULL if there is no such dtype. */
+const embla_dtype_info *embla_dtype_find_info(embla_dtype dtype);
+/* The same, with a sentence. */
+EMBLA_CHECKED embla_status embla_dtype_check(embla_dtype dtype, const embla_dtype_info **out);
+/* Refuses a scale that is not a number, or that the dtype does not take; 0 becomes 1. */
+EMBLA_CHECKED embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out);
+
+/* The loops of the chosen set, or of the set asked for. */
+embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
+embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
+
+/* Bytes of n numbers, n a whole number of blocks. */
+static inline size_t embla_dtype_bytes(const embla_dtype_info *info, size_t n)
+{
+    return n / info->block * info->block_bytes;
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks at the CPU once and chooses a set of kernels.
+ *
+ * EMBLA_ISA in the environment overrides the choice. A name that is unknown, or that
+ * this CPU cannot run, gives scalar: always right, never an illegal instruction, and
+ * embla_kernels_name() shows it. Two threads that come first together choose the
+ * same set twice; no lock is needed.
+ */
+#include "base/kernels.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embla.h"
+
+#if EMBLA_X86
+#include <cpuid.h>
+#endif
+
+static _Atomic(const embla_kernels *) chosen;
+
+/* These two ask for exactly what isa.h tells the compiler to use. */
+static bool cpu_has_avx2(void)
+{
+#if EMBLA_X86
+    unsigned a, b, c, d; /* not every compiler knows f16c by name */
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+#else
+    return false;
+#endif
+}
+
+static bool cpu_has_avx512(void)
+{
+#if EMBLA_X86
+    return cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
+#else
+    return false;
+#endif
+}
+
+const embla_kernels *embla_kernels_find(const char *name)
+{
+#if EMBLA_X86
+    if (strcmp(name, "avx512") == 0) return cpu_has_avx512() ? &embla_kernels_avx512 : NULL;
+    if (strcmp(name, "avx2") == 0) return cpu_has_avx2() ? &embla_kernels_avx2 : NULL;
+#endif
+    return strcmp(name, "scalar") == 0 ? &embla_kernels_scalar : NULL;
+}
+
+static const embla_kernels *choose(void)
+{
+    static const char *const best_first[] = {"avx512", "avx2"};
+    const char *wanted = getenv("EMBLA_ISA");
+    const embla_kernels *found = wanted ? embla_kernels_find(wanted) : NULL;
+    for (size_t i = 0; i < 2 && !found && !wanted; i++) found = embla_kernels_find(best_first[i]);
+    return found ? found : &embla_kernels_scalar;
+}
+
+const embla_kernels *embla_kernels_get(void)
+{
+    const embla_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!kernels) {
+        kernels = choose();
+        atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
+    }
+    return kernels;
+}
+
+/* Streaming spares the reading of a line that will be overwritten whole, but holds a
+ * buffer of the core until memory has taken the line. Intel's cores of model 85 (Skylake,
+ * Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
+ * and writing them in the cache is a third faster (docs/decisions/002). */
+static embla_store choose_store(void)
+{
+#if EMBLA_X86
+    unsigned a = 0, b, c, d;
+    const char *wanted = getenv("EMBLA_STORE");
+    if (wanted && strcmp(wanted, "ahead") == 0) return EMBLA_STORE_AHEAD;
+    if (wanted && strcmp(wanted, "stream") == 0) return EMBLA_STORE_STREAM;
+    if (__builtin_cpu_is("intel") && __get_cpuid(1, &a, &b, &c, &d)) {
+        unsigned family = a >> 8 & 15u, model = (a >> 4 & 15u) | (a >> 12 & 0xf0u);
+        if (family == 6 && model == 85) return EMBLA_STORE_AHEAD;
+    }
+#endif
+    return EMBLA_STORE_STREAM;
+}
+
+embla_store embla_kernels_store(void)
+{
+    static atomic_int known; /* 0: not yet asked; else the answer + 1 */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = (int)choose_store() + 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return (embla_store)(answer - 1);
+}
+
+void embla_kernels_use(const embla_kernels *kernels)
+{
+    atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
+}
+
+const char *embla_kernels_name(void)
+{
+    return embla_kernels_get()->name;
+}

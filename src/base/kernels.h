@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops, one set for each instruction set.
+ *
+ * A set is a const struct of functions. kernels_scalar.c is the readable truth;
+ * every other set gives the same bits, faster, and is tested against it. The set is
+ * chosen once per process, on first use. Callers have checked pointers and counts;
+ * pointers need no alignment; a kernel cannot fail. The loops of a dtype are not
+ * here but in its codec file (dtype.h), chosen by the same `isa`.
+ */
+#ifndef EMBLA_BASE_KERNELS_H
+#define EMBLA_BASE_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/isa.h"
+#include "base/lines.h"
+
+/* Rows to copy: row rows[i] of data goes to out + i * out_stride. */
+typedef struct {
+    const char *data;
+    size_t row_stride, row_bytes;
+    const int64_t *rows;
+    size_t count;
+    size_t known; /* entries of rows that may be read, count or more: those to fetch ahead */
+    char *out;
+    size_t out_stride;
+    embla_store store;
+    bool fetch; /* the table is larger than a cache: fetch rows ahead */
+} embla_copy_job;
+
+/* Pairs to turn: (first[i], second[i]) for i < pairs, step floats from one to the next. */
+typedef struct {
+    float *first, *second;
+    size_t step, pairs;
+    const float *cosine, *sine;
+} embla_turn_job;
+
+typedef void embla_random_fn(uint64_t seed, uint64_t row, size_t column, size_t n, float spread,
+                             float *out);
+
+typedef struct {
+    const char *name;
+    embla_isa isa;
+    /* true when all are in 0 .. limit-1 */
+    bool (*tokens_below)(const int32_t *tokens, size_t n, uint32_t limit);
+    bool (*rows_below)(const int64_t *rows, size_t n, uint64_t limit);
+    /* tokens to row numbers */
+    void (*widen)(const int32_t *tokens, size_t n, int64_t *rows);
+    /* the gather itself */
+    void (*copy_rows)(const embla_copy_job *job);
+    /* bytes from in to out, past the caches */
+    void (*stream)(void *out, const void *in, size_t bytes);
+    /* after streaming, before anyone else reads what was written */
+    void (*fence)(void);
+    /* out = x * scale + y */
+    void (*scale_add)(const float *x, float scale, const float *y, size_t n, float *out);
+    /* out = x * scale */
+    void (*scale)(const float *x, float scale, size_t n, float *out);
+    /* sum of x*y: products exact in double, 16 partial sums (number i goes to sum
+     * i mod 16), added as a tree */
+    double (*dot)(const float *x, const float *y, size_t n);
+    /* sums += weight * x, in double */
+    void (*accumulate)(const float *x, double weight, size_t n, double *sums);
+    /* best = x where x is larger or NaN */
+    void (*maximum)(const float *x, size_t n, float *best);
+    /* each pair times the rotation by its angle */
+    void (*turn)(const embla_turn_job *job);
+    /* numbers column .. column+n-1 of a row (column a multiple of 64): uniform in
+     * [-spread, spread), or normal with standard deviation spread (random.h) */
+    embla_random_fn *uniform, *normal;
+} embla_kernels;
+
+extern const embla_kernels embla_kernels_scalar;
+#if EMBLA_X86
+extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
+#endif
+
+const embla_kernels *embla_kernels_get(void);
+/* The way of writing large results that is faster on this CPU. */
+embla_store embla_kernels_store(void);
+/* The set called name, or NULL if there is none or this CPU cannot run it. */
+const embla_kernels *embla_kernels_find(const char *name);
+/* For tests: use this set from now on; NULL goes back to choosing. */
+void embla_kernels_use(const embla_kernels *kernels);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that are plain arithmetic, written once in C and compiled into every set: the
+ * compiler vectorises them for the set of the function they are put into. No result
+ * depends on the width of a vector, because every number has its own lane, and the
+ * build forbids fusing a multiplication with an addition.
+ */
+#ifndef EMBLA_BASE_KERNELS_BODY_H
+#define EMBLA_BASE_KERNELS_BODY_H
+
+#include <string.h>
+
+#include "base/kernels.h"
+#include "base/random.h"
+
+/* What a set offers for copying: whole lines, and the parts of lines at a row's ends. */
+typedef void embla_copy_fn(char *out, const char *in);
+typedef void embla_part_fn(char *out, const char *in, size_t bytes);
+
+/* One row. Streaming needs lines that begin on a boundary of out. */
+EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, embla_store store,
+                                    embla_fetch *fetch, embla_copy_fn *line, embla_part_fn *part)
+{
+    size_t i = 0;
+    if (store == EMBLA_STORE_STREAM) {
+        i = (size_t)(-(uintptr_t)out) % EMBLA_LINE;
+        if (i > bytes) i = bytes;
+        if (i > 0) part(out, in, i);
+    }
+    for (; i + EMBLA_LINE <= bytes; i += EMBLA_LINE) {
+        if (fetch) embla_fetch_line(fetch);
+        if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write(out + i);
+        line(out + i, in + i);
+    }
+    if (i < bytes) {
+        if (fetch) embla_fetch_line(fetch);
+        part(out + i, in + i, bytes - i);
+    }
+}
+
+/* All rows, group by group. store and fetched are constants where this is put. */
+EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store store, bool fetched,
+                                     embla_copy_fn *line, embla_part_fn *part)
+{
+    const embla_copy_job j = *job; /* what is written through out cannot change a copy */
+    const char *in;
+    char *out = j.out;
+    embla_fetch fetch = {0};
+    if (!fetched && j.row_bytes == EMBLA_LINE) { /* microGPT's 16 floats: nothing but the copy */
+        for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
+            if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write(out);
+            line(out, j.data + (size_t)j.rows[i] * j.row_stride);
+        }
+        return;
+    }
+    for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
+        if (fetched && i % EMBLA_GROUP == 0) {
+            size_t next = i + EMBLA_GROUP, left = j.known > next ? j.known - next : 0;
+            embla_fetch_begin(&fetch, j.data, j.row_stride, j.row_bytes, j.rows + next,
+                              left < EMBLA_GROUP ? left : EMBLA_GROUP);
+        }
+        in = j.data + (size_t)j.rows[i] * j.row_stride;
+        embla_body_copy_row(out, in, j.row_bytes, store, fetched ? &fetch : NULL, line, part);
+    }
+}
+
+EMBLA_BODY bool embla_body_tokens_below(const int32_t *tokens, size_t n, uint32_t limit)
+{
+    uint32_t above = 0;
+    for (size_t i = 0; i < n; i++) above |= (uint32_t)tokens[i] >= limit;
+    return !above;
+}
+
+EMBLA_BODY bool embla_body_rows_below(const int64_t *rows, size_t n, uint64_t limit)
+{
+    uint64_t above = 0;
+    for (size_t i = 0; i < n; i++) above |= (uint64_t)rows[i] >= limit;
+    return !above;
+}
+
+EMBLA_BODY void embla_body_widen(const int32_t *tokens, size_t n, int64_t *rows)
+{
+    for (size_t i = 0; i < n; i++) rows[i] = tokens[i];
+}
+
+EMBLA_BODY void embla_body_scale_add(const float *restrict x, float scale, const float *restrict y,
+                                     size_t n, float *restrict out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = x[i] * scale + y[i];
+}
+
+EMBLA_BODY void embla_body_scale(const float *x, float scale, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = x[i] * scale;
+}
+
+/* Sixteen partial sums; numbers past the end count as zeros, which change no sum. */
+EMBLA_BODY double embla_body_dot(const float *x, const float *y, size_t n)
+{
+    enum { LANES = 16 };
+    double sums[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++) sums[j] += (double)x[i + j] * (double)y[i + j];
+    for (size_t j = 0; i + j < n; j++) sums[j] += (double)x[i + j] * (double)y[i + j];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
+    return sums[0];
+}
+
+EMBLA_BODY void embla_body_accumulate(const float *restrict x, double weight, size_t n,
+                                      double *restrict sums)
+{
+    for (size_t i = 0; i < n; i++) sums[i] += weight * (double)x[i];
+}
+
+EMBLA_BODY void embla_body_maximum(const float *restrict x, size_t n, float *restrict best)
+{
+    for (size_t i = 0; i < n; i++) best[i] = best[i] >= x[i] || best[i] != best[i] ? best[i] : x[i];
+}
+
+EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
+{
+    float *restrict first = job->first, *restrict second = job->second;
+    const float *restrict cosine = job->cosine, *restrict sine = job->sine;
+    for (size_t i = 0; i < job->pairs; i++) {
+        float a = first[i * job->step], b = second[i * job->step];
+        first[i * job->step] = a * cosine[i] - b * sine[i];
+        second[i * job->step] = a * sine[i] + b * cosine[i];
+    }
+}
+
+/* A row of random numbers, a group at a time; the last group may be cut. */
+#define EMBLA_BODY_RANDOM(group, seed, row, column, n, spread, out)                                \
+    do {                                                                                           \
+        enum { GROUP = 4 * EMBLA_RANDOM_LANES };                                                   \
+        float numbers[GROUP];                                                                      \
+        for (size_t i = 0; i < (n); i += GROUP) {                                                  \
+            size_t left = (n)-i < GROUP ? (n)-i : GROUP;                                           \
+            group(seed, (uint32_t)(((column) + i) / 4), row, spread, numbers);                     \
+            memcpy((out) + i, numbers, left * sizeof numbers[0]);                                  \
+        }                                                                                          \
+    } while (0)
+
+/* The functions of one set that are bodies compiled for it. */
+#define EMBLA_PLAIN_KERNELS(TARGET)                                                                \
+    TARGET static bool tokens_below(const int32_t *tokens, size_t n, uint32_t limit)               \
+    {                                                                                              \
+        return embla_body_tokens_below(tokens, n, limit);                                          \
+    }                                                                                              \
+    TARGET static bool rows_below(const int64_t *rows, size_t n, uint64_t limit)                   \
+    {                                                                                              \
+        return embla_body_rows_below(rows, n, limit);                                              \
+    }                                                                                              \
+    TARGET static void widen(const int32_t *tokens, size_t n, int64_t *rows)                       \
+    {                                                                                              \
+        embla_body_widen(tokens, n, rows);                                                         \
+    }                                                                                              \
+    TARGET static void scale_add(const float *x, float factor, const float *y, size_t n,           \
+                                 float *out)                                                       \
+    {                                                                                              \
+        embla_body_scale_add(x, factor, y, n, out);                                                \
+    }                                                                                              \
+    TARGET static void scale(const float *x, float factor, size_t n, float *out)                   \
+    {                                                                                              \
+        embla_body_scale(x, factor, n, out);                                                       \
+    }                                                                                              \
+    TARGET static double dot(const float *x, const float *y, size_t n)                             \
+    {                                                                                              \
+        return embla_body_dot(x, y, n);                                                            \
+    }                                                                                              \
+    TARGET static void accumulate(const float *x, double weight, size_t n, double *sums)           \
+    {                                                                                              \
+        embla_body_accumulate(x, weight, n, sums);                                                 \
+    }                                                                                              \
+    TARGET static void maximum(const float *x, size_t n, float *best)                              \
+    {                                                                                              \
+        embla_body_maximum(x, n, best);                                                            \
+    }                                                                                              \
+    TARGET static void turn(const embla_turn_job *job)                                             \
+    {                                                                                              \
+        embla_body_turn(job);                                                                      \
+    }                                                                                              \
+    TARGET static void uniform(uint64_t seed, uint64_t row, size_t column, size_t n, float spread, \
+                               float *out)                                                         \
+    {                                                                                              \
+        EMBLA_BODY_RANDOM(embla_uniform_group, seed, row, column, n, spread, out);                 \
+    }                                                                                              \
+    TARGET static void normal(uint64_t seed, uint64_t row, size_t column, size_t n, float spread,  \
+                              float *out)                                                          \
+    {                                                                                              \
+        EMBLA_BODY_RANDOM(embla_normal_group, seed, row, column, n, spread, out);                  \
+    }
+
+#endif

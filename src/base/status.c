@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The message per thread: a fixed buffer, so that reporting a failure cannot fail. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char message[512];
+
+embla_status embla_fail(embla_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *embla_error(void)
+{
+    return message;
+}
+
+const char *embla_status_name(embla_status status)
+{
+    switch (status) {
+    case EMBLA_OK:
+        return "ok";
+    case EMBLA_ERR_ARGUMENT:
+        return "argument";
+    case EMBLA_ERR_MEMORY:
+        return "memory";
+    case EMBLA_ERR_IO:
+        return "io";
+    case EMBLA_ERR_FORMAT:
+        return "format";
+    case EMBLA_ERR_UNSUPPORTED:
+        return "unsupported";
+    case EMBLA_ERR_NOT_FOUND:
+        return "not found";
+    case EMBLA_ERR_RANGE:
+        return "range";
+    case EMBLA_ERR_SHAPE:
+        return "shape";
+    }
+    return "unknown";
+}

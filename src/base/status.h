@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A status for programs and a sentence for people, made at the place that knows.
+ *
+ *   if (rows < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "a table of %" PRId64 " rows", rows);
+ *   EMBLA_TRY(embla_mul(rows, stride, &bytes));
+ */
+#ifndef EMBLA_BASE_STATUS_H
+#define EMBLA_BASE_STATUS_H
+
+#include <inttypes.h>
+
+#include "embla.h"
+
+/* Keeps the sentence for this thread (embla_error) and returns status. Never fails:
+ * a sentence that is too long is cut. */
+embla_status embla_fail(embla_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Returns from the calling function if call failed. */
+#define EMBLA_TRY(call)                                                                            \
+    do {                                                                                           \
+        embla_status try_status = (call);                                                          \
+        if (try_status != EMBLA_OK) return try_status;                                             \
+    } while (0)
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this library is and what it was built with. */
+#include "embla.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
+#if defined(__clang__)
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+#if defined(_OPENMP)
+#define OPENMP "OpenMP " TEXT(_OPENMP)
+#else
+#define OPENMP "no OpenMP"
+#endif
+
+const char *embla_version(void)
+{
+    return TEXT(EMBLA_VERSION_MAJOR) "." TEXT(EMBLA_VERSION_MINOR) "." TEXT(EMBLA_VERSION_PATCH);
+}
+
+const char *embla_build_info(void)
+{
+    return COMPILER ", " OPENMP;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* x[b][t] = tokens[id] * scale + positions[p]: a lookup that adds a second row on the
+ * way. Positions are added, not concatenated.
+ */
+#include <math.h>
+
+#include "base/checked.h"
+#include "base/status.h"
+#include "table/gather.h"
+
+embla_status embla_embed(const embla_table *tokens_table, const embla_table *positions_table,
+                         const int32_t *tokens, size_t batch, size_t length,
+                         const embla_embed_options *options, void *out)
+{
+    const embla_embed_options defaults = {0};
+    uint64_t count;
+    if (!options) options = &defaults;
+    if (!tokens_table) return embla_fail(EMBLA_ERR_ARGUMENT, "the token table is NULL");
+    if (!embla_mul_ok(batch, length, &count) || count > SIZE_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens do not fit in memory",
+                          batch, length);
+    float scale = options->scale == 0.0f ? 1.0f : options->scale;
+    if (options->sqrt_dim) scale *= (float)sqrt((double)tokens_table->dim);
+    embla_gather_job job = {
+        .table = tokens_table,
+        .tokens = tokens,
+        .count = (size_t)count,
+        .positions = positions_table,
+        .position_rows = options->positions,
+        .first_position = options->first_position,
+        .length = length,
+        .scale = scale,
+        .out_dtype = options->out_dtype,
+        .out = out,
+        .out_stride = options->out_stride,
+        .threads = options->threads,
+    };
+    return embla_gather(&job);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two ways through, chosen once for a call:
+ *
+ *   copy   stored bytes are the wanted bytes: one kernel copies row after row
+ *   work   each row passes through small buffers that stay in the first-level cache:
+ *          stored bytes -> floats -> (scale, add position) -> wanted dtype -> out
+ *
+ * Row numbers are handled in tiles: tokens are widened to row numbers here, the one
+ * place where that happens, and below it nothing sees a token. Threads take tiles, each
+ * output row is written by one thread, so the result does not depend on how many
+ * there are.
+ */
+#include "table/gather.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/status.h"
+#include "base/threads.h"
+
+/* How results are written, by their size: below the first a cache holds them; from the
+ * second on they would push everything else out of the second-level cache and not fit
+ * in it themselves. docs/decisions/002 has the measurements. */
+enum { AHEAD_BYTES = 64 << 10, LARGE_BYTES = 4 << 20 };
+/* Tables up to this size stay in the second-level cache; their rows need no fetching. */
+enum { SMALL_TABLE = 256 << 10 };
+/* Row numbers handled at once. */
+enum { TILE = 256 };
+
+/* What a call has decided, shared by all its threads. */
+typedef struct {
+    const embla_gather_job *job;
+    const embla_kernels *kernels;
+    embla_decode_fn *decode, *decode_position;
+    embla_encode_fn *narrow; /* NULL: the result is f32 */
+    const embla_dtype_info *out_info;
+    bool copy;   /* stored bytes are the wanted bytes */
+    bool fetch;  /* rows come from memory, not from a cache */
+    bool direct; /* decoding is all there is to do */
+    embla_store store;
+} plan;
+
+/* ---- check ---- */
+
+static embla_status bad_row(size_t i, int64_t row, const embla_table *table, const char *what)
+{
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "%s %" PRId64 " at place %zu: the table has %" PRId64 " rows", what, row, i,
+                      table->rows);
+}
+
+/* One pass by the kernel, then one to find the culprit. */
+static embla_status check_rows(const int64_t *rows, size_t count, const embla_table *table,
+                               const char *what)
+{
+    uint64_t limit = (uint64_t)table->rows;
+    size_t i = 0;
+    if (embla_kernels_get()->rows_below(rows, count, limit)) return EMBLA_OK;
+    while ((uint64_t)rows[i] < limit) i++;
+    return bad_row(i, rows[i], table, what);
+}
+
+static embla_status check_tokens(const int32_t *tokens, size_t count, const embla_table *table)
+{
+    uint32_t limit = table->rows > INT32_MAX ? (uint32_t)INT32_MAX + 1u : (uint32_t)table->rows;
+    size_t i = 0;
+    if (embla_kernels_get()->tokens_below(tokens, count, limit)) return EMBLA_OK;
+    while ((uint32_t)tokens[i] < limit) i++;
+    return bad_row(i, tokens[i], table, "token");
+}
+
+static embla_status check_positions(const embla_gather_job *job)
+{
+    const embla_table *positions = job->positions;
+    if (positions->dim != job->table->dim)
+        return embla_fail(EMBLA_ERR_SHAPE, "tokens have dim %zu but positions %zu", job->table->dim,
+                          positions->dim);
+    if (job->position_rows)
+        return check_rows(job->position_rows, job->count, positions, "position");
+    if (job->first_position < 0 || job->first_position > positions->rows ||
+        job->length > (uint64_t)(positions->rows - job->first_position))
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "%zu positions from %" PRId64 ": the position table has %" PRId64 " rows",
+                          job->length, job->first_position, positions->rows);
+    return EMBLA_OK;
+}
+
+static embla_store choose_store(const embla_gather_job *job, size_t row_bytes)
+{
+    bool whole_lines = ((uintptr_t)job->out | job->out_stride | row_bytes) % EMBLA_LINE == 0;
+    size_t bytes = job->count * row_bytes;
+    if (bytes < AHEAD_BYTES) return EMBLA_STORE_PLAIN;
+    if (bytes >= LARGE_BYTES && whole_lines) return embla_kernels_store();
+    return EMBLA_STORE_AHEAD;
+}
+
+static embla_status check_output(embla_gather_job *job, plan *p)
+{
+    size_t row_bytes = job->table->row_bytes, span;
+    if (job->out_dtype == 0) job->out_dtype = EMBLA_F32;
+    if (!job->raw) {
+        if (job->out_dtype != EMBLA_F32 && job->out_dtype != EMBLA_BF16 &&
+            job->out_dtype != EMBLA_F16)
+            return embla_fail(
+                EMBLA_ERR_UNSUPPORTED, "rows are given as f32, bf16, f16 or raw, not %s (%d)",
+                embla_dtype_name(job->out_dtype) ? embla_dtype_name(job->out_dtype) : "dtype",
+                (int)job->out_dtype);
+        EMBLA_TRY(embla_dtype_row_bytes(job->out_dtype, job->table->dim, &row_bytes));
+    }
+    if (job->out_stride == 0) job->out_stride = row_bytes;
+    if (job->out_stride < row_bytes)
+        return embla_fail(EMBLA_ERR_SHAPE, "an output stride of %zu bytes is less than a row's %zu",
+                          job->out_stride, row_bytes);
+    if (!embla_span_ok(job->count, job->out_stride, row_bytes, &span))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows, %zu bytes apart, do not fit in memory",
+                          job->count, job->out_stride);
+    if (!job->out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", job->count);
+    p->store = choose_store(job, row_bytes);
+    return EMBLA_OK;
+}
+
+static embla_status check(embla_gather_job *job, plan *p)
+{
+    if (!job->table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    EMBLA_TRY(embla_threads_check(job->threads));
+    if (job->count == 0) return EMBLA_OK;
+    if (!job->tokens && !job->rows)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but their numbers are NULL",
+                          job->count);
+    if (!isfinite(job->scale))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)job->scale);
+    EMBLA_TRY(check_output(job, p));
+    if (job->positions) EMBLA_TRY(check_positions(job));
+    return job->tokens ? check_tokens(job->tokens, job->count, job->table)
+                       : check_rows(job->rows, job->count, job->table, "row");
+}
+
+/* ---- work ---- */
+
+static int64_t position_of(const embla_gather_job *job, size_t i)
+{
+    return job->position_rows ? job->position_rows[i]
+                              : job->first_position + (int64_t)(i % job->length);
+}
+
+/* One output row, a piece at a time. */
+static void work_row(const plan *p, embla_fetch *fetch, int64_t row, size_t i)
+{
+    const embla_gather_job *job = p->job;
+    const embla_kernels *kernels = p->kernels;
+    float decoded[EMBLA_PIECE], position[EMBLA_PIECE], result[EMBLA_PIECE];
+    char narrowed[2 * EMBLA_PIECE];
+    for (size_t first = 0; first < job->table->dim; first += EMBLA_PIECE) {
+        size_t n = job->table->dim - first < EMBLA_PIECE ? job->table->dim - first : EMBLA_PIECE;
+        char *out = job->out + i * job->out_stride + embla_dtype_bytes(p->out_info, first);
+        size_t out_bytes = embla_dtype_bytes(p->out_info, n);
+        if (p->fetch) {
+            size_t bytes = embla_dtype_bytes(job->table->info, n);
+            for (size_t k = 0; k < bytes; k += EMBLA_LINE) embla_fetch_line(fetch);
+        }
+        if (p->direct) {
+            const char *in =
+                embla_table_at(job->table, row) + embla_dtype_bytes(job->table->info, first);
+            p->decode(in, n, job->table->scale, p->store, (float *)(void *)out);
+            continue;
+        }
+        for (size_t k = 0; p->store == EMBLA_STORE_AHEAD && k < out_bytes; k += EMBLA_LINE)
+            embla_fetch_to_write(out + k);
+        const float *x = embla_table_piece(job->table, p->decode, row, first, n, decoded);
+        if (job->positions) {
+            int64_t at = position_of(job, i);
+            const float *y =
+                embla_table_piece(job->positions, p->decode_position, at, first, n, position);
+            kernels->scale_add(x, job->scale, y, n, result);
+            x = result;
+        } else if (job->scale != 1.0f) {
+            kernels->scale(x, job->scale, n, result);
+            x = result;
+        }
+        const void *bytes = x;
+        if (p->narrow) {
+            p->narrow(x, n, 1.0f, narrowed);
+            bytes = narrowed;
+        }
+        if (p->store == EMBLA_STORE_STREAM)
+            kernels->stream(out, bytes, out_bytes);
+        else
+            memcpy(out, bytes, out_bytes);
+    }
+}
+
+static void run_tile(const plan *p, int64_t tile)
+{
+    const embla_gather_job *job = p->job;
+    size_t start = (size_t)tile * TILE, n = job->count - start < TILE ? job->count - start : TILE;
+    const embla_table *table = job->table;
+    int64_t widened[TILE + EMBLA_GROUP];
+    const int64_t *rows = widened;
+    size_t known = job->count - start;
+    if (known > TILE + EMBLA_GROUP) known = TILE + EMBLA_GROUP;
+    if (job->rows)
+        rows = job->rows + start;
+    else
+        p->kernels->widen(job->tokens + start, known, widened);
+    if (p->copy) {
+        embla_copy_job copy = {.data = table->data,
+                               .row_stride = table->row_stride,
+                               .row_bytes = table->row_bytes,
+                               .rows = rows,
+                               .count = n,
+                               .known = known,
+                               .out = job->out + start * job->out_stride,
+                               .out_stride = job->out_stride,
+                               .store = p->store,
+                               .fetch = p->fetch};
+        p->kernels->copy_rows(&copy);
+    } else {
+        embla_fetch fetch = {0};
+        for (size_t i = 0; i < n; i++) {
+            if (p->fetch && i % EMBLA_GROUP == 0) {
+                size_t next = i + EMBLA_GROUP, left = known > next ? known - next : 0;
+                embla_fetch_begin(&fetch, table->data, table->row_stride, table->row_bytes,
+                                  rows + next, left < EMBLA_GROUP ? left : EMBLA_GROUP);
+            }
+            work_row(p, &fetch, rows[i], start + i);
+        }
+    }
+    if (p->store == EMBLA_STORE_STREAM) p->kernels->fence();
+}
+
+embla_status embla_gather(embla_gather_job *job)
+{
+    plan p = {.job = job, .kernels = embla_kernels_get()};
+    if (job->scale == 0.0f) job->scale = 1.0f;
+    EMBLA_TRY(check(job, &p));
+    if (job->count == 0) return EMBLA_OK;
+
+    const embla_table *table = job->table;
+    p.copy = job->raw || (job->out_dtype == table->dtype && !job->positions && job->scale == 1.0f);
+    p.fetch = (size_t)table->rows * table->row_stride > SMALL_TABLE;
+    if (!p.copy) {
+        p.decode = embla_dtype_decoder(table->dtype, p.kernels->isa);
+        p.direct = job->out_dtype == EMBLA_F32 && !job->positions && job->scale == 1.0f;
+        p.out_info = embla_dtype_find_info(job->out_dtype);
+        if (job->positions)
+            p.decode_position = embla_dtype_decoder(job->positions->dtype, p.kernels->isa);
+        if (job->out_dtype != EMBLA_F32)
+            p.narrow = embla_dtype_encoder(job->out_dtype, p.kernels->isa);
+    }
+    int threads = embla_threads_for(job->threads, job->count * job->out_stride);
+    int64_t tiles = (int64_t)((job->count + TILE - 1) / TILE);
+    if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
+        for (int64_t tile = 0; tile < tiles; tile++) run_tile(&p, tile);
+        return EMBLA_OK;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t tile = 0; tile < tiles; tile++) run_tile(&p, tile);
+    return EMBLA_OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows start random. Every number is made from (seed, row, column) alone, so rows may
+ * be shared out over threads in any way.
+ */
+#include <math.h>
+
+#include "base/kernels.h"
+#include "base/status.h"
+#include "base/threads.h"
+#include "table/table.h"
+
+/* A row at a time, a piece at a time: made as floats, then encoded. */
+static void fill_row(const embla_table *table, int64_t row, embla_random_fn *fill, uint64_t seed,
+                     float spread, embla_encode_fn *encode)
+{
+    char *bytes = table->writable + (size_t)row * table->row_stride;
+    float numbers[EMBLA_PIECE];
+    for (size_t first = 0; first < table->dim; first += EMBLA_PIECE) {
+        size_t n = table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
+        fill(seed, (uint64_t)row, first, n, spread, numbers);
+        encode(numbers, n, table->scale, bytes + embla_dtype_bytes(table->info, first));
+    }
+}
+
+embla_status embla_table_init(embla_table *table, const embla_init_options *options)
+{
+    const embla_init_options defaults = {0};
+    if (!options) options = &defaults;
+    EMBLA_TRY(embla_table_check_writable(table));
+    EMBLA_TRY(embla_threads_check(options->threads));
+    if (!(options->spread >= 0.0f) || isinf(options->spread))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: it must be 0 or more",
+                          (double)options->spread);
+    if (options->kind != EMBLA_INIT_NORMAL && options->kind != EMBLA_INIT_XAVIER)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "init kind %d is not one of 0..1",
+                          (int)options->kind);
+
+    const embla_kernels *kernels = embla_kernels_get();
+    bool normal = options->kind == EMBLA_INIT_NORMAL;
+    double dim = (double)table->dim, both = (double)table->rows + dim;
+    float spread = options->spread;
+    if (spread == 0.0f) spread = (float)(normal ? 1.0 / sqrt(dim) : sqrt(2.0 / both));
+    embla_random_fn *fill = normal ? kernels->normal : kernels->uniform;
+    embla_encode_fn *encode = embla_dtype_encoder(table->dtype, kernels->isa);
+    size_t bytes = (size_t)table->rows * table->row_bytes; /* checked when the table was made */
+    int threads = embla_threads_for(options->threads, bytes);
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t row = 0; row < table->rows; row++)
+        fill_row(table, row, fill, options->seed, spread, encode);
+    return EMBLA_OK;
+}

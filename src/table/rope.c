@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rotary positions (Su and others, "RoFormer", 2021): pair i of a head's numbers is turned
+ * by position * rate[i], rate[i] = theta^(-2i/dim). No parameters; the dot product of a
+ * turned query and a turned key depends on how far apart they are.
+ *
+ * A longer context than the model was trained on is reached by changing the rates:
+ *   linear  all divided by factor (Chen and others, "Position Interpolation", 2023)
+ *   ntk     theta raised, so that the slowest pair is divided by factor, the fastest not
+ *   yarn    pairs that turn more than beta_fast times in the trained context kept, those
+ *           that turn less than beta_slow times divided, and a ramp over the pair number
+ *           between (Peng and others, "YaRN", 2023, 3.2)
+ *   llama3  the same with a ramp over the number of turns (Llama 3.1's rope_scaling)
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/status.h"
+
+#define TWO_PI 6.283185307179586
+
+/* One allocation: this, then rate (pairs doubles), then for each cached position pairs
+ * cosines and pairs sines. */
+struct embla_rope {
+    size_t dim, pairs, cached, bytes;
+    embla_rope_order order;
+    double attention;
+    double *rate;
+    float *turns;
+};
+
+/* Where the ramp of yarn puts a pair that turns `turns` times in the trained context. */
+static double yarn_pair(double turns, size_t dim, double context, double theta)
+{
+    return (double)dim * log(context / (turns * TWO_PI)) / (2.0 * log(theta));
+}
+
+/* What part of the rate stays as it was: 1 kept, 0 divided by factor. */
+static double kept(const embla_rope_options *o, size_t dim, size_t pair, double rate)
+{
+    if (o->scaling == EMBLA_ROPE_YARN) {
+        double low = floor(yarn_pair(o->beta_fast, dim, o->context, o->theta));
+        double high = ceil(yarn_pair(o->beta_slow, dim, o->context, o->theta));
+        if (low < 0.0) low = 0.0;
+        if (high > (double)dim - 1.0) high = (double)dim - 1.0;
+        if (high == low) high += 0.001;
+        return 1.0 - fmin(fmax(((double)pair - low) / (high - low), 0.0), 1.0);
+    }
+    double turns = o->context * rate / TWO_PI;
+    return fmin(fmax((turns - o->beta_slow) / (o->beta_fast - o->beta_slow), 0.0), 1.0);
+}
+
+static double rate_of(const embla_rope_options *o, size_t dim, size_t pair)
+{
+    double d = (double)dim, theta = o->theta;
+    if (o->scaling == EMBLA_ROPE_NTK && dim > 2) theta *= pow(o->factor, d / (d - 2.0));
+    double rate = pow(theta, -2.0 * (double)pair / d);
+    if (o->scaling == EMBLA_ROPE_LINEAR) return rate / o->factor;
+    if (o->scaling == EMBLA_ROPE_YARN || o->scaling == EMBLA_ROPE_LLAMA3) {
+        double part = kept(o, dim, pair, rate);
+        return rate * part + rate / o->factor * (1.0 - part);
+    }
+    return rate;
+}
+
+/* Fills in defaults, refuses what cannot be. */
+static embla_status check_options(embla_rope_options *o)
+{
+    bool ramp = o->scaling == EMBLA_ROPE_YARN || o->scaling == EMBLA_ROPE_LLAMA3;
+    if ((unsigned)o->order > EMBLA_ROPE_HALF_SPLIT || (unsigned)o->scaling > EMBLA_ROPE_LLAMA3)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rope order %d, scaling %d: 0..1 and 0..4 can be had",
+                          (int)o->order, (int)o->scaling);
+    if (o->theta == 0.0) o->theta = 10000.0;
+    if (o->factor == 0.0) o->factor = 1.0;
+    if (o->beta_fast == 0.0) o->beta_fast = o->scaling == EMBLA_ROPE_LLAMA3 ? 4.0 : 32.0;
+    if (o->beta_slow == 0.0) o->beta_slow = 1.0;
+    if (!(o->theta > 1.0) || isinf(o->theta))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a theta of %g: it must be above 1", o->theta);
+    if (!(o->factor >= 1.0) || isinf(o->factor))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a factor of %g: it must be 1 or more", o->factor);
+    if (ramp && (!(o->context >= 1.0) || isinf(o->context)))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "yarn and llama3 need the trained context, but it is %g", o->context);
+    if (ramp && !(o->beta_slow > 0.0 && o->beta_fast > o->beta_slow && isfinite(o->beta_fast)))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "beta_fast %g must be above beta_slow %g, and that above 0", o->beta_fast,
+                          o->beta_slow);
+    if (o->attention == 0.0)
+        o->attention = o->scaling == EMBLA_ROPE_YARN ? 0.1 * log(o->factor) + 1.0 : 1.0;
+    if (!isfinite(o->attention))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "an attention factor of %g is not a number",
+                          o->attention);
+    return EMBLA_OK;
+}
+
+/* Cosines and sines of pairs first .. first+n-1 at a position. */
+static void turns_at(const embla_rope *rope, int64_t position, size_t first, size_t n,
+                     float *cosine, float *sine)
+{
+    for (size_t i = 0; i < n; i++) {
+        double angle = (double)position * rope->rate[first + i];
+        cosine[i] = (float)(cos(angle) * rope->attention);
+        sine[i] = (float)(sin(angle) * rope->attention);
+    }
+}
+
+embla_status embla_rope_new(size_t dim, const embla_rope_options *options, embla_rope **out)
+{
+    embla_rope_options o = {0};
+    uint64_t floats, bytes;
+    size_t size;
+    void *memory;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_rope_new: out is NULL");
+    if (options) o = *options;
+    if (dim < 2 || dim % 2 != 0 || dim > 1u << 20)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "heads of %zu numbers: an even number up to %u can be turned", dim,
+                          1u << 20);
+    EMBLA_TRY(check_options(&o));
+    if (!embla_mul_ok(o.cached, dim, &floats) || !embla_mul_ok(floats, sizeof(float), &bytes) ||
+        !embla_add_ok(bytes, sizeof(embla_rope) + dim / 2 * sizeof(double), &bytes) ||
+        !embla_size_ok(bytes, &size))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu cached positions do not fit in memory",
+                          o.cached);
+    EMBLA_TRY(embla_mem_new(size, "a rotary embedding", &memory));
+    embla_rope *rope = memory;
+    *rope = (embla_rope){.dim = dim,
+                         .pairs = dim / 2,
+                         .bytes = size,
+                         .order = o.order,
+                         .attention = o.attention,
+                         .rate = (double *)(void *)(rope + 1)};
+    rope->turns = (float *)(void *)(rope->rate + rope->pairs);
+    for (size_t i = 0; i < rope->pairs; i++) rope->rate[i] = rate_of(&o, dim, i);
+    for (size_t p = 0; p < o.cached; p++)
+        turns_at(rope, (int64_t)p, 0, rope->pairs, rope->turns + p * dim,
+                 rope->turns + p * dim + rope->pairs);
+    rope->cached = o.cached;
+    *out = rope;
+    return EMBLA_OK;
+}
+
+void embla_rope_free(embla_rope *rope)
+{
+    if (rope) embla_mem_free(rope, rope->bytes);
+}
+
+/* Turns pairs first .. first+n-1 of all heads of one group. */
+static void turn_heads(const embla_rope *rope, float *x, size_t heads, size_t first, size_t n,
+                       const float *cosine, const float *sine)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    bool split = rope->order == EMBLA_ROPE_HALF_SPLIT;
+    for (size_t h = 0; h < heads; h++, x += rope->dim) {
+        embla_turn_job job = {.first = split ? x + first : x + 2 * first,
+                              .step = split ? 1 : 2,
+                              .pairs = n,
+                              .cosine = cosine,
+                              .sine = sine};
+        job.second = split ? job.first + rope->pairs : job.first + 1;
+        kernels->turn(&job);
+    }
+}
+
+static embla_status apply(const embla_rope *rope, const int64_t *positions, size_t count,
+                          size_t heads, float *x, bool back)
+{
+    enum { PIECE = 256 };
+    uint64_t group, numbers;
+    size_t span;
+    if (!rope) return embla_fail(EMBLA_ERR_ARGUMENT, "the rotary embedding is NULL");
+    if (!embla_mul_ok(heads, rope->dim, &group) || !embla_mul_ok(group, count, &numbers) ||
+        !embla_span_ok(numbers, sizeof *x, sizeof *x, &span))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu x %zu heads of %zu floats do not fit in memory",
+                          count, heads, rope->dim);
+    if (numbers > 0 && (!positions || !x))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu positions, but %s is NULL", count,
+                          x ? "positions" : "x");
+    for (size_t i = 0; i < count; i++, x += group) {
+        for (size_t first = 0; first < rope->pairs; first += PIECE) {
+            size_t n = rope->pairs - first < PIECE ? rope->pairs - first : PIECE;
+            float cosine[PIECE], sine[PIECE];
+            if ((uint64_t)positions[i] < rope->cached) {
+                const float *turns = rope->turns + (size_t)positions[i] * rope->dim + first;
+                memcpy(cosine, turns, n * sizeof *turns);
+                memcpy(sine, turns + rope->pairs, n * sizeof *turns);
+            } else {
+                turns_at(rope, positions[i], first, n, cosine, sine);
+            }
+            for (size_t j = 0; back && j < n; j++) sine[j] = -sine[j];
+            turn_heads(rope, x, heads, first, n, cosine, sine);
+        }
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_rope_apply(const embla_rope *rope, const int64_t *positions, size_t count,
+                              size_t heads, float *x)
+{
+    return apply(rope, positions, count, heads, x, false);
+}
+
+embla_status embla_rope_unapply(const embla_rope *rope, const int64_t *positions, size_t count,
+                                size_t heads, float *x)
+{
+    return apply(rope, positions, count, heads, x, true);
+}

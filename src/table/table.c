@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making, viewing, filling and asking a table. Everything is checked when a table is
+ * made, so that what comes after may rely on it: the handle is the proof.
+ */
+#include "table/table.h"
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/status.h"
+
+#define MOST_ROWS ((int64_t)1 << 40)
+#define MOST_DIM  ((size_t)1 << 20)
+
+/* Fills in all but the data; *bytes is what rows x dim take up. */
+static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
+                          const embla_table_options *options, embla_table *table, size_t *bytes)
+{
+    const embla_table_options defaults = {0};
+    if (!options) options = &defaults;
+    if (rows < 1 || rows > MOST_ROWS)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a table of %" PRId64 " rows: 1 to %" PRId64 " can be had", rows,
+                          MOST_ROWS);
+    if (dim < 1 || dim > MOST_DIM)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows of %zu numbers: 1 to %zu can be had", dim,
+                          MOST_DIM);
+    EMBLA_TRY(embla_dtype_check(dtype, &table->info));
+    EMBLA_TRY(embla_dtype_scale(dtype, options->scale, &table->scale));
+    EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &table->row_bytes));
+    table->row_stride = options->row_stride ? options->row_stride : table->row_bytes;
+    if (table->row_stride < table->row_bytes)
+        return embla_fail(EMBLA_ERR_SHAPE, "a row stride of %zu bytes is less than a row's %zu",
+                          table->row_stride, table->row_bytes);
+    if (!embla_span_ok((uint64_t)rows, table->row_stride, table->row_bytes, bytes))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%" PRId64 " rows, %zu bytes apart, do not fit in memory", rows,
+                          table->row_stride);
+    table->rows = rows;
+    table->dim = dim;
+    table->dtype = dtype;
+    return EMBLA_OK;
+}
+
+embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
+                             const embla_table_options *options, embla_table **out)
+{
+    embla_table made = {0};
+    void *data = NULL, *handle = NULL;
+    size_t bytes = 0;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_new: out is NULL");
+    EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
+    EMBLA_TRY(embla_mem_new(bytes, "a table's rows", &data));
+    embla_status status = embla_mem_new(sizeof made, "a table", &handle);
+    if (status != EMBLA_OK) {
+        embla_mem_free(data, bytes);
+        return status;
+    }
+    made.data = made.writable = data;
+    made.owned = bytes;
+    *out = handle;
+    **out = made;
+    return EMBLA_OK;
+}
+
+embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const void *data,
+                              size_t data_bytes, const embla_table_options *options,
+                              embla_table **out)
+{
+    embla_table made = {0};
+    void *handle = NULL;
+    size_t bytes = 0;
+    if (!out || !data)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_view: %s is NULL", out ? "data" : "out");
+    EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
+    if (bytes > data_bytes)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "%" PRId64 " x %zu %s needs %zu bytes, but there are %zu", rows, dim,
+                          made.info->name, bytes, data_bytes);
+    EMBLA_TRY(embla_mem_new(sizeof made, "a table", &handle));
+    made.data = data;
+    if (options && options->writable) made.writable = (char *)(uintptr_t)data;
+    *out = handle;
+    **out = made;
+    return EMBLA_OK;
+}
+
+void embla_table_free(embla_table *table)
+{
+    if (!table) return;
+    if (table->owned > 0) embla_mem_free(table->writable, table->owned);
+    embla_mem_free(table, sizeof *table);
+}
+
+int64_t embla_table_rows(const embla_table *table)
+{
+    return table->rows;
+}
+
+size_t embla_table_dim(const embla_table *table)
+{
+    return table->dim;
+}
+
+embla_dtype embla_table_dtype(const embla_table *table)
+{
+    return table->dtype;
+}
+
+float embla_table_scale(const embla_table *table)
+{
+    return table->scale;
+}
+
+size_t embla_table_row_bytes(const embla_table *table)
+{
+    return table->row_bytes;
+}
+
+size_t embla_table_row_stride(const embla_table *table)
+{
+    return table->row_stride;
+}
+
+const void *embla_table_row(const embla_table *table, int64_t row)
+{
+    if ((uint64_t)row >= (uint64_t)table->rows) return NULL;
+    return embla_table_at(table, row);
+}
+
+void *embla_table_data(embla_table *table)
+{
+    return table->writable;
+}
+
+embla_status embla_table_check_writable(const embla_table *table)
+{
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    if (!table->writable)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the table of %" PRId64 " x %zu is a read-only view",
+                          table->rows, table->dim);
+    return EMBLA_OK;
+}
+
+embla_status embla_table_write(embla_table *table, int64_t first, size_t count, const float *values)
+{
+    EMBLA_TRY(embla_table_check_writable(table));
+    if (first < 0 || first > table->rows || count > (uint64_t)(table->rows - first))
+        return embla_fail(EMBLA_ERR_RANGE, "%zu rows from row %" PRId64 ": the table has %" PRId64,
+                          count, first, table->rows);
+    if (count > 0 && !values)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows to write, but values is NULL", count);
+    embla_encode_fn *encode = embla_dtype_encoder(table->dtype, embla_kernels_get()->isa);
+    for (size_t i = 0; i < count; i++)
+        encode(values + i * table->dim, table->dim, table->scale,
+               table->writable + ((size_t)first + i) * table->row_stride);
+    return EMBLA_OK;
+}

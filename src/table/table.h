@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The noun: rows x dim numbers of one dtype. */
+#ifndef EMBLA_TABLE_TABLE_H
+#define EMBLA_TABLE_TABLE_H
+
+#include "base/dtype.h"
+#include "embla.h"
+
+/* Row r is row_bytes bytes at data + r * row_stride. The sizes have been checked: no
+ * product of a row number below `rows` with row_stride overflows. */
+struct embla_table {
+    int64_t rows;
+    size_t dim;
+    embla_dtype dtype;
+    const embla_dtype_info *info;
+    float scale; /* 1 where the dtype takes none */
+    size_t row_bytes, row_stride;
+    const char *data;
+    char *writable; /* data, or NULL for a read-only view */
+    size_t owned;   /* bytes to give back; 0 for a view */
+};
+
+/* The bytes of a row that is known to exist. */
+static inline const char *embla_table_at(const embla_table *table, int64_t row)
+{
+    return table->data + (size_t)row * table->row_stride;
+}
+
+/* Numbers first .. first+n-1 of a row as floats; first is a multiple of EMBLA_PIECE. An f32
+ * row is returned where it lies, any other is decoded into space (EMBLA_PIECE floats). */
+static inline const float *embla_table_piece(const embla_table *table, embla_decode_fn *decode,
+                                             int64_t row, size_t first, size_t n, float *space)
+{
+    const char *bytes = embla_table_at(table, row) + embla_dtype_bytes(table->info, first);
+    if (table->dtype == EMBLA_F32 && (uintptr_t)bytes % sizeof(float) == 0)
+        return (const float *)(const void *)bytes;
+    decode(bytes, n, table->scale, EMBLA_STORE_PLAIN, space);
+    return space;
+}
+
+EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
+
+#endif

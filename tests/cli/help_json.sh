@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# The table of options, for programs.
+embla help completion --json | sed -E 's/"version":"[^"]+"/"version":"..."/'

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every object parses.
+if command -v python3 >/dev/null; then
+    check() { python3 -m json.tool >/dev/null; }
+elif command -v jq >/dev/null; then
+    check() { jq . >/dev/null; }
+else
+    echo "skipped: neither python3 nor jq is here"
+    exit 77
+fi
+for line in "cost gpt2" "cost gpt2 microgpt" "cost --list" "cost --rows 5 --dim 5" "--version" \
+    "help" "help cost" "bench --list" "cost --help"; do
+    embla $line --json | check && echo "$line"
+done
