@@ -119,6 +119,7 @@ static embla_status check_coding(embla_dtype dtype, const void *in, size_t dim, 
 embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float scale, float *out)
 {
     EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
+    if (dim == 0) return EMBLA_OK;
     embla_dtype_decoder(dtype, embla_kernels_get()->isa)(in, dim, scale, EMBLA_STORE_PLAIN, out);
     return EMBLA_OK;
 }
@@ -126,6 +127,7 @@ embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float s
 embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim, float scale, void *out)
 {
     EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
+    if (dim == 0) return EMBLA_OK;
     embla_dtype_encoder(dtype, embla_kernels_get()->isa)(in, dim, scale, out);
     return EMBLA_OK;
 }

@@ -10,7 +10,7 @@
 
 typedef enum { EMBLA_ISA_SCALAR, EMBLA_ISA_AVX2, EMBLA_ISA_AVX512, EMBLA_ISA_COUNT } embla_isa;
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(EMBLA_NO_SIMD)
 #define EMBLA_X86    1
 #define EMBLA_AVX2   __attribute__((target("avx2,f16c")))
 #define EMBLA_AVX512 __attribute__((target("avx2,f16c,avx512f,avx512bw,avx512vl,avx512dq")))

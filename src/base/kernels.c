@@ -20,27 +20,21 @@
 
 static _Atomic(const embla_kernels *) chosen;
 
+#if EMBLA_X86
 /* These two ask for exactly what isa.h tells the compiler to use. */
 static bool cpu_has_avx2(void)
 {
-#if EMBLA_X86
     unsigned a, b, c, d; /* not every compiler knows f16c by name */
     return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-#else
-    return false;
-#endif
 }
 
 static bool cpu_has_avx512(void)
 {
-#if EMBLA_X86
     return cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq");
-#else
-    return false;
-#endif
 }
+#endif
 
 const embla_kernels *embla_kernels_find(const char *name)
 {
@@ -73,7 +67,7 @@ const embla_kernels *embla_kernels_get(void)
 /* Streaming spares the reading of a line that will be overwritten whole, but holds a
  * buffer of the core until memory has taken the line. Intel's cores of model 85 (Skylake,
  * Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
- * and writing them in the cache is a third faster (docs/decisions/002). */
+ * and writing them in the cache takes a third less time (docs/decisions/002). */
 static embla_store choose_store(void)
 {
 #if EMBLA_X86

@@ -44,7 +44,7 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store stor
     const embla_copy_job j = *job; /* what is written through out cannot change a copy */
     const char *in;
     char *out = j.out;
-    embla_fetch fetch = {0};
+    embla_fetch fetch = embla_fetch_of(j.data, j.row_stride, j.row_bytes);
     if (!fetched && j.row_bytes == EMBLA_LINE) { /* microGPT's 16 floats: nothing but the copy */
         for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
             if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write(out);
@@ -53,11 +53,7 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store stor
         return;
     }
     for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
-        if (fetched && i % EMBLA_GROUP == 0) {
-            size_t next = i + EMBLA_GROUP, left = j.known > next ? j.known - next : 0;
-            embla_fetch_begin(&fetch, j.data, j.row_stride, j.row_bytes, j.rows + next,
-                              left < EMBLA_GROUP ? left : EMBLA_GROUP);
-        }
+        if (fetched) embla_fetch_at(&fetch, j.rows, i, j.known);
         in = j.data + (size_t)j.rows[i] * j.row_stride;
         embla_body_copy_row(out, in, j.row_bytes, store, fetched ? &fetch : NULL, line, part);
     }

@@ -19,7 +19,7 @@
 
 enum {
     EMBLA_LINE = 64,        /* bytes of a cache line */
-    EMBLA_GROUP = 16,       /* rows in a group */
+    EMBLA_GROUP = 16,       /* rows in a group, at most */
     EMBLA_WRITE_AHEAD = 512 /* bytes between a line being written and one asked for */
 };
 
@@ -32,25 +32,40 @@ typedef enum {
 
 /* The lines of one group of rows, in the order they are asked for. */
 typedef struct {
+    const char *data;
+    size_t row_stride, row_bytes;
+    size_t group; /* rows in a group: a power of two */
     const char *rows[EMBLA_GROUP];
-    size_t count, turn;       /* rows; whose turn it is */
-    size_t offset, row_bytes; /* of the line whose turn it is; where a row ends */
+    size_t count, turn; /* rows lined up; whose turn it is */
+    size_t offset, end; /* of the line whose turn it is; where the rows end */
 } embla_fetch;
 
-/* Begins with the rows numbered rows[0 .. count-1], count at most EMBLA_GROUP. */
-EMBLA_BODY void embla_fetch_begin(embla_fetch *f, const char *data, size_t row_stride,
-                                  size_t row_bytes, const int64_t *rows, size_t count)
+/* For rows of a table. Long rows make small groups: two of them must stay in the
+ * second-level cache together with what is being written. */
+EMBLA_BODY embla_fetch embla_fetch_of(const char *data, size_t row_stride, size_t row_bytes)
 {
-    for (size_t i = 0; i < count; i++) f->rows[i] = data + (size_t)rows[i] * row_stride;
-    f->count = count;
+    size_t group = row_bytes <= 4096 ? EMBLA_GROUP : row_bytes <= 8192 ? 8 : 4;
+    return (embla_fetch){
+        .data = data, .row_stride = row_stride, .row_bytes = row_bytes, .group = group};
+}
+
+/* Called before row i is worked on: where a group begins, the lines of the next one are
+ * lined up. rows[0 .. known-1] are the row numbers that may be read. */
+EMBLA_BODY void embla_fetch_at(embla_fetch *f, const int64_t *rows, size_t i, size_t known)
+{
+    size_t next = i + f->group;
+    if ((i & (f->group - 1)) != 0) return;
+    f->count = next >= known ? 0 : known - next < f->group ? known - next : f->group;
+    for (size_t j = 0; j < f->count; j++)
+        f->rows[j] = f->data + (size_t)rows[next + j] * f->row_stride;
     f->turn = f->offset = 0;
-    f->row_bytes = count > 0 ? row_bytes : 0;
+    f->end = f->count > 0 ? f->row_bytes : 0;
 }
 
 /* Asks for one line more, if there is one. */
 EMBLA_BODY void embla_fetch_line(embla_fetch *f)
 {
-    if (f->offset >= f->row_bytes) return;
+    if (f->offset >= f->end) return;
     __builtin_prefetch(f->rows[f->turn] + f->offset);
     if (++f->turn < f->count) return;
     f->turn = 0;

@@ -11,9 +11,13 @@
 
 #include "embla.h"
 
+/* Marks what libembla exports for libembla_lab alone: not in include/, no promise to
+ * anyone else. tests/house/symbols/embla_private.txt lists them. */
+#define EMBLA_PRIVATE EMBLA_API
+
 /* Keeps the sentence for this thread (embla_error) and returns status. Never fails:
  * a sentence that is too long is cut. */
-embla_status embla_fail(embla_status status, const char *format, ...)
+EMBLA_PRIVATE embla_status embla_fail(embla_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Returns from the calling function if call failed. */

@@ -36,9 +36,10 @@ typedef struct {
     embla_decode_fn *decode, *decode_position;
     embla_encode_fn *narrow; /* NULL: the result is f32 */
     const embla_dtype_info *out_info;
-    bool copy;   /* stored bytes are the wanted bytes */
-    bool fetch;  /* rows come from memory, not from a cache */
-    bool direct; /* decoding is all there is to do */
+    bool copy;       /* stored bytes are the wanted bytes */
+    bool fetch;      /* rows come from memory, not from a cache */
+    bool arithmetic; /* rows are scaled or added to */
+    bool in_place;   /* floats can be written straight to out */
     embla_store store;
 } plan;
 
@@ -146,49 +147,54 @@ static int64_t position_of(const embla_gather_job *job, size_t i)
                               : job->first_position + (int64_t)(i % job->length);
 }
 
-/* One output row, a piece at a time. */
-static void work_row(const plan *p, embla_fetch *fetch, int64_t row, size_t i)
+/* Numbers first .. first+n-1 of output row i, which comes from row `row`. */
+static void work_piece(const plan *p, int64_t row, size_t i, size_t first, size_t n)
 {
     const embla_gather_job *job = p->job;
-    const embla_kernels *kernels = p->kernels;
     float decoded[EMBLA_PIECE], position[EMBLA_PIECE], result[EMBLA_PIECE];
     char narrowed[2 * EMBLA_PIECE];
-    for (size_t first = 0; first < job->table->dim; first += EMBLA_PIECE) {
-        size_t n = job->table->dim - first < EMBLA_PIECE ? job->table->dim - first : EMBLA_PIECE;
-        char *out = job->out + i * job->out_stride + embla_dtype_bytes(p->out_info, first);
-        size_t out_bytes = embla_dtype_bytes(p->out_info, n);
-        if (p->fetch) {
-            size_t bytes = embla_dtype_bytes(job->table->info, n);
-            for (size_t k = 0; k < bytes; k += EMBLA_LINE) embla_fetch_line(fetch);
-        }
-        if (p->direct) {
-            const char *in =
-                embla_table_at(job->table, row) + embla_dtype_bytes(job->table->info, first);
-            p->decode(in, n, job->table->scale, p->store, (float *)(void *)out);
-            continue;
-        }
-        for (size_t k = 0; p->store == EMBLA_STORE_AHEAD && k < out_bytes; k += EMBLA_LINE)
-            embla_fetch_to_write(out + k);
-        const float *x = embla_table_piece(job->table, p->decode, row, first, n, decoded);
-        if (job->positions) {
-            int64_t at = position_of(job, i);
-            const float *y =
-                embla_table_piece(job->positions, p->decode_position, at, first, n, position);
-            kernels->scale_add(x, job->scale, y, n, result);
-            x = result;
-        } else if (job->scale != 1.0f) {
-            kernels->scale(x, job->scale, n, result);
-            x = result;
-        }
-        const void *bytes = x;
-        if (p->narrow) {
-            p->narrow(x, n, 1.0f, narrowed);
-            bytes = narrowed;
-        }
-        if (p->store == EMBLA_STORE_STREAM)
-            kernels->stream(out, bytes, out_bytes);
-        else
-            memcpy(out, bytes, out_bytes);
+    char *out = job->out + i * job->out_stride + embla_dtype_bytes(p->out_info, first);
+    size_t out_bytes = embla_dtype_bytes(p->out_info, n);
+    if (p->in_place && !p->arithmetic) {
+        const char *in = embla_table_at(job->table, row);
+        p->decode(in + embla_dtype_bytes(job->table->info, first), n, job->table->scale, p->store,
+                  (float *)(void *)out);
+        return;
+    }
+    if (p->store == EMBLA_STORE_AHEAD)
+        for (size_t k = 0; k < out_bytes; k += EMBLA_LINE) embla_fetch_to_write(out + k);
+    const float *x = embla_table_piece(job->table, p->decode, row, first, n, decoded);
+    float *sum = p->in_place && p->store != EMBLA_STORE_STREAM ? (float *)(void *)out : result;
+    if (job->positions) {
+        const float *y = embla_table_piece(job->positions, p->decode_position, position_of(job, i),
+                                           first, n, position);
+        p->kernels->scale_add(x, job->scale, y, n, sum);
+        x = sum;
+    } else if (p->arithmetic) {
+        p->kernels->scale(x, job->scale, n, sum);
+        x = sum;
+    }
+    const void *bytes = x;
+    if (p->narrow) {
+        p->narrow(x, n, 1.0f, narrowed);
+        bytes = narrowed;
+    }
+    if (bytes == (const void *)out) return;
+    if (p->store == EMBLA_STORE_STREAM)
+        p->kernels->stream(out, bytes, out_bytes);
+    else
+        memcpy(out, bytes, out_bytes);
+}
+
+/* One output row, a piece at a time, with lines of later rows fetched in between. */
+static void work_row(const plan *p, embla_fetch *fetch, int64_t row, size_t i)
+{
+    const embla_table *table = p->job->table;
+    for (size_t first = 0; first < table->dim; first += EMBLA_PIECE) {
+        size_t n = table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
+        size_t bytes = p->fetch ? embla_dtype_bytes(table->info, n) : 0;
+        for (size_t k = 0; k < bytes; k += EMBLA_LINE) embla_fetch_line(fetch);
+        work_piece(p, row, i, first, n);
     }
 }
 
@@ -218,17 +224,24 @@ static void run_tile(const plan *p, int64_t tile)
                                .fetch = p->fetch};
         p->kernels->copy_rows(&copy);
     } else {
-        embla_fetch fetch = {0};
+        embla_fetch fetch = embla_fetch_of(table->data, table->row_stride, table->row_bytes);
         for (size_t i = 0; i < n; i++) {
-            if (p->fetch && i % EMBLA_GROUP == 0) {
-                size_t next = i + EMBLA_GROUP, left = known > next ? known - next : 0;
-                embla_fetch_begin(&fetch, table->data, table->row_stride, table->row_bytes,
-                                  rows + next, left < EMBLA_GROUP ? left : EMBLA_GROUP);
-            }
+            if (p->fetch) embla_fetch_at(&fetch, rows, i, known);
             work_row(p, &fetch, rows[i], start + i);
         }
     }
     if (p->store == EMBLA_STORE_STREAM) p->kernels->fence();
+}
+
+static void choose_work(plan *p)
+{
+    const embla_gather_job *job = p->job;
+    embla_isa isa = p->kernels->isa;
+    p->decode = embla_dtype_decoder(job->table->dtype, isa);
+    p->out_info = embla_dtype_find_info(job->out_dtype);
+    if (job->positions) p->decode_position = embla_dtype_decoder(job->positions->dtype, isa);
+    if (job->out_dtype != EMBLA_F32) p->narrow = embla_dtype_encoder(job->out_dtype, isa);
+    p->in_place = !p->narrow && ((uintptr_t)job->out | job->out_stride) % sizeof(float) == 0;
 }
 
 embla_status embla_gather(embla_gather_job *job)
@@ -239,17 +252,10 @@ embla_status embla_gather(embla_gather_job *job)
     if (job->count == 0) return EMBLA_OK;
 
     const embla_table *table = job->table;
-    p.copy = job->raw || (job->out_dtype == table->dtype && !job->positions && job->scale == 1.0f);
+    p.arithmetic = job->positions || job->scale != 1.0f;
+    p.copy = job->raw || (job->out_dtype == table->dtype && !p.arithmetic);
     p.fetch = (size_t)table->rows * table->row_stride > SMALL_TABLE;
-    if (!p.copy) {
-        p.decode = embla_dtype_decoder(table->dtype, p.kernels->isa);
-        p.direct = job->out_dtype == EMBLA_F32 && !job->positions && job->scale == 1.0f;
-        p.out_info = embla_dtype_find_info(job->out_dtype);
-        if (job->positions)
-            p.decode_position = embla_dtype_decoder(job->positions->dtype, p.kernels->isa);
-        if (job->out_dtype != EMBLA_F32)
-            p.narrow = embla_dtype_encoder(job->out_dtype, p.kernels->isa);
-    }
+    if (!p.copy) choose_work(&p);
     int threads = embla_threads_for(job->threads, job->count * job->out_stride);
     int64_t tiles = (int64_t)((job->count + TILE - 1) / TILE);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */

@@ -83,6 +83,7 @@ embla_status embla_pool(const float *x, size_t batch, size_t length, size_t dim,
     const embla_pool_options defaults = {0};
     if (!options) options = &defaults;
     EMBLA_TRY(check(x, batch, length, dim, options, out));
+    if (dim == 0) return EMBLA_OK;
     int threads = embla_threads_for(options->threads, batch * length * dim * sizeof(float));
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)

@@ -175,7 +175,8 @@ static embla_status apply(const embla_rope *rope, const int64_t *positions, size
         !embla_span_ok(numbers, sizeof *x, sizeof *x, &span))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu x %zu heads of %zu floats do not fit in memory",
                           count, heads, rope->dim);
-    if (numbers > 0 && (!positions || !x))
+    if (numbers == 0) return EMBLA_OK;
+    if (!positions || !x)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu positions, but %s is NULL", count,
                           x ? "positions" : "x");
     for (size_t i = 0; i < count; i++, x += group) {

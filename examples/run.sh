@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# run.sh PROGRAM EXPECTED
+# Runs an example and compares what it prints with the file EXPECTED. On a mismatch the
+# difference is printed (- expected, + printed) and the exit code is 1. To take over a
+# wanted change: PROGRAM > EXPECTED.
+set -u
+if [ $# -ne 2 ]; then
+    echo "usage: run.sh PROGRAM EXPECTED" >&2
+    exit 2
+fi
+printed=$(mktemp) || exit 1
+trap 'rm -f "$printed"' EXIT
+"$1" > "$printed"
+code=$?
+if [ $code -ne 0 ]; then
+    echo "$1 ended with exit code $code" >&2
+    exit 1
+fi
+diff -u "$2" "$printed"

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any command line: the input is its words, each ended by a NUL byte. The line is parsed
+ * by the program's own tables, and what it asks for is done, except for measuring speed.
+ * Promises: no crash; a line is refused with one sentence on stderr and nothing on stdout;
+ * what is printed is bounded by the input. The streams are swapped for counting ones, as
+ * the GNU C library allows.
+ */
+#include <errno.h>
+
+#include "input.h"
+#include "verbs.h"
+
+enum { WORDS = 40, BOUND = 64 << 10 };
+
+typedef struct {
+    size_t bytes, lines;
+} tally;
+
+static ssize_t count(void *cookie, const char *text, size_t size)
+{
+    tally *t = cookie;
+    t->bytes += size;
+    for (size_t i = 0; i < size; i++) t->lines += text[i] == '\n';
+    return (ssize_t)size;
+}
+
+static FILE *counting(tally *t)
+{
+    FILE *stream = fopencookie(t, "w", (cookie_io_functions_t){.write = count});
+    if (!stream) exit(1);
+    return stream;
+}
+
+/* What main.c does with a line, short of measuring. */
+static int run(int argc, char **argv)
+{
+    embla_args args;
+    int code = embla_args_parse(argc, argv, &args);
+    if (code != EMBLA_DONE) return code;
+    if (embla_args_flag(&args, "help")) {
+        embla_help_print(args.verb, embla_args_flag(&args, "json"));
+        return EMBLA_DONE;
+    }
+    if (!args.verb || strcmp(args.verb->name, "bench") == 0) return EMBLA_DONE;
+    return args.verb->run(&args);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char name[] = "embla", *argv[WORDS + 1] = {name}, *text = block(size + 1);
+    int argc = 1;
+    tally out = {0}, err = {0};
+    FILE *real_out = stdout, *real_err = stderr;
+    if (size > 0) memcpy(text, data, size);
+    text[size] = '\0';
+    size_t newlines = 0;
+    for (size_t i = 0; i < size; i++) newlines += text[i] == '\n';
+    for (size_t at = 0; at < size && argc < WORDS; at += strlen(text + at) + 1)
+        argv[argc++] = text + at;
+
+    FILE *counted_out = counting(&out), *counted_err = counting(&err);
+    stdout = counted_out;
+    stderr = counted_err;
+    int code = run(argc, argv);
+    stdout = real_out;
+    stderr = real_err;
+    fclose(counted_out);
+    fclose(counted_err);
+
+    PROMISE(code == EMBLA_DONE || code == EMBLA_USAGE || code == EMBLA_FAILED);
+    PROMISE(out.bytes + err.bytes <= BOUND + 2 * size);
+    if (code == EMBLA_DONE) PROMISE(err.bytes == 0);
+    if (code != EMBLA_DONE) PROMISE(out.bytes == 0 && err.lines >= 1 && err.lines <= 1 + newlines);
+    free(text);
+    return 0;
+}

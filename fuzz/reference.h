@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every dtype decoded a second time, as its definition reads: one number at a time, by
+ * powers of two in double. Slow, short, and sharing no line with the library.
+ */
+#ifndef EMBLA_FUZZ_REFERENCE_H
+#define EMBLA_FUZZ_REFERENCE_H
+
+#include <embla.h>
+#include <math.h>
+#include <string.h>
+
+/* A fuzzer learns from the branches of the library, not from these. */
+#if defined(__clang__)
+#define REFERENCE static inline __attribute__((no_sanitize("coverage")))
+#else
+#define REFERENCE static inline
+#endif
+
+/* A small float: sign, `exponent` bits biased by `bias`, `fraction` bits. */
+REFERENCE double reference_float(unsigned bits, int exponent, int fraction, int bias)
+{
+    int e = (int)(bits >> fraction & ((1u << exponent) - 1u));
+    double f = ldexp((double)(bits & ((1u << fraction) - 1u)), -fraction);
+    double sign = bits >> (exponent + fraction) & 1u ? -1.0 : 1.0;
+    if (e == 0) return sign * ldexp(f, 1 - bias);
+    return sign * ldexp(1.0 + f, e - bias);
+}
+
+/* The same for formats whose highest exponent is infinity and NaN. */
+REFERENCE double reference_ieee(unsigned bits, int exponent, int fraction)
+{
+    unsigned all = (1u << exponent) - 1u;
+    double sign = bits >> (exponent + fraction) & 1u ? -1.0 : 1.0;
+    if ((bits >> fraction & all) != all)
+        return reference_float(bits, exponent, fraction, (int)(all >> 1));
+    return bits & ((1u << fraction) - 1u) ? (double)NAN : sign * (double)INFINITY;
+}
+
+REFERENCE unsigned reference_u16(const unsigned char *p)
+{
+    return p[0] | (unsigned)p[1] << 8;
+}
+
+/* Number i of the row at p. scale is 1 where the dtype takes none. */
+REFERENCE float reference_number(embla_dtype dtype, const unsigned char *p, size_t i, float scale)
+{
+    const unsigned char *b = p + i / 32 * (dtype == EMBLA_Q4_0 ? 18 : 34);
+    float single;
+    double wide;
+    switch (dtype) {
+    case EMBLA_F32:
+        memcpy(&single, p + 4 * i, sizeof single);
+        return single;
+    case EMBLA_F64:
+        memcpy(&wide, p + 8 * i, sizeof wide);
+        return (float)wide;
+    case EMBLA_F16:
+        return (float)reference_ieee(reference_u16(p + 2 * i), 5, 10);
+    case EMBLA_BF16:
+        return (float)reference_ieee(reference_u16(p + 2 * i), 8, 7);
+    case EMBLA_F8_E4M3:
+        if ((p[i] & 0x7f) == 0x7f) return NAN;
+        return (float)(reference_float(p[i], 4, 3, 7) * (double)scale);
+    case EMBLA_F8_E5M2:
+        return (float)(reference_ieee(p[i], 5, 2) * (double)scale);
+    case EMBLA_I8:
+        return (float)((p[i] < 128 ? p[i] : p[i] - 256) * (double)scale);
+    case EMBLA_Q8_0:
+        wide = b[2 + i % 32] < 128 ? b[2 + i % 32] : b[2 + i % 32] - 256;
+        return (float)(reference_ieee(reference_u16(b), 5, 10) * wide);
+    case EMBLA_Q4_0:
+        wide = (i % 32 < 16 ? b[2 + i % 16] & 15 : b[2 + i % 16] >> 4) - 8;
+        return (float)(reference_ieee(reference_u16(b), 5, 10) * wide);
+    }
+    return NAN;
+}
+
+/* Equal in every bit, or both not a number. */
+REFERENCE bool reference_same(float x, float y)
+{
+    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
+}
+
+#endif

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs into an empty folder, moves that, and builds a C and a C++ program against it from
+# outside the tree: by pkg-config and by find_package, shared and static. Then runs them.
+#   usage: install.sh PROJECT BUILD CC
+set -eu
+project=$1 build=$2 cc=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+user=$project/tests/house/user
+
+cmake --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/second" # nothing installed may remember where it was put
+prefix=$work/second
+libdir=$(dirname "$(find "$prefix" -name 'libembla.so' | head -n 1)")
+expect="row 2: -0.90 0.10; 3 rows cost 48 bytes"
+check() { # NAME COMMAND..
+    name=$1
+    shift
+    got=$(LD_LIBRARY_PATH=$libdir "$@")
+    [ "$got" = "$expect" ] || { echo "$name printed: $got"; exit 1; }
+    echo "$name: right"
+}
+
+if command -v pkg-config >/dev/null; then
+    PKG_CONFIG_PATH=$libdir/pkgconfig
+    export PKG_CONFIG_PATH
+    $cc "$user/user.c" $(pkg-config --cflags --libs embla_lab) -o "$work/c-shared"
+    check "C, pkg-config, shared" "$work/c-shared"
+    if command -v c++ >/dev/null; then
+        c++ "$user/user.cpp" $(pkg-config --cflags --libs embla_lab) -o "$work/cpp-shared"
+        check "C++, pkg-config, shared" "$work/cpp-shared"
+    fi
+    cp -r "$prefix" "$work/static" # where both are, the linker takes the shared one
+    find "$work/static" -name '*.so*' -exec rm {} +
+    PKG_CONFIG_PATH=$work/static/${libdir#"$prefix"/}/pkgconfig
+    $cc "$user/user.c" $(pkg-config --static --cflags --libs embla_lab) -o "$work/c-static"
+    check "C, pkg-config, static" "$work/c-static"
+else
+    echo "pkg-config is not here: its half is left out"
+fi
+
+cmake -S "$user" -B "$work/user" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
+cmake --build "$work/user" >/dev/null
+for program in c_shared c_static cpp_shared cpp_static; do
+    check "find_package, $program" "$work/user/$program"
+done
+"$prefix/bin/embla" --version >/dev/null
+[ -s "$prefix/share/man/man1/embla.1" ]

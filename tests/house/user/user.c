@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program outside the tree, in C. */
+#include <embla_lab.h>
+#include <stdio.h>
+
+int main(void)
+{
+    static const float values[5 * 2] = {0.1f, -0.2f, 0.5f,  0.6f,  -0.9f,
+                                        0.1f, 0.4f,  -0.5f, -0.1f, 0.8f};
+    const int32_t tokens[3] = {2, 3, 0};
+    float out[3 * 2];
+    embla_table *table;
+    embla_cost cost;
+    const embla_cost_model model = {.rows = 3, .dim = 4};
+    if (embla_table_view(EMBLA_F32, 5, 2, values, sizeof values, NULL, &table) ||
+        embla_lookup(table, tokens, 3, NULL, out) || embla_cost_of(&model, &cost)) {
+        fprintf(stderr, "%s\n", embla_error());
+        return 1;
+    }
+    printf("row 2: %.2f %.2f; 3 rows cost %lld bytes\n", (double)out[0], (double)out[1],
+           (long long)cost.total.bytes);
+    embla_table_free(table);
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program outside the tree, in C++. */
+#include <embla_lab.h>
+
+#include <cstdio>
+#include <vector>
+
+int main()
+{
+    const std::vector<float> values = {0.1f, -0.2f, 0.5f,  0.6f,  -0.9f,
+                                       0.1f, 0.4f,  -0.5f, -0.1f, 0.8f};
+    const std::vector<int32_t> tokens = {2, 3, 0};
+    std::vector<float> out(3 * 2);
+    embla_table_options options = {0};
+    embla_lookup_options lookup = {0};
+    embla_table *table = nullptr;
+    embla_cost_model model = {0};
+    embla_cost cost;
+    model.rows = 3;
+    model.dim = 4;
+    if (embla_table_view(EMBLA_F32, 5, 2, values.data(), values.size() * sizeof(float), &options,
+                         &table) ||
+        embla_lookup(table, tokens.data(), tokens.size(), &lookup, out.data()) ||
+        embla_cost_of(&model, &cost)) {
+        std::fprintf(stderr, "%s\n", embla_error());
+        return 1;
+    }
+    std::printf("row 2: %.2f %.2f; 3 rows cost %lld bytes\n", (double)out[0], (double)out[1],
+                (long long)cost.total.bytes);
+    embla_table_free(table);
+    return 0;
+}
