@@ -3,9 +3,9 @@
  *
  * A case is SHAPE/DTYPE/IDS/OUTPUT.
  *   IDS     uniform, or zipf: token k as often as 1/(k+1), as in text
- *   OUTPUT  rotating: over buffers too large for the caches, as in training or prefill;
- *           recycled: the same buffer each time;
- *           single: one row a call, into the same buffer
+ *   OUTPUT  rotating: over memory too large for the caches, as in training or prefill;
+ *           recycled: to the same place each time;
+ *           single: one row a call, to the same place
  * The limit of f32 is memcpy: the same number of bytes, taken from the same table in
  * order, to the same kind of output, by the same number of threads. The limit of any
  * other dtype, decoded to f32, is the lookup in the f32 table.
@@ -62,8 +62,8 @@ static const int32_t *case_tokens(const bench_case *c, size_t step)
 
 static char *case_out(const bench_case *c, size_t step)
 {
-    size_t buffers = c->output == ROTATING ? c->pool_bytes / c->out_bytes : 1;
-    return c->pool + step % buffers * c->out_bytes;
+    size_t places = c->output == ROTATING ? c->pool_bytes / c->out_bytes : 1;
+    return c->pool + step % places * c->out_bytes;
 }
 
 static void look_up(bench_case *c, const embla_table *table, size_t step)

@@ -15,29 +15,14 @@
 
 /* ---- sentences ---- */
 
-static void say(const char *format, va_list list)
+void embla_complain(const char *format, ...)
 {
+    va_list list;
+    va_start(list, format);
     fputs("embla: ", stderr);
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
-}
-
-int embla_usage(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    say(format, list);
     va_end(list);
-    return EMBLA_USAGE;
-}
-
-int embla_failed(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    say(format, list);
-    va_end(list);
-    return EMBLA_FAILED;
 }
 
 /* ---- did you mean ---- */

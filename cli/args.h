@@ -74,8 +74,10 @@ bool embla_args_flag(const embla_args *args, const char *name);
 int64_t embla_args_count(const embla_args *args, const char *name);
 const char *embla_args_text(const embla_args *args, const char *name);
 
-/* Prints "embla: sentence" to stderr and returns EMBLA_USAGE or EMBLA_FAILED. */
-int embla_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int embla_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints "embla: sentence" to stderr. */
+void embla_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The exit code, after the sentence. Macros, so that the compiler sees what comes out. */
+#define embla_usage(...)  (embla_complain(__VA_ARGS__), EMBLA_USAGE)
+#define embla_failed(...) (embla_complain(__VA_ARGS__), EMBLA_FAILED)
 
 #endif

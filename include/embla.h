@@ -97,9 +97,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_dtype_row_bytes(embla_dtype dtype, si
  * (0 means 1) and must be 0 for the other dtypes. in and out must not overlap. */
 EMBLA_API EMBLA_CHECKED embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim,
                                                   float scale, float *out);
-/* The reverse: the nearest number the dtype holds, ties to even (q8_0 and q4_0 as
- * ggml's reference rounds). i8 stops at its ends; f16, e5m2 and bf16 overflow to
- * infinity, e4m3 to NaN; a q block that holds a NaN or infinity becomes all NaN. */
+/* The reverse: the nearest number the dtype holds, ties to even (q8_0 and q4_0 as ggml's
+ * reference rounds). i8 stops at its ends and has 0 for a NaN; f16, e5m2 and bf16 overflow
+ * to infinity, e4m3 to NaN; a q block with a NaN, an infinity or a scale that no f16 holds
+ * becomes all NaN. */
 EMBLA_API EMBLA_CHECKED embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim,
                                                   float scale, void *out);
 

@@ -89,9 +89,11 @@ static inline float check_any_float(uint64_t *state)
     return check_float_of((uint32_t)check_next(state));
 }
 
+/* In (-1, 1), of many sizes, so that a sum of products depends on its order. */
 static inline void check_fill(uint64_t seed, size_t n, float *out)
 {
-    for (size_t i = 0; i < n; i++) out[i] = check_unit(&seed);
+    for (size_t i = 0; i < n; i++)
+        out[i] = check_unit(&seed) / (float)(1 << check_below(&seed, 12));
 }
 
 static inline void check_fill_bytes(uint64_t seed, size_t n, void *out)

@@ -50,6 +50,7 @@ static void q4_0_encode(const float *in, size_t n, float scale, void *out)
         }
         float d = largest / -8.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
         if (!isfinite(inverse)) inverse = 0.0f;
+        finite = finite && fabsf(d) < EMBLA_F16_OVERFLOWS;
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
         for (size_t j = 0; j < HALF; j++) {
             unsigned low = finite ? quarter_byte(in[i + j], inverse) : 8u;

@@ -5,8 +5,9 @@
  *   2..33  q[32], signed bytes       number i = d * q[i]
  *
  * Encoding: d is the largest magnitude over 127, q rounded half away from zero, as
- * ggml's reference does. A block that holds a NaN or infinity gets a NaN for d, so
- * that all its numbers decode to NaN: lost, but not silently.
+ * ggml's reference does. A block that holds a NaN or infinity, or whose d is too
+ * large for an f16, gets a NaN for d, so that all its numbers decode to NaN: lost, but
+ * not silently.
  */
 #include <math.h>
 
@@ -41,6 +42,7 @@ static void q8_0_encode(const float *in, size_t n, float scale, void *out)
         }
         float d = largest / 127.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
         if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all round to zero */
+        finite = finite && d < EMBLA_F16_OVERFLOWS;
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
         for (size_t j = 0; j < BLOCK; j++)
             q[j] = finite ? (signed char)roundf(in[i + j] * inverse) : 0;

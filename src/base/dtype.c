@@ -63,7 +63,7 @@ embla_status embla_dtype_find(const char *name, embla_dtype *out)
 
 embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
 {
-    const embla_dtype_info *info = NULL;
+    const embla_dtype_info *info;
     uint64_t bytes;
     EMBLA_TRY(embla_dtype_check(dtype, &info));
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_row_bytes: out is NULL");
@@ -78,7 +78,7 @@ embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
 
 embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out)
 {
-    const embla_dtype_info *info = NULL;
+    const embla_dtype_info *info;
     EMBLA_TRY(embla_dtype_check(dtype, &info));
     if (!isfinite(scale))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)scale);

@@ -61,12 +61,14 @@ static inline uint32_t embla_narrow(uint32_t magnitude, unsigned kept, unsigned 
     return (rounded - (rebias << 23)) >> drop;
 }
 
+#define EMBLA_F16_OVERFLOWS 65520.0f /* this and above round to an infinite f16 */
+
 static inline uint16_t embla_f16_from_f32(float x)
 {
     uint32_t bits = embla_bits(x), magnitude = bits & 0x7fffffffu, result;
     if (magnitude > 0x7f800000u)
         result = 0x7e00u | (magnitude >> 13 & 0x3ffu);
-    else if (magnitude >= 0x477ff000u) /* 65520 and above round to infinity */
+    else if (embla_float(magnitude) >= EMBLA_F16_OVERFLOWS)
         result = 0x7c00u;
     else
         result = embla_narrow(magnitude, 10, 112, 24);

@@ -64,9 +64,9 @@ const embla_kernels *embla_kernels_get(void)
     return kernels;
 }
 
-/* Streaming spares the reading of a line that will be overwritten whole, but holds a
- * buffer of the core until memory has taken the line. Intel's cores of model 85 (Skylake,
- * Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
+/* Streaming spares the reading of a line that will be overwritten whole, but takes up
+ * one of the core's few places for lines under way until memory has it. Intel's cores of model 85
+ * (Skylake, Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
  * and writing them in the cache takes a third less time (docs/decisions/002). */
 static embla_store choose_store(void)
 {

@@ -19,11 +19,11 @@ enum { HUGE = 2 << 20, LINE = 64 };
 
 static atomic_size_t live;
 static atomic_size_t countdown; /* 0: off; n: the n-th allocation from now fails */
-static atomic_bool forever;
+static atomic_bool keep_failing;
 
-void embla_mem_fail(size_t n, bool keep_failing)
+void embla_mem_fail(size_t n, bool forever)
 {
-    atomic_store(&forever, keep_failing);
+    atomic_store(&keep_failing, forever);
     atomic_store(&countdown, n);
 }
 
@@ -36,7 +36,7 @@ static bool told_to_fail(void)
 {
     size_t n = atomic_load(&countdown);
     if (n == 0) return false;
-    if (n == 1 && atomic_load(&forever)) return true;
+    if (n == 1 && atomic_load(&keep_failing)) return true;
     atomic_store(&countdown, n - 1);
     return n == 1;
 }

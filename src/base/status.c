@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The message per thread: a fixed buffer, so that reporting a failure cannot fail. */
+/* The message per thread: in a place of fixed size, so that reporting a failure cannot fail. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -7,13 +7,12 @@
 
 static _Thread_local char message[512];
 
-embla_status embla_fail(embla_status status, const char *format, ...)
+void embla_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return status;
 }
 
 const char *embla_error(void)

@@ -15,10 +15,13 @@
  * anyone else. tests/house/symbols/embla_private.txt lists them. */
 #define EMBLA_PRIVATE EMBLA_API
 
-/* Keeps the sentence for this thread (embla_error) and returns status. Never fails:
- * a sentence that is too long is cut. */
-EMBLA_PRIVATE embla_status embla_fail(embla_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Keeps the sentence for this thread (embla_error). Never fails: a sentence that is too
+ * long is cut. */
+EMBLA_PRIVATE void embla_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The status of a call that failed, with its sentence. A macro, so that the compiler sees
+ * what comes out and does not take a failure for success. */
+#define embla_fail(status, ...) (embla_say(__VA_ARGS__), (status))
 
 /* Returns from the calling function if call failed. */
 #define EMBLA_TRY(call)                                                                            \

@@ -2,7 +2,7 @@
 /* Two ways through, chosen once for a call:
  *
  *   copy   stored bytes are the wanted bytes: one kernel copies row after row
- *   work   each row passes through small buffers that stay in the first-level cache:
+ *   work   each row passes through small arrays that stay in the first-level cache:
  *          stored bytes -> floats -> (scale, add position) -> wanted dtype -> out
  *
  * Row numbers are handled in tiles: tokens are widened to row numbers here, the one
@@ -36,10 +36,11 @@ typedef struct {
     embla_decode_fn *decode, *decode_position;
     embla_encode_fn *narrow; /* NULL: the result is f32 */
     const embla_dtype_info *out_info;
-    bool copy;       /* stored bytes are the wanted bytes */
-    bool fetch;      /* rows come from memory, not from a cache */
-    bool arithmetic; /* rows are scaled or added to */
-    bool in_place;   /* floats can be written straight to out */
+    bool copy;        /* stored bytes are the wanted bytes */
+    bool fetch;       /* rows come from memory, not from a cache */
+    bool arithmetic;  /* rows are scaled or added to */
+    bool in_place;    /* floats can be written straight to out */
+    size_t row_bytes; /* of an output row */
     embla_store store;
 } plan;
 
@@ -119,6 +120,7 @@ static embla_status check_output(embla_gather_job *job, plan *p)
                           job->count, job->out_stride);
     if (!job->out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", job->count);
+    p->row_bytes = row_bytes;
     p->store = choose_store(job, row_bytes);
     return EMBLA_OK;
 }
@@ -256,7 +258,7 @@ embla_status embla_gather(embla_gather_job *job)
     p.copy = job->raw || (job->out_dtype == table->dtype && !p.arithmetic);
     p.fetch = (size_t)table->rows * table->row_stride > SMALL_TABLE;
     if (!p.copy) choose_work(&p);
-    int threads = embla_threads_for(job->threads, job->count * job->out_stride);
+    int threads = embla_threads_for(job->threads, job->count * p.row_bytes);
     int64_t tiles = (int64_t)((job->count + TILE - 1) / TILE);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
         for (int64_t tile = 0; tile < tiles; tile++) run_tile(&p, tile);

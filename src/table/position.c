@@ -24,7 +24,7 @@ embla_status embla_sinusoid(int64_t first, size_t count, size_t dim, double base
     if (numbers > 0 && !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu positions wanted, but out is NULL", count);
     for (size_t column = 0; column < dim; column++) {
-        double rate = pow(base, -(double)(column / 2 * 2) / (double)dim);
+        double rate = pow(base, -(double)(column - column % 2) / (double)dim);
         for (size_t i = 0; i < count; i++) {
             double angle = (double)(first + (int64_t)i) * rate;
             out[i * dim + column] = (float)(column % 2 ? cos(angle) : sin(angle));

@@ -43,9 +43,9 @@ static double kept(const embla_rope_options *o, size_t dim, size_t pair, double 
     if (o->scaling == EMBLA_ROPE_YARN) {
         double low = floor(yarn_pair(o->beta_fast, dim, o->context, o->theta));
         double high = ceil(yarn_pair(o->beta_slow, dim, o->context, o->theta));
-        if (low < 0.0) low = 0.0;
-        if (high > (double)dim - 1.0) high = (double)dim - 1.0;
-        if (high == low) high += 0.001;
+        low = fmin(fmax(low, 0.0), (double)dim - 1.0);
+        high = fmin(fmax(high, 0.0), (double)dim - 1.0);
+        if (high <= low) high = low + 0.001;
         return 1.0 - fmin(fmax(((double)pair - low) / (high - low), 0.0), 1.0);
     }
     double turns = o->context * rate / TWO_PI;

@@ -47,7 +47,7 @@ embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
 {
     embla_table made = {0};
     void *data = NULL, *handle = NULL;
-    size_t bytes = 0;
+    size_t bytes;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_new: out is NULL");
     EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
     EMBLA_TRY(embla_mem_new(bytes, "a table's rows", &data));
@@ -69,7 +69,7 @@ embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const
 {
     embla_table made = {0};
     void *handle = NULL;
-    size_t bytes = 0;
+    size_t bytes;
     if (!out || !data)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_view: %s is NULL", out ? "data" : "out");
     EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
