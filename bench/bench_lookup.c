@@ -297,7 +297,7 @@ static int run_shape(session *s, shape sh)
         table = NULL;
     }
     embla_table_free(f32);
-    embla_bench_memory_free(c.pool, c.pool_bytes);
+    free(c.pool);
     return exit_code;
 }
 

@@ -70,16 +70,12 @@ void embla_bench_print(const embla_bench_options *options, const embla_bench_res
 
 void *embla_bench_memory(size_t bytes)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return NULL;
-    (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    memset(memory, 1, bytes);
+    size_t huge = (size_t)2 << 20, rounded = (bytes + huge - 1) / huge * huge;
+    void *memory = aligned_alloc(huge, rounded);
+    if (!memory) return NULL;
+    (void)madvise(memory, rounded, MADV_HUGEPAGE);
+    memset(memory, 1, rounded);
     return memory;
-}
-
-void embla_bench_memory_free(void *memory, size_t bytes)
-{
-    if (memory) (void)munmap(memory, bytes);
 }
 
 size_t embla_bench_cache(void)

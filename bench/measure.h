@@ -32,10 +32,9 @@ typedef struct {
 /* One line: JSON, or text for people with a heading before the first. */
 void embla_bench_print(const embla_bench_options *options, const embla_bench_result *result);
 
-/* Memory on huge pages where the system has them, every page touched. NULL if there is
- * none to be had. */
+/* Memory on huge pages where the system has them, every page touched; free() takes it
+ * back. NULL if there is none to be had. */
 void *embla_bench_memory(size_t bytes);
-void embla_bench_memory_free(void *memory, size_t bytes);
 
 /* Bytes of the last-level cache, or a guess. */
 size_t embla_bench_cache(void);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ways through, chosen once for a call:
+/* Three ways through, chosen once for a call:
  *
- *   copy   stored bytes are the wanted bytes: one kernel copies row after row
- *   work   each row passes through small arrays that stay in the first-level cache:
- *          stored bytes -> floats -> (scale, add position) -> wanted dtype -> out
+ *   copy    stored bytes are the wanted bytes: one kernel copies row after row
+ *   decode  floats are wanted, just as they are stored: the dtype's codec writes them
+ *   work    each row passes through small arrays that stay in the first-level cache:
+ *           stored bytes -> floats -> (scale, add position) -> wanted dtype -> out
  *
  * Row numbers are handled in tiles: tokens are widened to row numbers here, the one
  * place where that happens, and below it nothing sees a token. Threads take tiles, each
@@ -30,9 +31,10 @@ enum { SMALL_TABLE = 256 << 10 };
 enum { TILE = 256 };
 
 /* What a call has decided, shared by all its threads. */
-typedef struct {
+typedef struct plan {
     const embla_gather_job *job;
     const embla_kernels *kernels;
+    void (*piece)(const struct plan *p, int64_t row, size_t i, size_t first, size_t n);
     embla_decode_fn *decode, *decode_position;
     embla_encode_fn *narrow; /* NULL: the result is f32 */
     const embla_dtype_info *out_info;
@@ -157,12 +159,6 @@ static void work_piece(const plan *p, int64_t row, size_t i, size_t first, size_
     char narrowed[2 * EMBLA_PIECE];
     char *out = job->out + i * job->out_stride + embla_dtype_bytes(p->out_info, first);
     size_t out_bytes = embla_dtype_bytes(p->out_info, n);
-    if (p->in_place && !p->arithmetic) {
-        const char *in = embla_table_at(job->table, row);
-        p->decode(in + embla_dtype_bytes(job->table->info, first), n, job->table->scale, p->store,
-                  (float *)(void *)out);
-        return;
-    }
     if (p->store == EMBLA_STORE_AHEAD)
         for (size_t k = 0; k < out_bytes; k += EMBLA_LINE) embla_fetch_to_write(out + k);
     const float *x = embla_table_piece(job->table, p->decode, row, first, n, decoded);
@@ -188,6 +184,15 @@ static void work_piece(const plan *p, int64_t row, size_t i, size_t first, size_
         memcpy(out, bytes, out_bytes);
 }
 
+/* The same where decoding is all there is to do. */
+static void decode_piece(const plan *p, int64_t row, size_t i, size_t first, size_t n)
+{
+    const embla_table *table = p->job->table;
+    const char *in = embla_table_at(table, row) + embla_dtype_bytes(table->info, first);
+    char *out = p->job->out + i * p->job->out_stride + first * sizeof(float);
+    p->decode(in, n, table->scale, p->store, (float *)(void *)out);
+}
+
 /* One output row, a piece at a time, with lines of later rows fetched in between. */
 static void work_row(const plan *p, embla_fetch *fetch, int64_t row, size_t i)
 {
@@ -196,7 +201,7 @@ static void work_row(const plan *p, embla_fetch *fetch, int64_t row, size_t i)
         size_t n = table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
         size_t bytes = p->fetch ? embla_dtype_bytes(table->info, n) : 0;
         for (size_t k = 0; k < bytes; k += EMBLA_LINE) embla_fetch_line(fetch);
-        work_piece(p, row, i, first, n);
+        p->piece(p, row, i, first, n);
     }
 }
 
@@ -244,6 +249,7 @@ static void choose_work(plan *p)
     if (job->positions) p->decode_position = embla_dtype_decoder(job->positions->dtype, isa);
     if (job->out_dtype != EMBLA_F32) p->narrow = embla_dtype_encoder(job->out_dtype, isa);
     p->in_place = !p->narrow && ((uintptr_t)job->out | job->out_stride) % sizeof(float) == 0;
+    p->piece = p->in_place && !p->arithmetic ? decode_piece : work_piece;
 }
 
 embla_status embla_gather(embla_gather_job *job)
