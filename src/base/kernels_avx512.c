@@ -32,45 +32,12 @@ EMBLA_AVX512 static inline void stream_line(char *out, const char *in)
     _mm512_stream_si512((void *)out, _mm512_loadu_si512(in));
 }
 
-/* Compiled once for each way of writing, and for rows in memory and in a cache. */
-EMBLA_AVX512 static void copy_rows(const embla_copy_job *job)
-{
-    if (job->store == EMBLA_STORE_STREAM)
-        embla_body_copy_rows(job, EMBLA_STORE_STREAM, true, stream_line, copy_part);
-    else if (job->store == EMBLA_STORE_AHEAD && job->fetch)
-        embla_body_copy_rows(job, EMBLA_STORE_AHEAD, true, copy_line, copy_part);
-    else if (job->store == EMBLA_STORE_AHEAD)
-        embla_body_copy_rows(job, EMBLA_STORE_AHEAD, false, copy_line, copy_part);
-    else
-        embla_body_copy_rows(job, EMBLA_STORE_PLAIN, true, copy_line, copy_part);
-}
-
-EMBLA_AVX512 static void stream(void *out, const void *in, size_t bytes)
-{
-    embla_body_copy_row(out, in, bytes, EMBLA_STORE_STREAM, NULL, stream_line, copy_part);
-}
+EMBLA_COPY_KERNELS(EMBLA_AVX512)
 
 static void fence(void)
 {
     _mm_sfence();
 }
 
-const embla_kernels embla_kernels_avx512 = {
-    .name = "avx512",
-    .isa = EMBLA_ISA_AVX512,
-    .tokens_below = tokens_below,
-    .rows_below = rows_below,
-    .widen = widen,
-    .copy_rows = copy_rows,
-    .stream = stream,
-    .fence = fence,
-    .scale_add = scale_add,
-    .scale = scale,
-    .dot = dot,
-    .accumulate = accumulate,
-    .maximum = maximum,
-    .turn = turn,
-    .uniform = uniform,
-    .normal = normal,
-};
+EMBLA_KERNEL_SET(avx512, EMBLA_ISA_AVX512);
 #endif

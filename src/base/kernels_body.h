@@ -187,4 +187,44 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         EMBLA_BODY_RANDOM(embla_normal_group, seed, row, column, n, spread, out);                  \
     }
 
+/* The copies of one set, from its copy_line, stream_line and copy_part: compiled once for each
+ * way of writing, and for rows in memory and in a cache. */
+#define EMBLA_COPY_KERNELS(TARGET)                                                                 \
+    TARGET static void copy_rows(const embla_copy_job *job)                                        \
+    {                                                                                              \
+        if (job->store == EMBLA_STORE_STREAM)                                                      \
+            embla_body_copy_rows(job, EMBLA_STORE_STREAM, true, stream_line, copy_part);           \
+        else if (job->store == EMBLA_STORE_AHEAD && job->fetch)                                    \
+            embla_body_copy_rows(job, EMBLA_STORE_AHEAD, true, copy_line, copy_part);              \
+        else if (job->store == EMBLA_STORE_AHEAD)                                                  \
+            embla_body_copy_rows(job, EMBLA_STORE_AHEAD, false, copy_line, copy_part);             \
+        else                                                                                       \
+            embla_body_copy_rows(job, EMBLA_STORE_PLAIN, true, copy_line, copy_part);              \
+    }                                                                                              \
+    TARGET static void stream(void *out, const void *in, size_t bytes)                             \
+    {                                                                                              \
+        embla_body_copy_row(out, in, bytes, EMBLA_STORE_STREAM, NULL, stream_line, copy_part);     \
+    }
+
+/* The set itself, of functions that have the names of its fields. */
+#define EMBLA_KERNEL_SET(SET, ISA)                                                                 \
+    const embla_kernels embla_kernels_##SET = {                                                    \
+        .name = #SET,                                                                              \
+        .isa = ISA,                                                                                \
+        .tokens_below = tokens_below,                                                              \
+        .rows_below = rows_below,                                                                  \
+        .widen = widen,                                                                            \
+        .copy_rows = copy_rows,                                                                    \
+        .stream = stream,                                                                          \
+        .fence = fence,                                                                            \
+        .scale_add = scale_add,                                                                    \
+        .scale = scale,                                                                            \
+        .dot = dot,                                                                                \
+        .accumulate = accumulate,                                                                  \
+        .maximum = maximum,                                                                        \
+        .turn = turn,                                                                              \
+        .uniform = uniform,                                                                        \
+        .normal = normal,                                                                          \
+    }
+
 #endif

@@ -21,21 +21,4 @@ static void fence(void)
 {
 }
 
-const embla_kernels embla_kernels_scalar = {
-    .name = "scalar",
-    .isa = EMBLA_ISA_SCALAR,
-    .tokens_below = tokens_below,
-    .rows_below = rows_below,
-    .widen = widen,
-    .copy_rows = copy_rows,
-    .stream = stream,
-    .fence = fence,
-    .scale_add = scale_add,
-    .scale = scale,
-    .dot = dot,
-    .accumulate = accumulate,
-    .maximum = maximum,
-    .turn = turn,
-    .uniform = uniform,
-    .normal = normal,
-};
+EMBLA_KERNEL_SET(scalar, EMBLA_ISA_SCALAR);
