@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks, medians, memory to measure in, and the line that is printed. */
+/* Clocks, medians, memory to measure in, and the line that is printed: 80 columns, T for
+ * threads. */
 #include "bench/measure.h"
 
 #include <stdio.h>
@@ -59,9 +60,9 @@ void embla_bench_print(const embla_bench_options *options, const embla_bench_res
                result->limit, result->limit_is, ratio);
     } else {
         if (!headed && !options->quiet)
-            printf("%-36s %7s %9s %9s %-9s %6s  %s\n", "case", "threads", "value", "limit", "unit",
+            printf("%-36s %2s %7s %7s %-7s %5s %s\n", "case", "T", "value", "limit", "unit",
                    "ratio", "limit is");
-        printf("%-36s %7d %9.4g %9.4g %-9s %6.2f  %s\n", result->name, result->threads,
+        printf("%-36s %2d %7.4g %7.4g %-7s %5.2f %s\n", result->name, result->threads,
                result->value, result->limit, result->unit, ratio, result->limit_is);
         headed = true;
     }

@@ -67,10 +67,11 @@ embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
     uint64_t bytes;
     EMBLA_TRY(embla_dtype_check(dtype, &info));
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_row_bytes: out is NULL");
-    if (dim % info->block != 0)
+    if ((dim & (info->block - 1)) != 0)
         return embla_fail(EMBLA_ERR_SHAPE, "dim %zu is not a multiple of %zu, the block of %s", dim,
                           info->block, info->name);
-    if (!embla_mul_ok(dim / info->block, info->block_bytes, &bytes) || !embla_size_ok(bytes, out))
+    if (!embla_mul_ok(dim >> __builtin_ctzll(info->block), info->block_bytes, &bytes) ||
+        !embla_size_ok(bytes, out))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a row of %zu %s numbers does not fit in memory", dim,
                           info->name);
     return EMBLA_OK;

@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    size_t block;
+    size_t block; /* a power of two, so that no division stands in a loop over rows */
     size_t block_bytes;
     bool scaled; /* takes a scale beside its bytes */
     const embla_codec *codec;
@@ -51,7 +51,7 @@ embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
 /* Bytes of n numbers, n a whole number of blocks. */
 static inline size_t embla_dtype_bytes(const embla_dtype_info *info, size_t n)
 {
-    return n / info->block * info->block_bytes;
+    return (n >> __builtin_ctzll(info->block)) * info->block_bytes;
 }
 
 #endif
