@@ -28,6 +28,8 @@ static const line exit_codes[] = {{"0", "done"},
 static const line environment[] = {
     {"EMBLA_ISA",
      "kernel set to use, instead of the best one for this CPU: scalar, avx2 or avx512"},
+    {"EMBLA_STORE",
+     "how large results are written, instead of what suits this CPU: ahead or stream"},
     {"OMP_NUM_THREADS", "threads to work with, where --threads is not given"},
     {NULL, NULL}};
 
