@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that are plain arithmetic, written once in C and compiled into every set: the
- * compiler vectorises them for the set of the function they are put into. No result
- * depends on the width of a vector, because every number has its own lane, and the
- * build forbids fusing a multiplication with an addition.
+/* Kernels written once in C and compiled into every set: copying, put together from a
+ * set's own way to copy a line, and plain arithmetic, which the compiler vectorises for the
+ * set of the function it is put into. No result depends on the width of a vector, because
+ * every number has its own lane, and the build forbids fusing a multiplication with an
+ * addition.
  */
 #ifndef EMBLA_BASE_KERNELS_BODY_H
 #define EMBLA_BASE_KERNELS_BODY_H
@@ -198,8 +199,10 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
             embla_body_copy_rows(job, EMBLA_STORE_AHEAD, true, copy_line, copy_part);              \
         else if (job->store == EMBLA_STORE_AHEAD)                                                  \
             embla_body_copy_rows(job, EMBLA_STORE_AHEAD, false, copy_line, copy_part);             \
-        else                                                                                       \
+        else if (job->fetch)                                                                       \
             embla_body_copy_rows(job, EMBLA_STORE_PLAIN, true, copy_line, copy_part);              \
+        else                                                                                       \
+            embla_body_copy_rows(job, EMBLA_STORE_PLAIN, false, copy_line, copy_part);             \
     }                                                                                              \
     TARGET static void stream(void *out, const void *in, size_t bytes)                             \
     {                                                                                              \

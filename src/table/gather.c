@@ -27,6 +27,8 @@
 enum { AHEAD_BYTES = 64 << 10, LARGE_BYTES = 4 << 20 };
 /* Tables up to this size stay in the second-level cache; their rows need no fetching. */
 enum { SMALL_TABLE = 256 << 10 };
+/* Nor do rows so few that there is no next group of them. */
+enum { FETCH_ROWS = 5 };
 /* Row numbers handled at once. */
 enum { TILE = 256 };
 
@@ -262,7 +264,7 @@ embla_status embla_gather(embla_gather_job *job)
     const embla_table *table = job->table;
     p.arithmetic = job->positions || job->scale != 1.0f;
     p.copy = job->raw || (job->out_dtype == table->dtype && !p.arithmetic);
-    p.fetch = (size_t)table->rows * table->row_stride > SMALL_TABLE;
+    p.fetch = job->count >= FETCH_ROWS && (size_t)table->rows * table->row_stride > SMALL_TABLE;
     if (!p.copy) choose_work(&p);
     int threads = embla_threads_for(job->threads, job->count * p.row_bytes);
     int64_t tiles = (int64_t)((job->count + TILE - 1) / TILE);
