@@ -255,6 +255,12 @@ static int run_threads(session *s, bench_case *c, const char *name)
     return failed;
 }
 
+static void list_case(session *s, const char *name)
+{
+    s->count++;
+    printf(s->options->json ? "{\"bench\":\"lookup\",\"case\":\"%s\"}\n" : "%s\n", name);
+}
+
 /* All wanted cases of one shape; its tables live no longer. */
 static int run_shape(session *s, shape sh)
 {
@@ -276,7 +282,7 @@ static int run_shape(session *s, shape sh)
                 if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK) continue;
                 if (!is_wanted(s, &c, name)) continue;
                 if (s->options->list) {
-                    puts(name);
+                    list_case(s, name);
                     continue;
                 }
                 if (!f32) f32 = make_table(EMBLA_F32, sh);
@@ -305,8 +311,13 @@ int embla_bench_lookup(const embla_bench_options *options)
 {
     session s = {.options = options};
     int exit_code = 0;
-    if (options->case_regex && regcomp(&s.regex, options->case_regex, REG_EXTENDED | REG_NOSUB)) {
-        fprintf(stderr, "embla: --case '%s' is not a regular expression\n", options->case_regex);
+    int wrong = 0;
+    if (options->case_regex)
+        wrong = regcomp(&s.regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (wrong) {
+        char why[96];
+        (void)regerror(wrong, &s.regex, why, sizeof why);
+        fprintf(stderr, "embla: --case '%.60s': %s\n", options->case_regex, why);
         return 2;
     }
     s.tokens = malloc(BATCHES * BATCH * sizeof *s.tokens);
@@ -315,8 +326,8 @@ int embla_bench_lookup(const embla_bench_options *options)
         exit_code = 1;
     }
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
-    if (exit_code == 0 && s.count == 0 && !options->list) {
-        fprintf(stderr, "embla: bench lookup: no case matches '%s'; --list shows them\n",
+    if (exit_code == 0 && s.count == 0) {
+        fprintf(stderr, "embla: bench lookup: no case matches '%.60s'; --list shows them\n",
                 options->case_regex);
         exit_code = 2;
     }

@@ -6,23 +6,48 @@
  * an error, never ignored, and the error names what was meant where that is clear.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "args.h"
 
 /* ---- sentences ---- */
 
+/* Bytes of the UTF-8 character that text begins with; 0 if it is none, or one that moves
+ * the cursor. */
+static size_t printable(const unsigned char *text)
+{
+    size_t more = text[0] >= 0xf0 ? 3 : text[0] >= 0xe0 ? 2 : 1;
+    if (text[0] < 0x80) return text[0] >= 0x20 && text[0] != 0x7f;
+    if (text[0] < 0xc2 || text[0] > 0xf4) return 0;
+    if (text[0] == 0xc2 && text[1] < 0xa0) return 0;
+    for (size_t i = 1; i <= more; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    return more + 1;
+}
+
+/* What was typed may hold anything; a terminal gets none of it raw. */
 void embla_complain(const char *format, ...)
 {
+    char text[400];
     va_list list;
     va_start(list, format);
-    fputs("embla: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    bool cut = vsnprintf(text, sizeof text, format, list) >= (int)sizeof text;
     va_end(list);
+    fputs("embla: ", stderr);
+    for (const char *c = text; *c;) {
+        size_t length = printable((const unsigned char *)c);
+        if (length > 0)
+            fprintf(stderr, "%.*s", (int)length, c);
+        else
+            fprintf(stderr, "\\x%02x", (unsigned)(unsigned char)*c);
+        c += length > 0 ? length : 1;
+    }
+    fputs(cut ? " ..\n" : "\n", stderr);
 }
 
 /* ---- did you mean ---- */
@@ -44,7 +69,8 @@ static size_t distance(const char *a, const char *b)
         size_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            size_t changed = last[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t changed = last[j - 1] +
+                             (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
             now[j] = least_of(changed, least_of(last[j], now[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 now[j] = least_of(now[j], before[j - 2] + 1);
@@ -63,7 +89,7 @@ static void consider(candidate *guess, const char *name)
 {
     size_t length = strlen(guess->word);
     size_t far =
-        length > 1 && strncmp(guess->word, name, length) == 0 ? 1 : distance(guess->word, name);
+        length > 1 && strncasecmp(guess->word, name, length) == 0 ? 1 : distance(guess->word, name);
     if (far < guess->far && far <= 1 + length / 5) {
         guess->far = far;
         guess->best = name;
@@ -90,11 +116,12 @@ static int refuse(const char *what, const char *word, embla_choices choices)
     const char *meant = nearest(word, choices);
     char names[512] = "";
     size_t used = 0;
-    if (meant) return embla_usage("there is no %s '%s'; did you mean '%s'?", what, word, meant);
+    if (meant) return embla_usage("there is no %s '%.60s'; did you mean '%s'?", what, word, meant);
     for (size_t n = 0; choices(n) && used < sizeof names; n++)
         used +=
             (size_t)snprintf(names + used, sizeof names - used, "%s%s", n ? ", " : "", choices(n));
-    return embla_usage("there is no %s '%s'; there are %s", what, word, names);
+    return embla_usage("there is no %s '%.60s'; there %s %s", what, word,
+                       choices(0) && choices(1) ? "are" : "is only", names);
 }
 
 /* ---- verbs and options by name ---- */
@@ -164,7 +191,9 @@ static const struct {
                  {"benchmark", "bench"}, {"perf", "bench"},  {"completions", "completion"},
                  {"man", "help"},        {"ls", NULL},       {"get", NULL},
                  {"nn", NULL},           {"norms", NULL},    {"glitch", NULL},
-                 {"pca", NULL},          {"export", NULL},   {"similar", NULL}};
+                 {"pca", NULL},          {"export", NULL},   {"similar", NULL},
+                 {"info", NULL},         {"lookup", NULL},   {"near", NULL},
+                 {"convert", NULL},      {"train", NULL}};
 
 static int unknown_verb(const char *word)
 {
@@ -291,8 +320,8 @@ static int read_operand(const char *word, embla_args *args)
     if (verb->choices && !among(word, verb->choices))
         return refuse(verb->operand, word, verb->choices);
     if (args->operand_count == verb->operands_most)
-        return embla_usage("%s takes at most %zu %s, and '%s' is one too many", verb->name,
-                           verb->operands_most, verb->operand, word);
+        return embla_usage("%s takes at most %zu operand%s, and '%s' is one too many", verb->name,
+                           verb->operands_most, verb->operands_most == 1 ? "" : "s", word);
     args->operands[args->operand_count++] = word;
     return EMBLA_DONE;
 }

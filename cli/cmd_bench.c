@@ -67,7 +67,8 @@ static int run(const embla_args *args)
 static const embla_option options[] = {
     {.name = "case",
      .value = "REGEX",
-     .help = "run the cases whose name matches, instead of the default set"},
+     .help = "run the cases in whose name this extended regular expression is found, instead of "
+             "the default set"},
     {.name = "list", .help = "print the names of the cases, or of the benchmarks, and run nothing"},
     {.name = NULL}};
 
@@ -78,9 +79,12 @@ const embla_verb embla_verb_bench = {
     .operands_most = 1,
     .choices = bench_name,
     .about = "measure speed against a limit taken in the same run",
-    .text = "Runs BENCHMARK. Each case prints its time, the limit measured beside it (such "
-            "as memcpy of the same bytes) and the ratio of the two. With --json each case is one "
-            "JSON object on a line of its own.",
+    .text = "Runs BENCHMARK, each case on 1 and on 2 threads (T), or on --threads of them. A case "
+            "is named SHAPE/DTYPE/IDS/OUTPUT: the output goes over memory too large for the caches "
+            "(rotating), to the same place each time (recycled), or one row a call (single). "
+            "Printed are the speed, the limit measured in turns with it (memcpy of the same bytes, "
+            "or the f32 lookup) and their ratio: above 1 is faster than the limit. With --json "
+            "each case is one JSON object on a line of its own.",
     .example = "embla bench lookup --case '27x16/f32/uniform/.*'",
     .options = options,
     .run = run};

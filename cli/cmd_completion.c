@@ -85,10 +85,10 @@ static void escaped(const char *text, const char *special)
     }
 }
 
-static void zsh_verb(const embla_verb *verb)
+/* The options of verb, or those of every verb if it is NULL. */
+static void zsh_options(const embla_verb *verb)
 {
     const embla_option *option;
-    printf("    rest,%s) _arguments", verb->name);
     for (size_t n = 0; (option = embla_option_at(verb, n)); n++) {
         printf(" \\\n        '--%s%s[", option->name, option->value ? "=" : "");
         escaped(option->help, "[]\\:");
@@ -100,6 +100,12 @@ static void zsh_verb(const embla_verb *verb)
         }
         printf("'");
     }
+}
+
+static void zsh_verb(const embla_verb *verb)
+{
+    printf("    rest,%s) _arguments", verb->name);
+    zsh_options(verb);
     if (verb->choices) {
         printf(" \\\n        '*:%s:(", verb->operand);
         print_words(verb->choices, " ");
@@ -123,7 +129,9 @@ static void print_zsh(void)
         printf("'\n");
     }
     printf("    )\n"
-           "    _arguments -C '1: :->verb' '*:: :->rest'\n"
+           "    _arguments -C");
+    zsh_options(NULL);
+    printf(" \\\n        '1: :->verb' '*:: :->rest'\n"
            "    case $state,$line[1] in\n"
            "    verb,*) _describe verb verbs ;;\n");
     for (size_t n = 0; embla_verbs[n]; n++) zsh_verb(embla_verbs[n]);

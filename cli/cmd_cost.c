@@ -73,26 +73,43 @@ static int work_out(const embla_args *args, priced *out)
                                                               : embla_usage("%s", embla_error());
 }
 
+static bool same(const embla_cost_model *a, const embla_cost_model *b)
+{
+    return a->rows == b->rows && a->dim == b->dim && a->positions == b->positions &&
+           a->layers == b->layers && a->trunk == b->trunk && a->ngram_rows == b->ngram_rows &&
+           a->ngram_dim == b->ngram_dim && a->ngram_per_token == b->ngram_per_token &&
+           a->ngram_scale_bytes == b->ngram_scale_bytes && a->dtype == b->dtype &&
+           a->ngram_dtype == b->ngram_dtype && a->untied == b->untied;
+}
+
 static int describe(const embla_args *args, const char *name, priced *out)
 {
     priced entry = {.name = name};
+    embla_cost_model preset = {0};
     embla_status status = EMBLA_OK;
     for (size_t n = 0; name && embla_cost_preset_name(n); n++)
         if (strcmp(embla_cost_preset_name(n), name) == 0) entry.about = embla_cost_preset_about(n);
-    if (name) status = embla_cost_preset(name, &entry.model);
+    if (name) status = embla_cost_preset(name, &preset);
+    entry.model = preset;
     if (status == EMBLA_OK && (!name || embla_args_given(args, "dtype")))
         status = embla_dtype_find(embla_args_text(args, "dtype"), &entry.model.dtype);
     if (status == EMBLA_OK && embla_args_given(args, "ngram-dtype"))
         status = embla_dtype_find(embla_args_text(args, "ngram-dtype"), &entry.model.ngram_dtype);
     if (status != EMBLA_OK) return embla_usage("%s", embla_error());
 
-    for (size_t n = 0; name && args->verb->options[n].name; n++)
-        if (args->given[n]) entry.changed = true;
     set_sizes(args, !name, &entry.model);
+    if (entry.model.ngram_rows == 0 &&
+        (entry.model.ngram_dim > 0 || entry.model.ngram_per_token > 0 ||
+         entry.model.ngram_scale_bytes > 0 || entry.model.ngram_dtype))
+        return embla_usage("options of n-gram tables need --ngram-rows");
+    if (entry.model.ngram_rows > 0 &&
+        (entry.model.ngram_dim == 0 || entry.model.ngram_per_token == 0))
+        return embla_usage("--ngram-rows needs --ngram-dim and --ngram-per-token");
     drop_stale(args, &entry.model);
     if (embla_args_given(args, "tied")) entry.model.untied = false;
     if (embla_args_given(args, "untied")) entry.model.untied = true;
     int code = work_out(args, &entry);
+    entry.changed = name && !same(&entry.model, &preset);
     if (code == EMBLA_DONE) *out = entry;
     return code;
 }
@@ -111,7 +128,7 @@ static const char *share(const priced *entry, int64_t parameters, char text[EMBL
 static const char *shape(int64_t rows, int64_t dim, char text[EMBLA_CELL])
 {
     char a[EMBLA_CELL], b[EMBLA_CELL];
-    snprintf(text, EMBLA_CELL, "%.20sx%.20s", embla_commas(rows, a), embla_commas(dim, b));
+    snprintf(text, EMBLA_CELL, "%.27sx%.27s", embla_commas(rows, a), embla_commas(dim, b));
     return text;
 }
 
@@ -144,7 +161,7 @@ static void print_parts(const priced *entry)
     put_part(&grid, entry, "head", model->untied ? shape(model->rows, model->dim, text) : "tied",
              cost->head);
     if (model->ngram_rows > 0)
-        put_part(&grid, entry, "n-gram table", shape(model->ngram_rows, model->ngram_dim, text),
+        put_part(&grid, entry, "n-gram tables", shape(model->ngram_rows, model->ngram_dim, text),
                  cost->ngram);
     put_part(&grid, entry, "all tables", "", cost->tables);
     if (whole) put_part(&grid, entry, "trunk", "", cost->trunk);
@@ -205,7 +222,7 @@ static void print_several(const priced *entries, size_t count)
     for (size_t i = 0; i < count; i++) {
         const embla_cost_model *model = &entries[i].model;
         const embla_cost *cost = &entries[i].cost;
-        embla_grid_put(&grid, "%s", entries[i].name);
+        embla_grid_put(&grid, "%s%s", entries[i].name, entries[i].changed ? ", changed" : "");
         embla_grid_put(&grid, "%s", shape(model->rows, model->dim, text));
         embla_grid_put(&grid, "%s", embla_dtype_name(model->dtype));
         embla_grid_put(&grid, "%s", model->untied ? "untied" : "tied");
@@ -233,9 +250,11 @@ static void json_entry(embla_json *json, const priced *entry)
     embla_dtype ngram_dtype = model->ngram_dtype ? model->ngram_dtype : model->dtype;
     embla_json_open(json, NULL, '{');
     embla_json_text(json, "model", entry->name);
+    embla_json_bool(json, "changed", entry->changed);
     embla_json_count(json, "rows", model->rows);
     embla_json_count(json, "dim", model->dim);
     embla_json_count(json, "positions", model->positions);
+    embla_json_count(json, "layers", model->layers);
     embla_json_text(json, "dtype", embla_dtype_name(model->dtype));
     embla_json_bool(json, "tied", !model->untied);
     embla_json_count(json, "ngram_rows", model->ngram_rows);
@@ -310,9 +329,12 @@ static int run(const embla_args *args)
     priced entries[EMBLA_OPERANDS_MOST];
     size_t count = args->operand_count > 0 ? args->operand_count : 1;
     bool json = embla_args_flag(args, "json");
+    if (embla_args_flag(args, "list") && args->operand_count > 0)
+        return embla_usage("--list prints all presets; it takes no PRESET");
     if (embla_args_flag(args, "list")) return list(json);
-    if (args->operand_count == 0 &&
-        !(embla_args_given(args, "rows") && embla_args_given(args, "dim")))
+    if (args->operand_count == 0 && embla_args_given(args, "rows") != embla_args_given(args, "dim"))
+        return embla_usage("cost needs --%s too", embla_args_given(args, "rows") ? "dim" : "rows");
+    if (args->operand_count == 0 && !embla_args_given(args, "rows"))
         return embla_usage("cost needs a PRESET, or --rows and --dim; 'embla cost --list' prints "
                            "the presets");
     if (embla_args_given(args, "tied") && embla_args_given(args, "untied"))

@@ -5,7 +5,6 @@
  * usage, 3 checked and found wanting.
  */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,8 +56,9 @@ static int run(int argc, char **argv)
         return EMBLA_DONE;
     }
     if (embla_args_flag(&args, "version")) return print_version(embla_args_flag(&args, "json"));
-    if (embla_args_count(&args, "threads") > INT_MAX)
-        return embla_usage("--threads: '%s' is too many", embla_args_text(&args, "threads"));
+    if (embla_args_count(&args, "threads") > embla_threads_most())
+        return embla_usage("--threads: '%s' is more than %d, the most that are used here",
+                           embla_args_text(&args, "threads"), embla_threads_most());
     if (!args.verb) {
         fputs("usage: embla VERB [OPERANDS] [OPTIONS]\nverbs:", stderr);
         for (size_t n = 0; embla_verbs[n]; n++) fprintf(stderr, " %s", embla_verbs[n]->name);

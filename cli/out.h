@@ -14,7 +14,7 @@
 /* The width text is wrapped to, on a terminal and in a pipe alike. */
 #define EMBLA_WIDTH 80
 
-#define EMBLA_CELL 48
+#define EMBLA_CELL 64
 
 /* 1,234,567. Returns text. */
 const char *embla_commas(int64_t number, char text[EMBLA_CELL]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "the quick brown fox." as a picture: the five tokens on the left, the table of twelve
- * rows in the middle with the selected ones marked, the 5 x 8 result on the right.
- * Colour on a terminal only, and not if NO_COLOR is set.
+/* "the quick brown fox." as a picture: the five tokens on the left, each beside the row it
+ * selects in the table of twelve; the 5 x 8 result on the right, in the order of the
+ * sentence. Colour on a terminal only, and not if NO_COLOR is set.
  */
 #include <embla.h>
 #include <stdio.h>
@@ -31,11 +31,18 @@ static void print_row(const float *row)
     for (int j = 0; j < DIM; j++) printf(" %5.2f", (double)row[j]);
 }
 
+/* The word that selects a row; NULL if none does. */
+static const char *word_of(int row)
+{
+    for (int i = 0; i < TOKENS; i++)
+        if (tokens[i] == row) return words[i];
+    return NULL;
+}
+
 int main(void)
 {
     const char *no_color = getenv("NO_COLOR");
     bool color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]);
-    bool selected[ROWS] = {false};
     float out[TOKENS][DIM];
     embla_table *table = NULL;
     if (embla_table_view(EMBLA_F32, ROWS, DIM, numbers, sizeof numbers, NULL, &table) != EMBLA_OK ||
@@ -44,20 +51,16 @@ int main(void)
         embla_table_free(table);
         return 1;
     }
-    for (int i = 0; i < TOKENS; i++) selected[tokens[i]] = true;
 
-    printf("%-16s %-55s %s\n", "5 tokens", "table, 12 x 8", "result, 5 x 8");
+    printf("%-9s%-55s%s\n", "token", "row of the 12 x 8 table", "result, 5 x 8");
     for (int row = 0; row < ROWS; row++) {
-        if (row < TOKENS)
-            printf("%-5s -> row %-2d", words[row], (int)tokens[row]);
-        else
-            printf("%15s", "");
-        printf("%s", color && selected[row] ? "\033[7m" : "");
-        printf(" %c %2d", selected[row] ? '>' : ' ', row);
+        const char *word = word_of(row);
+        printf("%-5s %s ", word ? word : "", word ? "->" : "  ");
+        printf("%s%2d", color && word ? "\033[7m" : "", row);
         print_row(numbers[row]);
-        printf("%s", color && selected[row] ? "\033[0m" : "");
+        printf("%s", color && word ? "\033[0m" : "");
         if (row < TOKENS) {
-            printf("   ");
+            printf("    %-5s", words[row]);
             print_row(out[row]);
         }
         printf("\n");

@@ -46,11 +46,15 @@ extern "C" {
 /* Of the library that is running, "0.1.0". */
 EMBLA_API const char *embla_version(void);
 /* The kernel set in use: "scalar", "avx2" or "avx512". Chosen once, from the CPU;
- * EMBLA_ISA=scalar|avx2|avx512 in the environment overrides it, and a set that
- * this CPU cannot run gives "scalar". */
+ * EMBLA_ISA=scalar|avx2|avx512 in the environment overrides it; any other name, and a
+ * set that this CPU cannot run, gives "scalar". */
 EMBLA_API const char *embla_kernels_name(void);
 /* What the library was built with, for bug reports: compiler and OpenMP. */
 EMBLA_API const char *embla_build_info(void);
+/* The most threads a call uses, whatever its options ask for: four for each CPU, 16 at
+ * least; 1 in a build without OpenMP. (OpenMP ends the process when the system refuses
+ * it a thread: hence a bound.) */
+EMBLA_API int embla_threads_most(void);
 
 /* ---- status ---- */
 

@@ -63,7 +63,7 @@ static void every_set_has_its_name_and_all_its_kernels(void **state)
 /* The environment asks for a set; one that is not there gives scalar, never a crash. */
 static void the_environment_chooses_the_set(void **state)
 {
-    const char *const names[] = {"scalar", "avx2", "avx512", "sse9", ""};
+    const char *const names[] = {"scalar", "avx2", "avx512", "sse9", "AVX2"};
     const char *before = getenv("EMBLA_ISA");
     char kept[64] = "";
     (void)state;
@@ -82,7 +82,7 @@ static void without_the_environment_the_best_set_is_chosen(void **state)
 {
     const embla_kernels *best = &embla_kernels_scalar;
     (void)state;
-    if (getenv("EMBLA_ISA")) skip();
+    if (getenv("EMBLA_ISA") && *getenv("EMBLA_ISA")) skip();
     for (size_t i = 0; i < CHECK_SETS; i++)
         if (embla_kernels_find(check_sets[i])) best = embla_kernels_find(check_sets[i]);
     embla_kernels_use(NULL);

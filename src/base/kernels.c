@@ -49,6 +49,7 @@ static const embla_kernels *choose(void)
 {
     static const char *const best_first[] = {"avx512", "avx2"};
     const char *wanted = getenv("EMBLA_ISA");
+    if (wanted && !*wanted) wanted = NULL; /* set to nothing is not set */
     const embla_kernels *found = wanted ? embla_kernels_find(wanted) : NULL;
     for (size_t i = 0; i < 2 && !found && !wanted; i++) found = embla_kernels_find(best_first[i]);
     return found ? found : &embla_kernels_scalar;

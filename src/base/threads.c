@@ -11,7 +11,20 @@
 #include <omp.h>
 #endif
 
-enum { SHARE = 128 << 10, MOST = 1024 }; /* bytes for each thread at least; threads at most */
+enum { SHARE = 128 << 10 }; /* bytes for each thread at least */
+
+/* More than the CPUs can pay: someone else may hold them. But OpenMP ends the process when
+ * the system refuses it a thread, so no call may ask for thousands. */
+int embla_threads_most(void)
+{
+    enum { FOR_EACH_CPU = 4, LEAST = 16 };
+#ifdef _OPENMP
+    int most = FOR_EACH_CPU * omp_get_num_procs();
+    return most < LEAST ? LEAST : most;
+#else
+    return 1;
+#endif
+}
 
 embla_status embla_threads_check(int asked)
 {
@@ -30,6 +43,6 @@ int embla_threads_for(int asked, size_t bytes)
     int threads = 1;
     (void)asked;
 #endif
-    if (threads > MOST) threads = MOST;
+    if (threads > embla_threads_most()) threads = embla_threads_most();
     return worth < (size_t)threads ? (int)worth : threads;
 }

@@ -66,8 +66,8 @@ static const preset presets[] = {
      {.rows = 262208, .dim = 2560, .trunk = 3209010688, .dtype = EMBLA_BF16}},
     {"deepseek-v4.1-flash",
      "DeepSeek-V4.1-Flash, from its config: two hashed n-gram tables of 384 million rows, fp8 with "
-     "8 scale bytes a row. Its trunk, about 552 billion parameters in mixed dtypes, is not "
-     "counted.",
+     "8 scale bytes a row. The rest of the model (552 billion parameters as published, token "
+     "table and head among them, in mixed dtypes) is not counted.",
      {.rows = 129280,
       .dim = 5120,
       .ngram_rows = INT64_C(384006168) + 384016682,
@@ -79,7 +79,7 @@ static const preset presets[] = {
       .untied = true}},
     {"qwen3.8-flash-next",
      "Qwen3.8-Flash-Next, from its config: one hashed n-gram table of 320 million rows, fp8 with "
-     "one scale. Its trunk, about 125 billion parameters, is not counted.",
+     "one scale. Its trunk, about 124 billion parameters, is not counted.",
      {.rows = 248320,
       .dim = 2560,
       .ngram_rows = 320001536,
