@@ -14,7 +14,8 @@
  *            A failed call leaves its outputs untouched.
  *   order    handle, inputs, options, outputs last.
  *   memory   what new/view gives, free takes (NULL is fine); result arrays are
- *            the caller's and need no alignment; a returned pointer lives as long
+ *            the caller's, and overlap no input unless a function works in place;
+ *            a void * result needs no alignment; a returned pointer lives as long
  *            as the handle it came from.
  *   threads  a const handle may be used by many threads at once; any other handle
  *            by one thread at a time. The same input gives the same bits for any
@@ -98,7 +99,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_dtype_find(const char *name, embla_dt
 EMBLA_API EMBLA_CHECKED embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim,
                                                            size_t *out);
 /* dim numbers from their stored form to float. scale multiplies i8 and f8 values
- * (0 means 1) and must be 0 for the other dtypes. in and out must not overlap. */
+ * (0 means 1) and must be 0 or 1 for the other dtypes. */
 EMBLA_API EMBLA_CHECKED embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim,
                                                   float scale, float *out);
 /* The reverse: the nearest number the dtype holds, ties to even (q8_0 and q4_0 as ggml's
@@ -118,8 +119,9 @@ typedef struct {
     bool writable;     /* view: init and write may change the bytes; new: always so */
 } embla_table_options;
 
-/* A table of zero bytes in this process, on huge pages where the system has them.
- * 1 <= rows <= 2^40, 1 <= dim <= 2^20. */
+/* A table of zero bytes in this process, on huge pages where the system has them. Memory
+ * is taken when it is first written: a table larger than memory can be made, but not
+ * filled. 1 <= rows <= 2^40, 1 <= dim <= 2^20. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
                                                      const embla_table_options *options,
                                                      embla_table **out);
@@ -138,9 +140,10 @@ EMBLA_API float embla_table_scale(const embla_table *table);
 /* Bytes of one row, and from one row to the next. */
 EMBLA_API size_t embla_table_row_bytes(const embla_table *table);
 EMBLA_API size_t embla_table_row_stride(const embla_table *table);
-/* The stored bytes of a row; NULL if there is no such row. */
+/* The stored bytes of a row; NULL if there is no such row, or if the table does not hold
+ * its rows in memory. */
 EMBLA_API const void *embla_table_row(const embla_table *table, int64_t row);
-/* The bytes of row 0, to change; NULL if the table is a read-only view. */
+/* The bytes of row 0, to change; NULL if they cannot be changed in place. */
 EMBLA_API void *embla_table_data(embla_table *table);
 
 typedef enum {
@@ -197,7 +200,8 @@ typedef struct {
 
 /* out[b][t] = tokens_table[tokens[b][t]] * scale + positions_table[position], in one
  * pass. positions_table may be NULL: no positions. Learned positions are a table
- * like any other; for sinusoidal ones view what embla_sinusoid wrote. The tables
+ * like any other; for sinusoidal ones view what embla_sinusoid wrote. Positions
+ * without a position table are EMBLA_ERR_ARGUMENT. The tables
  * may differ in dtype but not in dim (EMBLA_ERR_SHAPE). EMBLA_ERR_RANGE for a
  * token or a position outside its table. */
 EMBLA_API EMBLA_CHECKED embla_status embla_embed(const embla_table *tokens_table,
@@ -269,8 +273,8 @@ typedef struct {
     bool normalize;        /* divide the result by its norm */
 } embla_pool_options;
 
-/* Pools x (B, T, dim) to out (B, dim). Of no vectors, or of weights that sum to 0,
- * the mean is a row of zeros; a zero row is not normalised. EMBLA_ERR_RANGE if a
+/* Pools x (B, T, dim) to out (B, dim). Of no vectors the result is a row of zeros, as is
+ * the mean of weights that sum to 0; a zero row is not normalised. EMBLA_ERR_RANGE if a
  * length is above T, EMBLA_ERR_ARGUMENT if weights come with max or last. */
 EMBLA_API EMBLA_CHECKED embla_status embla_pool(const float *x, size_t batch, size_t length,
                                                 size_t dim, const embla_pool_options *options,

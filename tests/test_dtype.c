@@ -528,6 +528,19 @@ static void null_is_refused_unless_there_is_nothing_to_do(void **state)
     assert_status(embla_decode((embla_dtype)0, x, 4, 0.0f, x), EMBLA_ERR_ARGUMENT);
 }
 
+/* What a table says of itself can be handed back. */
+static void a_scale_of_1_is_taken_by_all(void **state)
+{
+    (void)state;
+    for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
+        embla_table *table = check_table((embla_dtype)d, 2, 32, 1);
+        float out[32];
+        assert_ok(embla_decode(embla_table_dtype(table), embla_table_row(table, 1), 32,
+                               embla_table_scale(table), out));
+        embla_table_free(table);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,6 +567,7 @@ int main(void)
         cmocka_unit_test(a_row_is_a_whole_number_of_blocks),
         cmocka_unit_test(a_scale_is_only_for_those_that_take_one),
         cmocka_unit_test(null_is_refused_unless_there_is_nothing_to_do),
+        cmocka_unit_test(a_scale_of_1_is_taken_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

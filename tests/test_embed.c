@@ -246,6 +246,20 @@ static void no_tokens_is_no_work(void **state)
     embla_table_free(table);
 }
 
+static void positions_without_their_table_are_refused(void **state)
+{
+    embla_table *table = check_table(EMBLA_F32, 5, 4, 1);
+    const int64_t places[] = {1, 2};
+    const int32_t two[] = {3, 4};
+    const embla_embed_options wrong[] = {{.positions = places}, {.first_position = 1}};
+    float out[8] = {7.0f};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_status(embla_embed(table, NULL, two, 1, 2, &wrong[i], out), EMBLA_ERR_ARGUMENT);
+    assert_true(out[0] == 7.0f);
+    embla_table_free(table);
+}
+
 /* With an argument, only the tests whose names match it (*large*). */
 int main(int count, char **words)
 {
@@ -260,6 +274,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_token_or_position_outside_its_table_is_refused),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(no_tokens_is_no_work),
+        cmocka_unit_test(positions_without_their_table_are_refused),
     };
     if (count > 1) cmocka_set_test_filter(words[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

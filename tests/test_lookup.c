@@ -8,6 +8,8 @@
 #include "check.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* 0 stands for raw. */
 static const embla_dtype outputs[] = {EMBLA_F32, EMBLA_BF16, EMBLA_F16, (embla_dtype)0};
@@ -349,6 +351,69 @@ static void raw_does_not_look_at_the_output_dtype(void **state)
     embla_table_free(table);
 }
 
+/* What is wrong is wrong for an empty batch too. */
+static void options_are_looked_at_even_for_no_ids(void **state)
+{
+    embla_table *table = check_table(EMBLA_F32, 5, 4, 1);
+    const embla_lookup_options wrong[] = {
+        {.out_stride = 15}, {.out_dtype = (embla_dtype)77}, {.threads = -1}};
+    float out;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_int_not_equal(embla_lookup(table, NULL, 0, &wrong[i], &out), EMBLA_OK);
+    assert_ok(embla_lookup(table, NULL, 0, NULL, NULL));
+    embla_table_free(table);
+}
+
+/* Few long rows are shared out too: every count from 1 on, split over every number of
+ * threads, gives the rows it should. */
+static void a_few_long_rows_are_right_for_any_threads(void **state)
+{
+    enum { DIM = 16384, MOST = 40 };
+    embla_table *table = check_table(EMBLA_I8, 7, DIM, 1);
+    float *out = malloc(sizeof(float) * MOST * DIM), *want = malloc(sizeof(float) * DIM);
+    int64_t rows[MOST];
+    (void)state;
+    for (int64_t i = 0; i < MOST; i++) rows[i] = i * 5 % 7;
+    for (size_t count = 1; count <= MOST; count += 3)
+        for (int threads = 1; threads <= 9; threads += 2) {
+            embla_lookup_options options = {.threads = threads};
+            memset(out, 0xff, sizeof(float) * count * DIM);
+            assert_ok(embla_lookup_rows(table, rows, count, &options, out));
+            for (size_t i = 0; i < count; i++) {
+                check_row(table, rows[i], want);
+                assert_memory_equal(out + i * DIM, want, sizeof(float) * DIM);
+            }
+        }
+    free(out);
+    free(want);
+    embla_table_free(table);
+}
+
+/* OpenMP's threads are not there in a forked child: it must work without them, not wait. */
+static void a_forked_child_can_look_up(void **state)
+{
+    enum { COUNT = 4096, DIM = 256 };
+    embla_table *table = check_table(EMBLA_F32, 11, DIM, 1);
+    float *out = malloc(sizeof(float) * COUNT * DIM);
+    int32_t *tokens = calloc(COUNT, sizeof *tokens);
+    const embla_lookup_options options = {.threads = 2};
+    int ended = -1;
+    (void)state;
+    assert_ok(embla_lookup(table, tokens, COUNT, &options, out));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)alarm(20);
+        _exit(embla_lookup(table, tokens, COUNT, &options, out) != EMBLA_OK);
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    free(tokens);
+    free(out);
+    embla_table_free(table);
+}
+
 /* With an argument, only the tests whose names match it (*large*). */
 int main(int count, char **words)
 {
@@ -367,6 +432,9 @@ int main(int count, char **words)
         cmocka_unit_test(null_is_refused),
         cmocka_unit_test(options_that_cannot_be_are_refused),
         cmocka_unit_test(raw_does_not_look_at_the_output_dtype),
+        cmocka_unit_test(options_are_looked_at_even_for_no_ids),
+        cmocka_unit_test(a_few_long_rows_are_right_for_any_threads),
+        cmocka_unit_test(a_forked_child_can_look_up),
     };
     if (count > 1) cmocka_set_test_filter(words[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

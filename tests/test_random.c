@@ -221,11 +221,9 @@ static void init_refuses_what_cannot_be(void **state)
 {
     embla_table *table = check_table(EMBLA_F32, 4, 4, 1);
     float before[16];
-    const embla_init_options bad[] = {{.spread = -1.0f},
-                                      {.spread = NAN},
-                                      {.spread = INFINITY},
-                                      {.threads = -1},
-                                      {.kind = (embla_init_kind)2}};
+    const embla_init_options bad[] = {{.spread = -1.0f},    {.spread = NAN},
+                                      {.spread = INFINITY}, {.spread = 3e38f},
+                                      {.threads = -1},      {.kind = (embla_init_kind)2}};
     (void)state;
     memcpy(before, embla_table_row(table, 0), sizeof before);
     for (size_t i = 0; i < COUNT_OF(bad); i++)

@@ -106,6 +106,16 @@ static void the_version_is_that_of_the_header(void **state)
     assert_true(strlen(embla_build_info()) > 0);
 }
 
+static void a_sentence_is_one_line_whatever_it_quotes(void **state)
+{
+    embla_dtype dtype;
+    (void)state;
+    assert_status(embla_dtype_find("a\nb\x1b[31m", &dtype), EMBLA_ERR_NOT_FOUND);
+    assert_null(strpbrk(embla_error(), "\n\x1b"));
+    assert_error_has("a?b?[31m");
+    assert_error_has("q4_0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +127,7 @@ int main(void)
         cmocka_unit_test(every_status_has_a_name_of_its_own),
         cmocka_unit_test(try_returns_the_first_failure),
         cmocka_unit_test(the_version_is_that_of_the_header),
+        cmocka_unit_test(a_sentence_is_one_line_whatever_it_quotes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

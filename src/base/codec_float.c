@@ -3,11 +3,13 @@
  * are copied as they are, which is right on little-endian machines only: the build refuses
  * others rather than give wrong numbers.
  */
+#include <float.h>
 #include <string.h>
 
 #include "base/dtype.h"
 #include "base/half.h"
 
+_Static_assert(FLT_EVAL_METHOD == 0, "floats are rounded to float at every step");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are little-endian");
 
 /* ---- f32 ---- */

@@ -83,7 +83,7 @@ embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out)
     EMBLA_TRY(embla_dtype_check(dtype, &info));
     if (!isfinite(scale))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)scale);
-    if (!info->scaled && scale != 0.0f)
+    if (!info->scaled && scale != 0.0f && scale != 1.0f)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%s takes no scale, but %g was given", info->name,
                           (double)scale);
     *out = scale == 0.0f ? 1.0f : scale;

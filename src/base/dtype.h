@@ -44,7 +44,7 @@ EMBLA_CHECKED embla_status embla_dtype_check(embla_dtype dtype, const embla_dtyp
 /* Refuses a scale that is not a number, or that the dtype does not take; 0 becomes 1. */
 EMBLA_CHECKED embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out);
 
-/* The loops of the chosen set, or of the set asked for. */
+/* The loops of a set, or of the next lower one that has them. */
 embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
 embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
 

@@ -27,7 +27,7 @@ typedef struct {
     char *out;
     size_t out_stride;
     embla_store store;
-    bool fetch; /* the table is larger than a cache: fetch rows ahead */
+    bool fetch; /* the table is larger than a cache: fetch rows ahead (streaming always does) */
 } embla_copy_job;
 
 /* Pairs to turn: (first[i], second[i]) for i < pairs, step floats from one to the next. */

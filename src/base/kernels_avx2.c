@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for AVX2: as kernels_avx512.c, which says why, with lines copied in two
- * halves and the ends of a row by memcpy.
+/* The kernels for AVX2: as kernels_avx512.c, with lines copied in two halves and the ends of a row
+ * by memcpy.
  */
 #include "base/kernels_body.h"
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for AVX-512: the copies by hand, the arithmetic compiled from its bodies.
- *
- * A gather is bound by memory, so what counts is how lines are asked for and written:
- *   - while row i is copied, the same place of a row some kilobytes ahead is
- *     prefetched, because the hardware cannot guess where the next row begins;
- *   - a large result is written with streaming stores, which spare the reading of
- *     lines that are about to be overwritten. memcpy does so only for single copies
- *     of many megabytes, never for a row.
+/* The kernels for AVX-512: how a line is copied and written past the caches; all else is
+ * put together from bodies. How lines are asked for, and which way of writing is taken when,
+ * is in lines.h and docs/decisions/002.
  */
 #include "base/kernels_body.h"
 

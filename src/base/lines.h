@@ -18,8 +18,9 @@
 #endif
 
 enum {
-    EMBLA_LINE = 64,        /* bytes of a cache line */
-    EMBLA_GROUP = 16,       /* rows in a group, at most */
+    EMBLA_LINE = 64,  /* bytes of a cache line */
+    EMBLA_GROUP = 16, /* rows in a group, at most */
+    EMBLA_GROUP_LEAST = 4,
     EMBLA_WRITE_AHEAD = 512 /* bytes between a line being written and one asked for */
 };
 
@@ -44,7 +45,7 @@ typedef struct {
  * second-level cache together with what is being written. */
 EMBLA_BODY embla_fetch embla_fetch_of(const char *data, size_t row_stride, size_t row_bytes)
 {
-    size_t group = row_bytes <= 4096 ? EMBLA_GROUP : row_bytes <= 8192 ? 8 : 4;
+    size_t group = row_bytes <= 4096 ? EMBLA_GROUP : row_bytes <= 8192 ? 8 : EMBLA_GROUP_LEAST;
     return (embla_fetch){
         .data = data, .row_stride = row_stride, .row_bytes = row_bytes, .group = group};
 }

@@ -51,7 +51,7 @@ EMBLA_BODY void embla_philox(uint64_t seed, uint32_t first, uint64_t row, uint32
     }
 }
 
-/* -2 ln(u) for u = k / 2^24, k in 1 .. 2^24; relative error below 2^-21. u = m 2^e with
+/* -2 ln(u) for u = k / 2^24, k in 1 .. 2^24; relative error below 2^-23.5. u = m 2^e with
  * m in [sqrt(1/2), sqrt(2)); ln(1+f) by the polynomial of the Cephes library's logf. */
 EMBLA_BODY float embla_minus_2_ln(uint32_t k)
 {

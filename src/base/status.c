@@ -13,6 +13,8 @@ void embla_say(const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    for (char *c = message; *c; c++) /* one line, whatever name was quoted */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 
 const char *embla_error(void)

@@ -2,7 +2,7 @@
 /* A status for programs and a sentence for people, made at the place that knows.
  *
  *   if (rows < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "a table of %" PRId64 " rows", rows);
- *   EMBLA_TRY(embla_mul(rows, stride, &bytes));
+ *   EMBLA_TRY(embla_mem_new(bytes, "a table", &memory));
  */
 #ifndef EMBLA_BASE_STATUS_H
 #define EMBLA_BASE_STATUS_H

@@ -9,6 +9,23 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* OpenMP's threads do not survive a fork, and libgomp's next parallel region would wait for
+ * them for ever: in a forked child every loop stays on the calling thread. */
+static atomic_bool forked;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+    atomic_store_explicit(&forked, true, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
 #endif
 
 enum { SHARE = 128 << 10 }; /* bytes for each thread at least */
@@ -38,6 +55,8 @@ int embla_threads_for(int asked, size_t bytes)
     size_t worth = bytes / SHARE;
     if (worth <= 1) return 1;
 #ifdef _OPENMP
+    (void)pthread_once(&watched, watch_forks);
+    if (atomic_load_explicit(&forked, memory_order_relaxed)) return 1;
     int threads = asked > 0 ? asked : omp_get_max_threads();
 #else
     int threads = 1;

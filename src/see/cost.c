@@ -115,7 +115,8 @@ embla_status embla_cost_preset(const char *name, embla_cost_model *out)
             snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", presets[i].name);
         if (wrote > 0 && (size_t)wrote < sizeof names - used) used += (size_t)wrote;
     }
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "no preset is called '%s'; there are %s", name, names);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "no preset is called '%.64s'; there are %s", name,
+                      names);
 }
 
 /* ---- arithmetic ---- */

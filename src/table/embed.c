@@ -16,6 +16,9 @@ embla_status embla_embed(const embla_table *tokens_table, const embla_table *pos
     uint64_t count;
     if (!options) options = &defaults;
     if (!tokens_table) return embla_fail(EMBLA_ERR_ARGUMENT, "the token table is NULL");
+    if (!positions_table && (options->positions || options->first_position != 0))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "positions are given, but the position table is NULL");
     if (!embla_mul_ok(batch, length, &count) || count > SIZE_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens do not fit in memory",
                           batch, length);

@@ -27,9 +27,7 @@
 enum { AHEAD_BYTES = 64 << 10, LARGE_BYTES = 4 << 20 };
 /* Tables up to this size stay in the second-level cache; their rows need no fetching. */
 enum { SMALL_TABLE = 256 << 10 };
-/* Nor do rows so few that there is no next group of them. */
-enum { FETCH_ROWS = 5 };
-/* Row numbers handled at once. */
+/* Row numbers handled at once, at most. */
 enum { TILE = 256 };
 
 /* What a call has decided, shared by all its threads. */
@@ -45,6 +43,7 @@ typedef struct plan {
     bool arithmetic;  /* rows are scaled or added to */
     bool in_place;    /* floats can be written straight to out */
     size_t row_bytes; /* of an output row */
+    size_t tile;      /* rows in a tile: TILE, or fewer so that every thread has its share */
     embla_store store;
 } plan;
 
@@ -80,9 +79,6 @@ static embla_status check_tokens(const int32_t *tokens, size_t count, const embl
 static embla_status check_positions(const embla_gather_job *job)
 {
     const embla_table *positions = job->positions;
-    if (positions->dim != job->table->dim)
-        return embla_fail(EMBLA_ERR_SHAPE, "tokens have dim %zu but positions %zu", job->table->dim,
-                          positions->dim);
     if (job->position_rows)
         return check_rows(job->position_rows, job->count, positions, "position");
     if (job->first_position < 0 || job->first_position > positions->rows ||
@@ -102,17 +98,18 @@ static embla_store choose_store(const embla_gather_job *job, size_t row_bytes)
     return EMBLA_STORE_AHEAD;
 }
 
+/* The shape of the output; what it holds is not looked at. */
 static embla_status check_output(embla_gather_job *job, plan *p)
 {
     size_t row_bytes = job->table->row_bytes, span;
+    const char *name = embla_dtype_name(job->out_dtype);
     if (job->out_dtype == 0) job->out_dtype = EMBLA_F32;
     if (!job->raw) {
         if (job->out_dtype != EMBLA_F32 && job->out_dtype != EMBLA_BF16 &&
             job->out_dtype != EMBLA_F16)
-            return embla_fail(
-                EMBLA_ERR_UNSUPPORTED, "rows are given as f32, bf16, f16 or raw, not %s (%d)",
-                embla_dtype_name(job->out_dtype) ? embla_dtype_name(job->out_dtype) : "dtype",
-                (int)job->out_dtype);
+            return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                              "rows are given as f32, bf16, f16 or raw, not %s (%d)",
+                              name ? name : "dtype", (int)job->out_dtype);
         EMBLA_TRY(embla_dtype_row_bytes(job->out_dtype, job->table->dim, &row_bytes));
     }
     if (job->out_stride == 0) job->out_stride = row_bytes;
@@ -122,25 +119,31 @@ static embla_status check_output(embla_gather_job *job, plan *p)
     if (!embla_span_ok(job->count, job->out_stride, row_bytes, &span))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows, %zu bytes apart, do not fit in memory",
                           job->count, job->out_stride);
-    if (!job->out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", job->count);
     p->row_bytes = row_bytes;
     p->store = choose_store(job, row_bytes);
     return EMBLA_OK;
 }
 
+/* What is wrong is refused even if no row is wanted: a program must not pass until its
+ * first batch that is not empty. */
 static embla_status check(embla_gather_job *job, plan *p)
 {
+    const embla_table *positions = job->positions;
     if (!job->table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
     EMBLA_TRY(embla_threads_check(job->threads));
+    if (!isfinite(job->scale))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)job->scale);
+    EMBLA_TRY(check_output(job, p));
+    if (positions && positions->dim != job->table->dim)
+        return embla_fail(EMBLA_ERR_SHAPE, "tokens have dim %zu but positions %zu", job->table->dim,
+                          positions->dim);
     if (job->count == 0) return EMBLA_OK;
     if (!job->tokens && !job->rows)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but their numbers are NULL",
                           job->count);
-    if (!isfinite(job->scale))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)job->scale);
-    EMBLA_TRY(check_output(job, p));
-    if (job->positions) EMBLA_TRY(check_positions(job));
+    if (!job->out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", job->count);
+    if (positions) EMBLA_TRY(check_positions(job));
     return job->tokens ? check_tokens(job->tokens, job->count, job->table)
                        : check_rows(job->rows, job->count, job->table, "row");
 }
@@ -210,7 +213,8 @@ static void work_row(const plan *p, embla_fetch *fetch, int64_t row, size_t i)
 static void run_tile(const plan *p, int64_t tile)
 {
     const embla_gather_job *job = p->job;
-    size_t start = (size_t)tile * TILE, n = job->count - start < TILE ? job->count - start : TILE;
+    size_t start = (size_t)tile * p->tile;
+    size_t n = job->count - start < p->tile ? job->count - start : p->tile;
     const embla_table *table = job->table;
     int64_t widened[TILE + EMBLA_GROUP];
     const int64_t *rows = widened;
@@ -242,6 +246,13 @@ static void run_tile(const plan *p, int64_t tile)
     if (p->store == EMBLA_STORE_STREAM) p->kernels->fence();
 }
 
+/* The largest tile up to TILE that gives all threads the same number of them. */
+static size_t choose_tile(size_t count, int threads)
+{
+    size_t share = (count - 1) / (size_t)threads + 1, tiles = (share - 1) / TILE + 1;
+    return (share - 1) / tiles + 1;
+}
+
 static void choose_work(plan *p)
 {
     const embla_gather_job *job = p->job;
@@ -264,10 +275,12 @@ embla_status embla_gather(embla_gather_job *job)
     const embla_table *table = job->table;
     p.arithmetic = job->positions || job->scale != 1.0f;
     p.copy = job->raw || (job->out_dtype == table->dtype && !p.arithmetic);
-    p.fetch = job->count >= FETCH_ROWS && (size_t)table->rows * table->row_stride > SMALL_TABLE;
+    p.fetch =
+        job->count > EMBLA_GROUP_LEAST && (size_t)table->rows * table->row_stride > SMALL_TABLE;
     if (!p.copy) choose_work(&p);
     int threads = embla_threads_for(job->threads, job->count * p.row_bytes);
-    int64_t tiles = (int64_t)((job->count + TILE - 1) / TILE);
+    p.tile = choose_tile(job->count, threads);
+    int64_t tiles = (int64_t)((job->count - 1) / p.tile + 1);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
         for (int64_t tile = 0; tile < tiles; tile++) run_tile(&p, tile);
         return EMBLA_OK;

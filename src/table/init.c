@@ -9,6 +9,8 @@
 #include "base/threads.h"
 #include "table/table.h"
 
+#define LARGEST_SPREAD 0x1p124f /* normal numbers reach 5.77 spreads, and stay finite */
+
 /* A row at a time, a piece at a time: made as floats, then encoded. */
 static void fill_row(const embla_table *table, int64_t row, embla_random_fn *fill, uint64_t seed,
                      float spread, embla_encode_fn *encode)
@@ -28,9 +30,9 @@ embla_status embla_table_init(embla_table *table, const embla_init_options *opti
     if (!options) options = &defaults;
     EMBLA_TRY(embla_table_check_writable(table));
     EMBLA_TRY(embla_threads_check(options->threads));
-    if (!(options->spread >= 0.0f) || isinf(options->spread))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: it must be 0 or more",
-                          (double)options->spread);
+    if (!(options->spread >= 0.0f && options->spread <= LARGEST_SPREAD))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: 0 to %g can be had",
+                          (double)options->spread, (double)LARGEST_SPREAD);
     if (options->kind != EMBLA_INIT_NORMAL && options->kind != EMBLA_INIT_XAVIER)
         return embla_fail(EMBLA_ERR_ARGUMENT, "init kind %d is not one of 0..1",
                           (int)options->kind);

@@ -85,7 +85,7 @@ embla_status embla_pool(const float *x, size_t batch, size_t length, size_t dim,
     EMBLA_TRY(check(x, batch, length, dim, options, out));
     if (dim == 0) return EMBLA_OK;
     int threads = embla_threads_for(options->threads, batch * length * dim * sizeof(float));
-    (void)threads;
+    if ((size_t)threads > batch) threads = (int)batch;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t b = 0; b < (int64_t)batch; b++) {
         size_t at = (size_t)b * length;

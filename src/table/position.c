@@ -17,7 +17,7 @@ embla_status embla_sinusoid(int64_t first, size_t count, size_t dim, double base
         return embla_fail(EMBLA_ERR_ARGUMENT, "a base of %g: it must be above 0", base);
     if (!embla_mul_ok(count, dim, &numbers) ||
         !embla_span_ok(numbers, sizeof *out, sizeof *out, &span) ||
-        __builtin_add_overflow(first, (int64_t)count, &last))
+        __builtin_add_overflow(first, (int64_t)(count > 0 ? count - 1 : 0), &last))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%zu rows of %zu numbers from position %" PRId64 " do not fit", count,
                           dim, first);
