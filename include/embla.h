@@ -247,14 +247,24 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_rope_new(size_t dim, const embla_rope_options *options,
                                                     embla_rope **out);
 EMBLA_API void embla_rope_free(embla_rope *rope);
-/* Turns x (count, heads, dim) in place, the i-th group of heads by positions[i]. */
+/* Where heads lie, in floats: for heads that are turned in part (head_stride above dim), and
+ * for queries and keys inside longer rows (group_stride above heads * head_stride). */
+typedef struct {
+    size_t head_stride;  /* from one head to the next; 0: dim */
+    size_t group_stride; /* from one position's heads to the next; 0: heads * head_stride */
+} embla_rope_layout;
+
+/* Turns x (count, heads, dim) in place, the i-th group of heads by positions[i]. layout
+ * may be NULL: all follow each other. EMBLA_ERR_SHAPE if strides make heads overlap. */
 EMBLA_API EMBLA_CHECKED embla_status embla_rope_apply(const embla_rope *rope,
                                                       const int64_t *positions, size_t count,
-                                                      size_t heads, float *x);
+                                                      size_t heads, const embla_rope_layout *layout,
+                                                      float *x);
 /* Turns back: the inverse for attention 1, and always the adjoint (for gradients). */
 EMBLA_API EMBLA_CHECKED embla_status embla_rope_unapply(const embla_rope *rope,
                                                         const int64_t *positions, size_t count,
-                                                        size_t heads, float *x);
+                                                        size_t heads,
+                                                        const embla_rope_layout *layout, float *x);
 
 /* ---- pool: many vectors -> one ---- */
 

@@ -223,7 +223,7 @@ static void run_rope(const trial *t, int threads, void *out)
     for (int64_t i = 0; i < GROUPS; i++) positions[i] = i * i * 7 - 20;
     check_fill(5, t->size / sizeof(float), out);
     assert_ok(embla_rope_new(HEAD_DIM, &options, &rope));
-    assert_ok(embla_rope_apply(rope, positions, GROUPS, HEADS, out));
+    assert_ok(embla_rope_apply(rope, positions, GROUPS, HEADS, NULL, out));
     embla_rope_free(rope);
 }
 

@@ -219,7 +219,7 @@ static void work_on_tables_needs_no_memory(void **state)
         embla_embed(table, table, tokens, 2, 4, NULL, out),
         embla_table_write(table, 0, 8, out),
         embla_pool(out, 1, 8, 64, NULL, pooled),
-        embla_rope_apply(rope, rows, 8, 1, out),
+        embla_rope_apply(rope, rows, 8, 1, NULL, out),
         embla_sinusoid(0, 8, 64, 0.0, out),
     };
     embla_mem_fail(0, false);

@@ -26,7 +26,7 @@ static double rate_of(size_t dim, embla_rope_options options, size_t pair, doubl
     size_t first = split ? pair : 2 * pair, second = split ? pair + dim / 2 : 2 * pair + 1;
     embla_rope *rope = rope_of(dim, &options);
     x[first] = 1.0f;
-    assert_ok(embla_rope_apply(rope, &one, 1, 1, x));
+    assert_ok(embla_rope_apply(rope, &one, 1, 1, NULL, x));
     embla_rope_free(rope);
     for (size_t i = 0; i < dim; i++) assert_true(i == first || i == second || x[i] == 0.0f);
     if (length) *length = hypot((double)x[first], (double)x[second]);
@@ -207,7 +207,7 @@ static void pairs_are_turned_by_position_times_rate(void **state)
         float x[COUNT * HEADS * DIM], before[COUNT * HEADS * DIM];
         check_fill(1, COUNT_OF(x), before);
         memcpy(x, before, sizeof x);
-        assert_ok(embla_rope_apply(rope, positions, COUNT, HEADS, x));
+        assert_ok(embla_rope_apply(rope, positions, COUNT, HEADS, NULL, x));
         for (size_t i = 0; i < COUNT * HEADS; i++)
             for (size_t pair = 0; pair < DIM / 2; pair++) {
                 size_t first = i * DIM + (order ? pair : 2 * pair);
@@ -232,7 +232,7 @@ static void turning_keeps_the_norm(void **state)
             float x[DIM];
             check_fill(i, DIM, x);
             double before = embla_norm(x, DIM);
-            assert_ok(embla_rope_apply(rope, &positions[i], 1, 1, x));
+            assert_ok(embla_rope_apply(rope, &positions[i], 1, 1, NULL, x));
             assert_near(embla_norm(x, DIM), before, before * 3e-7);
         }
         embla_rope_free(rope);
@@ -244,8 +244,8 @@ static double turned_dot(const embla_rope *rope, int64_t m, int64_t n)
     float q[64], k[64];
     check_fill(100, 64, q);
     check_fill(200, 64, k);
-    assert_ok(embla_rope_apply(rope, &m, 1, 1, q));
-    assert_ok(embla_rope_apply(rope, &n, 1, 1, k));
+    assert_ok(embla_rope_apply(rope, &m, 1, 1, NULL, q));
+    assert_ok(embla_rope_apply(rope, &n, 1, 1, NULL, k));
     return embla_dot(q, k, 64);
 }
 
@@ -275,8 +275,8 @@ static void turning_back_is_the_inverse(void **state)
         float x[COUNT * HEADS * DIM], before[COUNT * HEADS * DIM];
         check_fill(1, COUNT_OF(x), before);
         memcpy(x, before, sizeof x);
-        assert_ok(embla_rope_apply(rope, positions, COUNT, HEADS, x));
-        assert_ok(embla_rope_unapply(rope, positions, COUNT, HEADS, x));
+        assert_ok(embla_rope_apply(rope, positions, COUNT, HEADS, NULL, x));
+        assert_ok(embla_rope_unapply(rope, positions, COUNT, HEADS, NULL, x));
         for (size_t i = 0; i < COUNT_OF(x); i++) assert_near(x[i], before[i], 5e-7);
         embla_rope_free(rope);
     }
@@ -294,8 +294,8 @@ static void turning_back_is_the_adjoint(void **state)
     check_fill(2, DIM, y);
     memcpy(turned, x, sizeof x);
     memcpy(back, y, sizeof y);
-    assert_ok(embla_rope_apply(rope, &position, 1, 1, turned));
-    assert_ok(embla_rope_unapply(rope, &position, 1, 1, back));
+    assert_ok(embla_rope_apply(rope, &position, 1, 1, NULL, turned));
+    assert_ok(embla_rope_unapply(rope, &position, 1, 1, NULL, back));
     assert_near(embla_dot(turned, y, DIM), embla_dot(x, back, DIM), 3e-6);
     embla_rope_free(rope);
 }
@@ -316,11 +316,11 @@ static void cached_positions_give_the_same_bits(void **state)
             embla_rope *with = rope_of(dims[k], &options);
             check_fill(3, COUNT_OF(x), x);
             memcpy(y, x, sizeof x);
-            assert_ok(embla_rope_apply(without, positions, COUNT, 2, x));
-            assert_ok(embla_rope_apply(with, positions, COUNT, 2, y));
+            assert_ok(embla_rope_apply(without, positions, COUNT, 2, NULL, x));
+            assert_ok(embla_rope_apply(with, positions, COUNT, 2, NULL, y));
             assert_memory_equal(x, y, sizeof x);
-            assert_ok(embla_rope_unapply(without, positions, COUNT, 2, x));
-            assert_ok(embla_rope_unapply(with, positions, COUNT, 2, y));
+            assert_ok(embla_rope_unapply(without, positions, COUNT, 2, NULL, x));
+            assert_ok(embla_rope_unapply(with, positions, COUNT, 2, NULL, y));
             assert_memory_equal(x, y, sizeof x);
             embla_rope_free(without);
             embla_rope_free(with);
@@ -337,7 +337,7 @@ static void nothing_outside_the_heads_is_written(void **state)
                 rope_of(dim, &(embla_rope_options){.order = (embla_rope_order)order});
             check_guarded x = check_guard(3 * 2 * dim * sizeof(float), 4 * (dim % 16));
             check_fill(dim, 3 * 2 * dim, (float *)(void *)x.bytes);
-            assert_ok(embla_rope_apply(rope, positions, 3, 2, (float *)(void *)x.bytes));
+            assert_ok(embla_rope_apply(rope, positions, 3, 2, NULL, (float *)(void *)x.bytes));
             check_guards(&x);
             check_guard_free(&x);
             embla_rope_free(rope);
@@ -397,13 +397,14 @@ static void sizes_and_pointers_are_checked_before_turning(void **state)
     const int64_t position = 3;
     (void)state;
     memcpy(before, x, sizeof x);
-    assert_status(embla_rope_apply(NULL, &position, 1, 1, x), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_apply(rope, NULL, 1, 1, x), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_apply(rope, &position, 1, 1, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_unapply(rope, NULL, 1, 1, x), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_apply(rope, &position, SIZE_MAX, 1, x), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_apply(rope, &position, 1, SIZE_MAX, x), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_apply(rope, &position, (size_t)1 << 60, 1, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_apply(NULL, &position, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_apply(rope, NULL, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_apply(rope, &position, 1, 1, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_unapply(rope, NULL, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_apply(rope, &position, SIZE_MAX, 1, NULL, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_apply(rope, &position, 1, SIZE_MAX, NULL, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_apply(rope, &position, (size_t)1 << 60, 1, NULL, x),
+                  EMBLA_ERR_ARGUMENT);
     assert_memory_equal(x, before, sizeof x);
     embla_rope_free(rope);
 }
@@ -412,9 +413,44 @@ static void nothing_to_turn_is_no_work(void **state)
 {
     embla_rope *rope = rope_of(8, NULL);
     (void)state;
-    assert_ok(embla_rope_apply(rope, NULL, 0, 4, NULL));
-    assert_ok(embla_rope_apply(rope, NULL, 5, 0, NULL));
-    assert_ok(embla_rope_unapply(rope, NULL, 5, 0, NULL));
+    assert_ok(embla_rope_apply(rope, NULL, 0, 4, NULL, NULL));
+    assert_ok(embla_rope_apply(rope, NULL, 5, 0, NULL, NULL));
+    assert_ok(embla_rope_unapply(rope, NULL, 5, 0, NULL, NULL));
+    embla_rope_free(rope);
+}
+
+/* Heads of 12 of which 8 are turned, two of them inside rows of 40: the same as turning
+ * them apart, and nothing beside them is touched. */
+static void heads_may_lie_inside_longer_rows(void **state)
+{
+    enum { DIM = 8, HEAD = 12, ROW = 40, HEADS = 2, COUNT = 3, AT = 5 };
+    const embla_rope_layout layout = {.head_stride = HEAD, .group_stride = ROW};
+    const int64_t positions[COUNT] = {0, 7, 1000};
+    float x[COUNT * ROW], want[COUNT * ROW];
+    uint64_t seed = 3;
+    embla_rope *rope = NULL;
+    (void)state;
+    assert_ok(embla_rope_new(DIM, NULL, &rope));
+    for (size_t i = 0; i < COUNT_OF(x); i++) x[i] = want[i] = check_unit(&seed);
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t h = 0; h < HEADS; h++)
+            assert_ok(
+                embla_rope_apply(rope, &positions[i], 1, 1, NULL, want + i * ROW + AT + h * HEAD));
+    assert_ok(embla_rope_apply(rope, positions, COUNT, HEADS, &layout, x + AT));
+    assert_memory_equal(x, want, sizeof x);
+    embla_rope_free(rope);
+}
+
+static void heads_that_would_overlap_are_refused(void **state)
+{
+    const embla_rope_layout wrong[] = {{.head_stride = 7}, {.group_stride = 15}};
+    const int64_t position = 1;
+    float x[32] = {0};
+    embla_rope *rope = NULL;
+    (void)state;
+    assert_ok(embla_rope_new(8, NULL, &rope));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_status(embla_rope_apply(rope, &position, 1, 2, &wrong[i], x), EMBLA_ERR_SHAPE);
     embla_rope_free(rope);
 }
 
@@ -436,6 +472,8 @@ int main(void)
         cmocka_unit_test(options_that_cannot_be_are_refused),
         cmocka_unit_test(sizes_and_pointers_are_checked_before_turning),
         cmocka_unit_test(nothing_to_turn_is_no_work),
+        cmocka_unit_test(heads_may_lie_inside_longer_rows),
+        cmocka_unit_test(heads_that_would_overlap_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

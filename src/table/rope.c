@@ -148,13 +148,14 @@ void embla_rope_free(embla_rope *rope)
 }
 
 /* Turns pairs first .. first+n-1 of all heads of one group. */
-static void turn_heads(const embla_rope *rope, float *x, size_t heads, size_t first, size_t n,
-                       const float *cosine, const float *sine)
+static void turn_heads(const embla_rope *rope, float *x, size_t heads, size_t head_stride,
+                       size_t first, size_t n, const float *cosine, const float *sine)
 {
     const embla_kernels *kernels = embla_kernels_get();
     bool split = rope->order == EMBLA_ROPE_HALF_SPLIT;
-    for (size_t h = 0; h < heads; h++, x += rope->dim) {
-        embla_turn_job job = {.first = split ? x + first : x + 2 * first,
+    for (size_t h = 0; h < heads; h++) {
+        float *head = x + h * head_stride;
+        embla_turn_job job = {.first = split ? head + first : head + 2 * first,
                               .step = split ? 1 : 2,
                               .pairs = n,
                               .cosine = cosine,
@@ -164,47 +165,77 @@ static void turn_heads(const embla_rope *rope, float *x, size_t heads, size_t fi
     }
 }
 
-static embla_status apply(const embla_rope *rope, const int64_t *positions, size_t count,
-                          size_t heads, float *x, bool back)
+/* Turns all heads of one group by one position, a piece of the pairs at a time. */
+static void turn_group(const embla_rope *rope, int64_t position, bool back, float *x, size_t heads,
+                       size_t head_stride)
 {
     enum { PIECE = 256 };
-    uint64_t group, numbers;
-    size_t span;
-    if (!rope) return embla_fail(EMBLA_ERR_ARGUMENT, "the rotary embedding is NULL");
-    if (!embla_mul_ok(heads, rope->dim, &group) || !embla_mul_ok(group, count, &numbers) ||
-        !embla_span_ok(numbers, sizeof *x, sizeof *x, &span))
+    for (size_t first = 0; first < rope->pairs; first += PIECE) {
+        size_t n = rope->pairs - first < PIECE ? rope->pairs - first : PIECE;
+        float cosine[PIECE], sine[PIECE];
+        if ((uint64_t)position < rope->cached) {
+            const float *turns = rope->turns + (size_t)position * rope->dim + first;
+            memcpy(cosine, turns, n * sizeof *turns);
+            memcpy(sine, turns + rope->pairs, n * sizeof *turns);
+        } else {
+            turns_at(rope, position, first, n, cosine, sine);
+        }
+        for (size_t j = 0; back && j < n; j++) sine[j] = -sine[j];
+        turn_heads(rope, x, heads, head_stride, first, n, cosine, sine);
+    }
+}
+
+/* Fills in the strides of a layout, refuses heads that overlap. */
+static embla_status check_layout(const embla_rope *rope, size_t count, size_t heads,
+                                 const embla_rope_layout *given, embla_rope_layout *out)
+{
+    size_t group, floats, bytes;
+    embla_rope_layout layout = {0};
+    if (given) layout = *given;
+    if (layout.head_stride == 0) layout.head_stride = rope->dim;
+    if (layout.head_stride < rope->dim)
+        return embla_fail(EMBLA_ERR_SHAPE, "heads %zu floats apart, but %zu of each are turned",
+                          layout.head_stride, rope->dim);
+    if (!embla_span_ok(heads, layout.head_stride, rope->dim, &group) ||
+        (layout.group_stride == 0 &&
+         __builtin_mul_overflow(heads, layout.head_stride, &layout.group_stride)))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu heads, %zu floats apart, do not fit in memory",
+                          heads, layout.head_stride);
+    if (layout.group_stride < group)
+        return embla_fail(EMBLA_ERR_SHAPE, "groups %zu floats apart, but each has %zu",
+                          layout.group_stride, group);
+    if (!embla_span_ok(count, layout.group_stride, group, &floats) ||
+        !embla_span_ok(floats, sizeof(float), sizeof(float), &bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu x %zu heads of %zu floats do not fit in memory",
                           count, heads, rope->dim);
-    if (numbers == 0) return EMBLA_OK;
+    *out = layout;
+    return EMBLA_OK;
+}
+
+static embla_status apply(const embla_rope *rope, const int64_t *positions, size_t count,
+                          size_t heads, const embla_rope_layout *given, float *x, bool back)
+{
+    embla_rope_layout layout;
+    if (!rope) return embla_fail(EMBLA_ERR_ARGUMENT, "the rotary embedding is NULL");
+    EMBLA_TRY(check_layout(rope, count, heads, given, &layout));
+    if (count == 0 || heads == 0) return EMBLA_OK;
     if (!positions || !x)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu positions, but %s is NULL", count,
                           x ? "positions" : "x");
-    for (size_t i = 0; i < count; i++, x += group) {
-        for (size_t first = 0; first < rope->pairs; first += PIECE) {
-            size_t n = rope->pairs - first < PIECE ? rope->pairs - first : PIECE;
-            float cosine[PIECE], sine[PIECE];
-            if ((uint64_t)positions[i] < rope->cached) {
-                const float *turns = rope->turns + (size_t)positions[i] * rope->dim + first;
-                memcpy(cosine, turns, n * sizeof *turns);
-                memcpy(sine, turns + rope->pairs, n * sizeof *turns);
-            } else {
-                turns_at(rope, positions[i], first, n, cosine, sine);
-            }
-            for (size_t j = 0; back && j < n; j++) sine[j] = -sine[j];
-            turn_heads(rope, x, heads, first, n, cosine, sine);
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        turn_group(rope, positions[i], back, x + i * layout.group_stride, heads,
+                   layout.head_stride);
     return EMBLA_OK;
 }
 
 embla_status embla_rope_apply(const embla_rope *rope, const int64_t *positions, size_t count,
-                              size_t heads, float *x)
+                              size_t heads, const embla_rope_layout *layout, float *x)
 {
-    return apply(rope, positions, count, heads, x, false);
+    return apply(rope, positions, count, heads, layout, x, false);
 }
 
 embla_status embla_rope_unapply(const embla_rope *rope, const int64_t *positions, size_t count,
-                                size_t heads, float *x)
+                                size_t heads, const embla_rope_layout *layout, float *x)
 {
-    return apply(rope, positions, count, heads, x, true);
+    return apply(rope, positions, count, heads, layout, x, true);
 }
