@@ -114,12 +114,12 @@ static void take_call(input *in, trial *t)
 static bool is_right(const trial *t)
 {
     if (t->threads < 0) return false;
-    if (t->count == 0) return true;
     if (t->out_stride != 0 && t->out_stride < t->out_bytes) return false;
     if (!t->raw && t->out_dtype != 0 && t->out_dtype != EMBLA_F32 && t->out_dtype != EMBLA_F16 &&
         t->out_dtype != EMBLA_BF16)
         return false;
     if (!isfinite(t->scale)) return false;
+    if (t->count == 0) return true; /* what is wrong is refused for an empty batch too */
     if (t->embed && (t->first_position < 0 || t->first_position > t->rows ||
                      t->count > (size_t)(t->rows - t->first_position)))
         return false;
