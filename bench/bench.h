@@ -13,6 +13,8 @@ typedef struct {
     const char *case_regex; /* run the cases whose name matches; NULL: the default set */
     int threads;            /* 0: the default set's own */
     bool json, quiet, list;
+    /* says on stderr what went wrong: one sentence, whatever it quotes made harmless */
+    void (*complain)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 } embla_bench_options;
 
 int embla_bench_lookup(const embla_bench_options *options);

@@ -149,7 +149,7 @@ static int run_case(bench_case *c, const char *name, const embla_bench_options *
     embla_bench_times times =
         embla_bench_measure(run_ours, plain ? run_memcpy : run_f32, c, TURNS, calls);
     if (!is_right(c, 3)) {
-        fprintf(stderr, "embla: bench lookup: %s: wrong rows: %s\n", name, embla_error());
+        options->complain("bench lookup: %s: wrong rows: %s", name, embla_error());
         return 1;
     }
     /* f32 in bytes read and written, the others in rows */
@@ -292,7 +292,7 @@ static int run_shape(session *s, shape sh)
                 c.table = d == EMBLA_F32 ? f32 : table;
                 made = made || make_tokens(c.ids, sh.rows, s->tokens);
                 if (!c.pool || !c.table || !f32 || !made) {
-                    fprintf(stderr, "embla: bench lookup: no memory for %s\n", name);
+                    s->options->complain("bench lookup: no memory for %s", name);
                     exit_code = 1;
                     break;
                 }
@@ -317,18 +317,18 @@ int embla_bench_lookup(const embla_bench_options *options)
     if (wrong) {
         char why[96];
         (void)regerror(wrong, &s.regex, why, sizeof why);
-        fprintf(stderr, "embla: --case '%.60s': %s\n", options->case_regex, why);
+        options->complain("--case '%.60s': %s", options->case_regex, why);
         return 2;
     }
     s.tokens = malloc(BATCHES * BATCH * sizeof *s.tokens);
     if (!s.tokens) {
-        fprintf(stderr, "embla: bench lookup: no memory\n");
+        options->complain("bench lookup: no memory");
         exit_code = 1;
     }
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
     if (exit_code == 0 && s.count == 0) {
-        fprintf(stderr, "embla: bench lookup: no case matches '%.60s'; --list shows them\n",
-                options->case_regex);
+        options->complain("bench lookup: no case matches '%.60s'; --list shows them",
+                          options->case_regex);
         exit_code = 2;
     }
     free(s.tokens);

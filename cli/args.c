@@ -110,18 +110,24 @@ static bool among(const char *word, embla_choices choices)
     return false;
 }
 
+const char *embla_choices_text(embla_choices choices, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t n = 0; choices(n) && used < size; n++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", n ? ", " : "", choices(n));
+    return text;
+}
+
 /* Refuses word, and names the one that was meant or all that there are. */
 static int refuse(const char *what, const char *word, embla_choices choices)
 {
     const char *meant = nearest(word, choices);
-    char names[512] = "";
-    size_t used = 0;
+    char names[512];
     if (meant) return embla_usage("there is no %s '%.60s'; did you mean '%s'?", what, word, meant);
-    for (size_t n = 0; choices(n) && used < sizeof names; n++)
-        used +=
-            (size_t)snprintf(names + used, sizeof names - used, "%s%s", n ? ", " : "", choices(n));
     return embla_usage("there is no %s '%.60s'; there %s %s", what, word,
-                       choices(0) && choices(1) ? "are" : "is only", names);
+                       choices(0) && choices(1) ? "are" : "is only",
+                       embla_choices_text(choices, names, sizeof names));
 }
 
 /* ---- verbs and options by name ---- */

@@ -65,6 +65,9 @@ const embla_verb *embla_verb_find(const char *name);
 /* The n-th option of verb: its own, then the global ones. NULL past the last. */
 const embla_option *embla_option_at(const embla_verb *verb, size_t n);
 
+/* "cost, bench, help": the words there are. Returns text, cut where it does not fit. */
+const char *embla_choices_text(embla_choices choices, char *text, size_t size);
+
 /* Reads the line. EMBLA_DONE, or EMBLA_USAGE after a sentence on stderr. */
 int embla_args_parse(int argc, char **argv, embla_args *out);
 

@@ -54,7 +54,8 @@ static int run(const embla_args *args)
                                    .threads = (int)embla_args_count(args, "threads"),
                                    .json = embla_args_flag(args, "json"),
                                    .quiet = embla_args_flag(args, "quiet"),
-                                   .list = embla_args_flag(args, "list")};
+                                   .list = embla_args_flag(args, "list"),
+                                   .complain = embla_complain};
     if (args->operand_count == 0)
         return options.list
                    ? list(options.json)

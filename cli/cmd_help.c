@@ -82,20 +82,11 @@ static void print_options(const embla_option *options)
         print_pair(spelled(options, name, sizeof name), meaning(options, text, sizeof text));
 }
 
-/* "gpt2, andrea-12m, .." */
-static const char *choices_of(const embla_verb *verb, char *text, size_t size)
-{
-    size_t used = 0;
-    for (size_t n = 0; verb->choices(n) && used < size; n++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", n ? ", " : "", verb->choices(n));
-    return text;
-}
-
 static void print_choices(const embla_verb *verb)
 {
     char text[512];
     printf("\n%s is one of:\n  ", verb->operand);
-    embla_out_wrapped(choices_of(verb, text, sizeof text), 2, 2);
+    embla_out_wrapped(embla_choices_text(verb->choices, text, sizeof text), 2, 2);
 }
 
 static void print_verb(const embla_verb *verb)
@@ -233,7 +224,7 @@ static void roff_verb(const embla_verb *verb)
     if (verb->choices) {
         char text[512];
         printf(".P\n%s is one of: ", verb->operand);
-        roff_line("", choices_of(verb, text, sizeof text));
+        roff_line("", embla_choices_text(verb->choices, text, sizeof text));
     }
     roff_options(verb->options);
 }

@@ -46,7 +46,7 @@ static int print_version(bool as_json)
     return EMBLA_DONE;
 }
 
-static int run(int argc, char **argv)
+int embla_run(int argc, char **argv)
 {
     embla_args args;
     int code = embla_args_parse(argc, argv, &args);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     /* A reader that has seen enough (| head) ends us without a word, even where the
      * parent process told us to ignore the signal. */
     signal(SIGPIPE, SIG_DFL);
-    int code = run(argc, argv);
+    int code = embla_run(argc, argv);
     if (!embla_out_finish()) return embla_failed("cannot write the output: %s", strerror(errno));
     return code;
 }

@@ -13,6 +13,10 @@ extern const embla_verb embla_verb_bench;
 extern const embla_verb embla_verb_completion;
 extern const embla_verb embla_verb_help;
 
+/* The program, short of making sure that its output arrived: reads the line, does what it
+ * asks for, returns the exit code. */
+int embla_run(int argc, char **argv);
+
 /* Prints the help of verb, or of the whole program if it is NULL. */
 void embla_help_print(const embla_verb *verb, bool as_json);
 

@@ -352,7 +352,22 @@ static void maximum_keeps_a_nan_from_either_side(void **state)
 /* ---- codecs ---- */
 
 /* Input from an odd address; output from any float, or from a line when streaming. */
-static void compare_decoders(embla_dtype dtype, embla_isa isa, size_t n, embla_store store)
+typedef void compare_fn(embla_dtype dtype, embla_isa isa, size_t n);
+
+/* Every set but scalar, every dtype, every length. */
+static void compare_codecs(compare_fn *compare)
+{
+    const embla_kernels *sets[CHECK_SETS];
+    size_t count = other_sets(sets);
+    for (size_t s = 0; s < count; s++)
+        for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+            size_t step = embla_dtype_find_info((embla_dtype)d)->block;
+            size_t longest = step > 1 ? 10 * step : LONGEST;
+            for (size_t n = 0; n <= longest; n += step) compare((embla_dtype)d, sets[s]->isa, n);
+        }
+}
+
+static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_store store)
 {
     const embla_dtype_info *info = embla_dtype_find_info(dtype);
     size_t offset = store == EMBLA_STORE_STREAM ? 0 : 4 * (n % 16);
@@ -374,19 +389,16 @@ static void compare_decoders(embla_dtype dtype, embla_isa isa, size_t n, embla_s
     check_guard_free(&got);
 }
 
+static void compare_decoders(embla_dtype dtype, embla_isa isa, size_t n)
+{
+    for (int store = EMBLA_STORE_PLAIN; store <= EMBLA_STORE_STREAM; store++)
+        compare_stored(dtype, isa, n, (embla_store)store);
+}
+
 static void every_decoder_gives_the_same_bits(void **state)
 {
-    const embla_kernels *sets[CHECK_SETS];
     (void)state;
-    size_t count = other_sets(sets);
-    for (size_t s = 0; s < count; s++)
-        for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
-            size_t step = embla_dtype_find_info((embla_dtype)d)->block;
-            size_t longest = step > 1 ? 10 * step : LONGEST;
-            for (size_t n = 0; n <= longest; n += step)
-                for (int store = EMBLA_STORE_PLAIN; store <= EMBLA_STORE_STREAM; store++)
-                    compare_decoders((embla_dtype)d, sets[s]->isa, n, (embla_store)store);
-        }
+    compare_codecs(compare_decoders);
 }
 
 static void compare_encoders(embla_dtype dtype, embla_isa isa, size_t n)
@@ -412,16 +424,8 @@ static void compare_encoders(embla_dtype dtype, embla_isa isa, size_t n)
 
 static void every_encoder_gives_the_same_bits(void **state)
 {
-    const embla_kernels *sets[CHECK_SETS];
     (void)state;
-    size_t count = other_sets(sets);
-    for (size_t s = 0; s < count; s++)
-        for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
-            size_t step = embla_dtype_find_info((embla_dtype)d)->block;
-            size_t longest = step > 1 ? 10 * step : LONGEST;
-            for (size_t n = 0; n <= longest; n += step)
-                compare_encoders((embla_dtype)d, sets[s]->isa, n);
-        }
+    compare_codecs(compare_encoders);
 }
 
 /* All 65,536 codes and all midpoints at once, where hardware does the rounding. */
