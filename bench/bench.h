@@ -18,5 +18,6 @@ typedef struct {
 } embla_bench_options;
 
 int embla_bench_lookup(const embla_bench_options *options);
+int embla_bench_open(const embla_bench_options *options);
 
 #endif

@@ -14,33 +14,21 @@
 #include <strings.h>
 
 #include "args.h"
+#include "token.h"
 
 /* ---- sentences ---- */
-
-/* Bytes of the UTF-8 character that text begins with; 0 if it is none, or one that moves
- * the cursor. */
-static size_t printable(const unsigned char *text)
-{
-    size_t more = text[0] >= 0xf0 ? 3 : text[0] >= 0xe0 ? 2 : 1;
-    if (text[0] < 0x80) return text[0] >= 0x20 && text[0] != 0x7f;
-    if (text[0] < 0xc2 || text[0] > 0xf4) return 0;
-    if (text[0] == 0xc2 && text[1] < 0xa0) return 0;
-    for (size_t i = 1; i <= more; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    return more + 1;
-}
 
 /* What was typed may hold anything; a terminal gets none of it raw. */
 void embla_complain(const char *format, ...)
 {
-    char text[400];
+    char text[640];
     va_list list;
     va_start(list, format);
     bool cut = vsnprintf(text, sizeof text, format, list) >= (int)sizeof text;
     va_end(list);
     fputs("embla: ", stderr);
     for (const char *c = text; *c;) {
-        size_t length = printable((const unsigned char *)c);
+        size_t length = embla_printable(c, strlen(c));
         if (length > 0)
             fprintf(stderr, "%.*s", (int)length, c);
         else
@@ -195,11 +183,12 @@ static const struct {
     const char *word, *verb;
 } elsewhere[] = {{"size", "cost"},       {"params", "cost"}, {"memory", "cost"},
                  {"benchmark", "bench"}, {"perf", "bench"},  {"completions", "completion"},
-                 {"man", "help"},        {"ls", NULL},       {"get", NULL},
+                 {"man", "help"},        {"ls", "info"},     {"inspect", "info"},
+                 {"show", "info"},       {"list", "info"},   {"check", "doctor"},
+                 {"get", "lookup"},      {"row", "lookup"},  {"export", "convert"},
                  {"nn", NULL},           {"norms", NULL},    {"glitch", NULL},
-                 {"pca", NULL},          {"export", NULL},   {"similar", NULL},
-                 {"info", NULL},         {"lookup", NULL},   {"near", NULL},
-                 {"convert", NULL},      {"train", NULL}};
+                 {"pca", NULL},          {"similar", NULL},  {"near", NULL},
+                 {"train", NULL}};
 
 static int unknown_verb(const char *word)
 {

@@ -15,7 +15,8 @@ static const struct {
     const char *name;
     const char *about;
     int (*run)(const embla_bench_options *options);
-} benches[] = {{"lookup", "rows by number, against memcpy of the same bytes", embla_bench_lookup}};
+} benches[] = {{"lookup", "rows by number, against memcpy of the same bytes", embla_bench_lookup},
+               {"open", "rows of a file, against memcpy from a map of it", embla_bench_open}};
 #define BENCHES (sizeof benches / sizeof benches[0])
 
 static const char *bench_name(size_t n)
@@ -80,12 +81,16 @@ const embla_verb embla_verb_bench = {
     .operands_most = 1,
     .choices = bench_name,
     .about = "measure speed against a limit taken in the same run",
-    .text = "Runs BENCHMARK, each case on 1 and on 2 threads (T), or on --threads of them. A case "
-            "is named SHAPE/DTYPE/IDS/OUTPUT: the output goes over memory too large for the caches "
-            "(rotating), to the same place each time (recycled), or one row a call (single). "
-            "Printed are the speed, the limit measured in turns with it (memcpy of the same bytes, "
-            "or the f32 lookup) and their ratio: above 1 is faster than the limit. With --json "
-            "each case is one JSON object on a line of its own.",
+    .text =
+        "Runs BENCHMARK, each case on 1 and on 2 threads (T), or on --threads of them. Cases of "
+        "lookup are named SHAPE/DTYPE/IDS/OUTPUT: the output goes over memory too large for "
+        "the caches (rotating), to the same place each time (recycled), or one row a call "
+        "(single). Cases of open are named SHAPE/DTYPE/WHAT: all rows of a file are looked up "
+        "in order (scan), or it is opened and closed (open). Their file, of 1 GiB unless "
+        "--case chooses another, is written to $TMPDIR or /tmp and removed at the end.\n\n"
+        "Printed are the speed, the limit measured in turns with it (memcpy of the same bytes, "
+        "or the f32 lookup) and their ratio: above 1 is faster than the limit. With --json "
+        "each case is one JSON object on a line of its own.",
     .example = "embla bench lookup --case '27x16/f32/uniform/.*'",
     .options = options,
     .run = run};

@@ -14,8 +14,10 @@
 #include "out.h"
 #include "verbs.h"
 
-const embla_verb *const embla_verbs[] = {&embla_verb_cost, &embla_verb_bench,
-                                         &embla_verb_completion, &embla_verb_help, NULL};
+const embla_verb *const embla_verbs[] = {
+    &embla_verb_info,       &embla_verb_doctor, &embla_verb_lookup,
+    &embla_verb_convert,    &embla_verb_cost,   &embla_verb_bench,
+    &embla_verb_completion, &embla_verb_help,   NULL};
 
 const embla_option embla_global_options[] = {
     {.name = "json", .help = "print JSON, for programs"},
@@ -73,6 +75,8 @@ int main(int argc, char **argv)
     /* A reader that has seen enough (| head) ends us without a word, even where the
      * parent process told us to ignore the signal. */
     signal(SIGPIPE, SIG_DFL);
+    /* A file that is cut short while we read it is a failure with a sentence, no crash. */
+    if (embla_guard() != EMBLA_OK) return embla_failed("%s", embla_error());
     int code = embla_run(argc, argv);
     if (!embla_out_finish()) return embla_failed("cannot write the output: %s", strerror(errno));
     return code;

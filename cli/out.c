@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "out.h"
+#include "token.h"
 
 const char *embla_commas(int64_t number, char text[EMBLA_CELL])
 {
@@ -65,6 +66,27 @@ void embla_out_wrapped(const char *text, int column, int indent)
     putchar('\n');
 }
 
+void embla_out_fact(const char *label, const char *format, ...)
+{
+    char text[1024], shown[4 * sizeof text];
+    size_t used = 0;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    for (const char *c = text; *c;) {
+        size_t length = embla_printable(c, strlen(c));
+        if (length > 0)
+            memcpy(shown + used, c, length);
+        else
+            snprintf(shown + used, 5, "\\x%02x", (unsigned)(unsigned char)*c);
+        used += length > 0 ? length : 4;
+        c += length > 0 ? length : 1;
+    }
+    shown[used] = '\0';
+    embla_out_wrapped(shown, printf("%-*s", EMBLA_LABEL, label), EMBLA_LABEL);
+}
+
 void embla_grid_put(embla_grid *grid, const char *format, ...)
 {
     va_list list;
@@ -95,18 +117,28 @@ void embla_grid_print(const embla_grid *grid, const char *align)
     }
 }
 
-static void quoted(const char *text)
+/* Printable or not, a character that is UTF-8 stays; a byte that is none cannot. */
+static bool quoted(const char *text, size_t length)
 {
+    bool whole = true;
     putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            printf("\\u%04x", *c);
+    while (length > 0) {
+        unsigned char c = (unsigned char)*text;
+        size_t bytes = embla_utf8(text, length);
+        if (bytes == 0)
+            fputs("\\ufffd", stdout);
+        else if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            printf("\\u%04x", c);
         else
-            putchar(*c);
+            (void)fwrite(text, 1, bytes, stdout);
+        whole = whole && bytes > 0;
+        text += bytes > 0 ? bytes : 1;
+        length -= bytes > 0 ? bytes : 1;
     }
     putchar('"');
+    return whole;
 }
 
 static void begin(embla_json *json, const char *key)
@@ -114,7 +146,7 @@ static void begin(embla_json *json, const char *key)
     if (json->comma) putchar(',');
     json->comma = true;
     if (!key) return;
-    quoted(key);
+    (void)quoted(key, strlen(key));
     putchar(':');
 }
 
@@ -135,12 +167,18 @@ void embla_json_text(embla_json *json, const char *key, const char *text)
 {
     begin(json, key);
     if (text)
-        quoted(text);
+        (void)quoted(text, strlen(text));
     else
         fputs("null", stdout);
 }
 
-void embla_json_count(embla_json *json, const char *key, int64_t number)
+bool embla_json_bytes(embla_json *json, const char *key, const char *bytes, size_t length)
+{
+    begin(json, key);
+    return quoted(bytes, length);
+}
+
+void embla_json_whole(embla_json *json, const char *key, int64_t number)
 {
     begin(json, key);
     printf("%" PRId64, number);
@@ -155,10 +193,32 @@ void embla_json_real(embla_json *json, const char *key, double number)
         fputs("null", stdout);
 }
 
+void embla_json_float(embla_json *json, const char *key, float number)
+{
+    begin(json, key);
+    if (isfinite(number))
+        printf("%.9g", (double)number);
+    else
+        fputs("null", stdout);
+}
+
 void embla_json_bool(embla_json *json, const char *key, bool value)
 {
     begin(json, key);
     fputs(value ? "true" : "false", stdout);
+}
+
+void embla_out_safe(const char *text)
+{
+    (void)embla_word_write(text, strlen(text), stdout);
+}
+
+const char *embla_plural(int64_t number, const char *word, char text[EMBLA_CELL])
+{
+    char digits[EMBLA_CELL];
+    snprintf(text, EMBLA_CELL, "%.30s %.30s%s", embla_commas(number, digits), word,
+             number == 1 ? "" : "s");
+    return text;
 }
 
 bool embla_out_finish(void)

@@ -25,6 +25,11 @@ const char *embla_size(int64_t bytes, char text[EMBLA_CELL]);
  * lines indented. A newline in text begins a new line. */
 void embla_out_wrapped(const char *text, int column, int indent);
 
+/* "label  sentence", the sentence wrapped and indented, whatever it quotes made harmless. */
+#define EMBLA_LABEL 14
+void embla_out_fact(const char *label, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Cells are put row by row, then printed in columns: 'l' left, 'r' right. */
 typedef struct {
     size_t columns, used;
@@ -43,9 +48,25 @@ typedef struct {
 void embla_json_open(embla_json *json, const char *key, char bracket);
 void embla_json_close(embla_json *json, char bracket);
 void embla_json_text(embla_json *json, const char *key, const char *text); /* NULL: null */
-void embla_json_count(embla_json *json, const char *key, int64_t number);
+/* Any bytes: what is no UTF-8 becomes U+FFFD. True if nothing had to. */
+bool embla_json_bytes(embla_json *json, const char *key, const char *bytes, size_t length);
+void embla_json_whole(embla_json *json, const char *key, int64_t number);
 void embla_json_real(embla_json *json, const char *key, double number);
+/* Nine digits, from which the same float is read back; null where it is no number. */
+void embla_json_float(embla_json *json, const char *key, float number);
 void embla_json_bool(embla_json *json, const char *key, bool value);
+
+/* Static, because the library has a function of this name inside. */
+static inline void embla_json_count(embla_json *json, const char *key, int64_t number)
+{
+    embla_json_whole(json, key, number);
+}
+
+/* Text from a file: what would move the cursor, or is no UTF-8, is printed as \xNN. */
+void embla_out_safe(const char *text);
+
+/* "3 rows", "1 row": the number with commas, and the word as it goes with it. */
+const char *embla_plural(int64_t number, const char *word, char text[EMBLA_CELL]);
 
 /* True when everything printed has been written; else errno says why not. */
 bool embla_out_finish(void);

@@ -8,6 +8,10 @@
 
 #include "args.h"
 
+extern const embla_verb embla_verb_info;
+extern const embla_verb embla_verb_doctor;
+extern const embla_verb embla_verb_lookup;
+extern const embla_verb embla_verb_convert;
 extern const embla_verb embla_verb_cost;
 extern const embla_verb embla_verb_bench;
 extern const embla_verb embla_verb_completion;

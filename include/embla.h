@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla.h - rows of an embedding table, in your program.
  *
+ *   checkpoint -> table (and the words its rows stand for)
  *   tokens -> lookup ---------------------------> vectors -> pool
  *   tokens -> embed (lookup + positions) -------> vectors -> your model
  *                                 rotary turns queries and keys inside it
@@ -141,7 +142,7 @@ EMBLA_API float embla_table_scale(const embla_table *table);
 EMBLA_API size_t embla_table_row_bytes(const embla_table *table);
 EMBLA_API size_t embla_table_row_stride(const embla_table *table);
 /* The stored bytes of a row; NULL if there is no such row, or if the table does not hold
- * its rows in memory. */
+ * its rows in memory. Of a mapped file: they are there as long as the file is. */
 EMBLA_API const void *embla_table_row(const embla_table *table, int64_t row);
 /* The bytes of row 0, to change; NULL if they cannot be changed in place. */
 EMBLA_API void *embla_table_data(embla_table *table);
@@ -166,6 +167,157 @@ EMBLA_API EMBLA_CHECKED embla_status embla_table_init(embla_table *table,
 EMBLA_API EMBLA_CHECKED embla_status embla_table_write(embla_table *table, int64_t first,
                                                        size_t count, const float *values);
 
+/* ---- checkpoint: a file or a model's folder, and the tensors in it ---- */
+
+typedef struct embla_checkpoint embla_checkpoint;
+
+typedef struct {
+    bool lenient;   /* take what is safe but wrong: docs/formats.md names the cases */
+    bool copy;      /* tables are read into memory, not mapped; always so where everyone may
+                       write to the file */
+    embla_dtype as; /* npy: what '<V2' stands for, bf16; 0: refuse it */
+} embla_open_options;
+
+/* Opens a file of any format we read, or a folder with config.json and weights, and checks
+ * it: the handle is the proof that every tensor lies where it says. What it is, is seen from
+ * its bytes. Rows are not read. "file::tensor" opens file and takes tensor as the table.
+ * EMBLA_ERR_FORMAT ends with the rule that was broken, docs/formats.md; EMBLA_ERR_UNSUPPORTED
+ * for formats that are programs (pickle). */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_open(const char *path,
+                                                           const embla_open_options *options,
+                                                           embla_checkpoint **out);
+EMBLA_API void embla_checkpoint_free(embla_checkpoint *checkpoint);
+
+/* "safetensors", "gguf", "npy", "word2vec", .. */
+EMBLA_API const char *embla_checkpoint_format(const embla_checkpoint *checkpoint);
+/* The n-th file, NULL past the last; *bytes (may be NULL) is how long it is. */
+EMBLA_API const char *embla_checkpoint_file(const embla_checkpoint *checkpoint, size_t n,
+                                            int64_t *bytes);
+/* The n-th thing that was accepted but is worth a word; NULL past the last. */
+EMBLA_API const char *embla_checkpoint_note(const embla_checkpoint *checkpoint, size_t n);
+/* Text that comes with the file or its config.json: "model_type", "general.architecture";
+ * NULL if it is not there. */
+EMBLA_API const char *embla_checkpoint_text(const embla_checkpoint *checkpoint, const char *key);
+/* A whole number of config.json or, in a GGUF, of its keys, "text_config.vocab_size" for one
+ * inside another. EMBLA_ERR_NOT_FOUND. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_number(const embla_checkpoint *checkpoint,
+                                                             const char *key, int64_t *out);
+
+/* What a tensor is for, found by the names that architectures use. */
+typedef enum {
+    EMBLA_ROLE_NONE = 0,
+    EMBLA_ROLE_TOKENS = 1, /* the token table */
+    EMBLA_ROLE_POSITIONS = 2,
+    EMBLA_ROLE_HEAD = 3,
+    EMBLA_ROLE_HEAD_BIAS = 4,
+    EMBLA_ROLE_PER_LAYER = 5,   /* a second vocabulary table (Gemma 3n) */
+    EMBLA_ROLE_TOKENS_COPY = 6, /* of the token table, for another part of the model (MTP, T5) */
+    EMBLA_ROLE_HEAD_COPY = 7,
+    EMBLA_ROLE_TOKEN_TYPES = 8, /* not a vocabulary table */
+    EMBLA_ROLE_MAPPING = 9,     /* Model2Vec: the row of each token */
+    EMBLA_ROLE_WEIGHTS = 10     /* Model2Vec: the weight of each token */
+} embla_role;
+
+enum { EMBLA_RANK_MOST = 8 };
+
+typedef struct {
+    const char *name;
+    const char *type;  /* as the file calls it: "F32", "Q4_K" */
+    embla_dtype dtype; /* 0: no table can be made of it */
+    embla_role role;
+    size_t rank;
+    int64_t shape[EMBLA_RANK_MOST]; /* slowest first: rows, then numbers in a row */
+    int64_t bytes;
+    int64_t offset;   /* in its file; -1: does not lie there as it is (text) */
+    const char *file; /* where it is */
+} embla_tensor;
+
+EMBLA_API const char *embla_role_name(embla_role role);
+/* How many tensors there are, and the n-th. EMBLA_ERR_RANGE past the last. */
+EMBLA_API size_t embla_checkpoint_count(const embla_checkpoint *checkpoint);
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_tensor(const embla_checkpoint *checkpoint,
+                                                             size_t n, embla_tensor *out);
+/* The tensor called name. EMBLA_ERR_NOT_FOUND names one that is nearly it. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_find(const embla_checkpoint *checkpoint,
+                                                           const char *name, embla_tensor *out);
+/* The one tensor of this role. EMBLA_ERR_NOT_FOUND if there is none; if several could be it
+ * the sentence lists them, and "file::tensor" chooses. *why (may be NULL) is the rule. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_role(const embla_checkpoint *checkpoint,
+                                                           embla_role role, embla_tensor *out,
+                                                           const char **why);
+/* bytes of a tensor's numbers as they are stored, from offset on. Not for text. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_read(const embla_checkpoint *checkpoint,
+                                                           const char *name, int64_t offset,
+                                                           size_t bytes, void *out);
+
+/* The tensor called name as a table, or the token table if name is NULL. Rows stay in the
+ * file, read-only; text becomes f32 in memory. The table keeps its file open by itself. Of
+ * options only scale is looked at. EMBLA_ERR_UNSUPPORTED for a type that has no dtype,
+ * EMBLA_ERR_SHAPE for one that is not rows x dim. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_open(const embla_checkpoint *checkpoint,
+                                                      const char *name,
+                                                      const embla_table_options *options,
+                                                      embla_table **out);
+
+/* Is the head the token table? */
+typedef enum {
+    EMBLA_TIE_TIED = 1,         /* one tensor serves as both */
+    EMBLA_TIE_STORED_TWICE = 2, /* two tensors of the same bytes */
+    EMBLA_TIE_UNTIED = 3,
+    EMBLA_TIE_INVERTED = 4,     /* only the head is stored, and serves as the table */
+    EMBLA_TIE_HEAD_MISSING = 5, /* a head of its own is due, but is not there */
+    EMBLA_TIE_NO_HEAD = 6,      /* the architecture has none (encoders, word vectors) */
+    EMBLA_TIE_NO_TABLE = 7
+} embla_tie_kind;
+
+typedef struct {
+    embla_tie_kind kind;
+    const char *rule; /* the case of docs/formats.md that decided: "1", "2", "2c", "3" .. */
+    const char *flag; /* "tie_word_embeddings = true", "not said", .. and where it was found */
+    bool conflict;    /* the flag says one thing, the tensors another */
+    bool sampled;     /* equal in all rows that were compared, but not all were */
+    int64_t rows_compared;
+    double difference; /* the largest |table - head|, of the rows compared; 0 if not compared */
+} embla_tie;
+
+EMBLA_API const char *embla_tie_name(embla_tie_kind kind);
+/* The verdict. Where both tensors are there they are compared: all rows, or with sample at
+ * most so many, evenly spread (one row that differs settles it). */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_tie(const embla_checkpoint *checkpoint,
+                                                          int64_t sample, embla_tie *out);
+
+/* A file that is cut short while its rows are being read raises SIGBUS in whoever reads.
+ * Every lookup asks for the file's size before and after; this closes the gap between: it
+ * handles the signal for pages of our files, passes any other on, and the lookup ends with
+ * EMBLA_ERR_IO. For programs; a library leaves it to the program it is in. */
+EMBLA_API EMBLA_CHECKED embla_status embla_guard(void);
+
+/* ---- vocab: the words that rows stand for ---- */
+
+typedef struct embla_vocab embla_vocab;
+
+/* The words of a checkpoint's token table, from the file itself or from what lies beside
+ * it: NAME.vocab.txt, tokenizer.json, vocab.json, vocab.txt, tokenizer.bin; docs/formats.md
+ * has the order. EMBLA_ERR_NOT_FOUND if there are none. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_vocab(const embla_checkpoint *checkpoint,
+                                                            embla_vocab **out);
+/* The words of a file: tokenizer.json, vocab.json, lines of text, GGUF, SentencePiece's model,
+ * the tokenizers of llama2.c and llm.c. */
+EMBLA_API EMBLA_CHECKED embla_status embla_vocab_open(const char *path, embla_vocab **out);
+EMBLA_API void embla_vocab_free(embla_vocab *vocab);
+/* Where they came from, for people. */
+EMBLA_API const char *embla_vocab_source(const embla_vocab *vocab);
+/* Words there are, and one more than the highest token: they differ where ids have gaps. */
+EMBLA_API int64_t embla_vocab_count(const embla_vocab *vocab);
+EMBLA_API int64_t embla_vocab_end(const embla_vocab *vocab);
+/* The word of a token as it is stored, any bytes, *length of them, with a 0 after; NULL if
+ * the token has none. */
+EMBLA_API const char *embla_vocab_word(const embla_vocab *vocab, int64_t token, size_t *length);
+/* The token of a word: as it is stored; or, where there is none such, with a leading space
+ * written as some vocabularies do (U+2581, U+0120). EMBLA_ERR_NOT_FOUND. */
+EMBLA_API EMBLA_CHECKED embla_status embla_vocab_find(const embla_vocab *vocab, const char *word,
+                                                      size_t length, int32_t *out);
+
 /* ---- lookup: row numbers -> rows ---- */
 
 typedef struct {
@@ -176,7 +328,9 @@ typedef struct {
 } embla_lookup_options;
 
 /* Writes the row of tokens[i] to out + i*out_stride. A token outside the table is
- * EMBLA_ERR_RANGE, in every dtype: nothing is wrapped, clipped or read as row 0. */
+ * EMBLA_ERR_RANGE, in every dtype: nothing is wrapped, clipped or read as row 0. EMBLA_ERR_IO
+ * if the file a table was opened from has been cut short; if that happened during the call,
+ * what is in out is not to be used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_lookup(const embla_table *table, const int32_t *tokens,
                                                   size_t count, const embla_lookup_options *options,
                                                   void *out);

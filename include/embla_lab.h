@@ -57,6 +57,58 @@ EMBLA_API const char *embla_cost_preset_about(size_t n);
 /* EMBLA_ERR_NOT_FOUND lists the names there are. */
 EMBLA_API EMBLA_CHECKED embla_status embla_cost_preset(const char *name, embla_cost_model *out);
 
+/* ---- convert: a checkpoint in another format ---- */
+
+typedef struct embla_account embla_account;
+
+typedef struct {
+    const char *to;    /* a format's name; NULL: the one that path's extension means */
+    embla_dtype dtype; /* token table, head and positions are stored so; 0: as they are */
+    bool tables_only;  /* token table, head, positions and their kin; no other tensor */
+    bool overwrite;    /* path may exist; it is replaced when the new file is complete */
+    /* Called now and then from the calling thread; false ends the work with EMBLA_ERR_IO. */
+    bool (*progress)(void *context, const char *what, int64_t done, int64_t all);
+    void *context;
+} embla_convert_options;
+
+/* Writes what is in checkpoint to path: tables re-encoded if asked, every other tensor's
+ * bytes unchanged. Formats of one table take the token table (or the one chosen by
+ * "file::tensor"). The new file is read back and compared before it gets its name: either
+ * all of it is there, or what was there before still is. What a format cannot hold is
+ * EMBLA_ERR_UNSUPPORTED with the tensor's name, unless tables_only leaves it out. */
+EMBLA_API EMBLA_CHECKED embla_status embla_convert(const embla_checkpoint *checkpoint,
+                                                   const char *path,
+                                                   const embla_convert_options *options,
+                                                   embla_account **out);
+EMBLA_API void embla_account_free(embla_account *account);
+
+/* What became of one tensor. */
+typedef struct {
+    const char *name, *new_name; /* new_name NULL: left out */
+    const char *type, *new_type;
+    const char *why; /* of one left out: why; else NULL */
+    bool table;      /* rows below are counted */
+    int64_t rows, new_rows;
+    int64_t rows_same;      /* the same numbers, bit for bit */
+    int64_t rows_rounded;   /* nearest numbers of the new dtype */
+    int64_t rows_nonfinite; /* with a NaN or an infinity, before or after */
+    double difference;      /* the largest |old - new| */
+    int64_t bytes;          /* as written */
+    char checksum[33];      /* XXH3-128 of the bytes as written and as read back, hexadecimal */
+} embla_account_line;
+
+EMBLA_API size_t embla_account_count(const embla_account *account);
+EMBLA_API EMBLA_CHECKED embla_status embla_account_at(const embla_account *account, size_t n,
+                                                      embla_account_line *out);
+/* The n-th further thing worth a word ("3 words had spaces: written as #row"); NULL past the
+ * last. */
+EMBLA_API const char *embla_account_note(const embla_account *account, size_t n);
+/* Format and bytes of the new file. */
+EMBLA_API const char *embla_account_format(const embla_account *account);
+EMBLA_API int64_t embla_account_bytes(const embla_account *account);
+/* The n-th format that can be written, NULL past the last. */
+EMBLA_API const char *embla_convert_format(size_t n);
+
 #ifdef __cplusplus
 }
 #endif

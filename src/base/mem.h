@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "embla.h"
+#include "base/status.h"
 
 /* bytes zero bytes at *out, on a boundary of 64. Large blocks are on huge pages
  * where the system grants them, and cost nothing until they are touched.
  * EMBLA_ERR_MEMORY says how many bytes were asked for, and what for. */
-EMBLA_CHECKED embla_status embla_mem_new(size_t bytes, const char *what, void **out);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_mem_new(size_t bytes, const char *what, void **out);
 /* Gives back what embla_mem_new gave, with the same number of bytes. NULL is fine. */
-void embla_mem_free(void *memory, size_t bytes);
+EMBLA_PRIVATE void embla_mem_free(void *memory, size_t bytes);
 
 /* For tests: the n-th allocation from now fails (1 is the next); with forever, so do
  * all after it. 0 ends this. */

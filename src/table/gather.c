@@ -124,6 +124,14 @@ static embla_status check_output(embla_gather_job *job, plan *p)
     return EMBLA_OK;
 }
 
+/* Asked before rows are taken from files, and again after: a file cut short in between
+ * has been noticed then, and what was written to out is not what it should be. */
+static embla_status check_files(const embla_gather_job *job)
+{
+    EMBLA_TRY(embla_table_check_file(job->table));
+    return embla_table_check_file(job->positions);
+}
+
 /* What is wrong is refused even if no row is wanted: a program must not pass until its
  * first batch that is not empty. */
 static embla_status check(embla_gather_job *job, plan *p)
@@ -144,8 +152,9 @@ static embla_status check(embla_gather_job *job, plan *p)
     if (!job->out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", job->count);
     if (positions) EMBLA_TRY(check_positions(job));
-    return job->tokens ? check_tokens(job->tokens, job->count, job->table)
-                       : check_rows(job->rows, job->count, job->table, "row");
+    EMBLA_TRY(job->tokens ? check_tokens(job->tokens, job->count, job->table)
+                          : check_rows(job->rows, job->count, job->table, "row"));
+    return check_files(job);
 }
 
 /* ---- work ---- */
@@ -283,9 +292,9 @@ embla_status embla_gather(embla_gather_job *job)
     int64_t tiles = (int64_t)((job->count - 1) / p.tile + 1);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
         for (int64_t tile = 0; tile < tiles; tile++) run_tile(&p, tile);
-        return EMBLA_OK;
+        return check_files(job);
     }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t tile = 0; tile < tiles; tile++) run_tile(&p, tile);
-    return EMBLA_OK;
+    return check_files(job);
 }

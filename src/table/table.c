@@ -89,6 +89,7 @@ void embla_table_free(embla_table *table)
 {
     if (!table) return;
     if (table->owned > 0) embla_mem_free(table->writable, table->owned);
+    embla_map_free(table->map);
     embla_mem_free(table, sizeof *table);
 }
 

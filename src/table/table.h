@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "embla.h"
+#include "files/map.h"
 
 /* Row r is row_bytes bytes at data + r * row_stride. The sizes have been checked: no
  * product of a row number below `rows` with row_stride overflows. */
@@ -18,7 +19,14 @@ struct embla_table {
     const char *data;
     char *writable; /* data, or NULL for a read-only view */
     size_t owned;   /* bytes to give back; 0 for a view */
+    embla_map *map; /* the file the rows lie in; NULL: they are in memory */
 };
+
+/* Rows that lie in a file are there only as long as the file is (C11). */
+static inline embla_status embla_table_check_file(const embla_table *table)
+{
+    return table && table->map ? embla_map_check(table->map) : EMBLA_OK;
+}
 
 /* The bytes of a row that is known to exist. */
 static inline const char *embla_table_at(const embla_table *table, int64_t row)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every verb has help, the same from `help VERB` and `VERB --help`, within 80 columns,
 # and an example that runs.
+mkdir examples
+cp "$SOURCE"/examples/*.vec examples
 for verb in $(embla help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     embla help "$verb" >one || echo "help $verb: exit $?"
     embla "$verb" --help >two || echo "$verb --help: exit $?"

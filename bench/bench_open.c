@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench open: a table in a file, against the system's own means.
+ *
+ * A safetensors file is written to a temporary folder ($TMPDIR, or /tmp) and removed at the
+ * end. A case is SHAPE/f32/WHAT.
+ *   scan  the file is opened through the one door, and all rows are looked up in order, a
+ *         block at a time, into the same few megabytes. The limit is memcpy of the same
+ *         blocks from a map of the same file to the same place, by as many threads.
+ *   open  the file is opened, checked, and closed. The limit is open, fstat, mmap, munmap
+ *         and close.
+ * Both read pages that the system already holds: what is measured is the way to them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "embla.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { BLOCK = 4 << 20, HEADER = 128, SCAN_TURNS = 11, OPEN_TURNS = 21, OPENS = 200, LINE = 64 };
+
+typedef struct {
+    int64_t rows;
+    size_t dim;
+    bool standard; /* in the default set */
+} shape;
+
+/* 64 MiB, 1 GiB, 4 GiB */
+static const shape shapes[] = {{16384, 1024, false}, {262144, 1024, true}, {1048576, 1024, false}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+static const char *const kinds[] = {"scan", "open"};
+enum { SCAN, OPEN, KINDS };
+
+/* ---- the file ---- */
+
+/* For the handler: what must not stay behind. */
+static char folder[256], path[sizeof folder + 32];
+
+static void tidy(void)
+{
+    if (path[0]) (void)unlink(path);
+    if (folder[0]) (void)rmdir(folder);
+    path[0] = folder[0] = '\0';
+}
+
+static void on_signal(int number)
+{
+    tidy();
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+/* The header with spaces up to HEADER bytes, so that rows begin where a line begins. */
+static void make_header(const shape *sh, char out[HEADER])
+{
+    char json[HEADER];
+    int used = snprintf(json, sizeof json,
+                        "{\"embedding.weight\":{\"dtype\":\"F32\",\"shape\":[%lld,%zu],"
+                        "\"data_offsets\":[0,%lld]}}",
+                        (long long)sh->rows, sh->dim, (long long)sh->rows * (long long)sh->dim * 4);
+    memset(out, ' ', HEADER);
+    memset(out, 0, 8);
+    out[0] = HEADER - 8; /* u64, little-endian */
+    memcpy(out + 8, json, (size_t)used);
+}
+
+static bool write_all(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t n = write(fd, bytes, count);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        bytes += n;
+        count -= (size_t)n;
+    }
+    return true;
+}
+
+/* Numbers that differ from row to row: one block of them, with its number in each row. */
+static bool fill(int fd, const shape *sh)
+{
+    char header[HEADER];
+    size_t row = sh->dim * sizeof(float), most = BLOCK / row, all = (size_t)sh->rows;
+    float *block = malloc(BLOCK);
+    make_header(sh, header);
+    bool good = block && write_all(fd, header, HEADER);
+    for (size_t i = 0; block && i < BLOCK / sizeof *block; i++) block[i] = (float)(i % 1009) - 504;
+    for (size_t at = 0; at < all && good; at += most) {
+        size_t rows = all - at < most ? all - at : most;
+        for (size_t i = 0; i < rows; i++) block[i * sh->dim] = (float)(at + i);
+        good = write_all(fd, (const char *)block, rows * row);
+    }
+    free(block);
+    return good;
+}
+
+static bool make_file(const shape *sh, const embla_bench_options *options)
+{
+    const char *where = getenv("TMPDIR");
+    if (!where || !*where || strlen(where) > sizeof folder - 24) where = "/tmp";
+    snprintf(folder, sizeof folder, "%s/embla-bench-XXXXXX", where);
+    if (!mkdtemp(folder)) {
+        folder[0] = '\0';
+        options->complain("bench open: no folder in %s: %s", where, strerror(errno));
+        return false;
+    }
+    snprintf(path, sizeof path, "%s/table.safetensors", folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && fill(fd, sh);
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0) good = false;
+    if (!good)
+        options->complain("bench open: cannot write %lld bytes to %s: %s",
+                          (long long)sh->rows * (long long)sh->dim * 4, folder, strerror(why));
+    return good;
+}
+
+/* ---- what is timed ---- */
+
+typedef struct {
+    shape shape;
+    int threads;
+    embla_table *table;
+    const char *map; /* of the whole file, our own */
+    size_t map_bytes;
+    int64_t *rows; /* 0, 1, 2 .. */
+    char *out;
+    bool failed;
+} bench_case;
+
+static size_t block_rows(const bench_case *c)
+{
+    return BLOCK / (c->shape.dim * sizeof(float));
+}
+
+static void scan(void *context, size_t step)
+{
+    bench_case *c = context;
+    const embla_lookup_options options = {.threads = c->threads};
+    size_t most = block_rows(c), all = (size_t)c->shape.rows;
+    (void)step;
+    for (size_t at = 0; at < all; at += most) {
+        size_t count = all - at < most ? all - at : most;
+        if (embla_lookup_rows(c->table, c->rows + at, count, &options, c->out) != EMBLA_OK)
+            c->failed = true;
+    }
+}
+
+static void copy(void *context, size_t step)
+{
+    bench_case *c = context;
+    size_t row = c->shape.dim * sizeof(float), most = block_rows(c), all = (size_t)c->shape.rows;
+    (void)step;
+    for (size_t at = 0; at < all; at += most) {
+        size_t bytes = (all - at < most ? all - at : most) * row;
+        const char *from = c->map + HEADER + at * row;
+#pragma omp parallel num_threads(c->threads) if (c->threads > 1)
+        {
+#ifdef _OPENMP
+            size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+#else
+            size_t me = 0, of = 1;
+#endif
+            size_t first = bytes * me / of / LINE * LINE;
+            size_t end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
+            memcpy(c->out + first, from + first, end - first);
+        }
+    }
+}
+
+static void open_ours(void *context, size_t step)
+{
+    bench_case *c = context;
+    embla_checkpoint *checkpoint = NULL;
+    (void)step;
+    if (embla_checkpoint_open(path, NULL, &checkpoint) != EMBLA_OK) c->failed = true;
+    embla_checkpoint_free(checkpoint);
+}
+
+static void open_bare(void *context, size_t step)
+{
+    bench_case *c = context;
+    struct stat found;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    (void)step;
+    if (fd < 0 || fstat(fd, &found) != 0) {
+        c->failed = true;
+        return;
+    }
+    void *map = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        c->failed = true;
+    else
+        (void)munmap(map, (size_t)found.st_size);
+    (void)close(fd);
+}
+
+/* The last block once more: it must be the file's bytes. */
+static bool is_right(bench_case *c)
+{
+    size_t row = c->shape.dim * sizeof(float), most = block_rows(c), all = (size_t)c->shape.rows;
+    size_t at = (all - 1) / most * most;
+    memset(c->out, 0xff, BLOCK);
+    scan(c, 0);
+    return !c->failed && memcmp(c->out, c->map + HEADER + at * row, (all - at) * row) == 0;
+}
+
+/* ---- cases ---- */
+
+static int run_case(bench_case *c, int kind, const char *name, const embla_bench_options *options)
+{
+    double bytes = (double)c->shape.rows * (double)c->shape.dim * sizeof(float);
+    embla_bench_times times = kind == SCAN
+                                  ? embla_bench_measure(scan, copy, c, SCAN_TURNS, 1)
+                                  : embla_bench_measure(open_ours, open_bare, c, OPEN_TURNS, OPENS);
+    if (c->failed || (kind == SCAN && !is_right(c))) {
+        options->complain("bench open: %s: wrong rows: %s", name, embla_error());
+        return 1;
+    }
+    double work = kind == SCAN ? 2.0 * bytes * 1e-9 : 1e-3; /* read and written; thousands */
+    embla_bench_result result = {.bench = "open",
+                                 .name = name,
+                                 .threads = c->threads,
+                                 .unit = kind == SCAN ? "GB/s" : "kopen/s",
+                                 .limit_is = kind == SCAN ? "memcpy of map" : "open+mmap",
+                                 .value = work / times.seconds,
+                                 .limit = work / times.limit_seconds};
+    embla_bench_print(options, &result);
+    return 0;
+}
+
+static int run_threads(bench_case *c, int kind, const char *name,
+                       const embla_bench_options *options)
+{
+    int most = options->threads > 0 ? options->threads : 2, failed = 0;
+    if (kind == OPEN) most = 1;
+    for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
+        c->threads = t;
+        failed = run_case(c, kind, name, options);
+    }
+    return failed;
+}
+
+/* The file is there: opens it both ways. */
+static bool set_up(bench_case *c, const embla_bench_options *options)
+{
+    embla_checkpoint *checkpoint = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    c->map_bytes = HEADER + (size_t)c->shape.rows * c->shape.dim * sizeof(float);
+    void *map = fd >= 0 ? mmap(NULL, c->map_bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (fd >= 0) (void)close(fd);
+    c->map = map == MAP_FAILED ? NULL : map;
+    c->out = embla_bench_memory(BLOCK);
+    c->rows = malloc((size_t)c->shape.rows * sizeof *c->rows);
+    for (int64_t i = 0; c->rows && i < c->shape.rows; i++) c->rows[i] = i;
+    bool good = c->map && c->out && c->rows;
+    if (!good)
+        options->complain("bench open: no memory");
+    else if (embla_checkpoint_open(path, NULL, &checkpoint) != EMBLA_OK ||
+             embla_table_open(checkpoint, NULL, NULL, &c->table) != EMBLA_OK) {
+        options->complain("bench open: %s", embla_error());
+        good = false;
+    }
+    embla_checkpoint_free(checkpoint); /* the table keeps its file */
+    return good;
+}
+
+static void put_away(bench_case *c)
+{
+    if (c->map) (void)munmap((void *)(uintptr_t)c->map, c->map_bytes);
+    embla_table_free(c->table);
+    free(c->rows);
+    free(c->out);
+}
+
+/* All wanted cases of one shape; its file lives no longer. */
+static int run_shape(const shape *sh, const bool *wanted, char names[KINDS][64],
+                     const embla_bench_options *options)
+{
+    bench_case c = {.shape = *sh};
+    int failed = !make_file(sh, options) || !set_up(&c, options);
+    for (int kind = 0; kind < KINDS && !failed; kind++)
+        if (wanted[kind]) failed = run_threads(&c, kind, names[kind], options);
+    put_away(&c);
+    tidy();
+    return failed;
+}
+
+int embla_bench_open(const embla_bench_options *options)
+{
+    regex_t regex;
+    int wrong = 0, failed = 0;
+    size_t count = 0;
+    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (wrong) {
+        char why[96];
+        (void)regerror(wrong, &regex, why, sizeof why);
+        options->complain("--case '%.60s': %s", options->case_regex, why);
+        return 2;
+    }
+    if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
+    if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
+    for (size_t i = 0; i < SHAPES && !failed; i++) {
+        char names[KINDS][64];
+        bool wanted[KINDS], any = false;
+        for (int kind = 0; kind < KINDS; kind++) {
+            snprintf(names[kind], sizeof names[kind], "%lldx%zu/f32/%s", (long long)shapes[i].rows,
+                     shapes[i].dim, kinds[kind]);
+            wanted[kind] = options->case_regex ? regexec(&regex, names[kind], 0, NULL, 0) == 0
+                                               : shapes[i].standard;
+            any = any || wanted[kind];
+            count += wanted[kind];
+            if (wanted[kind] && options->list)
+                printf(options->json ? "{\"bench\":\"open\",\"case\":\"%s\"}\n" : "%s\n",
+                       names[kind]);
+        }
+        if (any && !options->list) failed = run_shape(&shapes[i], wanted, names, options);
+    }
+    if (!failed && count == 0) {
+        options->complain("bench open: no case matches '%.60s'; --list shows them",
+                          options->case_regex);
+        failed = 2;
+    }
+    if (options->case_regex) regfree(&regex);
+    return failed;
+}

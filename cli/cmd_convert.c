@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla convert: a checkpoint in another format, or its tables in another dtype.
+ *
+ * What became of every row is printed: how many are the same, how many were rounded and by
+ * how much at most. Tensors that are no tables are copied byte for byte. The library reads
+ * the new file back before it gets its name; that is what "verified" means.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "embla_lab.h"
+
+#include "model.h"
+#include "out.h"
+#include "progress.h"
+#include "token.h"
+#include "verbs.h"
+
+enum { COLUMNS = 7 };
+
+/* The n-th line. The account has shown that there is one. */
+static embla_account_line line_at(const embla_account *account, size_t n)
+{
+    embla_account_line line = {0};
+    if (embla_account_at(account, n, &line) != EMBLA_OK) line.name = "";
+    return line;
+}
+
+/* ---- text ---- */
+
+typedef struct {
+    char cells[COLUMNS][EMBLA_CELL];
+} cells;
+
+static cells cells_of(const embla_account_line *line)
+{
+    cells c;
+    bool same_type = strcmp(line->type, line->new_type) == 0;
+    snprintf(c.cells[0], EMBLA_CELL, "%.20s%s%.20s", line->type, same_type ? "" : " > ",
+             same_type ? "" : line->new_type);
+    (void)embla_commas(line->rows, c.cells[1]);
+    (void)embla_commas(line->new_rows, c.cells[2]);
+    (void)embla_commas(line->rows_same, c.cells[3]);
+    (void)embla_commas(line->rows_rounded, c.cells[4]);
+    (void)embla_commas(line->rows_nonfinite, c.cells[5]);
+    snprintf(c.cells[6], EMBLA_CELL, "%.3g", line->difference);
+    return c;
+}
+
+static void print_cells(const cells *c, const int *widths, const char *name, const char *new_name)
+{
+    printf("%-*s", widths[0], c->cells[0]);
+    for (size_t i = 1; i < COLUMNS; i++) printf("  %*s", widths[i], c->cells[i]);
+    fputs("  ", stdout);
+    embla_out_safe(name);
+    if (new_name && strcmp(name, new_name) != 0) {
+        fputs(" > ", stdout);
+        embla_out_safe(new_name);
+    }
+    putchar('\n');
+}
+
+/* Rows in and out of every table. */
+static void print_tables(const embla_account *account)
+{
+    static const cells heads = {
+        {"type", "rows in", "out", "same", "rounded", "not finite", "difference"}};
+    int widths[COLUMNS];
+    for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1) print_cells(&heads, widths, "table", NULL);
+        for (size_t n = 0; n < embla_account_count(account); n++) {
+            embla_account_line line = line_at(account, n);
+            if (!line.table || !line.new_name) continue;
+            cells c = cells_of(&line);
+            if (pass == 1) print_cells(&c, widths, line.name, line.new_name);
+            for (size_t i = 0; i < COLUMNS; i++)
+                if ((int)strlen(c.cells[i]) > widths[i]) widths[i] = (int)strlen(c.cells[i]);
+        }
+    }
+}
+
+typedef struct {
+    int64_t written, tables, others, other_bytes, left_out;
+} sums;
+
+static sums add_up(const embla_account *account)
+{
+    sums s = {0};
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        bool written = line.new_name != NULL;
+        s.written += written;
+        s.left_out += !written;
+        s.tables += written && line.table;
+        s.others += written && !line.table;
+        s.other_bytes += written && !line.table ? line.bytes : 0;
+    }
+    return s;
+}
+
+static void print_checksums(const embla_account *account)
+{
+    putchar('\n');
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        if (!line.new_name) continue;
+        printf("%s  ", line.checksum);
+        embla_out_safe(line.new_name);
+        putchar('\n');
+    }
+}
+
+/* Those left out are named, up to some; --json names all. */
+static void print_left_out(const embla_account *account, int64_t left_out)
+{
+    int64_t shown = 0;
+    for (size_t n = 0; n < embla_account_count(account) && shown < 10; n++) {
+        embla_account_line line = line_at(account, n);
+        if (line.new_name) continue;
+        embla_out_fact("left out", "%.128s%s%s", line.name, line.why ? ": " : "",
+                       line.why ? line.why : "");
+        shown++;
+    }
+    if (left_out > shown)
+        embla_out_fact("left out", "%lld more; --json names them", (long long)(left_out - shown));
+}
+
+static void print_text(const embla_account *account, const char *path, bool checksums)
+{
+    sums s = add_up(account);
+    const char *note;
+    char size[EMBLA_CELL], count[EMBLA_CELL];
+    embla_out_fact("written", "%s: %s, %s", path, embla_account_format(account),
+                   embla_size(embla_account_bytes(account), size));
+    if (s.tables > 0) {
+        putchar('\n');
+        print_tables(account);
+        putchar('\n');
+    }
+    if (s.others > 0)
+        embla_out_fact("copied", "%s, %s, byte for byte",
+                       embla_plural(s.others, "other tensor", count),
+                       embla_size(s.other_bytes, size));
+    print_left_out(account, s.left_out);
+    for (size_t n = 0; (note = embla_account_note(account, n)); n++)
+        embla_out_fact("note", "%s", note);
+    embla_out_fact("verified", "read back, %s equal", embla_plural(s.written, "checksum", count));
+    if (checksums) print_checksums(account);
+}
+
+/* ---- JSON ---- */
+
+static void json_line(embla_json *json, const embla_account_line *line)
+{
+    embla_json_open(json, NULL, '{');
+    embla_json_text(json, "name", line->name);
+    embla_json_text(json, "new_name", line->new_name);
+    embla_json_text(json, "type", line->type);
+    embla_json_text(json, "new_type", line->new_name ? line->new_type : NULL);
+    if (!line->new_name) embla_json_text(json, "why", line->why);
+    if (line->new_name && line->table) {
+        embla_json_whole(json, "rows", line->rows);
+        embla_json_whole(json, "new_rows", line->new_rows);
+        embla_json_whole(json, "rows_same", line->rows_same);
+        embla_json_whole(json, "rows_rounded", line->rows_rounded);
+        embla_json_whole(json, "rows_not_finite", line->rows_nonfinite);
+        embla_json_real(json, "difference", line->difference);
+    }
+    if (line->new_name) {
+        embla_json_whole(json, "bytes", line->bytes);
+        embla_json_text(json, "checksum", line->checksum);
+    }
+    embla_json_close(json, '}');
+}
+
+static void print_json(const embla_account *account, const char *from, const char *path)
+{
+    embla_json json = {0};
+    const char *note;
+    embla_json_open(&json, NULL, '{');
+    embla_json_text(&json, "from", from);
+    embla_json_text(&json, "to", path);
+    embla_json_text(&json, "format", embla_account_format(account));
+    embla_json_whole(&json, "bytes", embla_account_bytes(account));
+    embla_json_open(&json, "tensors", '[');
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        json_line(&json, &line);
+    }
+    embla_json_close(&json, ']');
+    embla_json_open(&json, "notes", '[');
+    for (size_t n = 0; (note = embla_account_note(account, n)); n++)
+        embla_json_text(&json, NULL, note);
+    embla_json_close(&json, ']');
+    embla_json_whole(&json, "checksums_equal", add_up(account).written);
+    embla_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static bool step(void *context, const char *what, int64_t done, int64_t all)
+{
+    return embla_progress_step(context, what, done, all);
+}
+
+static int write_file(const embla_args *args, const embla_model *model, embla_account **out)
+{
+    const char *path = args->operands[1];
+    embla_progress progress;
+    embla_convert_options options = {.to = embla_args_text(args, "to"),
+                                     .tables_only = embla_args_flag(args, "tables"),
+                                     .overwrite = embla_args_flag(args, "force"),
+                                     .progress = step,
+                                     .context = &progress};
+    if (embla_args_given(args, "dtype") &&
+        embla_dtype_find(embla_args_text(args, "dtype"), &options.dtype) != EMBLA_OK)
+        return embla_usage("%s", embla_error());
+    if (embla_model_has_file(model, path))
+        return embla_failed("%s is the file that is read; it is not overwritten", path);
+    if (!options.overwrite && access(path, F_OK) == 0)
+        return embla_failed("%s exists; --force replaces it", path);
+    embla_progress_begin(&progress, embla_args_flag(args, "quiet"));
+    embla_status status = embla_convert(model->checkpoint, path, &options, out);
+    embla_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file had been written"
+                                                     : "interrupted; nothing has been written");
+    return status == EMBLA_OK ? EMBLA_DONE : embla_failed("%s", embla_error());
+}
+
+static int run(const embla_args *args)
+{
+    embla_model model;
+    embla_account *account = NULL;
+    if (args->operand_count < 2)
+        return embla_usage("convert needs a file to write: embla convert IN OUT");
+    int code = embla_model_open(args, args->operands[0], &model);
+    if (code != EMBLA_DONE) return code;
+    code = write_file(args, &model, &account);
+    if (code == EMBLA_DONE && embla_args_flag(args, "json"))
+        print_json(account, args->operands[0], args->operands[1]);
+    else if (code == EMBLA_DONE)
+        print_text(account, args->operands[1], embla_args_flag(args, "checksums"));
+    embla_account_free(account);
+    embla_model_free(&model);
+    return code;
+}
+
+static const embla_option options[] = {
+    {.name = "to",
+     .value = "FORMAT",
+     .choices = embla_convert_format,
+     .help = "format to write, if OUT's extension does not say"},
+    {.name = "dtype",
+     .value = "DTYPE",
+     .choices = embla_model_dtype,
+     .help = "store token table, head and positions so; otherwise as they are"},
+    {.name = "tables", .help = "write the tables and leave out every other tensor"},
+    {.name = "force", .help = "replace OUT if it exists"},
+    {.name = "checksums", .help = "print the checksum of every tensor written (XXH3, 128 bits)"},
+    EMBLA_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const embla_verb embla_verb_convert = {
+    .name = "convert",
+    .synopsis = "IN OUT",
+    .operand = "file to read",
+    .operands_least = 1,
+    .operands_most = 2,
+    .about = "a checkpoint in another format, or its tables in another dtype",
+    .text = "Writes the checkpoint IN, which is named as for 'embla info', to the file OUT. The "
+            "format follows from OUT's extension. Formats that hold one table take the token "
+            "table, or the tensor of IN::TENSOR. Prints what became of the rows of each table: "
+            "how many are the same bit for bit, how many were rounded to the nearest numbers of "
+            "the new dtype, how many hold a NaN or an infinity, and the largest difference. Every "
+            "other tensor is copied byte for byte.\n\n"
+            "OUT gets its name when all of it has been written, read back and compared: either "
+            "the whole file is there, or what was there before. IN is never changed.",
+    .example = "embla convert examples/quick-brown-fox.vec fox.safetensors --dtype bf16",
+    .options = options,
+    .run = run};

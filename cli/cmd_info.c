@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla info: what is in a checkpoint, from its header alone.
+ *
+ * The tensors that are tables, what each is for, whether the head is tied and how that is
+ * known, and how many rows belong to tokens. Of the rows themselves at most 64 are read, to
+ * compare table and head, so that the answer comes at once for a file of any size.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "embla.h"
+
+#include "model.h"
+#include "out.h"
+#include "tie.h"
+#include "verbs.h"
+
+enum { SAMPLE = 64, COLUMNS = 5, ROLES = EMBLA_ROLE_WEIGHTS };
+
+typedef struct {
+    embla_model model;
+    const char *path;
+    int64_t file_bytes, tensor_bytes;
+    size_t files, others; /* others: tensors that have no role */
+    int64_t other_bytes;
+    bool all;
+    bool has_tie;
+    embla_tie tie;
+    char tie_error[EMBLA_SENTENCE];
+} report;
+
+/* The n-th tensor. The handle has shown that there is one. */
+static embla_tensor tensor_at(const report *r, size_t n)
+{
+    embla_tensor tensor = {0};
+    if (embla_checkpoint_tensor(r->model.checkpoint, n, &tensor) != EMBLA_OK) tensor.name = "";
+    return tensor;
+}
+
+static void add_up(report *r)
+{
+    int64_t bytes;
+    while (embla_checkpoint_file(r->model.checkpoint, r->files, &bytes)) {
+        r->file_bytes += bytes;
+        r->files++;
+    }
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+        r->tensor_bytes += tensor.bytes;
+        if (tensor.role != EMBLA_ROLE_NONE) continue;
+        r->others++;
+        r->other_bytes += tensor.bytes;
+    }
+    r->has_tie = embla_checkpoint_tie(r->model.checkpoint, SAMPLE, &r->tie) == EMBLA_OK;
+    if (!r->has_tie) snprintf(r->tie_error, sizeof r->tie_error, "%s", embla_error());
+}
+
+/* Several tensors that could be the table: the list has been printed, and a choice is due. */
+static bool is_ambiguous(const report *r)
+{
+    size_t candidates = 0;
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++)
+        candidates += tensor_at(r, n).role == EMBLA_ROLE_TOKENS;
+    return !r->model.has_table && candidates > 1;
+}
+
+/* ---- text ---- */
+
+typedef struct {
+    char cells[COLUMNS][EMBLA_CELL];
+} line;
+
+static line line_of(const report *r, const embla_tensor *tensor)
+{
+    line out;
+    snprintf(out.cells[0], EMBLA_CELL, "%s",
+             tensor->role == EMBLA_ROLE_NONE ? "-" : embla_role_name(tensor->role));
+    (void)embla_shape_text(tensor, out.cells[1]);
+    snprintf(out.cells[2], EMBLA_CELL, "%s", tensor->type);
+    (void)embla_size(tensor->bytes, out.cells[3]);
+    snprintf(out.cells[4], EMBLA_CELL, "%.2f%%",
+             r->tensor_bytes > 0 ? 100 * (double)tensor->bytes / (double)r->tensor_bytes : 0.0);
+    return out;
+}
+
+static void print_line(const line *l, const int *widths, const char *name)
+{
+    printf("%-*s  %*s  %-*s  %*s  %*s  ", widths[0], l->cells[0], widths[1], l->cells[1], widths[2],
+           l->cells[2], widths[3], l->cells[3], widths[4], l->cells[4]);
+    embla_out_safe(name);
+    putchar('\n');
+}
+
+/* Calls each for every tensor that is listed: all in their order, or the tables by role. */
+static void listed(const report *r, bool all, void *context,
+                   void (*each)(const report *r, const embla_tensor *tensor, void *context))
+{
+    size_t count = embla_checkpoint_count(r->model.checkpoint);
+    for (int role = 1; role <= (all ? 1 : ROLES); role++) {
+        for (size_t n = 0; n < count; n++) {
+            embla_tensor tensor = tensor_at(r, n);
+            if (all || (int)tensor.role == role) each(r, &tensor, context);
+        }
+    }
+}
+
+static void widen(const report *r, const embla_tensor *tensor, void *context)
+{
+    int *widths = context;
+    line l = line_of(r, tensor);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if ((int)strlen(l.cells[i]) > widths[i]) widths[i] = (int)strlen(l.cells[i]);
+}
+
+static void print_tensor(const report *r, const embla_tensor *tensor, void *context)
+{
+    line l = line_of(r, tensor);
+    print_line(&l, context, tensor->name);
+}
+
+static void print_tensors(const report *r)
+{
+    static const line heads = {{"role", "rows x dim", "type", "size", "share"}};
+    int widths[COLUMNS];
+    if (embla_checkpoint_count(r->model.checkpoint) == (r->all ? 0 : r->others)) return;
+    for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
+    listed(r, r->all, widths, widen);
+    putchar('\n');
+    print_line(&heads, widths, "tensor");
+    listed(r, r->all, widths, print_tensor);
+}
+
+static void print_rows(const report *r)
+{
+    const embla_model *model = &r->model;
+    char rows[EMBLA_CELL], tokens[EMBLA_CELL], rest[EMBLA_CELL];
+    if (!model->vocab || !model->has_table) return;
+    int64_t most = embla_model_tokens_most(model), end = embla_vocab_end(model->vocab);
+    (void)embla_plural(model->rows, "row", rows);
+    (void)embla_plural(end, "token", tokens);
+    if (model->has_mapping)
+        embla_out_fact("rows", "%s for %s: a tensor of their own says which", rows, tokens);
+    else if (most < end)
+        embla_out_fact("rows", "%s, %s: %s without a row", rows, tokens,
+                       embla_plural(end - most, "token", rest));
+    else if (most > end && strcmp(embla_checkpoint_format(model->checkpoint), "fasttext") == 0)
+        embla_out_fact("rows", "%s, %s: %s of n-grams", rows, tokens,
+                       embla_plural(most - end, "row", rest));
+    else if (most > end)
+        embla_out_fact("rows", "%s, %s: %s of padding", rows, tokens,
+                       embla_plural(most - end, "row", rest));
+    else
+        embla_out_fact("rows", "%s, %s: one for each", rows, tokens);
+}
+
+static void print_vocab(const report *r)
+{
+    const embla_vocab *vocab = r->model.vocab;
+    char words[EMBLA_CELL], last[EMBLA_CELL];
+    if (r->model.vocab_error[0]) {
+        embla_out_fact("vocabulary", "cannot be read: %s", r->model.vocab_error);
+    } else if (!vocab) {
+        embla_out_fact("vocabulary", "none here: no words come with the file");
+    } else if (embla_vocab_count(vocab) == embla_vocab_end(vocab)) {
+        embla_out_fact("vocabulary", "%s, from %s",
+                       embla_plural(embla_vocab_count(vocab), "word", words),
+                       embla_vocab_source(vocab));
+    } else {
+        embla_out_fact("vocabulary", "%s, from %s; the last is token %s",
+                       embla_plural(embla_vocab_count(vocab), "word", words),
+                       embla_vocab_source(vocab), embla_commas(embla_vocab_end(vocab) - 1, last));
+    }
+    print_rows(r);
+}
+
+static void print_positions(const report *r)
+{
+    int64_t first = embla_model_first_position(&r->model);
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+        char rows[EMBLA_CELL], positions[EMBLA_CELL];
+        if (tensor.role != EMBLA_ROLE_POSITIONS || tensor.rank != 2) continue;
+        if (first > 0 && tensor.shape[0] > first)
+            embla_out_fact("positions", "%s: position 0 is row %d, so %s",
+                           embla_plural(tensor.shape[0], "row", rows), (int)first,
+                           embla_plural(tensor.shape[0] - first, "position", positions));
+        else
+            embla_out_fact("positions", "%s", embla_plural(tensor.shape[0], "position", positions));
+    }
+}
+
+static void print_text(const report *r)
+{
+    const embla_model *model = &r->model;
+    const char *key, *type = embla_model_architecture(model, &key), *note;
+    char files[EMBLA_CELL], size[EMBLA_CELL], tie[EMBLA_SENTENCE];
+    embla_out_fact("checkpoint", "%s", r->path);
+    embla_out_fact("format", "%s, %s, %s", embla_checkpoint_format(model->checkpoint),
+                   embla_plural((int64_t)r->files, "file", files), embla_size(r->file_bytes, size));
+    if (type) embla_out_fact("architecture", "%.128s (%s)", type, key);
+    print_tensors(r);
+    putchar('\n');
+    if (r->others > 0)
+        embla_out_fact("other", "%s, %s%s", embla_plural((int64_t)r->others, "tensor", files),
+                       embla_size(r->other_bytes, size), r->all ? "" : "; --all lists them");
+    if (embla_checkpoint_count(model->checkpoint) == 0) embla_out_fact("tensors", "none");
+    if (model->has_table)
+        embla_out_fact("token table", "%s, %s", model->table.name, embla_model_why(model, size));
+    else if (embla_checkpoint_count(model->checkpoint) > 0 && !is_ambiguous(r))
+        embla_out_fact("token table", "none is known by its name; choose one with FILE::TENSOR");
+    if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE &&
+        (!model->named || model->role == EMBLA_ROLE_TOKENS))
+        embla_out_fact("tied", "%s", embla_tie_text(&r->tie, tie));
+    else if (!r->has_tie && model->has_table)
+        embla_out_fact("tied", "cannot be told: %s", r->tie_error);
+    print_vocab(r);
+    print_positions(r);
+    if (embla_model_scaling(model)) embla_out_fact("scaling", "%s", embla_model_scaling(model));
+    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
+        embla_out_fact("note", "%s", note);
+}
+
+/* ---- JSON ---- */
+
+static void json_tensor(const report *r, const embla_tensor *tensor, void *context)
+{
+    embla_json *json = context;
+    const char *dtype = tensor->dtype ? embla_dtype_name(tensor->dtype) : NULL;
+    embla_json_open(json, NULL, '{');
+    embla_json_text(json, "role",
+                    tensor->role == EMBLA_ROLE_NONE ? NULL : embla_role_name(tensor->role));
+    embla_json_text(json, "name", tensor->name);
+    embla_json_open(json, "shape", '[');
+    for (size_t i = 0; i < tensor->rank; i++) embla_json_whole(json, NULL, tensor->shape[i]);
+    embla_json_close(json, ']');
+    embla_json_text(json, "type", tensor->type);
+    embla_json_text(json, "dtype", dtype);
+    embla_json_whole(json, "bytes", tensor->bytes);
+    embla_json_real(json, "share",
+                    r->tensor_bytes > 0 ? (double)tensor->bytes / (double)r->tensor_bytes : 0.0);
+    embla_json_text(json, "file", tensor->file);
+    if (tensor->offset >= 0)
+        embla_json_whole(json, "offset", tensor->offset);
+    else
+        embla_json_text(json, "offset", NULL);
+    embla_json_close(json, '}');
+}
+
+static void json_vocab(const report *r, embla_json *json)
+{
+    const embla_model *model = &r->model;
+    int64_t most = embla_model_tokens_most(model);
+    if (!model->vocab) {
+        embla_json_text(json, "vocab", NULL);
+        embla_json_text(json, "padding_rows", NULL);
+        embla_json_text(json, "tokens_without_row", NULL);
+        return;
+    }
+    int64_t end = embla_vocab_end(model->vocab);
+    embla_json_open(json, "vocab", '{');
+    embla_json_text(json, "source", embla_vocab_source(model->vocab));
+    embla_json_whole(json, "words", embla_vocab_count(model->vocab));
+    embla_json_whole(json, "tokens", end);
+    embla_json_close(json, '}');
+    if (!model->has_table) {
+        embla_json_text(json, "padding_rows", NULL);
+        embla_json_text(json, "tokens_without_row", NULL);
+        return;
+    }
+    embla_json_whole(json, "padding_rows", most > end ? most - end : 0);
+    embla_json_whole(json, "tokens_without_row", end > most ? end - most : 0);
+}
+
+static void json_positions(const report *r, embla_json *json)
+{
+    int64_t first = embla_model_first_position(&r->model);
+    embla_json_open(json, "positions", '[');
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+        if (tensor.role != EMBLA_ROLE_POSITIONS || tensor.rank != 2) continue;
+        embla_json_open(json, NULL, '{');
+        embla_json_text(json, "name", tensor.name);
+        embla_json_whole(json, "rows", tensor.shape[0]);
+        embla_json_whole(json, "first_row", first);
+        embla_json_close(json, '}');
+    }
+    embla_json_close(json, ']');
+}
+
+static void json_head(const report *r, embla_json *json)
+{
+    const embla_model *model = &r->model;
+    const char *name;
+    int64_t bytes;
+    embla_json_text(json, "checkpoint", r->path);
+    embla_json_text(json, "format", embla_checkpoint_format(model->checkpoint));
+    embla_json_open(json, "files", '[');
+    for (size_t n = 0; (name = embla_checkpoint_file(model->checkpoint, n, &bytes)); n++) {
+        embla_json_open(json, NULL, '{');
+        embla_json_text(json, "name", name);
+        embla_json_whole(json, "bytes", bytes);
+        embla_json_close(json, '}');
+    }
+    embla_json_close(json, ']');
+    embla_json_whole(json, "bytes", r->file_bytes);
+    embla_json_text(json, "architecture", embla_model_architecture(model, NULL));
+    if (model->has_table) {
+        embla_json_open(json, "table", '{');
+        embla_json_text(json, "name", model->table.name);
+        embla_json_whole(json, "rows", model->rows);
+        embla_json_whole(json, "dim", model->dim);
+        embla_json_text(json, "type", model->table.type);
+        embla_json_text(json, "why", model->why);
+        embla_json_close(json, '}');
+    } else {
+        embla_json_text(json, "table", NULL);
+    }
+}
+
+static void print_json(const report *r)
+{
+    const embla_model *model = &r->model;
+    embla_json json = {0};
+    const char *note;
+    embla_json_open(&json, NULL, '{');
+    json_head(r, &json);
+    embla_json_open(&json, "tables", '[');
+    listed(r, false, &json, json_tensor);
+    embla_json_close(&json, ']');
+    if (r->all) {
+        embla_json_open(&json, "tensors", '[');
+        listed(r, true, &json, json_tensor);
+        embla_json_close(&json, ']');
+    }
+    embla_json_open(&json, "others", '{');
+    embla_json_whole(&json, "tensors", (int64_t)r->others);
+    embla_json_whole(&json, "bytes", r->other_bytes);
+    embla_json_close(&json, '}');
+    if (r->has_tie)
+        embla_tie_json(&r->tie, &json, "tied");
+    else
+        embla_json_text(&json, "tied", NULL);
+    json_vocab(r, &json);
+    json_positions(r, &json);
+    embla_json_text(&json, "scaling", embla_model_scaling(model));
+    embla_json_open(&json, "notes", '[');
+    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
+        embla_json_text(&json, NULL, note);
+    embla_json_close(&json, ']');
+    embla_json_text(&json, "error", model->table_error[0] ? model->table_error : NULL);
+    embla_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static int run(const embla_args *args)
+{
+    report r = {.path = args->operands[0], .all = embla_args_flag(args, "all")};
+    int code = embla_model_open(args, r.path, &r.model);
+    if (code != EMBLA_DONE) return code;
+    add_up(&r);
+    if (embla_args_flag(args, "json"))
+        print_json(&r);
+    else
+        print_text(&r);
+    if (is_ambiguous(&r)) {
+        (void)fflush(stdout); /* the list comes first */
+        code = embla_failed("%s", r.model.table_error);
+    }
+    embla_model_free(&r.model);
+    return code;
+}
+
+static const embla_option options[] = {
+    {.name = "all", .help = "list every tensor"}, EMBLA_OPEN_OPTIONS, {.name = NULL}};
+
+const embla_verb embla_verb_info = {
+    .name = "info",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "what is in a checkpoint: its tables, words and head",
+    .text = "FILE is a checkpoint: a file (safetensors, GGUF, npy, word2vec text or binary, GloVe, "
+            "fastText, llm.c, llama2.c), an index of shards, or a model's folder; FILE::TENSOR "
+            "names the tensor that is the table. What a file is, is seen from its bytes.\n\n"
+            "Prints the format; the tensors that are tables, what each is for and its share of "
+            "all bytes; whether the head is tied to the table, and how that is known; where the "
+            "words are, and how many rows belong to tokens. Of a binary file only the header is "
+            "read, and at most 64 rows of table and head.\n\n"
+            "A file without a table (only a vocabulary) is fine. Where several tensors could be "
+            "the table they are listed, and the exit code is 1.",
+    .example = "embla info examples/quick-brown-fox.vec",
+    .options = options,
+    .run = run};

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla lookup: the rows of tokens, as a picture or as data.
+ *
+ * All tokens are checked before the first row is printed or a file is opened for writing:
+ * there is no half of an answer. Data comes in pieces of some rows, so that a long list
+ * takes no more memory than a short one.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "embla.h"
+
+#include "model.h"
+#include "out.h"
+#include "picture.h"
+#include "token.h"
+#include "verbs.h"
+
+enum { PIECE_BYTES = 4 << 20 };
+
+typedef struct {
+    embla_model model;
+    embla_table *table;
+    const embla_vocab *vocab; /* NULL: there are no words */
+    embla_tokens tokens;
+    int64_t *rows; /* the row of each token */
+    size_t dim;    /* numbers of a row that are wanted */
+    int threads;
+} job;
+
+/* ---- which rows ---- */
+
+static int tokens_of(const embla_args *args, job *j)
+{
+    const char *ids = embla_args_text(args, "ids");
+    int code = EMBLA_DONE;
+    if (ids && strcmp(ids, "-") == 0)
+        code = embla_tokens_lines(&j->tokens, j->vocab, true, stdin);
+    else if (ids)
+        code = embla_tokens_list(&j->tokens, ids, "--ids");
+    for (size_t i = 1; i < args->operand_count && code == EMBLA_DONE; i++) {
+        const char *word = args->operands[i];
+        if (strcmp(word, "-") == 0)
+            code = embla_tokens_lines(&j->tokens, j->vocab, false, stdin);
+        else
+            code = embla_tokens_word(&j->tokens, j->vocab, word, strlen(word));
+    }
+    return code;
+}
+
+/* Little-endian, as files keep it. */
+static int64_t entry_of(const embla_tensor *mapping, const unsigned char *bytes)
+{
+    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
+    uint64_t value = 0;
+    for (size_t i = size; i-- > 0;) value = value << 8 | bytes[i];
+    return size == 8 ? (int64_t)value : (int32_t)(uint32_t)value;
+}
+
+/* Model2Vec: the row of a token stands in a tensor. */
+static int map_rows(job *j)
+{
+    const embla_tensor *mapping = &j->model.mapping;
+    int64_t most = embla_model_tokens_most(&j->model);
+    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
+    if (strcmp(mapping->type, "I64") != 0 && strcmp(mapping->type, "I32") != 0)
+        return embla_failed("tensor '%.128s' is %s: row numbers are I32 or I64", mapping->name,
+                            mapping->type);
+    for (size_t i = 0; i < j->tokens.count; i++) {
+        unsigned char bytes[8];
+        int64_t token = j->tokens.ids[i];
+        if (token < 0 || token >= most)
+            return embla_failed("token %" PRId64 " at place %zu: the mapping has %" PRId64
+                                " tokens",
+                                token, i, most);
+        if (embla_checkpoint_read(j->model.checkpoint, mapping->name, token * (int64_t)size, size,
+                                  bytes) != EMBLA_OK)
+            return embla_failed("%s", embla_error());
+        j->rows[i] = entry_of(mapping, bytes);
+    }
+    return EMBLA_DONE;
+}
+
+/* The library refuses the whole list for one that is outside, with a sentence that names
+ * it, before it writes anything. */
+static int check_rows(job *j)
+{
+    float nothing[1] = {0};
+    bool outside = false, wide = j->model.has_mapping;
+    for (size_t i = 0; i < j->tokens.count; i++) {
+        outside = outside || j->rows[i] < 0 || j->rows[i] >= embla_table_rows(j->table);
+        wide = wide || j->rows[i] != (int32_t)j->rows[i];
+    }
+    if (!outside) return EMBLA_DONE;
+    embla_status status = EMBLA_OK;
+    int32_t *tokens = wide ? NULL : malloc(j->tokens.count * sizeof *tokens);
+    for (size_t i = 0; tokens && i < j->tokens.count; i++) tokens[i] = (int32_t)j->rows[i];
+    if (tokens)
+        status = embla_lookup(j->table, tokens, j->tokens.count, NULL, nothing);
+    else
+        status = embla_lookup_rows(j->table, j->rows, j->tokens.count, NULL, nothing);
+    free(tokens);
+    return embla_failed("%s", status == EMBLA_OK ? "a row is outside the table" : embla_error());
+}
+
+static int find_rows(job *j)
+{
+    if (j->tokens.count == 0) return EMBLA_DONE;
+    j->rows = malloc(j->tokens.count * sizeof *j->rows);
+    if (!j->rows) return embla_failed("no memory for %zu rows", j->tokens.count);
+    memcpy(j->rows, j->tokens.ids, j->tokens.count * sizeof *j->rows);
+    int code = j->model.has_mapping ? map_rows(j) : EMBLA_DONE;
+    return code == EMBLA_DONE ? check_rows(j) : code;
+}
+
+/* ---- formats ---- */
+
+static const char *word_of(const job *j, size_t i, size_t *length)
+{
+    *length = 0;
+    return j->vocab ? embla_vocab_word(j->vocab, j->tokens.ids[i], length) : NULL;
+}
+
+static void print_text(const job *j, size_t i, const float *values, char gap)
+{
+    size_t length;
+    const char *word = word_of(j, i, &length);
+    printf("%" PRId64 "\t", j->tokens.ids[i]);
+    if (word) (void)embla_word_write(word, length, stdout);
+    for (size_t k = 0; k < j->dim; k++) printf("%c%.9g", k == 0 ? '\t' : gap, (double)values[k]);
+    putchar('\n');
+}
+
+static void json_row(const job *j, size_t i, const float *values, embla_json *json)
+{
+    size_t length;
+    const char *word = word_of(j, i, &length);
+    embla_json_open(json, NULL, '{');
+    embla_json_whole(json, "row", j->rows[i]);
+    if (j->model.has_mapping) embla_json_whole(json, "id", j->tokens.ids[i]);
+    if (!word) {
+        embla_json_text(json, "token", NULL);
+    } else if (!embla_json_bytes(json, "token", word, length)) {
+        char *hex = malloc(2 * length + 1); /* what the text could not say */
+        for (size_t b = 0; hex && b < length; b++)
+            snprintf(hex + 2 * b, 3, "%02x", (unsigned)(unsigned char)word[b]);
+        embla_json_text(json, "token_hex", hex);
+        free(hex);
+    }
+    embla_json_open(json, "values", '[');
+    for (size_t k = 0; k < j->dim; k++) embla_json_float(json, NULL, values[k]);
+    embla_json_close(json, ']');
+    embla_json_close(json, '}');
+}
+
+/* f32 as little-endian bytes, whatever the machine. */
+static void print_raw(const job *j, const float *values)
+{
+    for (size_t k = 0; k < j->dim; k++) {
+        uint32_t bits;
+        unsigned char bytes[4];
+        memcpy(&bits, &values[k], 4);
+        for (int b = 0; b < 4; b++) bytes[b] = (unsigned char)(bits >> (8 * b));
+        (void)fwrite(bytes, 1, 4, stdout);
+    }
+}
+
+/* Version 1.0: magic, length, a dictionary, spaces so that the data begin at 64 n. */
+static void print_npy_header(const job *j)
+{
+    char text[160];
+    int used = snprintf(text, sizeof text,
+                        "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }",
+                        j->tokens.count, j->dim);
+    int all = (10 + used + 1 + 63) / 64 * 64 - 10;
+    (void)fwrite("\x93NUMPY\x01\x00", 1, 8, stdout);
+    putchar(all & 0xff);
+    putchar(all >> 8);
+    printf("%s%*s\n", text, all - used - 1, "");
+}
+
+enum { PICTURE, TEXT, TSV, JSON, JSONL, NPY, RAW, FORMATS };
+static const char *const format_names[FORMATS] = {"picture", "text", "tsv", "json",
+                                                  "jsonl",   "npy",  "raw"};
+
+static const char *format_name(size_t n)
+{
+    return n < FORMATS ? format_names[n] : NULL;
+}
+
+static int format_of(const embla_args *args)
+{
+    const char *name = embla_args_text(args, "format");
+    for (int i = 0; i < FORMATS; i++)
+        if (embla_args_given(args, "format") && strcmp(name, format_names[i]) == 0) return i;
+    if (embla_args_flag(args, "json")) return JSON;
+    return embla_args_flag(args, "plain") ? TEXT : PICTURE;
+}
+
+/* ---- data ---- */
+
+static void print_row(const job *j, int format, size_t i, const float *values, embla_json *json)
+{
+    switch (format) {
+    case TEXT:
+        print_text(j, i, values, ' ');
+        break;
+    case TSV:
+        print_text(j, i, values, '\t');
+        break;
+    case JSON:
+        json_row(j, i, values, json);
+        break;
+    case JSONL:
+        json->comma = false;
+        json_row(j, i, values, json);
+        putchar('\n');
+        break;
+    default:
+        print_raw(j, values);
+        break;
+    }
+}
+
+static int print_rows(const job *j, int format, embla_json *json)
+{
+    size_t dim = embla_table_dim(j->table), row_bytes = dim * sizeof(float);
+    size_t most = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    const embla_lookup_options options = {.threads = j->threads};
+    float *values = malloc(most * row_bytes);
+    int code = values ? EMBLA_DONE : embla_failed("no memory for %zu rows", most);
+    for (size_t at = 0; at < j->tokens.count && code == EMBLA_DONE; at += most) {
+        size_t count = j->tokens.count - at < most ? j->tokens.count - at : most;
+        if (embla_lookup_rows(j->table, j->rows + at, count, &options, values) != EMBLA_OK)
+            code = embla_failed("%s", embla_error());
+        for (size_t i = 0; i < count && code == EMBLA_DONE; i++)
+            print_row(j, format, at + i, values + i * dim, json);
+    }
+    free(values);
+    return code;
+}
+
+static int print_data(const job *j, int format)
+{
+    embla_json json = {0};
+    if (format == NPY) print_npy_header(j);
+    if (format == JSON) {
+        embla_json_open(&json, NULL, '{');
+        embla_json_whole(&json, "dim", (int64_t)j->dim);
+        embla_json_text(&json, "dtype", "f32");
+        embla_json_open(&json, "rows", '[');
+    }
+    int code = print_rows(j, format, &json);
+    if (format == JSON) {
+        embla_json_close(&json, ']');
+        embla_json_close(&json, '}');
+        putchar('\n');
+    }
+    return code;
+}
+
+/* ---- picture ---- */
+
+static int print_picture(const embla_args *args, const job *j)
+{
+    embla_picture picture = {.table = j->table,
+                             .tokens = j->tokens.ids,
+                             .rows = j->rows,
+                             .count = j->tokens.count,
+                             .dim = j->dim,
+                             .vocab = j->vocab,
+                             .mapped = j->model.has_mapping,
+                             .color = embla_color_wanted(embla_args_text(args, "color"))};
+    embla_tensor weights;
+    int code = j->tokens.count > 0 ? embla_picture_draw(&picture) : EMBLA_DONE;
+    if (code != EMBLA_DONE || embla_args_flag(args, "quiet")) return code;
+    const char *scaling = embla_model_scaling(&j->model);
+    bool weighted =
+        j->model.has_mapping &&
+        embla_checkpoint_role(j->model.checkpoint, EMBLA_ROLE_WEIGHTS, &weights, NULL) == EMBLA_OK;
+    if (scaling || j->model.has_mapping) putchar('\n');
+    if (j->model.has_mapping)
+        embla_out_fact("mapping", "token>row, by tensor '%.64s'%s", j->model.mapping.name,
+                       weighted ? "; rows are shown as they are stored, the model multiplies "
+                                  "each by its token's weight"
+                                : "");
+    if (scaling) embla_out_fact("scaling", "%s", scaling);
+    return code;
+}
+
+/* ---- where to ---- */
+
+/* Everything is known to be well by now: what is there is replaced. */
+static int open_output(const embla_args *args, const job *j, int format)
+{
+    const char *path = embla_args_text(args, "output");
+    if (!path && (format == NPY || format == RAW) && isatty(STDOUT_FILENO))
+        return embla_usage("%s is not for a terminal; use --output FILE or a pipe",
+                           format_names[format]);
+    if (!path) return EMBLA_DONE;
+    if (embla_model_has_file(&j->model, path))
+        return embla_failed("%s is the file that is read; it is not overwritten", path);
+    if (!freopen(path, "w", stdout)) return embla_failed("%s: %s", path, strerror(errno));
+    return EMBLA_DONE;
+}
+
+/* ---- the verb ---- */
+
+static int set_up(const embla_args *args, job *j)
+{
+    int code = embla_model_open(args, args->operands[0], &j->model);
+    if (code != EMBLA_DONE) return code;
+    if (embla_table_open(j->model.checkpoint, NULL, NULL, &j->table) != EMBLA_OK)
+        return embla_failed("%s", embla_error());
+    j->vocab = j->model.vocab;
+    if (j->model.vocab_error[0] && !embla_args_flag(args, "quiet"))
+        embla_complain("no words: %s", j->model.vocab_error);
+    j->dim = embla_table_dim(j->table);
+    j->threads = (int)embla_args_count(args, "threads");
+    if (embla_args_given(args, "dim")) {
+        int64_t dim = embla_args_count(args, "dim");
+        if (dim < 1 || dim > (int64_t)j->dim)
+            return embla_usage("--dim: %" PRId64 " is not 1 to %zu, the numbers in a row", dim,
+                               j->dim);
+        j->dim = (size_t)dim;
+    }
+    code = tokens_of(args, j);
+    return code == EMBLA_DONE ? find_rows(j) : code;
+}
+
+static int run(const embla_args *args)
+{
+    job j = {0};
+    int format = format_of(args);
+    if (args->operand_count < 2 && !embla_args_given(args, "ids"))
+        return embla_usage("lookup needs a TOKEN, or --ids; '-' reads tokens from standard input");
+    if (embla_args_flag(args, "json") && format != JSON)
+        return embla_usage("--json and --format %s exclude each other", format_names[format]);
+    if (embla_args_flag(args, "plain") && format != TEXT)
+        return embla_usage("--plain and --%s%s exclude each other",
+                           embla_args_flag(args, "json") ? "json" : "format ",
+                           embla_args_flag(args, "json") ? "" : format_names[format]);
+    int code = set_up(args, &j);
+    if (code == EMBLA_DONE) code = open_output(args, &j, format);
+    if (code == EMBLA_DONE)
+        code = format == PICTURE ? print_picture(args, &j) : print_data(&j, format);
+    free(j.rows);
+    embla_tokens_free(&j.tokens);
+    embla_table_free(j.table);
+    embla_model_free(&j.model);
+    return code;
+}
+
+static const embla_option options[] = {
+    {.name = "ids",
+     .value = "LIST",
+     .help = "tokens by number, 2,5,7; - reads them from standard input"},
+    {.name = "dim", .value = "N", .count = true, .help = "only the first N numbers of each row"},
+    {.name = "format",
+     .value = "FORMAT",
+     .standard = "picture",
+     .choices = format_name,
+     .help = "how rows are printed"},
+    {.name = "plain", .help = "the same as --format text"},
+    {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},
+    {.name = "color",
+     .value = "WHEN",
+     .standard = "auto",
+     .choices = embla_color_name,
+     .help = "colour in the picture; auto: on a terminal, unless NO_COLOR is set"},
+    EMBLA_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const embla_verb embla_verb_lookup = {
+    .name = "lookup",
+    .synopsis = "FILE [TOKEN]...",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = EMBLA_OPERANDS_MOST,
+    .about = "the rows of tokens, as a picture or as data",
+    .text = "FILE is a checkpoint as 'embla info' takes it. TOKEN is a word of its vocabulary, "
+            "exactly as it is stored (' he' with its space), or '#5' for token 5, in quotes; - "
+            "reads one on each line of standard input.\n\n"
+            "The picture shows the tokens, their rows in the table and the result, as wide as the "
+            "terminal is (or COLUMNS says). The other formats hold all numbers, exactly: text is "
+            "token, word and numbers, tabs between the three; tsv has tabs between all; json is "
+            "one object and jsonl one for each row; npy and raw are little-endian f32. A backslash "
+            "and what cannot be seen are escaped in words (\\n, \\x1b). A token that is not in the "
+            "table is an error, and nothing is printed.",
+    .example = "embla lookup examples/quick-brown-fox.vec the quick brown fox .",
+    .options = options,
+    .run = run};

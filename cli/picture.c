@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws a lookup.
+ *
+ *   tokens          table, 12 x 8                  result, 5 x 8
+ *   the     2 -+    2  -0.55  0.34 -0.10 .. --+->  2  -0.55  0.34 -0.10 ..
+ *
+ * Two vertical lines join the three parts: tokens run into the first, which leads to their
+ * rows; these run into the second, which leads to the result. Where there is colour, a
+ * token, its row and its result share one. Lines and arrows are box characters where the
+ * locale has them, else ASCII.
+ */
+#include "picture.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "out.h"
+#include "token.h"
+
+enum {
+    ROWS = 14, /* of the table, and of the result, at most */
+    LINES = 2 * ROWS + 1,
+    COLUMNS = 8, /* numbers of a row, at most */
+    WORD = 12,   /* columns of a word, at most */
+    NUMBER = 16,
+    GAP = 5 /* between the parts: " -+> " */
+};
+
+static const char *const color_names[] = {"auto", "always", "never"};
+
+const char *embla_color_name(size_t n)
+{
+    return n < sizeof color_names / sizeof color_names[0] ? color_names[n] : NULL;
+}
+
+bool embla_color_wanted(const char *name)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (strcmp(name, "auto") != 0) return strcmp(name, "always") == 0;
+    return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+}
+
+/* ---- what is drawn ---- */
+
+typedef struct {
+    char text[EMBLA_WORD_TEXT + 128]; /* "the 2" */
+    int64_t row;
+} label;
+
+typedef struct {
+    const embla_picture *picture;
+    bool utf8;
+    int width;
+    label labels[ROWS]; /* of tokens */
+    size_t label_columns;
+    size_t tokens; /* shown; one line more where some are not */
+    size_t more;   /* not shown */
+    int64_t rows[ROWS];
+    float values[ROWS][COLUMNS]; /* of rows */
+    size_t row_count;
+    size_t lines[LINES]; /* of the table: which of rows, or ROWS for one that is left out */
+    size_t line_count;
+    int decimals;
+    size_t cell; /* columns of a number with the space before it */
+    size_t cells, digits;
+    size_t left, block; /* columns of the tokens, and of table and result each */
+} sketch;
+
+static int terminal_width(void)
+{
+    const char *said = getenv("COLUMNS");
+    struct winsize size;
+    long width = said ? strtol(said, NULL, 10) : 0;
+    if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+    if (width <= 0) return EMBLA_WIDTH;
+    return width < 40 ? 40 : width > 1000 ? 1000 : (int)width;
+}
+
+static bool is_shown(const sketch *s, int64_t row)
+{
+    for (size_t i = 0; i < s->row_count; i++)
+        if (s->rows[i] == row) return true;
+    return false;
+}
+
+static void show_row(sketch *s, int64_t row)
+{
+    size_t at = s->row_count;
+    if (row < 0 || row >= embla_table_rows(s->picture->table) || s->row_count == ROWS ||
+        is_shown(s, row))
+        return;
+    for (; at > 0 && s->rows[at - 1] > row; at--) s->rows[at] = s->rows[at - 1];
+    s->rows[at] = row;
+    s->row_count++;
+}
+
+/* Those asked for; then, as long as there is room, the whole table or their neighbours. */
+static void choose_rows(sketch *s)
+{
+    int64_t all = embla_table_rows(s->picture->table);
+    for (size_t i = 0; i < s->tokens; i++) show_row(s, s->labels[i].row);
+    for (int64_t row = 0; all <= ROWS && row < all; row++) show_row(s, row);
+    for (int64_t far = 1; far <= 2; far++) {
+        for (size_t i = 0; i < s->tokens; i++) {
+            show_row(s, s->labels[i].row - far);
+            show_row(s, s->labels[i].row + far);
+        }
+    }
+    int64_t next = 0;
+    for (size_t i = 0; i < s->row_count; i++) {
+        if (s->rows[i] != next) s->lines[s->line_count++] = ROWS;
+        s->lines[s->line_count++] = i;
+        next = s->rows[i] + 1;
+    }
+    if (next != all) s->lines[s->line_count++] = ROWS;
+}
+
+static int read_values(sketch *s)
+{
+    size_t dim = embla_table_dim(s->picture->table);
+    float *row = malloc(dim * sizeof *row);
+    if (!row) return embla_failed("no memory for a row of %zu numbers", dim);
+    for (size_t i = 0; i < s->row_count; i++) {
+        if (embla_lookup_rows(s->picture->table, &s->rows[i], 1, NULL, row) != EMBLA_OK) {
+            free(row);
+            return embla_failed("%s", embla_error());
+        }
+        for (size_t k = 0; k < COLUMNS && k < dim; k++) s->values[i][k] = row[k];
+    }
+    free(row);
+    return EMBLA_DONE;
+}
+
+/* A number of more than six digits before its point is written with an exponent. */
+static int spell(const sketch *s, float value, char text[NUMBER])
+{
+    if (!isfinite(value) || fabsf(value) >= 1e6f)
+        return snprintf(text, NUMBER, "%.2g", (double)value);
+    return snprintf(text, NUMBER, "%.*f", s->decimals, (double)value);
+}
+
+/* Two decimals, or four where all numbers are small. */
+static void measure_cells(sketch *s, size_t most)
+{
+    float largest = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < most; k++)
+            if (fabsf(s->values[i][k]) > largest) largest = fabsf(s->values[i][k]);
+    s->decimals = largest > 0 && largest < 0.1f ? 4 : 2;
+    for (size_t i = 0; i < s->row_count; i++) {
+        for (size_t k = 0; k < most; k++) {
+            char text[NUMBER];
+            size_t length = (size_t)spell(s, s->values[i][k], text);
+            if (length + 1 > s->cell) s->cell = length + 1;
+        }
+    }
+}
+
+static void make_labels(sketch *s)
+{
+    const embla_picture *p = s->picture;
+    size_t word_columns = 0;
+    char words[ROWS][EMBLA_WORD_TEXT] = {{0}}, ids[ROWS][48];
+    size_t wide[ROWS] = {0}, id_columns = 0;
+    s->tokens = p->count <= ROWS ? p->count : ROWS - 1;
+    s->more = p->count - s->tokens;
+    for (size_t i = 0; i < s->tokens; i++) {
+        size_t length = 0;
+        const char *word = p->vocab ? embla_vocab_word(p->vocab, p->tokens[i], &length) : NULL;
+        if (word) wide[i] = embla_word_show(word, length, !s->utf8, WORD, words[i]);
+        if (wide[i] > word_columns) word_columns = wide[i];
+        if (p->mapped)
+            snprintf(ids[i], sizeof ids[i], "%lld>%lld", (long long)p->tokens[i],
+                     (long long)p->rows[i]);
+        else
+            snprintf(ids[i], sizeof ids[i], "%lld", (long long)p->tokens[i]);
+        if (strlen(ids[i]) > id_columns) id_columns = strlen(ids[i]);
+        s->labels[i].row = p->rows[i];
+    }
+    for (size_t i = 0; i < s->tokens; i++) { /* the word on the left, the number on the right */
+        int gap = (int)(id_columns - strlen(ids[i]));
+        if (word_columns > 0) gap += (int)(word_columns - wide[i]) + 1;
+        snprintf(s->labels[i].text, sizeof s->labels[i].text, "%.*s%*s%s", EMBLA_WORD_TEXT - 1,
+                 words[i], gap < 60 ? gap : 60, "", ids[i]);
+    }
+    s->left = s->label_columns = word_columns + (word_columns > 0) + id_columns;
+}
+
+/* As many numbers as fit twice beside the tokens. */
+static void fit(sketch *s, const char *tokens, const char *table, const char *result)
+{
+    size_t dim = embla_table_dim(s->picture->table);
+    size_t most = s->picture->dim < dim ? s->picture->dim : dim, shown;
+    char digits[32];
+    if (s->left < strlen(tokens)) s->left = strlen(tokens);
+    s->digits =
+        (size_t)snprintf(digits, sizeof digits, "%lld", (long long)s->rows[s->row_count - 1]);
+    shown = most < COLUMNS ? most : COLUMNS;
+    measure_cells(s, shown);
+    for (s->cells = shown; s->cells > 0; s->cells--) {
+        s->block = s->digits + s->cells * s->cell + (s->cells < dim ? 3 : 0);
+        if (s->cells == 1 || s->left + 2 * (GAP + s->block) <= (size_t)s->width) break;
+    }
+    if (s->block < strlen(table)) s->block = strlen(table);
+    if (s->block < strlen(result)) s->block = strlen(result);
+}
+
+/* ---- ink ---- */
+
+typedef struct {
+    size_t spaces; /* due before the next thing is drawn: none at the end of a line */
+    bool color;
+} pen;
+
+static void skip(pen *ink, size_t columns)
+{
+    ink->spaces += columns;
+}
+
+static void draw(pen *ink, const char *text, size_t columns, size_t of)
+{
+    printf("%*s%s", (int)ink->spaces, "", text);
+    ink->spaces = of > columns ? of - columns : 0;
+}
+
+/* paint 0 to 5: of the token with that number; FAINT: of none. */
+enum { FAINT = -1, PLAIN = -2 };
+
+static void dip(pen *ink, int paint)
+{
+    static const char *const codes[] = {"1;36", "1;33", "1;32", "1;35", "1;34", "1;31"};
+    if (!ink->color || paint == PLAIN) return;
+    printf("%*s\033[%sm", (int)ink->spaces, "", paint == FAINT ? "2" : codes[paint % 6]);
+    ink->spaces = 0;
+}
+
+static void wipe(const pen *ink, int paint)
+{
+    if (ink->color && paint != PLAIN) fputs("\033[0m", stdout);
+}
+
+/* The paint of a row: that of the first token that asks for it. */
+static int paint_of(const sketch *s, int64_t row)
+{
+    for (size_t i = 0; i < s->tokens; i++)
+        if (s->labels[i].row == row) return (int)(i % 6);
+    return FAINT;
+}
+
+static void draw_row(pen *ink, const sketch *s, size_t which)
+{
+    char text[64];
+    bool cut = s->cells < embla_table_dim(s->picture->table);
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%*lld", (int)s->digits, (long long)s->rows[which]);
+    int paint = paint_of(s, s->rows[which]);
+    dip(ink, paint);
+    draw(ink, text, used, used);
+    for (size_t k = 0; k < s->cells; k++) {
+        char number[NUMBER];
+        (void)spell(s, s->values[which][k], number);
+        snprintf(text, sizeof text, "%*s", (int)s->cell, number);
+        draw(ink, text, s->cell, s->cell);
+        used += s->cell;
+    }
+    if (cut) draw(ink, " ..", 3, 3);
+    wipe(ink, paint);
+    skip(ink, s->block - used - (cut ? 3 : 0));
+}
+
+/* ---- lines that join ---- */
+
+/* One of the two vertical lines: which lines run into it, which come out of it. */
+typedef struct {
+    bool in[LINES], out[LINES];
+    size_t first, last;
+} bus;
+
+static void lay(bus *b, size_t lines)
+{
+    b->first = lines;
+    for (size_t i = 0; i < lines; i++) {
+        if (!b->in[i] && !b->out[i]) continue;
+        if (b->first == lines) b->first = i;
+        b->last = i;
+    }
+}
+
+static void draw_joint(pen *ink, const sketch *s, const bus *b, size_t line)
+{
+    static const char *const box[16] = {" ", "─", "─", "─", "│", "┘", "└", "┴",
+                                        "│", "┐", "┌", "┬", "│", "┤", "├", "┼"};
+    static const char *const ascii[16] = {" ", "-", "-", "-", "|", "+", "+", "+",
+                                          "|", "+", "+", "+", "|", "+", "+", "+"};
+    bool up = line > b->first && line <= b->last, down = line >= b->first && line < b->last;
+    unsigned joint = (unsigned)b->in[line] + 2u * b->out[line] + 4u * up + 8u * down;
+    skip(ink, 1);
+    if (b->in[line])
+        draw(ink, s->utf8 ? "─" : "-", 1, 1);
+    else
+        skip(ink, 1);
+    if (joint > 0)
+        draw(ink, s->utf8 ? box[joint] : ascii[joint], 1, 1);
+    else
+        skip(ink, 1);
+    if (b->out[line])
+        draw(ink, s->utf8 ? "▶" : ">", 1, 1);
+    else
+        skip(ink, 1);
+    skip(ink, 1);
+}
+
+/* ---- the whole ---- */
+
+static size_t which_row(const sketch *s, int64_t row)
+{
+    size_t i = 0;
+    while (i + 1 < s->row_count && s->rows[i] != row) i++;
+    return i;
+}
+
+typedef struct {
+    size_t lines, token_top, table_top, token_lines;
+    bus to_table, to_result;
+} frame;
+
+/* Tokens and result stand in the middle of the height of the table, or it in theirs. */
+static frame arrange(const sketch *s)
+{
+    frame f = {.token_lines = s->tokens + (s->more > 0)};
+    f.lines = s->line_count > f.token_lines ? s->line_count : f.token_lines;
+    f.token_top = (f.lines - f.token_lines) / 2;
+    f.table_top = (f.lines - s->line_count) / 2;
+    for (size_t i = 0; i < s->tokens; i++)
+        f.to_table.in[f.token_top + i] = f.to_result.out[f.token_top + i] = true;
+    for (size_t i = 0; i < s->line_count; i++) {
+        bool asked = s->lines[i] < ROWS && paint_of(s, s->rows[s->lines[i]]) != FAINT;
+        f.to_table.out[f.table_top + i] = f.to_result.in[f.table_top + i] = asked;
+    }
+    lay(&f.to_table, f.lines);
+    lay(&f.to_result, f.lines);
+    return f;
+}
+
+static void draw_token(pen *ink, const sketch *s, size_t token)
+{
+    char text[64];
+    if (token < s->tokens) {
+        int paint = paint_of(s, s->labels[token].row);
+        dip(ink, paint);
+        draw(ink, s->labels[token].text, s->label_columns, s->left);
+        wipe(ink, paint);
+    } else if (token == s->tokens && s->more > 0) {
+        size_t columns = (size_t)snprintf(text, sizeof text, "%zu more", s->more);
+        draw(ink, text, columns, s->left);
+    } else {
+        skip(ink, s->left);
+    }
+}
+
+static void draw_line(const sketch *s, const frame *f, size_t line)
+{
+    pen ink = {.color = s->picture->color};
+    size_t token = line - f->token_top, at = line - f->table_top; /* wrap to huge outside */
+    draw_token(&ink, s, token);
+    draw_joint(&ink, s, &f->to_table, line);
+    if (at < s->line_count && s->lines[at] < ROWS) {
+        draw_row(&ink, s, s->lines[at]);
+    } else if (at < s->line_count) {
+        skip(&ink, s->digits > 2 ? s->digits - 2 : 0);
+        draw(&ink, "..", s->digits > 2 ? s->digits : 2, s->block);
+    } else {
+        skip(&ink, s->block);
+    }
+    draw_joint(&ink, s, &f->to_result, line);
+    if (token < s->tokens) draw_row(&ink, s, which_row(s, s->labels[token].row));
+    if (token == s->tokens && s->more > 0) draw(&ink, "..", 2, 2);
+    putchar('\n');
+}
+
+int embla_picture_draw(const embla_picture *picture)
+{
+    sketch s = {.picture = picture, .width = terminal_width()};
+    char tokens[] = "tokens", table[2 * EMBLA_CELL], result[2 * EMBLA_CELL], a[EMBLA_CELL],
+         b[EMBLA_CELL];
+    pen ink = {0};
+    (void)setlocale(LC_CTYPE, "");
+    s.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    make_labels(&s);
+    choose_rows(&s);
+    int code = read_values(&s);
+    if (code != EMBLA_DONE) return code;
+    (void)embla_commas((int64_t)embla_table_dim(picture->table), b);
+    snprintf(table, sizeof table, "table, %s x %s",
+             embla_commas(embla_table_rows(picture->table), a), b);
+    snprintf(result, sizeof result, "result, %s x %s", embla_commas((int64_t)picture->count, a), b);
+    fit(&s, tokens, table, result);
+    draw(&ink, tokens, strlen(tokens), s.left);
+    skip(&ink, GAP);
+    draw(&ink, table, strlen(table), s.block);
+    skip(&ink, GAP);
+    draw(&ink, result, strlen(result), s.block);
+    fputs("\n\n", stdout);
+    frame f = arrange(&s);
+    for (size_t line = 0; line < f.lines; line++) draw_line(&s, &f, line);
+    return EMBLA_DONE;
+}

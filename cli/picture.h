@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lookup as a picture: tokens on the left, rows of the table in the middle with those
+ * that were asked for marked, the result on the right. It fits the terminal: columns and
+ * rows that have no place are left out with "..".
+ */
+#ifndef EMBLA_CLI_PICTURE_H
+#define EMBLA_CLI_PICTURE_H
+
+#include "embla.h"
+
+typedef struct {
+    const embla_table *table;
+    const int64_t *tokens;    /* what was asked for */
+    const int64_t *rows;      /* the row of each */
+    size_t count;             /* of them */
+    size_t dim;               /* numbers of a row to show, at most */
+    const embla_vocab *vocab; /* NULL: there are no words */
+    bool mapped;              /* tokens are not row numbers: both are shown */
+    bool color;
+} embla_picture;
+
+/* EMBLA_DONE, or EMBLA_FAILED after a sentence. */
+int embla_picture_draw(const embla_picture *picture);
+
+/* The words of --color, and what each comes to: auto is a terminal that knows colour, where
+ * NO_COLOR is unset or empty. */
+const char *embla_color_name(size_t n);
+bool embla_color_wanted(const char *name);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far a long piece of work has come: one line on stderr, redrawn, gone at the end, and
+ * only where stderr is a terminal. And how it is ended: Ctrl-C asks for it, the work stops
+ * at the next step and cleans up, then the program goes as the signal would have had it.
+ */
+#ifndef EMBLA_CLI_PROGRESS_H
+#define EMBLA_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    bool shown;         /* draw at all */
+    bool drawn;         /* there is a line to wipe */
+    double start, last; /* seconds: when this work began, when the line was drawn */
+    char what[32];      /* the work that was begun last */
+} embla_progress;
+
+/* Begins: signals that end the program are held back. quiet: draw nothing. */
+void embla_progress_begin(embla_progress *progress, bool quiet);
+/* done of all bytes; draws at most ten times a second. False: the user wants it to end. */
+bool embla_progress_step(embla_progress *progress, const char *what, int64_t done, int64_t all);
+/* Wipes the line, lets signals through again. If one came, the program ends by it here,
+ * after the sentence. */
+void embla_progress_end(embla_progress *progress, const char *sentence);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words are made visible, tokens are read.
+ *
+ * A word is looked for as it was typed; only `#` with a number after it is never a word,
+ * so that each token has one spelling that always works.
+ */
+#include "token.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "args.h"
+#include "out.h"
+
+/* ---- characters ---- */
+
+size_t embla_utf8(const char *text, size_t left)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    if (left == 0) return 0;
+    if (p[0] < 0x80) return 1;
+    size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    if (length == 0 || length > left) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return overlong || outside ? 0 : length;
+}
+
+static uint32_t code_of(const char *text, size_t length)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    uint32_t code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) code = code << 6 | (p[i] & 0x3fu);
+    return code;
+}
+
+/* Control characters, and those that have no width or turn the direction of writing. */
+static bool hidden(uint32_t code)
+{
+    static const uint32_t ranges[][2] = {
+        {0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
+        {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+        {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe000, 0xf8ff}, {0xe0000, 0x10ffff}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
+    return false;
+}
+
+size_t embla_printable(const char *text, size_t left)
+{
+    size_t length = embla_utf8(text, left);
+    return length > 0 && !hidden(code_of(text, length)) ? length : 0;
+}
+
+/* ---- words ---- */
+
+/* Writes what stands for the character or byte at word to out; *used are its bytes in word.
+ * Returns how many columns it takes. */
+static size_t spell(const char *word, size_t left, bool ascii, char out[16], size_t *used)
+{
+    size_t length = embla_utf8(word, left), shown = embla_printable(word, left);
+    uint32_t code = length > 0 ? code_of(word, length) : (unsigned char)word[0];
+    *used = length > 0 ? length : 1;
+    if (code == '\n' || code == '\t' || code == '\r' || code == '\\')
+        return (size_t)snprintf(out, 16, "\\%c",
+                                code == '\n'   ? 'n'
+                                : code == '\t' ? 't'
+                                : code == '\r' ? 'r'
+                                               : '\\');
+    if (length < 2 && shown == 0) return (size_t)snprintf(out, 16, "\\x%02x", (unsigned)code);
+    if (shown == 0 || (ascii && length > 1))
+        return (size_t)snprintf(out, 16, code > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)code);
+    memcpy(out, word, length);
+    out[length] = '\0';
+    int columns = length > 1 ? wcwidth((wchar_t)code) : 1;
+    return columns >= 0 ? (size_t)columns : 1;
+}
+
+size_t embla_word_show(const char *word, size_t length, bool ascii, size_t columns,
+                       char text[EMBLA_WORD_TEXT])
+{
+    bool quotes = length == 0 || memchr(word, ' ', length) || word[0] == '"' || word[0] == '#';
+    size_t taken = quotes, bytes = quotes, room = quotes + 2; /* the end, or ".." and the end */
+    size_t cut_bytes = 0, cut_taken = 0;
+    if (columns > EMBLA_WORD_COLUMNS) columns = EMBLA_WORD_COLUMNS;
+    if (quotes) text[0] = '"';
+    while (length > 0) {
+        char piece[16];
+        size_t used, wide = spell(word, length, ascii, piece, &used), n = strlen(piece);
+        if (taken + room <= columns) { /* here it could still be cut */
+            cut_bytes = bytes;
+            cut_taken = taken;
+        }
+        if (taken + wide + quotes > columns || bytes + n + 4 > EMBLA_WORD_TEXT) {
+            snprintf(text + cut_bytes, 4, "..%s", quotes ? "\"" : "");
+            return cut_taken + room;
+        }
+        memcpy(text + bytes, piece, n + 1);
+        bytes += n;
+        taken += wide;
+        word += used;
+        length -= used;
+    }
+    snprintf(text + bytes, 2, "%s", quotes ? "\"" : "");
+    return taken + quotes;
+}
+
+bool embla_word_write(const char *word, size_t length, FILE *to)
+{
+    while (length > 0) {
+        char piece[16];
+        size_t used;
+        (void)spell(word, length, false, piece, &used);
+        if (fputs(piece, to) == EOF) return false;
+        word += used;
+        length -= used;
+    }
+    return true;
+}
+
+/* ---- lists of tokens ---- */
+
+void embla_tokens_free(embla_tokens *tokens)
+{
+    free(tokens->ids);
+    *tokens = (embla_tokens){0};
+}
+
+int embla_tokens_add(embla_tokens *tokens, int64_t id)
+{
+    if (tokens->count == tokens->room) {
+        size_t room = tokens->room > 0 ? 2 * tokens->room : 64;
+        int64_t *ids =
+            room < SIZE_MAX / sizeof *ids ? realloc(tokens->ids, room * sizeof *ids) : NULL;
+        if (!ids) return embla_failed("no memory for %zu tokens", room);
+        tokens->ids = ids;
+        tokens->room = room;
+    }
+    tokens->ids[tokens->count++] = id;
+    return EMBLA_DONE;
+}
+
+/* A whole number with its sign, all of length bytes. */
+static bool number(const char *text, size_t length, int64_t *out)
+{
+    size_t at = length > 0 && text[0] == '-';
+    int64_t value = 0;
+    if (at == length) return false;
+    for (; at < length; at++) {
+        if (text[at] < '0' || text[at] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, text[at] - '0', &value)) /* below 0: room for INT64_MIN */
+            return false;
+    }
+    if (text[0] != '-' && value == INT64_MIN) return false;
+    *out = text[0] == '-' ? value : -value;
+    return true;
+}
+
+int embla_tokens_list(embla_tokens *tokens, const char *text, const char *where)
+{
+    static const char gaps[] = ", \t\r\n";
+    for (text += strspn(text, gaps); *text; text += strspn(text, gaps)) {
+        size_t length = strcspn(text, gaps);
+        int64_t id;
+        bool marked = text[0] == '#';
+        if (!number(text + marked, length - marked, &id))
+            return embla_usage("%s: '%.*s' is not a token's number, like 5 or -1", where,
+                               (int)(length < 60 ? length : 60), text);
+        int code = embla_tokens_add(tokens, id);
+        if (code != EMBLA_DONE) return code;
+        text += length;
+    }
+    return EMBLA_DONE;
+}
+
+/* Many vocabularies keep words with the space before them: is it there so? */
+static bool has_spaced(const embla_vocab *vocab, const char *word, size_t length)
+{
+    char spaced[64] = " ";
+    int32_t token;
+    if (length == 0 || length > sizeof spaced - 2 || word[0] == ' ') return false;
+    memcpy(spaced + 1, word, length);
+    return embla_vocab_find(vocab, spaced, length + 1, &token) == EMBLA_OK;
+}
+
+int embla_tokens_word(embla_tokens *tokens, const embla_vocab *vocab, const char *word,
+                      size_t length)
+{
+    int64_t id;
+    int32_t token;
+    int cut = (int)(length < 60 ? length : 60);
+    if (length > 1 && word[0] == '#' && number(word + 1, length - 1, &id))
+        return embla_tokens_add(tokens, id);
+    if (!vocab)
+        return embla_failed("'%.*s': there are no words here, only tokens; write '#5' for token 5",
+                            cut, word);
+    if (embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
+        return embla_tokens_add(tokens, token);
+    char words[EMBLA_CELL];
+    (void)embla_commas(embla_vocab_count(vocab), words);
+    if (number(word, length, &id))
+        return embla_failed("there is no word '%.*s' among the %s from %s; write '#%.*s' for "
+                            "token %.*s",
+                            cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
+    if (has_spaced(vocab, word, length))
+        return embla_failed("there is no word '%.*s' among the %s from %s; did you mean ' %.*s', "
+                            "with a space?",
+                            cut, word, words, embla_vocab_source(vocab), cut, word);
+    return embla_failed("there is no word '%.*s' among the %s from %s; write '#5' for token 5", cut,
+                        word, words, embla_vocab_source(vocab));
+}
+
+int embla_tokens_lines(embla_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    int code = EMBLA_DONE;
+    while (code == EMBLA_DONE && (length = getline(&line, &room, from)) >= 0) {
+        size_t used = (size_t)length;
+        if (used > 0 && line[used - 1] == '\n') used--;
+        line[used] = '\0';
+        if (used == 0) continue;
+        if (ids && strlen(line) != used) {
+            code = embla_usage("standard input: '%.60s' has a zero byte after it", line);
+            break;
+        }
+        code = ids ? embla_tokens_list(tokens, line, "standard input")
+                   : embla_tokens_word(tokens, vocab, line, used);
+    }
+    if (code == EMBLA_DONE && ferror(from))
+        code = embla_failed("cannot read standard input: %s", strerror(errno));
+    free(line);
+    return code;
+}

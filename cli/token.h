@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens as people write and read them: words, and `#5` for the token 5.
+ *
+ * Words come from files and may be any bytes. Nothing of them reaches a terminal that could
+ * move its cursor, hide or turn the text around it; what is not shown as it is, is shown
+ * as \n, \xNN or \uNNNN, so that every byte of a word can be seen.
+ */
+#ifndef EMBLA_CLI_TOKEN_H
+#define EMBLA_CLI_TOKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "embla.h"
+
+/* Bytes of the UTF-8 character that text begins with; 0 if none does within left bytes. */
+size_t embla_utf8(const char *text, size_t left);
+/* The same, but 0 for one that a terminal would not simply show. */
+size_t embla_printable(const char *text, size_t left);
+
+/* Columns that a word may take in a picture, and bytes that hold them with an end. */
+enum { EMBLA_WORD_COLUMNS = 24, EMBLA_WORD_TEXT = 4 * EMBLA_WORD_COLUMNS + 16 };
+
+/* For people: quoted where it holds a space or is empty, and cut with ".." where it takes
+ * more than columns (at most EMBLA_WORD_COLUMNS). ascii: nothing but ASCII. Returns the
+ * columns it takes. */
+size_t embla_word_show(const char *word, size_t length, bool ascii, size_t columns,
+                       char text[EMBLA_WORD_TEXT]);
+/* For programs: a backslash, tab, line end and what is not printable are escaped, all else
+ * is as it is. False if it could not be written. */
+bool embla_word_write(const char *word, size_t length, FILE *to);
+
+/* A list of tokens. Zeroed it is empty; embla_tokens_free empties it. */
+typedef struct {
+    int64_t *ids;
+    size_t count, room;
+} embla_tokens;
+
+void embla_tokens_free(embla_tokens *tokens);
+/* These give the exit code, after a sentence: EMBLA_USAGE where what was typed is wrong,
+ * EMBLA_FAILED where a word or the memory is not there. */
+int embla_tokens_add(embla_tokens *tokens, int64_t id);
+/* "2,5,7": numbers with commas or white space between them. where names them in messages. */
+int embla_tokens_list(embla_tokens *tokens, const char *text, const char *where);
+/* One token: a word of vocab (NULL: there are none) or #id. */
+int embla_tokens_word(embla_tokens *tokens, const embla_vocab *vocab, const char *word,
+                      size_t length);
+/* One on each line of from: ids, or words and #ids. */
+int embla_tokens_lines(embla_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from);
+
+#endif

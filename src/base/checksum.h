@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* XXH3-128 of bytes, all at once or in pieces: to see whether what was read back is what
+ * was written. Not against an adversary.
+ */
+#ifndef EMBLA_BASE_CHECKSUM_H
+#define EMBLA_BASE_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct {
+    uint64_t high, low;
+} embla_checksum;
+
+typedef struct {
+    _Alignas(64) unsigned char space[640];
+} embla_checksum_state;
+
+EMBLA_PRIVATE void embla_checksum_begin(embla_checksum_state *state);
+EMBLA_PRIVATE void embla_checksum_add(embla_checksum_state *state, const void *bytes, size_t count);
+EMBLA_PRIVATE embla_checksum embla_checksum_end(const embla_checksum_state *state);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formats in the order they are asked, and what all readers share. */
+#include "files/format.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+/* Formats with a magic number first; those that are guessed from their contents last. */
+static const embla_format *const formats[] = {&embla_format_pickle,   &embla_format_gguf,
+                                              &embla_format_npy,      &embla_format_fasttext,
+                                              &embla_format_llmc,     &embla_format_safetensors,
+                                              &embla_format_llama2c,  &embla_format_word2vec_bin,
+                                              &embla_format_word2vec, &embla_format_glove};
+enum { FORMATS = sizeof formats / sizeof formats[0], HEAD = 4096 };
+
+const embla_format *embla_format_at(size_t n)
+{
+    return n < FORMATS ? formats[n] : NULL;
+}
+
+embla_status embla_format_of(const embla_map *map, const embla_format **out)
+{
+    uint8_t head[HEAD];
+    size_t have = map->size < HEAD ? (size_t)map->size : HEAD;
+    char shown[3 * 8 + 1] = "";
+    EMBLA_TRY(embla_map_read(map, 0, have, head));
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (!formats[i]->sniff(head, have, map->size)) continue;
+        *out = formats[i];
+        return EMBLA_OK;
+    }
+    for (size_t i = 0; i < 8 && i < have; i++) (void)snprintf(shown + 3 * i, 4, "%02x ", head[i]);
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.256s: its %" PRIu64 " bytes, beginning %sare of no format that is read "
+                      "here (C15)",
+                      map->name, map->size, shown);
+}
+
+embla_status embla_format_find(const char *name, const embla_format **out)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (!formats[i]->write) continue;
+        if (strcmp(formats[i]->name, name) == 0) {
+            *out = formats[i];
+            return EMBLA_OK;
+        }
+        int more = snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                            formats[i]->name);
+        if (more > 0 && (size_t)more < sizeof names - used) used += (size_t)more;
+    }
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "no format called '%.64s' can be written; these can: %s",
+                      name, names);
+}
+
+void embla_directory_free(embla_directory *directory)
+{
+    embla_arena_free(&directory->arena);
+    *directory = (embla_directory){0};
+}
+
+embla_status embla_directory_add(embla_directory *directory, const char *name, size_t length,
+                                 embla_entry **out)
+{
+    void *items = directory->entries;
+    const char *copy = NULL;
+    EMBLA_TRY(embla_arena_grow(&directory->arena, sizeof *directory->entries, directory->count,
+                               "a list of tensors", &items, &directory->room));
+    directory->entries = items;
+    EMBLA_TRY(embla_arena_text(&directory->arena, name, length, &copy));
+    *out = &directory->entries[directory->count++];
+    **out = (embla_entry){.name = copy};
+    return EMBLA_OK;
+}
+
+embla_status embla_directory_pair(embla_directory *directory, const char *key, size_t key_length,
+                                  const char *value, size_t value_length)
+{
+    void *items = directory->pairs;
+    embla_pair pair = {0};
+    EMBLA_TRY(embla_arena_grow(&directory->arena, sizeof *directory->pairs, directory->pair_count,
+                               "metadata", &items, &directory->pair_room));
+    directory->pairs = items;
+    EMBLA_TRY(embla_arena_text(&directory->arena, key, key_length, &pair.key));
+    EMBLA_TRY(embla_arena_text(&directory->arena, value, value_length, &pair.value));
+    directory->pairs[directory->pair_count++] = pair;
+    return EMBLA_OK;
+}
+
+embla_status embla_directory_note(embla_directory *directory, const char *format, ...)
+{
+    void *items = (void *)(uintptr_t)directory->notes;
+    char text[400];
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    EMBLA_TRY(embla_arena_grow(&directory->arena, sizeof *directory->notes, directory->note_count,
+                               "notes", &items, &directory->note_room));
+    directory->notes = items;
+    EMBLA_TRY(embla_arena_text(&directory->arena, text, strlen(text),
+                               &directory->notes[directory->note_count]));
+    directory->note_count++;
+    return EMBLA_OK;
+}
+
+embla_status embla_entry_size(const embla_map *map, embla_entry *entry, const char *rule)
+{
+    uint64_t count = 1, bytes = 0;
+    if (entry->rank > EMBLA_RANK_MOST)
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: tensor '%.128s' has %u dimensions, above %d (%s)", map->name,
+                          entry->name, (unsigned)entry->rank, EMBLA_RANK_MOST, rule);
+    for (uint32_t i = 0; i < entry->rank; i++)
+        if (!embla_mul_ok(count, entry->shape[i], &count))
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: tensor '%.128s': the product of its %u dimensions does not "
+                              "fit 64 bits (%s)",
+                              map->name, entry->name, (unsigned)entry->rank, rule);
+    if (!embla_element_bytes(entry->element, count, &bytes))
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: tensor '%.128s': %" PRIu64 " numbers of %s are not a whole "
+                          "number of blocks, or too many (%s)",
+                          map->name, entry->name, count, entry->element->name, rule);
+    entry->bytes = bytes;
+    return EMBLA_OK;
+}

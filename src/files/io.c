@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The system's file calls behind one countdown: a test says which call fails, and every
+ * caller can be seen to survive it.
+ */
+#include "files/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static atomic_size_t live;
+static atomic_size_t countdown; /* 0: off; n: the n-th call from now fails */
+static atomic_bool keep_failing;
+static atomic_int failing_with;
+static atomic_size_t most_at_once; /* 0: no limit */
+
+void embla_io_fail(size_t n, bool forever, int error)
+{
+    atomic_store(&failing_with, error);
+    atomic_store(&keep_failing, forever);
+    atomic_store(&countdown, n);
+}
+
+void embla_io_short(size_t bytes)
+{
+    atomic_store(&most_at_once, bytes);
+}
+
+size_t embla_io_live(void)
+{
+    return atomic_load(&live);
+}
+
+/* True, with errno set, where a test wants this call to fail. */
+static bool told_to_fail(void)
+{
+    size_t n = atomic_load(&countdown);
+    if (n == 0) return false;
+    if (n > 1 || !atomic_load(&keep_failing)) atomic_store(&countdown, n - 1);
+    if (n > 1) return false;
+    errno = atomic_load(&failing_with);
+    return true;
+}
+
+static size_t at_once(size_t bytes)
+{
+    size_t most = atomic_load(&most_at_once);
+    if (most == 0 || most > (size_t)1 << 30) most = (size_t)1 << 30; /* Linux moves no more */
+    return bytes < most ? bytes : most;
+}
+
+/* The status of a call that failed with errno. */
+static embla_status refused(const char *what, const char *name)
+{
+    int error = errno;
+    char text[128] = "";
+    const char *why = strerror_r(error, text, sizeof text);
+    embla_status status = error == ENOENT || error == ENOTDIR ? EMBLA_ERR_NOT_FOUND : EMBLA_ERR_IO;
+    if (error == ENOMEM) status = EMBLA_ERR_MEMORY;
+    return embla_fail(status, "%.256s: cannot %s: %s", name, what, why);
+}
+
+embla_status embla_io_open(int folder, const char *name, int flags, unsigned mode, int *out)
+{
+    int fd = -1;
+    do fd = told_to_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        if (errno == ELOOP) return embla_fail(EMBLA_ERR_IO, "%.256s is a symbolic link", name);
+        return refused(flags & O_CREAT ? "make it" : "open it", name);
+    }
+    atomic_fetch_add(&live, 1);
+    *out = fd;
+    return EMBLA_OK;
+}
+
+embla_status embla_io_stat(int fd, const char *name, struct stat *out)
+{
+    struct stat found;
+    if (told_to_fail() || fstat(fd, &found) != 0) return refused("ask for its size", name);
+    *out = found;
+    return EMBLA_OK;
+}
+
+embla_status embla_io_pread(int fd, const char *name, uint64_t offset, size_t bytes, void *out,
+                            size_t *got)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t n = told_to_fail() ? -1
+                                   : pread(fd, (char *)out + done, at_once(bytes - done),
+                                           (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return refused("read it", name);
+        if (n == 0) break;
+        done += (size_t)n;
+    }
+    *got = done;
+    return EMBLA_OK;
+}
+
+embla_status embla_io_write(int fd, const char *name, const void *bytes, size_t count)
+{
+    for (size_t done = 0; done < count;) {
+        ssize_t n =
+            told_to_fail() ? -1 : write(fd, (const char *)bytes + done, at_once(count - done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return refused("write it", name);
+        done += (size_t)n;
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes)
+{
+    int error;
+    if (bytes > (uint64_t)INT64_MAX)
+        return embla_fail(EMBLA_ERR_IO, "%.256s: no file can have %" PRIu64 " bytes", name, bytes);
+    do error = told_to_fail() ? errno : posix_fallocate(fd, 0, (off_t)bytes);
+    while (error == EINTR);
+    if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return EMBLA_OK;
+    errno = error;
+    char what[64];
+    (void)snprintf(what, sizeof what, "reserve %" PRIu64 " bytes for it", bytes);
+    return refused(what, name);
+}
+
+embla_status embla_io_cut(int fd, const char *name, uint64_t size)
+{
+    if (told_to_fail() || ftruncate(fd, (off_t)size) != 0) return refused("set its length", name);
+    return EMBLA_OK;
+}
+
+embla_status embla_io_mode(int fd, const char *name)
+{
+    /* umask can only be asked for by setting it, which other threads would see. */
+    unsigned mask = 022;
+    FILE *status = fopen("/proc/self/status", "re");
+    char line[128];
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "Umask: %o", &mask) == 1) break;
+    if (status) (void)fclose(status);
+    if (told_to_fail() || fchmod(fd, 0666 & ~(mode_t)mask) != 0)
+        return refused("set its mode", name);
+    return EMBLA_OK;
+}
+
+embla_status embla_io_sync(int fd, const char *name)
+{
+    /* Never again after a failure: the system may have forgotten the pages (fsyncgate). */
+    if (told_to_fail() || fsync(fd) != 0) return refused("bring it to the disk", name);
+    return EMBLA_OK;
+}
+
+embla_status embla_io_close(int fd, const char *name)
+{
+    bool told = told_to_fail();
+    int error = errno;
+    int result = close(fd); /* not again where interrupted: on Linux it is closed */
+    atomic_fetch_sub(&live, 1);
+    if (told) {
+        errno = error;
+        return refused("close it", name);
+    }
+    return result == 0 || errno == EINTR ? EMBLA_OK : refused("close it", name);
+}
+
+void embla_io_drop(int fd)
+{
+    (void)close(fd);
+    atomic_fetch_sub(&live, 1);
+}
+
+embla_status embla_io_rename(int folder, const char *from, const char *to)
+{
+    if (told_to_fail() || renameat(folder, from, folder, to) != 0)
+        return refused("give it its name", to);
+    return EMBLA_OK;
+}
+
+void embla_io_remove(int folder, const char *name)
+{
+    (void)unlinkat(folder, name, 0);
+}
+
+embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
+{
+    void *memory = told_to_fail() ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) return refused("map it", name);
+    atomic_fetch_add(&live, 1);
+    *out = memory;
+    return EMBLA_OK;
+}
+
+void embla_io_unmap(void *memory, size_t bytes)
+{
+    (void)munmap(memory, bytes);
+    atomic_fetch_sub(&live, 1);
+}
+
+size_t embla_io_link(int folder, const char *name, char *out, size_t size)
+{
+    ssize_t length = told_to_fail() ? -1 : readlinkat(folder, name, out, size);
+    if (length < 0 || (size_t)length >= size) return 0;
+    out[length] = '\0';
+    return (size_t)length;
+}
+
+embla_status embla_io_list(int folder, const char *name,
+                           embla_status (*each)(void *context, const char *entry), void *context)
+{
+    embla_status status = EMBLA_OK;
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(folder, ".", O_RDONLY | O_DIRECTORY, 0, &fd));
+    DIR *dir = told_to_fail() ? NULL : fdopendir(fd);
+    if (!dir) {
+        status = refused("list it", name);
+        embla_io_drop(fd);
+        return status;
+    }
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = told_to_fail() ? NULL : readdir(dir);
+        if (!entry && errno != 0) status = refused("list it", name);
+        if (!entry || status != EMBLA_OK) break;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if ((status = each(context, entry->d_name)) != EMBLA_OK) break;
+    }
+    (void)closedir(dir);
+    atomic_fetch_sub(&live, 1);
+    return status;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The account: lines and notes in one arena, and how rows are counted.
+ *
+ * A row is the same if all its numbers are, bit for bit. A row with a NaN or an infinity,
+ * before or after, is counted as such besides; a row that is neither was rounded.
+ */
+#include "reshape/account.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "files/cursor.h"
+
+embla_status embla_account_new(size_t count, embla_account **out)
+{
+    embla_arena arena = {0};
+    void *memory = NULL, *lines = NULL;
+    uint64_t bytes;
+    if (!embla_mul_ok(count, sizeof(embla_account_line), &bytes) || bytes > (uint64_t)PTRDIFF_MAX)
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for an account of %zu tensors", count);
+    embla_status status = embla_arena_take(&arena, sizeof(embla_account), "an account", &memory);
+    if (status == EMBLA_OK) status = embla_arena_take(&arena, (size_t)bytes, "an account", &lines);
+    if (status != EMBLA_OK) {
+        embla_arena_free(&arena);
+        return status;
+    }
+    embla_account *account = memory;
+    *account = (embla_account){.arena = arena, .lines = lines, .count = count};
+    *out = account;
+    return EMBLA_OK;
+}
+
+void embla_account_free(embla_account *account)
+{
+    if (!account) return;
+    embla_arena arena = account->arena;
+    embla_arena_free(&arena);
+}
+
+embla_status embla_account_say(embla_account *account, const char *format, ...)
+{
+    void *items = (void *)(uintptr_t)account->notes;
+    char text[600];
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    EMBLA_TRY(embla_arena_grow(&account->arena, sizeof *account->notes, account->note_count,
+                               "notes", &items, &account->note_room));
+    account->notes = items;
+    EMBLA_TRY(embla_arena_text(&account->arena, text, strlen(text),
+                               &account->notes[account->note_count]));
+    account->note_count++;
+    return EMBLA_OK;
+}
+
+/* ---- rows ---- */
+
+static double wide_at(const uint8_t *wide, size_t i)
+{
+    uint64_t bits = embla_le64(wide + 8 * i);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* One pass that the compiler can make wide: no number has all bits of the exponent set. */
+static bool all_finite(const float *values, size_t dim)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < dim; i++) found |= (bits_of(values[i]) & 0x7f800000u) == 0x7f800000u;
+    return found == 0;
+}
+
+static bool all_finite_wide(const uint8_t *wide, size_t dim)
+{
+    for (size_t i = 0; i < dim; i++)
+        if (!isfinite(wide_at(wide, i))) return false;
+    return true;
+}
+
+void embla_account_row(embla_account_line *line, const float *before, const uint8_t *wide,
+                       const float *after, size_t dim)
+{
+    uint32_t changed = 0;
+    double most = line->difference;
+    bool finite =
+        all_finite(after, dim) && (wide ? all_finite_wide(wide, dim) : all_finite(before, dim));
+    for (size_t i = 0; i < dim; i++) {
+        double old = wide ? wide_at(wide, i) : (double)before[i];
+        double gap = fabs(old - (double)after[i]);
+        changed |= bits_of(before[i]) ^ bits_of(after[i]);
+        if (wide && old != (double)before[i]) changed = 1;
+        if (gap > most && isfinite(gap)) most = gap; /* between two numbers, not infinities */
+    }
+    line->difference = most;
+    line->rows_same += changed == 0;
+    line->rows_nonfinite += !finite;
+    line->rows_rounded += changed != 0 && finite;
+}
+
+void embla_account_same(embla_account_line *line, const float *values, const uint8_t *wide,
+                        size_t dim)
+{
+    line->rows_same++;
+    line->rows_nonfinite += wide ? !all_finite_wide(wide, dim) : !all_finite(values, dim);
+}
+
+void embla_account_checksum(embla_checksum sum, char out[33])
+{
+    (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, sum.high, sum.low);
+}
+
+/* ---- what the caller asks ---- */
+
+size_t embla_account_count(const embla_account *account)
+{
+    return account->count;
+}
+
+embla_status embla_account_at(const embla_account *account, size_t n, embla_account_line *out)
+{
+    if (!account || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_account_at: %s is NULL",
+                          account ? "out" : "the account");
+    if (n >= account->count)
+        return embla_fail(EMBLA_ERR_RANGE, "line %zu of an account of %zu", n, account->count);
+    *out = account->lines[n];
+    return EMBLA_OK;
+}
+
+const char *embla_account_note(const embla_account *account, size_t n)
+{
+    return n < account->note_count ? account->notes[n] : NULL;
+}
+
+const char *embla_account_format(const embla_account *account)
+{
+    return account->format;
+}
+
+int64_t embla_account_bytes(const embla_account *account)
+{
+    return account->bytes;
+}

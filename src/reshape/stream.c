@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of whole rows between a checkpoint and a writer. */
+#include "reshape/stream.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "files/cursor.h"
+
+enum { TELL_BYTES = 64 << 20, TELL_MS = 100 };
+
+/* ---- progress ---- */
+
+static embla_status tell(embla_meter *m)
+{
+    m->told = m->done;
+    (void)clock_gettime(CLOCK_MONOTONIC, &m->when);
+    if (!m->options->progress ||
+        m->options->progress(m->options->context, m->what, m->done, m->all))
+        return EMBLA_OK;
+    m->stopped = true;
+    return embla_fail(EMBLA_ERR_IO, "stopped by the caller: %s, %" PRId64 " of %" PRId64 " bytes",
+                      m->what, m->done, m->all);
+}
+
+embla_status embla_meter_begin(embla_meter *m, const char *what, int64_t all)
+{
+    m->what = what;
+    m->done = 0;
+    m->all = all;
+    return tell(m);
+}
+
+embla_status embla_meter_add(embla_meter *m, size_t bytes)
+{
+    struct timespec now;
+    m->done += (int64_t)bytes;
+    if (!m->options->progress) return EMBLA_OK;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ms = (now.tv_sec - m->when.tv_sec) * 1000 + (now.tv_nsec - m->when.tv_nsec) / 1000000;
+    bool due = m->done - m->told >= TELL_BYTES || ms >= TELL_MS || m->done == m->all;
+    return due ? tell(m) : EMBLA_OK;
+}
+
+/* ---- the desk ---- */
+
+embla_status embla_desk_new(embla_desk *desk, const embla_stream *streams, size_t count)
+{
+    size_t block = EMBLA_BLOCK, floats = 0;
+    void *memory[4] = {NULL, NULL, NULL, NULL};
+    for (size_t i = 0; i < count; i++) {
+        const embla_stream *s = &streams[i];
+        if (s->old_row > block) block = s->old_row;
+        if (s->new_row > block) block = s->new_row;
+        if (s->dim > floats) floats = s->dim;
+    }
+    desk->block = block;
+    desk->floats = floats;
+    for (int i = 0; i < 4; i++) {
+        EMBLA_TRY(
+            embla_mem_new(i < 2 ? block : floats * sizeof(float), "rows on their way", &memory[i]));
+        if (i == 0) desk->old_rows = memory[i];
+        if (i == 1) desk->new_rows = memory[i];
+        if (i == 2) desk->before = memory[i];
+        if (i == 3) desk->after = memory[i];
+    }
+    return EMBLA_OK;
+}
+
+void embla_desk_free(embla_desk *desk)
+{
+    embla_mem_free(desk->old_rows, desk->block);
+    embla_mem_free(desk->new_rows, desk->block);
+    embla_mem_free(desk->before, desk->floats * sizeof(float));
+    embla_mem_free(desk->after, desk->floats * sizeof(float));
+}
+
+/* ---- rows ---- */
+
+static bool is_nan(uint32_t bits)
+{
+    return (bits & 0x7fffffffu) > 0x7f800000u;
+}
+
+/* Text keeps of a NaN only that it is one. */
+static void make_nans_plain(uint8_t *f32, size_t bytes)
+{
+    for (size_t i = 0; i + 4 <= bytes; i += 4)
+        if (is_nan(embla_le32(f32 + i))) embla_put_le32(0x7fc00000u, f32 + i);
+}
+
+/* Stores one row anew and decodes it again, to see what became of it. */
+static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new, bool count)
+{
+    embla_desk *d = s->desk;
+    embla_dtype from = s->entry->element->dtype, to = s->element->dtype;
+    EMBLA_TRY(embla_decode(from, old, s->dim, 0.0f, d->before));
+    EMBLA_TRY(embla_encode(to, d->before, s->dim, 0.0f, new));
+    if (s->plain_nan) make_nans_plain(new, s->new_row);
+    if (!count) return EMBLA_OK;
+    EMBLA_TRY(embla_decode(to, new, s->dim, 0.0f, d->after));
+    embla_account_row(s->line, d->before, from == EMBLA_F64 ? old : NULL, d->after, s->dim);
+    return EMBLA_OK;
+}
+
+/* A row that keeps its bytes: counted, and its NaN made plain where text wants it. */
+static embla_status keep_row(embla_stream *s, uint8_t *row, bool count)
+{
+    embla_desk *d = s->desk;
+    embla_dtype dtype = s->element->dtype;
+    if (count && dtype == 0) s->line->rows_same++; /* numbers that cannot be looked at */
+    if (count && dtype != 0) {
+        EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->before));
+        embla_account_same(s->line, d->before, dtype == EMBLA_F64 ? row : NULL, s->dim);
+    }
+    if (s->plain_nan) make_nans_plain(row, s->new_row);
+    return EMBLA_OK;
+}
+
+/* Puts rows from row on into the desk's block. */
+static embla_status fill(embla_stream *s, uint64_t row)
+{
+    embla_desk *d = s->desk;
+    bool recode = s->element != s->entry->element;
+    size_t longest = s->old_row > s->new_row ? s->old_row : s->new_row;
+    uint64_t count = d->block / longest;
+    uint8_t *into = recode ? d->old_rows : d->new_rows;
+    if (count > s->rows - row) count = s->rows - row;
+    d->owner = NULL;
+    EMBLA_TRY(embla_entry_read(s->checkpoint, s->entry, row * s->old_row,
+                               (size_t)count * s->old_row, into));
+    for (uint64_t i = 0; i < count; i++) {
+        bool unseen = s->counted && row + i >= s->seen;
+        uint8_t *new = d->new_rows + i * s->new_row;
+        if (recode)
+            EMBLA_TRY(recode_row(s, d->old_rows + i * s->old_row, new, unseen));
+        else if (unseen || s->plain_nan)
+            EMBLA_TRY(keep_row(s, new, unseen));
+    }
+    if (row + count > s->seen) s->seen = row + count;
+    d->owner = s;
+    d->first = row * s->new_row;
+    d->have = count * s->new_row;
+    return EMBLA_OK;
+}
+
+/* From the block, which is filled again as often as needed. */
+static embla_status read_rows(embla_stream *s, uint64_t offset, size_t bytes, uint8_t *out)
+{
+    embla_desk *d = s->desk;
+    while (bytes > 0) {
+        if (d->owner != s || offset < d->first || offset - d->first >= d->have)
+            EMBLA_TRY(fill(s, offset / s->new_row));
+        uint64_t left = d->have - (offset - d->first);
+        size_t piece = bytes < left ? bytes : (size_t)left;
+        memcpy(out, d->new_rows + (offset - d->first), piece);
+        offset += piece;
+        out += piece;
+        bytes -= piece;
+    }
+    return EMBLA_OK;
+}
+
+void embla_stream_begin(embla_stream *s)
+{
+    embla_checksum_state none;
+    embla_checksum_begin(&none);
+    s->sum = embla_checksum_end(&none); /* of a tensor without bytes nobody asks for any */
+}
+
+embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, void *out)
+{
+    embla_stream *s = context;
+    embla_desk *d = s->desk;
+    bool begins = offset == 0 && s->next == 0 && !d->summing, goes_on = d->summing == s;
+    if (!(begins || goes_on) || offset != s->next || bytes > s->bytes - offset)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "tensor '%.128s': %zu bytes from %" PRIu64 ", and %" PRIu64 " of %" PRIu64
+                          " come next",
+                          s->entry->name, bytes, offset, s->next, s->bytes);
+    if (s->by_rows)
+        EMBLA_TRY(read_rows(s, offset, bytes, out));
+    else
+        EMBLA_TRY(embla_entry_read(s->checkpoint, s->entry, offset, bytes, out));
+    if (begins) embla_checksum_begin(&d->sum);
+    embla_checksum_add(&d->sum, out, bytes);
+    s->next += bytes;
+    d->summing = s->next < s->bytes ? s : NULL;
+    if (!d->summing) s->sum = embla_checksum_end(&d->sum);
+    return embla_meter_add(&d->meter, bytes);
+}
+
+embla_status embla_stream_back(const embla_stream *s, const embla_checkpoint *back,
+                               const embla_entry *entry, embla_checksum *out)
+{
+    embla_desk *d = s->desk;
+    embla_checksum_state sum;
+    uint64_t rows = entry->rank > 1 && entry->shape[0] > 0 ? entry->shape[0] : 1;
+    uint64_t row = entry->made ? entry->bytes / rows : 1;
+    uint64_t block = row > 0 && row <= d->block ? d->block / row * row : row;
+    d->owner = NULL; /* the blocks are used for something else */
+    embla_checksum_begin(&sum);
+    for (uint64_t at = 0; at < entry->bytes; at += block) {
+        uint64_t left = entry->bytes - at;
+        size_t piece = (size_t)(left < block ? left : block);
+        if (piece > d->block)
+            return embla_fail(EMBLA_ERR_IO, "tensor '%.128s' was read back with rows of %zu bytes",
+                              entry->name, piece);
+        EMBLA_TRY(embla_entry_read(back, entry, at, piece, d->old_rows));
+        if (s->plain_nan) make_nans_plain(d->old_rows, piece);
+        embla_checksum_add(&sum, d->old_rows, piece);
+        EMBLA_TRY(embla_meter_add(&d->meter, piece));
+    }
+    *out = embla_checksum_end(&sum);
+    return EMBLA_OK;
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is there is not replaced unasked, the input never; nothing half-written stays.
+. "$SOURCE/tests/cli/models.sh"
+fox
+try convert
+try convert fox.vec
+try convert missing.vec out.npy
+try convert fox.vec out.unknown
+try convert fox.vec fox.vec
+try convert fox.vec fox.vec --force
+ln -s fox.vec link.vec
+try convert fox.vec link.vec --force
+echo old >out.npy
+try convert fox.vec out.npy
+cat out.npy
+try convert fox.vec missing/out.npy
+try convert fox.vec out.npy --dtype q9
+try convert fox.vec out.npy --dtype q8_0 --force
+cat out.npy
+try export fox.vec out.npy
+ls

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON as the readers see it (files/json): what is refused before and by the parser, and
+ * what the few calls give back.
+ */
+#include "check.h"
+#include "files/json.h"
+
+static const embla_json_limits strict = {.most_depth = 4, .only_naturals = true};
+static const embla_json_limits usual = {.most_depth = 64};
+
+static embla_status parse(const char *text, const embla_json_limits *limits, embla_json_value **out)
+{
+    return embla_json_read(text, strlen(text), "j", limits, "S4", out);
+}
+
+static void refused(const char *text, const embla_json_limits *limits, const char *sentence)
+{
+    embla_json_value *value = NULL;
+    assert_status(parse(text, limits, &value), EMBLA_ERR_FORMAT);
+    assert_error_has("j: at byte ");
+    assert_error_has(sentence);
+    assert_null(value);
+}
+
+static void taken(const char *text, const embla_json_limits *limits)
+{
+    embla_json_value *value = NULL;
+    assert_ok(parse(text, limits, &value));
+    assert_non_null(value);
+    embla_json_free(value);
+}
+
+static void json_nesting_stops_at_its_limit(void **state)
+{
+    char deep[4100];
+    (void)state;
+    taken("{\"a\":{\"b\":[[1]]}}", &strict);
+    refused("{\"a\":{\"b\":[[[1]]]}}", &strict, "brackets are more than 4 deep (S4)");
+    taken("[[[[]]],[[[]]],\"[[[[[[\"]", &strict); /* beside each other; in a string */
+    taken("[\"a\\\"[[[[[[\"]", &strict);
+    memset(deep, '[', 2000);
+    memset(deep + 2000, ']', 2000);
+    deep[4000] = '\0';
+    refused(deep, &usual, "brackets are more than 64 deep (S4)");
+    for (int i = 0; i < 2000; i++) deep[i] = i % 2 ? ':' : '{';
+    refused(deep, &usual, "more than 64 deep");
+    memset(deep, ']', 2000); /* closed more often than opened */
+    deep[2000] = '\0';
+    refused(deep, &usual, "(S4)");
+    memset(deep, '[', 64);
+    memset(deep + 64, ']', 64);
+    deep[128] = '\0';
+    taken(deep, &usual);
+}
+
+static void rule_s5_a_key_that_occurs_twice_is_refused_at_any_level(void **state)
+{
+    (void)state;
+    refused("{\"a\":1,\"a\":2}", &strict, "a key occurs twice (S5)");
+    refused("{\"a\":1,\"\\u0061\":2}", &strict, "a key occurs twice (S5)");
+    refused("{\"x\":{\"a\":1,\"b\":2,\"a\":3}}", &strict, "a key occurs twice (S5)");
+    refused("{\"x\":{\"\\u00e9\":1,\"\xc3\xa9\":3}}", &strict, "a key occurs twice (S5)");
+    refused("{\"x\":[{\"a\":1,\"a\":1}]}", &strict, "a key occurs twice (S5)");
+    taken("{\"x\":{\"a\":1},\"y\":{\"a\":1},\"a\":1,\"A\":2}", &strict);
+    embla_json_value *value = NULL;
+    assert_status(embla_json_read("{\"a\":1,\"a\":2}", 13, "j", &usual, "T1", &value),
+                  EMBLA_ERR_FORMAT);
+    assert_error_has("a key occurs twice (T1)");
+}
+
+static void json_numbers_of_a_header_are_natural(void **state)
+{
+    static const char *const odd[] = {"[-1]",  "[+1]", "[1.0]",  "[1e3]", "[1E3]",
+                                      "[0.5]", "[-0]", "[1e+3]", "[.5]",  "[0e0]"};
+    static const char *const bad[] = {
+        "[01]", "[00]", "[0x10]", "[9223372036854775808]", "[99999999999999999999999]", "[1_000]"};
+    embla_json_value *value = NULL;
+    int64_t number = 0;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(odd); i++)
+        refused(odd[i], &strict, "a number has a sign, a fraction or an exponent (S4)");
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        refused(bad[i], &strict, "(S4)");
+        refused(bad[i], &usual, "(S4)");
+    }
+    taken("[-1,1.5,1e3,-2.5E-7]", &usual);
+    taken("[\"-1.5e3\",true,false,null]", &strict); /* in a string; the e of words */
+    assert_ok(parse("[0,9223372036854775807,1.5]", &usual, &value));
+    assert_true(embla_json_integer(embla_json_item(value, 0), &number) && number == 0);
+    assert_true(embla_json_integer(embla_json_item(value, 1), &number) && number == INT64_MAX);
+    assert_false(embla_json_integer(embla_json_item(value, 2), &number));
+    assert_null(embla_json_item(value, 3));
+    embla_json_free(value);
+}
+
+static void json_that_is_not_json_is_refused(void **state)
+{
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "{",
+                                      "[1",
+                                      "{\"a\"}",
+                                      "{\"a\":}",
+                                      "{\"a\":1,}",
+                                      "[1,]",
+                                      "{a:1}",
+                                      "{'a':1}",
+                                      "[NaN]",
+                                      "[Infinity]",
+                                      "[nan]",
+                                      "[tru]",
+                                      "/* */[]",
+                                      "[] []",
+                                      "[]x",
+                                      "{}{}",
+                                      "[1] 2",
+                                      "\"text\"",
+                                      "1",
+                                      "null",
+                                      "[\"a]",
+                                      "[\"\n\"]",
+                                      "[\"\\x\"]",
+                                      "[\"\\u12g4\"]",
+                                      "[\"\\",
+                                      "[\"\xff\"]",
+                                      "[\"\xc0\x80\"]",
+                                      "[\"\xed\xa0\x80\"]",
+                                      "[\"\xf4\x90\x80\x80\"]",
+                                      "[\"\\ud800\"]",
+                                      "[\"\\udc00\"]",
+                                      "[\"\\ud800x\"]",
+                                      "[\"\\ud800\\ud800\"]",
+                                      "[\"\\u0000\"]",
+                                      "{\"\\u0000\":1}",
+                                      "\xef\xbb\xbf[]"};
+    embla_json_value *value = NULL;
+    size_t length = 0;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) refused(bad[i], &usual, "(S4)");
+    assert_status(embla_json_read("[]\0", 3, "j", &usual, "S4", &value), EMBLA_ERR_FORMAT);
+    assert_status(embla_json_read("[\"a\0b\"]", 7, "j", &usual, "S4", &value), EMBLA_ERR_FORMAT);
+    assert_ok(parse(" [\"\\ud83d\\ude00\\u00e9\"] \r\n\t", &usual, &value));
+    assert_string_equal(embla_json_string(embla_json_item(value, 0), &length),
+                        "\xf0\x9f\x98\x80\xc3\xa9");
+    assert_int_equal(length, 6);
+    embla_json_free(value);
+}
+
+static void json_members_come_in_the_order_of_the_file(void **state)
+{
+    static const char *const keys[] = {"z", "a", "m", "", "b", "\xc3\xa9"};
+    static const embla_json_kind kinds[] = {EMBLA_JSON_INTEGER, EMBLA_JSON_STRING, EMBLA_JSON_ARRAY,
+                                            EMBLA_JSON_OBJECT,  EMBLA_JSON_NULL,   EMBLA_JSON_TRUE};
+    embla_json_value *value = NULL;
+    const embla_json_value *member = NULL;
+    const char *key = NULL;
+    void *place = NULL;
+    size_t n = 0, length = 0;
+    int64_t number = 7;
+    (void)state;
+    assert_ok(parse("{\"z\":1,\"a\":\"x\",\"m\":[false,1.5],\"\":{},\"b\":null,\"\\u00e9\":true}",
+                    &usual, &value));
+    while (embla_json_next(value, &place, &key, &length, &member)) {
+        assert_true(n < COUNT_OF(keys));
+        assert_string_equal(key, keys[n]);
+        assert_int_equal(length, strlen(keys[n]));
+        assert_int_equal(embla_json_what(member), kinds[n]);
+        assert_ptr_equal(member, embla_json_get(value, key));
+        n++;
+    }
+    assert_int_equal(n, COUNT_OF(keys));
+    assert_int_equal(embla_json_count(value), 6);
+    assert_int_equal(embla_json_count(embla_json_get(value, "m")), 2);
+    assert_int_equal(embla_json_what(embla_json_item(embla_json_get(value, "m"), 0)),
+                     EMBLA_JSON_FALSE);
+    assert_int_equal(embla_json_what(embla_json_item(embla_json_get(value, "m"), 1)),
+                     EMBLA_JSON_REAL);
+    /* What is not there, or is something else, is nothing. */
+    assert_null(embla_json_get(value, "none"));
+    assert_null(embla_json_get(NULL, "a"));
+    assert_null(embla_json_get(embla_json_get(value, "m"), "a"));
+    assert_null(embla_json_item(value, 0));
+    assert_int_equal(embla_json_what(NULL), EMBLA_JSON_NONE);
+    assert_int_equal(embla_json_count(NULL), 0);
+    assert_null(embla_json_string(NULL, &length));
+    assert_null(embla_json_string(value, NULL));
+    assert_false(embla_json_integer(NULL, &number));
+    assert_int_equal(number, 7);
+    place = NULL;
+    assert_false(embla_json_next(embla_json_get(value, "m"), &place, &key, &length, &member));
+    embla_json_free(value);
+    embla_json_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_nesting_stops_at_its_limit),
+        cmocka_unit_test(rule_s5_a_key_that_occurs_twice_is_refused_at_any_level),
+        cmocka_unit_test(json_numbers_of_a_header_are_natural),
+        cmocka_unit_test(json_that_is_not_json_is_refused),
+        cmocka_unit_test(json_members_come_in_the_order_of_the_file),
+    };
+    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}

@@ -1,0 +1,990 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of words and vectors: one test for each clause of rules W1 to W7, in word2vec's text,
+ * GloVe's text and word2vec's binary; what is written reads back bit for bit; every allocation
+ * and file call failing once; and, where EMBLA_DATA is set, 50,000 rows of real GloVe.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "files/decimal.h"
+#include "files/vec.h"
+#include "one_table.h"
+
+#define TEXT   (&embla_format_word2vec)
+#define GLOVE  (&embla_format_glove)
+#define BINARY (&embla_format_word2vec_bin)
+
+static void check_kind(const char *seed, const char *bytes, size_t size, embla_vec_kind kind)
+{
+    one_seed("vec", seed, bytes, size);
+    size_t have = size < 4096 ? size : 4096;
+    uint8_t *exact = malloc(have > 0 ? have : 1);
+    assert_non_null(exact);
+    memcpy(exact, bytes, have);
+    assert_int_equal(embla_vec_kind_of(exact, have, size), kind);
+    free(exact);
+}
+
+static const char *target_of(const embla_format *format)
+{
+    return format == BINARY ? "vec_bin" : "vec";
+}
+
+/* bytes as a string literal, which may hold zeros. */
+#define REFUSES(format, seed, bytes, rule)                                                         \
+    one_refuses(format, target_of(format), seed, bytes, sizeof(bytes) - 1, false,                  \
+                EMBLA_ERR_FORMAT, rule)
+#define REFUSES_EVEN_LENIENT(format, seed, bytes, rule)                                            \
+    do {                                                                                           \
+        REFUSES(format, seed, bytes, rule);                                                        \
+        one_refuses(format, target_of(format), NULL, bytes, sizeof(bytes) - 1, true,               \
+                    EMBLA_ERR_FORMAT, rule);                                                       \
+    } while (0)
+#define ACCEPTS(format, seed, bytes, out)                                                          \
+    one_accepts(format, target_of(format), seed, bytes, sizeof(bytes) - 1, NULL, out)
+#define LENIENT(format, bytes, out)                                                                \
+    one_accepts(format, target_of(format), NULL, bytes, sizeof(bytes) - 1,                         \
+                &(const embla_open_options){.lenient = true}, out)
+#define KIND(seed, bytes, kind) check_kind(seed, bytes, sizeof(bytes) - 1, kind)
+
+/* Two floats in binary: 1 and -2. */
+#define ONE_TWO "\0\0\x80\x3f\0\0\0\xc0"
+
+static void one_two(const one_file *f, uint64_t row)
+{
+    float values[2];
+    assert_ok(one_make(f, row, 1, values));
+    assert_true(values[0] == 1.0f && values[1] == -2.0f);
+}
+
+/* ---- W1 ---- */
+
+static void rule_w1_the_header_is_two_numbers_and_a_space(void **state)
+{
+    one_file f;
+    embla_vec_header header;
+    (void)state;
+    ACCEPTS(TEXT, "ok_text", "2 2\nthe 1 -2\nof 3 4\n", &f);
+    one_shape(&f, 2, 2);
+    one_label(&f, 0, "the");
+    one_label(&f, 1, "of");
+    one_two(&f, 0);
+    assert_string_equal(f.directory.entries[0].name, "vectors");
+    assert_string_equal(f.directory.entries[0].element->name, "F32");
+    assert_true(f.directory.entries[0].made);
+    one_close(&f);
+    ACCEPTS(TEXT, "ok_text_crlf", "2 2\r\nthe 1 -2\r\nof 3 4\r\n", &f);
+    one_label(&f, 1, "of");
+    one_two(&f, 0);
+    one_close(&f);
+    assert_true(embla_vec_header_of((const uint8_t *)"4294967296 300\n", 15, &header));
+    assert_int_equal(header.rows, UINT64_C(4294967296));
+    assert_int_equal(header.dim, 300);
+    assert_int_equal(header.length, 15);
+}
+
+static void rule_w1_what_is_no_header_is_refused(void **state)
+{
+    (void)state;
+    REFUSES(TEXT, "w1_no_dim", "2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_two_spaces", "2  2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_space_first", " 2 2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_space_last", "2 2 \nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_tab", "2\t2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_sign", "+2 2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_three_numbers", "2 2 2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_11_digits", "00000000002 2\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_7_digits", "2 0000002\nthe 1 -2\n", "W1");
+    REFUSES(TEXT, "w1_no_newline", "2 2", "W1");
+    REFUSES(TEXT, "w1_half", "2 ", "W1");
+    REFUSES(TEXT, "w1_digits", "22", "W1");
+    REFUSES(TEXT, "w1_carriage_return", "2 2\rthe 1 2", "W1");
+    REFUSES(BINARY, "w1_no_header", "two 2\nthe " ONE_TWO, "W1");
+}
+
+static void rule_w1_rows_and_dim_have_limits(void **state)
+{
+    (void)state;
+    REFUSES_EVEN_LENIENT(TEXT, "w1_no_rows", "0 2\n", "W1");
+    REFUSES_EVEN_LENIENT(TEXT, "w1_dim_0", "1 0\nthe\n", "W1");
+    REFUSES_EVEN_LENIENT(TEXT, "w1_dim_65537", "1 65537\nthe 1\n", "W1");
+    REFUSES_EVEN_LENIENT(TEXT, "w1_rows_2_31", "2147483648 2\nthe 1 2\n", "W1");
+    assert_error_has("2147483648 rows of 2 numbers; 1 to 2147483647 rows of 1 to 65536");
+    REFUSES_EVEN_LENIENT(BINARY, "w1_dim_0", "1 0\nthe ", "W1");
+    REFUSES(TEXT, "w5_many_rows", "2147483647 65536\nthe 1\n", "W3");
+}
+
+static void rule_w1_binary_rows_must_fit_the_file(void **state)
+{
+    (void)state;
+    REFUSES(BINARY, "w1_rows_do_not_fit", "3 2\nthe " ONE_TWO "\nof " ONE_TWO "\n", "W1");
+    assert_error_has("3 rows of 10 bytes or more, and 25 bytes are left");
+    REFUSES(BINARY, "w1_giant", "2147483647 65536\na ", "W1");
+}
+
+static void rule_w1_glove_has_no_header_but_three_fields(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(GLOVE, "ok_glove", "the 1 -2\nof 3 4\n", &f);
+    one_shape(&f, 2, 2);
+    one_label(&f, 0, "the");
+    one_two(&f, 0);
+    one_close(&f);
+    REFUSES(GLOVE, "w1_glove_2_fields", "the 1\nof 2\n", "W1");
+    REFUSES(GLOVE, "w1_glove_1_field", "the\nof\n", "W1");
+    REFUSES(GLOVE, NULL, "\n", "W1");
+}
+
+static void rule_w1_glove_rows_have_65536_numbers_at_most(void **state)
+{
+    const size_t dim = 65537;
+    char *text = malloc(2 * dim + 2);
+    one_file f;
+    (void)state;
+    assert_non_null(text);
+    text[0] = 'a';
+    for (size_t i = 0; i < dim; i++) memcpy(text + 1 + 2 * i, " 1", 2);
+    one_refuses(GLOVE, "vec", NULL, text, 1 + 2 * dim, false, EMBLA_ERR_FORMAT, "W1");
+    one_accepts(GLOVE, "vec", NULL, text, 1 + 2 * (dim - 1), NULL, &f);
+    one_shape(&f, 1, dim - 1);
+    one_close(&f);
+    free(text);
+}
+
+static void a_file_is_told_by_its_bytes(void **state)
+{
+    (void)state;
+    KIND("kind_text", "2 2\nthe 1 -2\nof 3 4\n", EMBLA_VEC_TEXT);
+    KIND("kind_text_one", "1 1\nthe 1", EMBLA_VEC_TEXT);
+    KIND("kind_text_dots", "1 2\n. . . 0.5 0.25\n", EMBLA_VEC_TEXT);
+    KIND("kind_text_at", "1 2\nat name@domain.com 0.5 0.25\n", EMBLA_VEC_TEXT);
+    KIND("kind_text_utf8", "2 2\n\xc3\xa9 1 -2\n", EMBLA_VEC_TEXT);
+    KIND("kind_binary", "2 2\nthe " ONE_TWO "\n", EMBLA_VEC_BINARY);
+    KIND("kind_binary_newline", "2 2\n\nthe " ONE_TWO, EMBLA_VEC_BINARY);
+    KIND("kind_binary_newline_word", "2 2\n\n " ONE_TWO, EMBLA_VEC_BINARY);
+    KIND("kind_binary_high", "2 2\nthe \t\r\n\xbe 12", EMBLA_VEC_BINARY);
+    KIND("kind_binary_by_size", "1 2\nthe abcdefgh", EMBLA_VEC_BINARY); /* floats, by the size */
+    KIND("kind_glove", "the 1 -2\nof 3 4\n", EMBLA_VEC_GLOVE);
+    KIND("kind_glove_one", "the 1 -2", EMBLA_VEC_GLOVE);
+    KIND("kind_glove_empty_line", "the 1 -2\n\n", EMBLA_VEC_GLOVE);
+    KIND("kind_glove_dots", "the 1 -2\n. . 3 4\n", EMBLA_VEC_GLOVE);
+    KIND("kind_glove_tabs", "the\t1\t-2\t\r\n", EMBLA_VEC_GLOVE);
+    /* damaged, but told: its reader says what is wrong */
+    KIND("kind_text_damaged", "3 2\nthe 1 x\nof 1 2\nto 1 2\n", EMBLA_VEC_TEXT);
+    KIND("kind_text_damaged_too", "3 2\nthe  x 1\n", EMBLA_VEC_TEXT);
+    KIND("kind_text_nothing", "3 2\n", EMBLA_VEC_TEXT);
+    KIND("kind_text_no_rows", "0 2\nwhatever", EMBLA_VEC_TEXT);
+    KIND("kind_text_dim_0", "3 0\nwhatever", EMBLA_VEC_TEXT);
+}
+
+static void other_text_is_not_taken(void **state)
+{
+    (void)state;
+    KIND("kind_empty", "", EMBLA_VEC_NONE);
+    KIND("kind_newline", "\n", EMBLA_VEC_NONE);
+    KIND("kind_title", "# A title\n\nSome words, and 3 numbers.\n", EMBLA_VEC_NONE);
+    KIND("kind_word", "word\n", EMBLA_VEC_NONE);
+    KIND("kind_word_number", "word 1\n", EMBLA_VEC_NONE);
+    KIND("kind_no_word", " 1 2 3\n", EMBLA_VEC_NONE); /* no word */
+    KIND("kind_glove_then_words", "the 1 2\nend of file\n", EMBLA_VEC_NONE);
+    KIND("kind_glove_then_more", "the 1 2\n\nmore\n", EMBLA_VEC_NONE);
+    KIND("kind_glove_then_few", "the 1 2\nof 1\n", EMBLA_VEC_NONE);
+    KIND("kind_glove_word_last", "the 1 2 three\nof 1 2 3\n", EMBLA_VEC_NONE);
+    KIND("kind_commas", "1,2,3\n4,5,6\n", EMBLA_VEC_NONE);
+    KIND("kind_json", "{\"a\": 1, \"b\": 2}\n", EMBLA_VEC_NONE);
+    KIND("kind_months", "12 5\nnames of months and days\n", EMBLA_VEC_NONE);
+    KIND("kind_header_newline", "12 5\n\n", EMBLA_VEC_NONE);
+    KIND("kind_no_space", "12 5\nword", EMBLA_VEC_NONE);
+    KIND("kind_merges", "#version: 0.2\n\xc4\xa0 t\n\xc4\xa0 a\n", EMBLA_VEC_NONE);
+}
+
+/* Of a row that is longer than the first 4096 bytes only these are seen. */
+static void a_long_first_row_is_told_by_its_beginning(void **state)
+{
+    static char bytes[5000];
+    const char *first = "2 3000\n. at name ";
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = "0.12 -3.4e-5 "[i % 13];
+    check_kind("kind_long_glove", bytes, sizeof bytes, EMBLA_VEC_GLOVE);
+    memcpy(bytes, "the 1 2\n", 8);
+    check_kind("kind_long_second_row", bytes, sizeof bytes, EMBLA_VEC_GLOVE);
+    bytes[8] = '\n';
+    check_kind("kind_long_empty_row", bytes, sizeof bytes, EMBLA_VEC_NONE);
+    memcpy(bytes, first, strlen(first));
+    check_kind("kind_long_text", bytes, sizeof bytes, EMBLA_VEC_TEXT);
+    memset(bytes + strlen(first), 'x', sizeof bytes - strlen(first));
+    check_kind("kind_long_no_number", bytes, sizeof bytes, EMBLA_VEC_NONE);
+    assert_int_equal(embla_vec_kind_of((uint8_t *)bytes, 4096, 100000), EMBLA_VEC_BINARY);
+    memcpy(bytes, "2 3000\nwordxxxxxxxxxxxx", 23);
+    assert_int_equal(embla_vec_kind_of((uint8_t *)bytes, 4096, 100000), EMBLA_VEC_NONE);
+    check_kind("kind_long_word", bytes, sizeof bytes, EMBLA_VEC_NONE);
+    memcpy(bytes, "word 0.25 ", 10);
+    check_kind("kind_long_glove_word", bytes, sizeof bytes, EMBLA_VEC_NONE);
+}
+
+/* ---- W2 ---- */
+
+static void rule_w2_both_dialects_of_binary(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(BINARY, "ok_newlines", "2 2\nthe " ONE_TWO "\nof " ONE_TWO "\n", &f);
+    one_shape(&f, 2, 2);
+    one_label(&f, 0, "the");
+    one_label(&f, 1, "of");
+    one_two(&f, 0);
+    one_two(&f, 1);
+    one_close(&f);
+    ACCEPTS(BINARY, "ok_no_newlines", "2 2\nthe " ONE_TWO "of " ONE_TWO, &f);
+    one_label(&f, 1, "of");
+    one_two(&f, 1);
+    one_close(&f);
+    ACCEPTS(BINARY, "ok_newline_first", "2 2\n\nthe " ONE_TWO "\nof " ONE_TWO, &f);
+    one_label(&f, 0, "the");
+    one_label(&f, 1, "of");
+    one_close(&f);
+    ACCEPTS(BINARY, "ok_crlf_header", "1 2\r\nthe " ONE_TWO, &f);
+    one_two(&f, 0);
+    one_close(&f);
+    ACCEPTS(BINARY, "ok_no_newlines_but_the_last", "2 2\nthe " ONE_TWO "of " ONE_TWO "\n", &f);
+    one_close(&f);
+}
+
+static void rule_w2_a_newline_may_be_a_word(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(BINARY, "ok_newline_words", "3 2\n\n " ONE_TWO "\n " ONE_TWO "a\nb " ONE_TWO, &f);
+    one_label(&f, 0, "\n");
+    one_label(&f, 1, "\n");
+    one_label(&f, 2, "a\nb");
+    one_two(&f, 1);
+    one_close(&f);
+    ACCEPTS(BINARY, NULL, "3 2\na " ONE_TWO "\nb " ONE_TWO "\n\n " ONE_TWO, &f);
+    one_label(&f, 2, "\n");
+    one_close(&f);
+}
+
+static void rule_w2_a_missing_newline_is_refused(void **state)
+{
+    (void)state;
+    REFUSES_EVEN_LENIENT(BINARY, "w2_newline_missing",
+                         "3 2\na " ONE_TWO "\nb " ONE_TWO "c " ONE_TWO, "W2");
+    assert_error_has("row 2 begins at byte 25 with 0x63");
+}
+
+static void binary_word(size_t length, const char *seed, one_file *out, embla_status wanted)
+{
+    char bytes[2000] = "1 2\n";
+    memset(bytes + 4, 'w', length);
+    memcpy(bytes + 4 + length, " " ONE_TWO, 9);
+    if (wanted == EMBLA_OK)
+        one_accepts(BINARY, "vec_bin", seed, bytes, 4 + length + 9, NULL, out);
+    else
+        one_refuses(BINARY, "vec_bin", seed, bytes, 4 + length + 9, false, wanted, "W2");
+}
+
+static void rule_w2_words_have_1_to_1024_bytes(void **state)
+{
+    one_file f;
+    (void)state;
+    binary_word(1, NULL, &f, EMBLA_OK);
+    one_close(&f);
+    binary_word(1024, "ok_word_1024", &f, EMBLA_OK);
+    assert_int_equal(f.directory.labels[0].length, 1024);
+    one_two(&f, 0);
+    one_close(&f);
+    binary_word(1025, "w2_word_1025", &f, EMBLA_ERR_FORMAT);
+    assert_error_has("too long");
+    REFUSES_EVEN_LENIENT(BINARY, "w2_empty_word", "1 2\n " ONE_TWO "more", "W2");
+    assert_error_has("empty word");
+}
+
+static void rule_w2_the_end_inside_a_row_is_refused_with_its_number(void **state)
+{
+    (void)state;
+    REFUSES_EVEN_LENIENT(BINARY, "w2_end_in_numbers", "2 2\nthe-long-word " ONE_TWO "\nof \0\0\0\0",
+                         "W2");
+    assert_error_has("row 1 has 8 bytes of numbers, and 4 are left");
+    REFUSES_EVEN_LENIENT(BINARY, "w2_end_in_word", "2 2\nthe-long-word " ONE_TWO "\nof", "W2");
+    assert_error_has("row 1");
+    assert_error_has("inside its word");
+}
+
+/* ---- W3 ---- */
+
+static void rule_w3_numbers_are_counted_from_the_right(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(TEXT, "ok_words_with_spaces",
+            "4 2\n. . . 1 -2\nat name@domain.com 1 -2\n1 2 3 1 -2\n  x 1 -2\n", &f);
+    one_label(&f, 0, ". . .");
+    one_label(&f, 1, "at name@domain.com");
+    one_label(&f, 2, "1 2 3");
+    one_label(&f, 3, "  x");
+    for (uint64_t row = 0; row < 4; row++) one_two(&f, row);
+    one_close(&f);
+    ACCEPTS(GLOVE, "ok_glove_words_with_spaces", "the 1 -2\n. . 1 -2\n", &f);
+    one_label(&f, 1, ". .");
+    one_close(&f);
+}
+
+static void rule_w3_only_space_and_tab_separate(void **state)
+{
+    one_file f;
+    (void)state;
+    /* no-break space, ideographic space, vertical tab, form feed, 0x85, a lone \r */
+    ACCEPTS(TEXT, "ok_unicode_spaces",
+            "5 2\na\xc2\xa0"
+            "b 1 -2\n\xe3\x80\x80\t1\t-2\n\v 1 -2\n\x85 1 \t -2\na\rb 1 -2\n",
+            &f);
+    one_label(&f, 0,
+              "a\xc2\xa0"
+              "b");
+    one_label(&f, 1, "\xe3\x80\x80");
+    one_label(&f, 2, "\v");
+    one_label(&f, 3, "\x85");
+    one_label(&f, 4, "a\rb");
+    for (uint64_t row = 0; row < 5; row++) one_two(&f, row);
+    one_close(&f);
+}
+
+static void rule_w3_a_line_with_too_few_fields_is_refused(void **state)
+{
+    (void)state;
+    REFUSES_EVEN_LENIENT(TEXT, "w3_few_fields", "2 3\nthe 1 2 3\nof 1 2\n", "W3");
+    assert_error_has("line 3 has 3 fields; a word and 3 numbers are due");
+    REFUSES_EVEN_LENIENT(TEXT, "w3_no_word", "1 2\n 1 2\n", "W3");
+    REFUSES_EVEN_LENIENT(GLOVE, "w3_glove_few_fields", "the 1 2\nof 1\n", "W3");
+    assert_error_has("line 2 has 2 fields");
+}
+
+static void rule_w3_what_ends_a_line(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(TEXT, "ok_trailing_spaces", "3 2\nthe 1 -2 \nof 1 -2\t \r\nto 1 -2", &f);
+    for (uint64_t row = 0; row < 3; row++) one_two(&f, row);
+    one_close(&f);
+    ACCEPTS(TEXT, "ok_empty_last_line", "1 2\nthe 1 -2\n\n", &f);
+    one_two(&f, 0);
+    one_close(&f);
+    ACCEPTS(GLOVE, "ok_glove_last_line_of_spaces", "the 1 -2\n  ", &f);
+    one_shape(&f, 1, 2);
+    one_two(&f, 0);
+    one_close(&f);
+    REFUSES_EVEN_LENIENT(TEXT, "w3_empty_line", "2 2\nthe 1 2\n\nof 1 2\n", "W3");
+    assert_error_has("line 3 has 0 fields");
+    REFUSES_EVEN_LENIENT(TEXT, "w3_two_empty_lines", "2 2\nthe 1 2\n\n\n", "W3");
+}
+
+static void long_line(size_t word, const char *seed, one_file *out, embla_status wanted)
+{
+    char bytes[2000] = "1 2\n";
+    memset(bytes + 4, 'w', word);
+    memcpy(bytes + 4 + word, " 1 -2 \n", 7);
+    if (wanted == EMBLA_OK)
+        one_accepts(TEXT, "vec", seed, bytes, 4 + word + 7, NULL, out);
+    else
+        one_refuses(TEXT, "vec", seed, bytes, 4 + word + 7, true, wanted, "W3");
+}
+
+static void rule_w3_a_line_has_1024_bytes_and_40_for_each_number(void **state)
+{
+    one_file f;
+    (void)state;
+    long_line(1024 + 80 - 6, "ok_long_line", &f, EMBLA_OK);
+    assert_int_equal(f.directory.labels[0].length, 1024 + 80 - 6);
+    one_two(&f, 0);
+    one_close(&f);
+    long_line(1024 + 80 - 5, "w3_long_line", &f, EMBLA_ERR_FORMAT);
+    assert_error_has("1104 are the most");
+    long_line(1024 + 80, "w3_longer_line", &f, EMBLA_ERR_FORMAT);
+}
+
+/* A line without an end is refused after one window, not after the whole file. */
+static void rule_w3_a_line_without_an_end_is_refused(void **state)
+{
+    const size_t size = (size_t)3 << 20;
+    char *bytes = malloc(size);
+    (void)state;
+    assert_non_null(bytes);
+    memset(bytes, 'w', size);
+    memcpy(bytes, "9 2\nthe 1 2\n", 12);
+    one_refuses(TEXT, "vec", NULL, bytes, size, false, EMBLA_ERR_FORMAT, "W3");
+    assert_error_has("line 3 has 262144 bytes or more");
+    memcpy(bytes, "the 1 2 \n", 9);
+    one_refuses(GLOVE, "vec", NULL, bytes, size, false, EMBLA_ERR_FORMAT, "W3");
+    memset(bytes, 'w', 20);
+    one_refuses(GLOVE, "vec", NULL, bytes, size, false, EMBLA_ERR_FORMAT, "W1");
+    free(bytes);
+}
+
+/* ---- W4 (numbers themselves: test_decimal.c) ---- */
+
+#define NUMBER(number) "2 3\nthe 1 -2 3\nof 0.5 " number " 7\n"
+
+static void number_is_refused(const char *bytes, size_t size, const char *shown)
+{
+    one_file f;
+    float values[6];
+    one_accepts(TEXT, "vec", NULL, bytes, size, NULL, &f);
+    assert_ok(one_make(&f, 0, 1, values));
+    assert_status(one_make(&f, 0, 2, values), EMBLA_ERR_FORMAT);
+    one_sentence("W4");
+    assert_error_has("row 1, column 1: ");
+    assert_error_has(shown);
+    one_close(&f);
+}
+
+static void rule_w4_what_is_no_number_is_refused_with_row_and_column(void **state)
+{
+    (void)state;
+    number_is_refused(NUMBER("x"), sizeof NUMBER("x") - 1, "'x'");
+    number_is_refused(NUMBER("0x10"), sizeof NUMBER("0x10") - 1, "'0x10'");
+    number_is_refused(NUMBER("1,5"), sizeof NUMBER("1,5") - 1, "'1,5'");
+    number_is_refused(NUMBER("1.5e"), sizeof NUMBER("1.5e") - 1, "'1.5e'");
+    number_is_refused(NUMBER("nanx"), sizeof NUMBER("nanx") - 1, "'nanx'");
+    number_is_refused(NUMBER(".5"), sizeof NUMBER(".5") - 1, "'.5'");
+    number_is_refused(NUMBER("1\0002"), sizeof NUMBER("1\0002") - 1, "'1'");
+    one_file f;
+    ACCEPTS(TEXT, "w4_no_number", NUMBER("x"), &f);
+    one_close(&f);
+    ACCEPTS(TEXT, "w4_hex", NUMBER("0x10"), &f);
+    one_close(&f);
+}
+
+/* Numbers that are hard to read, in a file: their bits are those of strtof. */
+static void rule_w4_numbers_of_a_file_are_those_of_strtof(void **state)
+{
+    static const char *const numbers[] = {
+        "16777217",
+        "16777219.0",
+        "1.00000005960464477539062500000000000001",
+        "1e-40",
+        "1.5E+38",
+        "3.5e38",
+        "7.1e-46",
+        "0.00000000000000000000000000001234567890123",
+        "12345678.12345678",
+        "99999999999999999999",
+        "1.17549428e-38",
+        "0.1234567890123456789",
+        "123456789e-9",
+        "1e-99999999999",
+        "1e99999999999",
+        "0e5",
+        "000000000000000000000000",
+        "-0.0",
+        "+7",
+        "1.00000005960464477539062500000000000000000000000000000000000000000000000000000000000000"
+        "000000000000000000000000000000000000000000000000000000000000000000000011",
+        "8388608.5",
+        "9.9999999e9",
+        "1.234567e-12",
+        "0.00012345678",
+        "1e22",
+        "1e23",
+        "-1e-5",
+        "0.50000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "00000000000000000000000000000000000000000000000000000000000000000001",
+        "0.5000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "0000000000000000000000000000000000000000000000000000000000000000000000"};
+    char bytes[1400];
+    float values[COUNT_OF(numbers)];
+    one_file f;
+    size_t used = (size_t)snprintf(bytes, sizeof bytes, "1 %zu\nword", COUNT_OF(numbers));
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        used += (size_t)snprintf(bytes + used, sizeof bytes - used, " %s", numbers[i]);
+    one_accepts(TEXT, "vec", "ok_numbers", bytes, used, NULL, &f);
+    assert_ok(one_make(&f, 0, 1, values));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        assert_int_equal(check_bits_of(values[i]), check_bits_of(strtof(numbers[i], NULL)));
+    one_close(&f);
+    one_seed("vec", "w4_no_numbers", "1 9\na 1. 1.e5 1e 1e+ 1e+x . .12345678 1.x2345678 12x\n", 53);
+}
+
+static void rule_w4_nan_and_infinity_are_numbers(void **state)
+{
+    one_file f;
+    float values[6];
+    (void)state;
+    ACCEPTS(TEXT, "ok_nan_inf", "2 3\nthe -nan -Inf +infinity\nof 1e99 -1E+99 1e-99\n", &f);
+    assert_ok(one_make(&f, 0, 2, values));
+    assert_true(isnan(values[0]));
+    assert_true(isinf(values[1]) && values[1] < 0);
+    assert_true(isinf(values[2]) && values[2] > 0);
+    assert_true(isinf(values[3]) && values[3] > 0); /* too large */
+    assert_true(isinf(values[4]) && values[4] < 0);
+    assert_true(values[5] == 0.0f);
+    one_close(&f);
+}
+
+/* ---- W5 ---- */
+
+static void rule_w5_fewer_rows_than_the_header_says(void **state)
+{
+    one_file f;
+    (void)state;
+    REFUSES(TEXT, "w5_fewer", "3 2\nthe 1 -2\nof 3 4\n", "W5");
+    assert_error_has("says 3 rows, and 2 are there");
+    LENIENT(TEXT, "3 2\nthe 1 -2\nof 3 4\n", &f);
+    one_shape(&f, 2, 2);
+    one_note(&f, "says 3 rows, and 2 are there (W5)");
+    one_close(&f);
+    LENIENT(BINARY, "3 2\nthe " ONE_TWO "\nof " ONE_TWO "\n", &f);
+    one_shape(&f, 2, 2);
+    one_note(&f, "(W5)");
+    one_close(&f);
+    LENIENT(BINARY, "3 2\nthe " ONE_TWO "of " ONE_TWO, &f);
+    one_shape(&f, 2, 2);
+    one_close(&f);
+    /* words so long that the file could hold more rows than it does */
+    REFUSES(BINARY, "w5_fewer", "2 2\nthe-long-word " ONE_TWO "\n", "W5");
+    REFUSES(BINARY, NULL, "2 2\nthe-long-word " ONE_TWO, "W5");
+    one_refuses(TEXT, "vec", "w5_none", "3 2\n", 4, true, EMBLA_ERR_FORMAT, "W1");
+    one_refuses(BINARY, "vec_bin", "w5_none", "3 2\n", 4, true, EMBLA_ERR_FORMAT, "W1");
+}
+
+static void rule_w5_more_rows_than_the_header_says(void **state)
+{
+    (void)state;
+    REFUSES_EVEN_LENIENT(TEXT, "w5_more", "1 2\nthe 1 -2\nof 3 4\n", "W5");
+    assert_error_has("line 3 is one more than the 1 rows");
+    REFUSES_EVEN_LENIENT(BINARY, "w5_more", "1 2\nthe " ONE_TWO "\nof " ONE_TWO "\n", "W5");
+    assert_error_has("13 bytes follow the 1 rows");
+    REFUSES_EVEN_LENIENT(BINARY, "w5_tail", "1 2\nthe " ONE_TWO "x", "W5");
+    REFUSES_EVEN_LENIENT(BINARY, "w5_two_newlines", "1 2\nthe " ONE_TWO "\n\n", "W5");
+}
+
+/* ---- W6 ---- */
+
+static void rule_w6_words_that_come_again_are_counted_and_kept(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(TEXT, "ok_twice", "4 1\nthe 1\nof 2\nthe 3\nthe 4\n", &f);
+    one_shape(&f, 4, 1);
+    one_label(&f, 2, "the");
+    one_note(&f, "2 of 4 words come again; the first row is taken (W6)");
+    one_close(&f);
+    ACCEPTS(TEXT, NULL, "2 1\nthe 1\nof 2\n", &f);
+    assert_int_equal(f.directory.note_count, 0);
+    one_close(&f);
+    ACCEPTS(BINARY, "ok_twice", "2 2\nthe " ONE_TWO "the " ONE_TWO, &f);
+    one_note(&f, "1 of 2 words");
+    one_close(&f);
+}
+
+static void rule_w6_words_are_bytes(void **state)
+{
+    one_file f;
+    (void)state;
+    ACCEPTS(TEXT, "ok_bytes", "2 2\n\xff\xfe\x80 1 -2\n\xc3 1 -2\n", &f);
+    one_label(&f, 0, "\xff\xfe\x80");
+    one_label(&f, 1, "\xc3");
+    one_close(&f);
+    ACCEPTS(BINARY, "ok_bytes", "1 2\n\xff\0\x80 " ONE_TWO, &f);
+    assert_int_equal(f.directory.labels[0].length, 3);
+    assert_memory_equal(f.directory.labels[0].bytes, "\xff\0\x80", 3);
+    one_close(&f);
+}
+
+/* ---- W7 ---- */
+
+/* No reader of words has a fixed room for them: those that break others are only long. */
+static void rule_w7_no_word_is_too_long_for_its_room(void **state)
+{
+    one_file f;
+    (void)state;
+    for (size_t length = 40; length < 1024; length += 41) {
+        binary_word(length, NULL, &f, EMBLA_OK);
+        assert_int_equal(f.directory.labels[0].length, length);
+        one_close(&f);
+        long_line(length, NULL, &f, EMBLA_OK);
+        assert_int_equal(f.directory.labels[0].length, length);
+        one_close(&f);
+    }
+}
+
+/* ---- rows ---- */
+
+static void rows_outside_the_file_are_refused(void **state)
+{
+    one_file f;
+    float values[4];
+    (void)state;
+    ACCEPTS(TEXT, NULL, "2 2\nthe 1 -2\nof 3 4\n", &f);
+    assert_status(one_make(&f, 2, 1, values), EMBLA_ERR_RANGE);
+    assert_status(one_make(&f, 0, 3, values), EMBLA_ERR_RANGE);
+    assert_status(one_make(&f, 1, UINT64_MAX, values), EMBLA_ERR_RANGE);
+    assert_ok(one_make(&f, 2, 0, values));
+    one_close(&f);
+    ACCEPTS(BINARY, NULL, "1 2\nthe " ONE_TWO, &f);
+    assert_status(one_make(&f, 1, 1, values), EMBLA_ERR_RANGE);
+    assert_ok(one_make(&f, 1, 0, values));
+    one_close(&f);
+}
+
+/* Someone writes to the file between opening and making: no row, but no harm. */
+static void a_file_that_changes_is_noticed(void **state)
+{
+    one_file f;
+    float values[4];
+    (void)state;
+    ACCEPTS(TEXT, NULL, "2 2\nthe 1 -2\nof 3 4\n", &f);
+    memcpy(f.bytes + 4, "the 1 2 3", 9);
+    assert_status(one_make(&f, 0, 1, values), EMBLA_ERR_FORMAT);
+    one_sentence("W3");
+    memcpy(f.bytes + 4, "         ", 9);
+    assert_status(one_make(&f, 0, 1, values), EMBLA_ERR_FORMAT);
+    memcpy(f.bytes + 4, "thex1 -2 ", 9);
+    assert_status(one_make(&f, 0, 1, values), EMBLA_ERR_FORMAT);
+    one_sentence("W4");
+    one_close(&f);
+}
+
+/* ---- writing ---- */
+
+static void words_that_can_be_written(void **state)
+{
+    char longest[1025];
+    (void)state;
+    memset(longest, 'w', sizeof longest);
+    assert_true(embla_vec_word_ok("the", 3));
+    assert_true(embla_vec_word_ok("\xc2\xa0", 2));
+    assert_true(embla_vec_word_ok("\xff", 1));
+    assert_true(embla_vec_word_ok(longest, 1024));
+    assert_false(embla_vec_word_ok(longest, 1025));
+    assert_false(embla_vec_word_ok("", 0));
+    assert_false(embla_vec_word_ok(NULL, 0));
+    assert_false(embla_vec_word_ok("a b", 3));
+    assert_false(embla_vec_word_ok("a\tb", 3));
+    assert_false(embla_vec_word_ok("a\n", 2));
+    assert_false(embla_vec_word_ok("\ra", 2));
+    assert_false(embla_vec_word_ok("a\0b", 3));
+}
+
+static const embla_format *const formats[] = {&embla_format_word2vec, &embla_format_glove,
+                                              &embla_format_word2vec_bin};
+
+/* A table of any floats at all but NaN, whose bits text does not keep. */
+static float *any_floats(size_t count)
+{
+    uint64_t seed = 3;
+    float *values = malloc(count * sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++)
+        while (isnan(values[i] = check_any_float(&seed))) continue;
+    return values;
+}
+
+static void what_is_written_reads_back(void **state)
+{
+    scratch s;
+    const size_t rows = 700, dim = 333; /* several blocks */
+    float *values = any_floats(rows * dim), *back = malloc(rows * dim * sizeof *back);
+    embla_name *labels = calloc(rows, sizeof *labels);
+    char words[700][8];
+    (void)state;
+    assert_true(back && labels);
+    for (size_t i = 0; i < rows; i++) {
+        int length = snprintf(words[i], sizeof words[i], "w%zu", i);
+        labels[i] = (embla_name){words[i], (uint32_t)length, (uint32_t)i};
+    }
+    scratch_new(&s);
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        one_source source;
+        embla_part part = one_part(&source, values, EMBLA_F32, 2, rows, dim);
+        const embla_contents contents = {
+            .parts = &part, .count = 1, .labels = labels, .label_count = rows};
+        const char *path = scratch_path(&s, "table");
+        size_t size = 0;
+        one_file f;
+        assert_ok(one_write(formats[i], path, &contents));
+        unsigned char *bytes = scratch_read(path, &size);
+        assert_true(formats[i]->sniff(bytes, 4096, size));
+        one_accepts(formats[i], "vec", NULL, bytes, size, NULL, &f);
+        one_shape(&f, rows, dim);
+        one_label(&f, 699, "w699");
+        assert_ok(one_make(&f, 0, rows, back));
+        assert_memory_equal(back, values, rows * dim * sizeof *values);
+        assert_ok(one_make(&f, 500, 1, back));
+        assert_memory_equal(back, values + 500 * dim, dim * sizeof *values);
+        one_close(&f);
+        free(bytes);
+    }
+    scratch_free(&s);
+    free(values);
+    free(back);
+    free(labels);
+}
+
+static void words_that_cannot_be_written_are_row_numbers(void **state)
+{
+    scratch s;
+    one_source source;
+    const float values[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const embla_name labels[] = {{"the", 3, 0}, {NULL, 0, 1}, {"a b", 3, 2}, {"x", 1, 3}};
+    (void)state;
+    scratch_new(&s);
+    embla_part part = one_part(&source, values, EMBLA_F32, 2, 4, 2);
+    embla_contents contents = {.parts = &part, .count = 1, .labels = labels, .label_count = 4};
+    const char *path = scratch_path(&s, "a");
+    assert_ok(one_write(TEXT, path, &contents));
+    const char *wanted = "4 2\nthe 1 2\n#1 3 4\n#2 5 6\nx 7 8\n";
+    assert_true(scratch_holds(path, wanted, strlen(wanted)));
+    part = one_part(&source, values, EMBLA_F32, 2, 4, 2);
+    contents.label_count = 0;
+    assert_ok(one_write(GLOVE, path, &contents));
+    wanted = "#0 1 2\n#1 3 4\n#2 5 6\n#3 7 8\n";
+    assert_true(scratch_holds(path, wanted, strlen(wanted)));
+    part = one_part(&source, values, EMBLA_F32, 2, 1, 2);
+    assert_ok(one_write(BINARY, path, &contents));
+    assert_true(scratch_holds(path, "1 2\n#0 \0\0\x80\x3f\0\0\0\x40\n", 16));
+    scratch_free(&s);
+}
+
+static void what_these_files_do_not_hold_is_not_written(void **state)
+{
+    scratch s;
+    one_source source;
+    const float values[8] = {0};
+    (void)state;
+    scratch_new(&s);
+    const char *path = scratch_path(&s, "a");
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        embla_part parts[2] = {one_part(&source, values, EMBLA_F16, 2, 2, 2)};
+        embla_contents contents = {.parts = parts, .count = 1};
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        assert_error_has("F16");
+        parts[0] = one_part(&source, values, EMBLA_F32, 1, 4, 0);
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        parts[0] = one_part(&source, values, EMBLA_F32, 2, 0, 4);
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        parts[0] = one_part(&source, values, EMBLA_F32, 2, 4, 0);
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        parts[0] = one_part(&source, values, EMBLA_F32, 2, 1, 65537);
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        assert_error_has("1 x 65537");
+        parts[0] = one_part(&source, values, EMBLA_F32, 2, UINT64_C(1) << 31, 2);
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        parts[0] = parts[1] = one_part(&source, values, EMBLA_F32, 2, 2, 2);
+        contents.count = 2;
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_SHAPE);
+        contents.count = 1;
+        source.fail_after = 1;
+        assert_status(one_write(formats[i], path, &contents), EMBLA_ERR_IO);
+        parts[0] = one_part(&source, values, EMBLA_F32, 2, 2, 1);
+        assert_status(one_write(formats[i], path, &contents),
+                      formats[i] == GLOVE ? EMBLA_ERR_SHAPE : EMBLA_OK);
+        (void)unlink(path);
+        assert_int_equal(scratch_count(&s, NULL), 0);
+    }
+    scratch_free(&s);
+}
+
+/* The longest row of each kind fits the room there is said to be for it. */
+static void a_row_fits_its_room(void **state)
+{
+    static float values[100];
+    char word[EMBLA_VEC_WORD_MOST];
+    (void)state;
+    uint32_t bits = check_bits_of(-1e-10f); /* a float of 9 digits comes soon */
+    while (embla_decimal_write(check_float_of(bits), word) < EMBLA_DECIMAL_MOST) bits++;
+    for (size_t i = 0; i < COUNT_OF(values); i++) values[i] = check_float_of(bits);
+    memset(word, 'w', sizeof word);
+    check_guarded g = check_guard(embla_vec_row_most(COUNT_OF(values)), 0);
+    size_t text = embla_vec_put_text(word, sizeof word, values, COUNT_OF(values), (char *)g.bytes);
+    assert_int_equal(text, g.size);
+    check_guards(&g);
+    size_t binary =
+        embla_vec_put_binary(word, sizeof word, values, COUNT_OF(values), (char *)g.bytes);
+    assert_int_equal(binary, sizeof word + 1 + sizeof values + 1);
+    check_guards(&g);
+    check_guard_free(&g);
+}
+
+/* ---- failures ---- */
+
+typedef struct {
+    const embla_format *format;
+    const char *path;
+} job;
+
+static embla_status read_and_make(void *context)
+{
+    const job *j = context;
+    embla_map *map = NULL;
+    embla_directory directory = {0};
+    float rows[6];
+    EMBLA_TRY(embla_map_open(AT_FDCWD, j->path, j->path, true, &map));
+    embla_status status = j->format->read(map, NULL, &directory);
+    if (status == EMBLA_OK) status = directory.make(&directory, map, directory.entries, 0, 3, rows);
+    embla_directory_free(&directory);
+    embla_map_free(map);
+    return status;
+}
+
+static embla_status write_one(void *context)
+{
+    static const float values[20] = {1.0f};
+    const job *j = context;
+    one_source source;
+    embla_part part = one_part(&source, values, EMBLA_F32, 2, 10, 2);
+    const embla_contents contents = {.parts = &part, .count = 1};
+    return one_write(j->format, j->path, &contents);
+}
+
+static void every_failure_is_reported_and_leaves_nothing(void **state)
+{
+    static const char text[] = "3 2\nthe 1 2\nof 3 4\nthe 5 6\n";
+    static const char binary[] = "3 2\nthe " ONE_TWO "of " ONE_TWO "the " ONE_TWO;
+    scratch s;
+    (void)state;
+    scratch_new(&s);
+    job j = {.path = scratch_path(&s, "a")};
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        j.format = formats[i];
+        if (j.format == BINARY)
+            scratch_write(j.path, binary, sizeof binary - 1);
+        else
+            scratch_write(j.path, text + (j.format == GLOVE ? 4 : 0),
+                          strlen(text) - (j.format == GLOVE ? 4 : 0));
+        one_failing(read_and_make, &j, true);
+        one_failing(read_and_make, &j, false);
+        one_failing(write_one, &j, true);
+        one_failing(write_one, &j, false);
+        assert_int_equal(scratch_count(&s, NULL), 1);
+    }
+    scratch_free(&s);
+}
+
+/* A real file read through windows, with lines and words across their edges. */
+static void a_file_longer_than_a_window_reads_as_one_in_memory(void **state)
+{
+    scratch s;
+    const size_t rows = 3000, dim = 100;
+    float *values = any_floats(rows * dim), *back = malloc(rows * dim * sizeof *back);
+    (void)state;
+    assert_non_null(back);
+    scratch_new(&s);
+    const char *path = scratch_path(&s, "a");
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        one_source source;
+        embla_part part = one_part(&source, values, EMBLA_F32, 2, rows, dim);
+        const embla_contents contents = {.parts = &part, .count = 1};
+        embla_map *map = NULL;
+        embla_directory directory = {0};
+        assert_ok(one_write(formats[i], path, &contents));
+        assert_ok(embla_map_open(AT_FDCWD, path, path, true, &map));
+        assert_in_range(map->size, 1 << 20, 1 << 23);
+        assert_ok(formats[i]->read(map, NULL, &directory));
+        assert_int_equal(directory.entries[0].shape[0], rows);
+        assert_int_equal(directory.labels[2999].length, 5);
+        assert_ok(directory.make(&directory, map, directory.entries, 0, rows, back));
+        assert_memory_equal(back, values, rows * dim * sizeof *values);
+        embla_directory_free(&directory);
+        embla_map_free(map);
+    }
+    scratch_free(&s);
+    free(values);
+    free(back);
+}
+
+/* ---- real vectors ---- */
+
+static void fifty_thousand_rows_of_glove(void **state)
+{
+    const char *data = getenv("EMBLA_DATA");
+    char command[3 * SCRATCH_PATH];
+    const size_t rows = 50000, dim = 100;
+    embla_map *map = NULL;
+    const embla_format *format = NULL;
+    embla_directory directory = {0};
+    scratch s;
+    (void)state;
+    if (!data) {
+        print_message("EMBLA_DATA is not set: no real vectors are read\n");
+        skip();
+    }
+    scratch_new(&s);
+    const char *path = scratch_path(&s, "glove.txt");
+    (void)snprintf(command, sizeof command, "xz -dc '%s'/glove-50k/*.xz > '%s'", data, path);
+    assert_int_equal(system(command), 0);
+    assert_ok(embla_map_open(AT_FDCWD, path, path, true, &map));
+    assert_ok(embla_format_of(map, &format));
+    assert_string_equal(format->name, "glove");
+    assert_ok(format->read(map, NULL, &directory));
+    assert_int_equal(directory.entries[0].shape[0], rows);
+    assert_int_equal(directory.entries[0].shape[1], dim);
+    assert_int_equal(directory.note_count, 0);
+    assert_memory_equal(directory.labels[0].bytes, "the", 4);
+    float *values = malloc(rows * dim * sizeof *values), *value = values;
+    assert_non_null(values);
+    assert_ok(directory.make(&directory, map, directory.entries, 0, rows, values));
+    assert_true(values[0] == -0.038194f && values[1] == -0.24487f && values[99] == 0.27062f);
+    /* every number again, by strtof */
+    const char *p = (const char *)map->bytes;
+    for (size_t row = 0; row < rows; row++, p++) {
+        p = strchr(p, ' ');
+        for (size_t column = 0; column < dim; column++, value++) {
+            char *end;
+            if (check_bits_of(strtof(p, &end)) != check_bits_of(*value))
+                fail_msg("row %zu, column %zu: %a", row, column, (double)*value);
+            p = end;
+        }
+    }
+    free(values);
+    embla_directory_free(&directory);
+    embla_map_free(map);
+    scratch_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rule_w1_the_header_is_two_numbers_and_a_space),
+        cmocka_unit_test(rule_w1_what_is_no_header_is_refused),
+        cmocka_unit_test(rule_w1_rows_and_dim_have_limits),
+        cmocka_unit_test(rule_w1_binary_rows_must_fit_the_file),
+        cmocka_unit_test(rule_w1_glove_has_no_header_but_three_fields),
+        cmocka_unit_test(rule_w1_glove_rows_have_65536_numbers_at_most),
+        cmocka_unit_test(a_file_is_told_by_its_bytes),
+        cmocka_unit_test(other_text_is_not_taken),
+        cmocka_unit_test(a_long_first_row_is_told_by_its_beginning),
+        cmocka_unit_test(rule_w2_both_dialects_of_binary),
+        cmocka_unit_test(rule_w2_a_newline_may_be_a_word),
+        cmocka_unit_test(rule_w2_a_missing_newline_is_refused),
+        cmocka_unit_test(rule_w2_words_have_1_to_1024_bytes),
+        cmocka_unit_test(rule_w2_the_end_inside_a_row_is_refused_with_its_number),
+        cmocka_unit_test(rule_w3_numbers_are_counted_from_the_right),
+        cmocka_unit_test(rule_w3_only_space_and_tab_separate),
+        cmocka_unit_test(rule_w3_a_line_with_too_few_fields_is_refused),
+        cmocka_unit_test(rule_w3_what_ends_a_line),
+        cmocka_unit_test(rule_w3_a_line_has_1024_bytes_and_40_for_each_number),
+        cmocka_unit_test(rule_w3_a_line_without_an_end_is_refused),
+        cmocka_unit_test(rule_w4_what_is_no_number_is_refused_with_row_and_column),
+        cmocka_unit_test(rule_w4_numbers_of_a_file_are_those_of_strtof),
+        cmocka_unit_test(rule_w4_nan_and_infinity_are_numbers),
+        cmocka_unit_test(rule_w5_fewer_rows_than_the_header_says),
+        cmocka_unit_test(rule_w5_more_rows_than_the_header_says),
+        cmocka_unit_test(rule_w6_words_that_come_again_are_counted_and_kept),
+        cmocka_unit_test(rule_w6_words_are_bytes),
+        cmocka_unit_test(rule_w7_no_word_is_too_long_for_its_room),
+        cmocka_unit_test(rows_outside_the_file_are_refused),
+        cmocka_unit_test(a_file_that_changes_is_noticed),
+        cmocka_unit_test(words_that_can_be_written),
+        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(words_that_cannot_be_written_are_row_numbers),
+        cmocka_unit_test(what_these_files_do_not_hold_is_not_written),
+        cmocka_unit_test(a_row_fits_its_room),
+        cmocka_unit_test(every_failure_is_reported_and_leaves_nothing),
+        cmocka_unit_test(a_file_longer_than_a_window_reads_as_one_in_memory),
+        cmocka_unit_test(fifty_thousand_rows_of_glove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
