@@ -14,6 +14,17 @@ static void print_words(embla_choices choices, const char *gap)
     for (size_t n = 0; choices && choices(n); n++) printf("%s%s", n ? gap : "", choices(n));
 }
 
+/* Operands that are no words of ours are files, and so is what an option called FILE takes. */
+static bool takes_files(const embla_verb *verb)
+{
+    return !verb->choices && verb->operands_most > 0;
+}
+
+static bool is_file(const embla_option *option)
+{
+    return option->value && strcmp(option->value, "FILE") == 0;
+}
+
 /* ---- bash ---- */
 
 static void bash_options(const embla_verb *verb)
@@ -57,7 +68,7 @@ static void print_bash(void)
         printf("        %s) words='", embla_verbs[n]->name);
         print_words(embla_verbs[n]->choices, " ");
         bash_options(embla_verbs[n]);
-        printf("' ;;\n");
+        printf("'%s ;;\n", takes_files(embla_verbs[n]) ? "; [[ $cur == -* ]] || words=''" : "");
     }
     printf("        *) words='");
     print_words(embla_verb_name, " ");
@@ -67,7 +78,8 @@ static void print_bash(void)
            "    esac\n"
            "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
            "}\n"
-           "complete -F _embla embla\n");
+           "# files where there are no words to offer\n"
+           "complete -o default -F _embla embla\n");
 }
 
 /* ---- zsh ---- */
@@ -93,7 +105,9 @@ static void zsh_options(const embla_verb *verb)
         printf(" \\\n        '--%s%s[", option->name, option->value ? "=" : "");
         escaped(option->help, "[]\\:");
         printf("]");
-        if (option->value) {
+        if (is_file(option)) {
+            printf(":FILE:_files");
+        } else if (option->value) {
             printf(":%s:(", option->value);
             print_words(option->choices, " ");
             printf(")");
@@ -111,6 +125,7 @@ static void zsh_verb(const embla_verb *verb)
         print_words(verb->choices, " ");
         printf(")'");
     }
+    if (takes_files(verb)) printf(" \\\n        '*:%s:_files'", verb->operand);
     printf(" ;;\n");
 }
 
@@ -147,7 +162,7 @@ static void fish_options(const embla_option *option, const char *condition)
     for (; option->name; option++) {
         printf("complete -c embla%s -l %s", condition, option->name);
         if (option->letter) printf(" -s %c", option->letter);
-        if (option->value) printf(" -x");
+        if (option->value) printf(is_file(option) ? " -r -F" : " -x");
         if (option->choices) {
             printf(" -a '");
             print_words(option->choices, " ");
@@ -172,6 +187,7 @@ static void print_fish(void)
         printf("'\n");
         snprintf(condition, sizeof condition, " -n '__fish_seen_subcommand_from %s'", verb->name);
         fish_options(verb->options, condition);
+        if (takes_files(verb)) printf("complete -c embla%s -F\n", condition);
         if (!verb->choices) continue;
         printf("complete -c embla%s -a '", condition);
         print_words(verb->choices, " ");

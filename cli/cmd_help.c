@@ -33,6 +33,9 @@ static const line environment[] = {
      "how large results are written, instead of what suits this CPU: ahead or stream"},
     {"OMP_NUM_THREADS",
      "threads the library uses where none are asked for; bench runs 1 and 2 all the same"},
+    {"NO_COLOR", "no colour, unless --color asks for it"},
+    {"COLUMNS", "how wide the picture of lookup may be, where stdout is no terminal"},
+    {"TMPDIR", "where bench open makes its file, instead of /tmp"},
     {NULL, NULL}};
 
 static const char numbers[] =

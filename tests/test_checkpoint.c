@@ -256,6 +256,9 @@ static void the_tying_matrix(void **state)
                     fail_msg("container %d, set %d, flag %d: %s by rule %s, not %s by %s", kind,
                              set, flag, embla_tie_name(tie.kind), tie.rule, embla_tie_name(want),
                              rule);
+                embla_tensor table;
+                embla_status found = embla_checkpoint_role(cp, EMBLA_ROLE_TOKENS, &table, NULL);
+                assert_int_equal(found == EMBLA_OK, tie.kind != EMBLA_TIE_NO_TABLE);
                 assert_int_equal(tie.conflict, kind != GGUF && set == DIFFERENT && flag == 1);
                 if (set == DIFFERENT) assert_true(tie.difference > 0.1);
                 if (set == EQUAL || set == DIFFERENT) assert_int_equal(tie.rows_compared, 6);
@@ -327,6 +330,8 @@ static void a_sample_says_that_it_is_one(void **state)
     assert_int_equal(tie.kind, EMBLA_TIE_STORED_TWICE);
     assert_true(tie.sampled);
     assert_int_equal(tie.rows_compared, 10);
+    assert_ok(embla_checkpoint_tie(cp, 64, &tie)); /* 1000 / 64 leaves a rest */
+    assert_in_range(tie.rows_compared, 60, 64);
     assert_ok(embla_checkpoint_tie(cp, 0, &tie));
     assert_false(tie.sampled);
     assert_int_equal(tie.rows_compared, 1000);

@@ -182,6 +182,7 @@ static const embla_entry *inverted(const embla_checkpoint *cp)
         head = &cp->entries[i];
         heads++;
     }
+    if (cp->format == &embla_format_gguf) return NULL; /* no flag exists there */
     return heads == 1 && embla_roles_tie_flag(cp, &where) == 1 ? head : NULL;
 }
 

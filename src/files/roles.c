@@ -347,7 +347,8 @@ int embla_roles_tie_default(const embla_checkpoint *cp)
     static const char *const gguf_encoders[] = {
         "bert",      "nomic-bert",  "nomic-bert-moe", "jina-bert-v2",    "jina-bert-v3",
         "t5encoder", "modern-bert", "neo-bert",       "gemma-embedding", NULL};
-    static const char *const static_tables[] = {"embeddings", "embedding.weight", "0", NULL};
+    static const char *const static_tables[] = {
+        "embeddings", "embedding.weight", "0", "vectors", "array", "input", NULL};
     const char *type = embla_json_string(embla_json_get(cp->config, "model_type"), NULL);
     const embla_entry *table = NULL;
     if (cp->format->one_table || strcmp(cp->format->name, "fasttext") == 0) return -1;

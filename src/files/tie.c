@@ -80,7 +80,7 @@ static embla_status compare_rows(comparison *c, int64_t first, size_t count, emb
 static embla_status compare_all(comparison *c, int64_t sample, embla_tie *tie)
 {
     bool few = sample > 0 && sample < c->rows;
-    int64_t step = few ? c->rows / sample : (int64_t)c->block;
+    int64_t step = few ? (c->rows - 1) / sample + 1 : (int64_t)c->block;
     for (int64_t row = 0; row < c->rows; row += step) {
         int64_t left = c->rows - row, most = few ? 1 : (int64_t)c->block;
         EMBLA_TRY(compare_rows(c, row, (size_t)(left < most ? left : most), tie));

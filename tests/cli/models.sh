@@ -2,6 +2,7 @@
 # Small checkpoints for the cases, made by make_model, which is built beside them.
 MAKE_MODEL=${MAKE_MODEL:-$(dirname "$(realpath "$(command -v embla)")")/tests/cli/make_model}
 [[ -x $MAKE_MODEL ]] || { echo "skipped: make_model is not built"; exit 77; }
+unset COLUMNS NO_COLOR # pictures are as wide as a plain terminal
 
 # make_model OUT TENSOR..: see make_model.c
 make_model() { "$MAKE_MODEL" "$@"; }
