@@ -144,6 +144,7 @@ static void text_keeps_a_nan_and_an_infinity(void **state)
     for (int glove = 0; glove < 2; glove++) {
         embla_account *account = convert(&p, "m.safetensors", glove ? "m.txt" : "m.vec", NULL);
         assert_int_equal(sample_line(account, "wte.weight").rows_nonfinite, 2);
+        assert_int_equal(sample_line(account, "wte.weight").rows_same, 1); /* the infinities */
         embla_account_free(account);
     }
     embla_account_free(convert(&p, "m.safetensors", "m.w2v", NULL)); /* and binary every bit */

@@ -338,6 +338,7 @@ static void a_killed_writer_leaves_the_old_file_and_the_next_sweeps(void **state
     assert_true(child >= 0);
     if (child == 0) {
         embla_durable *d = NULL;
+        (void)alarm(60); /* should the test end without it */
         if (embla_durable_open(s.path, &d) != EMBLA_OK ||
             embla_durable_fill(d, 1, 3 << 20) != EMBLA_OK || write(ready[1], "x", 1) != 1)
             _exit(1);

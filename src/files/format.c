@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/mem.h"
 
 /* Formats with a magic number first; those that are guessed from their contents last. */
 static const embla_format *const formats[] = {&embla_format_pickle,   &embla_format_gguf,
@@ -14,7 +15,7 @@ static const embla_format *const formats[] = {&embla_format_pickle,   &embla_for
                                               &embla_format_llmc,     &embla_format_safetensors,
                                               &embla_format_llama2c,  &embla_format_word2vec_bin,
                                               &embla_format_word2vec, &embla_format_glove};
-enum { FORMATS = sizeof formats / sizeof formats[0], HEAD = 4096 };
+enum { FORMATS = sizeof formats / sizeof formats[0], HEAD = 4096, PIECE = 1 << 20 };
 
 const embla_format *embla_format_at(size_t n)
 {
@@ -128,4 +129,25 @@ embla_status embla_entry_size(const embla_map *map, embla_entry *entry, const ch
                           map->name, entry->name, count, entry->element->name, rule);
     entry->bytes = bytes;
     return EMBLA_OK;
+}
+
+static embla_status copy_pieces(embla_durable *out, const embla_part *part, void *piece)
+{
+    for (uint64_t done = 0; done < part->bytes;) {
+        size_t now = part->bytes - done < PIECE ? (size_t)(part->bytes - done) : PIECE;
+        EMBLA_TRY(part->read(part->context, done, now, piece));
+        EMBLA_TRY(embla_durable_write(out, piece, now));
+        done += now;
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_part_write(embla_durable *out, const embla_part *part)
+{
+    size_t size = part->bytes < PIECE ? (size_t)part->bytes : PIECE;
+    void *piece = NULL;
+    EMBLA_TRY(embla_mem_new(size, "a piece of a tensor", &piece));
+    embla_status status = copy_pieces(out, part, piece);
+    embla_mem_free(piece, size);
+    return status;
 }

@@ -78,6 +78,9 @@ typedef struct {
     void *context;
 } embla_part;
 
+/* Writes all bytes of a part, a piece at a time. */
+EMBLA_CHECKED embla_status embla_part_write(embla_durable *out, const embla_part *part);
+
 typedef struct {
     const embla_part *parts; /* formats of one table take parts[0] and refuse more */
     size_t count;

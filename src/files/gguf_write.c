@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "files/cursor.h"
 
-enum { TOKEN_NORMAL = 1, TOKEN_UNUSED = 5, PIECE = 1 << 20 };
+enum { TOKEN_NORMAL = 1, TOKEN_UNUSED = 5 };
 
 /* Where the header goes; bytes NULL: only counted. */
 typedef struct {
@@ -424,20 +424,8 @@ embla_status embla_gguf_header(const embla_contents *contents, embla_arena *aren
 
 /* ---- the file ---- */
 
-static embla_status write_part(embla_durable *out, const embla_part *part, void *piece)
-{
-    uint64_t done = 0;
-    while (done < part->bytes) {
-        size_t now = part->bytes - done < PIECE ? (size_t)(part->bytes - done) : PIECE;
-        EMBLA_TRY(part->read(part->context, done, now, piece));
-        EMBLA_TRY(embla_durable_write(out, piece, now));
-        done += now;
-    }
-    return EMBLA_OK;
-}
-
 static embla_status write_all(embla_durable *out, const embla_contents *contents,
-                              embla_arena *arena, void *piece)
+                              embla_arena *arena)
 {
     uint8_t *bytes = NULL;
     size_t length = 0;
@@ -447,7 +435,7 @@ static embla_status write_all(embla_durable *out, const embla_contents *contents
     EMBLA_TRY(embla_durable_reserve(out, size));
     EMBLA_TRY(embla_durable_write(out, bytes, length));
     for (size_t i = 0; i < contents->count; i++) {
-        EMBLA_TRY(write_part(out, &contents->parts[i], piece));
+        EMBLA_TRY(embla_part_write(out, &contents->parts[i]));
         EMBLA_TRY(embla_durable_fill(out, 0, padding(contents->parts[i].bytes, alignment)));
     }
     return EMBLA_OK;
@@ -456,10 +444,7 @@ static embla_status write_all(embla_durable *out, const embla_contents *contents
 embla_status embla_gguf_write(embla_durable *out, const embla_contents *contents)
 {
     embla_arena arena = {0};
-    void *piece = NULL;
-    EMBLA_TRY(embla_mem_new(PIECE, "a piece of a tensor", &piece));
-    embla_status status = write_all(out, contents, &arena, piece);
+    embla_status status = write_all(out, contents, &arena);
     embla_arena_free(&arena);
-    embla_mem_free(piece, PIECE);
     return status;
 }

@@ -17,7 +17,7 @@
 #include "files/cursor.h"
 
 enum { MAGIC = 20240326, VERSION_F32 = 3, VERSION_BF16 = 5 };
-enum { LAYERS_MOST = 1024, PADDING_MOST = 4096, FIELDS = 8, PIECE = 1 << 20 };
+enum { LAYERS_MOST = 1024, PADDING_MOST = 4096, FIELDS = 8 };
 enum { SHAPE_TEXT = EMBLA_RANK_MOST * 23 + 1 };
 
 /* What a dimension of a tensor is: V padded, T, L, C, or a few times C. */
@@ -365,40 +365,21 @@ void embla_llmc_header(const embla_llmc *model, uint8_t out[EMBLA_LLMC_HEADER])
     for (size_t i = 0; i < FIELDS; i++) embla_put_le32(fields[i], out + 4 * i);
 }
 
-static embla_status copy_part(embla_durable *out, const embla_part *part, uint8_t *piece)
-{
-    for (uint64_t done = 0; done < part->bytes;) {
-        size_t now = part->bytes - done < PIECE ? (size_t)(part->bytes - done) : PIECE;
-        EMBLA_TRY(part->read(part->context, done, now, piece));
-        EMBLA_TRY(embla_durable_write(out, piece, now));
-        done += now;
-    }
-    return EMBLA_OK;
-}
-
-static embla_status copy_parts(embla_durable *out, const embla_llmc *m, uint8_t *piece)
-{
-    embla_llmc_header(m, piece);
-    EMBLA_TRY(embla_durable_write(out, piece, EMBLA_LLMC_HEADER));
-    for (size_t i = 0; i < EMBLA_LLMC_TENSORS; i++) EMBLA_TRY(copy_part(out, m->parts[i], piece));
-    return EMBLA_OK;
-}
-
 static embla_status write_file(embla_durable *out, const embla_contents *contents)
 {
     embla_llmc m;
     uint64_t size = EMBLA_LLMC_HEADER;
-    void *piece = NULL;
+    uint8_t header[EMBLA_LLMC_HEADER];
     EMBLA_TRY(embla_llmc_plan(contents, &m));
     for (size_t i = 0; i < EMBLA_LLMC_TENSORS; i++)
         if (!embla_add_ok(size, m.parts[i]->bytes, &size))
             return embla_fail(EMBLA_ERR_SHAPE, "llm.c: '%s' ends past 2^64 bytes",
                               m.parts[i]->name);
     EMBLA_TRY(embla_durable_reserve(out, size));
-    EMBLA_TRY(embla_mem_new(PIECE, "a piece of a tensor", &piece));
-    embla_status status = copy_parts(out, &m, piece);
-    embla_mem_free(piece, PIECE);
-    return status;
+    embla_llmc_header(&m, header);
+    EMBLA_TRY(embla_durable_write(out, header, sizeof header));
+    for (size_t i = 0; i < EMBLA_LLMC_TENSORS; i++) EMBLA_TRY(embla_part_write(out, m.parts[i]));
+    return EMBLA_OK;
 }
 
 const embla_format embla_format_llmc = {

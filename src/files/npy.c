@@ -430,23 +430,10 @@ size_t embla_npy_header(const embla_element *element, uint32_t rank, const uint6
     return all;
 }
 
-static embla_status copy(embla_durable *out, const embla_part *part, uint8_t *block)
-{
-    for (uint64_t done = 0; done < part->bytes;) {
-        uint64_t left = part->bytes - done;
-        size_t now = left < BLOCK ? (size_t)left : BLOCK;
-        EMBLA_TRY(part->read(part->context, done, now, block));
-        EMBLA_TRY(embla_durable_write(out, block, now));
-        done += now;
-    }
-    return EMBLA_OK;
-}
-
 static embla_status write_npy(embla_durable *out, const embla_contents *contents)
 {
     char head[EMBLA_NPY_HEADER_MOST];
     const embla_part *part = contents->parts;
-    void *block = NULL;
     uint64_t all;
     if (contents->count != 1)
         return embla_fail(EMBLA_ERR_SHAPE, "npy holds 1 tensor, and %zu are to be written",
@@ -461,10 +448,7 @@ static embla_status write_npy(embla_durable *out, const embla_contents *contents
                           part->name, part->bytes);
     EMBLA_TRY(embla_durable_reserve(out, all));
     EMBLA_TRY(embla_durable_write(out, head, length));
-    EMBLA_TRY(embla_mem_new(BLOCK, "a part of an array", &block));
-    embla_status status = copy(out, part, block);
-    embla_mem_free(block, BLOCK);
-    return status;
+    return embla_part_write(out, part);
 }
 
 const embla_format embla_format_npy = {.name = "npy",

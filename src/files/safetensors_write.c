@@ -13,8 +13,7 @@
 
 enum {
     PREFIX = EMBLA_SAFETENSORS_PREFIX,
-    ALIGNMENT = 64,  /* where the data begins */
-    CHUNK = 1 << 20, /* bytes that are copied at a time */
+    ALIGNMENT = 64, /* where the data begins */
 };
 
 /* Bytes that are counted where out is NULL, and written where it is not: a header is made
@@ -240,32 +239,19 @@ embla_status embla_safetensors_header(const embla_contents *contents, embla_aren
     return EMBLA_OK;
 }
 
-static embla_status write_part(embla_durable *out, const embla_part *part, uint8_t *space)
-{
-    for (uint64_t at = 0; at < part->bytes;) {
-        size_t some = part->bytes - at < CHUNK ? (size_t)(part->bytes - at) : CHUNK;
-        EMBLA_TRY(part->read(part->context, at, some, space));
-        EMBLA_TRY(embla_durable_write(out, space, some));
-        at += some;
-    }
-    return EMBLA_OK;
-}
-
 static embla_status write_all(embla_durable *out, const embla_contents *contents,
                               embla_arena *arena)
 {
     uint8_t *header = NULL;
     size_t length = 0;
     uint32_t *order = NULL;
-    void *space = NULL;
     EMBLA_TRY(embla_safetensors_header(contents, arena, &header, &length, &order));
     uint64_t size = length;
     for (size_t i = 0; i < contents->count; i++) size += contents->parts[i].bytes;
-    EMBLA_TRY(embla_arena_take(arena, CHUNK, "copying", &space));
     EMBLA_TRY(embla_durable_reserve(out, size));
     EMBLA_TRY(embla_durable_write(out, header, length));
     for (size_t i = 0; i < contents->count; i++)
-        EMBLA_TRY(write_part(out, &contents->parts[order[i]], space));
+        EMBLA_TRY(embla_part_write(out, &contents->parts[order[i]]));
     return EMBLA_OK;
 }
 

@@ -90,34 +90,39 @@ static void make_nans_plain(uint8_t *f32, size_t bytes)
 }
 
 /* Stores one row anew and decodes it again, to see what became of it. */
-static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new, bool count)
+static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new)
 {
     embla_desk *d = s->desk;
     embla_dtype from = s->entry->element->dtype, to = s->element->dtype;
     EMBLA_TRY(embla_decode(from, old, s->dim, 0.0f, d->before));
     EMBLA_TRY(embla_encode(to, d->before, s->dim, 0.0f, new));
     if (s->plain_nan) make_nans_plain(new, s->new_row);
-    if (!count) return EMBLA_OK;
     EMBLA_TRY(embla_decode(to, new, s->dim, 0.0f, d->after));
     embla_account_row(s->line, d->before, from == EMBLA_F64 ? old : NULL, d->after, s->dim);
     return EMBLA_OK;
 }
 
-/* A row that keeps its bytes: counted, and its NaN made plain where text wants it. */
-static embla_status keep_row(embla_stream *s, uint8_t *row, bool count)
+/* A row that keeps its bytes, but for the kinds of NaN where text wants one. */
+static embla_status keep_row(embla_stream *s, uint8_t *row)
 {
     embla_desk *d = s->desk;
     embla_dtype dtype = s->element->dtype;
-    if (count && dtype == 0) s->line->rows_same++; /* numbers that cannot be looked at */
-    if (count && dtype != 0) {
-        EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->before));
-        embla_account_same(s->line, d->before, dtype == EMBLA_F64 ? row : NULL, s->dim);
+    if (dtype == 0) { /* numbers that cannot be looked at */
+        s->line->rows_same++;
+        return EMBLA_OK;
     }
-    if (s->plain_nan) make_nans_plain(row, s->new_row);
+    EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->before));
+    if (!s->plain_nan) {
+        embla_account_same(s->line, d->before, dtype == EMBLA_F64 ? row : NULL, s->dim);
+        return EMBLA_OK;
+    }
+    make_nans_plain(row, s->new_row);
+    EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->after));
+    embla_account_row(s->line, d->before, NULL, d->after, s->dim);
     return EMBLA_OK;
 }
 
-/* Puts rows from row on into the desk's block. */
+/* Puts rows from row on into the desk's block. Nobody asks twice, so each row comes once. */
 static embla_status fill(embla_stream *s, uint64_t row)
 {
     embla_desk *d = s->desk;
@@ -130,14 +135,12 @@ static embla_status fill(embla_stream *s, uint64_t row)
     EMBLA_TRY(embla_entry_read(s->checkpoint, s->entry, row * s->old_row,
                                (size_t)count * s->old_row, into));
     for (uint64_t i = 0; i < count; i++) {
-        bool unseen = s->counted && row + i >= s->seen;
         uint8_t *new = d->new_rows + i * s->new_row;
         if (recode)
-            EMBLA_TRY(recode_row(s, d->old_rows + i * s->old_row, new, unseen));
-        else if (unseen || s->plain_nan)
-            EMBLA_TRY(keep_row(s, new, unseen));
+            EMBLA_TRY(recode_row(s, d->old_rows + i * s->old_row, new));
+        else if (s->counted)
+            EMBLA_TRY(keep_row(s, new));
     }
-    if (row + count > s->seen) s->seen = row + count;
     d->owner = s;
     d->first = row * s->new_row;
     d->have = count * s->new_row;
@@ -207,7 +210,6 @@ embla_status embla_stream_back(const embla_stream *s, const embla_checkpoint *ba
             return embla_fail(EMBLA_ERR_IO, "tensor '%.128s' was read back with rows of %zu bytes",
                               entry->name, piece);
         EMBLA_TRY(embla_entry_read(back, entry, at, piece, d->old_rows));
-        if (s->plain_nan) make_nans_plain(d->old_rows, piece);
         embla_checksum_add(&sum, d->old_rows, piece);
         EMBLA_TRY(embla_meter_add(&d->meter, piece));
     }

@@ -55,7 +55,6 @@ struct embla_stream {
     size_t dim; /* numbers in a row, where they are decoded; else 0 */
     size_t old_row, new_row;
     uint64_t next;      /* bytes handed out */
-    uint64_t seen;      /* rows in the account */
     embla_checksum sum; /* once all is handed out */
 };
 
