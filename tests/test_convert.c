@@ -405,6 +405,60 @@ static void an_array_of_columns_is_written_as_rows(void **state)
     end(&p);
 }
 
+/* A model that keeps fewer rows than tokens, and a tensor that says which row is whose. */
+static void rows_shared_by_tokens_are_called_after_the_first(void **state)
+{
+    static const float rows[] = {1, 2, 3, 4, 5, 6};
+    static const int32_t narrow[] = {2, 0, 0, 2, -1, 9};
+    static const int64_t wide[] = {2, 0, 0, 2, -1, 9};
+    static const char words[] = "{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6}";
+    (void)state;
+    for (int is_wide = 0; is_wide < 2; is_wide++) {
+        place p = begin();
+        const sample_tensor tensors[] = {{"embeddings", "F32", "3,2", rows, sizeof rows},
+                                         {"mapping", is_wide ? "I64" : "I32", "6",
+                                          is_wide ? (const void *)wide : narrow,
+                                          is_wide ? sizeof wide : sizeof narrow}};
+        sample_safetensors(scratch_path(&p.s, "m.safetensors"), NULL, tensors, 2);
+        scratch_write(scratch_path(&p.s, "vocab.json"), words, sizeof words - 1);
+        embla_account *account = convert(&p, "m.safetensors", "m.vec", NULL);
+        assert_true(sample_noted(account, "3 words of vocab.json have no row among 3"));
+        assert_true(sample_noted(account, "1 of 3 rows have no word"));
+        embla_account_free(account);
+        assert_word(&p, "m.vec", 0, "b");
+        assert_word(&p, "m.vec", 1, "#1");
+        assert_word(&p, "m.vec", 2, "a");
+        end(&p);
+    }
+}
+
+/* Shards become one file; a head that is stored alone and tied is the table (case 5). */
+static void shards_become_one_file_and_a_tied_head_the_table(void **state)
+{
+    static const char index[] = "{\"weight_map\":{\"norm\":\"a.safetensors\","
+                                "\"lm_head.weight\":\"b.safetensors\"}}";
+    static const char config[] = "{\"tie_word_embeddings\":true}";
+    static const float rows[] = {1, 2, 3, 4}, norm[] = {5, 6};
+    (void)state;
+    place p = begin();
+    const sample_tensor one = {"norm", "F32", "2", norm, sizeof norm};
+    const sample_tensor two = {"lm_head.weight", "F32", "2,2", rows, sizeof rows};
+    sample_safetensors(scratch_path(&p.s, "a.safetensors"), NULL, &one, 1);
+    sample_safetensors(scratch_path(&p.s, "b.safetensors"), NULL, &two, 1);
+    scratch_write(scratch_path(&p.s, "model.safetensors.index.json"), index, sizeof index - 1);
+    scratch_write(scratch_path(&p.s, "config.json"), config, sizeof config - 1);
+    embla_account *account = convert(&p, "", "one.safetensors", NULL);
+    assert_int_equal(embla_account_count(account), 2);
+    embla_account_free(account);
+    assert_bytes(&p, "one.safetensors", "norm", norm, sizeof norm);
+    assert_bytes(&p, "one.safetensors", "lm_head.weight", rows, sizeof rows);
+    account = convert(&p, "one.safetensors", "one.gguf", NULL);
+    assert_string_equal(sample_line(account, "lm_head.weight").new_name, "token_embd.weight");
+    embla_account_free(account);
+    assert_rows(&p, "one.gguf", rows, 2, 2);
+    end(&p);
+}
+
 /* ---- progress, and a file that is not what was written ---- */
 
 typedef struct {
@@ -528,6 +582,8 @@ int main(void)
         cmocka_unit_test(words_beside_are_not_replaced_unasked_either),
         cmocka_unit_test(llm_c_and_safetensors_give_each_other_back),
         cmocka_unit_test(an_array_of_columns_is_written_as_rows),
+        cmocka_unit_test(rows_shared_by_tokens_are_called_after_the_first),
+        cmocka_unit_test(shards_become_one_file_and_a_tied_head_the_table),
         cmocka_unit_test(progress_runs_from_nothing_to_all_and_can_stop),
         cmocka_unit_test(a_byte_that_is_not_what_was_written_is_noticed),
     };

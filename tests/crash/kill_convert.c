@@ -3,14 +3,14 @@
  *
  *   kill_convert PROGRAM FOLDER RUNS MEGABYTES
  *
- * Two tables of so many megabytes are written to FOLDER, and what each is converted to is
- * kept for comparison. Then, RUNS times, the output (which holds one of the two) is replaced
- * by the other, and the program is killed at a moment drawn evenly from the time that a
- * whole run takes. After each: the output is compared byte for byte, and there is at most
- * one temporary file, because a run sweeps what a dead one left before it makes its own.
- * Prints how often the output was the old file, the new one,
- * and neither; the last is a failure. On a file system in memory a run takes less than a
- * second, and what is tested is the order of steps, not the disk.
+ * Two tables of so many megabytes are written to a new folder below FOLDER, and what each is
+ * converted to is kept for comparison. Then, RUNS times, the output, which holds one of the
+ * two, is replaced by the other, and the program is killed at a moment drawn evenly from the
+ * time that a whole run takes. After each the output is compared byte for byte, and there is
+ * at most one temporary file: a run sweeps what a dead one left before it makes its own.
+ * Prints how often the output was the old file, the new one, and neither: that is a failure.
+ * On a file system in memory a run takes less than a second; what is tested is the order of
+ * steps, not the disk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -144,54 +144,72 @@ static int temporaries(void)
     return count;
 }
 
-int main(int argc, char **argv)
+static char own[PATH], in[2][PATH], kept[2][PATH], out[PATH];
+static int holds; /* which of the two the output is */
+
+/* All files; returns how long a run takes that writes over a file, as below. */
+static double prepare(uint64_t megabytes)
 {
-    char in[2][PATH], kept[2][PATH], out[PATH];
-    uint64_t random = 88172645463325252u;
-    long counts[3] = {0, 0, 0}, left = 0, unswept = 0, whole = 0; /* old, new, neither */
-    int holds = 0;
-    if (argc != 5) {
-        fputs("usage: kill_convert PROGRAM FOLDER RUNS MEGABYTES\n", stderr);
-        return 2;
-    }
-    program = argv[1];
-    folder = argv[2];
-    long runs = atol(argv[3]);
-    uint64_t megabytes = (uint64_t)atol(argv[4]);
-    (void)in_folder("out.npy", out);
     double longest = 0;
+    (void)in_folder("out.npy", out);
     for (int i = 0; i < 2; i++) {
         (void)in_folder(i ? "b.safetensors" : "a.safetensors", in[i]);
         make_table(in[i], megabytes, (uint64_t)i + 1);
         convert(in[i], in_folder(i ? "b.npy" : "a.npy", kept[i]));
     }
     convert(in[0], out);
-    for (int i = 0; i < 4; i++) { /* how long a run takes, writing over a file as below */
+    for (int i = 0; i < 4; i++) {
         double begun = now();
         convert(in[(i + 1) % 2], out);
         if (now() - begun > longest) longest = now() - begun;
     }
     if (!same(out, kept[0]) || same(kept[0], kept[1])) die("the outputs are not what they must be");
+    return longest;
+}
 
+typedef enum { OLD, NEW, CORRUPT } result;
+
+/* One run, killed after so many seconds; *ended if it was done before. */
+static result kill_after(double seconds, bool *ended)
+{
+    struct timespec pause = {.tv_sec = (time_t)seconds};
+    pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
+    pid_t child = start(in[!holds], out);
+    (void)nanosleep(&pause, NULL);
+    (void)kill(child, SIGKILL);
+    int status = finish(child);
+    *ended = WIFEXITED(status);
+    if (*ended && WEXITSTATUS(status) != 0) die("the program failed by itself");
+    if (same(out, kept[holds])) return OLD;
+    if (same(out, kept[!holds])) {
+        holds = !holds;
+        return NEW;
+    }
+    convert(in[0], out); /* for the runs to come */
+    holds = 0;
+    return CORRUPT;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t random = 88172645463325252u;
+    long counts[3] = {0, 0, 0}, left = 0, unswept = 0, whole = 0;
+    if (argc != 5) {
+        fputs("usage: kill_convert PROGRAM FOLDER RUNS MEGABYTES\n", stderr);
+        return 2;
+    }
+    program = argv[1];
+    if (snprintf(own, PATH, "%s/embla-crash-XXXXXX", argv[2]) >= PATH || !mkdtemp(own))
+        die(argv[2]);
+    folder = own;
+    long runs = atol(argv[3]);
+    double longest = prepare((uint64_t)atol(argv[4]));
     for (long run = 0; run < runs; run++) {
-        double delay = longest * 1.02 * (double)(random_next(&random) >> 11) * 0x1p-53;
-        struct timespec pause = {.tv_sec = (time_t)delay};
-        pause.tv_nsec = (long)((delay - (double)pause.tv_sec) * 1e9);
-        pid_t child = start(in[!holds], out);
-        (void)nanosleep(&pause, NULL);
-        (void)kill(child, SIGKILL);
-        int status = finish(child);
-        whole += WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (WIFEXITED(status) && WEXITSTATUS(status) != 0) die("the program failed by itself");
-        int result = same(out, kept[holds]) ? 0 : same(out, kept[!holds]) ? 1 : 2;
-        counts[result]++;
-        if (result == 2) {
-            convert(in[0], out);
-            holds = 0;
-        } else if (result == 1) {
-            holds = !holds;
-        }
-        int found = temporaries(); /* a run sweeps before it makes its own: never two */
+        bool ended = false;
+        double drawn = (double)(random_next(&random) >> 11) * 0x1p-53;
+        counts[kill_after(longest * 1.02 * drawn, &ended)]++;
+        int found = temporaries();
+        whole += ended;
         left += found;
         unswept += found > 1;
     }
@@ -199,8 +217,8 @@ int main(int argc, char **argv)
     int last = temporaries();
     printf("%ld runs of %.2f s killed at any moment (%ld had ended): output old %ld, new %ld, "
            "corrupt %ld; %ld temporary files left by them, %d after the next run\n",
-           runs, longest, whole, counts[0], counts[1], counts[2], left, last);
+           runs, longest, whole, counts[OLD], counts[NEW], counts[CORRUPT], left, last);
     for (int i = 0; i < 2; i++) (void)(unlink(in[i]) | unlink(kept[i]));
-    (void)unlink(out);
-    return counts[2] == 0 && last == 0 && unswept == 0 ? 0 : 1;
+    (void)(unlink(out) | rmdir(folder));
+    return counts[CORRUPT] == 0 && last == 0 && unswept == 0 ? 0 : 1;
 }
