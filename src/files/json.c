@@ -1,150 +1,225 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jansson behind the few calls of json.h. The only file that includes it.
+/* A tree of JSON, built from the steps of json_walk in one arena, without recursion.
  *
- * jansson reads by recursion, 2,048 deep, and takes numbers we do not: a scan of the bytes
- * beforehand, without recursion, keeps both from it.
+ * A value takes a fixed number of bytes and its text: memory stays within a few times the
+ * file whatever the file is. Everything comes from base/mem, so that running out of memory
+ * is a status, here as everywhere.
  */
 #include "files/json.h"
 
-#include <jansson.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "files/json_walk.h"
+
+struct embla_json_value {
+    embla_json_kind kind;
+    uint32_t length;            /* bytes of text */
+    uint32_t key_length, items; /* of a member: of its key; of an object or array: how many */
+    const char *key, *text;     /* with a 0 after them */
+    int64_t integer;
+    embla_json_value *parent, *first, *last, *next;
+};
+
 typedef struct {
-    const uint8_t *bytes;
-    size_t count, at;
-} scan;
+    embla_json_value value; /* the first, so that a root is its tree */
+    embla_arena arena;
+} tree;
 
-/* Past the string that begins at s->at. */
-static bool pass_string(scan *s)
+typedef struct {
+    embla_walk walk;
+    const embla_json_limits *limits;
+    tree *tree;
+    embla_json_value *open; /* the innermost object or array */
+    const char *key;        /* of the member whose value comes next */
+    uint32_t key_length;
+} builder;
+
+static embla_status wrong(const builder *b, const char *what)
 {
-    for (s->at++; s->at < s->count; s->at++) {
-        if (s->bytes[s->at] == '\\')
-            s->at++;
-        else if (s->bytes[s->at] == '"')
-            return true;
-    }
-    return false;
+    return embla_fail(EMBLA_ERR_FORMAT, "%.256s: JSON, byte %zu of %zu: %s (%s)", b->walk.name,
+                      b->walk.at, b->walk.count, what, b->walk.rule);
 }
 
-/* A character of a number other than a digit, where only natural numbers are allowed. */
-static bool odd_number(const scan *s)
+/* The key or string of this step, copied. A 0 in it would end it early for most readers. */
+static embla_status take_text(builder *b, const char **text, uint32_t *length)
 {
-    uint8_t c = s->bytes[s->at];
-    uint8_t last = s->at > 0 ? s->bytes[s->at - 1] : 0;
-    if (c == '-' || c == '+' || c == '.') return true;
-    return (c == 'e' || c == 'E') && last >= '0' && last <= '9';
+    embla_name name;
+    EMBLA_TRY(embla_walk_text(&b->walk, &name));
+    if (memchr(name.bytes, 0, name.length)) return wrong(b, "a string with a 0 in it");
+    *length = name.length;
+    return embla_arena_text(&b->tree->arena, name.bytes, name.length, text);
 }
 
-static embla_status look_over(scan *s, const char *name, const embla_json_limits *limits,
-                              const char *rule)
+static embla_status take_number(builder *b, embla_json_value *value)
 {
-    size_t depth = 0;
-    for (; s->at < s->count; s->at++) {
-        uint8_t c = s->bytes[s->at];
-        if (c == '"') {
-            if (!pass_string(s)) break; /* jansson says where */
-        } else if (c == '{' || c == '[') {
-            if (++depth > limits->most_depth)
-                return embla_fail(EMBLA_ERR_FORMAT,
-                                  "%.256s: at byte %zu brackets are more than %zu deep (%s)", name,
-                                  s->at, limits->most_depth, rule);
-        } else if (c == '}' || c == ']') {
-            if (depth > 0) depth--;
-        } else if (limits->only_naturals && odd_number(s)) {
-            return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s: at byte %zu a number has a sign, a fraction or an "
-                              "exponent (%s)",
-                              name, s->at, rule);
-        }
-    }
+    const embla_walk *w = &b->walk;
+    bool minus = w->raw[0] == '-', whole = true;
+    uint64_t size = 0;
+    for (size_t i = minus; i < w->length; i++)
+        whole = whole && w->raw[i] >= '0' && w->raw[i] <= '9';
+    if (b->limits->only_naturals && (minus || !whole))
+        return wrong(b, "a number has a sign, a fraction or an exponent");
+    value->kind = EMBLA_JSON_REAL;
+    if (!whole) return EMBLA_OK;
+    embla_walk digits = *w; /* the same number without its sign */
+    digits.raw += minus;
+    digits.length -= minus;
+    if (!embla_walk_natural(&digits, ((uint64_t)1 << 63) + minus, &size))
+        return wrong(b, "a number that does not fit 63 bits");
+    value->kind = EMBLA_JSON_INTEGER;
+    value->integer = (int64_t)(minus ? 0 - size : size);
     return EMBLA_OK;
+}
+
+/* What this step is worth, put into value. */
+static embla_status fill(builder *b, embla_json_value *value)
+{
+    switch (b->walk.step) {
+    case EMBLA_WALK_OBJECT:
+        value->kind = EMBLA_JSON_OBJECT;
+        return EMBLA_OK;
+    case EMBLA_WALK_ARRAY:
+        value->kind = EMBLA_JSON_ARRAY;
+        return EMBLA_OK;
+    case EMBLA_WALK_STRING:
+        value->kind = EMBLA_JSON_STRING;
+        return take_text(b, &value->text, &value->length);
+    case EMBLA_WALK_NUMBER:
+        return take_number(b, value);
+    default: /* true, false, null */
+        value->kind = b->walk.raw[0] == 't'   ? EMBLA_JSON_TRUE
+                      : b->walk.raw[0] == 'f' ? EMBLA_JSON_FALSE
+                                              : EMBLA_JSON_NULL;
+        return EMBLA_OK;
+    }
+}
+
+/* A new value, behind the last of what is open. */
+static embla_status add(builder *b, embla_json_value **out)
+{
+    void *memory = NULL;
+    embla_json_value *parent = b->open;
+    EMBLA_TRY(embla_arena_take(&b->tree->arena, sizeof(embla_json_value), "JSON", &memory));
+    embla_json_value *value = memory;
+    value->parent = parent;
+    value->key = b->key;
+    value->key_length = b->key_length;
+    b->key = NULL;
+    if (parent->last)
+        parent->last->next = value;
+    else
+        parent->first = value;
+    parent->last = value;
+    parent->items++;
+    *out = value;
+    return EMBLA_OK;
+}
+
+static embla_status build(builder *b)
+{
+    embla_walk *w = &b->walk;
+    embla_json_value *value = &b->tree->value;
+    for (;;) {
+        EMBLA_TRY(embla_walk_next(w));
+        if (w->step == EMBLA_WALK_END) return EMBLA_OK;
+        if (w->step == EMBLA_WALK_CLOSE) {
+            b->open = b->open->parent;
+            continue;
+        }
+        if (w->step == EMBLA_WALK_KEY) {
+            EMBLA_TRY(take_text(b, &b->key, &b->key_length));
+            continue;
+        }
+        if (b->open) EMBLA_TRY(add(b, &value));
+        EMBLA_TRY(fill(b, value));
+        bool bracket = w->step == EMBLA_WALK_OBJECT || w->step == EMBLA_WALK_ARRAY;
+        if (!b->open && !bracket) return wrong(b, "neither an object nor an array");
+        if (bracket) b->open = value;
+        if (w->depth > b->limits->most_depth)
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.256s: JSON, byte %zu: brackets more than %zu deep (%s)", w->name,
+                              w->at, b->limits->most_depth, w->rule);
+    }
 }
 
 embla_status embla_json_read(const void *bytes, size_t count, const char *name,
                              const embla_json_limits *limits, const char *rule,
                              embla_json_value **out)
 {
-    scan s = {.bytes = bytes, .count = count};
-    json_error_t error;
-    EMBLA_TRY(look_over(&s, name, limits, rule));
-    json_t *value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
-    if (!value && json_error_code(&error) == json_error_out_of_memory)
-        return embla_fail(EMBLA_ERR_MEMORY, "%.256s: no memory for its JSON", name);
-    if (!value && json_error_code(&error) == json_error_duplicate_key)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: at byte %d a key occurs twice (%s)", name,
-                          error.position, strcmp(rule, "S4") == 0 ? "S5" : rule);
-    if (!value)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: at byte %d: %.128s (%s)", name, error.position,
-                          error.text, rule);
-    *out = value;
+    builder b = {.limits = limits};
+    embla_arena own = {0}, scratch = {0};
+    void *memory = NULL;
+    if (count > UINT32_MAX)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: JSON of %zu bytes (%s)", name, count, rule);
+    EMBLA_TRY(embla_arena_take(&own, sizeof(tree), "JSON", &memory));
+    b.tree = memory;
+    b.tree->arena = own;
+    embla_status status = embla_walk_begin(&b.walk, bytes, count, name, rule, &scratch);
+    if (status == EMBLA_OK) status = build(&b);
+    embla_arena_free(&scratch);
+    if (status != EMBLA_OK) {
+        embla_json_free(&b.tree->value);
+        return status;
+    }
+    *out = &b.tree->value;
     return EMBLA_OK;
 }
 
 void embla_json_free(embla_json_value *value)
 {
-    json_decref(value);
+    if (!value) return;
+    embla_arena arena = ((tree *)(void *)value)->arena; /* holds the tree itself */
+    embla_arena_free(&arena);
 }
 
 const embla_json_value *embla_json_get(const embla_json_value *object, const char *key)
 {
-    return json_object_get(object, key);
+    size_t length = strlen(key);
+    if (!object || object->kind != EMBLA_JSON_OBJECT) return NULL;
+    for (const embla_json_value *v = object->first; v; v = v->next)
+        if (v->key_length == length && memcmp(v->key, key, length) == 0) return v;
+    return NULL;
 }
 
 embla_json_kind embla_json_what(const embla_json_value *value)
 {
-    if (!value) return EMBLA_JSON_NONE;
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        return EMBLA_JSON_OBJECT;
-    case JSON_ARRAY:
-        return EMBLA_JSON_ARRAY;
-    case JSON_STRING:
-        return EMBLA_JSON_STRING;
-    case JSON_INTEGER:
-        return EMBLA_JSON_INTEGER;
-    case JSON_REAL:
-        return EMBLA_JSON_REAL;
-    case JSON_TRUE:
-        return EMBLA_JSON_TRUE;
-    case JSON_FALSE:
-        return EMBLA_JSON_FALSE;
-    case JSON_NULL:
-        break;
-    }
-    return EMBLA_JSON_NULL;
+    return value ? value->kind : EMBLA_JSON_NONE;
 }
 
 size_t embla_json_count(const embla_json_value *value)
 {
-    return json_is_object(value) ? json_object_size(value) : json_array_size(value);
+    return value ? value->items : 0;
 }
 
 const embla_json_value *embla_json_item(const embla_json_value *array, size_t n)
 {
-    return json_array_get(array, n);
+    if (!array || array->kind != EMBLA_JSON_ARRAY) return NULL;
+    const embla_json_value *v = array->first;
+    while (v && n-- > 0) v = v->next;
+    return v;
 }
 
 const char *embla_json_string(const embla_json_value *value, size_t *length)
 {
-    if (length) *length = json_string_length(value);
-    return json_string_value(value);
+    if (length) *length = value ? value->length : 0;
+    return value ? value->text : NULL;
 }
 
 bool embla_json_integer(const embla_json_value *value, int64_t *out)
 {
-    if (!json_is_integer(value)) return false;
-    *out = json_integer_value(value);
+    if (!value || value->kind != EMBLA_JSON_INTEGER) return false;
+    *out = value->integer;
     return true;
 }
 
-bool embla_json_next(const embla_json_value *object, void **place, const char **key,
-                     size_t *key_length, const embla_json_value **value)
+bool embla_json_next(const embla_json_value *object, const embla_json_value **value,
+                     const char **key, size_t *key_length)
 {
-    json_t *o = (json_t *)(uintptr_t)object; /* jansson's iterators take no const */
-    *place = *place ? json_object_iter_next(o, *place) : json_object_iter(o);
-    if (!*place) return false;
-    *key = json_object_iter_key(*place);
-    *key_length = strlen(*key); /* jansson refuses a 0 in a key */
-    *value = json_object_iter_value(*place);
+    if (!object || object->kind != EMBLA_JSON_OBJECT) return false;
+    *value = *value ? (*value)->next : object->first;
+    if (!*value) return false;
+    *key = (*value)->key;
+    *key_length = (*value)->key_length;
     return true;
 }

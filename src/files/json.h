@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few JSON calls we use. jansson reads it; before that a scan of the bytes refuses
- * what must not reach a parser: nesting too deep, numbers of other kinds than we take.
- * Duplicate keys (compared decoded), bytes that are not UTF-8, NaN, comments, trailing
- * commas and anything after the value are refused.
+/* JSON as a tree, for files that are small and asked about by key: config.json, the index of
+ * shards. Large ones (headers, vocabularies) are walked, see json_walk.h, which this is built
+ * on. Duplicate keys (compared decoded), bytes that are not UTF-8, a 0 in a string, NaN,
+ * comments, trailing commas and anything after the value are refused.
  */
 #ifndef EMBLA_FILES_JSON_H
 #define EMBLA_FILES_JSON_H
 
 #include "base/status.h"
 
-typedef struct json_t embla_json_value; /* jansson's */
+typedef struct embla_json_value embla_json_value;
 
 typedef struct {
     size_t most_depth;  /* brackets inside each other */
@@ -48,9 +48,9 @@ const char *embla_json_string(const embla_json_value *value, size_t *length);
 /* Value of an integer; false of anything else. */
 bool embla_json_integer(const embla_json_value *value, int64_t *out);
 
-/* Each member of an object, in the order of the file. *place begins as NULL. False at the
+/* Each member of an object, in the order of the file. *value begins as NULL. False at the
  * end. key stays valid as long as the object. */
-bool embla_json_next(const embla_json_value *object, void **place, const char **key,
-                     size_t *key_length, const embla_json_value **value);
+bool embla_json_next(const embla_json_value *object, const embla_json_value **value,
+                     const char **key, size_t *key_length);
 
 #endif

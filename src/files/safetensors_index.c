@@ -56,11 +56,10 @@ static bool plain(const char *name, size_t length)
 static embla_status read_map(const embla_json_value *map, const char *name, embla_arena *arena,
                              embla_name *tensors, embla_name *files)
 {
-    void *place = NULL;
     const char *key;
     size_t key_length, length;
-    const embla_json_value *value;
-    for (uint32_t i = 0; embla_json_next(map, &place, &key, &key_length, &value); i++) {
+    const embla_json_value *value = NULL;
+    for (uint32_t i = 0; embla_json_next(map, &value, &key, &key_length); i++) {
         const char *file = embla_json_string(value, &length);
         if (!file)
             return embla_fail(EMBLA_ERR_FORMAT,

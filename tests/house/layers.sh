@@ -28,7 +28,6 @@ home_of() {
     case "$1" in
     cblas.h | lapacke.h | dnnl.h | oneapi/dnnl/dnnl.h) echo "base/linalg.c" ;;
     xxhash.h)            echo "base/checksum.c" ;;
-    jansson.h)           echo "files/json.c" ;;
     liburing.h)          echo "store/direct.c" ;;
     utf8proc.h)          echo "text/normalize.c" ;;
     pcre2.h)             echo "text/split.c" ;;
