@@ -44,8 +44,6 @@ static void json_nesting_stops_at_its_limit(void **state)
     memset(deep + 2000, ']', 2000);
     deep[4000] = '\0';
     refused(deep, &usual, "brackets more than 64 deep (S4)");
-    for (int i = 0; i < 2000; i++) deep[i] = i % 2 ? ':' : '{';
-    refused(deep, &usual, "more than 64 deep");
     memset(deep, ']', 2000); /* closed more often than opened */
     deep[2000] = '\0';
     refused(deep, &usual, "(S4)");

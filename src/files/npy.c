@@ -289,6 +289,7 @@ static embla_status make(const embla_directory *directory, const embla_map *map,
         return embla_fail(EMBLA_ERR_RANGE,
                           "%.256s: rows %" PRIu64 " to %" PRIu64 " of an array of %" PRIu64,
                           map->name, first, first + count, rows);
+    if (numbers == 0) return EMBLA_OK; /* however many rows of nothing there are */
     if (l->fortran && entry->rank > 2)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: an array of %u dimensions with the first fastest "
