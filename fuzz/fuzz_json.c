@@ -77,11 +77,10 @@ static void same(const embla_json_value *ours, json_t *theirs)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const embla_json_limits limits = {.most_depth = DEPTH};
     embla_json_value *ours = NULL;
     json_error_t error;
     size_t live = embla_mem_live();
-    embla_status status = embla_json_read(data, size, "x", &limits, "T1", &ours);
+    embla_status status = embla_json_read(data, size, "x", DEPTH, "T1", &ours);
     json_t *theirs = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &error);
     if (status == EMBLA_OK && theirs) same(ours, theirs);
     if (status == EMBLA_OK && !theirs)

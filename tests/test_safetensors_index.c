@@ -127,26 +127,6 @@ static void rule_s13_the_index_has_at_most_64_mb(void **state)
     free(text);
 }
 
-/* A parser takes a hundred bytes for a bracket. */
-static void rule_s13_brackets_have_a_limit(void **state)
-{
-    char text[5000] = "{\"weight_map\":{\"a\":\"m\"},\"\\\"[[{{\":[";
-    size_t used = strlen(text);
-    (void)state;
-    for (size_t i = 0; i < 1022; i++) {
-        memcpy(text + used, "[],", 3);
-        used += 3;
-    }
-    memcpy(text + used - 1, "]}", 3);
-    refuses("s13_1025_brackets", text);
-    assert_error_has("1025 brackets, above 1024");
-    memcpy(text + used - 4, "]}", 3);
-    embla_arena arena;
-    embla_shard_index index;
-    accepts(NULL, text, &arena, &index);
-    embla_arena_free(&arena);
-}
-
 static void rule_s13_weight_map_is_text_to_text(void **state)
 {
     (void)state;
@@ -408,7 +388,6 @@ int main(void)
         cmocka_unit_test(rule_s13_total_size_is_optional),
         cmocka_unit_test(rule_s13_the_index_is_json),
         cmocka_unit_test(rule_s13_the_index_has_at_most_64_mb),
-        cmocka_unit_test(rule_s13_brackets_have_a_limit),
         cmocka_unit_test(rule_s13_weight_map_is_text_to_text),
         cmocka_unit_test(rule_s13_no_key_occurs_twice),
         cmocka_unit_test(rule_s13_a_shard_has_a_plain_name),

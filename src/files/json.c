@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     embla_walk walk;
-    const embla_json_limits *limits;
+    size_t most_depth;
     tree *tree;
     embla_json_value *open; /* the innermost object or array */
     const char *key;        /* of the member whose value comes next */
@@ -58,8 +58,6 @@ static embla_status take_number(builder *b, embla_json_value *value)
     uint64_t size = 0;
     for (size_t i = minus; i < w->length; i++)
         whole = whole && w->raw[i] >= '0' && w->raw[i] <= '9';
-    if (b->limits->only_naturals && (minus || !whole))
-        return wrong(b, "a number has a sign, a fraction or an exponent");
     value->kind = EMBLA_JSON_REAL;
     if (!whole) return EMBLA_OK;
     embla_walk digits = *w; /* the same number without its sign */
@@ -136,18 +134,17 @@ static embla_status build(builder *b)
         bool bracket = w->step == EMBLA_WALK_OBJECT || w->step == EMBLA_WALK_ARRAY;
         if (!b->open && !bracket) return wrong(b, "neither an object nor an array");
         if (bracket) b->open = value;
-        if (w->depth > b->limits->most_depth)
+        if (w->depth > b->most_depth)
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.256s: JSON, byte %zu: brackets more than %zu deep (%s)", w->name,
-                              w->at, b->limits->most_depth, w->rule);
+                              w->at, b->most_depth, w->rule);
     }
 }
 
-embla_status embla_json_read(const void *bytes, size_t count, const char *name,
-                             const embla_json_limits *limits, const char *rule,
-                             embla_json_value **out)
+embla_status embla_json_read(const void *bytes, size_t count, const char *name, size_t most_depth,
+                             const char *rule, embla_json_value **out)
 {
-    builder b = {.limits = limits};
+    builder b = {.most_depth = most_depth};
     embla_arena own = {0}, scratch = {0};
     void *memory = NULL;
     if (count > UINT32_MAX)

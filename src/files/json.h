@@ -11,15 +11,11 @@
 
 typedef struct embla_json_value embla_json_value;
 
-typedef struct {
-    size_t most_depth;  /* brackets inside each other */
-    bool only_naturals; /* numbers are 0 | [1-9][0-9]*: no sign, fraction or exponent */
-} embla_json_limits;
-
 /* Reads count bytes, one object or array. name is what messages call the file.
- * EMBLA_ERR_FORMAT says where; the sentence ends with rule, e.g. "(S4)". */
+ * Brackets inside each other at most most_depth (up to 64).
+ * EMBLA_ERR_FORMAT says where; the sentence ends with rule, e.g. "(T1)". */
 EMBLA_CHECKED embla_status embla_json_read(const void *bytes, size_t count, const char *name,
-                                           const embla_json_limits *limits, const char *rule,
+                                           size_t most_depth, const char *rule,
                                            embla_json_value **out);
 void embla_json_free(embla_json_value *value); /* NULL is fine */
 

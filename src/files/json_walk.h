@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON walked from front to back, one step at a time, nothing built: for files whose JSON is
- * megabytes of words. A tree of jansson's takes three times as long for a vocabulary
- * of 150,000 words, and many times the file in memory for one that a stranger made so.
+ * megabytes of words. A tree would take twenty times the memory of a header, and most
+ * of the time.
  *
  * The same refusals as in files/json.h: bytes that are not UTF-8, nesting too deep, a key
  * twice in one object (compared decoded), lone surrogates, anything after the value.

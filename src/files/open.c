@@ -15,9 +15,7 @@
 #include "files/io.h"
 #include "files/safetensors.h"
 
-enum { CONFIG_MOST = 64 << 20, INDEX_MOST = 64 << 20, NAME_MOST = 255 };
-
-static const embla_json_limits config_limits = {.most_depth = 64};
+enum { CONFIG_MOST = 64 << 20, CONFIG_DEPTH = 64, INDEX_MOST = 64 << 20, NAME_MOST = 255 };
 
 /* "FOLDER/name", or name alone in the current folder: what messages call a file. */
 static embla_status shown_name(embla_checkpoint *cp, const char *name, const char **out)
@@ -263,7 +261,7 @@ static embla_status read_config(embla_checkpoint *cp)
     embla_status status = read_whole(cp, "config.json", CONFIG_MOST, "T1", &shown, &bytes, &size);
     if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
     if (status == EMBLA_OK)
-        status = embla_json_read(bytes, size, shown, &config_limits, "T1", &cp->config);
+        status = embla_json_read(bytes, size, shown, CONFIG_DEPTH, "T1", &cp->config);
     if (status != EMBLA_ERR_FORMAT && status != EMBLA_ERR_UNSUPPORTED) return status;
     char text[512];
     (void)snprintf(text, sizeof text, "config.json is not used: %.400s", embla_error());
