@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "embla_lab.h"
 
@@ -81,6 +81,27 @@ static void print_tables(const embla_account *account)
     }
 }
 
+/* Rows that are not what their reader expects, in words. */
+static void print_losses(const embla_account *account)
+{
+    char count[EMBLA_CELL];
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        if (line.rows_overflowed > 0)
+            embla_out_fact("note",
+                           "overflow: finite before, an infinity or a NaN now in %s of %.128s: too "
+                           "large for %s",
+                           embla_plural(line.rows_overflowed, "row", count), line.name,
+                           line.new_type);
+        if (line.rows_vanished > 0)
+            embla_out_fact("note",
+                           "vanished: nothing but zeros now in %s of %.128s: the numbers were too "
+                           "small for %s",
+                           embla_plural(line.rows_vanished, "row", count), line.name,
+                           line.new_type);
+    }
+}
+
 typedef struct {
     int64_t written, tables, others, other_bytes, left_out;
 } sums;
@@ -144,6 +165,7 @@ static void print_text(const embla_account *account, const char *path, bool chec
                        embla_plural(s.others, "other tensor", count),
                        embla_size(s.other_bytes, size));
     print_left_out(account, s.left_out);
+    print_losses(account);
     for (size_t n = 0; (note = embla_account_note(account, n)); n++)
         embla_out_fact("note", "%s", note);
     embla_out_fact("verified", "read back, %s equal", embla_plural(s.written, "checksum", count));
@@ -166,6 +188,8 @@ static void json_line(embla_json *json, const embla_account_line *line)
         embla_json_whole(json, "rows_same", line->rows_same);
         embla_json_whole(json, "rows_rounded", line->rows_rounded);
         embla_json_whole(json, "rows_not_finite", line->rows_nonfinite);
+        embla_json_whole(json, "rows_overflowed", line->rows_overflowed);
+        embla_json_whole(json, "rows_vanished", line->rows_vanished);
         embla_json_real(json, "difference", line->difference);
     }
     if (line->new_name) {
@@ -206,6 +230,29 @@ static bool step(void *context, const char *what, int64_t done, int64_t all)
     return embla_progress_step(context, what, done, all);
 }
 
+/* What is at the path that is to be written; EMBLA_DONE: nothing that stays. */
+static int check_path(const embla_model *model, const char *path, bool force)
+{
+    struct stat found;
+    if (embla_model_has_file(model, path))
+        return embla_failed("%s is the file that is read; it is not overwritten", path);
+    if (lstat(path, &found) != 0) return EMBLA_DONE;
+    if (!S_ISREG(found.st_mode))
+        return embla_failed("%s is %s: name a file to be written", path,
+                            S_ISDIR(found.st_mode)   ? "a folder"
+                            : S_ISLNK(found.st_mode) ? "a symbolic link"
+                                                     : "a device or a pipe");
+    return force ? EMBLA_DONE : embla_failed("%s exists; --force replaces it", path);
+}
+
+/* A name from which no format follows is a line that cannot be right. */
+static int not_converted(const embla_args *args, embla_status status)
+{
+    bool nameless = status == EMBLA_ERR_ARGUMENT && !embla_args_given(args, "to") &&
+                    strstr(embla_error(), "--to FORMAT");
+    return nameless ? embla_usage("%s", embla_error()) : embla_failed("%s", embla_error());
+}
+
 static int write_file(const embla_args *args, const embla_model *model, embla_account **out)
 {
     const char *path = args->operands[1];
@@ -218,15 +265,13 @@ static int write_file(const embla_args *args, const embla_model *model, embla_ac
     if (embla_args_given(args, "dtype") &&
         embla_dtype_find(embla_args_text(args, "dtype"), &options.dtype) != EMBLA_OK)
         return embla_usage("%s", embla_error());
-    if (embla_model_has_file(model, path))
-        return embla_failed("%s is the file that is read; it is not overwritten", path);
-    if (!options.overwrite && access(path, F_OK) == 0)
-        return embla_failed("%s exists; --force replaces it", path);
+    int code = check_path(model, path, options.overwrite);
+    if (code != EMBLA_DONE) return code;
     embla_progress_begin(&progress, embla_args_flag(args, "quiet"));
     embla_status status = embla_convert(model->checkpoint, path, &options, out);
     embla_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file had been written"
                                                      : "interrupted; nothing has been written");
-    return status == EMBLA_OK ? EMBLA_DONE : embla_failed("%s", embla_error());
+    return status == EMBLA_OK ? EMBLA_DONE : not_converted(args, status);
 }
 
 static int run(const embla_args *args)
@@ -235,6 +280,8 @@ static int run(const embla_args *args)
     embla_account *account = NULL;
     if (args->operand_count < 2)
         return embla_usage("convert needs a file to write: embla convert IN OUT");
+    if (strcmp(args->operands[1], "-") == 0)
+        return embla_usage("convert writes a file, not standard output");
     int code = embla_model_open(args, args->operands[0], &model);
     if (code != EMBLA_DONE) return code;
     code = write_file(args, &model, &account);
@@ -257,7 +304,7 @@ static const embla_option options[] = {
      .choices = embla_model_dtype,
      .help = "store token table, head and positions so; otherwise as they are"},
     {.name = "tables", .help = "write the tables and leave out every other tensor"},
-    {.name = "force", .help = "replace OUT if it exists"},
+    {.name = "force", .help = "replace OUT if it exists, and words that convert wrote beside it"},
     {.name = "checksums", .help = "print the checksum of every tensor written (XXH3, 128 bits)"},
     EMBLA_OPEN_OPTIONS,
     {.name = NULL}};
@@ -274,7 +321,8 @@ const embla_verb embla_verb_convert = {
             "table, or the tensor of IN::TENSOR. Prints what became of the rows of each table: "
             "how many are the same bit for bit, how many were rounded to the nearest numbers of "
             "the new dtype, how many hold a NaN or an infinity, and the largest difference. Every "
-            "other tensor is copied byte for byte.\n\n"
+            "other tensor is copied byte for byte. Words go into OUT, or to NAME.vocab.txt beside "
+            "it where it would not find them otherwise.\n\n"
             "OUT gets its name when all of it has been written, read back and compared: either "
             "the whole file is there, or what was there before. IN is never changed.",
     .example = "embla convert examples/quick-brown-fox.vec fox.safetensors --dtype bf16",

@@ -18,7 +18,7 @@
 #include "token.h"
 #include "verbs.h"
 
-static const char *const level_names[] = {"fine", "warning", "error"};
+static const char *const level_names[] = {"fine", "skipped", "warning", "error"};
 
 /* ---- findings ---- */
 
@@ -64,8 +64,10 @@ const char *embla_doctor_tokens(const embla_doctor *d, int64_t first, int64_t co
         const char *word =
             d->model.vocab ? embla_vocab_word(d->model.vocab, first + i, &length) : NULL;
         if (word) (void)embla_word_show(word, length, false, EMBLA_WORD_COLUMNS, shown);
-        used += (size_t)snprintf(text + used, 640 - used, "%s%" PRId64 "%s%s", i > 0 ? ", " : "",
-                                 first + i, word ? " " : "", shown);
+        const char *quote = word && shown[0] != '"' ? "\"" : ""; /* one with a space has its own */
+        used +=
+            (size_t)snprintf(text + used, 640 - used, "%s%" PRId64 "%s%s%s%s", i > 0 ? ", " : "",
+                             first + i, word ? " " : "", quote, shown, quote);
     }
     if (count > 10) snprintf(text + used, 640 - used, " ..");
     return text;
@@ -85,10 +87,13 @@ static void print_text(const embla_doctor *d)
             if (finding->remedy) embla_out_fact("", "-> %s", finding->remedy);
         }
     }
-    printf("\n%s, %s, %zu fine\n",
+    char skipped[EMBLA_CELL] = "";
+    if (d->of_level[EMBLA_SKIPPED] > 0)
+        snprintf(skipped, sizeof skipped, ", %zu skipped", d->of_level[EMBLA_SKIPPED]);
+    printf("\n%s, %s, %zu fine%s\n",
            embla_plural((int64_t)d->of_level[EMBLA_ERROR], "error", text[0]),
            embla_plural((int64_t)d->of_level[EMBLA_WARNING], "warning", text[1]),
-           d->of_level[EMBLA_FINE]);
+           d->of_level[EMBLA_FINE], skipped);
 }
 
 static void print_json(const embla_doctor *d, const char *path, int code)
@@ -115,18 +120,30 @@ static void print_json(const embla_doctor *d, const char *path, int code)
 
 /* ---- the verb ---- */
 
+/* A note is fine, but a config that says nothing leaves the flag and the sizes unknown. */
+static void check_notes(embla_doctor *d)
+{
+    static const char unused[] = "config.json is not used";
+    const char *note;
+    for (size_t n = 0; (note = embla_checkpoint_note(d->model.checkpoint, n)); n++) {
+        bool config = strncmp(note, unused, sizeof unused - 1) == 0;
+        embla_found(d, config ? EMBLA_WARNING : EMBLA_FINE, config ? "config" : "note",
+                    config ? "mend config.json: what it says could not be compared" : NULL, "%s",
+                    note);
+    }
+}
+
 static int run(const embla_args *args)
 {
     embla_doctor d = {.quiet = embla_args_flag(args, "quiet"),
                       .threads = (int)embla_args_count(args, "threads")};
-    const char *path = args->operands[0], *note;
+    const char *path = args->operands[0];
     int code = embla_model_open(args, path, &d.model);
     if (code != EMBLA_DONE) return code;
     d.gguf = strcmp(embla_checkpoint_format(d.model.checkpoint), "gguf") == 0;
     embla_doctor_shapes(&d);
     embla_doctor_values(&d);
-    for (size_t n = 0; (note = embla_checkpoint_note(d.model.checkpoint, n)); n++)
-        embla_found(&d, EMBLA_FINE, "note", NULL, "%s", note);
+    check_notes(&d);
     bool wanting = d.of_level[EMBLA_ERROR] > 0 ||
                    (embla_args_flag(args, "strict") && d.of_level[EMBLA_WARNING] > 0);
     code = wanting ? EMBLA_WANTING : EMBLA_DONE;
@@ -156,7 +173,8 @@ const embla_verb embla_verb_doctor = {
             "with the table, in shape and, if both are stored, row by row; the head with the flag "
             "that says whether it is tied; biases, positions, per-layer tables and copies. Then "
             "reads all rows of the tables for NaN, infinities and zeros.\n\n"
-            "Each finding is an error, a warning or fine, with what helps after the arrow. The "
+            "Each finding is an error, a warning, fine, or skipped where there is nothing to "
+            "compare, with what helps after the arrow. The "
             "exit code is 3 where there is an error (with --strict: or a warning), and 1 only "
             "where the checkpoint could not be opened.",
     .example = "embla doctor examples/quick-brown-fox.vec",

@@ -134,8 +134,8 @@ static void print_rows(const report *r)
 {
     const embla_model *model = &r->model;
     char rows[EMBLA_CELL], tokens[EMBLA_CELL], rest[EMBLA_CELL];
-    if (!model->vocab || !model->has_table) return;
-    int64_t most = embla_model_tokens_most(model), end = embla_vocab_end(model->vocab);
+    int64_t most = embla_model_tokens_most(model), end = embla_model_tokens_end(model);
+    if (end < 0 || !model->has_table) return;
     (void)embla_plural(model->rows, "row", rows);
     (void)embla_plural(end, "token", tokens);
     if (model->has_mapping)
@@ -159,6 +159,8 @@ static void print_vocab(const report *r)
     char words[EMBLA_CELL], last[EMBLA_CELL];
     if (r->model.vocab_error[0]) {
         embla_out_fact("vocabulary", "cannot be read: %s", r->model.vocab_error);
+    } else if (r->model.no_words[0]) {
+        embla_out_fact("vocabulary", "no words: %s", r->model.no_words);
     } else if (!vocab) {
         embla_out_fact("vocabulary", "none here: no words come with the file");
     } else if (embla_vocab_count(vocab) == embla_vocab_end(vocab)) {
@@ -206,9 +208,11 @@ static void print_text(const report *r)
     if (embla_checkpoint_count(model->checkpoint) == 0) embla_out_fact("tensors", "none");
     if (model->has_table)
         embla_out_fact("token table", "%s, %s", model->table.name, embla_model_why(model, size));
+    else if (model->no_matrix)
+        embla_out_fact("token table", "none: %s", model->table_error);
     else if (embla_checkpoint_count(model->checkpoint) > 0 && !is_ambiguous(r))
         embla_out_fact("token table", "none is known by its name; choose one with FILE::TENSOR");
-    if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE &&
+    if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE && !model->no_matrix &&
         (!model->named || model->role == EMBLA_ROLE_TOKENS))
         embla_out_fact("tied", "%s", embla_tie_text(&r->tie, tie));
     else if (!r->has_tie && model->has_table)
@@ -249,20 +253,17 @@ static void json_tensor(const report *r, const embla_tensor *tensor, void *conte
 static void json_vocab(const report *r, embla_json *json)
 {
     const embla_model *model = &r->model;
-    int64_t most = embla_model_tokens_most(model);
-    if (!model->vocab) {
+    int64_t most = embla_model_tokens_most(model), end = embla_model_tokens_end(model);
+    if (model->vocab) {
+        embla_json_open(json, "vocab", '{');
+        embla_json_text(json, "source", embla_vocab_source(model->vocab));
+        embla_json_whole(json, "words", embla_vocab_count(model->vocab));
+        embla_json_whole(json, "tokens", end);
+        embla_json_close(json, '}');
+    } else {
         embla_json_text(json, "vocab", NULL);
-        embla_json_text(json, "padding_rows", NULL);
-        embla_json_text(json, "tokens_without_row", NULL);
-        return;
     }
-    int64_t end = embla_vocab_end(model->vocab);
-    embla_json_open(json, "vocab", '{');
-    embla_json_text(json, "source", embla_vocab_source(model->vocab));
-    embla_json_whole(json, "words", embla_vocab_count(model->vocab));
-    embla_json_whole(json, "tokens", end);
-    embla_json_close(json, '}');
-    if (!model->has_table) {
+    if (end < 0 || !model->has_table) {
         embla_json_text(json, "padding_rows", NULL);
         embla_json_text(json, "tokens_without_row", NULL);
         return;

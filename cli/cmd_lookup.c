@@ -5,7 +5,6 @@
  * there is no half of an answer. Data comes in pieces of some rows, so that a long list
  * takes no more memory than a short one.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ static int tokens_of(const embla_args *args, job *j)
         else
             code = embla_tokens_word(&j->tokens, j->vocab, word, strlen(word));
     }
-    return code;
+    return code == EMBLA_DONE ? embla_tokens_finish(&j->tokens, j->vocab) : code;
 }
 
 /* Little-endian, as files keep it. */
@@ -140,8 +139,8 @@ static void json_row(const job *j, size_t i, const float *values, embla_json *js
     size_t length;
     const char *word = word_of(j, i, &length);
     embla_json_open(json, NULL, '{');
+    embla_json_whole(json, "id", j->tokens.ids[i]);
     embla_json_whole(json, "row", j->rows[i]);
-    if (j->model.has_mapping) embla_json_whole(json, "id", j->tokens.ids[i]);
     if (!word) {
         embla_json_text(json, "token", NULL);
     } else if (!embla_json_bytes(json, "token", word, length)) {
@@ -276,7 +275,9 @@ static int print_picture(const embla_args *args, const job *j)
                              .mapped = j->model.has_mapping,
                              .color = embla_color_wanted(embla_args_text(args, "color"))};
     embla_tensor weights;
-    int code = j->tokens.count > 0 ? embla_picture_draw(&picture) : EMBLA_DONE;
+    bool drawn = true;
+    int code = j->tokens.count > 0 ? embla_picture_draw(&picture, &drawn) : EMBLA_DONE;
+    if (code == EMBLA_DONE && !drawn) return print_data(j, TEXT);
     if (code != EMBLA_DONE || embla_args_flag(args, "quiet")) return code;
     const char *scaling = embla_model_scaling(&j->model);
     bool weighted =
@@ -294,7 +295,6 @@ static int print_picture(const embla_args *args, const job *j)
 
 /* ---- where to ---- */
 
-/* Everything is known to be well by now: what is there is replaced. */
 static int open_output(const embla_args *args, const job *j, int format)
 {
     const char *path = embla_args_text(args, "output");
@@ -304,21 +304,30 @@ static int open_output(const embla_args *args, const job *j, int format)
     if (!path) return EMBLA_DONE;
     if (embla_model_has_file(&j->model, path))
         return embla_failed("%s is the file that is read; it is not overwritten", path);
-    if (!freopen(path, "w", stdout)) return embla_failed("%s: %s", path, strerror(errno));
-    return EMBLA_DONE;
+    return embla_out_to(path, embla_args_flag(args, "force"));
 }
 
 /* ---- the verb ---- */
+
+/* What is worth a word goes where it does not mix with data. */
+static void print_notes(const embla_model *model)
+{
+    const char *note;
+    if (model->vocab_error[0]) embla_complain("no words: %s", model->vocab_error);
+    if (model->no_words[0]) embla_complain("no words: %s", model->no_words);
+    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
+        embla_complain("note: %s", note);
+}
 
 static int set_up(const embla_args *args, job *j)
 {
     int code = embla_model_open(args, args->operands[0], &j->model);
     if (code != EMBLA_DONE) return code;
+    if (j->model.no_matrix) return embla_failed("%s", j->model.table_error);
     if (embla_table_open(j->model.checkpoint, NULL, NULL, &j->table) != EMBLA_OK)
         return embla_failed("%s", embla_error());
     j->vocab = j->model.vocab;
-    if (j->model.vocab_error[0] && !embla_args_flag(args, "quiet"))
-        embla_complain("no words: %s", j->model.vocab_error);
+    if (!embla_args_flag(args, "quiet")) print_notes(&j->model);
     j->dim = embla_table_dim(j->table);
     j->threads = (int)embla_args_count(args, "threads");
     if (embla_args_given(args, "dim")) {
@@ -348,6 +357,7 @@ static int run(const embla_args *args)
     if (code == EMBLA_DONE) code = open_output(args, &j, format);
     if (code == EMBLA_DONE)
         code = format == PICTURE ? print_picture(args, &j) : print_data(&j, format);
+    code = embla_out_done(code);
     free(j.rows);
     embla_tokens_free(&j.tokens);
     embla_table_free(j.table);
@@ -367,6 +377,7 @@ static const embla_option options[] = {
      .help = "how rows are printed"},
     {.name = "plain", .help = "the same as --format text"},
     {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},
+    {.name = "force", .help = "replace FILE if it exists"},
     {.name = "color",
      .value = "WHEN",
      .standard = "auto",
@@ -384,11 +395,16 @@ const embla_verb embla_verb_lookup = {
     .about = "the rows of tokens, as a picture or as data",
     .text = "FILE is a checkpoint as 'embla info' takes it. TOKEN is a word of its vocabulary, "
             "exactly as it is stored (' he' with its space), or '#5' for token 5, in quotes; - "
-            "reads one on each line of standard input.\n\n"
+            "reads one on each line of standard input, where CR LF may end a line and an empty "
+            "line is the empty word, or an error if there is none. After a backslash anything is a "
+            "word: '\\#5' is the word #5, '\\-' the word -, and two backslashes begin a word that "
+            "begins with one.\n\n"
             "The picture shows the tokens, their rows in the table and the result, as wide as the "
-            "terminal is (or COLUMNS says). The other formats hold all numbers, exactly: text is "
+            "terminal is (or COLUMNS says); below 30 columns there is text instead. The other "
+            "formats hold all numbers, exactly: text is "
             "token, word and numbers, tabs between the three; tsv has tabs between all; json is "
-            "one object and jsonl one for each row; npy and raw are little-endian f32. A backslash "
+            "one object and jsonl one for each row, null where a number is not finite; npy and raw "
+            "are little-endian f32. A backslash "
             "and what cannot be seen are escaped in words (\\n, \\x1b). A token that is not in the "
             "table is an error, and nothing is printed.",
     .example = "embla lookup examples/quick-brown-fox.vec the quick brown fox .",

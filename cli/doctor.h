@@ -12,7 +12,8 @@
 
 #include "model.h"
 
-typedef enum { EMBLA_FINE, EMBLA_WARNING, EMBLA_ERROR } embla_level;
+/* skipped: what it would compare is not there */
+typedef enum { EMBLA_FINE, EMBLA_SKIPPED, EMBLA_WARNING, EMBLA_ERROR, EMBLA_LEVELS } embla_level;
 
 typedef struct {
     embla_level level;
@@ -26,7 +27,7 @@ typedef struct {
     bool gguf;
     embla_finding *findings;
     size_t count, room;
-    size_t of_level[3];
+    size_t of_level[EMBLA_LEVELS];
     bool no_memory; /* a finding was lost */
     bool quiet;     /* no progress */
     int threads;
@@ -38,7 +39,7 @@ void embla_found(embla_doctor *doctor, embla_level level, const char *check, con
 
 /* The tensors of a role, in their order: *n is 0 at first and moves on. False at the end. */
 bool embla_doctor_next(const embla_doctor *doctor, embla_role role, size_t *n, embla_tensor *out);
-/* " 32000 <fill>, 32001 </s>": tokens with their words, at most ten of the count from first
+/* " 32000 "<fill>", 32001 "</s>"": tokens with their words, at most ten of the count from first
  * on, and ".." for the rest. Returns text. */
 const char *embla_doctor_tokens(const embla_doctor *doctor, int64_t first, int64_t count,
                                 char text[640]);

@@ -25,6 +25,9 @@ static void check_table(embla_doctor *d)
     else if (embla_checkpoint_count(m->checkpoint) == 0)
         embla_found(d, EMBLA_ERROR, "table", "name the file that holds the weights",
                     "no table: there are no tensors, only metadata");
+    else if (m->no_matrix)
+        embla_found(d, EMBLA_ERROR, "table", "write the table as rows x dim", "no table: %s",
+                    m->table_error);
     else
         embla_found(d, EMBLA_ERROR, "table", "name the tensor that is meant, FILE::TENSOR",
                     "no table: %s", m->table_error);
@@ -63,8 +66,10 @@ static void check_tokens(embla_doctor *d)
         embla_found(d, EMBLA_ERROR, "tokens", "mend or replace the tokenizer", "%s",
                     m->vocab_error);
     if (!m->vocab || !m->has_table || m->has_mapping) {
-        if (!m->vocab && !m->vocab_error[0])
-            embla_found(d, EMBLA_FINE, "tokens", NULL,
+        if (m->no_words[0])
+            embla_found(d, EMBLA_SKIPPED, "tokens", NULL, "no words: %s", m->no_words);
+        else if (!m->vocab && !m->vocab_error[0])
+            embla_found(d, EMBLA_SKIPPED, "tokens", NULL,
                         "no words come with the file: rows cannot be compared with tokens");
         return;
     }

@@ -20,6 +20,7 @@ static void check_tie(embla_doctor *d)
     embla_tie tie;
     embla_tensor head = {0};
     size_t n = 0;
+    if (d->model.no_matrix) return; /* said by the first check */
     char text[EMBLA_SENTENCE], bytes[EMBLA_CELL], rows[EMBLA_CELL];
     if (embla_checkpoint_tie(d->model.checkpoint, 0, &tie) != EMBLA_OK) {
         if (!d->model.has_table) return; /* said by the first check */
@@ -40,6 +41,12 @@ static void check_tie(embla_doctor *d)
             "the head may be left out once the flag says that it is tied (a GGUF needs none)",
             "%s; one of them would save %s bytes", text,
             embla_commas(has_head ? head.bytes : 0, bytes));
+    else if (tie.kind == EMBLA_TIE_HEAD_MISSING && strcmp(tie.flag, "not said") == 0)
+        embla_found(d, EMBLA_WARNING, "tied",
+                    "put the model's config.json beside the file: it says whether a head is due",
+                    "there is no head, and neither a flag nor a known architecture says whether "
+                    "one is due (case %s)",
+                    tie.rule);
     else if (tie.kind == EMBLA_TIE_HEAD_MISSING)
         embla_found(d, EMBLA_ERROR, "tied",
                     "find the file with the head, or set tie_word_embeddings to true if the model "
@@ -183,9 +190,9 @@ static void check_numbers(embla_doctor *d, const embla_tensor *tensor)
     embla_table *table = NULL;
     tally t = {0};
     bool of_tokens = tensor->role != EMBLA_ROLE_POSITIONS;
-    int64_t tokens = of_tokens && d->model.vocab && !d->model.has_mapping
-                         ? embla_vocab_end(d->model.vocab)
-                         : INT64_MAX;
+    int64_t end = embla_model_tokens_end(&d->model);
+    int64_t tokens = of_tokens && end >= 0 && !d->model.has_mapping ? end : INT64_MAX;
+    if (tensor->rank > 2 && d->model.no_matrix) return; /* said by the first check */
     if (tensor->dtype == 0) {
         embla_found(d, EMBLA_WARNING, "type", "convert it with the tool that made it",
                     "%.128s is stored as %s, which cannot be decoded: its rows were not looked at",

@@ -26,12 +26,38 @@ static void keep(char text[EMBLA_SENTENCE])
     snprintf(text, EMBLA_SENTENCE, "%s", embla_error());
 }
 
+/* The sentence where no tensor could be the table, whichever was chosen. */
+static void find_shape(embla_model *model, const embla_tensor *tensor)
+{
+    char shape[EMBLA_CELL];
+    model->no_matrix = true;
+    snprintf(model->table_error, EMBLA_SENTENCE,
+             "tensor '%.128s', %s, has %zu dimensions; a table has 2, rows x dim", tensor->name,
+             embla_shape_text(tensor, shape), tensor->rank);
+}
+
+/* Several tensors, and not one of rank 2: naming one would not help. */
+static void find_no_table(embla_model *model)
+{
+    embla_tensor tensor = {0}, first = {0};
+    keep(model->table_error);
+    for (size_t n = 0; embla_checkpoint_tensor(model->checkpoint, n, &tensor) == EMBLA_OK; n++) {
+        if (tensor.rank == 1 || tensor.rank == 2) return;
+        if (n == 0) first = tensor;
+    }
+    if (first.rank > 2) find_shape(model, &first);
+}
+
 /* A table is rank 2; word vectors of one row may come as rank 1. */
 static void find_table(embla_model *model)
 {
     if (embla_checkpoint_role(model->checkpoint, EMBLA_ROLE_TOKENS, &model->table, &model->why) !=
         EMBLA_OK) {
-        keep(model->table_error);
+        find_no_table(model);
+        return;
+    }
+    if (model->table.rank > 2) {
+        find_shape(model, &model->table);
         return;
     }
     model->has_table = true;
@@ -60,6 +86,21 @@ static void find_role(const char *path, const embla_open_options *options, embla
     free(base);
 }
 
+/* A tensor that was chosen and is not the token table: the words are its own only if it has a
+ * row for each. */
+static void find_words(embla_model *model)
+{
+    char rows[EMBLA_CELL], tokens[EMBLA_CELL];
+    if (!model->vocab || !model->has_table || !model->named || model->role == EMBLA_ROLE_TOKENS ||
+        embla_model_tokens_most(model) >= embla_vocab_end(model->vocab))
+        return;
+    snprintf(model->no_words, EMBLA_SENTENCE, "%s, %s",
+             embla_plural(embla_model_tokens_most(model), "row", rows),
+             embla_plural(embla_vocab_end(model->vocab), "token", tokens));
+    embla_vocab_free(model->vocab);
+    model->vocab = NULL;
+}
+
 int embla_model_open(const embla_args *args, const char *path, embla_model *out)
 {
     embla_model model = {0};
@@ -75,6 +116,7 @@ int embla_model_open(const embla_args *args, const char *path, embla_model *out)
     if (model.role != EMBLA_ROLE_POSITIONS && model.role != EMBLA_ROLE_TOKEN_TYPES)
         status = embla_checkpoint_vocab(model.checkpoint, &model.vocab);
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) keep(model.vocab_error);
+    find_words(&model);
     *out = model;
     return EMBLA_DONE;
 }
@@ -172,6 +214,15 @@ int64_t embla_model_tokens_most(const embla_model *model)
 {
     if (!model->has_mapping) return model->rows;
     return model->mapping.rank == 1 ? model->mapping.shape[0] : 0;
+}
+
+int64_t embla_model_tokens_end(const embla_model *model)
+{
+    int64_t tokens = 0;
+    if (model->vocab) return embla_vocab_end(model->vocab);
+    bool counts = strcmp(embla_checkpoint_format(model->checkpoint), "llm.c") == 0 &&
+                  model->role == EMBLA_ROLE_TOKENS;
+    return counts && number_at(model->checkpoint, "vocab_size", &tokens) ? tokens : -1;
 }
 
 const char *embla_model_scaling(const embla_model *model)

@@ -26,6 +26,7 @@ enum { EMBLA_SENTENCE = 512 };
 typedef struct {
     embla_checkpoint *checkpoint;
     bool has_table;
+    bool no_matrix;     /* there is none, since no tensor is rows x dim */
     embla_tensor table; /* the token table */
     const char *why;    /* the rule that found it */
     bool named;         /* it was chosen by "::TENSOR", .. */
@@ -36,6 +37,8 @@ typedef struct {
     embla_vocab *vocab; /* NULL: there are no words for these rows */
     /* what was said where there is no table, no vocab; "" where all is well or there is none */
     char table_error[EMBLA_SENTENCE], vocab_error[EMBLA_SENTENCE];
+    /* "8 rows, 20 tokens": there are words, but not of the tensor that was chosen; else "" */
+    char no_words[EMBLA_SENTENCE];
 } embla_model;
 
 /* embla_checkpoint_open, and what a fuzzer puts in its place; see open.c. */
@@ -62,6 +65,9 @@ bool embla_model_number(const embla_model *model, const char *const *keys, int64
 int64_t embla_model_first_position(const embla_model *model);
 /* How many tokens can be looked up: the rows, or the length of the mapping. */
 int64_t embla_model_tokens_most(const embla_model *model);
+/* One more than the highest token: by the words, or by the header of an llm.c model; -1: not
+ * known. */
+int64_t embla_model_tokens_end(const embla_model *model);
 /* How the model changes a row after it is looked up, "row x sqrt(dim)"; NULL: not at all, or
  * not known. */
 const char *embla_model_scaling(const embla_model *model);

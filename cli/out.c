@@ -8,10 +8,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "args.h"
 #include "out.h"
 #include "token.h"
 
@@ -43,7 +49,17 @@ const char *embla_size(int64_t bytes, char text[EMBLA_CELL])
     return text;
 }
 
-void embla_out_wrapped(const char *text, int column, int indent)
+/* Of facts: that of the terminal, but lines neither too short to hold a word beside the label
+ * nor too long to read. */
+static int fact_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return EMBLA_WIDTH;
+    return size.ws_col < 40 ? 40 : size.ws_col > 100 ? 100 : size.ws_col;
+}
+
+static void wrap(const char *text, int column, int indent, int width)
 {
     int start = column;
     while (*text) {
@@ -54,7 +70,7 @@ void embla_out_wrapped(const char *text, int column, int indent)
             continue;
         }
         int length = (int)strcspn(text, " \n");
-        if (column > start && column + 1 + length > EMBLA_WIDTH) {
+        if (column > start && column + 1 + length > width) {
             printf("\n%*s", indent, "");
             start = column = indent;
         }
@@ -64,6 +80,11 @@ void embla_out_wrapped(const char *text, int column, int indent)
         text += strspn(text, " ");
     }
     putchar('\n');
+}
+
+void embla_out_wrapped(const char *text, int column, int indent)
+{
+    wrap(text, column, indent, EMBLA_WIDTH);
 }
 
 void embla_out_fact(const char *label, const char *format, ...)
@@ -84,7 +105,7 @@ void embla_out_fact(const char *label, const char *format, ...)
         c += length > 0 ? length : 1;
     }
     shown[used] = '\0';
-    embla_out_wrapped(shown, printf("%-*s", EMBLA_LABEL, label), EMBLA_LABEL);
+    wrap(shown, printf("%-*s", EMBLA_LABEL, label), EMBLA_LABEL, fact_width());
 }
 
 void embla_grid_put(embla_grid *grid, const char *format, ...)
@@ -219,6 +240,99 @@ const char *embla_plural(int64_t number, const char *word, char text[EMBLA_CELL]
     snprintf(text, EMBLA_CELL, "%.30s %.30s%s", embla_commas(number, digits), word,
              number == 1 ? "" : "s");
     return text;
+}
+
+/* ---- to a file ---- */
+
+/* One at a time; a signal must find it. */
+static char *target, *temporary;
+static const char *said; /* the path as it was typed */
+
+/* What ends the program leaves nothing behind. */
+static void on_signal(int number)
+{
+    if (temporary) (void)unlink(temporary);
+    (void)raise(number); /* as it would have been: the handler is gone by now */
+}
+
+static void watch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, was;
+    sigemptyset(&ours.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (sigaction(numbers[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            (void)sigaction(numbers[i], &ours, NULL);
+}
+
+static void forget(void)
+{
+    free(target);
+    free(temporary);
+    target = temporary = NULL;
+    said = NULL;
+}
+
+/* stdout becomes a new file beside target, with the mode of what it replaces. */
+static bool begin_temporary(const struct stat *old)
+{
+    size_t room = strlen(target) + sizeof ".XXXXXX";
+    char *name = malloc(room);
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (!name) return false;
+    snprintf(name, room, "%s.XXXXXX", target);
+    int file = mkstemp(name);
+    if (file < 0) {
+        free(name);
+        return false;
+    }
+    temporary = name;
+    watch_signals();
+    (void)fflush(stdout);
+    bool good = fchmod(file, old ? old->st_mode & 0777 : 0666 & ~mask) == 0 &&
+                dup2(file, STDOUT_FILENO) >= 0;
+    int error = errno;
+    (void)close(file);
+    if (!good) (void)unlink(temporary);
+    errno = error;
+    return good;
+}
+
+int embla_out_to(const char *path, bool force)
+{
+    struct stat link, old, out;
+    bool there = lstat(path, &link) == 0, found = there && stat(path, &old) == 0;
+    if (found && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == old.st_dev &&
+        out.st_ino == old.st_ino)
+        return EMBLA_DONE; /* /dev/stdout, say: that is where it goes anyway */
+    if (found && !S_ISREG(old.st_mode)) {
+        if (!freopen(path, "w", stdout)) return embla_failed("%s: %s", path, strerror(errno));
+        return EMBLA_DONE;
+    }
+    if (there && !force) return embla_failed("%s exists; --force replaces it", path);
+    said = path;
+    target = found ? realpath(path, NULL) : strdup(path); /* a link stays one */
+    if (target && begin_temporary(found ? &old : NULL)) return EMBLA_DONE;
+    int error = errno;
+    forget();
+    return embla_failed("%s: %s", path, strerror(error));
+}
+
+int embla_out_done(int code)
+{
+    if (!temporary) return code;
+    errno = 0;
+    bool written = embla_out_finish() && (code != EMBLA_DONE || rename(temporary, target) == 0);
+    int error = errno;
+    if (code != EMBLA_DONE || !written) {
+        (void)unlink(temporary);
+        /* what could not be written is dropped: it has been said, or is said here */
+        if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
+    }
+    if (code == EMBLA_DONE && !written) code = embla_failed("%s: %s", said, strerror(error));
+    forget();
+    return code;
 }
 
 bool embla_out_finish(void)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The width text is wrapped to, on a terminal and in a pipe alike. */
+/* The width text is wrapped to; facts on a terminal to its own, within bounds. */
 #define EMBLA_WIDTH 80
 
 #define EMBLA_CELL 64
@@ -67,6 +67,14 @@ void embla_out_safe(const char *text);
 
 /* "3 rows", "1 row": the number with commas, and the word as it goes with it. */
 const char *embla_plural(int64_t number, const char *word, char text[EMBLA_CELL]);
+
+/* From here on everything is printed to path: into a temporary file beside it, which gets the
+ * name once it is complete (a device or a pipe is written to as it is). A file that is there
+ * is replaced only by force. EMBLA_DONE, or EMBLA_FAILED after a sentence. */
+int embla_out_to(const char *path, bool force);
+/* The end of that, if it was begun: good and written, the file gets its name; else it is gone.
+ * Returns code, or EMBLA_FAILED after a sentence. */
+int embla_out_done(int code);
 
 /* True when everything printed has been written; else errno says why not. */
 bool embla_out_finish(void);

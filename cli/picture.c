@@ -7,7 +7,8 @@
  * Two vertical lines join the three parts: tokens run into the first, which leads to their
  * rows; these run into the second, which leads to the result. Where there is colour, a
  * token, its row and its result share one. Lines and arrows are box characters where the
- * locale has them, else ASCII.
+ * locale has them, else ASCII. Where it is narrow the headings lose their numbers, then words
+ * are cut and numbers left out; no line is longer than the terminal is wide.
  */
 #include "picture.h"
 
@@ -30,7 +31,8 @@ enum {
     COLUMNS = 8, /* numbers of a row, at most */
     WORD = 12,   /* columns of a word, at most */
     NUMBER = 16,
-    GAP = 5 /* between the parts: " -+> " */
+    NARROWEST = 30, /* columns in which there can be a picture */
+    GAP = 5         /* between the parts: " -+> " */
 };
 
 static const char *const color_names[] = {"auto", "always", "never"};
@@ -70,6 +72,7 @@ typedef struct {
     int decimals;
     size_t cell; /* columns of a number with the space before it */
     size_t cells, digits;
+    bool dots;          /* ".." after the numbers: there are more */
     size_t left, block; /* columns of the tokens, and of table and result each */
 } sketch;
 
@@ -80,7 +83,7 @@ static int terminal_width(void)
     long width = said ? strtol(said, NULL, 10) : 0;
     if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
     if (width <= 0) return EMBLA_WIDTH;
-    return width < 40 ? 40 : width > 1000 ? 1000 : (int)width;
+    return width > 1000 ? 1000 : (int)width;
 }
 
 static bool is_shown(const sketch *s, int64_t row)
@@ -163,7 +166,8 @@ static void measure_cells(sketch *s, size_t most)
     }
 }
 
-static void make_labels(sketch *s)
+/* Words take most columns at most; 0: they are left out. */
+static void make_labels(sketch *s, size_t most)
 {
     const embla_picture *p = s->picture;
     size_t word_columns = 0;
@@ -173,8 +177,9 @@ static void make_labels(sketch *s)
     s->more = p->count - s->tokens;
     for (size_t i = 0; i < s->tokens; i++) {
         size_t length = 0;
-        const char *word = p->vocab ? embla_vocab_word(p->vocab, p->tokens[i], &length) : NULL;
-        if (word) wide[i] = embla_word_show(word, length, !s->utf8, WORD, words[i]);
+        const char *word =
+            p->vocab && most > 0 ? embla_vocab_word(p->vocab, p->tokens[i], &length) : NULL;
+        if (word) wide[i] = embla_word_show(word, length, !s->utf8, most, words[i]);
         if (wide[i] > word_columns) word_columns = wide[i];
         if (p->mapped)
             snprintf(ids[i], sizeof ids[i], "%lld>%lld", (long long)p->tokens[i],
@@ -190,26 +195,69 @@ static void make_labels(sketch *s)
         snprintf(s->labels[i].text, sizeof s->labels[i].text, "%.*s%*s%s", EMBLA_WORD_TEXT - 1,
                  words[i], gap < 60 ? gap : 60, "", ids[i]);
     }
-    s->left = s->label_columns = word_columns + (word_columns > 0) + id_columns;
+    s->label_columns = word_columns + (word_columns > 0) + id_columns;
 }
 
-/* As many numbers as fit twice beside the tokens. */
-static void fit(sketch *s, const char *tokens, const char *table, const char *result)
+typedef struct {
+    char tokens[16], table[2 * EMBLA_CELL], result[4 * EMBLA_CELL];
+} headings;
+
+static headings headings_of(const embla_picture *p, bool full)
 {
+    headings h = {"tokens", "table", "result"};
+    int64_t dim = (int64_t)embla_table_dim(p->table), shown = (int64_t)p->dim;
+    char a[EMBLA_CELL], b[EMBLA_CELL], c[EMBLA_CELL];
+    if (!full) return h;
+    snprintf(h.table, sizeof h.table, "table, %s x %s", embla_commas(embla_table_rows(p->table), a),
+             embla_commas(dim, b));
+    snprintf(h.result, sizeof h.result, "result, %s x %s%s%s", embla_commas((int64_t)p->count, a),
+             embla_commas(shown < dim ? shown : dim, c), shown < dim ? " of " : "",
+             shown < dim ? b : "");
+    return h;
+}
+
+/* Whether cells numbers in a row fit the width: left, table and result are measured. */
+static bool fits(sketch *s, const headings *h, size_t cells, bool dots)
+{
+    char more[32];
+    size_t longest = strlen(h->table) > strlen(h->result) ? strlen(h->table) : strlen(h->result);
+    s->cells = cells;
+    s->dots = dots;
+    s->block = s->digits + cells * s->cell + (dots ? 3 : 0);
+    if (s->block < longest) s->block = longest;
+    s->left = s->label_columns > strlen(h->tokens) ? s->label_columns : strlen(h->tokens);
+    if (s->more > 0) {
+        size_t columns = (size_t)snprintf(more, sizeof more, "%zu more", s->more);
+        if (columns > s->left) s->left = columns;
+    }
+    return s->left + 2 * (GAP + s->block) <= (size_t)s->width;
+}
+
+/* As many numbers as fit twice beside the tokens; where not one does, first the headings
+ * lose their numbers, then words are cut, then there are row numbers alone. */
+static bool fit(sketch *s, headings *h)
+{
+    static const size_t words[] = {WORD, 8, 5};
+    enum { WORDS = sizeof words / sizeof words[0] };
     size_t dim = embla_table_dim(s->picture->table);
-    size_t most = s->picture->dim < dim ? s->picture->dim : dim, shown;
+    size_t most = s->picture->dim < dim ? s->picture->dim : dim;
     char digits[32];
-    if (s->left < strlen(tokens)) s->left = strlen(tokens);
+    if (most > COLUMNS) most = COLUMNS;
     s->digits =
         (size_t)snprintf(digits, sizeof digits, "%lld", (long long)s->rows[s->row_count - 1]);
-    shown = most < COLUMNS ? most : COLUMNS;
-    measure_cells(s, shown);
-    for (s->cells = shown; s->cells > 0; s->cells--) {
-        s->block = s->digits + s->cells * s->cell + (s->cells < dim ? 3 : 0);
-        if (s->cells == 1 || s->left + 2 * (GAP + s->block) <= (size_t)s->width) break;
+    measure_cells(s, most);
+    *h = headings_of(s->picture, true);
+    for (size_t cells = most; cells > 0; cells--)
+        if (fits(s, h, cells, cells < dim)) return true;
+    *h = headings_of(s->picture, false);
+    for (size_t w = 0; w < 2 * WORDS; w++) {
+        size_t least = w < WORDS; /* numbers in a row, at first one */
+        make_labels(s, words[w % WORDS]);
+        for (size_t cells = most + 1; cells-- > least;)
+            if (fits(s, h, cells, cells < dim)) return true;
     }
-    if (s->block < strlen(table)) s->block = strlen(table);
-    if (s->block < strlen(result)) s->block = strlen(result);
+    make_labels(s, 0);
+    return fits(s, h, 0, true) || fits(s, h, 0, false);
 }
 
 /* ---- ink ---- */
@@ -257,7 +305,6 @@ static int paint_of(const sketch *s, int64_t row)
 static void draw_row(pen *ink, const sketch *s, size_t which)
 {
     char text[64];
-    bool cut = s->cells < embla_table_dim(s->picture->table);
     size_t used =
         (size_t)snprintf(text, sizeof text, "%*lld", (int)s->digits, (long long)s->rows[which]);
     int paint = paint_of(s, s->rows[which]);
@@ -270,9 +317,9 @@ static void draw_row(pen *ink, const sketch *s, size_t which)
         draw(ink, text, s->cell, s->cell);
         used += s->cell;
     }
-    if (cut) draw(ink, " ..", 3, 3);
+    if (s->dots) draw(ink, " ..", 3, 3);
     wipe(ink, paint);
-    skip(ink, s->block - used - (cut ? 3 : 0));
+    skip(ink, s->block - used - (s->dots ? 3 : 0));
 }
 
 /* ---- lines that join ---- */
@@ -385,28 +432,24 @@ static void draw_line(const sketch *s, const frame *f, size_t line)
     putchar('\n');
 }
 
-int embla_picture_draw(const embla_picture *picture)
+int embla_picture_draw(const embla_picture *picture, bool *drawn)
 {
     sketch s = {.picture = picture, .width = terminal_width()};
-    char tokens[] = "tokens", table[2 * EMBLA_CELL], result[2 * EMBLA_CELL], a[EMBLA_CELL],
-         b[EMBLA_CELL];
+    headings h;
     pen ink = {0};
     (void)setlocale(LC_CTYPE, "");
     s.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    make_labels(&s);
+    make_labels(&s, WORD);
     choose_rows(&s);
     int code = read_values(&s);
     if (code != EMBLA_DONE) return code;
-    (void)embla_commas((int64_t)embla_table_dim(picture->table), b);
-    snprintf(table, sizeof table, "table, %s x %s",
-             embla_commas(embla_table_rows(picture->table), a), b);
-    snprintf(result, sizeof result, "result, %s x %s", embla_commas((int64_t)picture->count, a), b);
-    fit(&s, tokens, table, result);
-    draw(&ink, tokens, strlen(tokens), s.left);
+    *drawn = s.width >= NARROWEST && fit(&s, &h);
+    if (!*drawn) return EMBLA_DONE;
+    draw(&ink, h.tokens, strlen(h.tokens), s.left);
     skip(&ink, GAP);
-    draw(&ink, table, strlen(table), s.block);
+    draw(&ink, h.table, strlen(h.table), s.block);
     skip(&ink, GAP);
-    draw(&ink, result, strlen(result), s.block);
+    draw(&ink, h.result, strlen(h.result), s.block);
     fputs("\n\n", stdout);
     frame f = arrange(&s);
     for (size_t line = 0; line < f.lines; line++) draw_line(&s, &f, line);

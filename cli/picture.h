@@ -19,8 +19,9 @@ typedef struct {
     bool color;
 } embla_picture;
 
-/* EMBLA_DONE, or EMBLA_FAILED after a sentence. */
-int embla_picture_draw(const embla_picture *picture);
+/* EMBLA_DONE, or EMBLA_FAILED after a sentence. *drawn is false, and nothing was printed, where
+ * it has no place: in less than 30 columns, or with row numbers that fill them. */
+int embla_picture_draw(const embla_picture *picture, bool *drawn);
 
 /* The words of --color, and what each comes to: auto is a terminal that knows colour, where
  * NO_COLOR is unset or empty. */

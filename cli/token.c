@@ -2,7 +2,8 @@
 /* Words are made visible, tokens are read.
  *
  * A word is looked for as it was typed; only `#` with a number after it is never a word,
- * so that each token has one spelling that always works.
+ * so that each token has one spelling that always works. A backslash in front makes a word
+ * of anything.
  */
 #include "token.h"
 
@@ -128,6 +129,7 @@ bool embla_word_write(const char *word, size_t length, FILE *to)
 void embla_tokens_free(embla_tokens *tokens)
 {
     free(tokens->ids);
+    for (size_t i = 0; i < EMBLA_MISSING_NAMED; i++) free(tokens->missing_words[i]);
     *tokens = (embla_tokens){0};
 }
 
@@ -161,77 +163,205 @@ static bool number(const char *text, size_t length, int64_t *out)
     return true;
 }
 
+/* Whether text is a whole number as it is written, however large. */
+static bool digits(const char *text, size_t length)
+{
+    size_t at = length > 0 && text[0] == '-';
+    for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) continue;
+    return at == length && length > (text[0] == '-');
+}
+
+static int out_of_range(const char *text, size_t length)
+{
+    return embla_failed("token %.*s is out of range: no table has so many rows",
+                        (int)(length < 60 ? length : 60), text);
+}
+
+/* Commas or spaces stand between entries, and something between commas: an entry that is
+ * missing would shift all that come after it. */
 int embla_tokens_list(embla_tokens *tokens, const char *text, const char *where)
 {
-    static const char gaps[] = ", \t\r\n";
-    for (text += strspn(text, gaps); *text; text += strspn(text, gaps)) {
-        size_t length = strcspn(text, gaps);
-        int64_t id;
+    static const char spaces[] = " \t\r\n", ends[] = ", \t\r\n";
+    const char *all = text + strspn(text, spaces);
+    bool due = true;
+    for (text = all; due || *text;) {
+        size_t length = strcspn(text, ends);
         bool marked = text[0] == '#';
-        if (!number(text + marked, length - marked, &id))
+        int64_t id;
+        if (length == 0)
+            return embla_usage("%s: '%.60s' has an empty entry; a token's number is due, like 5",
+                               where, all);
+        if (!number(text + marked, length - marked, &id)) {
+            if (digits(text + marked, length - marked))
+                return out_of_range(text + marked, length - marked);
             return embla_usage("%s: '%.*s' is not a token's number, like 5 or -1", where,
                                (int)(length < 60 ? length : 60), text);
+        }
         int code = embla_tokens_add(tokens, id);
         if (code != EMBLA_DONE) return code;
         text += length;
+        text += strspn(text, spaces);
+        due = *text == ',';
+        if (due) text++;
+        if (due) text += strspn(text, spaces);
     }
     return EMBLA_DONE;
 }
 
-/* Many vocabularies keep words with the space before them: is it there so? */
-static bool has_spaced(const embla_vocab *vocab, const char *word, size_t length)
+/* ---- words that are not there ---- */
+
+enum { HINT = 64 };
+
+/* One way a word may have been meant: 0 as it is, 1 small, 2 large, 3 with a large letter
+ * first. ASCII alone: what is a capital elsewhere depends on the language. */
+static void recase(char *word, size_t length, int how)
 {
-    char spaced[64] = " ";
-    int32_t token;
-    if (length == 0 || length > sizeof spaced - 2 || word[0] == ' ') return false;
-    memcpy(spaced + 1, word, length);
-    return embla_vocab_find(vocab, spaced, length + 1, &token) == EMBLA_OK;
+    bool first = true;
+    for (size_t i = 0; i < length && how > 0; i++) {
+        bool small = word[i] >= 'a' && word[i] <= 'z', large = word[i] >= 'A' && word[i] <= 'Z';
+        bool raise = how == 2 || (how == 3 && first);
+        if ((small && raise) || (large && !raise)) word[i] = (char)(word[i] ^ 0x20);
+        if (word[i] != ' ') first = false;
+    }
 }
+
+/* "; did you mean ' cat', with a space?": many vocabularies keep words with the space before
+ * them, and most know one case alone. "" if nothing of the kind is there. */
+static const char *hint(const embla_vocab *vocab, const char *word, size_t length,
+                        char text[2 * HINT])
+{
+    bool spaced = length > 0 && word[0] == ' ';
+    char other[HINT];
+    int32_t token;
+    text[0] = '\0';
+    if (length == 0 || length > HINT - 2) return text;
+    for (int how = 0; how < 4; how++) {
+        for (int turn = how == 0; turn < 2; turn++) { /* 1: the space comes or goes */
+            size_t bytes = length;
+            if (turn == 1 && spaced) {
+                bytes--;
+                memcpy(other, word + 1, bytes);
+            } else {
+                other[0] = ' ';
+                memcpy(other + turn, word, bytes);
+                bytes += (size_t)turn;
+            }
+            recase(other, bytes, how);
+            if (bytes == 0 || embla_vocab_find(vocab, other, bytes, &token) != EMBLA_OK) continue;
+            snprintf(text, 2 * HINT, "; did you mean '%.*s'%s?", (int)bytes, other,
+                     turn == 0 ? ""
+                     : spaced  ? ", without the space"
+                               : ", with a space");
+            return text;
+        }
+    }
+    return text;
+}
+
+/* Kept, so that one run names several of them. */
+static int add_missing(embla_tokens *tokens, const char *word, size_t length)
+{
+    if (tokens->missing++ >= EMBLA_MISSING_NAMED) return EMBLA_DONE;
+    char **place = &tokens->missing_words[tokens->missing - 1];
+    *place = malloc(length + 1);
+    if (!*place) return embla_failed("no memory for a word of %zu bytes", length);
+    memcpy(*place, word, length);
+    (*place)[length] = '\0';
+    tokens->missing_lengths[tokens->missing - 1] = length;
+    return EMBLA_DONE;
+}
+
+static int one_missing(const embla_tokens *tokens, const embla_vocab *vocab, const char *words)
+{
+    const char *word = tokens->missing_words[0];
+    size_t length = tokens->missing_lengths[0];
+    int cut = (int)(length < 60 ? length : 60);
+    char meant[2 * HINT];
+    if (digits(word, length))
+        return embla_failed("there is no word '%.*s' among the %s from %s; write '#%.*s' for "
+                            "token %.*s",
+                            cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
+    (void)hint(vocab, word, length, meant);
+    return embla_failed("there is no word '%.*s' among the %s from %s%s", cut, word, words,
+                        embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5");
+}
+
+int embla_tokens_finish(const embla_tokens *tokens, const embla_vocab *vocab)
+{
+    char words[EMBLA_CELL], list[EMBLA_MISSING_NAMED * 40] = "", rest[EMBLA_CELL] = "",
+                                                       meant[2 * HINT] = "";
+    size_t used = 0;
+    if (tokens->missing == 0) return EMBLA_DONE;
+    (void)embla_commas(embla_vocab_count(vocab), words);
+    if (tokens->missing == 1) return one_missing(tokens, vocab, words);
+    for (size_t i = 0; i < tokens->missing && i < EMBLA_MISSING_NAMED; i++) {
+        size_t length = tokens->missing_lengths[i];
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s'%.*s'%s", i > 0 ? ", " : "",
+                                 (int)(length < 32 ? length : 32), tokens->missing_words[i],
+                                 length > 32 ? ".." : "");
+        if (!meant[0]) (void)hint(vocab, tokens->missing_words[i], length, meant);
+    }
+    if (tokens->missing > EMBLA_MISSING_NAMED)
+        snprintf(rest, sizeof rest, " and %zu more", tokens->missing - EMBLA_MISSING_NAMED);
+    return embla_failed("there are no words %s%s among the %s from %s%s", list, rest, words,
+                        embla_vocab_source(vocab), meant);
+}
+
+/* ---- words ---- */
 
 int embla_tokens_word(embla_tokens *tokens, const embla_vocab *vocab, const char *word,
                       size_t length)
 {
     int64_t id;
     int32_t token;
-    int cut = (int)(length < 60 ? length : 60);
     if (length > 1 && word[0] == '#' && number(word + 1, length - 1, &id))
         return embla_tokens_add(tokens, id);
+    if (length > 1 && word[0] == '#' && digits(word + 1, length - 1))
+        return out_of_range(word + 1, length - 1);
+    if (length > 0 && word[0] == '\\') { /* the rest is a word, whatever it looks like */
+        word++;
+        length--;
+    }
     if (!vocab)
         return embla_failed("'%.*s': there are no words here, only tokens; write '#5' for token 5",
-                            cut, word);
+                            (int)(length < 60 ? length : 60), word);
     if (embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
         return embla_tokens_add(tokens, token);
-    char words[EMBLA_CELL];
-    (void)embla_commas(embla_vocab_count(vocab), words);
-    if (number(word, length, &id))
-        return embla_failed("there is no word '%.*s' among the %s from %s; write '#%.*s' for "
-                            "token %.*s",
-                            cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
-    if (has_spaced(vocab, word, length))
-        return embla_failed("there is no word '%.*s' among the %s from %s; did you mean ' %.*s', "
-                            "with a space?",
-                            cut, word, words, embla_vocab_source(vocab), cut, word);
-    return embla_failed("there is no word '%.*s' among the %s from %s; write '#5' for token 5", cut,
-                        word, words, embla_vocab_source(vocab));
+    return add_missing(tokens, word, length);
+}
+
+/* A line without its end, used bytes. An empty one is the empty word or a mistake: were it
+ * passed over, rows and lines would no longer go together. */
+static int add_line(embla_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
+                    size_t used, size_t number_of_line)
+{
+    char where[EMBLA_CELL];
+    int32_t token;
+    snprintf(where, sizeof where, "standard input, line %zu", number_of_line);
+    if (ids && strlen(line) != used)
+        return embla_usage("%s: '%.60s' has a zero byte after it", where, line);
+    if (ids && line[strspn(line, " \t\r")] == '\0')
+        return embla_usage("%s is empty; a token's number is due, like 5", where);
+    if (ids) return embla_tokens_list(tokens, line, where);
+    if (used == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
+        return embla_failed("%s is empty, and there is no empty word here", where);
+    return embla_tokens_word(tokens, vocab, line, used);
 }
 
 int embla_tokens_lines(embla_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from)
 {
     char *line = NULL;
-    size_t room = 0;
+    size_t room = 0, lines = 0;
     ssize_t length;
     int code = EMBLA_DONE;
     while (code == EMBLA_DONE && (length = getline(&line, &room, from)) >= 0) {
         size_t used = (size_t)length;
-        if (used > 0 && line[used - 1] == '\n') used--;
-        line[used] = '\0';
-        if (used == 0) continue;
-        if (ids && strlen(line) != used) {
-            code = embla_usage("standard input: '%.60s' has a zero byte after it", line);
-            break;
+        if (used > 0 && line[used - 1] == '\n') {
+            used--;
+            if (used > 0 && line[used - 1] == '\r') used--;
         }
-        code = ids ? embla_tokens_list(tokens, line, "standard input")
-                   : embla_tokens_word(tokens, vocab, line, used);
+        line[used] = '\0';
+        code = add_line(tokens, vocab, ids, line, used, ++lines);
     }
     if (code == EMBLA_DONE && ferror(from))
         code = embla_failed("cannot read standard input: %s", strerror(errno));

@@ -32,22 +32,32 @@ size_t embla_word_show(const char *word, size_t length, bool ascii, size_t colum
  * is as it is. False if it could not be written. */
 bool embla_word_write(const char *word, size_t length, FILE *to);
 
+/* Words that are not there and are named in one message, at most. */
+enum { EMBLA_MISSING_NAMED = 5 };
+
 /* A list of tokens. Zeroed it is empty; embla_tokens_free empties it. */
 typedef struct {
     int64_t *ids;
     size_t count, room;
+    size_t missing; /* words that are not in the vocabulary, and the first of them */
+    char *missing_words[EMBLA_MISSING_NAMED];
+    size_t missing_lengths[EMBLA_MISSING_NAMED];
 } embla_tokens;
 
 void embla_tokens_free(embla_tokens *tokens);
 /* These give the exit code, after a sentence: EMBLA_USAGE where what was typed is wrong,
  * EMBLA_FAILED where a word or the memory is not there. */
 int embla_tokens_add(embla_tokens *tokens, int64_t id);
-/* "2,5,7": numbers with commas or white space between them. where names them in messages. */
+/* "2,5,7": numbers with commas or white space between them, one at least, none left out.
+ * where names them in messages. */
 int embla_tokens_list(embla_tokens *tokens, const char *text, const char *where);
-/* One token: a word of vocab (NULL: there are none) or #id. */
+/* One token: a word of vocab (NULL: there are none) or #id; after a backslash, a word. A word
+ * that is not there is kept for embla_tokens_finish. */
 int embla_tokens_word(embla_tokens *tokens, const embla_vocab *vocab, const char *word,
                       size_t length);
-/* One on each line of from: ids, or words and #ids. */
+/* One on each line of from: ids, or words and #ids. Lines may end in CR LF. */
 int embla_tokens_lines(embla_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from);
+/* After the last: EMBLA_FAILED, and a sentence, where words were not there. */
+int embla_tokens_finish(const embla_tokens *tokens, const embla_vocab *vocab);
 
 #endif

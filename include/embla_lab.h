@@ -62,10 +62,13 @@ EMBLA_API EMBLA_CHECKED embla_status embla_cost_preset(const char *name, embla_c
 typedef struct embla_account embla_account;
 
 typedef struct {
-    const char *to;    /* a format's name; NULL: the one that path's extension means */
-    embla_dtype dtype; /* token table, head and positions are stored so; 0: as they are */
-    bool tables_only;  /* token table, head, positions and their kin; no other tensor */
-    bool overwrite;    /* path may exist; it is replaced when the new file is complete */
+    const char *to; /* a format's name; NULL: the one that path's extension means */
+    /* Token table, head and positions are stored so; 0: as they are. EMBLA_ERR_NOT_FOUND if no
+     * table is known; i8, which needs a scale that no format stores, is EMBLA_ERR_UNSUPPORTED. */
+    embla_dtype dtype;
+    bool tables_only; /* token table, head, positions and their kin; no other tensor */
+    bool overwrite;   /* path may exist; it is replaced when the new file is complete, and so
+                       * are words beside it that embla_convert has written */
     /* Called now and then from the calling thread; false ends the work with EMBLA_ERR_IO. */
     bool (*progress)(void *context, const char *what, int64_t done, int64_t all);
     void *context;
@@ -73,7 +76,8 @@ typedef struct {
 
 /* Writes what is in checkpoint to path: tables re-encoded if asked, every other tensor's
  * bytes unchanged. Formats of one table take the token table (or the one chosen by
- * "file::tensor"). The new file is read back and compared before it gets its name: either
+ * "file::tensor"). Words go into the file, or to NAME.vocab.txt beside it where it would not
+ * find them otherwise. The new file is read back and compared before it gets its name: either
  * all of it is there, or what was there before still is. What a format cannot hold is
  * EMBLA_ERR_UNSUPPORTED with the tensor's name, unless tables_only leaves it out. */
 EMBLA_API EMBLA_CHECKED embla_status embla_convert(const embla_checkpoint *checkpoint,
@@ -89,12 +93,14 @@ typedef struct {
     const char *why; /* of one left out: why; else NULL */
     bool table;      /* rows below are counted */
     int64_t rows, new_rows;
-    int64_t rows_same;      /* the same numbers, bit for bit */
-    int64_t rows_rounded;   /* nearest numbers of the new dtype */
-    int64_t rows_nonfinite; /* with a NaN or an infinity, before or after */
-    double difference;      /* the largest |old - new| */
-    int64_t bytes;          /* as written */
-    char checksum[33];      /* XXH3-128 of the bytes as written and as read back, hexadecimal */
+    int64_t rows_same;       /* the same numbers, bit for bit */
+    int64_t rows_rounded;    /* nearest numbers of the new dtype; with rows_same: all rows */
+    int64_t rows_nonfinite;  /* with a NaN or an infinity, before or after */
+    int64_t rows_overflowed; /* of these: without one before */
+    int64_t rows_vanished;   /* all zeros now, and not before */
+    double difference;       /* the largest |old - new| */
+    int64_t bytes;           /* as written */
+    char checksum[33];       /* XXH3-128 of the bytes as written and as read back, hexadecimal */
 } embla_account_line;
 
 EMBLA_API size_t embla_account_count(const embla_account *account);

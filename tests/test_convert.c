@@ -3,6 +3,8 @@
  * keeps its bytes; what cannot be is refused before anything is written, in a sentence that
  * says what to do; a file that is not what was written never gets its name.
  */
+#include <errno.h>
+
 #include "convert_files.h"
 
 /* ---- every pair ---- */
@@ -197,17 +199,24 @@ static void words_go_along_in_every_way_there_is(void **state)
     embla_account_free(account);
     assert_word(&p, "m.gguf", 1, "two words");
     assert_word(&p, "m.gguf", 5, "a\tb");
-    /* A tokenizer beside the source is only named. */
+    /* A tokenizer beside the source is found by what lies beside it too, .. */
     account = convert(&p, "m.safetensors", "n.safetensors", NULL);
-    assert_true(sample_noted(account, "its words are those of vocab.json: to be copied along"));
+    assert_true(sample_noted(account, "its words are those of vocab.json, beside it"));
     embla_account_free(account);
     assert_int_equal(access(scratch_path(&p.s, "n.vocab.txt"), F_OK), -1);
+    /* .. but not by an array, nor from another folder. */
+    account = convert(&p, "m.safetensors", "n.npy", NULL);
+    assert_true(sample_noted(account, "its words are in "));
+    embla_account_free(account);
+    assert_word(&p, "n.npy", 1, "two words");
+    assert_word(&p, "n.npy", 3, NULL);
     /* Words that came with the file are put beside one that cannot hold them. */
     account = convert(&p, "m.gguf", "k.npy", NULL);
     assert_true(sample_noted(account, "k.vocab.txt"));
     embla_account_free(account);
     assert_word(&p, "k.npy", 1, "two words");
     assert_word(&p, "k.npy", 5, "a\tb");
+    assert_word(&p, "k.npy", 3, NULL); /* the GGUF called it [PAD3], which is no word */
     assert_int_equal(unlink(scratch_path(&p.s, "vocab.json")), 0);
     account = convert(&p, "k.npy", "k.safetensors", NULL); /* which has the same words beside it */
     assert_true(sample_noted(account, "k.vocab.txt"));
@@ -262,7 +271,8 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     static const unsigned char halves[2 * 32 * 2];
     embla_convert_options q8 = {.dtype = EMBLA_Q8_0}, bf16 = {.dtype = EMBLA_BF16},
                           nothing = {.dtype = (embla_dtype)99}, unknown = {.to = "parquet"},
-                          llmc = {.to = "llm.c"}, only = {.tables_only = true};
+                          llmc = {.to = "llm.c"}, only = {.tables_only = true},
+                          i8 = {.dtype = EMBLA_I8}, f8 = {.dtype = EMBLA_F8_E4M3};
     embla_account *account = NULL;
     (void)state;
     place p = begin();
@@ -274,7 +284,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
            "word2vec holds f32 and nothing else, not bf16");
     refuse(&p, "m.safetensors", "out.npy", &bf16, EMBLA_ERR_UNSUPPORTED, "--dtype f32");
     refuse(&p, "m.safetensors", "out.safetensors", &q8, EMBLA_ERR_UNSUPPORTED,
-           "which safetensors does not have (S7)");
+           "which safetensors does not have: gguf has Q8_0 (S7)");
     refuse(&p, "m.safetensors", "out", &llmc, EMBLA_ERR_UNSUPPORTED, "'wte'");
     refuse(&p, "m.safetensors", "none/out.npy", NULL, EMBLA_ERR_NOT_FOUND, "none");
     refuse(&p, "m.safetensors::h.0.blob", "out.vec", NULL, EMBLA_ERR_UNSUPPORTED,
@@ -288,7 +298,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
                                    {"mask", "BOOL", "2,31", halves, 62}};
     sample_safetensors(scratch_path(&p.s, "other.safetensors"), NULL, other, 2);
     refuse(&p, "other.safetensors", "out.gguf", NULL, EMBLA_ERR_UNSUPPORTED,
-           "'mask': its type BOOL is not one of GGUF's (G8)");
+           "'mask': its type BOOL is not one of GGUF's: safetensors has BOOL (G8)");
     embla_account_free(convert(&p, "other.safetensors", "other.gguf", &only));
     const sample_tensor none[] = {{"x", "F16", "2,31", halves, 124},
                                   {"y", "F16", "2,31", halves, 124}};
@@ -296,6 +306,14 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     refuse(&p, "none.safetensors", "out.npy", NULL, EMBLA_ERR_NOT_FOUND, "FILE::TENSOR");
     refuse(&p, "none.safetensors", "out.safetensors", &only, EMBLA_ERR_NOT_FOUND,
            "nothing to write");
+    refuse(&p, "none.safetensors", "out.safetensors", &bf16, EMBLA_ERR_NOT_FOUND,
+           "--dtype changes tables only; name one with 'FILE::TENSOR'");
+    embla_account_free(convert(&p, "none.safetensors::y", "y.safetensors", &bf16));
+    refuse(&p, "m.safetensors", "out.safetensors", &i8, EMBLA_ERR_UNSUPPORTED,
+           "i8 needs a scale beside its rows, and no format here stores one; q8_0 has its own");
+    refuse(&p, "m.safetensors", "out.gguf", &f8, EMBLA_ERR_UNSUPPORTED,
+           "F8_E4M3 is not one of GGUF's: safetensors has F8_E4M3 (G8)");
+    refuse(&p, "m.safetensors", "out.npy", &q8, EMBLA_ERR_UNSUPPORTED, "gguf has it");
     embla_checkpoint *source = sample_open(scratch_path(&p.s, "m.safetensors"));
     assert_status(embla_convert(NULL, "x.npy", NULL, &account), EMBLA_ERR_ARGUMENT);
     assert_status(embla_convert(source, NULL, NULL, &account), EMBLA_ERR_ARGUMENT);
@@ -313,7 +331,7 @@ static void a_file_that_exists_is_replaced_only_if_asked(void **state)
     sample_model(scratch_path(&p.s, "m.safetensors"), &n);
     scratch_write(scratch_path(&p.s, "out.npy"), "precious", 8);
     refuse(&p, "m.safetensors", "out.npy", NULL, EMBLA_ERR_ARGUMENT,
-           "out.npy exists, 8 bytes: it is replaced only if asked");
+           "out.npy exists, 8 bytes: it is replaced only if asked (--force)");
     assert_true(scratch_holds(scratch_path(&p.s, "out.npy"), "precious", 8));
     embla_account_free(convert(&p, "m.safetensors", "out.npy", &overwrite));
     assert_rows(&p, "out.npy", n.tokens, SAMPLE_ROWS, SAMPLE_DIM);
@@ -333,17 +351,76 @@ static void a_file_that_exists_is_replaced_only_if_asked(void **state)
 
 static void words_beside_are_not_replaced_unasked_either(void **state)
 {
-    static const char source[] = "2 2\na 1 2\nb 3 4\n";
+    static const char source[] = "2 2\na 1 2\nb 3 4\n", ours[] = "#embla-vocab 1\nx\ny\nz\n";
     embla_convert_options overwrite = {.overwrite = true};
     (void)state;
     place p = begin();
     scratch_write(scratch_path(&p.s, "m.vec"), source, sizeof source - 1);
-    scratch_write(scratch_path(&p.s, "n.vocab.txt"), "mine\n", 5);
-    refuse(&p, "m.vec", "n.npy", NULL, EMBLA_ERR_ARGUMENT, "n.vocab.txt exists, 5 bytes");
-    assert_true(scratch_holds(scratch_path(&p.s, "n.vocab.txt"), "mine\n", 5));
+    scratch_write(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1);
+    refuse(&p, "m.vec", "n.npy", NULL, EMBLA_ERR_ARGUMENT, "n.vocab.txt exists, 21 bytes");
+    assert_error_has("--force");
+    assert_true(scratch_holds(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1));
     embla_account_free(convert(&p, "m.vec", "n.npy", &overwrite));
     assert_word(&p, "n.npy", 1, "b");
+    /* The same words again need no leave. */
+    embla_account_free(convert(&p, "m.vec", "n.safetensors", NULL));
+    assert_word(&p, "n.safetensors", 1, "b");
+    /* What somebody else wrote stays, whatever is asked. */
+    scratch_write(scratch_path(&p.s, "o.vocab.txt"), "mine\n", 5);
+    refuse(&p, "m.vec", "o.npy", &overwrite, EMBLA_ERR_ARGUMENT,
+           "o.vocab.txt exists and was not written by convert");
+    assert_true(scratch_holds(scratch_path(&p.s, "o.vocab.txt"), "mine\n", 5));
+    /* A source that is called so is a file that is read. */
+    scratch_write(scratch_path(&p.s, "q.vocab.txt"), source, sizeof source - 1);
+    refuse(&p, "q.vocab.txt", "q.npy", &overwrite, EMBLA_ERR_ARGUMENT, "is a file that is read");
+    assert_true(scratch_holds(scratch_path(&p.s, "q.vocab.txt"), source, sizeof source - 1));
+    /* A name that is too long for words, though not for the file. */
+    char name[256];
+    memset(name, 'n', 195);
+    memcpy(name + 195, ".npy", 5);
+    refuse(&p, "m.vec", name, NULL, EMBLA_ERR_ARGUMENT, "205 bytes, and 200 can be had");
     end(&p);
+}
+
+/* The rename of the file fails: words are what they were. */
+static void words_are_put_back_where_the_file_fails(void **state)
+{
+    static const char source[] = "2 2\na 1 2\nb 3 4\n", ours[] = "#embla-vocab 1\nx\ny\n";
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        bool seen = false;
+        place p = begin();
+        scratch_write(scratch_path(&p.s, "m.vec"), source, sizeof source - 1);
+        embla_checkpoint *from = sample_open(scratch_path(&p.s, "m.vec"));
+        for (size_t n = 1;; n++) {
+            embla_convert_options overwrite = {.overwrite = true};
+            embla_account *account = NULL;
+            scratch_write(scratch_path(&p.s, "n.npy"), "precious", 8);
+            if (old)
+                scratch_write(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1);
+            else
+                (void)unlink(scratch_path(&p.s, "n.vocab.txt"));
+            embla_io_fail(n, false, EIO);
+            embla_status status =
+                embla_convert(from, scratch_path(&p.out, "n.npy"), &overwrite, &account);
+            embla_io_fail(0, false, 0);
+            embla_account_free(account);
+            size_t size = 0;
+            unsigned char *words = scratch_read(scratch_path(&p.s, "n.vocab.txt"), &size);
+            bool new_file = !scratch_holds(scratch_path(&p.s, "n.npy"), "precious", 8);
+            bool new_words = words && strstr((const char *)words, "\na\nb\n");
+            bool old_words = old ? words && strcmp((const char *)words, ours) == 0 : !words;
+            free(words);
+            if (new_file != new_words || new_words == old_words)
+                fail_msg("call %zu: the %s file, and %s words", n, new_file ? "new" : "old",
+                         new_words ? "new" : "not its");
+            seen = seen || (status != EMBLA_OK && new_file); /* the last sync */
+            if (status == EMBLA_OK && n > 200) break;        /* it makes fewer */
+        }
+        assert_true(seen);
+        embla_checkpoint_free(from);
+        end(&p);
+    }
 }
 
 /* ---- other formats ---- */
@@ -405,31 +482,53 @@ static void an_array_of_columns_is_written_as_rows(void **state)
     end(&p);
 }
 
-/* A model that keeps fewer rows than tokens, and a tensor that says which row is whose. */
-static void rows_shared_by_tokens_are_called_after_the_first(void **state)
+/* A model that keeps fewer rows than tokens, and a tensor that says which row is whose: what
+ * cannot keep that tensor cannot keep the model; what can has words by token. */
+static void tokens_that_share_rows_need_their_mapping(void **state)
 {
     static const float rows[] = {1, 2, 3, 4, 5, 6};
-    static const int32_t narrow[] = {2, 0, 0, 2, -1, 9};
-    static const int64_t wide[] = {2, 0, 0, 2, -1, 9};
-    static const char words[] = "{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6}";
+    static const int32_t rows_of[] = {2, 0, 0, 2, 1, 1};
+    static const char words[] = "{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5}";
+    static const char *const files[] = {"m.vec", "m.npy", "m.w2v", "m.gguf"};
     (void)state;
-    for (int is_wide = 0; is_wide < 2; is_wide++) {
-        place p = begin();
-        const sample_tensor tensors[] = {{"embeddings", "F32", "3,2", rows, sizeof rows},
-                                         {"mapping", is_wide ? "I64" : "I32", "6",
-                                          is_wide ? (const void *)wide : narrow,
-                                          is_wide ? sizeof wide : sizeof narrow}};
-        sample_safetensors(scratch_path(&p.s, "m.safetensors"), NULL, tensors, 2);
-        scratch_write(scratch_path(&p.s, "vocab.json"), words, sizeof words - 1);
-        embla_account *account = convert(&p, "m.safetensors", "m.vec", NULL);
-        assert_true(sample_noted(account, "3 words of vocab.json have no row among 3"));
-        assert_true(sample_noted(account, "1 of 3 rows have no word"));
+    place p = begin();
+    scratch there;
+    const sample_tensor tensors[] = {{"embeddings", "F32", "3,2", rows, sizeof rows},
+                                     {"mapping", "I32", "6", rows_of, sizeof rows_of}};
+    sample_safetensors(scratch_path(&p.s, "m.safetensors"), NULL, tensors, 2);
+    scratch_write(scratch_path(&p.s, "vocab.json"), words, sizeof words - 1);
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        refuse(&p, "m.safetensors", files[i], NULL, EMBLA_ERR_UNSUPPORTED,
+               "6 tokens share 3 rows through 'mapping', which");
+    assert_error_has("safetensors keeps it");
+    scratch_new(&there);
+    p.out = there;
+    embla_account_free(convert(&p, "m.safetensors", "n.safetensors", NULL));
+    scratch here = p.s;
+    p.s = there;
+    assert_word(&p, "n.safetensors", 5, "f");
+    p.s = here;
+    scratch_free(&there);
+    end(&p);
+}
+
+/* Words that are all above the last row are no words of this table. */
+static void words_above_the_last_row_alone_are_none(void **state)
+{
+    static const char *const files[] = {"o.npy", "o.gguf", "o.vec"};
+    sample_numbers n;
+    embla_convert_options only = {.tables_only = true};
+    (void)state;
+    place p = begin();
+    sample_model(scratch_path(&p.s, "m.safetensors"), &n);
+    scratch_write(scratch_path(&p.s, "vocab.json"), "{\"a\":7,\"b\":9}", 13);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        embla_account *account = convert(&p, "m.safetensors", files[i], &only);
+        assert_true(sample_noted(account, "2 words of vocab.json have no row among 7: left out"));
         embla_account_free(account);
-        assert_word(&p, "m.vec", 0, "b");
-        assert_word(&p, "m.vec", 1, "#1");
-        assert_word(&p, "m.vec", 2, "a");
-        end(&p);
     }
+    assert_int_equal(access(scratch_path(&p.s, "o.vocab.txt"), F_OK), -1);
+    end(&p);
 }
 
 /* Shards become one file; a head that is stored alone and tied is the table (case 5). */
@@ -582,7 +681,9 @@ int main(void)
         cmocka_unit_test(words_beside_are_not_replaced_unasked_either),
         cmocka_unit_test(llm_c_and_safetensors_give_each_other_back),
         cmocka_unit_test(an_array_of_columns_is_written_as_rows),
-        cmocka_unit_test(rows_shared_by_tokens_are_called_after_the_first),
+        cmocka_unit_test(words_are_put_back_where_the_file_fails),
+        cmocka_unit_test(tokens_that_share_rows_need_their_mapping),
+        cmocka_unit_test(words_above_the_last_row_alone_are_none),
         cmocka_unit_test(shards_become_one_file_and_a_tied_head_the_table),
         cmocka_unit_test(progress_runs_from_nothing_to_all_and_can_stop),
         cmocka_unit_test(a_byte_that_is_not_what_was_written_is_noticed),

@@ -3,13 +3,16 @@
  * left behind when each of them fails, and whose temporary files it may touch.
  *
  * The random part of a temporary file's name is made by this program's own getrandom, so
- * that a test can put something in its place beforehand.
+ * that a test can put something in its place beforehand; its own renameat2 can be one that
+ * an old system does not have.
  */
 #include "files/durable.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
@@ -28,6 +31,18 @@ ssize_t getrandom(void *out, size_t bytes, unsigned flags)
     if (bytes > sizeof number) bytes = sizeof number;
     memcpy(out, &number, bytes);
     return (ssize_t)bytes;
+}
+
+static int no_rename_new; /* an error number: what an old system says */
+
+/* Instead of the C library's. */
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    if (no_rename_new) {
+        errno = no_rename_new;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
 }
 
 static const char old_bytes[] = "what was there before", new_bytes[] = "what is new";
@@ -89,9 +104,10 @@ static void a_file_gets_its_name_only_when_it_is_complete(void **state)
 static void rule_d1_the_steps_come_in_this_order(void **state)
 {
     static const char *const steps[] = {
-        ": cannot open it",     ".: cannot open it",    "cannot list it",   ": cannot make it",
-        "cannot reserve",       "out: cannot write it", "set its length",   "set its mode",
-        "bring it to the disk", "out: cannot close it", "give it its name", "bring it to the disk"};
+        ": cannot open it",    ": cannot open it",     "cannot list it",  "out: cannot make it",
+        "out: cannot lock it", "cannot reserve",       "cannot write it", "cannot set its length",
+        "cannot set its mode", "bring it to the disk", "cannot close it", "give it its name",
+        "bring it to the disk"};
     scratch s;
     size_t step = 0;
     (void)state;
@@ -104,6 +120,11 @@ static void rule_d1_the_steps_come_in_this_order(void **state)
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) break;
         assert_int_equal(status, EMBLA_ERR_IO);
+        /* What people read has the path as it was given, or the folder of it. */
+        assert_error_has(s.folder);
+        if (!strstr(embla_error(), "list it") && !strstr(embla_error(), "open it"))
+            assert_int_equal(strncmp(embla_error(), s.path, strlen(s.path)), 0);
+        assert_null(strstr(embla_error(), ".tmp."));
         if (step > 0 && step < COUNT_OF(steps) && !strstr(embla_error(), steps[step]) &&
             strstr(embla_error(), steps[step - 1]))
             continue;
@@ -222,7 +243,10 @@ static void a_full_disk_is_met_at_the_start(void **state)
     assert_ok(embla_durable_reserve(d, 0));
     embla_io_fail(1, false, ENOSPC);
     assert_status(embla_durable_reserve(d, 123456), EMBLA_ERR_IO);
-    assert_error_has("out: cannot reserve 123456 bytes for it: No space left on device");
+    char sentence[SCRATCH_PATH + 100];
+    snprintf(sentence, sizeof sentence,
+             "%s: cannot reserve 123456 bytes for it: No space left on device", s.path);
+    assert_string_equal(embla_error(), sentence);
     assert_status(embla_durable_reserve(d, UINT64_MAX), EMBLA_ERR_IO);
     embla_durable_abandon(d);
     embla_durable_abandon(NULL);
@@ -242,8 +266,36 @@ static void the_mode_is_that_of_any_new_file(void **state)
         assert_ok(write_all(scratch_path(&s, "out")));
         (void)umask(before);
         assert_int_equal(stat(s.path, &found), 0);
-        assert_int_equal(found.st_mode & 0777, 0666 & ~masks[i]);
+        assert_int_equal(found.st_mode & 07777, 0666 & ~masks[i]);
+        assert_int_equal(unlink(s.path), 0);
     }
+    scratch_free(&s);
+}
+
+/* But that of the file that is replaced, where there is one: who could not read it before
+ * cannot read it now. What a link points to is not replaced. */
+static void a_file_that_is_replaced_passes_its_mode_on(void **state)
+{
+    static const mode_t modes[] = {0600, 0640, 0444, 0755, 0666, 01644, 04755, 02640, 0};
+    scratch s, t;
+    struct stat found;
+    (void)state;
+    scratch_new(&s);
+    t = s;
+    mode_t before = umask(022);
+    scratch_write(scratch_path(&s, "out"), old_bytes, sizeof old_bytes);
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        assert_int_equal(chmod(s.path, modes[i]), 0);
+        assert_ok(write_all(s.path));
+        assert_int_equal(stat(s.path, &found), 0);
+        assert_int_equal(found.st_mode & 07777, modes[i] & 01777);
+    }
+    scratch_write(scratch_path(&t, "target"), old_bytes, sizeof old_bytes);
+    assert_int_equal(chmod(t.path, 0600) | unlink(s.path) | symlink("target", s.path), 0);
+    assert_ok(write_all(s.path));
+    assert_int_equal(lstat(s.path, &found), 0);
+    assert_int_equal(found.st_mode & 07777, 0644);
+    (void)umask(before);
     scratch_free(&s);
 }
 
@@ -259,20 +311,25 @@ static void rule_d1_a_name_that_is_taken_is_never_written_to(void **state)
     t = s;
     (void)scratch_path(&s, "out");
     for (int link = 0; link < 2; link++) {
+        int fd = -1;
         scratch_write(scratch_path(&t, "precious"), old_bytes, sizeof old_bytes);
         next_name = 77;
         snprintf(name, sizeof name, ".out.tmp.%ld.0000004d", (long)getpid());
-        if (link)
+        if (link) {
             assert_int_equal(symlink("precious", scratch_path(&t, name)), 0);
-        else
+        } else { /* of someone who is at it */
             scratch_write(scratch_path(&t, name), old_bytes, sizeof old_bytes);
+            fd = open(t.path, O_RDONLY | O_CLOEXEC);
+            assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+        }
         assert_status(embla_durable_open(s.path, &d), EMBLA_ERR_IO);
-        assert_error_has("cannot make it: File exists");
+        assert_error_has("/out: cannot make it: File exists");
         assert_null(d);
         assert_true(scratch_holds(t.path, old_bytes, sizeof old_bytes));
         assert_true(scratch_holds(scratch_path(&t, "precious"), old_bytes, sizeof old_bytes));
         scratch_remove(&s, name);
         assert_ok(write_all(s.path)); /* by another name it can be done */
+        if (fd >= 0) assert_int_equal(close(fd), 0);
     }
     no_random = true;
     assert_ok(write_all(s.path));
@@ -281,46 +338,178 @@ static void rule_d1_a_name_that_is_taken_is_never_written_to(void **state)
     scratch_free(&s);
 }
 
-/* A process that is gone, waited for; its number is free. */
-static pid_t dead_process(void)
+/* ---- where nothing is to be replaced ---- */
+
+static embla_status write_new(const char *path)
 {
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) _exit(0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    return child;
+    embla_durable *d = NULL;
+    EMBLA_TRY(embla_durable_open(path, &d));
+    embla_status status = embla_durable_write(d, new_bytes, sizeof new_bytes);
+    if (status == EMBLA_OK) return embla_durable_commit_new(d);
+    embla_durable_abandon(d);
+    return status;
 }
 
-static void leave(scratch *s, const char *format, long pid)
+static void a_new_file_replaces_nothing(void **state)
 {
-    char name[300];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(name, sizeof name, format, pid);
-#pragma GCC diagnostic pop
+    static const int systems[] = {0, ENOSYS, EINVAL};
+    scratch s;
+    size_t live = embla_io_live(), memory = embla_mem_live();
+    (void)state;
+    scratch_new(&s);
+    for (size_t i = 0; i < COUNT_OF(systems); i++) {
+        char sentence[SCRATCH_PATH + 10];
+        no_rename_new = systems[i];
+        scratch_write(scratch_path(&s, "out"), old_bytes, sizeof old_bytes);
+        assert_status(write_new(s.path), EMBLA_ERR_ARGUMENT);
+        snprintf(sentence, sizeof sentence, "%s exists", s.path);
+        assert_string_equal(embla_error(), sentence);
+        assert_true(scratch_holds(s.path, old_bytes, sizeof old_bytes));
+        assert_int_equal(unlink(s.path) | symlink("nowhere", s.path), 0);
+        assert_status(write_new(s.path), EMBLA_ERR_ARGUMENT);
+        assert_int_equal(unlink(s.path), 0);
+        assert_ok(write_new(s.path));
+        assert_true(scratch_holds(s.path, new_bytes, sizeof new_bytes));
+        assert_int_equal(scratch_count(&s, NULL), 1);
+    }
+    no_rename_new = EROFS; /* any other refusal is one */
+    assert_int_equal(unlink(s.path), 0);
+    assert_status(write_new(s.path), EMBLA_ERR_IO);
+    assert_error_has("/out: cannot give it its name: Read-only file system");
+    no_rename_new = 0;
+    assert_int_equal(scratch_count(&s, NULL), 0);
+    assert_int_equal(embla_io_live(), live);
+    assert_int_equal(embla_mem_live(), memory);
+    scratch_free(&s);
+}
+
+/* Runs body in so many children at once; how many of them ended with 0. Any other end than
+ * 0 or 1 fails. */
+static int in_children(int count, int (*body)(const char *path), const char *path)
+{
+    int well = 0, gate[2];
+    pid_t children[16];
+    char byte;
+    assert_true(count <= 16 && pipe(gate) == 0);
+    for (int i = 0; i < count; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] > 0) continue;
+        (void)alarm(60);
+        (void)close(gate[1]);
+        while (read(gate[0], &byte, 1) > 0) continue; /* until all are there */
+        _exit(body(path));
+    }
+    assert_int_equal(close(gate[0]) | close(gate[1]), 0);
+    for (int i = 0; i < count; i++) {
+        int status = 0;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+        well += WEXITSTATUS(status) == 0;
+    }
+    return well;
+}
+
+static int want_the_name(const char *path)
+{
+    embla_status status = write_new(path);
+    if (status == EMBLA_OK) return 0;
+    return status == EMBLA_ERR_ARGUMENT && strstr(embla_error(), " exists") ? 1 : 2;
+}
+
+static void of_several_that_want_a_new_name_one_gets_it(void **state)
+{
+    scratch s;
+    (void)state;
+    scratch_new(&s);
+    (void)scratch_path(&s, "out");
+    for (int round = 0; round < 40; round++) {
+        no_rename_new = round % 2 ? ENOSYS : 0;
+        assert_int_equal(in_children(8, want_the_name, s.path), 1);
+        assert_true(scratch_holds(s.path, new_bytes, sizeof new_bytes));
+        assert_int_equal(scratch_count(&s, NULL), 1);
+        assert_int_equal(unlink(s.path), 0);
+    }
+    no_rename_new = 0;
+    scratch_free(&s);
+}
+
+static int write_often(const char *path)
+{
+    for (int i = 0; i < 200; i++)
+        if (write_all(path) != EMBLA_OK) {
+            print_message("%s\n", embla_error());
+            return 2;
+        }
+    return 0;
+}
+
+/* Each sweeps before it writes, at any moment of the others' writing. */
+static void writers_of_one_path_do_not_sweep_each_other(void **state)
+{
+    scratch s;
+    (void)state;
+    scratch_new(&s);
+    assert_int_equal(in_children(6, write_often, scratch_path(&s, "out")), 6);
+    assert_true(scratch_holds(s.path, new_bytes, sizeof new_bytes));
+    assert_int_equal(scratch_count(&s, NULL), 1);
+    scratch_free(&s);
+}
+
+/* ---- leftovers ---- */
+
+static void leave(scratch *s, const char *name)
+{
     scratch_write(scratch_path(s, name), "half", 4);
 }
 
-static void what_a_dead_process_left_is_swept_and_nothing_else(void **state)
+/* By its name it could be ours, and nobody has it locked; whose process number it has does
+ * not matter: numbers are others in another container. */
+static void what_nobody_writes_any_more_is_swept_and_nothing_else(void **state)
 {
+    static const char *const foreign[] = {
+        ".other.tmp.1.0badcafe", ".out.tmp.1",           ".out.tmp.1x.0badcafe",
+        ".out.tmp.-1.0badcafe",  "out.tmp.1.0badcafe",   ".out.tmp.x1.0badcafe",
+        ".out.tmp.1.",           ".out.tmp..0badcafe",   ".out.tmp.1.0badcaf",
+        ".out.tmp.1.0badcafe0",  ".out.tmp.1.0badcafe~", ".out.tmp.1.0badcafe.npy",
+        ".out.tmp.1.0BADCAFE",   ".out.tmp.1.0badcafg",  ".out.tmp.2024.budget",
+        ".out.tmp. 1.0badcafe",  ".out.tmp.1.0badcafe ", ".out.tmp.+1.0badcafe"};
+    char name[64];
     scratch s;
-    long dead = dead_process(), alive = getppid(), own = getpid();
     (void)state;
     scratch_new(&s);
-    leave(&s, ".out.tmp.%ld.0badcafe", dead);
-    leave(&s, ".out.tmp.%ld.", dead);
+    for (size_t i = 0; i < COUNT_OF(foreign); i++) leave(&s, foreign[i]);
+    leave(&s, ".out.tmp.1.0badcafe"); /* a process that is always there */
+    leave(&s, ".out.tmp.99999999999999999999.00000000");
+    snprintf(name, sizeof name, ".out.tmp.%ld.0badcafe", (long)getpid());
+    leave(&s, name);
+    snprintf(name, sizeof name, ".out.tmp.%ld.0badcafe", (long)getppid());
+    leave(&s, name);
     assert_ok(write_all(scratch_path(&s, "out")));
+    assert_int_equal(scratch_count(&s, NULL), COUNT_OF(foreign) + 1);
+    for (size_t i = 0; i < COUNT_OF(foreign); i++)
+        assert_int_equal(access(scratch_path(&s, foreign[i]), F_OK), 0);
+    scratch_free(&s);
+}
+
+/* Until it has its name, also once it is synced and closed. */
+static void what_someone_writes_is_not_swept(void **state)
+{
+    scratch s;
+    embla_durable *first = NULL;
+    const char *temporary = NULL;
+    (void)state;
+    scratch_new(&s);
+    assert_ok(embla_durable_open(scratch_path(&s, "out"), &first));
+    assert_ok(embla_durable_write(first, old_bytes, sizeof old_bytes));
+    assert_ok(write_all(s.path));
+    assert_int_equal(scratch_count(&s, NULL), 2);
+    assert_ok(embla_durable_sync(first, &temporary));
+    assert_ok(write_all(s.path));
+    assert_true(scratch_holds(temporary, old_bytes, sizeof old_bytes));
+    assert_ok(embla_durable_commit(first));
+    assert_true(scratch_holds(s.path, old_bytes, sizeof old_bytes));
     assert_int_equal(scratch_count(&s, NULL), 1);
-    leave(&s, ".out.tmp.%ld.0badcafe", alive);
-    leave(&s, ".out.tmp.%ld.0badcafe", own); /* another thread of ours may be at it */
-    leave(&s, ".other.tmp.%ld.0badcafe", dead);
-    leave(&s, ".out.tmp.%ld", dead);
-    leave(&s, ".out.tmp.%ldx.0badcafe", dead);
-    leave(&s, ".out.tmp.-%ld.0badcafe", dead);
-    leave(&s, "out.tmp.%ld.0badcafe", dead);
-    leave(&s, ".out.tmp.x%ld.0badcafe", dead);
-    assert_ok(write_all(scratch_path(&s, "out")));
-    assert_int_equal(scratch_count(&s, NULL), 9);
     scratch_free(&s);
 }
 
@@ -479,8 +668,13 @@ int main(void)
         cmocka_unit_test(pieces_of_any_size_follow_each_other),
         cmocka_unit_test(a_full_disk_is_met_at_the_start),
         cmocka_unit_test(the_mode_is_that_of_any_new_file),
+        cmocka_unit_test(a_file_that_is_replaced_passes_its_mode_on),
         cmocka_unit_test(rule_d1_a_name_that_is_taken_is_never_written_to),
-        cmocka_unit_test(what_a_dead_process_left_is_swept_and_nothing_else),
+        cmocka_unit_test(a_new_file_replaces_nothing),
+        cmocka_unit_test(of_several_that_want_a_new_name_one_gets_it),
+        cmocka_unit_test(writers_of_one_path_do_not_sweep_each_other),
+        cmocka_unit_test(what_nobody_writes_any_more_is_swept_and_nothing_else),
+        cmocka_unit_test(what_someone_writes_is_not_swept),
         cmocka_unit_test(a_killed_writer_leaves_the_old_file_and_the_next_sweeps),
         cmocka_unit_test(rule_d5_who_has_the_old_file_open_keeps_it),
         cmocka_unit_test(a_link_is_replaced_not_followed),

@@ -43,7 +43,9 @@ static void a_skipgram_model_has_two_tables_and_its_words(void **state)
     assert_string_equal(pair_of(&d, "bucket"), "2");
     assert_string_equal(pair_of(&d, "model"), "sg");
     assert_string_equal(pair_of(&d, "loss"), "ns");
-    assert_int_equal(d.note_count, 0);
+    assert_int_equal(d.note_count, 1);
+    assert_string_equal(d.notes[0], "rows as stored: fastText's vector of a word is the mean of "
+                                    "its row and those of its n-grams");
     embla_directory_free(&d);
 }
 
@@ -236,6 +238,7 @@ static void rule_f2_minn_above_maxn_is_refused_but_no_n_grams_are_fine(void **st
     m.arguments[FT_MAXN] = 0; /* as `fasttext -maxn 0` writes it */
     model_file f = fasttext_file(&m);
     accepts(FORMAT, &f, "ok_maxn_0", NULL, &d);
+    assert_int_equal(d.note_count, 0);
     embla_directory_free(&d);
     m.arguments[FT_MINN] = 4;
     m.arguments[FT_MAXN] = 3;

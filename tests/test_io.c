@@ -35,6 +35,7 @@ enum {
     RESERVE,
     CUT,
     MODE,
+    LOCK,
     SYNC,
     RENAME,
     MAP,
@@ -55,10 +56,11 @@ static const struct {
     [RESERVE] = {"file: cannot reserve 100 bytes for it", 1},
     [CUT] = {"file: cannot set its length", 1},
     [MODE] = {"file: cannot set its mode", 1},
+    [LOCK] = {"file: cannot lock it", 1},
     [SYNC] = {"file: cannot bring it to the disk", 1},
-    [RENAME] = {"other: cannot give it its name", 1},
+    [RENAME] = {"its path: cannot give it its name", 1},
     [MAP] = {"file: cannot map it", 1},
-    [LIST_OPEN] = {"cannot open it", 1},
+    [LIST_OPEN] = {"file: cannot open it", 1},
     [LIST_BEGIN] = {"file: cannot list it", 2},
     [LIST_NEXT] = {"file: cannot list it", 4},
 };
@@ -87,11 +89,14 @@ static embla_status io_call(int which, int folder, int fd)
     case CUT:
         return embla_io_cut(fd, "file", 50);
     case MODE:
-        return embla_io_mode(fd, "file");
+        return embla_io_mode(fd, "file", folder, "other");
+    case LOCK:
+        if ((status = embla_io_lock(fd, "file", &again)) == EMBLA_OK) embla_io_drop(again);
+        return status;
     case SYNC:
         return embla_io_sync(fd, "file");
     case RENAME:
-        return embla_io_rename(folder, "file", "other");
+        return embla_io_rename(folder, "file", "other", "its path", true);
     case MAP:
         if ((status = embla_io_map(fd, "file", 50, &memory)) == EMBLA_OK)
             embla_io_unmap(memory, 50);
@@ -194,7 +199,7 @@ static void no_memory_and_no_file_have_a_status_of_their_own(void **state)
 
 static void an_interrupted_call_is_taken_up_again(void **state)
 {
-    static const int again[] = {OPEN, READ, WRITE, RESERVE};
+    static const int again[] = {OPEN, READ, WRITE, RESERVE, LOCK};
     (void)state;
     io_place p = io_begin();
     for (size_t i = 0; i < COUNT_OF(again); i++) {
@@ -221,6 +226,56 @@ static void a_file_system_that_cannot_reserve_is_no_error(void **state)
     assert_ok(embla_io_reserve(p.fd, "file", 100));
     assert_status(embla_io_reserve(p.fd, "file", (uint64_t)INT64_MAX + 1), EMBLA_ERR_IO);
     assert_error_has("no file can have 9223372036854775808 bytes");
+    io_end(&p);
+}
+
+/* A lock ends with its keeper, not with the first descriptor. */
+static void what_is_locked_is_not_swept(void **state)
+{
+    int fd = -1, keeper = -1, second = -1;
+    struct stat found;
+    (void)state;
+    io_place p = io_begin();
+    assert_ok(embla_io_open(p.folder, "made", O_WRONLY | O_CREAT | O_EXCL, 0600, &fd));
+    assert_ok(embla_io_lock(fd, "made", &keeper));
+    assert_true(keeper >= 0);
+    embla_io_sweep(p.folder, "made");
+    assert_ok(embla_io_close(fd, "made"));
+    embla_io_sweep(p.folder, "made");
+    assert_ok(embla_io_open(p.folder, "made", O_WRONLY, 0, &fd));
+    assert_ok(embla_io_lock(fd, "made", &second)); /* another has it */
+    assert_int_equal(second, -1);
+    embla_io_drop(keeper);
+    assert_int_equal(fstatat(p.folder, "made", &found, 0), 0);
+    embla_io_sweep(p.folder, "made");
+    assert_int_equal(fstatat(p.folder, "made", &found, 0), -1);
+    assert_ok(embla_io_lock(fd, "made", &second)); /* swept before it was locked */
+    assert_int_equal(second, -1);
+    embla_io_drop(fd);
+    /* What can never be one of ours. */
+    assert_int_equal(symlinkat("file", p.folder, "link"), 0);
+    assert_int_equal(mkfifoat(p.folder, "pipe", 0600), 0);
+    assert_int_equal(mkdirat(p.folder, "folder", 0700), 0);
+    embla_io_sweep(p.folder, "link");
+    embla_io_sweep(p.folder, "pipe");
+    embla_io_sweep(p.folder, "folder");
+    embla_io_sweep(p.folder, "none");
+    assert_int_equal(scratch_count(&p.s, NULL), 4);
+    io_end(&p);
+}
+
+static void a_file_system_without_locks_is_no_error(void **state)
+{
+    static const int errors[] = {ENOLCK, EOPNOTSUPP, EINVAL, ENOSYS};
+    (void)state;
+    io_place p = io_begin();
+    for (size_t i = 0; i < COUNT_OF(errors); i++) {
+        int keeper = -1;
+        embla_io_fail(1, false, errors[i]);
+        assert_ok(embla_io_lock(p.fd, "file", &keeper));
+        assert_true(keeper >= 0);
+        embla_io_drop(keeper);
+    }
     io_end(&p);
 }
 
@@ -391,6 +446,25 @@ static void rule_c2_a_read_past_the_end_of_a_map_is_refused(void **state)
     assert_status(embla_map_read(map, UINT64_MAX, SIZE_MAX, back), EMBLA_ERR_FORMAT);
     assert_ok(embla_map_check(map));
     embla_map_free(map);
+}
+
+/* A place that was given back carries no mark of the map before. */
+static void places_of_the_guard_are_used_again(void **state)
+{
+    enum { MANY = 5000 };
+    static int places[MANY];
+    static const char bytes[MANY];
+    int none = 0;
+    (void)state;
+    for (int round = 0; round < 2; round++, none = 0) {
+        for (int i = 0; i < MANY; i++) {
+            places[i] = embla_guard_add(bytes + i, 1);
+            assert_false(embla_guard_lost(places[i]));
+            none += places[i] < 0;
+        }
+        assert_int_equal(none, MANY - 4096);
+        for (int i = 0; i < MANY; i++) embla_guard_drop(places[i]);
+    }
 }
 
 static void many_maps_at_once_are_guarded_or_at_least_work(void **state)
@@ -577,6 +651,8 @@ int main(void)
         cmocka_unit_test(no_memory_and_no_file_have_a_status_of_their_own),
         cmocka_unit_test(an_interrupted_call_is_taken_up_again),
         cmocka_unit_test(a_file_system_that_cannot_reserve_is_no_error),
+        cmocka_unit_test(what_is_locked_is_not_swept),
+        cmocka_unit_test(a_file_system_without_locks_is_no_error),
         cmocka_unit_test(short_reads_and_writes_give_the_same_bytes),
         cmocka_unit_test(a_list_has_every_name_but_the_folders_own),
         cmocka_unit_test(rule_c1_what_is_not_a_regular_file_is_refused),
@@ -584,6 +660,7 @@ int main(void)
         cmocka_unit_test(a_map_lives_until_its_last_owner_lets_go),
         cmocka_unit_test(rule_c11_a_file_cut_short_is_noticed_one_grown_is_not),
         cmocka_unit_test(rule_c2_a_read_past_the_end_of_a_map_is_refused),
+        cmocka_unit_test(places_of_the_guard_are_used_again),
         cmocka_unit_test(many_maps_at_once_are_guarded_or_at_least_work),
         cmocka_unit_test(a_window_is_filled_again_wherever_a_piece_begins),
         cmocka_unit_test(rule_c2_a_piece_longer_than_what_is_left_is_refused),

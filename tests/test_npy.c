@@ -365,6 +365,12 @@ static void rule_n3_v2_is_bf16_where_the_caller_says_so(void **state)
     assert_string_equal(f.directory.entries[0].element->name, "BF16");
     assert_false(f.directory.entries[0].made);
     one_close(&f);
+    refuses_with(NULL, make_file(1, DICTIONARY("|V2", "False", "(2, 3)"), 12),
+                 EMBLA_ERR_UNSUPPORTED, "N3");
+    assert_error_has("'|V2' is 2 bytes of no type; if they are bf16, say so: --as bf16");
+    accepts(NULL, make_file(1, DICTIONARY("|V2", "False", "(2, 3)"), 12), &as, &f);
+    assert_string_equal(f.directory.entries[0].element->name, "BF16");
+    one_close(&f);
     accepts(NULL, make_file(1, DICTIONARY("<f2", "False", "(2, 3)"), 12), &as, &f);
     assert_string_equal(f.directory.entries[0].element->name, "F16"); /* says what it is */
     one_close(&f);

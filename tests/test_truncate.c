@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "convert_files.h"
+#include "files/map.h"
 
 enum { ROWS = 8192, DIM = 256, HEADER = 4096, BATCH = 2048 };
 
@@ -301,6 +302,146 @@ static void a_signal_that_is_not_ours_goes_where_it_went_before(void **state)
     scratch_free(&s);
 }
 
+/* Sent by someone, not by an access: the first one counts, and no address is read from it. */
+static void raise_with_the_guard(const char *path)
+{
+    (void)path;
+    signal(SIGBUS, SIG_DFL);
+    assert_ok(embla_guard());
+    (void)raise(SIGBUS);
+    _exit(60);
+}
+
+static void raise_ignored_with_the_guard(const char *path)
+{
+    signal(SIGBUS, SIG_IGN);
+    assert_ok(embla_guard());
+    (void)raise(SIGBUS);
+    race(path, 5); /* and the guard still holds */
+    _exit(61);
+}
+
+static void raise_with_a_handler_before_ours(const char *path)
+{
+    (void)path;
+    signal(SIGBUS, plain);
+    assert_ok(embla_guard());
+    (void)raise(SIGBUS);
+    _exit(62);
+}
+
+/* One that is taken away by its first signal, as programs do that report a crash. */
+static void note(int number)
+{
+    (void)number;
+    if (write(STDERR_FILENO, "", 0) != 0) _exit(63);
+}
+
+static void another_map_with_a_handler_for_once(const char *path)
+{
+    struct sigaction action = {0};
+    action.sa_handler = note;
+    action.sa_flags = (int)SA_RESETHAND;
+    (void)alarm(30); /* should it go round and round */
+    if (sigaction(SIGBUS, &action, NULL) != 0) _exit(64);
+    assert_ok(embla_guard());
+    touch_lost_page(path);
+}
+
+static void a_signal_that_was_sent_counts_at_once(void **state)
+{
+    scratch s;
+    (void)state;
+    scratch_new(&s);
+    int status = in_child(raise_with_the_guard, scratch_path(&s, "m.safetensors"));
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    status = in_child(raise_ignored_with_the_guard, s.path);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 61);
+    status = in_child(raise_with_a_handler_before_ours, s.path);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 52);
+    status = in_child(another_map_with_a_handler_for_once, s.path);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    scratch_free(&s);
+}
+
+/* ---- threads ---- */
+
+static void *guard_and_look(void *context)
+{
+    struct sigaction found;
+    atomic_int *go = context;
+    while (!atomic_load(go)) continue;
+    if (embla_guard() != EMBLA_OK || sigaction(SIGBUS, NULL, &found) != 0) _exit(70);
+    if (!(found.sa_flags & SA_SIGINFO) || !(found.sa_flags & SA_ONSTACK)) _exit(71);
+    return NULL;
+}
+
+/* Who asks for the guard has it when the call returns, also where another was first. */
+static void guard_by_many_threads(const char *path)
+{
+    pthread_t threads[8];
+    atomic_int go = 0;
+    (void)path;
+    signal(SIGBUS, SIG_DFL);
+    for (int i = 0; i < 8; i++)
+        if (pthread_create(&threads[i], NULL, guard_and_look, &go) != 0) _exit(72);
+    atomic_store(&go, 1);
+    for (int i = 0; i < 8; i++)
+        if (pthread_join(threads[i], NULL) != 0) _exit(73);
+}
+
+static void the_guard_is_there_for_whoever_asked_for_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) assert_int_equal(in_child(guard_by_many_threads, ""), 0);
+}
+
+typedef struct {
+    const char *path;
+    atomic_int stop;
+} opener;
+
+/* Opens and closes maps of another file, which is whole: none of them may ever be marked. */
+static void *open_and_close(void *context)
+{
+    opener *o = context;
+    while (!atomic_load(&o->stop)) {
+        embla_map *maps[3] = {NULL, NULL, NULL};
+        for (int i = 0; i < 3; i++)
+            if (embla_map_open(AT_FDCWD, o->path, "whole", true, &maps[i]) != EMBLA_OK) _exit(80);
+        for (int i = 0; i < 3; i++) {
+            if (embla_map_check(maps[i]) != EMBLA_OK) _exit(81);
+            embla_map_free(maps[i]);
+        }
+    }
+    return NULL;
+}
+
+static void race_beside_openers(const char *path)
+{
+    char whole[SCRATCH_PATH + 8];
+    pthread_t threads[2];
+    opener o = {.path = whole};
+    snprintf(whole, sizeof whole, "%s.whole", path);
+    sparse_table(whole);
+    assert_ok(embla_guard());
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&threads[i], NULL, open_and_close, &o) != 0) _exit(82);
+    for (uint64_t i = 0; i < 40; i++) (void)race(path, 2 * i + 1);
+    atomic_store(&o.stop, 1);
+    for (int i = 0; i < 2; i++)
+        if (pthread_join(threads[i], NULL) != 0) _exit(83);
+}
+
+static void rule_c11_files_come_and_go_while_another_is_cut(void **state)
+{
+    scratch s;
+    (void)state;
+    scratch_new(&s);
+    assert_int_equal(in_child(race_beside_openers, scratch_path(&s, "m.safetensors")), 0);
+    scratch_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +450,9 @@ int main(void)
         cmocka_unit_test(a_table_in_memory_outlives_its_file),
         cmocka_unit_test(a_file_replaced_removed_or_grown_is_still_the_one_that_was_opened),
         cmocka_unit_test(a_signal_that_is_not_ours_goes_where_it_went_before),
+        cmocka_unit_test(a_signal_that_was_sent_counts_at_once),
+        cmocka_unit_test(the_guard_is_there_for_whoever_asked_for_it),
+        cmocka_unit_test(rule_c11_files_come_and_go_while_another_is_cut),
         cmocka_unit_test(rule_c11_with_the_guard_a_cut_at_any_moment_is_a_status),
     };
     return cmocka_run_group_tests_name("truncate", tests, NULL, NULL);

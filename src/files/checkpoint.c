@@ -72,21 +72,26 @@ static const embla_json_value *config_at(const embla_checkpoint *cp, const char 
 
 const char *embla_checkpoint_text(const embla_checkpoint *cp, const char *key)
 {
-    const char *text = embla_json_string(config_at(cp, key), NULL);
+    bool gguf = cp && cp->format == &embla_format_gguf; /* says itself what it is */
+    if (!cp || !key) return NULL;
+    const char *text = gguf ? NULL : embla_json_string(config_at(cp, key), NULL);
     for (size_t i = 0; !text && i < cp->shard_count; i++) {
         const embla_directory *directory = &cp->shards[i].directory;
         for (size_t p = 0; !text && p < directory->pair_count; p++)
             if (strcmp(directory->pairs[p].key, key) == 0) text = directory->pairs[p].value;
     }
+    if (!text && gguf) text = embla_json_string(config_at(cp, key), NULL);
     return text;
 }
 
 embla_status embla_checkpoint_number(const embla_checkpoint *cp, const char *key, int64_t *out)
 {
+    if (!cp || !key || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_number: an argument is NULL");
     const embla_shard *first = &cp->shards[0];
-    if (embla_json_integer(config_at(cp, key), out)) return EMBLA_OK;
     if (cp->format == &embla_format_gguf && embla_gguf_has(&first->directory, key))
         return embla_gguf_number(&first->directory, first->map, key, out);
+    if (embla_json_integer(config_at(cp, key), out)) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
 }
 
@@ -113,6 +118,9 @@ size_t embla_checkpoint_count(const embla_checkpoint *cp)
 
 embla_status embla_checkpoint_tensor(const embla_checkpoint *cp, size_t n, embla_tensor *out)
 {
+    if (!cp || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_tensor: %s is NULL",
+                          cp ? "out" : "the checkpoint");
     if (n >= cp->count)
         return embla_fail(EMBLA_ERR_RANGE, "%.200s: tensor %zu: there are %zu", cp->shown, n,
                           cp->count);

@@ -359,7 +359,9 @@ static embla_status read_matrices(reader *r)
     r->out->labels = r->names;
     r->out->label_count = (size_t)r->words;
     r->out->tokens = (uint64_t)r->words;
-    return EMBLA_OK;
+    if (r->arguments[BUCKET] == 0 || r->arguments[MAX_GRAM] == 0) return EMBLA_OK;
+    return embla_directory_note(r->out, "rows as stored: fastText's vector of a word is the mean "
+                                        "of its row and those of its n-grams");
 }
 
 /* ---- the whole ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats in the order they are asked, and what all readers share. */
+/* The formats in the order they are asked, what is said of a file that is of none of them,
+ * and what all readers share. */
 #include "files/format.h"
 
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "files/vocab.h"
 
 /* Formats with a magic number first; those that are guessed from their contents last. */
 static const embla_format *const formats[] = {&embla_format_pickle,   &embla_format_gguf,
@@ -22,22 +24,109 @@ const embla_format *embla_format_at(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
+/* ---- what is none of them ---- */
+
+static bool begins(const uint8_t *head, size_t have, const char *bytes, size_t length)
+{
+    return have >= length && memcmp(head, bytes, length) == 0;
+}
+
+/* Plain text: no byte that a text does not hold. */
+static bool is_text(const uint8_t *head, size_t have)
+{
+    for (size_t i = 0; i < have; i++)
+        if (head[i] < 0x20 && head[i] != '\t' && head[i] != '\n' && head[i] != '\r') return false;
+    return have > 0;
+}
+
+/* "<!DOCTYPE html", "<html": what a server sends in place of a file. */
+static bool is_page(const uint8_t *head, size_t have)
+{
+    static const char *const marks[] = {"<!doctype html", "<html"};
+    for (size_t m = 0; m < 2; m++) {
+        size_t length = strlen(marks[m]), i = 0;
+        if (have < length) continue;
+        for (; i < length; i++) {
+            uint8_t c = head[i] >= 'A' && head[i] <= 'Z' ? (uint8_t)(head[i] | 0x20) : head[i];
+            if (c != (uint8_t)marks[m][i]) break;
+        }
+        if (i == length) return true;
+    }
+    return false;
+}
+
+/* What is often named by mistake, in words; NULL: nothing that is known. */
+static const char *mistaken(const uint8_t *head, size_t have)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *what;
+    } known[] = {
+        {"\xfd"
+         "7zXZ",
+         5, "compressed (xz): unpack it first"},
+        {"\x1f\x8b", 2, "compressed (gzip): unpack it first"},
+        {"\x28\xb5\x2f\xfd", 4, "compressed (zstd): unpack it first"},
+        {"BZh", 3, "compressed (bzip2): unpack it first"},
+        {"%PDF-", 5, "a PDF document"},
+        {"\x89PNG", 4, "a picture (PNG)"},
+        {"version https://git-lfs.github.com/spec/", 40,
+         "a Git LFS pointer: the file itself was not downloaded"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (begins(head, have, known[i].bytes, known[i].length)) return known[i].what;
+    size_t at = begins(head, have, "\xef\xbb\xbf", 3) ? 3 : 0;
+    while (at < have &&
+           (head[at] == ' ' || head[at] == '\n' || head[at] == '\r' || head[at] == '\t'))
+        at++;
+    if (is_page(head + at, have - at)) return "a web page";
+    if (at < have && (head[at] == '{' || head[at] == '[') && is_text(head + at, have - at))
+        return "JSON: a tokenizer or configuration, not weights";
+    return embla_vocab_sentencepiece_sniff(head, have) ? "a SentencePiece model: words, not weights"
+                                                       : NULL;
+}
+
+/* "gguf, npy, ..": all that are read, by their names. */
+static const char *names_text(char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (formats[i] == &embla_format_pickle) continue;
+        int more =
+            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", formats[i]->name);
+        if (more > 0 && (size_t)more < size - used) used += (size_t)more;
+    }
+    return text;
+}
+
+static embla_status refuse(const embla_map *map, const uint8_t *head, size_t have)
+{
+    char shown[3 * 8 + 1] = "", names[192];
+    const char *what = mistaken(head, have);
+    (void)names_text(names, sizeof names);
+    if (what)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: this is %s; these formats are read: %s (C15)",
+                          map->name, what, names);
+    for (size_t i = 0; i < 8 && i < have; i++) (void)snprintf(shown + 3 * i, 4, "%02x ", head[i]);
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s: its %" PRIu64 " bytes, beginning %sare of no format that is read "
+                      "here; these are: %s (C15)",
+                      map->name, map->size, shown, names);
+}
+
 embla_status embla_format_of(const embla_map *map, const embla_format **out)
 {
     uint8_t head[HEAD];
     size_t have = map->size < HEAD ? (size_t)map->size : HEAD;
-    char shown[3 * 8 + 1] = "";
     EMBLA_TRY(embla_map_read(map, 0, have, head));
     for (size_t i = 0; i < FORMATS; i++) {
         if (!formats[i]->sniff(head, have, map->size)) continue;
         *out = formats[i];
         return EMBLA_OK;
     }
-    for (size_t i = 0; i < 8 && i < have; i++) (void)snprintf(shown + 3 * i, 4, "%02x ", head[i]);
-    return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s: its %" PRIu64 " bytes, beginning %sare of no format that is read "
-                      "here (C15)",
-                      map->name, map->size, shown);
+    return refuse(map, head, have);
 }
 
 embla_status embla_format_find(const char *name, const embla_format **out)

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,12 +68,18 @@ static embla_status refused(const char *what, const char *name)
 
 embla_status embla_io_open(int folder, const char *name, int flags, unsigned mode, int *out)
 {
+    return embla_io_open_as(folder, name, name, flags, mode, out);
+}
+
+embla_status embla_io_open_as(int folder, const char *name, const char *shown, int flags,
+                              unsigned mode, int *out)
+{
     int fd = -1;
     do fd = told_to_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
-        if (errno == ELOOP) return embla_fail(EMBLA_ERR_IO, "%.256s is a symbolic link", name);
-        return refused(flags & O_CREAT ? "make it" : "open it", name);
+        if (errno == ELOOP) return embla_fail(EMBLA_ERR_IO, "%.256s is a symbolic link", shown);
+        return refused(flags & O_CREAT ? "make it" : "open it", shown);
     }
     atomic_fetch_add(&live, 1);
     *out = fd;
@@ -136,17 +143,45 @@ embla_status embla_io_cut(int fd, const char *name, uint64_t size)
     return EMBLA_OK;
 }
 
-embla_status embla_io_mode(int fd, const char *name)
+/* That of any new file. umask can only be asked for by setting it, which other threads would
+ * see; so the system's own account of this process is read. */
+static mode_t new_mode(void)
 {
-    /* umask can only be asked for by setting it, which other threads would see. */
     unsigned mask = 022;
     FILE *status = fopen("/proc/self/status", "re");
     char line[128];
     while (status && fgets(line, sizeof line, status))
         if (sscanf(line, "Umask: %o", &mask) == 1) break;
     if (status) (void)fclose(status);
-    if (told_to_fail() || fchmod(fd, 0666 & ~(mode_t)mask) != 0)
-        return refused("set its mode", name);
+    return 0666 & ~(mode_t)mask;
+}
+
+embla_status embla_io_mode(int fd, const char *name, int folder, const char *old)
+{
+    struct stat found;
+    bool told = told_to_fail();
+    bool there = !told && fstatat(folder, old, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    /* Not to know it is to fail: a file for few must not become one for all. */
+    if (told || (!there && errno != ENOENT)) return refused("set its mode", name);
+    mode_t mode = there && S_ISREG(found.st_mode) ? found.st_mode & 01777 : new_mode();
+    return fchmod(fd, mode) == 0 ? EMBLA_OK : refused("set its mode", name);
+}
+
+embla_status embla_io_lock(int fd, const char *name, int *keeper)
+{
+    struct stat found;
+    int result = -1;
+    do result = told_to_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    bool no_locks = errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS;
+    *keeper = -1;
+    if (result != 0 && errno == EWOULDBLOCK) return EMBLA_OK; /* it is being swept */
+    if (result != 0 && !no_locks) return refused("lock it", name);
+    if (fstat(fd, &found) != 0) return refused("lock it", name);
+    if (found.st_nlink == 0) return EMBLA_OK; /* it has been */
+    *keeper = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (*keeper < 0) return refused("lock it", name);
+    atomic_fetch_add(&live, 1);
     return EMBLA_OK;
 }
 
@@ -176,16 +211,44 @@ void embla_io_drop(int fd)
     atomic_fetch_sub(&live, 1);
 }
 
-embla_status embla_io_rename(int folder, const char *from, const char *to)
+/* 0, or -1 with errno. A file system without RENAME_NOREPLACE has links instead: to make one
+ * fails where the name is taken. */
+static int rename_new(int folder, const char *from, const char *to)
 {
-    if (told_to_fail() || renameat(folder, from, folder, to) != 0)
-        return refused("give it its name", to);
-    return EMBLA_OK;
+    if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    if (linkat(folder, from, folder, to, 0) != 0) return -1;
+    embla_io_remove(folder, from);
+    return 0;
+}
+
+embla_status embla_io_rename(int folder, const char *from, const char *to, const char *shown,
+                             bool replace)
+{
+    int result = told_to_fail() ? -1
+                 : replace      ? renameat(folder, from, folder, to)
+                                : rename_new(folder, from, to);
+    if (result == 0) return EMBLA_OK;
+    if (!replace && errno == EEXIST) return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s exists", shown);
+    return refused("give it its name", shown);
 }
 
 void embla_io_remove(int folder, const char *name)
 {
     (void)unlinkat(folder, name, 0);
+}
+
+void embla_io_sweep(int folder, const char *name)
+{
+    struct stat found;
+    int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = openat(folder, name, flags);
+    if (fd < 0) return;
+    /* Removed while the lock is held: whoever made it just now, and locks it after us, finds
+     * that it is gone. */
+    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        embla_io_remove(folder, name);
+    (void)close(fd);
 }
 
 embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
@@ -216,7 +279,7 @@ embla_status embla_io_list(int folder, const char *name,
 {
     embla_status status = EMBLA_OK;
     int fd = -1;
-    EMBLA_TRY(embla_io_open(folder, ".", O_RDONLY | O_DIRECTORY, 0, &fd));
+    EMBLA_TRY(embla_io_open_as(folder, ".", name, O_RDONLY | O_DIRECTORY, 0, &fd));
     DIR *dir = told_to_fail() ? NULL : fdopendir(fd);
     if (!dir) {
         status = refused("list it", name);

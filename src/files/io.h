@@ -18,27 +18,42 @@
  * no such file, EMBLA_ERR_IO for any other refusal. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_open(int folder, const char *name, int flags,
                                                        unsigned mode, int *out);
+/* The same where messages call it something else. */
+EMBLA_CHECKED embla_status embla_io_open_as(int folder, const char *name, const char *shown,
+                                            int flags, unsigned mode, int *out);
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_stat(int fd, const char *name, struct stat *out);
 /* Up to bytes from offset; *got is less only where the file ends. */
-EMBLA_CHECKED embla_status embla_io_pread(int fd, const char *name, uint64_t offset, size_t bytes,
-                                          void *out, size_t *got);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_pread(int fd, const char *name, uint64_t offset,
+                                                        size_t bytes, void *out, size_t *got);
 /* All of it. */
 EMBLA_CHECKED embla_status embla_io_write(int fd, const char *name, const void *bytes,
                                           size_t count);
 /* Takes the space a file will need, so that a full disk is met at once. A file system that
  * cannot do it is no error. */
 EMBLA_CHECKED embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes);
-/* The length becomes size; the mode what a new file of this process would have. */
+/* The length becomes size. */
 EMBLA_CHECKED embla_status embla_io_cut(int fd, const char *name, uint64_t size);
-EMBLA_CHECKED embla_status embla_io_mode(int fd, const char *name);
+/* The mode becomes that of the file called old in the folder, which this one will replace,
+ * but for setuid and setgid; where there is none, that of any new file of this process. */
+EMBLA_CHECKED embla_status embla_io_mode(int fd, const char *name, int folder, const char *old);
+/* Locks a file that was just made, for as long as *keeper is open. That is a second
+ * descriptor of it: the first can be closed, and that be looked at, without letting go.
+ * *keeper is -1 where someone has taken the file for a leftover and removed it: make another.
+ * A file system that knows no locks is no error: there embla_io_sweep removes nothing. */
+EMBLA_CHECKED embla_status embla_io_lock(int fd, const char *name, int *keeper);
 EMBLA_CHECKED embla_status embla_io_sync(int fd, const char *name);
 /* The descriptor is gone in any case. */
 EMBLA_CHECKED embla_status embla_io_close(int fd, const char *name);
 /* The same where nothing could be lost: a file that was only read. */
 EMBLA_PRIVATE void embla_io_drop(int fd);
-EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const char *to);
+/* shown is what messages call the file. Without replace: EMBLA_ERR_ARGUMENT where the name is
+ * taken, and of several that want it at once only one gets it. */
+EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const char *to,
+                                           const char *shown, bool replace);
 /* Never fails: there is nothing that could be done. */
-void embla_io_remove(int folder, const char *name);
+EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
+/* Removes a regular file that nobody has locked by embla_io_lock. Never fails either. */
+void embla_io_sweep(int folder, const char *name);
 /* A read-only map of the whole file. */
 EMBLA_CHECKED embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out);
 void embla_io_unmap(void *memory, size_t bytes);
@@ -47,8 +62,8 @@ void embla_io_unmap(void *memory, size_t bytes);
  * that does not fit. */
 size_t embla_io_link(int folder, const char *name, char *out, size_t size);
 
-/* The names in a folder but "." and "..": one call of each for each, until each fails or
- * there are no more. Order as the system gives it. */
+/* The names in a folder, which messages call name, but "." and "..": one call of each for each,
+ * until each fails or there are no more. Order as the system gives it. */
 EMBLA_CHECKED embla_status embla_io_list(int folder, const char *name,
                                          embla_status (*each)(void *context, const char *entry),
                                          void *context);

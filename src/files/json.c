@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of JSON, built from the steps of json_walk in one arena, without recursion.
  *
- * A value takes a fixed number of bytes and its text: memory stays within a few times the
- * file whatever the file is. Everything comes from base/mem, so that running out of memory
- * is a status, here as everywhere.
+ * A value takes 80 bytes and its text, so the number of values is bounded. Everything comes from
+ * base/mem, so that running out of memory is a status, here as everywhere.
  */
 #include "files/json.h"
 
@@ -11,6 +10,10 @@
 
 #include "base/arena.h"
 #include "files/json_walk.h"
+
+/* Values a file may have: so many, and one for each so many bytes. Nobody writes config.json
+ * as a million zeros; who does would have forty times its size in memory (C5). */
+enum { FREE_VALUES = 65536, VALUE_BYTES = 8 };
 
 struct embla_json_value {
     embla_json_kind kind;
@@ -28,7 +31,7 @@ typedef struct {
 
 typedef struct {
     embla_walk walk;
-    size_t most_depth;
+    size_t most_depth, values;
     tree *tree;
     embla_json_value *open; /* the innermost object or array */
     const char *key;        /* of the member whose value comes next */
@@ -51,7 +54,7 @@ static embla_status take_text(builder *b, const char **text, uint32_t *length)
     return embla_arena_text(&b->tree->arena, name.bytes, name.length, text);
 }
 
-static embla_status take_number(builder *b, embla_json_value *value)
+static void take_number(builder *b, embla_json_value *value)
 {
     const embla_walk *w = &b->walk;
     bool minus = w->raw[0] == '-', whole = true;
@@ -59,15 +62,13 @@ static embla_status take_number(builder *b, embla_json_value *value)
     for (size_t i = minus; i < w->length; i++)
         whole = whole && w->raw[i] >= '0' && w->raw[i] <= '9';
     value->kind = EMBLA_JSON_REAL;
-    if (!whole) return EMBLA_OK;
+    if (!whole) return;
     embla_walk digits = *w; /* the same number without its sign */
     digits.raw += minus;
     digits.length -= minus;
-    if (!embla_walk_natural(&digits, ((uint64_t)1 << 63) + minus, &size))
-        return wrong(b, "a number that does not fit 63 bits");
+    if (!embla_walk_natural(&digits, ((uint64_t)1 << 63) + minus, &size)) return; /* too large */
     value->kind = EMBLA_JSON_INTEGER;
     value->integer = (int64_t)(minus ? 0 - size : size);
-    return EMBLA_OK;
 }
 
 /* What this step is worth, put into value. */
@@ -84,7 +85,8 @@ static embla_status fill(builder *b, embla_json_value *value)
         value->kind = EMBLA_JSON_STRING;
         return take_text(b, &value->text, &value->length);
     case EMBLA_WALK_NUMBER:
-        return take_number(b, value);
+        take_number(b, value);
+        return EMBLA_OK;
     default: /* true, false, null */
         value->kind = b->walk.raw[0] == 't'   ? EMBLA_JSON_TRUE
                       : b->walk.raw[0] == 'f' ? EMBLA_JSON_FALSE
@@ -98,6 +100,8 @@ static embla_status add(builder *b, embla_json_value **out)
 {
     void *memory = NULL;
     embla_json_value *parent = b->open;
+    if (++b->values > FREE_VALUES + b->walk.count / VALUE_BYTES)
+        return wrong(b, "more values than its bytes could be for");
     EMBLA_TRY(embla_arena_take(&b->tree->arena, sizeof(embla_json_value), "JSON", &memory));
     embla_json_value *value = memory;
     value->parent = parent;
@@ -153,6 +157,7 @@ embla_status embla_json_read(const void *bytes, size_t count, const char *name, 
     b.tree = memory;
     b.tree->arena = own;
     embla_status status = embla_walk_begin(&b.walk, bytes, count, name, rule, &scratch);
+    b.walk.python = true; /* its json module writes config.json */
     if (status == EMBLA_OK) status = build(&b);
     embla_arena_free(&scratch);
     if (status != EMBLA_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as a tree, for files that are small and asked about by key: config.json, the index of
  * shards. Large ones (headers, vocabularies) are walked, see json_walk.h, which this is built
- * on. Duplicate keys (compared decoded), bytes that are not UTF-8, a 0 in a string, NaN,
+ * on. Duplicate keys (compared decoded), bytes that are not UTF-8, a 0 in a string,
  * comments, trailing commas and anything after the value are refused.
  */
 #ifndef EMBLA_FILES_JSON_H

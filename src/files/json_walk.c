@@ -128,11 +128,27 @@ static bool pass_digits(embla_walk *w)
     return true;
 }
 
-static bool pass_one_of(embla_walk *w, char a, char b)
+static bool pass_one_of(embla_walk *w, uint8_t a, uint8_t b)
 {
     if (w->at == w->count || (w->bytes[w->at] != a && w->bytes[w->at] != b)) return false;
     w->at++;
     return true;
+}
+
+/* What Python's json writes for numbers that JSON does not have. */
+static bool pass_python(embla_walk *w)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; w->python && i < 3; i++) {
+        size_t length = strlen(words[i]);
+        if (length > w->count - w->at || memcmp(w->bytes + w->at, words[i], length) != 0) continue;
+        w->raw = w->bytes + w->at;
+        w->length = length;
+        w->at += length;
+        w->step = EMBLA_WALK_NUMBER;
+        return true;
+    }
+    return false;
 }
 
 static embla_status pass_number(embla_walk *w)
@@ -262,6 +278,7 @@ static embla_status pass_value(embla_walk *w)
         w->step = EMBLA_WALK_STRING;
         return pass_string(w);
     }
+    if (pass_python(w)) return EMBLA_OK;
     if (c == '-' || (c >= '0' && c <= '9')) {
         w->step = EMBLA_WALK_NUMBER;
         return pass_number(w);

@@ -41,6 +41,7 @@ typedef struct {
     size_t count, at; /* count below 2^32 */
     const char *name, *rule;
     const char *twice_rule; /* of a key that stands twice; NULL: rule. Set after begin */
+    bool python;            /* NaN, Infinity and -Infinity are numbers. Set after begin */
     size_t most_text;       /* bytes of a string; EMBLA_WALK_TEXT unless set after begin */
     embla_arena *scratch;
     int awaited;

@@ -19,7 +19,7 @@ static embla_status new_handle(const char *shown, embla_map **out)
     embla_map *map = memory;
     memcpy(map + 1, shown, length + 1);
     map->name = (const char *)(map + 1);
-    map->fd = -1;
+    map->fd = map->place = -1;
     atomic_store(&map->owners, 1);
     *out = map;
     return EMBLA_OK;
@@ -49,7 +49,6 @@ static embla_status look_at(embla_map *map)
     map->size = size;
     map->device = (uint64_t)found.st_dev;
     map->inode = (uint64_t)found.st_ino;
-    map->changed_ns = (int64_t)found.st_mtim.tv_sec * 1000000000 + found.st_mtim.tv_nsec;
     map->others_write = (found.st_mode & S_IWOTH) != 0;
     return EMBLA_OK;
 }
@@ -77,7 +76,7 @@ embla_status embla_map_open(int folder, const char *name, const char *shown, boo
         free_handle(map);
         return status;
     }
-    embla_guard_add(map);
+    map->place = embla_guard_add(map->bytes, (size_t)map->size);
     *out = map;
     return EMBLA_OK;
 }
@@ -102,7 +101,7 @@ void embla_map_free(embla_map *map)
 {
     if (!map || atomic_fetch_sub(&map->owners, 1) > 1) return;
     if (map->fd >= 0) {
-        embla_guard_drop(map);
+        embla_guard_drop(map->place); /* first: see guard.c */
         embla_io_unmap((void *)(uintptr_t)map->bytes, (size_t)map->size);
         embla_io_drop(map->fd);
     }
@@ -139,7 +138,7 @@ embla_status embla_map_check(const embla_map *map)
                           "%.256s was cut short while open: %" PRId64 " bytes, and had %" PRIu64
                           " (C11)",
                           map->name, (int64_t)now.st_size, map->size);
-    if (atomic_load(&map->cut))
+    if (embla_guard_lost(map->place))
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s: a part of its %" PRIu64 " bytes was lost while open (C11)",
                           map->name, map->size);

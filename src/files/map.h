@@ -18,11 +18,10 @@ typedef struct embla_map {
     const uint8_t *bytes; /* the whole file; only what has been checked may be read */
     uint64_t size;
     uint64_t device, inode;
-    int64_t changed_ns; /* time of the last change, as it was at opening */
-    bool others_write;  /* the file's mode lets everyone write to it */
-    int fd;             /* -1: bytes of a caller, see embla_map_bytes */
+    bool others_write; /* the file's mode lets everyone write to it */
+    int fd;            /* -1: bytes of a caller, see embla_map_bytes */
+    int place;         /* where the guard has it, see files/guard.h; -1: nowhere */
     atomic_size_t owners;
-    atomic_bool cut; /* a page of it has been lost, see files/guard.h */
 } embla_map;
 
 /* Opens a regular file below folder (AT_FDCWD: the current one); shown is what messages

@@ -184,6 +184,13 @@ static embla_status dictionary(header *h)
 
 /* ---- the type ---- */
 
+/* NumPy writes bf16, which it does not know, as two bytes without a type. */
+static bool is_two_bytes(const header *h)
+{
+    return h->descr_length == 3 &&
+           (memcmp(h->descr, "<V2", 3) == 0 || memcmp(h->descr, "|V2", 3) == 0);
+}
+
 static embla_status refuse_type(const header *h, char kind)
 {
     int length = (int)(h->descr_length < 32 ? h->descr_length : 32);
@@ -192,11 +199,11 @@ static embla_status refuse_type(const header *h, char kind)
                           "%.256s: descr '%.*s' is Python objects: a pickle, which is a program "
                           "and is never run here (N3)",
                           h->map->name, length, h->descr);
-    if (h->descr_length == 3 && memcmp(h->descr, "<V2", 3) == 0)
+    if (is_two_bytes(h))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: descr '<V2' is 2 bytes of no type; if they are bf16, say so: "
+                          "%.256s: descr '%.3s' is 2 bytes of no type; if they are bf16, say so: "
                           "--as bf16 (N3)",
-                          h->map->name);
+                          h->map->name, h->descr);
     if (kind != 0 && strchr("VSUcMmb", kind))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: descr '%.*s' is no number that is read here: f2 f4 f8, i and u "
@@ -217,7 +224,7 @@ static embla_status type_of(const header *h, embla_dtype as, const embla_element
     if (ordered && h->descr_length == 3) {
         const char letter_and_size[3] = {d[1], d[2], 0};
         found = embla_element_npy(letter_and_size);
-        if (as == EMBLA_BF16 && memcmp(d, "<V2", 3) == 0) found = embla_element_of(EMBLA_BF16);
+        if (as == EMBLA_BF16 && is_two_bytes(h)) found = embla_element_of(EMBLA_BF16);
     }
     if (!found) return refuse_type(h, h->descr_length > ordered ? d[ordered] : '\0');
     *element = found;

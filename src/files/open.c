@@ -15,7 +15,7 @@
 #include "files/io.h"
 #include "files/safetensors.h"
 
-enum { CONFIG_MOST = 64 << 20, CONFIG_DEPTH = 64, INDEX_MOST = 64 << 20, NAME_MOST = 255 };
+enum { CONFIG_MOST = 4 << 20, CONFIG_DEPTH = 64, INDEX_MOST = 64000000, NAME_MOST = 255 };
 
 /* "FOLDER/name", or name alone in the current folder: what messages call a file. */
 static embla_status shown_name(embla_checkpoint *cp, const char *name, const char **out)
@@ -184,11 +184,16 @@ static bool ends(const char *name, const char *tail)
     return length >= wanted && strcmp(name + length - wanted, tail) == 0;
 }
 
-/* "-00002-of-00005.gguf": not the first of several files. */
+/* "..-00002-of-00005.gguf": not the first of several files. */
 static bool later_split(const char *name)
 {
-    const char *of = strstr(name, "-of-");
-    return of && of - name >= 5 && memcmp(of - 5, "00001", 5) != 0;
+    static const char form[] = "-00000-of-00000.gguf";
+    size_t length = strlen(name), tail = sizeof form - 1;
+    if (length < tail) return false;
+    name += length - tail;
+    for (size_t i = 0; i < tail; i++)
+        if (form[i] == '0' ? name[i] < '0' || name[i] > '9' : name[i] != form[i]) return false;
+    return memcmp(name + 1, "00001", 5) != 0;
 }
 
 static kind kind_of(const char *name)
@@ -221,11 +226,14 @@ static embla_status open_folder(embla_checkpoint *cp, const embla_open_options *
     listing l = {.best = NOTHING};
     EMBLA_TRY(embla_io_list(cp->folder, cp->folder_name, look_at_entry, &l));
     if (l.best == NOTHING) {
-        int inner = -1; /* sentence-transformers keeps static models one folder down */
-        if (embla_io_open(cp->folder, "0_StaticEmbedding", O_RDONLY | O_DIRECTORY, 0, &inner) ==
-            EMBLA_OK) {
-            embla_io_drop(inner);
-            return open_file(cp, "0_StaticEmbedding/model.safetensors", options);
+        /* sentence-transformers keeps static models, words and all, one folder down */
+        static const char inside[] = "0_StaticEmbedding";
+        int inner = -1;
+        if (embla_io_open(cp->folder, inside, O_PATH | O_DIRECTORY, 0, &inner) == EMBLA_OK) {
+            EMBLA_TRY(shown_name(cp, inside, &cp->folder_name));
+            embla_io_drop(cp->folder);
+            cp->folder = inner;
+            return open_file(cp, "model.safetensors", options);
         }
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "%.200s holds no .safetensors, no .gguf: name a file in it",
@@ -295,9 +303,9 @@ static embla_status list_tensors(embla_checkpoint *cp)
     EMBLA_TRY(embla_names_sort(&cp->arena, cp->names, all, &cp->index));
     const embla_name *twice = embla_names_twice(&cp->index);
     if (twice)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' is in two of its %zu files (S13)", cp->shown,
-                          twice->bytes, cp->shard_count);
+        return embla_fail(
+            EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s' is in two of its %zu files (%s)", cp->shown,
+            twice->bytes, cp->shard_count, cp->format == &embla_format_gguf ? "G13" : "S13");
     return EMBLA_OK;
 }
 
@@ -346,7 +354,8 @@ static embla_status find_folder(embla_checkpoint *cp, const char **name)
     const char *dot = strrchr(*name, '.');
     size_t stem = dot && dot > *name ? (size_t)(dot - *name) : strlen(*name);
     EMBLA_TRY(embla_arena_text(&cp->arena, *name, stem, &cp->stem));
-    return embla_io_open(AT_FDCWD, cp->folder_name, O_RDONLY | O_DIRECTORY, 0, &cp->folder);
+    /* a folder that may be entered but not listed is good enough for a file in it */
+    return embla_io_open(AT_FDCWD, cp->folder_name, O_PATH | O_DIRECTORY, 0, &cp->folder);
 }
 
 static embla_status open_all(embla_checkpoint *cp, const char *path,

@@ -141,6 +141,7 @@ static void find_phi1(embla_checkpoint *cp)
 {
     long last = -1, number;
     int end;
+    if (!embla_names_find(&cp->index, "layers.0.wte.weight", 19)) return;
     for (size_t i = 0; i < cp->count; i++) {
         end = 0;
         if (sscanf(cp->entries[i].name, "layers.%6ld.linear.weight%n", &number, &end) == 1 &&
@@ -212,7 +213,7 @@ static embla_status take_chosen(embla_checkpoint *cp)
 }
 
 /* Of several candidates those of another width than config.json's are none. */
-static void drop_other_widths(embla_checkpoint *cp)
+static embla_status drop_other_widths(embla_checkpoint *cp)
 {
     static const char *const keys[] = {"hidden_size",
                                        "n_embd",
@@ -223,8 +224,11 @@ static void drop_other_widths(embla_checkpoint *cp)
                                        "text_config.hidden_size"};
     int64_t widths[sizeof keys / sizeof keys[0]];
     size_t known = 0, candidates = 0, fitting = 0;
-    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
-        if (embla_checkpoint_number(cp, keys[k], &widths[known]) == EMBLA_OK) known++;
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        embla_status status = embla_checkpoint_number(cp, keys[k], &widths[known]);
+        if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
+        known += status == EMBLA_OK;
+    }
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < cp->count; i++) {
             const embla_entry *e = &cp->entries[i];
@@ -239,8 +243,9 @@ static void drop_other_widths(embla_checkpoint *cp)
                 cp->roles[i] = EMBLA_ROLE_NONE;
             }
         }
-        if (candidates < 2 || fitting == 0) return;
+        if (candidates < 2 || fitting == 0) break;
     }
+    return EMBLA_OK;
 }
 
 embla_status embla_roles_find(embla_checkpoint *cp)
@@ -261,8 +266,10 @@ embla_status embla_roles_find(embla_checkpoint *cp)
     find_phi1(cp);
     find_mapping(cp);
     rank_shared(cp);
-    drop_other_widths(cp);
-    if (!found && cp->count == 1 && cp->entries[0].rank == 2) {
+    EMBLA_TRY(drop_other_widths(cp));
+    /* a quantized fastText model shows its output alone, which is no table of words */
+    if (!found && cp->count == 1 && cp->entries[0].rank == 2 &&
+        cp->format != &embla_format_fasttext) {
         cp->roles[0] = EMBLA_ROLE_TOKENS;
         cp->whys[0] = "the only tensor";
     }

@@ -57,6 +57,13 @@ typedef struct {
     bool same;
 } comparison;
 
+/* Whether rows are whole bytes: of types below a byte (F4) they need not be. */
+static bool whole_rows(const embla_entry *entry, int64_t rows)
+{
+    uint64_t row = entry->bytes / (uint64_t)rows;
+    return row > 0 && row * (uint64_t)rows == entry->bytes;
+}
+
 /* rows first .. first+count-1 of both. */
 static embla_status compare_rows(comparison *c, int64_t first, size_t count, embla_tie *tie)
 {
@@ -98,10 +105,15 @@ static embla_status compare(const embla_checkpoint *cp, const embla_entry *table
     int64_t head_rows;
     size_t head_dim;
     void *space = NULL;
-    EMBLA_TRY(embla_entry_shape(table, &c.rows, &c.dim));
-    EMBLA_TRY(embla_entry_shape(head, &head_rows, &head_dim));
-    *same = false;
-    if (head_rows != c.rows || head_dim != c.dim) return EMBLA_OK;
+    *same = false; /* also where one of them is no table */
+    if (embla_entry_shape(table, &c.rows, &c.dim) != EMBLA_OK ||
+        embla_entry_shape(head, &head_rows, &head_dim) != EMBLA_OK || head_rows != c.rows ||
+        head_dim != c.dim)
+        return EMBLA_OK;
+    if (!whole_rows(table, c.rows) || !whole_rows(head, c.rows)) {
+        if (table->element != head->element || table->bytes == 0) return EMBLA_OK;
+        c.rows = (int64_t)table->bytes; /* byte by byte, then */
+    }
     c.table_row = (size_t)(table->bytes / (uint64_t)c.rows);
     c.head_row = (size_t)(head->bytes / (uint64_t)c.rows);
     c.decoded = table->element->dtype != 0 && head->element->dtype != 0;

@@ -16,7 +16,7 @@
 #include "files/names.h"
 
 enum {
-    EMBLA_WORDS_MOST = 1 << 24, /* words that a file may give; a limit of ours (C5) */
+    EMBLA_WORDS_MOST = 1 << 22, /* words that a file may give; a limit of ours (C5) */
     EMBLA_WORD_BYTES = 1 << 20  /* bytes of one (T1) */
 };
 

@@ -16,7 +16,10 @@ static embla_status beside(const embla_checkpoint *cp, const char *name, embla_v
 {
     embla_map *map = NULL;
     EMBLA_TRY(embla_map_open(cp->folder, name, name, true, &map));
-    embla_status status = embla_vocab_read(map, name, embla_vocab_hint_of(name), out);
+    /* nothing but a .txt is taken for lines of words: not a web page called tokenizer.json */
+    bool lines = embla_vocab_hint_of(name) == EMBLA_VOCAB_LINES;
+    embla_status status =
+        embla_vocab_read(map, name, lines ? EMBLA_VOCAB_LINES : EMBLA_VOCAB_MARKED, out);
     embla_map_free(map);
     return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The account: lines and notes in one arena, and how rows are counted.
  *
- * A row is the same if all its numbers are, bit for bit. A row with a NaN or an infinity,
- * before or after, is counted as such besides; a row that is neither was rounded.
+ * A row is the same if all its numbers are, bit for bit; any other was rounded. Each row is
+ * one or the other. Besides, rows are counted that hold a NaN or an infinity, before or
+ * after; that had none before and have one now; and of which nothing but zeros is left.
  */
 #include "reshape/account.h"
 
@@ -92,21 +93,26 @@ static bool all_finite_wide(const uint8_t *wide, size_t dim)
 void embla_account_row(embla_account_line *line, const float *before, const uint8_t *wide,
                        const float *after, size_t dim)
 {
-    uint32_t changed = 0;
+    uint32_t changed = 0, left = 0; /* bits that differ, and that are set afterwards */
+    bool was_zero = true;
     double most = line->difference;
-    bool finite =
-        all_finite(after, dim) && (wide ? all_finite_wide(wide, dim) : all_finite(before, dim));
+    bool was_finite = wide ? all_finite_wide(wide, dim) : all_finite(before, dim);
+    bool is_finite = all_finite(after, dim);
     for (size_t i = 0; i < dim; i++) {
         double old = wide ? wide_at(wide, i) : (double)before[i];
         double gap = fabs(old - (double)after[i]);
         changed |= bits_of(before[i]) ^ bits_of(after[i]);
         if (wide && old != (double)before[i]) changed = 1;
         if (gap > most && isfinite(gap)) most = gap; /* between two numbers, not infinities */
+        was_zero = was_zero && old == 0;
+        left |= bits_of(after[i]) & 0x7fffffffu;
     }
     line->difference = most;
     line->rows_same += changed == 0;
-    line->rows_nonfinite += !finite;
-    line->rows_rounded += changed != 0 && finite;
+    line->rows_rounded += changed != 0;
+    line->rows_nonfinite += !was_finite || !is_finite;
+    line->rows_overflowed += was_finite && !is_finite;
+    line->rows_vanished += !was_zero && left == 0;
 }
 
 void embla_account_same(embla_account_line *line, const float *values, const uint8_t *wide,

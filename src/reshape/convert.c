@@ -5,12 +5,15 @@
  *   write    the format's writer pulls every tensor through a stream (reshape/stream.h)
  *   verify   the temporary file is opened like any other, every tensor's bytes are summed
  *            up again and held against the sum of what was handed out
- *   commit   words beside the file first, then the file: a reader of the new file never
- *            finds the old words
+ *   commit   when both the file and the words beside it are complete: words first, then the
+ *            file. If that fails the old words are put back. Two names cannot change at once:
+ *            whoever ends the process between the two finds new words beside the old file
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "files/io.h"
 #include "reshape/plan.h"
 
 const char *embla_convert_format(size_t n)
@@ -101,6 +104,19 @@ static embla_status compare_words(embla_plan *w, const embla_checkpoint *back)
     return status;
 }
 
+/* Where a config.json or a name stays behind, the same tensors may mean something else. Of a
+ * file that never could have a head nothing is said. */
+static embla_status compare_tie(embla_plan *w, const embla_checkpoint *back)
+{
+    embla_tie tie;
+    if (!w->has_tie || w->cp->format->one_table) return EMBLA_OK;
+    embla_status status = embla_checkpoint_tie(back, EMBLA_TIE_SAMPLE, &tie);
+    if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
+    if (status != EMBLA_OK || tie.kind == w->tie.kind) return EMBLA_OK;
+    return embla_account_say(w->account, "tied: %.200s is '%s', %.200s reads as '%s'", w->cp->shown,
+                             embla_tie_name(w->tie.kind), w->path, embla_tie_name(tie.kind));
+}
+
 static embla_status compare(embla_plan *w, const embla_checkpoint *back)
 {
     int64_t all = 0;
@@ -110,7 +126,8 @@ static embla_status compare(embla_plan *w, const embla_checkpoint *back)
     for (size_t i = 0; i < w->count; i++) all += (int64_t)w->parts[i].bytes;
     EMBLA_TRY(embla_meter_begin(&w->desk.meter, "verify", all));
     for (size_t i = 0; i < w->count; i++) EMBLA_TRY(compare_part(w, i, back));
-    return compare_words(w, back);
+    EMBLA_TRY(compare_words(w, back));
+    return compare_tie(w, back);
 }
 
 static embla_status verify(embla_plan *w, const char *temporary)
@@ -137,30 +154,127 @@ static embla_status write_words(embla_plan *w, embla_durable *d)
     return status == EMBLA_OK ? EMBLA_OK : not_as_written(w, status);
 }
 
-/* Words first: the name of the file is the last thing that happens. */
-static embla_status commit_words(embla_plan *w)
+/* The file, the words beside it, and the words that were there before, to be put back. */
+typedef struct {
+    embla_durable *file, *words, *old_words;
+} files;
+
+static void abandon(files *f)
 {
-    embla_durable *d = NULL;
+    embla_durable_abandon(f->file);
+    embla_durable_abandon(f->words);
+    embla_durable_abandon(f->old_words);
+    *f = (files){0};
+}
+
+/* The words that will be replaced, once more: written by us, so written the same again. */
+static embla_status keep_old_words(embla_plan *w, embla_durable *d)
+{
+    embla_vocab *words = NULL;
+    void *memory = NULL;
+    embla_status status = embla_vocab_open(w->beside, &words);
+    /* What cannot be read any more is no loss. */
+    if (status != EMBLA_OK) return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
+    size_t count = words->end <= EMBLA_WORDS_MOST ? (size_t)words->end : 0;
+    status = embla_arena_take(&w->arena, count * sizeof(embla_name), "old words", &memory);
+    embla_name *names = memory;
+    for (size_t i = 0; status == EMBLA_OK && i < words->count; i++)
+        if (words->words[i].number < count) names[words->words[i].number] = words->words[i];
+    if (status == EMBLA_OK) status = embla_vocab_write(d, names, count);
+    embla_vocab_free(words);
+    return status == EMBLA_OK ? embla_durable_sync(d, NULL) : status;
+}
+
+/* All that is to get a name, complete under another. */
+static embla_status write_all(embla_plan *w, files *f)
+{
+    const char *temporary = NULL;
+    EMBLA_TRY(embla_durable_open(w->path, &f->file));
+    EMBLA_TRY(write_file(w, f->file));
+    EMBLA_TRY(embla_durable_sync(f->file, &temporary));
+    EMBLA_TRY(verify(w, temporary));
+    w->account->bytes = (int64_t)embla_durable_size(f->file);
     if (!w->words_beside) return EMBLA_OK;
-    EMBLA_TRY(embla_durable_open(w->beside, &d));
-    embla_status status = write_words(w, d);
-    if (status == EMBLA_OK) return embla_durable_commit(d);
-    embla_durable_abandon(d);
-    return status;
+    EMBLA_TRY(embla_durable_open(w->beside, &f->words));
+    EMBLA_TRY(write_words(w, f->words));
+    if (!w->words_replace) return EMBLA_OK;
+    EMBLA_TRY(embla_durable_open(w->beside, &f->old_words));
+    return keep_old_words(w, f->old_words);
+}
+
+/* What was said of a failure stays what is said, whatever comes after. */
+static embla_status say_again(embla_status status, const char *text)
+{
+    return embla_fail(status, "%s", text);
+}
+
+/* Whether there is a file under a name, and which. */
+static bool which(const char *path, struct stat *out)
+{
+    int fd = -1;
+    if (embla_io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, &fd) != EMBLA_OK) return false;
+    bool found = embla_io_stat(fd, path, out) == EMBLA_OK;
+    embla_io_drop(fd);
+    return found;
+}
+
+/* Whether the file under a name is this one. */
+static bool is_there(const char *path, const struct stat *made)
+{
+    struct stat found = {0};
+    return which(path, &found) && made->st_ino == found.st_ino && made->st_dev == found.st_dev;
+}
+
+/* Words as they were, if ours have got the name: the old ones, or none. */
+static void put_back(embla_plan *w, files *f, const struct stat *words)
+{
+    embla_durable *old = f->old_words;
+    if (!is_there(w->beside, words)) return;
+    f->old_words = NULL;
+    if (old)
+        (void)!embla_durable_commit(old);
+    else
+        embla_io_remove(AT_FDCWD, w->beside);
+}
+
+/* Its name: one that is taken only where it may be replaced, even if it was free before. */
+static embla_status give_name(embla_durable *d, bool replace)
+{
+    return replace ? embla_durable_commit(d) : embla_durable_commit_new(d);
+}
+
+/* Both names, one after the other. */
+static embla_status commit(embla_plan *w, files *f)
+{
+    embla_durable *file = f->file, *words = f->words;
+    const char *temporary = NULL, *beside = NULL;
+    struct stat made = {0}, said = {0};
+    char text[600];
+    embla_status status = embla_durable_sync(file, &temporary);
+    if (status == EMBLA_OK && words) status = embla_durable_sync(words, &beside);
+    if (status != EMBLA_OK) return status;
+    f->file = NULL;
+    if (!words) return give_name(file, w->options->overwrite);
+    bool known = which(temporary, &made) && which(beside, &said);
+    f->words = NULL;
+    status = give_name(words, w->words_replace);
+    if (status == EMBLA_OK)
+        status = give_name(file, w->options->overwrite);
+    else
+        embla_durable_abandon(file);
+    if (status == EMBLA_OK) return EMBLA_OK;
+    (void)snprintf(text, sizeof text, "%s", embla_error());
+    /* The last step, the folder's sync, fails with the name given: then the words are right. */
+    if (known && !is_there(w->path, &made)) put_back(w, f, &said);
+    return say_again(status, text);
 }
 
 static embla_status write_and_commit(embla_plan *w)
 {
-    embla_durable *d = NULL;
-    const char *temporary = NULL;
-    EMBLA_TRY(embla_durable_open(w->path, &d));
-    embla_status status = write_file(w, d);
-    if (status == EMBLA_OK) status = embla_durable_sync(d, &temporary);
-    if (status == EMBLA_OK) status = verify(w, temporary);
-    if (status == EMBLA_OK) status = commit_words(w);
-    w->account->bytes = (int64_t)embla_durable_size(d);
-    if (status == EMBLA_OK) return embla_durable_commit(d);
-    embla_durable_abandon(d);
+    files f = {0};
+    embla_status status = write_all(w, &f);
+    if (status == EMBLA_OK) status = commit(w, &f);
+    abandon(&f);
     return status;
 }
 

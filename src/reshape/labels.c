@@ -1,79 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words by row. Row and token are the same number but in models that keep fewer rows than
- * tokens and a tensor that maps one to the other; there the first word of a row is its label.
+ * tokens and a tensor that maps one to the other; there the tensor goes along, and words
+ * stay by token.
+ *
+ * A GGUF has a word for each row, so rows without one are called "[PADn]" there and marked
+ * unused: what a writer made up is no word, and is not carried on.
  */
 #include "reshape/labels.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "files/cursor.h"
+#include "files/gguf.h"
+#include "files/io.h"
 #include "files/vec.h"
+#include "reshape/plan.h"
 
-enum { WINDOW = 512 };
+enum {
+    TOKEN_UNUSED = 5,
+    NAME_MOST = 200 /* bytes of a file's name (D1) */
+};
 
-/* The row of each token, from the tensor that says so, a window of it at a time. */
-typedef struct {
-    const embla_checkpoint *checkpoint;
-    const embla_entry *entry; /* NULL: row and token are the same */
-    size_t width;             /* bytes of a number */
-    uint64_t count, first, have;
-    uint8_t window[WINDOW * 8];
-} mapping;
-
-static void find_mapping(const embla_checkpoint *cp, const embla_entry *tokens, mapping *m)
+/* tokenizer.ggml.token_type as if it were a tensor; false if there is none. */
+static bool find_types(const embla_checkpoint *cp, embla_entry *out)
 {
-    *m = (mapping){.checkpoint = cp};
-    if (cp->chosen && strcmp(tokens->name, "embeddings") != 0) return;
-    for (size_t i = 0; i < cp->count; i++) {
-        const embla_entry *e = &cp->entries[i];
-        bool wide = strcmp(e->element->name, "I64") == 0;
-        if (cp->roles[i] != EMBLA_ROLE_MAPPING || e->rank != 1 || e->made) continue;
-        if (!wide && strcmp(e->element->name, "I32") != 0) continue;
-        m->entry = e;
-        m->width = wide ? 8 : 4;
-        m->count = e->shape[0];
+    const embla_directory *first = &cp->shards[0].directory;
+    if (strcmp(cp->format->name, "gguf") != 0) return false;
+    const embla_gguf *gguf = first->state;
+    for (size_t i = 0; i < gguf->count; i++) {
+        const embla_gguf_key *key = &gguf->keys[i];
+        if (strcmp(key->key, "tokenizer.ggml.token_type") != 0) continue;
+        *out = (embla_entry){.name = key->key, .bytes = 4 * key->count, .offset = key->value};
+        return key->type == EMBLA_GGUF_ARRAY && key->element == EMBLA_GGUF_I32;
     }
+    return false;
 }
 
-/* *row is at least 2^63 for a token without a row. */
-static embla_status row_of(mapping *m, uint64_t token, uint64_t *row)
+/* Whether a word is only a name for a row that has none. */
+static embla_status is_padding(const embla_checkpoint *cp, const embla_entry *types,
+                               const embla_name *word, bool *out)
 {
-    *row = m->entry ? UINT64_MAX : token;
-    if (!m->entry || token >= m->count) return EMBLA_OK;
-    if (token < m->first || token - m->first >= m->have) {
-        m->first = token;
-        m->have = m->count - token < WINDOW ? m->count - token : WINDOW;
-        EMBLA_TRY(embla_entry_read(m->checkpoint, m->entry, token * m->width,
-                                   (size_t)m->have * m->width, m->window));
-    }
-    const uint8_t *at = m->window + (token - m->first) * m->width;
-    *row = m->width == 8 ? embla_le64(at) : embla_le32(at);
+    char name[32];
+    uint8_t type[4];
+    int length = snprintf(name, sizeof name, "[PAD%" PRIu32 "]", word->number);
+    *out = false;
+    if (word->length != (uint32_t)length || memcmp(word->bytes, name, (size_t)length) != 0)
+        return EMBLA_OK;
+    if (4 * ((uint64_t)word->number + 1) > types->bytes) return EMBLA_OK;
+    EMBLA_TRY(embla_entry_read(cp, types, 4 * (uint64_t)word->number, sizeof type, type));
+    *out = embla_le32(type) == TOKEN_UNUSED;
     return EMBLA_OK;
 }
 
-static embla_status by_row(const embla_checkpoint *cp, const embla_entry *tokens,
-                           embla_account *account, embla_labels *labels)
+static embla_status by_row(const embla_checkpoint *cp, embla_account *account, embla_labels *labels)
 {
-    mapping m;
-    size_t past = 0;
+    size_t past = 0, taken = 0, rows = labels->count;
     const embla_vocab *vocab = labels->vocab;
-    find_mapping(cp, tokens, &m);
+    embla_entry types;
+    bool typed = find_types(cp, &types);
     for (size_t i = 0; i < vocab->count; i++) {
         const embla_name *word = &vocab->words[i];
-        uint64_t row;
-        EMBLA_TRY(row_of(&m, word->number, &row));
-        if (row >= labels->count) {
+        bool padding = false;
+        if (typed) EMBLA_TRY(is_padding(cp, &types, word, &padding));
+        if (padding) continue;
+        if (word->number >= rows) {
             past++;
             continue;
         }
-        if (labels->names[row].bytes) continue;
-        labels->names[row] = *word;
-        labels->names[row].number = (uint32_t)row;
+        labels->names[word->number] = *word;
+        taken++;
     }
+    if (taken == 0) labels->count = 0; /* all are above the last row */
     if (past == 0) return EMBLA_OK;
     return embla_account_say(account, "%zu words of %.128s have no row among %zu: left out", past,
-                             embla_vocab_source(vocab), labels->count);
+                             embla_vocab_source(vocab), rows);
 }
 
 static bool ends(const char *text, const char *tail)
@@ -82,7 +84,7 @@ static bool ends(const char *text, const char *tail)
     return length >= wanted && strcmp(text + length - wanted, tail) == 0;
 }
 
-embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *tokens,
+embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *tokens, bool mapped,
                                embla_arena *arena, embla_account *account, embla_labels *out)
 {
     uint64_t rows = tokens->rank > 1 ? tokens->shape[0] : 1;
@@ -92,12 +94,13 @@ embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *to
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
     if (status != EMBLA_OK)
         return embla_account_say(account, "its words cannot be read: %.400s", embla_error());
+    if (mapped) rows = (uint64_t)embla_vocab_end(out->vocab);
     if (rows > EMBLA_WORDS_MOST)
         return embla_account_say(account, "%" PRIu64 " rows, more than %d: words are left out",
                                  rows, (int)EMBLA_WORDS_MOST);
     const char *source = embla_vocab_source(out->vocab);
     /* A table that was named may be another than the one the words belong to. */
-    if (cp->chosen && !embla_vocab_fits(out->vocab, (int64_t)rows))
+    if (cp->chosen && !mapped && !embla_vocab_fits(out->vocab, (int64_t)rows))
         return embla_account_say(
             account, "%" PRId64 " words of %.128s for %" PRIu64 " rows of '%.128s': left out",
             embla_vocab_count(out->vocab), source, rows, tokens->name);
@@ -106,7 +109,7 @@ embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *to
     EMBLA_TRY(embla_arena_take(arena, (size_t)rows * sizeof(embla_name), "words", &names));
     out->names = names;
     out->count = (size_t)rows;
-    return by_row(cp, tokens, account, out);
+    return by_row(cp, account, out);
 }
 
 void embla_labels_free(embla_labels *labels)
@@ -151,6 +154,8 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
             due_length = labels->names[row].length;
         } else if (place == EMBLA_LABELS_BESIDE) {
             due = NULL;
+        } else if (place == EMBLA_LABELS_GGUF && !found) {
+            continue; /* a reader that knows what "[PADn]" is says that there is none */
         }
         if (due ? found && length == due_length && memcmp(found, due, length) == 0 : !found)
             continue;
@@ -160,4 +165,152 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
                           row, due ? due_length : 0, found ? length : 0);
     }
     return EMBLA_OK;
+}
+
+/* ---- beside the file ---- */
+
+/* "DIR/NAME.vocab.txt" for "DIR/NAME.ext", where embla_checkpoint_vocab looks for it. */
+static embla_status name_beside(embla_plan *w)
+{
+    const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
+    const char *dot = strrchr(name, '.');
+    size_t length = dot && dot > name ? (size_t)(dot - w->path) : strlen(w->path);
+    size_t room = length + sizeof ".vocab.txt";
+    void *memory = NULL;
+    EMBLA_TRY(embla_arena_take(&w->arena, room, "a path", &memory));
+    (void)snprintf(memory, room, "%.*s.vocab.txt", (int)length, w->path);
+    w->beside = memory;
+    return EMBLA_OK;
+}
+
+/* Whether the words of the source are in the very file where those of the new one would be:
+ * x.npy made of x.safetensors has the same x.vocab.txt. */
+static embla_status shares_words(const embla_plan *w, bool *out)
+{
+    struct stat theirs, ours;
+    bool there = false;
+    *out = false;
+    EMBLA_TRY(
+        embla_plan_look(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
+    if (there) EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, 0, &ours, &there));
+    *out = there && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+    return EMBLA_OK;
+}
+
+/* Whether it begins as embla_vocab_write does. */
+static embla_status is_ours(const char *path, bool *out)
+{
+    static const char first[] = "#embla-vocab 1";
+    char head[sizeof first] = "";
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW, 0, &fd));
+    size_t got = 0;
+    embla_status status = embla_io_pread(fd, path, 0, sizeof head, head, &got);
+    embla_io_drop(fd);
+    EMBLA_TRY(status);
+    bool read = got == sizeof head;
+    char after = head[sizeof first - 1];
+    *out = read && memcmp(head, first, sizeof first - 1) == 0 && (after == '\n' || after == '\r');
+    return EMBLA_OK;
+}
+
+/* Whether the words that are there are the words that would be written. What cannot be read
+ * is not the same. */
+static embla_status same_words(const embla_plan *w, bool *out)
+{
+    embla_vocab *words = NULL;
+    embla_status status = embla_vocab_open(w->beside, &words);
+    *out = false;
+    if (status != EMBLA_OK) return status == EMBLA_ERR_FORMAT ? EMBLA_OK : status;
+    *out = words->end <= (int64_t)w->labels.count &&
+           embla_labels_check(&w->labels, EMBLA_LABELS_BESIDE, w->labels.count, words) == EMBLA_OK;
+    embla_vocab_free(words);
+    return EMBLA_OK;
+}
+
+/* What is at NAME.vocab.txt: nothing, the same words, or older ones of ours. Any other file
+ * is somebody's own, and neither it nor one that is being read is ever replaced. */
+static embla_status check_beside(embla_plan *w)
+{
+    const char *slash = strrchr(w->beside, '/'), *name = slash ? slash + 1 : w->beside;
+    struct stat found;
+    bool there = false, ours = false, same = false;
+    if (strlen(name) > NAME_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.128s..: words go to a file of this name, which has %zu bytes, and %d "
+                          "can be had: choose a shorter one, or gguf, which keeps words itself",
+                          name, strlen(name), NAME_MOST);
+    w->words_beside = true;
+    EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    if (!there) return EMBLA_OK;
+    for (size_t i = 0; i < w->cp->shard_count; i++)
+        if (w->cp->shards[i].map->device == found.st_dev &&
+            w->cp->shards[i].map->inode == found.st_ino)
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "%.256s is a file that is read; words cannot be written there",
+                              w->beside);
+    EMBLA_TRY(embla_plan_place(w->beside, true)); /* a folder, a link, a device */
+    EMBLA_TRY(is_ours(w->beside, &ours));
+    if (!ours)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.256s exists and was not written by convert: it is not replaced, with "
+                          "--force neither; choose another name",
+                          w->beside);
+    EMBLA_TRY(same_words(w, &same));
+    w->words_replace = true;
+    w->words_beside = !same;
+    return !same ? embla_plan_place(w->beside, w->options->overwrite) : EMBLA_OK;
+}
+
+/* Whether the new file would find the words of the source by itself: both lie beside the
+ * same tokenizer, and its format looks there (words.c). */
+static bool found_anyway(const embla_plan *w)
+{
+    return !w->elsewhere && !w->format->one_table && !w->labels.own &&
+           strcmp(w->cp->format->name, "llama2.c") != 0;
+}
+
+/* For formats that have no place for words: beside the file, unless they are there. */
+static embla_status place_beside(embla_plan *w)
+{
+    struct stat found;
+    bool shared = false, there = false;
+    EMBLA_TRY(shares_words(w, &shared));
+    EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    if (!there && found_anyway(w))
+        return embla_account_say(w->account, "its words are those of %.256s, beside it",
+                                 embla_vocab_source(w->labels.vocab));
+    if (!shared) EMBLA_TRY(check_beside(w));
+    return embla_account_say(w->account, "its words are in %.256s", w->beside);
+}
+
+static embla_status collect(embla_plan *w)
+{
+    if (!w->tokens || w->same_gguf) return EMBLA_OK;
+    EMBLA_TRY(
+        embla_labels_find(w->cp, w->tokens, w->mapping != NULL, &w->arena, w->account, &w->labels));
+    if (w->place == EMBLA_LABELS_GGUF && w->tokens->rank != 2) w->labels.count = 0;
+    if (w->place == EMBLA_LABELS_VEC || (w->place == EMBLA_LABELS_GGUF && w->labels.count > 0))
+        return embla_labels_note(&w->labels, w->place, w->streams[0].rows, w->format->name,
+                                 w->account);
+    return w->place == EMBLA_LABELS_BESIDE && w->labels.count > 0 ? place_beside(w) : EMBLA_OK;
+}
+
+/* An old NAME.vocab.txt would be taken for the words of the new file. */
+static embla_status warn_of_old_words(embla_plan *w)
+{
+    struct stat found;
+    bool there = false;
+    if (w->labels.count > 0 || w->place != EMBLA_LABELS_BESIDE) return EMBLA_OK;
+    EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    if (!there) return EMBLA_OK;
+    return embla_account_say(w->account, "%.256s was there before and will be taken for its words",
+                             w->beside);
+}
+
+embla_status embla_plan_words(embla_plan *w)
+{
+    EMBLA_TRY(name_beside(w));
+    EMBLA_TRY(collect(w));
+    return warn_of_old_words(w);
 }

@@ -19,14 +19,16 @@ typedef enum {
 typedef struct {
     embla_vocab *vocab; /* holds the bytes; NULL: there are no words */
     embla_name *names;  /* one for each row; bytes NULL: it has none */
-    size_t count;       /* rows, or 0 */
+    size_t count;       /* rows (or tokens, where rows are shared), or 0: none has a word */
     bool own;           /* they came with the file itself, not with a tokenizer beside it */
 } embla_labels;
 
-/* The words of the rows of tokens, by row. What was not to be had is worth a note. */
+/* The words of the rows of tokens, by row; mapped: a tensor beside says which row is whose,
+ * and words stay by token. What was not to be had is worth a note. */
 EMBLA_CHECKED embla_status embla_labels_find(const embla_checkpoint *checkpoint,
-                                             const embla_entry *tokens, embla_arena *arena,
-                                             embla_account *account, embla_labels *out);
+                                             const embla_entry *tokens, bool mapped,
+                                             embla_arena *arena, embla_account *account,
+                                             embla_labels *out);
 void embla_labels_free(embla_labels *labels);
 /* Notes how many rows will be called by their number. */
 EMBLA_CHECKED embla_status embla_labels_note(const embla_labels *labels, embla_labels_place place,

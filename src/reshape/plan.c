@@ -9,10 +9,14 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "files/gguf.h"
 #include "files/io.h"
+#include "files/safetensors.h"
 #include "files/utf8.h"
 
-enum { ROW_MOST = 64 << 20 }; /* bytes of one row that has to be in memory at once */
+enum {
+    ROW_MOST = 64 << 20 /* bytes of one row that has to be in memory at once */
+};
 
 static bool is(const embla_format *format, const char *name)
 {
@@ -48,23 +52,33 @@ static embla_status by_extension(const char *path, const embla_format **out)
         if (more > 0 && (size_t)more < sizeof list - used) used += (size_t)more;
     }
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "%.128s: its extension means no format: %s; or name the format", path, list);
+                      "%.128s: its extension means no format: %s; or name one with --to FORMAT",
+                      path, list);
 }
 
 /* ---- what is at the path ---- */
 
+embla_status embla_plan_look(int folder, const char *path, int flags, struct stat *out, bool *there)
+{
+    int fd = -1;
+    embla_status status = embla_io_open(folder, path, O_PATH | flags, 0, &fd);
+    *there = false;
+    if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
+    EMBLA_TRY(status);
+    status = embla_io_stat(fd, path, out);
+    embla_io_drop(fd);
+    *there = status == EMBLA_OK;
+    return status;
+}
+
 /* A name that is free, or a file that may be replaced. Links and devices never are: what
  * they stand for would not be replaced, or should not be. */
-static embla_status check_place(const char *path, bool overwrite)
+embla_status embla_plan_place(const char *path, bool overwrite)
 {
     struct stat found;
-    int fd = -1;
-    embla_status status = embla_io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, &fd);
-    if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK; /* a folder that is missing: D1 says so */
-    EMBLA_TRY(status);
-    status = embla_io_stat(fd, path, &found);
-    embla_io_drop(fd);
-    EMBLA_TRY(status);
+    bool there = false;
+    EMBLA_TRY(embla_plan_look(AT_FDCWD, path, O_NOFOLLOW, &found, &there));
+    if (!there) return EMBLA_OK; /* a folder that is missing: D1 says so */
     if (!S_ISREG(found.st_mode))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s is %s: name a file to be written", path,
                           S_ISDIR(found.st_mode)   ? "a folder"
@@ -72,22 +86,9 @@ static embla_status check_place(const char *path, bool overwrite)
                                                    : "a device or a pipe");
     if (!overwrite)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s exists, %" PRId64 " bytes: it is replaced only if asked", path,
-                          (int64_t)found.st_size);
-    return EMBLA_OK;
-}
-
-/* "DIR/NAME.vocab.txt" for "DIR/NAME.ext", where embla_checkpoint_vocab looks for it. */
-static embla_status name_beside(embla_plan *w)
-{
-    const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
-    const char *dot = strrchr(name, '.');
-    size_t length = dot && dot > name ? (size_t)(dot - w->path) : strlen(w->path);
-    size_t room = length + sizeof ".vocab.txt";
-    void *memory = NULL;
-    EMBLA_TRY(embla_arena_take(&w->arena, room, "a path", &memory));
-    (void)snprintf(memory, room, "%.*s.vocab.txt", (int)length, w->path);
-    w->beside = memory;
+                          "%.256s exists, %" PRId64
+                          " bytes: it is replaced only if asked (--force)",
+                          path, (int64_t)found.st_size);
     return EMBLA_OK;
 }
 
@@ -112,13 +113,9 @@ static const char *name_in_gguf(const embla_plan *w, const embla_entry *entry)
                  {EMBLA_ROLE_HEAD_BIAS, "output.bias"},
                  {EMBLA_ROLE_PER_LAYER, "per_layer_token_embd.weight"}};
     embla_role role = entry == w->tokens ? EMBLA_ROLE_TOKENS : role_of(w, entry);
-    const embla_entry *only = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (names[i].role != role) continue;
-        if (entry == w->tokens) return names[i].name;
-        bool alone = embla_checkpoint_entry(w->cp, role, &only, NULL) == EMBLA_OK && only == entry;
-        return alone ? names[i].name : entry->name;
-    }
+    bool alone = entry == w->tokens || (w->role_count[role] == 1 && role != EMBLA_ROLE_TOKENS);
+    for (size_t i = 0; alone && i < sizeof names / sizeof names[0]; i++)
+        if (names[i].role == role) return names[i].name;
     return entry->name;
 }
 
@@ -129,6 +126,28 @@ static const char *left_out(const embla_plan *w, const embla_entry *entry)
     if (w->options->tables_only && role_of(w, entry) == EMBLA_ROLE_NONE)
         return "not one of the tables";
     return NULL;
+}
+
+/* A type that the format lacks, with one that has it. */
+static embla_status check_type(const embla_plan *w, const embla_entry *entry,
+                               const embla_element *element)
+{
+    if (is(w->format, "safetensors") && !element->safetensors)
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "tensor '%.128s' is %s, which safetensors does not have: gguf has %s (S7)", entry->name,
+            element->name, element->name);
+    if (is(w->format, "gguf") && element->ggml < 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "tensor '%.128s': its type %s is not one of GGUF's: safetensors has %s "
+                          "(G8)",
+                          entry->name, element->name, element->name);
+    if (is(w->format, "npy") && !element->npy)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "npy has no type for the %s of '%.128s': %s has it%s (N3)", element->name,
+                          entry->name, element->safetensors ? "safetensors" : "gguf",
+                          element->dtype != 0 ? "; or write it as f32 (--dtype f32)" : "");
+    return EMBLA_OK;
 }
 
 /* What a tensor is to be stored as. */
@@ -147,6 +166,11 @@ static embla_status choose_element(const embla_plan *w, const embla_entry *entry
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "tensor '%.128s' is %s, which cannot be decoded to be stored as %s",
                           entry->name, entry->element->name, embla_dtype_name(dtype));
+    if (dtype == EMBLA_I8)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "tensor '%.128s': i8 needs a scale beside its rows, and no format here "
+                          "stores one; q8_0 has its own",
+                          entry->name);
     *out = embla_element_of(dtype);
     return EMBLA_OK;
 }
@@ -167,6 +191,8 @@ static embla_status measure(const embla_plan *w, embla_stream *s)
     if (!table && !e->made) return EMBLA_OK;
     s->rows = table ? (uint64_t)rows : e->rank > 1 ? e->shape[0] : 1;
     if (s->rows == 0 || bytes == 0) return EMBLA_OK;
+    /* Rows of types below a byte (F4) need not be whole bytes: copied as they are, then. */
+    if (bytes < s->rows || bytes % s->rows != 0) return EMBLA_OK;
     if (bytes / s->rows > ROW_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "tensor '%.128s': a row of %" PRIu64 " bytes, above %d", e->name,
@@ -195,6 +221,7 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
     *s = (embla_stream){.checkpoint = w->cp, .entry = entry, .line = line, .desk = &w->desk};
     EMBLA_TRY(choose_element(w, entry, &s->element));
     EMBLA_TRY(measure(w, s));
+    EMBLA_TRY(check_type(w, entry, s->element));
     s->plain_nan = w->text;
     embla_stream_begin(s);
     *part = (embla_part){.name = to_gguf ? name_in_gguf(w, entry) : entry->name,
@@ -246,113 +273,180 @@ static embla_status collect_parts(embla_plan *w)
                       cp->shown, cp->count);
 }
 
+/* --dtype changes tables and nothing else: where none is known it would do nothing. */
+static embla_status need_table(const embla_plan *w)
+{
+    bool known = w->tokens != NULL;
+    for (size_t i = 0; !known && i < w->cp->count; i++) known = is_table(w->cp->roles[i]);
+    if (known || w->options->dtype == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_NOT_FOUND,
+                      "no table is known in %.200s; --dtype changes tables only; name one with "
+                      "'FILE::TENSOR'",
+                      w->cp->shown);
+}
+
+/* Model2Vec: tokens share rows by a tensor that only formats of many tensors keep. */
+static embla_status find_mapping(embla_plan *w)
+{
+    const embla_checkpoint *cp = w->cp;
+    bool other = cp->chosen && w->tokens && strcmp(w->tokens->name, "embeddings") != 0;
+    for (size_t i = 0; i < cp->count; i++) {
+        w->role_count[cp->roles[i]]++;
+        if (w->tokens && !other && cp->roles[i] == EMBLA_ROLE_MAPPING && cp->entries[i].rank == 1)
+            w->mapping = &cp->entries[i];
+    }
+    if (!w->mapping || w->same_gguf || !(w->format->one_table || is(w->format, "gguf")))
+        return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "%.200s: %" PRIu64 " tokens share %" PRIu64
+                      " rows through '%.128s', which %s cannot hold: safetensors keeps it",
+                      cp->shown, w->mapping->shape[0], w->tokens->shape[0], w->mapping->name,
+                      w->format->name);
+}
+
 /* ---- metadata ---- */
 
-/* Whether the format can keep this text. */
-static bool pair_fits(const embla_plan *w, const embla_pair *pair)
+/* What safetensors says of the program it was saved by means nothing elsewhere. */
+static bool is_saver(const embla_pair *pair)
+{
+    return strcmp(pair->key, "format") == 0;
+}
+
+/* Whether the format can keep this text; *used is bytes of texts so far. */
+static bool pair_fits(const embla_plan *w, const embla_pair *pair, size_t *used)
 {
     static const char *const gguf_numbers[] = {"general.alignment", "tokenizer.ggml.tokens",
                                                "tokenizer.ggml.scores",
                                                "tokenizer.ggml.token_type"};
     size_t key = strlen(pair->key), value = strlen(pair->value);
     if (is(w->format, "gguf")) {
-        bool fits = key > 0 && key < 65536 && strncmp(pair->key, "split.", 6) != 0;
+        bool fits = key > 0 && key <= EMBLA_GGUF_KEY_MOST && value <= EMBLA_GGUF_TEXT_MOST &&
+                    strncmp(pair->key, "split.", 6) != 0;
         for (size_t i = 0; i < key; i++) fits = fits && (unsigned char)pair->key[i] < 0x80;
         for (size_t i = 0; i < sizeof gguf_numbers / sizeof gguf_numbers[0]; i++)
             fits = fits && strcmp(pair->key, gguf_numbers[i]) != 0;
         return fits;
     }
-    return embla_utf8_valid((const uint8_t *)pair->key, key) == key &&
-           embla_utf8_valid((const uint8_t *)pair->value, value) == value;
+    /* Two are kept free for what is added. */
+    if (w->pair_count + 2 >= EMBLA_SAFETENSORS_METADATA_PAIRS ||
+        key + value > EMBLA_SAFETENSORS_METADATA_MOST - 64 - *used)
+        return false;
+    if (embla_utf8_valid((const uint8_t *)pair->key, key) != key ||
+        embla_utf8_valid((const uint8_t *)pair->value, value) != value)
+        return false;
+    *used += key + value;
+    return true;
+}
+
+/* Keys of a GGUF that are no text, or too long to be read as such; words go by themselves,
+ * and split.* speaks of files that are one now. */
+static size_t other_keys(const embla_plan *w, const embla_directory *directory)
+{
+    const embla_gguf *gguf = is(w->cp->format, "gguf") ? directory->state : NULL;
+    size_t keys = 0, texts = directory->pair_count;
+    for (size_t i = 0; gguf && i < gguf->count; i++)
+        keys += strncmp(gguf->keys[i].key, "split.", 6) != 0 &&
+                strcmp(gguf->keys[i].key, "tokenizer.ggml.tokens") != 0;
+    return keys > texts ? keys - texts : 0;
+}
+
+/* Metadata of all files but the first, which is the one that goes along; what it has too,
+ * at the same place, is not lost. */
+static size_t later_keys(const embla_plan *w)
+{
+    const embla_directory *first = &w->cp->shards[0].directory;
+    size_t lost = 0;
+    for (size_t i = 1; i < w->cp->shard_count; i++) {
+        const embla_directory *d = &w->cp->shards[i].directory;
+        lost += other_keys(w, d);
+        for (size_t k = 0; k < d->pair_count; k++)
+            lost += !is_saver(&d->pairs[k]) &&
+                    (k >= first->pair_count || strcmp(d->pairs[k].key, first->pairs[k].key) != 0 ||
+                     strcmp(d->pairs[k].value, first->pairs[k].value));
+    }
+    return lost;
+}
+
+/* "true" or "false" if config.json says whether the head is the table; else NULL. */
+static const char *tie_said(const embla_plan *w)
+{
+    const char *flag = w->cp->config && w->has_tie ? w->tie.flag : NULL;
+    if (flag && ends(flag, " = true")) return "true";
+    return flag && ends(flag, " = false") ? "false" : NULL;
+}
+
+/* config.json is not ours to copy; of what it says, the tie flag is what a table needs. */
+static embla_status carry_config(embla_plan *w)
+{
+    const char *said = tie_said(w);
+    bool gguf = is(w->format, "gguf"), carried = false;
+    if (!w->cp->config || !w->elsewhere || !(gguf || is(w->format, "safetensors"))) return EMBLA_OK;
+    if (!said && !embla_checkpoint_text(w->cp, "model_type")) return EMBLA_OK;
+    for (size_t i = 0; i < w->pair_count; i++)
+        carried = carried || strcmp(w->pairs[i].key, "tie_word_embeddings") == 0;
+    if (said && !carried && !w->same_gguf)
+        w->pairs[w->pair_count++] = (embla_pair){"tie_word_embeddings", said};
+    return embla_account_say(w->account, gguf ? "config.json stays behind: nothing of it but the "
+                                                "tie flag becomes a key of the GGUF"
+                                              : "config.json stays behind: copy it along");
 }
 
 static embla_status collect_pairs(embla_plan *w)
 {
     const embla_directory *first = &w->cp->shards[0].directory;
     bool safetensors = is(w->format, "safetensors"), has_format = false;
-    size_t dropped = 0;
+    size_t lost = later_keys(w), used = 0;
     void *memory = NULL;
-    if (w->format->one_table || w->same_gguf) return EMBLA_OK; /* no place; copied anyway */
-    EMBLA_TRY(embla_arena_take(&w->arena, (first->pair_count + 1) * sizeof *w->pairs, "metadata",
+    EMBLA_TRY(embla_arena_take(&w->arena, (first->pair_count + 2) * sizeof *w->pairs, "metadata",
                                &memory));
     w->pairs = memory;
-    for (size_t i = 0; i < first->pair_count; i++) {
+    if (!w->same_gguf) lost += other_keys(w, first); /* else the writer copies them all */
+    for (size_t i = 0; !w->same_gguf && i < first->pair_count; i++) {
         const embla_pair *pair = &first->pairs[i];
-        bool fits = pair_fits(w, pair);
-        /* What safetensors says of the program it was saved by means nothing elsewhere. */
-        bool saver = strcmp(pair->key, "format") == 0;
-        has_format = has_format || saver;
-        dropped += !fits;
-        if (fits && (safetensors || !saver)) w->pairs[w->pair_count++] = *pair;
+        if (!safetensors && is_saver(pair)) continue;
+        has_format = has_format || is_saver(pair);
+        if (!w->format->one_table && pair_fits(w, pair, &used))
+            w->pairs[w->pair_count++] = *pair;
+        else
+            lost++;
     }
+    EMBLA_TRY(carry_config(w));
     /* Metadata without it is refused by a well-known reader of safetensors. */
     if (safetensors && w->pair_count > 0 && !has_format)
         w->pairs[w->pair_count++] = (embla_pair){"format", "pt"};
-    if (dropped == 0) return EMBLA_OK;
-    return embla_account_say(w->account, "%zu texts of its metadata cannot be in %s: left out",
-                             dropped, w->format->name);
+    if (lost == 0) return EMBLA_OK;
+    return embla_account_say(w->account, "%zu of the keys of its metadata %s left out", lost,
+                             lost == 1 ? "is" : "are");
 }
 
-/* ---- words ---- */
+/* ---- around the files ---- */
 
-/* Whether the words of the source are in the very file where those of the new one would be:
- * x.npy made of x.safetensors has the same x.vocab.txt. */
-static embla_status shares_words(const embla_plan *w, bool *out)
+/* Whether path is in another folder than the source: what lies beside that stays behind. */
+static embla_status find_folder(embla_plan *w)
 {
-    const char *paths[2] = {embla_vocab_source(w->labels.vocab), w->beside};
-    int folders[2] = {w->cp->folder, AT_FDCWD};
-    struct stat found[2];
-    *out = false;
-    for (int i = 0; i < 2; i++) {
-        int fd = -1;
-        embla_status status = embla_io_open(folders[i], paths[i], O_PATH, 0, &fd);
-        if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
-        EMBLA_TRY(status);
-        status = embla_io_stat(fd, paths[i], &found[i]);
-        embla_io_drop(fd);
-        EMBLA_TRY(status);
-    }
-    *out = found[0].st_dev == found[1].st_dev && found[0].st_ino == found[1].st_ino;
+    const char *slash = strrchr(w->path, '/');
+    size_t length = slash ? (size_t)(slash - w->path) + 1 : 1;
+    struct stat theirs, ours;
+    bool there = false;
+    const char *name = NULL;
+    w->elsewhere = true;
+    if (w->cp->folder < 0) return EMBLA_OK;
+    EMBLA_TRY(embla_arena_text(&w->arena, slash ? w->path : ".", length, &name));
+    EMBLA_TRY(embla_plan_look(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
+    if (!there) return EMBLA_OK; /* D1 will say so */
+    EMBLA_TRY(embla_io_stat(w->cp->folder, w->cp->folder_name, &theirs));
+    w->elsewhere = theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
     return EMBLA_OK;
 }
 
-/* For formats that have no place for words: beside the file if they came with the source; of
- * a tokenizer that lies beside the source only a word is said. */
-static embla_status place_beside(embla_plan *w)
+/* Tied or not, to be compared with what is read back. */
+static embla_status find_tie(embla_plan *w)
 {
-    bool shared = false;
-    if (!w->labels.own)
-        return embla_account_say(w->account, "its words are those of %.256s: to be copied along",
-                                 embla_vocab_source(w->labels.vocab));
-    EMBLA_TRY(shares_words(w, &shared));
-    w->words_beside = !shared;
-    if (!shared) EMBLA_TRY(check_place(w->beside, w->options->overwrite));
-    return embla_account_say(w->account, "its words are in %.256s", w->beside);
-}
-
-static embla_status collect_words(embla_plan *w)
-{
-    EMBLA_TRY(name_beside(w));
-    if (!w->tokens || w->same_gguf) return EMBLA_OK;
-    EMBLA_TRY(embla_labels_find(w->cp, w->tokens, &w->arena, w->account, &w->labels));
-    if (w->place == EMBLA_LABELS_GGUF && w->tokens->rank != 2) w->labels.count = 0;
-    if (w->place == EMBLA_LABELS_VEC || (w->place == EMBLA_LABELS_GGUF && w->labels.count > 0))
-        return embla_labels_note(&w->labels, w->place, w->streams[0].rows, w->format->name,
-                                 w->account);
-    return w->place == EMBLA_LABELS_BESIDE && w->labels.count > 0 ? place_beside(w) : EMBLA_OK;
-}
-
-/* An old NAME.vocab.txt would be taken for the words of the new file. */
-static embla_status warn_of_old_words(embla_plan *w)
-{
-    int fd = -1;
-    if (w->labels.own || w->place != EMBLA_LABELS_BESIDE) return EMBLA_OK;
-    embla_status status = embla_io_open(AT_FDCWD, w->beside, O_PATH | O_NOFOLLOW, 0, &fd);
-    if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
-    EMBLA_TRY(status);
-    embla_io_drop(fd);
-    return embla_account_say(w->account, "%.256s was there before and will be taken for its words",
-                             w->beside);
+    if (w->format->one_table) return EMBLA_OK; /* it has no head whatever the source says */
+    embla_status status = embla_checkpoint_tie(w->cp, EMBLA_TIE_SAMPLE, &w->tie);
+    if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
+    w->has_tie = status == EMBLA_OK;
+    return EMBLA_OK;
 }
 
 /* ---- all of it ---- */
@@ -369,7 +463,7 @@ static embla_status choose_format(embla_plan *w)
                                                         : EMBLA_LABELS_BESIDE;
     w->same_gguf = is(w->format, "gguf") && is(w->cp->format, "gguf");
     w->account->format = w->format->name;
-    return check_place(w->path, w->options->overwrite);
+    return embla_plan_place(w->path, w->options->overwrite);
 }
 
 embla_status embla_plan_make(embla_plan *w)
@@ -377,10 +471,13 @@ embla_status embla_plan_make(embla_plan *w)
     EMBLA_TRY(choose_format(w));
     embla_status status = embla_checkpoint_entry(w->cp, EMBLA_ROLE_TOKENS, &w->tokens, NULL);
     if (w->format->one_table) EMBLA_TRY(status); /* others go without */
+    EMBLA_TRY(find_mapping(w));
+    EMBLA_TRY(need_table(w));
+    EMBLA_TRY(find_folder(w));
     EMBLA_TRY(collect_parts(w));
+    EMBLA_TRY(find_tie(w));
     EMBLA_TRY(collect_pairs(w));
-    EMBLA_TRY(collect_words(w));
-    EMBLA_TRY(warn_of_old_words(w));
+    EMBLA_TRY(embla_plan_words(w));
     w->desk.meter.options = w->options;
     return embla_desk_new(&w->desk, w->streams, w->count);
 }

@@ -128,9 +128,9 @@ static embla_status fill(embla_stream *s, uint64_t row)
     embla_desk *d = s->desk;
     bool recode = s->element != s->entry->element;
     size_t longest = s->old_row > s->new_row ? s->old_row : s->new_row;
-    uint64_t count = d->block / longest;
+    uint64_t count = d->block / longest, left = row < s->rows ? s->rows - row : 0;
     uint8_t *into = recode ? d->old_rows : d->new_rows;
-    if (count > s->rows - row) count = s->rows - row;
+    if (count > left) count = left;
     d->owner = NULL;
     EMBLA_TRY(embla_entry_read(s->checkpoint, s->entry, row * s->old_row,
                                (size_t)count * s->old_row, into));
@@ -154,6 +154,10 @@ static embla_status read_rows(embla_stream *s, uint64_t offset, size_t bytes, ui
     while (bytes > 0) {
         if (d->owner != s || offset < d->first || offset - d->first >= d->have)
             EMBLA_TRY(fill(s, offset / s->new_row));
+        if (offset - d->first >= d->have) /* rows that are no whole bytes: never for ever */
+            return embla_fail(EMBLA_ERR_IO,
+                              "tensor '%.128s': no row at byte %" PRIu64 " of %" PRIu64,
+                              s->entry->name, offset, s->bytes);
         uint64_t left = d->have - (offset - d->first);
         size_t piece = bytes < left ? bytes : (size_t)left;
         memcpy(out, d->new_rows + (offset - d->first), piece);
@@ -199,8 +203,8 @@ embla_status embla_stream_back(const embla_stream *s, const embla_checkpoint *ba
     embla_desk *d = s->desk;
     embla_checksum_state sum;
     uint64_t rows = entry->rank > 1 && entry->shape[0] > 0 ? entry->shape[0] : 1;
-    uint64_t row = entry->made ? entry->bytes / rows : 1;
-    uint64_t block = row > 0 && row <= d->block ? d->block / row * row : row;
+    uint64_t row = entry->made && entry->bytes > rows ? entry->bytes / rows : 1;
+    uint64_t block = row <= d->block ? d->block / row * row : row;
     d->owner = NULL; /* the blocks are used for something else */
     embla_checksum_begin(&sum);
     for (uint64_t at = 0; at < entry->bytes; at += block) {

@@ -11,3 +11,6 @@ try convert m all.safetensors --dtype q8_0
 try convert m all.safetensors --dtype f16 --checksums
 try convert m tables.safetensors --tables
 try convert m again.safetensors --json
+printf '4 2\na 70000 1\nb 1e-30 0\nc 1 2\nd 0 -0\n' >wide.vec
+try convert wide.vec wide.safetensors --dtype f16
+try convert wide.vec wider.safetensors --dtype f16 --json

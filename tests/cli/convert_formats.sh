@@ -10,6 +10,10 @@ done
 ls
 try convert fox.vec named --to npy
 try info named
+# the same words are there: nobody need be asked
 try convert fox.vec b.safetensors
-try convert fox.vec b.safetensors --force
+printf '#embla-vocab 1\nold\n' >c.vocab.txt
+try convert fox.vec c.npy
+try convert fox.vec c.npy --force
+head -3 c.vocab.txt
 try convert fox.vec g.npy --to nothing

@@ -17,5 +17,13 @@ try convert fox.vec missing/out.npy
 try convert fox.vec out.npy --dtype q9
 try convert fox.vec out.npy --dtype q8_0 --force
 cat out.npy
+try convert fox.vec -
+mkdir folder.npy
+try convert fox.vec folder.npy
+try convert fox.vec /dev/null --to npy
+try convert fox.vec out.safetensors --dtype i8
+echo mine >w.vocab.txt
+try convert fox.vec w.npy --force
+cat w.vocab.txt
 try export fox.vec out.npy
 ls

@@ -12,3 +12,22 @@ folder bart '{"model_type":"bart","max_position_embeddings":16,"tie_word_embeddi
 make_model bart/model.safetensors model.shared.weight:F32:6x4 model.encoder.embed_positions.weight:F32:18x4 \
     model.decoder.embed_positions.weight:F32:16x4 final_logits_bias:F32:1x6
 try doctor bart
+# no config and no known architecture: nobody says that a head is due
+make_model bare.safetensors model.embed_tokens.weight:F32:6x4
+try doctor bare.safetensors
+folder said '{"tie_word_embeddings":false}'
+cp bare.safetensors said/model.safetensors
+try doctor said
+# a config that cannot be read is worth a warning
+folder broken '{"model_type":'
+cp bare.safetensors broken/model.safetensors
+try doctor broken
+# three dimensions: naming the tensor would not help
+make_model deep.safetensors a.weight:F32:2x3x4
+try doctor deep.safetensors
+try doctor deep.safetensors::a.weight
+try info deep.safetensors
+try lookup deep.safetensors '#0'
+header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 2), }"
+printf '\x93NUMPY\x01\x00\x76\x00%-117s\n\0\0\0\0\0\0\0\0' "$header" >deep.npy
+try doctor deep.npy

@@ -8,6 +8,20 @@ printf 'the' | embla lookup fox.vec quick - . --plain --dim 1
 printf '' | embla lookup fox.vec - --json
 printf '2\nx\n' | embla lookup fox.vec --ids - --plain 2>&1
 printf '2\0003\n' | embla lookup fox.vec --ids - --plain 2>&1
+# an empty line or entry is never passed over
+printf 'the\n\nfox\n' | embla lookup fox.vec - --plain 2>&1
+echo "exit $?"
+printf '2\n\n5\n' | embla lookup fox.vec --ids - --plain 2>&1
+echo "exit $?"
+printf '2\n5,\n' | embla lookup fox.vec --ids - --plain 2>&1
+for list in 1,,2 1,2, ,1 '' ' ' '1 , ,2'; do try lookup fox.vec --ids "$list" --plain --dim 1; done
+try lookup fox.vec --ids ' 1 2, 3 ,#4 ' --plain --dim 1
+printf 'the\r\nfox\r\n' | embla lookup fox.vec - --plain --dim 1
+printf '2\r\n5\r\n' | embla lookup fox.vec --ids - --plain --dim 1
+mkdir empty
+make_model empty/model.safetensors wte.weight:F32:2x1
+echo '{"":1,"a":0}' >empty/vocab.json
+printf 'a\n\n' | embla lookup empty - --plain
 awk 'BEGIN { for (i = 0; i < 5000; i++) print (7 * i * i + 3 * i) % 12 }' >ids
 embla lookup fox.vec --ids - --plain <ids | cut -f1 | cmp - ids && echo "5000 rows"
 try lookup fox.vec the -o row.txt --plain --dim 2
@@ -19,4 +33,21 @@ try lookup fox.vec the -o missing/row.txt
 echo kept >kept
 try lookup fox.vec nothing -o kept
 cat kept
+# what exists is replaced only when asked, and only by what is whole
+try lookup fox.vec the -o kept --plain --dim 1
+cat kept
+ln -s kept link
+try lookup fox.vec the -o link --plain --dim 1 --force
+cat kept
+[[ -L link ]] && echo "a link still"
+chmod 640 kept
+try lookup fox.vec fox -o kept --plain --dim 1 --force
+stat -c %a kept
+mkdir folder
+try lookup fox.vec fox -o folder --plain --force
+(ulimit -f 8; trap '' XFSZ; embla lookup fox.vec --ids - --plain -o kept --force <ids 2>&1; echo "exit $?")
+cat kept
+try lookup fox.vec fox -o /dev/full --plain
+try lookup fox.vec fox -o /dev/stdout --plain --dim 1
+ls
 cmp fox.vec "$SOURCE/examples/quick-brown-fox.vec" && echo "input unchanged"
