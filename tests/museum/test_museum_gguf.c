@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "files/cursor.h"
-#include "files/io.h"
 #include "../gguf_bytes.h"
 #include "../scratch.h"
+#include "files/cursor.h"
+#include "files/io.h"
 
 static const uint64_t one_number[4] = {1, 1, 1, 1};
 static const uint64_t quarter[2] = {UINT64_C(1) << 40, UINT64_C(1) << 20}; /* 2^62 bytes of f32 */
