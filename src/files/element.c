@@ -18,12 +18,12 @@
 /* Where all three formats may have it: bits of one number. */
 #define PLAIN(name, bits, dtype, safetensors, ggml, npy)                                           \
     {                                                                                              \
-        name, 1, bits, dtype, safetensors, ggml, npy                                               \
+        name, safetensors, npy, 1, bits, dtype, ggml                                               \
     }
 /* GGUF alone: numbers and bytes of a block. */
 #define BLOCK(name, numbers, bytes, dtype, ggml)                                                   \
     {                                                                                              \
-        name, numbers, 8 * (bytes), dtype, NULL, ggml, NULL                                        \
+        name, NULL, NULL, numbers, 8 * (bytes), dtype, ggml                                        \
     }
 
 static const embla_element elements[] = {

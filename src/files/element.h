@@ -9,12 +9,12 @@
 
 typedef struct {
     const char *name;        /* as people write it: "F32", "Q4_K" */
+    const char *safetensors; /* its name there; NULL: safetensors does not have it */
+    const char *npy;         /* its letter and size there, "f4"; NULL: npy does not have it */
     uint32_t block;          /* numbers in a block */
     uint32_t block_bits;     /* bits of a block */
     embla_dtype dtype;       /* 0: can be sized and copied, not decoded */
-    const char *safetensors; /* its name there; NULL: safetensors does not have it */
     int ggml;                /* its number in GGUF; -1: GGUF does not have it */
-    const char *npy;         /* its letter and size there, "f4"; NULL: npy does not have it */
 } embla_element;
 
 /* NULL where there is no such type. */

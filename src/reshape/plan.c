@@ -295,7 +295,8 @@ static embla_status find_mapping(embla_plan *w)
         if (w->tokens && !other && cp->roles[i] == EMBLA_ROLE_MAPPING && cp->entries[i].rank == 1)
             w->mapping = &cp->entries[i];
     }
-    if (!w->mapping || w->same_gguf || !(w->format->one_table || is(w->format, "gguf")))
+    if (!w->mapping || !w->tokens || w->same_gguf ||
+        !(w->format->one_table || is(w->format, "gguf")))
         return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
                       "%.200s: %" PRIu64 " tokens share %" PRIu64
@@ -362,7 +363,7 @@ static size_t later_keys(const embla_plan *w)
         for (size_t k = 0; k < d->pair_count; k++)
             lost += !is_saver(&d->pairs[k]) &&
                     (k >= first->pair_count || strcmp(d->pairs[k].key, first->pairs[k].key) != 0 ||
-                     strcmp(d->pairs[k].value, first->pairs[k].value));
+                     strcmp(d->pairs[k].value, first->pairs[k].value) != 0);
     }
     return lost;
 }
