@@ -60,7 +60,7 @@ typedef struct {
     unsigned char blob[2 * 3 * 4]; /* I32, three dimensions */
 } sample_numbers;
 
-static const char *const sample_words[SAMPLE_ROWS] = {
+__attribute__((unused)) static const char *const sample_words[SAMPLE_ROWS] = {
     "the", "two words", "\xc3\xa9t\xc3\xa9", "", "#3", "a\tb", "end"};
 
 /* GPT-2's names: a token table, positions, a head of its own, and tensors that are no table. */
