@@ -179,34 +179,35 @@ static void list_candidates(const embla_checkpoint *cp, embla_role role, char *t
     }
 }
 
+const embla_entry *embla_checkpoint_only(const embla_checkpoint *cp, embla_role role, size_t *count)
+{
+    const embla_entry *found = NULL;
+    *count = 0;
+    for (size_t i = 0; i < cp->count; i++) {
+        if (cp->roles[i] != role) continue;
+        found = &cp->entries[i];
+        ++*count;
+    }
+    return *count == 1 ? found : NULL;
+}
+
 /* Only the head is stored and the flag says that it is the table too (case 5). */
 static const embla_entry *inverted(const embla_checkpoint *cp)
 {
-    const embla_entry *head = NULL;
     const char *where;
-    size_t heads = 0;
-    for (size_t i = 0; i < cp->count; i++) {
-        if (cp->roles[i] != EMBLA_ROLE_HEAD) continue;
-        head = &cp->entries[i];
-        heads++;
-    }
+    size_t heads;
+    const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
     if (cp->format == &embla_format_gguf) return NULL; /* no flag exists there */
-    return heads == 1 && embla_roles_tie_flag(cp, &where) == 1 ? head : NULL;
+    return head && embla_roles_tie_flag(cp, &where) == 1 ? head : NULL;
 }
 
 embla_status embla_checkpoint_entry(const embla_checkpoint *cp, embla_role role,
                                     const embla_entry **out, const char **why)
 {
-    const embla_entry *found = NULL;
-    const char *rule = NULL;
     char list[400];
-    size_t count = 0;
-    for (size_t i = 0; i < cp->count; i++) {
-        if (cp->roles[i] != role) continue;
-        found = &cp->entries[i];
-        rule = cp->whys[i];
-        count++;
-    }
+    size_t count;
+    const embla_entry *found = embla_checkpoint_only(cp, role, &count);
+    const char *rule = found ? cp->whys[found - cp->entries] : NULL;
     if (count == 0 && role == EMBLA_ROLE_TOKENS && (found = inverted(cp))) {
         rule = "the head, stored once and tied (case 5)";
         count = 1;

@@ -41,6 +41,9 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_checkpoint_entry(const embla_chec
                                                                 embla_role role,
                                                                 const embla_entry **out,
                                                                 const char **why);
+/* The only entry of a role; NULL if there is none or several. *count is how many there are. */
+const embla_entry *embla_checkpoint_only(const embla_checkpoint *checkpoint, embla_role role,
+                                         size_t *count);
 /* The entry called name. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_checkpoint_named(const embla_checkpoint *checkpoint,
                                                                 const char *name,

@@ -19,19 +19,6 @@ const char *embla_tie_name(embla_tie_kind kind)
     return n < sizeof names / sizeof names[0] ? names[n] : "unknown";
 }
 
-/* The only entry of a role; NULL if there is none or several. */
-static const embla_entry *only(const embla_checkpoint *cp, embla_role role, size_t *count)
-{
-    const embla_entry *found = NULL;
-    *count = 0;
-    for (size_t i = 0; i < cp->count; i++) {
-        if (cp->roles[i] != role) continue;
-        found = &cp->entries[i];
-        ++*count;
-    }
-    return *count == 1 ? found : NULL;
-}
-
 /* The largest |a - b| of count numbers; 0 where they are the same NaN or infinity. */
 static embla_status differ(embla_dtype a_type, const void *a, embla_dtype b_type, const void *b,
                            size_t count, float *space, double *most)
@@ -175,8 +162,8 @@ embla_status embla_checkpoint_tie(const embla_checkpoint *cp, int64_t sample, em
     if (!cp || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_tie: %s is NULL",
                           cp ? "out" : "the checkpoint");
-    const embla_entry *table = only(cp, EMBLA_ROLE_TOKENS, &tables);
-    const embla_entry *head = only(cp, EMBLA_ROLE_HEAD, &heads);
+    const embla_entry *table = embla_checkpoint_only(cp, EMBLA_ROLE_TOKENS, &tables);
+    const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
     bool gguf = strcmp(cp->format->name, "gguf") == 0;
     int flag = embla_roles_tie_flag(cp, &tie.flag);
     if (gguf) { /* no flag exists there, and one beside it means another file */
