@@ -75,7 +75,8 @@ uint64_t embla_gguf_type_bytes(uint32_t type);
 /* ---- getters: EMBLA_ERR_NOT_FOUND without such a key, EMBLA_ERR_FORMAT for another type ---- */
 
 /* NULL if there is none. */
-const embla_gguf_key *embla_gguf_find(const embla_directory *directory, const char *key);
+EMBLA_PRIVATE const embla_gguf_key *embla_gguf_find(const embla_directory *directory,
+                                                    const char *key);
 bool embla_gguf_has(const embla_directory *directory, const char *key);
 /* Any integer type, or bool. EMBLA_ERR_FORMAT also where it does not fit. */
 EMBLA_CHECKED embla_status embla_gguf_number(const embla_directory *directory, const embla_map *map,

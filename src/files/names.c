@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A merge sort: n log n comparisons whatever the names are, and names that are the same
- * stay in the order of their numbers. The first eight bytes of a name travel with its
- * pointer, as a number, so that most comparisons touch no name at all. The C library's
- * qsort would do, but it takes memory behind the back of base/mem.
+/* Sorted in at most n log n comparisons whatever the names are; names that are the same stay
+ * in the order of their numbers. The first eight bytes of a name travel with its pointer, as
+ * a number: many names are dealt out by it, a byte at a time, and only those that begin alike
+ * are compared and merged. The C library's qsort would do, but it takes memory behind the
+ * back of base/mem.
  */
 #include "files/names.h"
 
@@ -10,6 +11,8 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+
+enum { MANY = 256 }; /* from here on dealing out is faster */
 
 typedef struct {
     uint64_t start; /* the first eight bytes, zeros where there are fewer, first byte highest */
@@ -65,6 +68,40 @@ static item *merge_sort(item *items, item *spare, size_t count)
     return items;
 }
 
+/* By the byte of start at shift; items that have the same keep their order. False if all have
+ * the same: nothing was moved. */
+static bool deal(const item *from, item *to, size_t count, unsigned shift)
+{
+    size_t places[256] = {0}, place = 0;
+    for (size_t i = 0; i < count; i++) places[from[i].start >> shift & 255]++;
+    if (places[from[0].start >> shift & 255] == count) return false;
+    for (size_t i = 0; i < 256; i++) {
+        size_t here = places[i];
+        places[i] = place;
+        place += here;
+    }
+    for (size_t i = 0; i < count; i++) to[places[from[i].start >> shift & 255]++] = from[i];
+    return true;
+}
+
+/* As merge_sort, for many. */
+static item *deal_and_merge(item *items, item *spare, size_t count)
+{
+    size_t end;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        if (!deal(items, spare, count, shift)) continue;
+        item *swap = items;
+        items = spare;
+        spare = swap;
+    }
+    for (size_t begin = 0; begin < count; begin = end) {
+        for (end = begin + 1; end < count && items[end].start == items[begin].start;) end++;
+        const item *sorted = merge_sort(items + begin, spare + begin, end - begin);
+        if (sorted != items + begin) memcpy(items + begin, sorted, (end - begin) * sizeof *items);
+    }
+    return items;
+}
+
 embla_status embla_names_sort(embla_arena *arena, const embla_name *names, size_t count,
                               embla_names *out)
 {
@@ -83,7 +120,8 @@ embla_status embla_names_sort(embla_arena *arena, const embla_name *names, size_
     for (size_t i = 0; i < count; i++)
         if (names[i].bytes)
             items[next++] = (item){start_of(names[i].bytes, names[i].length), &names[i]};
-    const item *result = merge_sort(items, items + used, used);
+    const item *result = used < MANY ? merge_sort(items, items + used, used)
+                                     : deal_and_merge(items, items + used, used);
     out->sorted = sorted;
     out->count = used;
     for (size_t i = 0; i < used; i++) out->sorted[i] = result[i].name;

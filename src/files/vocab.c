@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "files/format.h"
 #include "files/gguf.h"
 
 /* ---- making one ---- */
@@ -40,15 +39,20 @@ static embla_status append(embla_vocab *vocab, uint32_t token, size_t length, ch
     return EMBLA_OK;
 }
 
+static embla_status check_length(const embla_vocab *vocab, uint64_t token, size_t length)
+{
+    if (length <= EMBLA_WORD_BYTES) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.256s: the word of token %" PRIu64 " has %zu bytes, more than %d (T1)",
+                      vocab->source, token, length, EMBLA_WORD_BYTES);
+}
+
 embla_status embla_vocab_room(embla_vocab *vocab, uint64_t token, size_t length, char **room)
 {
     if (token > INT32_MAX)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: token %" PRIu64 " is not below 2^31 (T2)",
                           vocab->source, token);
-    if (length > EMBLA_WORD_BYTES)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: the word of token %" PRIu64 " has %zu bytes, more than %d (T1)",
-                          vocab->source, token, length, EMBLA_WORD_BYTES);
+    EMBLA_TRY(check_length(vocab, token, length));
     if (vocab->count >= EMBLA_WORDS_MOST)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: more than %d words (C5)", vocab->source,
                           EMBLA_WORDS_MOST);
@@ -163,27 +167,36 @@ static bool gguf_sniff(const uint8_t *head, size_t have)
     return embla_format_gguf.sniff(head, have, have);
 }
 
+/* The strings are copied once, to where they stay. */
 static embla_status gguf_words(const embla_map *map, const embla_directory *directory,
-                               embla_arena *scratch, embla_vocab *vocab)
+                               embla_vocab *vocab)
 {
-    embla_name *tokens = NULL;
-    size_t count = 0;
-    EMBLA_TRY(
-        embla_gguf_strings(directory, map, "tokenizer.ggml.tokens", scratch, &tokens, &count));
-    for (size_t i = 0; i < count; i++)
-        EMBLA_TRY(embla_vocab_add(vocab, i, tokens[i].bytes, tokens[i].length));
+    uint64_t tokens = embla_gguf_tokens(directory);
+    if (tokens > EMBLA_WORDS_MOST)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " words, more than %d (C5)",
+                          vocab->source, tokens, EMBLA_WORDS_MOST);
+    EMBLA_TRY(embla_gguf_strings(directory, map, "tokenizer.ggml.tokens", &vocab->arena,
+                                 &vocab->words, &vocab->count));
+    for (size_t i = 0; i < vocab->count; i++)
+        EMBLA_TRY(check_length(vocab, i, vocab->words[i].length));
     return EMBLA_OK;
+}
+
+embla_status embla_vocab_of_gguf(const embla_map *map, const embla_directory *directory,
+                                 const char *source, embla_vocab **out)
+{
+    embla_vocab *vocab = NULL;
+    EMBLA_TRY(begin(source, &vocab));
+    return finish_or_free(gguf_words(map, directory, vocab), vocab, out);
 }
 
 /* The tokens of a GGUF file, once its reader has found the whole of it in order. */
 static embla_status read_gguf(embla_map *map, embla_vocab *vocab)
 {
     embla_directory directory = {0};
-    embla_arena scratch = {0};
     embla_open_options options = {0};
     embla_status status = embla_format_gguf.read(map, &options, &directory);
-    if (status == EMBLA_OK) status = gguf_words(map, &directory, &scratch, vocab);
-    embla_arena_free(&scratch);
+    if (status == EMBLA_OK) status = gguf_words(map, &directory, vocab);
     embla_directory_free(&directory);
     return status;
 }

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "files/durable.h"
+#include "files/format.h"
 #include "files/map.h"
 #include "files/names.h"
 
@@ -45,6 +46,10 @@ EMBLA_PRIVATE embla_vocab_hint embla_vocab_hint_of(const char *name);
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_vocab_of_names(const embla_name *names, size_t count,
                                                               const char *source,
                                                               embla_vocab **out);
+/* tokenizer.ggml.tokens of a GGUF file that has it. */
+EMBLA_CHECKED embla_status embla_vocab_of_gguf(const embla_map *map,
+                                               const embla_directory *directory, const char *source,
+                                               embla_vocab **out);
 /* Every token has a row in a table of so many (T2). */
 EMBLA_PRIVATE bool embla_vocab_fits(const embla_vocab *vocab, int64_t rows);
 /* Writes the text that EMBLA_VOCAB_LINES reads back: "#embla-vocab 1", then a line for each

@@ -24,20 +24,6 @@ static embla_status beside(const embla_checkpoint *cp, const char *name, embla_v
     return status;
 }
 
-static embla_status gguf_tokens(const embla_checkpoint *cp, embla_vocab **out)
-{
-    const embla_shard *first = &cp->shards[0];
-    embla_arena arena = {0};
-    embla_name *names = NULL;
-    size_t count = 0;
-    embla_status status = embla_gguf_strings(&first->directory, first->map, "tokenizer.ggml.tokens",
-                                             &arena, &names, &count);
-    if (status == EMBLA_OK)
-        status = embla_vocab_of_names(names, count, "tokenizer.ggml.tokens", out);
-    embla_arena_free(&arena);
-    return status;
-}
-
 /* llama2.c's tokenizer has no fixed name: the only file tok*.bin, with a word for each row. */
 typedef struct {
     char name[256];
@@ -89,7 +75,7 @@ embla_status embla_checkpoint_vocab(const embla_checkpoint *cp, embla_vocab **ou
     if (first->label_count > 0)
         return embla_vocab_of_names(first->labels, first->label_count, "the file itself", out);
     if (cp->format == &embla_format_gguf && embla_gguf_tokens(first) > 0)
-        return gguf_tokens(cp, out);
+        return embla_vocab_of_gguf(cp->shards[0].map, first, "tokenizer.ggml.tokens", out);
     embla_status status = EMBLA_ERR_NOT_FOUND;
     int length = cp->stem ? snprintf(own, sizeof own, "%s.vocab.txt", cp->stem) : 0;
     if (length > 0 && (size_t)length < sizeof own) status = beside(cp, own, out);

@@ -26,16 +26,11 @@ enum {
 /* tokenizer.ggml.token_type as if it were a tensor; false if there is none. */
 static bool find_types(const embla_checkpoint *cp, embla_entry *out)
 {
-    const embla_directory *first = &cp->shards[0].directory;
-    if (strcmp(cp->format->name, "gguf") != 0) return false;
-    const embla_gguf *gguf = first->state;
-    for (size_t i = 0; i < gguf->count; i++) {
-        const embla_gguf_key *key = &gguf->keys[i];
-        if (strcmp(key->key, "tokenizer.ggml.token_type") != 0) continue;
-        *out = (embla_entry){.name = key->key, .bytes = 4 * key->count, .offset = key->value};
-        return key->type == EMBLA_GGUF_ARRAY && key->element == EMBLA_GGUF_I32;
-    }
-    return false;
+    const embla_gguf_key *key =
+        embla_gguf_find(&cp->shards[0].directory, "tokenizer.ggml.token_type");
+    if (!key) return false;
+    *out = (embla_entry){.name = key->key, .bytes = 4 * key->count, .offset = key->value};
+    return true; /* an array of i32, or the reader had refused the file (G5) */
 }
 
 /* Whether a word is only a name for a row that has none. */
