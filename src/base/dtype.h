@@ -34,6 +34,10 @@ typedef struct {
 /* Every block divides this many numbers, so a row can be decoded piece by piece. */
 enum { EMBLA_PIECE = 256 };
 
+/* The largest table. */
+#define EMBLA_ROWS_MOST ((int64_t)1 << 40)
+#define EMBLA_DIM_MOST  ((size_t)1 << 20)
+
 extern const embla_codec embla_codec_f32, embla_codec_f64, embla_codec_f16, embla_codec_bf16,
     embla_codec_f8_e4m3, embla_codec_f8_e5m2, embla_codec_i8, embla_codec_q8_0, embla_codec_q4_0;
 

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/dtype.h"
 #include "files/gguf.h"
 #include "files/io.h"
-
-#define MOST_ROWS ((uint64_t)1 << 40)
-#define MOST_DIM  ((uint64_t)1 << 20)
 
 void embla_checkpoint_free(embla_checkpoint *cp)
 {
@@ -251,7 +249,7 @@ embla_status embla_entry_shape(const embla_entry *entry, int64_t *rows, size_t *
         return embla_fail(EMBLA_ERR_SHAPE,
                           "tensor '%.128s' has %u dimensions; a table has 2, rows x dim",
                           entry->name, (unsigned)entry->rank);
-    if (r < 1 || r > MOST_ROWS || d < 1 || d > MOST_DIM)
+    if (r < 1 || r > (uint64_t)EMBLA_ROWS_MOST || d < 1 || d > EMBLA_DIM_MOST)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "tensor '%.128s' is %" PRIu64 " x %" PRIu64
                           ": a table has 1 to 2^40 rows of 1 to 2^20 numbers (C10)",

@@ -105,14 +105,6 @@ embla_status embla_cursor_u8(embla_cursor *c, const char *what, uint8_t *out)
     return EMBLA_OK;
 }
 
-embla_status embla_cursor_u16(embla_cursor *c, const char *what, uint16_t *out)
-{
-    const uint8_t *p;
-    EMBLA_TRY(embla_cursor_bytes(c, 2, what, &p));
-    *out = embla_le16(p);
-    return EMBLA_OK;
-}
-
 embla_status embla_cursor_u32(embla_cursor *c, const char *what, uint32_t *out)
 {
     const uint8_t *p;

@@ -43,7 +43,6 @@ EMBLA_CHECKED embla_status embla_cursor_peek(embla_cursor *c, uint64_t count, co
 
 /* The next 1, 2, 4, 8 bytes as a number. */
 EMBLA_CHECKED embla_status embla_cursor_u8(embla_cursor *c, const char *what, uint8_t *out);
-EMBLA_CHECKED embla_status embla_cursor_u16(embla_cursor *c, const char *what, uint16_t *out);
 EMBLA_CHECKED embla_status embla_cursor_u32(embla_cursor *c, const char *what, uint32_t *out);
 EMBLA_CHECKED embla_status embla_cursor_u64(embla_cursor *c, const char *what, uint64_t *out);
 EMBLA_CHECKED embla_status embla_cursor_i32(embla_cursor *c, const char *what, int32_t *out);

@@ -9,22 +9,19 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-#define MOST_ROWS ((int64_t)1 << 40)
-#define MOST_DIM  ((size_t)1 << 20)
-
 /* Fills in all but the data; *bytes is what rows x dim take up. */
 static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
                           const embla_table_options *options, embla_table *table, size_t *bytes)
 {
     const embla_table_options defaults = {0};
     if (!options) options = &defaults;
-    if (rows < 1 || rows > MOST_ROWS)
+    if (rows < 1 || rows > EMBLA_ROWS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a table of %" PRId64 " rows: 1 to %" PRId64 " can be had", rows,
-                          MOST_ROWS);
-    if (dim < 1 || dim > MOST_DIM)
+                          EMBLA_ROWS_MOST);
+    if (dim < 1 || dim > EMBLA_DIM_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows of %zu numbers: 1 to %zu can be had", dim,
-                          MOST_DIM);
+                          EMBLA_DIM_MOST);
     EMBLA_TRY(embla_dtype_check(dtype, &table->info));
     EMBLA_TRY(embla_dtype_scale(dtype, options->scale, &table->scale));
     EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &table->row_bytes));
