@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kill -9 at any moment of `embla convert`: the output is the old file or the new one, whole.
  *
- *   kill_convert PROGRAM FOLDER RUNS MEGABYTES
+ *   kill_convert PROGRAM FOLDER KILLS MEGABYTES
  *
  * Two tables of so many megabytes are written to a new folder below FOLDER, and what each is
- * converted to is kept for comparison. Then, RUNS times, the output, which holds one of the
- * two, is replaced by the other, and the program is killed at a moment drawn evenly from the
- * time that a whole run takes. After each the output is compared byte for byte, and there is
- * at most one temporary file: a run sweeps what a dead one left before it makes its own.
- * Prints how often the output was the old file, the new one, and neither: that is a failure.
- * On a file system in memory a run takes less than a second; what is tested is the order of
- * steps, not the disk.
+ * converted to is kept for comparison. Then the output, which holds one of the two, is
+ * replaced by the other, again and again, and the program is killed at a moment drawn evenly
+ * from the time that a whole run takes, until it was killed KILLS times. That time follows
+ * the machine: a run that ended first makes it shorter, one that was killed late longer, so
+ * that few end first and the last moments are met as well. After each the output is compared byte
+ * for byte, and there is at most one temporary file: a run sweeps what a dead one left before it
+ * makes its own. Prints how often the output was the old file, the new one, and neither: that is a
+ * failure. On a file system in memory a run takes less than a second; what is tested is the order
+ * of steps, not the disk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -195,29 +197,30 @@ int main(int argc, char **argv)
     uint64_t random = 88172645463325252u;
     long counts[3] = {0, 0, 0}, left = 0, unswept = 0, whole = 0;
     if (argc != 5) {
-        fputs("usage: kill_convert PROGRAM FOLDER RUNS MEGABYTES\n", stderr);
+        fputs("usage: kill_convert PROGRAM FOLDER KILLS MEGABYTES\n", stderr);
         return 2;
     }
     program = argv[1];
     if (snprintf(own, PATH, "%s/embla-crash-XXXXXX", argv[2]) >= PATH || !mkdtemp(own))
         die(argv[2]);
     folder = own;
-    long runs = atol(argv[3]);
-    double longest = prepare((uint64_t)atol(argv[4]));
-    for (long run = 0; run < runs; run++) {
+    long kills = atol(argv[3]), runs = 0;
+    double takes = prepare((uint64_t)atol(argv[4]));
+    for (; runs - whole < kills; runs++) {
         bool ended = false;
         double drawn = (double)(random_next(&random) >> 11) * 0x1p-53;
-        counts[kill_after(longest * 1.02 * drawn, &ended)]++;
+        counts[kill_after(takes * drawn, &ended)]++;
         int found = temporaries();
         whole += ended;
+        takes *= ended ? 0.95 : drawn > 0.9 ? 1.05 : 1;
         left += found;
         unswept += found > 1;
     }
     convert(in[!holds], out);
     int last = temporaries();
-    printf("%ld runs of %.2f s killed at any moment (%ld had ended): output old %ld, new %ld, "
-           "corrupt %ld; %ld temporary files left by them, %d after the next run\n",
-           runs, longest, whole, counts[OLD], counts[NEW], counts[CORRUPT], left, last);
+    printf("%ld runs of about %.2f s, %ld killed at any moment, %ld ended before: output old %ld, "
+           "new %ld, corrupt %ld; %ld temporary files left by them, %d after the next run\n",
+           runs, takes, runs - whole, whole, counts[OLD], counts[NEW], counts[CORRUPT], left, last);
     for (int i = 0; i < 2; i++) (void)(unlink(in[i]) | unlink(kept[i]));
     (void)(unlink(out) | rmdir(folder));
     return counts[CORRUPT] == 0 && last == 0 && unswept == 0 ? 0 : 1;
