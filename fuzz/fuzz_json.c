@@ -49,12 +49,30 @@ static void same_members(const embla_json_value *ours, json_t *theirs)
     PROMISE(members == json_object_size(theirs) && members == embla_json_count(ours));
 }
 
+/* What a value is not, it does not answer as; nor does nothing. */
+static void no_other(const embla_json_value *ours)
+{
+    const embla_json_value *none = NULL;
+    embla_json_kind kind = embla_json_what(ours);
+    const char *key;
+    size_t length = 7;
+    int64_t number;
+    if (kind != EMBLA_JSON_OBJECT)
+        PROMISE(!embla_json_get(ours, "") && !embla_json_next(ours, &none, &key, &length));
+    if (kind != EMBLA_JSON_ARRAY) PROMISE(!embla_json_item(ours, 0));
+    if (kind == EMBLA_JSON_ARRAY) PROMISE(!embla_json_item(ours, embla_json_count(ours)));
+    if (kind != EMBLA_JSON_INTEGER) PROMISE(!embla_json_integer(ours, &number));
+    PROMISE((embla_json_string(ours, NULL) != NULL) == (kind == EMBLA_JSON_STRING));
+    if (kind > EMBLA_JSON_ARRAY) PROMISE(embla_json_count(ours) == 0);
+}
+
 static void same(const embla_json_value *ours, json_t *theirs)
 {
     int64_t number = 0;
     size_t length = 0;
     const char *text = embla_json_string(ours, &length);
     PROMISE(theirs);
+    no_other(ours);
     switch (embla_json_what(ours)) {
     case EMBLA_JSON_OBJECT:
         PROMISE(json_is_object(theirs));
@@ -86,10 +104,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     embla_json_value *ours = NULL;
     json_error_t error;
-    size_t live = embla_mem_live();
+    size_t live = embla_mem_live(), length = 7;
     embla_status status = embla_json_read(data, size, "x", DEPTH, "T1", &ours);
     json_t *theirs = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &error);
     if (status == EMBLA_OK && theirs) same(ours, theirs);
+    no_other(NULL);
+    PROMISE(!embla_json_string(NULL, &length) && length == 0);
     if (status == EMBLA_OK && !theirs)
         PROMISE(json_error_code(&error) == json_error_numeric_overflow || python(data, size));
     if (status != EMBLA_OK)

@@ -85,6 +85,12 @@ static void json_numbers_are_whole_or_real(void **state)
     assert_true(embla_json_integer(embla_json_item(value, 3), &number) && number == INT64_MIN);
     assert_null(embla_json_item(value, 4));
     embla_json_free(value);
+    /* one further on either side is no integer any more */
+    assert_ok(parse("[-7,9223372036854775808,-9223372036854775809]", USUAL, &value));
+    assert_true(embla_json_integer(embla_json_item(value, 0), &number) && number == -7);
+    assert_int_equal(embla_json_what(embla_json_item(value, 1)), EMBLA_JSON_REAL);
+    assert_int_equal(embla_json_what(embla_json_item(value, 2)), EMBLA_JSON_REAL);
+    embla_json_free(value);
 }
 
 static void json_that_is_not_json_is_refused(void **state)
@@ -194,8 +200,12 @@ static void json_of_a_million_zeros_is_refused(void **state)
     text[2 * MANY] = ']';
     text[2 * MANY + 1] = '\0';
     refused(text, USUAL, "more values than its bytes could be for (S4)");
-    text[2 * 60000] = ']';
-    text[2 * 60000 + 1] = '\0';
+    /* 65,536 and one for each 8 bytes: 87,381 of 174,763, and not one more of 174,765 */
+    text[2 * 87382] = ']';
+    text[2 * 87382 + 1] = '\0';
+    refused(text, USUAL, "more values than its bytes could be for (S4)");
+    text[2 * 87381] = ']';
+    text[2 * 87381 + 1] = '\0';
     taken(text, USUAL);
     free(text);
 }

@@ -113,6 +113,8 @@ static void rule_p_what_begins_alike_is_left_to_its_format(void **state)
     assert_true(FORMAT->sniff((const uint8_t *)"\x80\x05\x28\0\0\0\0\0", 8, 8));
     assert_true(FORMAT->sniff((const uint8_t *)"\x80\x05\x28\0\0\0\0\0q", 9, 9));
     save_seed("llama2c", "p_mark_and_no_brace", "\x80\x05\x28\0\0\0\0\0q", 9);
+    assert_true(FORMAT->sniff((const uint8_t *)"\x80\x05\x28\0\0\0\0\0\0", 9, 9));
+    save_seed("llama2c", "p_mark_and_zeros", "\x80\x05\x28\0\0\0\0\0\0", 9);
 }
 
 /* A file is of the first format that says so: pickles are asked for first. */

@@ -176,6 +176,11 @@ static void rule_s4_the_header_is_json(void **state)
         {"s4_wrong_bracket", "{\"a\":{"
                              "\"shape\":[}]"},
         {"s4_missing_colon", "{\"a\"{}}"},
+        {"s4_no_value_of_a_tensor", "{\"a\":}"},
+        {"s4_no_value_of_a_member", "{\"a\":{\"dtype\":}}"},
+        {"s4_no_value_in_metadata", "{\"__metadata__\":{\"k\":}}"},
+        {"s4_no_second_offset", ST_A("\"data_offsets\":[0,]")},
+        {"s4_offsets_not_closed", "{\"a\":{\"data_offsets\":[0,1"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -192,6 +197,13 @@ static void rule_s4_there_are_two_levels(void **state)
     st_refuses("s4_number_for_tensor", "{\"a\":7}", 0, "S4");
     st_refuses("s4_null_for_tensor", "{\"a\":null}", 0, "S4");
     st_refuses("s4_text_for_tensor", "{\"a\":\"F32\"}", 0, "S4");
+    char header[256] = "{\"";
+    memset(header + 2, 'n', 130);
+    memcpy(header + 132, "\":7}", 5);
+    st_refuses("s4_number_for_a_long_name", header, 0, "S4");
+    header[1] = '\'';
+    memcpy(header + 130, "' is", 5); /* 128 bytes of it are shown */
+    assert_error_has(header + 1);
 }
 
 static void rule_s4_numbers_are_natural(void **state)
@@ -210,6 +222,7 @@ static void rule_s4_numbers_are_natural(void **state)
         {"s4_2_to_63", "[9223372036854775808]"},
         {"s4_2_to_64_plus_1", "[18446744073709551617]"},
         {"s4_21_digits", "[100000000000000000001]"},
+        {"s4_40_digits", "[1000000000000000000000000000000000000000]"},
     };
     embla_directory d;
     char header[128];
@@ -219,6 +232,7 @@ static void rule_s4_numbers_are_natural(void **state)
                        cases[i].shape);
         st_refuses(cases[i].seed, header, 1, "S4");
     }
+    st_refuses("s4_offset_minus", ST_A(ST_MEMBERS("I8", "[1]", "[-1,1]")), 1, "S4");
     st_accepts("ok_dim_2_to_63_minus_1", ST_A(ST_MEMBERS("I8", "[0,9223372036854775807]", "[0,0]")),
                0, &d);
     assert_int_equal(d.entries[0].shape[1], INT64_MAX);
@@ -288,6 +302,10 @@ static void rule_s7_an_unknown_dtype_is_refused(void **state)
     assert_error_has("'F128'");
     st_refuses("s7_lower_case", ST_A(ST_MEMBERS("f32", "[1]", "[0,4]")), 4, "S7");
     st_refuses("s7_of_gguf", ST_A(ST_MEMBERS("Q4_0", "[32]", "[0,18]")), 18, "S7");
+    st_refuses("s7_of_40_letters",
+               ST_A(ST_MEMBERS("FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF", "[1]", "[0,1]")), 1,
+               "S7");
+    assert_error_has("'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF'"); /* 32 of them */
     st_refuses("s7_empty", ST_A(ST_MEMBERS("", "[1]", "[0,1]")), 1, "S7");
     st_refuses("s7_number", ST_A("\"dtype\":8,\"shape\":[1],\"data_offsets\":[0,1]"), 1, "S7");
 }
@@ -441,6 +459,20 @@ static void rule_s10_metadata_is_text(void **state)
     st_refuses("s10_array", "{\"__metadata__\":{\"k\":[]}}", 0, "S10");
     st_refuses("s10_metadata_is_text", "{\"__metadata__\":\"pt\"}", 0, "S10");
     st_refuses("s10_metadata_is_null", "{\"__metadata__\":null}", 0, "S10");
+    /* a tensor whose name is as long */
+    st_accepts("ok_name_of_12_letters", "{\"__metadata_.\":{" ST_MEMBERS("I8", "[1]", "[0,1]") "}}",
+               1, &d);
+    assert_int_equal(d.count, 1);
+    assert_int_equal(d.pair_count, 0);
+    embla_directory_free(&d);
+    char header[256] = "{\"__metadata__\":{\"";
+    size_t used = strlen(header);
+    memset(header + used, 'k', 130);
+    memcpy(header + used + 130, "\":1}}", 6);
+    st_refuses("s10_number_of_a_long_key", header, 0, "S10");
+    header[used - 1] = '\'';
+    memcpy(header + used + 128, "' of", 5); /* 128 bytes of it are shown */
+    assert_error_has(header + used - 1);
 }
 
 static void rule_s10_metadata_has_limits(void **state)

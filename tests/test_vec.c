@@ -416,6 +416,15 @@ static void rule_w4_what_is_no_number_is_refused_with_row_and_column(void **stat
     one_file f;
     ACCEPTS(TEXT, "w4_no_number", NUMBER("x"), &f);
     one_close(&f);
+#define TEN "xxxxxxxxxx"
+    ACCEPTS(TEXT, "w4_no_number_of_70_letters", NUMBER(TEN TEN TEN TEN TEN TEN TEN), &f);
+    float values[6];
+    assert_status(one_make(&f, 0, 2, values), EMBLA_ERR_FORMAT);
+    assert_error_has(": '" TEN TEN TEN TEN TEN TEN "xxxx' is no number"); /* 64 are shown */
+#undef TEN
+    one_close(&f);
+    ACCEPTS(TEXT, "ok_numbers_of_7_digits", "1 2\na 1234567 7654321\n", &f);
+    one_close(&f);
     ACCEPTS(TEXT, "w4_hex", NUMBER("0x10"), &f);
     one_close(&f);
 }

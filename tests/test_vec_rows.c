@@ -46,6 +46,9 @@ static void a_file_that_changes_is_noticed(void **state)
     memcpy(f.bytes + 4, "thex1 -2 ", 9);
     assert_status(one_make(&f, 0, 1, values), EMBLA_ERR_FORMAT);
     one_sentence("W4");
+    memcpy(f.bytes + 4, "the91 -2 ", 9);
+    assert_status(one_make(&f, 0, 1, values), EMBLA_ERR_FORMAT);
+    one_sentence("W4");
     one_close(&f);
 }
 

@@ -292,13 +292,12 @@ static embla_status read_alignment(reading *r)
 
 /* ---- G7 to G11: tensors ---- */
 
-/* x up to the next multiple of alignment; false where that does not fit. */
-static bool pad_ok(uint64_t x, uint64_t alignment, uint64_t *out)
+/* x up to the next multiple of alignment. x is a tensor's bytes, below 2^63 (embla_entry_size),
+ * or a place in the file: far from where this would wrap. */
+static uint64_t padded(uint64_t x, uint64_t alignment)
 {
-    uint64_t most;
-    if (!embla_add_ok(x, alignment - 1, &most)) return false;
-    *out = most - most % alignment;
-    return true;
+    uint64_t most = x + alignment - 1;
+    return most - most % alignment;
 }
 
 static embla_status read_name(reading *r, embla_entry **out)
@@ -369,7 +368,6 @@ static embla_status read_element(reading *r, embla_entry *entry)
 static embla_status read_tensor(reading *r, uint64_t *sum)
 {
     embla_entry *entry;
-    uint64_t padded;
     EMBLA_TRY(read_name(r, &entry));
     EMBLA_TRY(read_shape(r, entry));
     EMBLA_TRY(read_element(r, entry));
@@ -384,7 +382,7 @@ static embla_status read_tensor(reading *r, uint64_t *sum)
                           "%.200s: tensor '%.128s' begins at %" PRIu64
                           ", but those before it end at %" PRIu64 " (G10)",
                           r->map->name, entry->name, entry->offset, *sum);
-    if (!pad_ok(entry->bytes, r->gguf->alignment, &padded) || !embla_add_ok(*sum, padded, sum))
+    if (!embla_add_ok(*sum, padded(entry->bytes, r->gguf->alignment), sum))
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: tensor '%.128s' of %" PRIu64 " bytes after %" PRIu64
                           ": the sum does not fit 64 bits (G11)",
@@ -395,8 +393,8 @@ static embla_status read_tensor(reading *r, uint64_t *sum)
 /* Gives every tensor its place in the file; sum is what they take together. */
 static embla_status place_tensors(reading *r, uint64_t sum)
 {
-    uint64_t data, end, size = r->map->size;
-    if (!pad_ok(r->c.at, r->gguf->alignment, &data) || !embla_add_ok(data, sum, &end))
+    uint64_t data = padded(r->c.at, r->gguf->alignment), end, size = r->map->size;
+    if (!embla_add_ok(data, sum, &end))
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: tensors of %" PRIu64 " bytes after a header of %" PRIu64
                           ": the sum does not fit 64 bits (G11)",

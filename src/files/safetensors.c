@@ -163,8 +163,7 @@ static embla_status check_text(const char *name, const uint8_t *text, size_t cou
 static embla_status take_natural(reader *r, const char *tensor, uint64_t *out)
 {
     const embla_walk *w = &r->walk;
-    if (embla_walk_natural(w, (uint64_t)1 << 63, out) && (w->length == 1 || w->raw[0] != '0'))
-        return EMBLA_OK;
+    if (embla_walk_natural(w, (uint64_t)1 << 63, out)) return EMBLA_OK;
     return embla_fail(
         EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s': '%.*s' is not a natural number below 2^63 (S4)",
         r->map->name, tensor, w->length < 32 ? (int)w->length : 32, (const char *)w->raw);
