@@ -19,5 +19,6 @@ typedef struct {
 
 int embla_bench_lookup(const embla_bench_options *options);
 int embla_bench_open(const embla_bench_options *options);
+int embla_bench_near(const embla_bench_options *options);
 
 #endif

@@ -174,6 +174,9 @@ static int unknown_option(const embla_verb *verb, const char *word)
     if (guess.best)
         return embla_usage("%s has no option '%.*s'; did you mean '--%s'?", where, length, word,
                            guess.best);
+    if (verb && verb->signs && dashes == 1)
+        return embla_usage("%s has no option '%s'; write '- %s', or '\\%s' for a word", where, word,
+                           word + 1, word);
     return embla_usage("%s has no option '%.*s'; see 'embla help%s%s'", where, length, word,
                        verb ? " " : "", verb ? verb->name : "");
 }
@@ -181,14 +184,15 @@ static int unknown_option(const embla_verb *verb, const char *word)
 /* What people type who come from other tools. NULL: nothing here does that. */
 static const struct {
     const char *word, *verb;
-} elsewhere[] = {{"size", "cost"},       {"params", "cost"}, {"memory", "cost"},
-                 {"benchmark", "bench"}, {"perf", "bench"},  {"completions", "completion"},
-                 {"man", "help"},        {"ls", "info"},     {"inspect", "info"},
-                 {"show", "info"},       {"list", "info"},   {"check", "doctor"},
-                 {"get", "lookup"},      {"row", "lookup"},  {"export", "convert"},
-                 {"nn", NULL},           {"norms", NULL},    {"glitch", NULL},
-                 {"pca", NULL},          {"similar", NULL},  {"near", NULL},
-                 {"train", NULL}};
+} elsewhere[] = {{"size", "cost"},       {"params", "cost"},   {"memory", "cost"},
+                 {"benchmark", "bench"}, {"perf", "bench"},    {"completions", "completion"},
+                 {"man", "help"},        {"ls", "info"},       {"inspect", "info"},
+                 {"show", "info"},       {"list", "info"},     {"check", "doctor"},
+                 {"get", "lookup"},      {"row", "lookup"},    {"export", "convert"},
+                 {"nn", "near"},         {"similar", "near"},  {"analogies", "analogy"},
+                 {"norms", "health"},    {"glitch", "health"}, {"svd", "spectrum"},
+                 {"pca", "map"},         {"plot", "map"},      {"compare", "diff"},
+                 {"evaluate", "eval"},   {"train", NULL}};
 
 static int unknown_verb(const char *word)
 {

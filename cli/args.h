@@ -44,6 +44,7 @@ typedef struct {
     const char *text;            /* paragraphs, an empty line between them */
     const char *example;         /* runs as it is */
     const embla_option *options; /* ends with a NULL name */
+    bool signs;                  /* - is an operand: -x may have been meant as two */
     int (*run)(const embla_args *args);
 } embla_verb;
 

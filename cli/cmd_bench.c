@@ -15,8 +15,10 @@ static const struct {
     const char *name;
     const char *about;
     int (*run)(const embla_bench_options *options);
-} benches[] = {{"lookup", "rows by number, against memcpy of the same bytes", embla_bench_lookup},
-               {"open", "rows of a file, against memcpy from a map of it", embla_bench_open}};
+} benches[] = {
+    {"lookup", "rows by number, against memcpy of the same bytes", embla_bench_lookup},
+    {"open", "rows of a file, against memcpy from a map of it", embla_bench_open},
+    {"near", "nearest rows, against reading them and against the bare product", embla_bench_near}};
 #define BENCHES (sizeof benches / sizeof benches[0])
 
 static const char *bench_name(size_t n)

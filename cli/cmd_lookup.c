@@ -13,18 +13,14 @@
 
 #include "embla.h"
 
-#include "model.h"
-#include "out.h"
+#include "answers.h"
 #include "picture.h"
-#include "token.h"
 #include "verbs.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 
 typedef struct {
-    embla_model model;
-    embla_table *table;
-    const embla_vocab *vocab; /* NULL: there are no words */
+    embla_asked asked;
     embla_tokens tokens;
     int64_t *rows; /* the row of each token */
     size_t dim;    /* numbers of a row that are wanted */
@@ -38,96 +34,19 @@ static int tokens_of(const embla_args *args, job *j)
     const char *ids = embla_args_text(args, "ids");
     int code = EMBLA_DONE;
     if (ids && strcmp(ids, "-") == 0)
-        code = embla_tokens_lines(&j->tokens, j->vocab, true, stdin);
+        code = embla_tokens_lines(&j->tokens, j->asked.vocab, true, stdin);
     else if (ids)
         code = embla_tokens_list(&j->tokens, ids, "--ids");
-    for (size_t i = 1; i < args->operand_count && code == EMBLA_DONE; i++) {
-        const char *word = args->operands[i];
-        if (strcmp(word, "-") == 0)
-            code = embla_tokens_lines(&j->tokens, j->vocab, false, stdin);
-        else
-            code = embla_tokens_word(&j->tokens, j->vocab, word, strlen(word));
-    }
-    return code == EMBLA_DONE ? embla_tokens_finish(&j->tokens, j->vocab) : code;
-}
-
-/* Little-endian, as files keep it. */
-static int64_t entry_of(const embla_tensor *mapping, const unsigned char *bytes)
-{
-    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
-    uint64_t value = 0;
-    for (size_t i = size; i-- > 0;) value = value << 8 | bytes[i];
-    return size == 8 ? (int64_t)value : (int32_t)(uint32_t)value;
-}
-
-/* Model2Vec: the row of a token stands in a tensor. */
-static int map_rows(job *j)
-{
-    const embla_tensor *mapping = &j->model.mapping;
-    int64_t most = embla_model_tokens_most(&j->model);
-    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
-    if (strcmp(mapping->type, "I64") != 0 && strcmp(mapping->type, "I32") != 0)
-        return embla_failed("tensor '%.128s' is %s: row numbers are I32 or I64", mapping->name,
-                            mapping->type);
-    for (size_t i = 0; i < j->tokens.count; i++) {
-        unsigned char bytes[8];
-        int64_t token = j->tokens.ids[i];
-        if (token < 0 || token >= most)
-            return embla_failed("token %" PRId64 " at place %zu: the mapping has %" PRId64
-                                " tokens",
-                                token, i, most);
-        if (embla_checkpoint_read(j->model.checkpoint, mapping->name, token * (int64_t)size, size,
-                                  bytes) != EMBLA_OK)
-            return embla_failed("%s", embla_error());
-        j->rows[i] = entry_of(mapping, bytes);
-    }
-    return EMBLA_DONE;
-}
-
-/* The library refuses the whole list for one that is outside, with a sentence that names
- * it, before it writes anything. */
-static int check_rows(job *j)
-{
-    float nothing[1] = {0};
-    bool outside = false, wide = j->model.has_mapping;
-    for (size_t i = 0; i < j->tokens.count; i++) {
-        outside = outside || j->rows[i] < 0 || j->rows[i] >= embla_table_rows(j->table);
-        wide = wide || j->rows[i] != (int32_t)j->rows[i];
-    }
-    if (!outside) return EMBLA_DONE;
-    embla_status status = EMBLA_OK;
-    int32_t *tokens = wide ? NULL : malloc(j->tokens.count * sizeof *tokens);
-    for (size_t i = 0; tokens && i < j->tokens.count; i++) tokens[i] = (int32_t)j->rows[i];
-    if (tokens)
-        status = embla_lookup(j->table, tokens, j->tokens.count, NULL, nothing);
-    else
-        status = embla_lookup_rows(j->table, j->rows, j->tokens.count, NULL, nothing);
-    free(tokens);
-    return embla_failed("%s", status == EMBLA_OK ? "a row is outside the table" : embla_error());
-}
-
-static int find_rows(job *j)
-{
-    if (j->tokens.count == 0) return EMBLA_DONE;
-    j->rows = malloc(j->tokens.count * sizeof *j->rows);
-    if (!j->rows) return embla_failed("no memory for %zu rows", j->tokens.count);
-    memcpy(j->rows, j->tokens.ids, j->tokens.count * sizeof *j->rows);
-    int code = j->model.has_mapping ? map_rows(j) : EMBLA_DONE;
-    return code == EMBLA_DONE ? check_rows(j) : code;
+    return code == EMBLA_DONE ? embla_asked_tokens(args, &j->asked, &j->tokens) : code;
 }
 
 /* ---- formats ---- */
 
-static const char *word_of(const job *j, size_t i, size_t *length)
-{
-    *length = 0;
-    return j->vocab ? embla_vocab_word(j->vocab, j->tokens.ids[i], length) : NULL;
-}
-
 static void print_text(const job *j, size_t i, const float *values, char gap)
 {
     size_t length;
-    const char *word = word_of(j, i, &length);
+    const embla_vocab *vocab = j->asked.vocab;
+    const char *word = vocab ? embla_vocab_word(vocab, j->tokens.ids[i], &length) : NULL;
     printf("%" PRId64 "\t", j->tokens.ids[i]);
     if (word) (void)embla_word_write(word, length, stdout);
     for (size_t k = 0; k < j->dim; k++) printf("%c%.9g", k == 0 ? '\t' : gap, (double)values[k]);
@@ -136,22 +55,12 @@ static void print_text(const job *j, size_t i, const float *values, char gap)
 
 static void json_row(const job *j, size_t i, const float *values, embla_json *json)
 {
-    size_t length;
-    const char *word = word_of(j, i, &length);
     embla_json_open(json, NULL, '{');
     embla_json_whole(json, "id", j->tokens.ids[i]);
     embla_json_whole(json, "row", j->rows[i]);
-    if (!word) {
-        embla_json_text(json, "token", NULL);
-    } else if (!embla_json_bytes(json, "token", word, length)) {
-        char *hex = malloc(2 * length + 1); /* what the text could not say */
-        for (size_t b = 0; hex && b < length; b++)
-            snprintf(hex + 2 * b, 3, "%02x", (unsigned)(unsigned char)word[b]);
-        embla_json_text(json, "token_hex", hex);
-        free(hex);
-    }
+    embla_token_json(&j->asked, j->tokens.ids[i], json);
     embla_json_open(json, "values", '[');
-    for (size_t k = 0; k < j->dim; k++) embla_json_float(json, NULL, values[k]);
+    for (size_t k = 0; k < j->dim; k++) embla_json_real(json, NULL, values[k]);
     embla_json_close(json, ']');
     embla_json_close(json, '}');
 }
@@ -227,14 +136,14 @@ static void print_row(const job *j, int format, size_t i, const float *values, e
 
 static int print_rows(const job *j, int format, embla_json *json)
 {
-    size_t dim = embla_table_dim(j->table), row_bytes = dim * sizeof(float);
+    size_t dim = embla_table_dim(j->asked.table), row_bytes = dim * sizeof(float);
     size_t most = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
     const embla_lookup_options options = {.threads = j->threads};
     float *values = malloc(most * row_bytes);
     int code = values ? EMBLA_DONE : embla_failed("no memory for %zu rows", most);
     for (size_t at = 0; at < j->tokens.count && code == EMBLA_DONE; at += most) {
         size_t count = j->tokens.count - at < most ? j->tokens.count - at : most;
-        if (embla_lookup_rows(j->table, j->rows + at, count, &options, values) != EMBLA_OK)
+        if (embla_lookup_rows(j->asked.table, j->rows + at, count, &options, values) != EMBLA_OK)
             code = embla_failed("%s", embla_error());
         for (size_t i = 0; i < count && code == EMBLA_DONE; i++)
             print_row(j, format, at + i, values + i * dim, json);
@@ -266,26 +175,26 @@ static int print_data(const job *j, int format)
 
 static int print_picture(const embla_args *args, const job *j)
 {
-    embla_picture picture = {.table = j->table,
+    embla_picture picture = {.table = j->asked.table,
                              .tokens = j->tokens.ids,
                              .rows = j->rows,
                              .count = j->tokens.count,
                              .dim = j->dim,
-                             .vocab = j->vocab,
-                             .mapped = j->model.has_mapping,
+                             .vocab = j->asked.vocab,
+                             .mapped = j->asked.model.has_mapping,
                              .color = embla_color_wanted(embla_args_text(args, "color"))};
     embla_tensor weights;
     bool drawn = true;
     int code = j->tokens.count > 0 ? embla_picture_draw(&picture, &drawn) : EMBLA_DONE;
     if (code == EMBLA_DONE && !drawn) return print_data(j, TEXT);
     if (code != EMBLA_DONE || embla_args_flag(args, "quiet")) return code;
-    const char *scaling = embla_model_scaling(&j->model);
-    bool weighted =
-        j->model.has_mapping &&
-        embla_checkpoint_role(j->model.checkpoint, EMBLA_ROLE_WEIGHTS, &weights, NULL) == EMBLA_OK;
-    if (scaling || j->model.has_mapping) putchar('\n');
-    if (j->model.has_mapping)
-        embla_out_fact("mapping", "token>row, by tensor '%.64s'%s", j->model.mapping.name,
+    const char *scaling = embla_model_scaling(&j->asked.model);
+    bool weighted = j->asked.model.has_mapping &&
+                    embla_checkpoint_role(j->asked.model.checkpoint, EMBLA_ROLE_WEIGHTS, &weights,
+                                          NULL) == EMBLA_OK;
+    if (scaling || j->asked.model.has_mapping) putchar('\n');
+    if (j->asked.model.has_mapping)
+        embla_out_fact("mapping", "token>row, by tensor '%.64s'%s", j->asked.model.mapping.name,
                        weighted ? "; rows are shown as they are stored, the model multiplies "
                                   "each by its token's weight"
                                 : "");
@@ -302,33 +211,18 @@ static int open_output(const embla_args *args, const job *j, int format)
         return embla_usage("%s is not for a terminal; use --output FILE or a pipe",
                            format_names[format]);
     if (!path) return EMBLA_DONE;
-    if (embla_model_has_file(&j->model, path))
+    if (embla_model_has_file(&j->asked.model, path))
         return embla_failed("%s is the file that is read; it is not overwritten", path);
     return embla_out_to(path, embla_args_flag(args, "force"));
 }
 
 /* ---- the verb ---- */
 
-/* What is worth a word goes where it does not mix with data. */
-static void print_notes(const embla_model *model)
-{
-    const char *note;
-    if (model->vocab_error[0]) embla_complain("no words: %s", model->vocab_error);
-    if (model->no_words[0]) embla_complain("no words: %s", model->no_words);
-    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
-        embla_complain("note: %s", note);
-}
-
 static int set_up(const embla_args *args, job *j)
 {
-    int code = embla_model_open(args, args->operands[0], &j->model);
+    int code = embla_asked_open(args, args->operands[0], &j->asked);
     if (code != EMBLA_DONE) return code;
-    if (j->model.no_matrix) return embla_failed("%s", j->model.table_error);
-    if (embla_table_open(j->model.checkpoint, NULL, NULL, &j->table) != EMBLA_OK)
-        return embla_failed("%s", embla_error());
-    j->vocab = j->model.vocab;
-    if (!embla_args_flag(args, "quiet")) print_notes(&j->model);
-    j->dim = embla_table_dim(j->table);
+    j->dim = embla_table_dim(j->asked.table);
     j->threads = (int)embla_args_count(args, "threads");
     if (embla_args_given(args, "dim")) {
         int64_t dim = embla_args_count(args, "dim");
@@ -338,7 +232,7 @@ static int set_up(const embla_args *args, job *j)
         j->dim = (size_t)dim;
     }
     code = tokens_of(args, j);
-    return code == EMBLA_DONE ? find_rows(j) : code;
+    return code == EMBLA_DONE ? embla_asked_rows(&j->asked, &j->tokens, &j->rows) : code;
 }
 
 static int run(const embla_args *args)
@@ -360,8 +254,7 @@ static int run(const embla_args *args)
     code = embla_out_done(code);
     free(j.rows);
     embla_tokens_free(&j.tokens);
-    embla_table_free(j.table);
-    embla_model_free(&j.model);
+    embla_asked_free(&j.asked);
     return code;
 }
 

@@ -49,9 +49,7 @@ const char *embla_size(int64_t bytes, char text[EMBLA_CELL])
     return text;
 }
 
-/* Of facts: that of the terminal, but lines neither too short to hold a word beside the label
- * nor too long to read. */
-static int fact_width(void)
+int embla_out_width(void)
 {
     struct winsize size;
     if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
@@ -105,7 +103,7 @@ void embla_out_fact(const char *label, const char *format, ...)
         c += length > 0 ? length : 1;
     }
     shown[used] = '\0';
-    wrap(shown, printf("%-*s", EMBLA_LABEL, label), EMBLA_LABEL, fact_width());
+    wrap(shown, printf("%-*s", EMBLA_LABEL, label), EMBLA_LABEL, embla_out_width());
 }
 
 void embla_grid_put(embla_grid *grid, const char *format, ...)
@@ -209,16 +207,7 @@ void embla_json_real(embla_json *json, const char *key, double number)
 {
     begin(json, key);
     if (isfinite(number))
-        printf("%.6g", number);
-    else
-        fputs("null", stdout);
-}
-
-void embla_json_float(embla_json *json, const char *key, float number)
-{
-    begin(json, key);
-    if (isfinite(number))
-        printf("%.9g", (double)number);
+        printf("%.9g", number);
     else
         fputs("null", stdout);
 }
@@ -247,6 +236,7 @@ const char *embla_plural(int64_t number, const char *word, char text[EMBLA_CELL]
 /* One at a time; a signal must find it. */
 static char *target, *temporary;
 static const char *said; /* the path as it was typed */
+static bool device;      /* said is written to as it is */
 
 /* What ends the program leaves nothing behind. */
 static void on_signal(int number)
@@ -271,6 +261,7 @@ static void forget(void)
     free(temporary);
     target = temporary = NULL;
     said = NULL;
+    device = false;
 }
 
 /* stdout becomes a new file beside target, with the mode of what it replaces. */
@@ -308,6 +299,8 @@ int embla_out_to(const char *path, bool force)
         return EMBLA_DONE; /* /dev/stdout, say: that is where it goes anyway */
     if (found && !S_ISREG(old.st_mode)) {
         if (!freopen(path, "w", stdout)) return embla_failed("%s: %s", path, strerror(errno));
+        said = path;
+        device = true;
         return EMBLA_DONE;
     }
     if (there && !force) return embla_failed("%s exists; --force replaces it", path);
@@ -321,12 +314,13 @@ int embla_out_to(const char *path, bool force)
 
 int embla_out_done(int code)
 {
-    if (!temporary) return code;
+    if (!temporary && !device) return code;
     errno = 0;
-    bool written = embla_out_finish() && (code != EMBLA_DONE || rename(temporary, target) == 0);
+    bool written =
+        embla_out_finish() && (device || code != EMBLA_DONE || rename(temporary, target) == 0);
     int error = errno;
     if (code != EMBLA_DONE || !written) {
-        (void)unlink(temporary);
+        if (temporary) (void)unlink(temporary);
         /* what could not be written is dropped: it has been said, or is said here */
         if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
     }
@@ -335,11 +329,25 @@ int embla_out_done(int code)
     return code;
 }
 
+void embla_out_written(const embla_args *args, const char *path)
+{
+    struct stat file;
+    char size[EMBLA_CELL];
+    if (embla_args_flag(args, "json") || embla_args_flag(args, "quiet")) return;
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return;
+    putchar('\n');
+    embla_out_fact("written", "%s: %s", path, embla_size((int64_t)file.st_size, size));
+}
+
 bool embla_out_finish(void)
 {
     errno = 0;
     bool was_bad = ferror(stdout) != 0;
     bool flushed = fflush(stdout) == 0;
-    if (was_bad && errno == 0) errno = EIO;
+    if (was_bad && errno == 0) { /* long ago: what is wrong with one byte more? */
+        clearerr(stdout);
+        bool able = putchar('\n') != EOF && fflush(stdout) == 0;
+        if (able) errno = EIO;
+    }
     return flushed && !was_bad;
 }

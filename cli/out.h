@@ -25,6 +25,10 @@ const char *embla_size(int64_t bytes, char text[EMBLA_CELL]);
  * lines indented. A newline in text begins a new line. */
 void embla_out_wrapped(const char *text, int column, int indent);
 
+/* Columns of the terminal, but lines neither too short to hold a word beside a label nor too long
+ * to read; EMBLA_WIDTH where there is none. */
+int embla_out_width(void);
+
 /* "label  sentence", the sentence wrapped and indented, whatever it quotes made harmless. */
 #define EMBLA_LABEL 14
 void embla_out_fact(const char *label, const char *format, ...)
@@ -51,9 +55,8 @@ void embla_json_text(embla_json *json, const char *key, const char *text); /* NU
 /* Any bytes: what is no UTF-8 becomes U+FFFD. True if nothing had to. */
 bool embla_json_bytes(embla_json *json, const char *key, const char *bytes, size_t length);
 void embla_json_whole(embla_json *json, const char *key, int64_t number);
-void embla_json_real(embla_json *json, const char *key, double number);
 /* Nine digits, from which the same float is read back; null where it is no number. */
-void embla_json_float(embla_json *json, const char *key, float number);
+void embla_json_real(embla_json *json, const char *key, double number);
 void embla_json_bool(embla_json *json, const char *key, bool value);
 
 /* Static, because the library has a function of this name inside. */
@@ -75,6 +78,10 @@ int embla_out_to(const char *path, bool force);
 /* The end of that, if it was begun: good and written, the file gets its name; else it is gone.
  * Returns code, or EMBLA_FAILED after a sentence. */
 int embla_out_done(int code);
+
+/* "written  norms.svg: 8.06 kB", after what was asked for; with --json or --quiet nothing. */
+struct embla_args;
+void embla_out_written(const struct embla_args *args, const char *path);
 
 /* True when everything printed has been written; else errno says why not. */
 bool embla_out_finish(void);

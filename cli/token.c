@@ -11,7 +11,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <wchar.h>
+
+#include "embla_lab.h"
 
 #include "args.h"
 #include "out.h"
@@ -210,51 +213,56 @@ int embla_tokens_list(embla_tokens *tokens, const char *text, const char *where)
 
 /* ---- words that are not there ---- */
 
-enum { HINT = 64 };
+enum { HINT = 256, HINTS = 3, HINT_WORD = 60, SHOWN = 32 };
 
-/* One way a word may have been meant: 0 as it is, 1 small, 2 large, 3 with a large letter
- * first. ASCII alone: what is a capital elsewhere depends on the language. */
-static void recase(char *word, size_t length, int how)
+/* A word as it would be typed: the sign for a leading space is one. Returns its length. */
+static size_t typed_as(const char *word, size_t length, char out[HINT_WORD + 1])
 {
-    bool first = true;
-    for (size_t i = 0; i < length && how > 0; i++) {
-        bool small = word[i] >= 'a' && word[i] <= 'z', large = word[i] >= 'A' && word[i] <= 'Z';
-        bool raise = how == 2 || (how == 3 && first);
-        if ((small && raise) || (large && !raise)) word[i] = (char)(word[i] ^ 0x20);
-        if (word[i] != ' ') first = false;
-    }
+    static const char *const signs[] = {"\xe2\x96\x81", "\xc4\xa0"};
+    size_t sign = 0, used = 0;
+    for (size_t i = 0; i < 2 && sign == 0; i++)
+        if (length >= strlen(signs[i]) && memcmp(word, signs[i], strlen(signs[i])) == 0)
+            sign = strlen(signs[i]);
+    if (sign > 0) out[used++] = ' ';
+    for (size_t at = sign; at < length && used < HINT_WORD; at++) out[used++] = word[at];
+    out[used] = '\0';
+    return used;
+}
+
+/* Whether two words differ in nothing but case and the space before them. */
+static bool alike(const char *a, size_t m, const char *b, size_t n)
+{
+    size_t skip_a = m > 0 && a[0] == ' ', skip_b = n > 0 && b[0] == ' ';
+    return m - skip_a == n - skip_b && strncasecmp(a + skip_a, b + skip_b, m - skip_a) == 0;
 }
 
 /* "; did you mean ' cat', with a space?": many vocabularies keep words with the space before
- * them, and most know one case alone. "" if nothing of the kind is there. */
-static const char *hint(const embla_vocab *vocab, const char *word, size_t length,
-                        char text[2 * HINT])
+ * them, and most know one case alone. "; did you mean 'queen' or 'queer'?" where it is another
+ * mistake. "" if nothing is near. */
+static const char *hint(const embla_vocab *vocab, const char *word, size_t length, char text[HINT])
 {
+    int32_t tokens[HINTS];
+    size_t found = embla_vocab_nearly(vocab, word, length, HINTS, tokens), used = 0;
     bool spaced = length > 0 && word[0] == ' ';
-    char other[HINT];
-    int32_t token;
     text[0] = '\0';
-    if (length == 0 || length > HINT - 2) return text;
-    for (int how = 0; how < 4; how++) {
-        for (int turn = how == 0; turn < 2; turn++) { /* 1: the space comes or goes */
-            size_t bytes = length;
-            if (turn == 1 && spaced) {
-                bytes--;
-                memcpy(other, word + 1, bytes);
-            } else {
-                other[0] = ' ';
-                memcpy(other + turn, word, bytes);
-                bytes += (size_t)turn;
-            }
-            recase(other, bytes, how);
-            if (bytes == 0 || embla_vocab_find(vocab, other, bytes, &token) != EMBLA_OK) continue;
-            snprintf(text, 2 * HINT, "; did you mean '%.*s'%s?", (int)bytes, other,
-                     turn == 0 ? ""
-                     : spaced  ? ", without the space"
-                               : ", with a space");
-            return text;
-        }
+    for (size_t i = 0; i < found; i++) {
+        char other[HINT_WORD + 1];
+        size_t bytes = 0;
+        const char *stored = embla_vocab_word(vocab, tokens[i], &bytes);
+        size_t count = typed_as(stored, bytes, other);
+        bool only = i == 0 && alike(word, length, other, count),
+             turned = spaced != (other[0] == ' ');
+        if (only) found = 1;
+        used += (size_t)snprintf(text + used, HINT - used, "%s'%s'%s",
+                                 i == 0           ? "; did you mean "
+                                 : i + 1 == found ? " or "
+                                                  : ", ",
+                                 other,
+                                 !only || !turned ? ""
+                                 : spaced         ? ", without the space"
+                                                  : ", with a space");
     }
+    if (found > 0) snprintf(text + used, HINT - used, "?");
     return text;
 }
 
@@ -276,7 +284,7 @@ static int one_missing(const embla_tokens *tokens, const embla_vocab *vocab, con
     const char *word = tokens->missing_words[0];
     size_t length = tokens->missing_lengths[0];
     int cut = (int)(length < 60 ? length : 60);
-    char meant[2 * HINT];
+    char meant[HINT];
     if (digits(word, length))
         return embla_failed("there is no word '%.*s' among the %s from %s; write '#%.*s' for "
                             "token %.*s",
@@ -286,25 +294,41 @@ static int one_missing(const embla_tokens *tokens, const embla_vocab *vocab, con
                         embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5");
 }
 
+/* " ('king'?)" for 'kign', where there is room for it among others. */
+static const char *short_hint(const embla_vocab *vocab, const char *word, size_t length,
+                              char text[EMBLA_CELL])
+{
+    char other[HINT_WORD + 1];
+    int32_t token;
+    size_t bytes = 0;
+    text[0] = '\0';
+    if (embla_vocab_nearly(vocab, word, length, 1, &token) == 0) return text;
+    const char *stored = embla_vocab_word(vocab, token, &bytes);
+    if (typed_as(stored, bytes, other) <= SHOWN)
+        snprintf(text, EMBLA_CELL, " ('%.*s'?)", SHOWN, other);
+    return text;
+}
+
 int embla_tokens_finish(const embla_tokens *tokens, const embla_vocab *vocab)
 {
-    char words[EMBLA_CELL], list[EMBLA_MISSING_NAMED * 40] = "", rest[EMBLA_CELL] = "",
-                                                       meant[2 * HINT] = "";
+    char words[EMBLA_CELL], list[EMBLA_MISSING_NAMED * 2 * EMBLA_CELL] = "", rest[EMBLA_CELL] = "";
     size_t used = 0;
     if (tokens->missing == 0) return EMBLA_DONE;
     (void)embla_commas(embla_vocab_count(vocab), words);
     if (tokens->missing == 1) return one_missing(tokens, vocab, words);
     for (size_t i = 0; i < tokens->missing && i < EMBLA_MISSING_NAMED; i++) {
+        char meant[EMBLA_CELL];
+        const char *word = tokens->missing_words[i];
         size_t length = tokens->missing_lengths[i];
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s'%.*s'%s", i > 0 ? ", " : "",
-                                 (int)(length < 32 ? length : 32), tokens->missing_words[i],
-                                 length > 32 ? ".." : "");
-        if (!meant[0]) (void)hint(vocab, tokens->missing_words[i], length, meant);
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s'%.*s'%s%s", i > 0 ? ", " : "",
+                             (int)(length < SHOWN ? length : SHOWN), word,
+                             length > SHOWN ? ".." : "", short_hint(vocab, word, length, meant));
     }
     if (tokens->missing > EMBLA_MISSING_NAMED)
         snprintf(rest, sizeof rest, " and %zu more", tokens->missing - EMBLA_MISSING_NAMED);
-    return embla_failed("there are no words %s%s among the %s from %s%s", list, rest, words,
-                        embla_vocab_source(vocab), meant);
+    return embla_failed("there are no words %s%s among the %s from %s", list, rest, words,
+                        embla_vocab_source(vocab));
 }
 
 /* ---- words ---- */

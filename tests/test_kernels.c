@@ -56,6 +56,7 @@ static void every_set_has_its_name_and_all_its_kernels(void **state)
         assert_int_equal(k->isa, i);
         assert_true(k->tokens_below && k->rows_below && k->widen && k->copy_rows && k->stream);
         assert_true(k->fence && k->scale_add && k->scale && k->dot && k->accumulate);
+        assert_true(k->dots && k->reach);
         assert_true(k->maximum && k->turn && k->uniform && k->normal);
     }
 }
@@ -332,6 +333,90 @@ static void dot_gives_the_same_bits(void **state)
             }
 }
 
+/* Four rows side by side, each as `dot` has it. What is not asked for is not written. */
+static void dots_are_the_bits_of_dot(void **state)
+{
+    float x[EMBLA_DOTS][LONGEST + 4], y[LONGEST + 4];
+    (void)state;
+    for (size_t r = 0; r < EMBLA_DOTS; r++) check_fill(10 + r, LONGEST + 4, x[r]);
+    check_fill(9, LONGEST + 4, y);
+    for (size_t s = 0; s < CHECK_SETS; s++) {
+        const embla_kernels *k = embla_kernels_find(check_sets[s]);
+        for (size_t n = 0; k && n <= LONGEST; n++)
+            for (size_t offset = 0; offset < 4; offset++) {
+                const float *rows[EMBLA_DOTS], *with = y + 3 - offset;
+                double got[4][EMBLA_DOTS + 1], wanted[2][EMBLA_DOTS + 1];
+                for (size_t r = 0; r < EMBLA_DOTS; r++) {
+                    rows[r] = x[r] + (offset + r) % 4;
+                    wanted[0][r] = embla_kernels_scalar.dot(rows[r], with, n);
+                    wanted[1][r] = embla_kernels_scalar.dot(rows[r], rows[r], n);
+                }
+                for (size_t i = 0; i < 4; i++) got[i][EMBLA_DOTS] = 77.0;
+                wanted[0][EMBLA_DOTS] = wanted[1][EMBLA_DOTS] = 77.0;
+                k->dots(rows, with, n, got[0], got[1]);
+                k->dots(rows, with, n, got[2], NULL);
+                k->dots(rows, NULL, n, NULL, got[3]);
+                assert_memory_equal(got[0], wanted[0], sizeof got[0]);
+                assert_memory_equal(got[1], wanted[1], sizeof got[1]);
+                assert_memory_equal(got[2], wanted[0], sizeof got[2]);
+                assert_memory_equal(got[3], wanted[1], sizeof got[3]);
+            }
+    }
+}
+
+/* Numbers whose sum is lost in float, and sums that pass what a float can hold. */
+static void dots_of_huge_numbers_are_finite(void **state)
+{
+    float x[100], y[100];
+    (void)state;
+    for (size_t i = 0; i < 100; i++) {
+        x[i] = i % 2 ? 3e38f : -3e38f;
+        y[i] = i % 2 ? 3e38f : 0x1p-149f;
+    }
+    for (size_t s = 0; s < CHECK_SETS; s++) {
+        const embla_kernels *k = embla_kernels_find(check_sets[s]);
+        const float *rows[EMBLA_DOTS] = {x, y, x, y};
+        double out[EMBLA_DOTS], squares[EMBLA_DOTS];
+        if (!k) continue;
+        k->dots(rows, y, 100, out, squares);
+        for (size_t r = 0; r < EMBLA_DOTS; r++) {
+            assert_true(out[r] == embla_kernels_scalar.dot(rows[r], y, 100) && isfinite(out[r]));
+            assert_true(squares[r] == embla_kernels_scalar.dot(rows[r], rows[r], 100));
+        }
+    }
+}
+
+static void what_reaches_its_limit_is_found_in_every_place(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < CHECK_SETS; s++) {
+        const embla_kernels *k = embla_kernels_find(check_sets[s]);
+        for (size_t n = 0; k && n <= LONGEST; n++)
+            for (uint64_t seed = 0; seed < 4; seed++) {
+                float x[LONGEST + 3], limits[LONGEST + 3];
+                uint32_t at[LONGEST + 1], wanted[LONGEST + 1];
+                uint64_t next = n * 4 + seed;
+                size_t count = 0, offset = n % 3;
+                for (size_t i = 0; i < n; i++) {
+                    float v = check_unit(&next), *place = &x[offset + i];
+                    *place = v;
+                    limits[offset + i] = v * 1.5f + 0.25f; /* reached exactly */
+                    uint64_t choice = check_below(&next, 8);
+                    if (choice == 0) *place = NAN;
+                    if (choice == 1) limits[offset + i] = -INFINITY;
+                    if (choice == 2) *place = -INFINITY;
+                    if (choice > 2 && seed) limits[offset + i] += choice == 3 ? -1e-3f : 1e-3f;
+                    if (!(*place * 1.5f + 0.25f < limits[offset + i]))
+                        wanted[count++] = (uint32_t)i;
+                }
+                memset(at, 0xab, sizeof at);
+                assert_int_equal(k->reach(x + offset, 1.5f, 0.25f, limits + offset, n, at), count);
+                assert_memory_equal(at, wanted, count * sizeof at[0]);
+                assert_int_equal(at[count], 0xabababab);
+            }
+    }
+}
+
 static void maximum_keeps_a_nan_from_either_side(void **state)
 {
     (void)state;
@@ -468,6 +553,9 @@ int main(void)
         cmocka_unit_test(streaming_copies_any_bytes_anywhere),
         cmocka_unit_test(arithmetic_gives_the_same_bits),
         cmocka_unit_test(dot_gives_the_same_bits),
+        cmocka_unit_test(dots_are_the_bits_of_dot),
+        cmocka_unit_test(dots_of_huge_numbers_are_finite),
+        cmocka_unit_test(what_reaches_its_limit_is_found_in_every_place),
         cmocka_unit_test(maximum_keeps_a_nan_from_either_side),
         cmocka_unit_test(every_decoder_gives_the_same_bits),
         cmocka_unit_test(every_encoder_gives_the_same_bits),

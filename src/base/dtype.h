@@ -10,7 +10,7 @@
 
 #include "base/isa.h"
 #include "base/lines.h"
-#include "embla.h"
+#include "base/status.h"
 
 /* n is a whole number of blocks; pointers need no alignment, except that out begins a line
  * when store is STREAM; in and out are apart. */
@@ -49,7 +49,7 @@ EMBLA_CHECKED embla_status embla_dtype_check(embla_dtype dtype, const embla_dtyp
 EMBLA_CHECKED embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out);
 
 /* The loops of a set, or of the next lower one that has them. */
-embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
+EMBLA_PRIVATE embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
 embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
 
 /* Bytes of n numbers, n a whole number of blocks. */

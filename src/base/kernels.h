@@ -16,6 +16,7 @@
 
 #include "base/isa.h"
 #include "base/lines.h"
+#include "base/status.h"
 
 /* Rows to copy: row rows[i] of data goes to out + i * out_stride. */
 typedef struct {
@@ -36,6 +37,9 @@ typedef struct {
     size_t step, pairs;
     const float *cosine, *sine;
 } embla_turn_job;
+
+/* Rows that one call of `dots` takes: memory serves several streams sooner than one. */
+enum { EMBLA_DOTS = 4 };
 
 typedef void embla_random_fn(uint64_t seed, uint64_t row, size_t column, size_t n, float spread,
                              float *out);
@@ -61,6 +65,14 @@ typedef struct {
     /* sum of x*y: products exact in double, 16 partial sums (number i goes to sum
      * i mod 16), added as a tree */
     double (*dot)(const float *x, const float *y, size_t n);
+    /* the same sums, to the bit, for EMBLA_DOTS rows side by side: with y to out, with
+     * themselves to squares; either is left alone where it is NULL (y then is not read) */
+    void (*dots)(const float *const rows[EMBLA_DOTS], const float *y, size_t n, double *out,
+                 double *squares);
+    /* the places i < n where x[i] * scale + add is not below limits[i] (a NaN never is), in
+     * order, to at; returns how many */
+    size_t (*reach)(const float *x, float scale, float add, const float *limits, size_t n,
+                    uint32_t *at);
     /* sums += weight * x, in double */
     void (*accumulate)(const float *x, double weight, size_t n, double *sums);
     /* best = x where x is larger or NaN */
@@ -77,7 +89,7 @@ extern const embla_kernels embla_kernels_scalar;
 extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
 #endif
 
-const embla_kernels *embla_kernels_get(void);
+EMBLA_PRIVATE const embla_kernels *embla_kernels_get(void);
 /* The way of writing large results that is faster on this CPU. */
 embla_store embla_kernels_store(void);
 /* The set called name, or NULL if there is none or this CPU cannot run it. */

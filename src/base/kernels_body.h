@@ -104,6 +104,32 @@ EMBLA_BODY double embla_body_dot(const float *x, const float *y, size_t n)
     return sums[0];
 }
 
+/* One row after the other; a set with room for more sums takes all rows at once. */
+EMBLA_BODY void embla_body_dots(const float *const rows[EMBLA_DOTS], const float *y, size_t n,
+                                double *out, double *squares)
+{
+    for (size_t r = 0; r < EMBLA_DOTS; r++) {
+        if (out) out[r] = embla_body_dot(rows[r], y, n);
+        if (squares) squares[r] = embla_body_dot(rows[r], rows[r], n);
+    }
+}
+
+/* Few places reach their limit: most groups end with one question. */
+EMBLA_BODY size_t embla_body_reach(const float *x, float scale, float add, const float *limits,
+                                   size_t n, uint32_t *at)
+{
+    enum { GROUP = 32 };
+    size_t found = 0;
+    for (size_t i = 0; i < n; i += GROUP) {
+        size_t end = n - i < GROUP ? n : i + GROUP;
+        uint32_t any = 0;
+        for (size_t j = i; j < end; j++) any |= !(x[j] * scale + add < limits[j]);
+        for (size_t j = i; any && j < end; j++)
+            if (!(x[j] * scale + add < limits[j])) at[found++] = (uint32_t)j;
+    }
+    return found;
+}
+
 EMBLA_BODY void embla_body_accumulate(const float *restrict x, double weight, size_t n,
                                       double *restrict sums)
 {
@@ -223,6 +249,8 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         .scale_add = scale_add,                                                                    \
         .scale = scale,                                                                            \
         .dot = dot,                                                                                \
+        .dots = dots,                                                                              \
+        .reach = reach,                                                                            \
         .accumulate = accumulate,                                                                  \
         .maximum = maximum,                                                                        \
         .turn = turn,                                                                              \

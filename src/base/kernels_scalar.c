@@ -21,4 +21,16 @@ static void fence(void)
 {
 }
 
+static void dots(const float *const rows[EMBLA_DOTS], const float *y, size_t n, double *out,
+                 double *squares)
+{
+    embla_body_dots(rows, y, n, out, squares);
+}
+
+static size_t reach(const float *x, float scale_by, float add, const float *limits, size_t n,
+                    uint32_t *at)
+{
+    return embla_body_reach(x, scale_by, add, limits, n, at);
+}
+
 EMBLA_KERNEL_SET(scalar, EMBLA_ISA_SCALAR);

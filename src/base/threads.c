@@ -65,3 +65,12 @@ int embla_threads_for(int asked, size_t bytes)
     if (threads > embla_threads_most()) threads = embla_threads_most();
     return worth < (size_t)threads ? (int)worth : threads;
 }
+
+int embla_threads_mine(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}

@@ -5,13 +5,16 @@
 
 #include <stddef.h>
 
-#include "embla.h"
+#include "base/status.h"
 
 /* EMBLA_ERR_ARGUMENT if asked is below 0. */
-EMBLA_CHECKED embla_status embla_threads_check(int asked);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_threads_check(int asked);
 /* Threads for a loop that moves bytes: asked, or OpenMP's own number for 0, but no
  * more than there is work for, and one for what a single thread does sooner than
  * a second one wakes up. */
-int embla_threads_for(int asked, size_t bytes);
+EMBLA_PRIVATE int embla_threads_for(int asked, size_t bytes);
+
+/* Which thread of a loop's this is, from 0. */
+EMBLA_PRIVATE int embla_threads_mine(void);
 
 #endif

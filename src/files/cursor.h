@@ -21,8 +21,8 @@ typedef struct {
 } embla_cursor;
 
 /* At offset of map. Ends with embla_cursor_end, also after a failure. */
-void embla_cursor_begin(embla_cursor *c, const embla_map *map, uint64_t offset);
-void embla_cursor_end(embla_cursor *c);
+EMBLA_PRIVATE void embla_cursor_begin(embla_cursor *c, const embla_map *map, uint64_t offset);
+EMBLA_PRIVATE void embla_cursor_end(embla_cursor *c);
 
 /* Bytes from here to the end of the file. */
 static inline uint64_t embla_cursor_left(const embla_cursor *c)
@@ -35,11 +35,12 @@ static inline uint64_t embla_cursor_left(const embla_cursor *c)
 EMBLA_CHECKED embla_status embla_cursor_bytes(embla_cursor *c, uint64_t count, const char *what,
                                               const uint8_t **out);
 /* Passes over count bytes; they need not be read. */
-EMBLA_CHECKED embla_status embla_cursor_skip(embla_cursor *c, uint64_t count, const char *what);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_cursor_skip(embla_cursor *c, uint64_t count,
+                                                           const char *what);
 /* Up to count bytes from here without moving: *got is less where the file ends. For
  * scanning text. count at most 64 MiB. */
-EMBLA_CHECKED embla_status embla_cursor_peek(embla_cursor *c, uint64_t count, const uint8_t **out,
-                                             uint64_t *got);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_cursor_peek(embla_cursor *c, uint64_t count,
+                                                           const uint8_t **out, uint64_t *got);
 
 /* The next 1, 2, 4, 8 bytes as a number. */
 EMBLA_CHECKED embla_status embla_cursor_u8(embla_cursor *c, const char *what, uint8_t *out);

@@ -26,20 +26,21 @@ typedef struct embla_map {
 
 /* Opens a regular file below folder (AT_FDCWD: the current one); shown is what messages
  * call it. follow: a symbolic link may stand for it. */
-EMBLA_CHECKED embla_status embla_map_open(int folder, const char *name, const char *shown,
-                                          bool follow, embla_map **out);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(int folder, const char *name,
+                                                        const char *shown, bool follow,
+                                                        embla_map **out);
 /* The same over bytes that the caller keeps: for tests, fuzzers, and parts of files. */
 EMBLA_CHECKED embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown,
                                            embla_map **out);
 /* One owner more. Returns map. */
 embla_map *embla_map_hold(embla_map *map);
 /* One owner less. NULL is fine. */
-void embla_map_free(embla_map *map);
+EMBLA_PRIVATE void embla_map_free(embla_map *map);
 
 /* Exactly these bytes, by pread. EMBLA_ERR_IO if the file ends before. */
 EMBLA_CHECKED embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
                                           void *out);
 /* EMBLA_ERR_IO if the file is no longer as long as it was, or a page of it was lost. */
-EMBLA_CHECKED embla_status embla_map_check(const embla_map *map);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_check(const embla_map *map);
 
 #endif

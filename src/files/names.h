@@ -21,8 +21,9 @@ typedef struct {
 
 /* An index over names[0 .. count-1], which stay where they are. Entries whose bytes are
  * NULL are left out. */
-EMBLA_CHECKED embla_status embla_names_sort(embla_arena *arena, const embla_name *names,
-                                            size_t count, embla_names *out);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_names_sort(embla_arena *arena,
+                                                          const embla_name *names, size_t count,
+                                                          embla_names *out);
 /* The first (lowest number) with these bytes; NULL if there is none. */
 const embla_name *embla_names_find(const embla_names *names, const char *bytes, size_t length);
 /* The second of two that are the same; NULL if all differ. */

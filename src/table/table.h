@@ -35,7 +35,7 @@ static inline const char *embla_table_at(const embla_table *table, int64_t row)
 }
 
 /* Numbers first .. first+n-1 of a row as floats; first is a multiple of EMBLA_PIECE. An f32
- * row is returned where it lies, any other is decoded into space (EMBLA_PIECE floats). */
+ * row is returned where it lies, any other is decoded into space (n floats). */
 static inline const float *embla_table_piece(const embla_table *table, embla_decode_fn *decode,
                                              int64_t row, size_t first, size_t n, float *space)
 {

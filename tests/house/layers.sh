@@ -17,7 +17,7 @@ allowed() {
     text)    echo "text table files base" ;;
     cluster) echo "cluster table store files base" ;;
     learn)   echo "learn cluster table files base" ;;
-    see)     echo "see table base" ;;
+    see)     echo "see table files base" ;;
     reshape) echo "reshape table files base" ;;
     *)       echo "unknown room: $1" >&2; return 2 ;;
     esac
@@ -28,6 +28,7 @@ home_of() {
     case "$1" in
     cblas.h | lapacke.h | dnnl.h | oneapi/dnnl/dnnl.h) echo "base/linalg.c" ;;
     xxhash.h)            echo "base/checksum.c" ;;
+    png.h)               echo "none: cli/png.c has it" ;;
     liburing.h)          echo "store/direct.c" ;;
     utf8proc.h)          echo "text/normalize.c" ;;
     pcre2.h)             echo "text/split.c" ;;

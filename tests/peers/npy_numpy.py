@@ -10,36 +10,20 @@ Embla writes, which are compared with NumPy's own byte for byte. Exits 77 where 
 no NumPy.
 """
 import itertools
-import json
 import os
-import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # beside common.py
+
+from common import must, rows_of, run, skip
 
 try:
     import numpy
 except ImportError:
-    print("there is no module numpy: nothing is compared")
-    sys.exit(77)
+    skip("there is no module numpy: nothing is compared")
 
 tried = 0
-
-
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def must(*command):
-    done = run(*command)
-    if done.returncode != 0:
-        sys.exit("%s: exit %d: %s" % (" ".join(command[:4]), done.returncode,
-                                      done.stderr.decode("utf-8", "replace")))
-    return done.stdout.decode("utf-8")
-
-
-def rows_of(embla, path, *which):
-    """What `embla lookup` prints; -0 is a float in Python too."""
-    return json.loads(must(embla, "lookup", path, "--json", *which), parse_int=float)
 
 
 def write(path, array, version):

@@ -8,40 +8,24 @@ word2vec's text, GloVe's (no header) and word2vec's binary, with words that are 
 numbers of every size, and words that come with spaces from a file of our own. Compared
 value by value, bit by bit. Exits 77 where there is no gensim.
 """
-import json
 import logging
 import os
-import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # beside common.py
+
+from common import must, rows_of, skip
 
 try:
     import numpy
     from gensim.models import KeyedVectors
 except ImportError:
-    print("there is no module gensim: nothing is compared")
-    sys.exit(77)
+    skip("there is no module gensim: nothing is compared")
 
 ROWS, DIM = 2000, 50
 WORDS = ["the", "of", "na\u00efve", "\u6f22\u5b57", "\U0001f99c", "#5", "1.5", "'", "\u00a0x", "e5"]
 tried = 0
-
-
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def must(*command):
-    done = run(*command)
-    if done.returncode != 0:
-        sys.exit("%s: exit %d: %s" % (" ".join(command[:4]), done.returncode,
-                                      done.stderr.decode("utf-8", "replace")))
-    return done.stdout.decode("utf-8")
-
-
-def rows_of(embla, path, *which):
-    """What `embla lookup` prints; -0 is a float in Python too."""
-    return json.loads(must(embla, "lookup", path, "--json", *which), parse_int=float)
 
 
 def vectors(random):

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench near: the 10 nearest rows of a table to one query and to many.
+ *
+ * A case is SHAPE/DTYPE/QUERIES. One query reads the table once: its limit is the best of
+ * several loops that only read the same bytes, 1 to 16 streams in each thread. Many queries
+ * are a matrix product with a selection: their limit is the bare product of the same shape by
+ * the same engine, without any selection, its result in one place that is used again and
+ * again. `analogies` is the Google file on 50,000 words: 17,592 questions, the best answer of
+ * each, against bare products in blocks of 2,048 questions.
+ */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "embla_lab.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { TURNS = 9, STREAMS_MOST = 16, BLOCK = 2048, LINE = 64 };
+
+typedef struct {
+    const char *name;
+    int64_t rows;
+    size_t dim;
+    embla_dtype dtype;
+    size_t count, k;
+} shape;
+
+static const shape shapes[] = {
+    {"400000x100/f32/1", 400000, 100, EMBLA_F32, 1, 10},
+    {"400000x100/f32/256", 400000, 100, EMBLA_F32, 256, 10},
+    {"131072x4096/f32/1", 131072, 4096, EMBLA_F32, 1, 10},
+    {"131072x4096/f32/256", 131072, 4096, EMBLA_F32, 256, 10},
+    {"131072x4096/bf16/1", 131072, 4096, EMBLA_BF16, 1, 10},
+    {"131072x4096/q8_0/1", 131072, 4096, EMBLA_Q8_0, 1, 10},
+    {"50000x100/f32/analogies", 50000, 100, EMBLA_F32, 17592, 1},
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+typedef struct {
+    const shape *shape;
+    int threads;
+    const embla_table *table;
+    float *queries;
+    embla_neighbour *out;
+    float *products; /* rows x the queries of one block */
+    size_t streams;  /* of the read that is the limit */
+    uint64_t sum;    /* of what was read, so that nobody leaves the reading out */
+    bool failed;
+} bench_case;
+
+static size_t block_of(const shape *s)
+{
+    return s->count < BLOCK ? s->count : BLOCK;
+}
+
+static void run_near(void *context, size_t step)
+{
+    bench_case *c = context;
+    const embla_near_options options = {.threads = c->threads};
+    (void)step;
+    if (embla_near(c->table, c->queries, c->shape->count, c->shape->k, &options, c->out, NULL) !=
+        EMBLA_OK)
+        c->failed = true;
+}
+
+/* ---- limits ---- */
+
+static void run_product(void *context, size_t step)
+{
+    bench_case *c = context;
+    const shape *s = c->shape;
+    (void)step;
+    for (size_t i = 0; i < s->count; i += block_of(s)) {
+        size_t n = s->count - i < block_of(s) ? s->count - i : block_of(s);
+        if (embla_engine_product(embla_table_row(c->table, 0), (size_t)s->rows,
+                                 c->queries + i * s->dim, n, s->dim, c->products) != EMBLA_OK)
+            c->failed = true;
+    }
+}
+
+/* Eight sums, a line at a time: the compiler makes vectors of them. */
+static uint64_t read_streams(const char *data, size_t bytes, size_t streams)
+{
+    enum { LANES = LINE / sizeof(uint64_t) };
+    uint64_t sums[LANES] = {0};
+    size_t part = bytes / streams / LINE * LINE;
+    for (size_t i = 0; i < part; i += LINE)
+        for (size_t s = 0; s < streams; s++) {
+            const char *line = data + s * part + i;
+            uint64_t numbers[LANES];
+            __builtin_prefetch(line + 16 * (size_t)LINE);
+            memcpy(numbers, line, sizeof numbers);
+            for (size_t j = 0; j < LANES; j++) sums[j] += numbers[j];
+        }
+    for (size_t j = 1; j < LANES; j++) sums[0] += sums[j];
+    return sums[0];
+}
+
+/* Each thread reads its share in blocks, each block as so many streams. */
+static void run_read(void *context, size_t step)
+{
+    enum { READ_BLOCK = 1 << 20 };
+    bench_case *c = context;
+    const char *data = embla_table_row(c->table, 0);
+    size_t bytes = (size_t)c->shape->rows * embla_table_row_bytes(c->table);
+    int64_t blocks = (int64_t)(bytes / READ_BLOCK);
+    uint64_t sum = 0;
+    (void)step;
+#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic) \
+    reduction(+ : sum)
+    for (int64_t b = 0; b < blocks; b++)
+        sum += read_streams(data + (size_t)b * READ_BLOCK, READ_BLOCK, c->streams);
+    c->sum += sum + read_streams(data + (size_t)blocks * READ_BLOCK, bytes % READ_BLOCK, 1);
+}
+
+static void no_work(void *context, size_t step)
+{
+    (void)context, (void)step;
+}
+
+/* The number of streams that reads fastest here. */
+static size_t best_streams(bench_case *c)
+{
+    size_t best = 1;
+    double least = 0.0;
+    for (c->streams = 1; c->streams <= STREAMS_MOST; c->streams *= 2) {
+        embla_bench_times times = embla_bench_measure(run_read, no_work, c, 3, 1);
+        if (c->streams == 1 || times.seconds < least) {
+            least = times.seconds;
+            best = c->streams;
+        }
+    }
+    return best;
+}
+
+/* ---- a case ---- */
+
+/* The first answer once more, by hand: a figure for wrong rows is worth nothing. */
+static bool is_right(bench_case *c)
+{
+    const shape *s = c->shape;
+    float *row = malloc(s->dim * sizeof *row);
+    double best = -2.0;
+    int64_t best_row = -1;
+    for (int64_t r = 0; row && r < s->rows; r++) {
+        if (embla_decode(s->dtype, embla_table_row(c->table, r), s->dim, 0.0f, row) != EMBLA_OK)
+            break;
+        double cosine = embla_cosine(row, c->queries, s->dim);
+        if (cosine > best) {
+            best = cosine;
+            best_row = r;
+        }
+    }
+    free(row);
+    return !c->failed && best_row == c->out[0].row && best == c->out[0].score;
+}
+
+static int run_case(bench_case *c, const embla_bench_options *options)
+{
+    const shape *s = c->shape;
+    bool one = s->count == 1;
+    char limit_is[48] = "bare product";
+    if (one) {
+        c->streams = best_streams(c);
+        (void)snprintf(limit_is, sizeof limit_is, "read, %zu streams", c->streams);
+    }
+#ifdef _OPENMP
+    int before = omp_get_max_threads();
+    omp_set_num_threads(c->threads); /* for the engine's own threads */
+#endif
+    embla_bench_times times =
+        embla_bench_measure(run_near, one ? run_read : run_product, c, TURNS, 1);
+#ifdef _OPENMP
+    omp_set_num_threads(before);
+#endif
+    if (!is_right(c)) {
+        options->complain("bench near: %s: wrong rows, or: %s", s->name, embla_error());
+        return 1;
+    }
+    double numbers = (double)s->rows * (double)s->dim;
+    double bytes = (double)s->rows * (double)embla_table_row_bytes(c->table);
+    double work = (one ? bytes : 2.0 * numbers * (double)s->count) * 1e-9;
+    embla_bench_result result = {.bench = "near",
+                                 .name = s->name,
+                                 .threads = c->threads,
+                                 .unit = one ? "GB/s" : "GFLOP/s",
+                                 .limit_is = limit_is,
+                                 .value = work / times.seconds,
+                                 .limit = work / times.limit_seconds};
+    embla_bench_print(options, &result);
+    return 0;
+}
+
+/* Queries as rows of another table are: random. */
+static bool fill_queries(const shape *s, float *queries)
+{
+    embla_table *table = NULL;
+    const embla_init_options init = {.seed = 2};
+    bool done = embla_table_new(EMBLA_F32, (int64_t)s->count, s->dim, NULL, &table) == EMBLA_OK &&
+                embla_table_init(table, &init) == EMBLA_OK;
+    if (done) memcpy(queries, embla_table_row(table, 0), s->count * s->dim * sizeof *queries);
+    embla_table_free(table);
+    return done;
+}
+
+static int run_threads(bench_case *c, const embla_bench_options *options)
+{
+    int most = options->threads > 0 ? options->threads : 2, failed = 0;
+    for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
+        c->threads = t;
+        failed = run_case(c, options);
+    }
+    return failed;
+}
+
+/* All of one shape; what it needs lives no longer. Too little memory: a sentence, no figure. */
+static int run_shape(const shape *s, const embla_bench_options *options)
+{
+    bench_case c = {.shape = s};
+    embla_table *table = NULL;
+    const embla_init_options init = {.seed = 1};
+    size_t products = s->count == 1 ? 1 : (size_t)s->rows * block_of(s);
+    int exit_code = 0;
+    c.queries = malloc(s->count * s->dim * sizeof *c.queries);
+    c.out = malloc(s->count * s->k * sizeof *c.out);
+    c.products = embla_bench_memory(products * sizeof *c.products);
+    bool ready = c.queries && c.out && c.products && fill_queries(s, c.queries) &&
+                 embla_table_new(s->dtype, s->rows, s->dim, NULL, &table) == EMBLA_OK &&
+                 embla_table_init(table, &init) == EMBLA_OK;
+    c.table = table;
+    if (ready)
+        exit_code = run_threads(&c, options);
+    else
+        options->complain("bench near: no memory for %s: left out", s->name);
+    embla_table_free(table);
+    free(c.products);
+    free(c.out);
+    free(c.queries);
+    return exit_code;
+}
+
+int embla_bench_near(const embla_bench_options *options)
+{
+    regex_t regex;
+    int exit_code = 0, wrong = 0;
+    size_t count = 0;
+    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (wrong) {
+        char why[96];
+        (void)regerror(wrong, &regex, why, sizeof why);
+        options->complain("--case '%.60s': %s", options->case_regex, why);
+        return 2;
+    }
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
+        const char *name = shapes[i].name;
+        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
+        count++;
+        if (options->list)
+            printf(options->json ? "{\"bench\":\"near\",\"case\":\"%s\"}\n" : "%s\n", name);
+        else
+            exit_code = run_shape(&shapes[i], options);
+    }
+    if (exit_code == 0 && count == 0) {
+        options->complain("bench near: no case matches '%.60s'; --list shows them",
+                          options->case_regex);
+        exit_code = 2;
+    }
+    if (options->case_regex) regfree(&regex);
+    return exit_code;
+}

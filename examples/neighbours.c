@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is near a word, and what an analogy comes to: the rows of any checkpoint that has
+ * words, compared by cosine.
+ *
+ *   neighbours [FILE [WORD [PLUS MINUS WORD]]]     PLUS - MINUS + WORD
+ */
+#include <embla_lab.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { K = 3 };
+
+static void must(embla_status status)
+{
+    if (status == EMBLA_OK) return;
+    fprintf(stderr, "neighbours: %s\n", embla_error());
+    exit(1);
+}
+
+static int64_t row_of(const embla_vocab *vocab, const char *word)
+{
+    int32_t token;
+    must(embla_vocab_find(vocab, word, strlen(word), &token));
+    return token;
+}
+
+static void print(const embla_vocab *vocab, const char *what, const embla_neighbour found[K])
+{
+    printf("%s\n", what);
+    for (int i = 0; i < K && found[i].row >= 0; i++)
+        printf("  %-6s %7.4f\n", embla_vocab_word(vocab, found[i].row, NULL), found[i].score);
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = argc > 1 ? argv[1] : "examples/quick-brown-fox.vec";
+    const char *word = argc > 2 ? argv[2] : "quick";
+    embla_checkpoint *checkpoint = NULL;
+    embla_table *table = NULL;
+    embla_vocab *vocab = NULL;
+    embla_neighbour found[K];
+    embla_near_report report;
+    must(embla_checkpoint_open(path, NULL, &checkpoint));
+    must(embla_table_open(checkpoint, NULL, NULL, &table));
+    must(embla_checkpoint_vocab(checkpoint, &vocab));
+
+    /* The row of a word is the query; itself is not to be found. */
+    int64_t row = row_of(vocab, word);
+    float *query = malloc(embla_table_dim(table) * sizeof *query);
+    if (!query) return 1;
+    must(embla_lookup_rows(table, &row, 1, NULL, query));
+    const embla_near_options options = {.leave_out = &row, .left_out = 1};
+    must(embla_near(table, query, 1, K, &options, found, &report));
+    print(vocab, word, found);
+    printf("of %" PRId64 " rows, %" PRId64 " not finite\n", report.rows, report.nonfinite);
+
+    bool asked = argc > 5;
+    int64_t plus[] = {row_of(vocab, asked ? argv[3] : "quick"),
+                      row_of(vocab, asked ? argv[5] : "lazy")};
+    int64_t minus[] = {row_of(vocab, asked ? argv[4] : "slow")};
+    must(embla_analogy(table, plus, 2, minus, 1, K, NULL, found, NULL));
+    print(vocab, asked ? "the analogy" : "quick - slow + lazy", found);
+
+    free(query);
+    embla_vocab_free(vocab);
+    embla_table_free(table);
+    embla_checkpoint_free(checkpoint);
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* king - man + woman: the question as rows, and what answers it.
+ *
+ * 3CosAdd (Mikolov 2013) is a search: the unit rows summed make a query like any other. In
+ * 3CosMul (Levy and Goldberg 2014) each row of the question has its own say, so all of them
+ * are compared with every row in one scan.
+ */
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/threads.h"
+#include "embla_lab.h"
+#include "see/near.h"
+#include "table/table.h"
+
+enum { EACH = 16, ROWS = 2 * EACH }; /* of plus and of minus; of a question */
+
+/* A question: rows of plus, then those of minus. */
+typedef struct {
+    const embla_table *table;
+    int64_t rows[ROWS];
+    size_t plus, count;
+    double norms[ROWS];
+    float *vectors; /* count x dim, as they are in the table */
+} question;
+
+static embla_status check_rows(const embla_table *table, const int64_t *rows, size_t count,
+                               const char *name)
+{
+    if (count > EACH)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s: at most %d", count, name, EACH);
+    if (count > 0 && !rows)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s, which is NULL", count, name);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i] < 0 || rows[i] >= table->rows)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "%s[%zu] is row %" PRId64 ", and the table has %" PRId64 " rows",
+                              name, i, rows[i], table->rows);
+    return EMBLA_OK;
+}
+
+/* The rows of the question as floats, and their norms. */
+static embla_status read_rows(question *q, embla_arena *arena)
+{
+    size_t dim = q->table->dim;
+    void *memory = NULL;
+    const embla_lookup_options options = {.threads = 1};
+    EMBLA_TRY(
+        embla_arena_take(arena, q->count * dim * sizeof(float), "rows of a question", &memory));
+    q->vectors = memory;
+    EMBLA_TRY(embla_lookup_rows(q->table, q->rows, q->count, &options, q->vectors));
+    for (size_t i = 0; i < q->count; i++) {
+        q->norms[i] = embla_norm(q->vectors + i * dim, dim);
+        if (!isfinite(q->norms[i]))
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "row %" PRId64
+                              " is in the question, but has a number that is not finite",
+                              q->rows[i]);
+    }
+    return EMBLA_OK;
+}
+
+/* ---- 3CosAdd ---- */
+
+static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
+                            const embla_analogy_options *options, embla_neighbour *out,
+                            embla_near_report *report)
+{
+    size_t dim = q->table->dim;
+    void *memory = NULL;
+    EMBLA_TRY(embla_arena_take(arena, dim * sizeof(float), "a query", &memory));
+    float *query = memory;
+    for (size_t j = 0; j < dim; j++) {
+        double sum = 0.0;
+        for (size_t i = 0; i < q->count; i++) {
+            double part = q->norms[i] == 0.0 ? 0.0 : (double)q->vectors[i * dim + j] / q->norms[i];
+            sum += i < q->plus ? part : -part;
+        }
+        query[j] = (float)sum;
+    }
+    const embla_near_options near = {.rows = options->rows,
+                                     .leave_out = options->keep_words ? NULL : q->rows,
+                                     .left_out = options->keep_words ? 0 : q->count,
+                                     .threads = options->threads};
+    return embla_near(q->table, query, 1, k, &near, out, report);
+}
+
+/* ---- 3CosMul ---- */
+
+/* A row with which all of minus is at cosine -1 would be divided by 0. */
+static const double LEAST = 1e-6;
+
+static void score_mul(const void *context, size_t list, const double *dots, size_t stride,
+                      const double *squares, size_t n, double *scores)
+{
+    const question *q = context;
+    (void)list;
+    for (size_t i = 0; i < n; i++) {
+        double sides[2] = {1.0, 1.0}, norm = sqrt(squares[i]);
+        for (size_t v = 0; v < q->count; v++) {
+            double norms = norm * q->norms[v];
+            double cosine = norms == 0.0 ? 0.0 : dots[v * stride + i] / norms;
+            sides[v >= q->plus] *= (1.0 + cosine) / 2.0;
+        }
+        scores[i] = sides[0] / (sides[1] + LEAST);
+    }
+}
+
+static embla_status cos_mul(const question *q, size_t k, const embla_analogy_options *options,
+                            embla_neighbour *out, embla_near_report *report)
+{
+    bool some = options->rows > 0 && options->rows < q->table->rows;
+    int64_t nonfinite = 0;
+    const embla_scan scan = {.table = q->table,
+                             .rows = some ? options->rows : q->table->rows,
+                             .vectors = q->vectors,
+                             .count = q->count,
+                             .lists = 1,
+                             .k = k,
+                             .leave_out = q->rows,
+                             .left_out = options->keep_words ? 0 : q->count,
+                             .threads = options->threads,
+                             .score = score_mul,
+                             .context = q};
+    EMBLA_TRY(embla_scan_run(&scan, out, &nonfinite));
+    if (report) *report = (embla_near_report){.rows = scan.rows, .nonfinite = nonfinite};
+    return EMBLA_OK;
+}
+
+/* ---- the door ---- */
+
+static embla_status check(const embla_table *table, size_t rows, size_t k,
+                          const embla_analogy_options *options, const embla_neighbour *out)
+{
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
+    if (rows == 0) return embla_fail(EMBLA_ERR_ARGUMENT, "an analogy of no rows");
+    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 best answers: ask for 1 or more");
+    if (options->rows < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the first %" PRId64 " rows: the number must be 0 or more",
+                          options->rows);
+    if (options->kind != EMBLA_COS_ADD && options->kind != EMBLA_COS_MUL)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "there is no kind of analogy %d", (int)options->kind);
+    return embla_threads_check(options->threads);
+}
+
+embla_status embla_analogy(const embla_table *table, const int64_t *plus, size_t plus_count,
+                           const int64_t *minus, size_t minus_count, size_t k,
+                           const embla_analogy_options *options, embla_neighbour *out,
+                           embla_near_report *report)
+{
+    const embla_analogy_options none = {0};
+    embla_arena arena = {0};
+    question q = {.table = table, .plus = plus_count};
+    if (!options) options = &none;
+    EMBLA_TRY(check(table, plus_count | minus_count, k, options, out));
+    EMBLA_TRY(check_rows(table, plus, plus_count, "plus"));
+    EMBLA_TRY(check_rows(table, minus, minus_count, "minus"));
+    for (size_t i = 0; i < plus_count; i++) q.rows[q.count++] = plus[i];
+    for (size_t i = 0; i < minus_count; i++) q.rows[q.count++] = minus[i];
+    embla_status status = read_rows(&q, &arena);
+    if (status == EMBLA_OK)
+        status = options->kind == EMBLA_COS_MUL ? cos_mul(&q, k, options, out, report)
+                                                : cos_add(&q, &arena, k, options, out, report);
+    embla_arena_free(&arena);
+    return status;
+}

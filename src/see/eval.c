@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks a table what people were asked. Every word is looked for once; questions go to
+ * embla_near in blocks of some thousand, so that the table is read a few times and memory does
+ * not grow with the file; correlations are sums in double, front to back.
+ *
+ * A word that is not there, or whose row holds a NaN or an infinity, leaves its questions out.
+ * That is counted and can be listed: two scores can only be compared if they cover the same.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "embla_lab.h"
+#include "files/utf8.h"
+#include "see/eval.h"
+
+enum {
+    ROWS_AT_ONCE = 192,    /* looked up together; a multiple of 2 and of 3 */
+    BLOCK_LEAST = 256,     /* queries of one search.. */
+    BLOCK_MOST = 4096,     /* ..and the most */
+    BLOCK_BYTES = 16 << 20 /* of its queries, about */
+};
+#define BLOCK_PRODUCTS 5e10 /* multiply-adds of one search, so that progress is seen */
+
+struct embla_eval {
+    embla_eval_file file; /* names and lists live in its arena */
+    embla_eval_part *parts;
+    size_t count;
+    const embla_name **missing; /* number: how often it stands in the file */
+    size_t missing_count;
+};
+
+typedef struct {
+    const embla_table *table;
+    const embla_vocab *vocab;
+    embla_eval_options options;
+    int64_t rows; /* that are looked at */
+    size_t dim;
+    embla_eval *eval;
+    embla_eval_file *file; /* the eval's */
+    int64_t *row_of;       /* of each word of file; -1: none */
+    float *space;          /* ROWS_AT_ONCE rows */
+    size_t space_bytes;
+} job;
+
+/* ---- words to rows ---- */
+
+/* The small letter of a capital one whose UTF-8 is as long: Latin, Greek, Cyrillic. */
+static uint32_t small_letter(uint32_t c)
+{
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7)) return c + 32;
+    if ((c >= 0x391 && c <= 0x3a9 && c != 0x3a2) || (c >= 0x410 && c <= 0x42f)) return c + 32;
+    if (c >= 0x400 && c <= 0x40f) return c + 80;
+    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e)) return c + (c & 1);
+    if (c >= 0x100 && c <= 0x177 && c != 0x130 && c != 0x131 && c != 0x138) return c | 1;
+    return c;
+}
+
+static void to_lower(char *text, size_t length)
+{
+    for (size_t i = 0, bytes; i < length; i += bytes) {
+        const uint8_t *p = (const uint8_t *)text + i;
+        bytes = embla_utf8_length(p, length - i); /* the reader has seen that it is UTF-8 */
+        if (bytes == 1) text[i] = (char)small_letter(p[0]);
+        if (bytes == 2)
+            (void)embla_utf8_put(small_letter((uint32_t)(p[0] & 0x1f) << 6 | (p[1] & 0x3f)),
+                                 text + i);
+        if (bytes == 0) return;
+    }
+}
+
+/* *row stays -1 if there is none among those that are looked at. */
+static embla_status find_spelling(const job *j, const char *word, size_t length, int64_t *row)
+{
+    int32_t token = -1;
+    if (*row >= 0) return EMBLA_OK;
+    embla_status status = embla_vocab_find(j->vocab, word, length, &token);
+    if (status == EMBLA_OK && token < j->rows) *row = token;
+    return status == EMBLA_ERR_NOT_FOUND ? EMBLA_OK : status;
+}
+
+/* space has room for a blank and the word. In vocabularies that mark where a word begins,
+ * "dog" is the end of a longer word and " dog" is the word. */
+static embla_status find_word(const job *j, const embla_name *word, char *space, int64_t *row)
+{
+    *row = -1;
+    space[0] = ' ';
+    memcpy(space + 1, word->bytes, word->length);
+    for (int lower = 0; lower < (j->options.exact_case ? 1 : 2); lower++) {
+        if (lower) to_lower(space + 1, word->length);
+        EMBLA_TRY(find_spelling(j, space, word->length + (size_t)1, row));
+        EMBLA_TRY(find_spelling(j, space + 1, word->length, row));
+    }
+    return EMBLA_OK;
+}
+
+static bool finite_row(const float *row, size_t dim)
+{
+    for (size_t i = 0; i < dim; i++)
+        if (!isfinite(row[i])) return false;
+    return true;
+}
+
+static embla_status look_up(const job *j, const int64_t *rows, size_t count)
+{
+    embla_lookup_options options = {.threads = j->options.threads};
+    return embla_lookup_rows(j->table, rows, count, &options, j->space);
+}
+
+/* Rows that are no vectors are none. */
+static embla_status leave_out_nonfinite(job *j)
+{
+    int64_t rows[ROWS_AT_ONCE];
+    size_t words[ROWS_AT_ONCE], used = 0;
+    for (size_t w = 0; w < j->file->word_count; w++) {
+        if (j->row_of[w] >= 0) {
+            rows[used] = j->row_of[w];
+            words[used++] = w;
+        }
+        if (used < ROWS_AT_ONCE && w + 1 < j->file->word_count) continue;
+        EMBLA_TRY(look_up(j, rows, used));
+        for (size_t i = 0; i < used; i++)
+            if (!finite_row(j->space + i * j->dim, j->dim)) j->row_of[words[i]] = -1;
+        used = 0;
+    }
+    return EMBLA_OK;
+}
+
+static embla_status find_words(job *j)
+{
+    void *memory = NULL;
+    size_t longest = 0;
+    for (size_t w = 0; w < j->file->word_count; w++)
+        if (j->file->words[w].length > longest) longest = j->file->words[w].length;
+    EMBLA_TRY(embla_arena_take(&j->file->arena, j->file->word_count * sizeof *j->row_of,
+                               "rows of words", &memory));
+    j->row_of = memory;
+    EMBLA_TRY(embla_mem_new(longest + 1, "a word", &memory));
+    embla_status status = EMBLA_OK;
+    for (size_t w = 0; w < j->file->word_count && status == EMBLA_OK; w++)
+        status = find_word(j, &j->file->words[w], memory, &j->row_of[w]);
+    embla_mem_free(memory, longest + 1);
+    return status == EMBLA_OK ? leave_out_nonfinite(j) : status;
+}
+
+/* All of its words have rows. */
+static bool covered(const job *j, size_t question)
+{
+    const uint32_t *words = j->file->items + question * (size_t)j->file->kind;
+    for (size_t i = 0; i < (size_t)j->file->kind; i++)
+        if (j->row_of[words[i]] < 0) return false;
+    return true;
+}
+
+static int64_t row_at(const job *j, size_t question, size_t i)
+{
+    return j->row_of[j->file->items[question * (size_t)j->file->kind + i]];
+}
+
+static embla_status tell(const job *j, const char *what, size_t done)
+{
+    if (!j->options.progress ||
+        j->options.progress(j->options.context, what, (int64_t)done, (int64_t)j->file->count))
+        return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_IO, "ended by the caller after %zu of %zu %s", done, j->file->count,
+                      what);
+}
+
+/* ---- in order ---- */
+
+typedef struct {
+    double key;
+    size_t number;
+} ranked;
+
+static bool before(const ranked *a, const ranked *b)
+{
+    return a->key < b->key || (a->key == b->key && a->number < b->number);
+}
+
+static void sift(ranked *list, size_t at, size_t count)
+{
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(&list[child], &list[child + 1])) child++;
+        if (!before(&list[at], &list[child])) return;
+        ranked swap = list[at];
+        list[at] = list[child];
+        list[child] = swap;
+    }
+}
+
+/* By key, then by number; no more memory, and never slow. */
+static void sort(ranked *list, size_t count)
+{
+    for (size_t at = count / 2; at-- > 0;) sift(list, at, count);
+    for (size_t end = count; end-- > 1;) {
+        ranked swap = list[0];
+        list[0] = list[end];
+        list[end] = swap;
+        sift(list, 0, end);
+    }
+}
+
+/* The words without a row, those that are asked for most first. */
+static embla_status list_missing(job *j)
+{
+    embla_eval *e = j->eval;
+    void *memory = NULL;
+    size_t count = 0;
+    for (size_t w = 0; w < j->file->word_count; w++) count += j->row_of[w] < 0;
+    if (count == 0) return EMBLA_OK;
+    EMBLA_TRY(embla_arena_take(&j->file->arena, count * sizeof(void *), "missing words", &memory));
+    const embla_name **missing = memory;
+    EMBLA_TRY(embla_mem_new(count * sizeof(ranked), "missing words", &memory));
+    ranked *list = memory;
+    for (size_t w = 0, i = 0; w < j->file->word_count; w++)
+        if (j->row_of[w] < 0) list[i++] = (ranked){-(double)j->file->words[w].number, w};
+    sort(list, count);
+    for (size_t i = 0; i < count; i++) missing[i] = &j->file->words[list[i].number];
+    embla_mem_free(list, count * sizeof(ranked));
+    e->missing = missing;
+    e->missing_count = count;
+    return EMBLA_OK;
+}
+
+/* ---- analogies ---- */
+
+/* Questions that are asked together. */
+typedef struct {
+    size_t room, count;
+    size_t *questions;
+    float *queries;     /* room x dim */
+    int64_t *leave_out; /* room x 3 */
+    embla_neighbour *answers;
+    void *memory;
+    size_t bytes;
+} block;
+
+static size_t block_room(const job *j)
+{
+    double products = (double)j->rows * (double)j->dim;
+    double room = BLOCK_PRODUCTS / products;
+    size_t most = BLOCK_BYTES / sizeof(float) / j->dim;
+    size_t count = room > BLOCK_MOST ? BLOCK_MOST : room < BLOCK_LEAST ? BLOCK_LEAST : (size_t)room;
+    if (count > most) count = most > 0 ? most : 1;
+    return count < j->file->count ? count : j->file->count;
+}
+
+static embla_status block_new(const job *j, block *b)
+{
+    size_t room = block_room(j), query = (j->dim * sizeof(float) + 63) / 64 * 64;
+    size_t each = query + 3 * sizeof(int64_t) + sizeof(embla_neighbour) + sizeof(size_t);
+    uint64_t bytes;
+    size_t size;
+    if (!embla_mul_ok(room, each, &bytes) || !embla_size_ok(bytes, &size))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu questions of %zu numbers", room,
+                          j->dim);
+    EMBLA_TRY(embla_mem_new(size, "questions", &b->memory));
+    b->bytes = size;
+    b->room = room;
+    b->queries = b->memory; /* rows of floats follow each other; the rest begins on a line */
+    char *rest = (char *)b->memory + room * query;
+    b->leave_out = (int64_t *)(void *)rest;
+    b->answers = (embla_neighbour *)(void *)(b->leave_out + 3 * room);
+    b->questions = (size_t *)(void *)(b->answers + room);
+    return EMBLA_OK;
+}
+
+/* unit(b) - unit(a) + unit(c) of n questions of the block from first on. */
+static embla_status make_queries(const job *j, block *b, size_t first, size_t n)
+{
+    EMBLA_TRY(look_up(j, b->leave_out + 3 * first, 3 * n));
+    for (size_t q = 0; q < n; q++) {
+        const float *x[3];
+        double norms[3];
+        for (size_t i = 0; i < 3; i++) {
+            x[i] = j->space + (3 * q + i) * j->dim;
+            norms[i] = embla_norm(x[i], j->dim);
+            if (norms[i] == 0) norms[i] = 1; /* a row of zeros stays one */
+        }
+        float *query = b->queries + (first + q) * j->dim;
+        for (size_t k = 0; k < j->dim; k++)
+            query[k] = (float)((double)x[1][k] / norms[1] + (double)x[2][k] / norms[2] -
+                               (double)x[0][k] / norms[0]);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status answer_by_sum(const job *j, block *b)
+{
+    enum { STEP = ROWS_AT_ONCE / 3 };
+    embla_near_options options = {
+        .rows = j->rows, .leave_out = b->leave_out, .left_out = 3, .threads = j->options.threads};
+    for (size_t q = 0; q < b->count; q++)
+        for (size_t i = 0; i < 3; i++) b->leave_out[3 * q + i] = row_at(j, b->questions[q], i);
+    for (size_t q = 0; q < b->count; q += STEP)
+        EMBLA_TRY(make_queries(j, b, q, b->count - q < STEP ? b->count - q : STEP));
+    return embla_near(j->table, b->queries, b->count, 1, &options, b->answers, NULL);
+}
+
+static embla_status answer_by_product(const job *j, size_t question, embla_neighbour *answer)
+{
+    int64_t plus[] = {row_at(j, question, 1), row_at(j, question, 2)};
+    int64_t minus = row_at(j, question, 0);
+    embla_analogy_options options = {
+        .rows = j->rows, .threads = j->options.threads, .kind = EMBLA_COS_MUL};
+    return embla_analogy(j->table, plus, 2, &minus, 1, 1, &options, answer, NULL);
+}
+
+static embla_status answer(const job *j, block *b)
+{
+    if (j->options.kind == EMBLA_COS_ADD) return answer_by_sum(j, b);
+    for (size_t q = 0; q < b->count; q++) {
+        EMBLA_TRY(answer_by_product(j, b->questions[q], &b->answers[q]));
+        EMBLA_TRY(tell(j, "questions", b->questions[q]));
+    }
+    return EMBLA_OK;
+}
+
+/* Counts the answers of a block; its questions ascend, and so do sections. */
+static void count_correct(const job *j, const block *b, size_t *section)
+{
+    for (size_t q = 0; q < b->count; q++) {
+        const embla_eval_section *s = j->file->sections;
+        while (b->questions[q] >= s[*section].first + s[*section].count) ++*section;
+        j->eval->parts[*section].covered++;
+        j->eval->parts[*section].correct += b->answers[q].row == row_at(j, b->questions[q], 3);
+    }
+}
+
+static embla_status score_analogies(job *j)
+{
+    block b = {0};
+    size_t section = 0;
+    for (size_t i = 0; i < j->eval->count; i++) {
+        const embla_eval_section *s = &j->file->sections[i];
+        j->eval->parts[i] = (embla_eval_part){.name = s->name,
+                                              .syntactic = strncmp(s->name, "gram", 4) == 0,
+                                              .asked = (int64_t)s->count,
+                                              .spearman = NAN,
+                                              .pearson = NAN};
+    }
+    EMBLA_TRY(block_new(j, &b));
+    embla_status status = EMBLA_OK;
+    for (size_t q = 0; q < j->file->count && status == EMBLA_OK; q++) {
+        if (covered(j, q)) b.questions[b.count++] = q;
+        if (b.count < b.room && q + 1 < j->file->count) continue;
+        status = answer(j, &b);
+        if (status == EMBLA_OK) {
+            count_correct(j, &b, &section);
+            status = tell(j, "questions", q + 1);
+        }
+        b.count = 0;
+    }
+    embla_mem_free(b.memory, b.bytes);
+    return status;
+}
+
+/* ---- pairs ---- */
+
+/* Divides by the largest, so that no square overflows, and subtracts the mean: where all are the
+ * same, zeros are left. */
+static void centre(double *x, size_t n)
+{
+    double most = 0, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (fabs(x[i]) > most) most = fabs(x[i]);
+    for (size_t i = 0; i < n && most > 0; i++) sum += x[i] /= most;
+    for (size_t i = 0; i < n; i++) x[i] -= sum / (double)n;
+}
+
+/* Pearson's, of n pairs; x and y are overwritten. */
+static double correlation(double *x, double *y, size_t n)
+{
+    double xy = 0, xx = 0, yy = 0;
+    centre(x, n);
+    centre(y, n);
+    for (size_t i = 0; i < n; i++) {
+        xy += x[i] * y[i];
+        xx += x[i] * x[i];
+        yy += y[i] * y[i];
+    }
+    if (xx == 0 || yy == 0) return NAN;
+    double r = xy / (sqrt(xx) * sqrt(yy));
+    return r > 1 ? 1 : r < -1 ? -1 : r;
+}
+
+/* Their places in order, from 1; those of the same value share the mean of theirs. */
+static void ranks_of(const double *x, size_t n, ranked *list, double *out)
+{
+    for (size_t i = 0; i < n; i++) list[i] = (ranked){x[i], i};
+    sort(list, n);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && list[end].key == list[i].key;) end++;
+        for (size_t k = i; k < end; k++) out[list[k].number] = (double)(i + 1 + end) / 2;
+    }
+}
+
+/* The cosines and scores of the pairs that are covered; returns how many to *n. */
+static embla_status compare(const job *j, double *cosines, double *scores, size_t *n)
+{
+    int64_t rows[ROWS_AT_ONCE];
+    size_t used = 0;
+    for (size_t q = 0; q < j->file->count; q++) {
+        if (covered(j, q)) {
+            rows[used++] = row_at(j, q, 0);
+            rows[used++] = row_at(j, q, 1);
+            scores[*n + used / 2 - 1] = j->file->scores[q];
+        }
+        if (used < ROWS_AT_ONCE && q + 1 < j->file->count) continue;
+        EMBLA_TRY(look_up(j, rows, used));
+        for (size_t i = 0; i < used; i += 2, ++*n)
+            cosines[*n] = embla_cosine(j->space + i * j->dim, j->space + (i + 1) * j->dim, j->dim);
+        used = 0;
+        EMBLA_TRY(tell(j, "pairs", q + 1));
+    }
+    return EMBLA_OK;
+}
+
+static embla_status score_pairs(job *j)
+{
+    size_t most = j->file->count, n = 0, each = 4 * sizeof(double) + sizeof(ranked);
+    void *memory = NULL;
+    embla_eval_part *part = j->eval->parts;
+    EMBLA_TRY(embla_mem_new(most * each, "pairs", &memory)); /* most is below 2^22 */
+    double *cosines = memory, *scores = cosines + most;
+    double *ranks = scores + most, *other_ranks = ranks + most;
+    ranked *list = (ranked *)(void *)(other_ranks + most);
+    embla_status status = compare(j, cosines, scores, &n);
+    if (status == EMBLA_OK) {
+        ranks_of(cosines, n, list, ranks);
+        ranks_of(scores, n, list, other_ranks);
+        part->covered = (int64_t)n;
+        part->spearman = correlation(ranks, other_ranks, n);
+        part->pearson = correlation(cosines, scores, n);
+    }
+    embla_mem_free(memory, most * each);
+    return status;
+}
+
+/* ---- both ---- */
+
+static embla_status new_parts(job *j, const char *path)
+{
+    embla_eval *e = j->eval;
+    void *memory = NULL;
+    const char *name = NULL;
+    size_t count = j->file->kind == EMBLA_EVAL_PAIRS ? 1 : j->file->section_count;
+    EMBLA_TRY(embla_arena_text(&j->file->arena, path, strlen(path), &name));
+    EMBLA_TRY(embla_arena_take(&j->file->arena, count * sizeof *e->parts, "scores", &memory));
+    e->parts = memory;
+    e->count = count;
+    e->parts[0] = (embla_eval_part){.name = name, .asked = (int64_t)j->file->count};
+    return EMBLA_OK;
+}
+
+static embla_status score(job *j, const char *path)
+{
+    void *memory = NULL;
+    uint64_t bytes;
+    if (!embla_mul_ok(j->dim * sizeof(float), ROWS_AT_ONCE, &bytes) ||
+        !embla_size_ok(bytes, &j->space_bytes))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %d rows of %zu numbers", ROWS_AT_ONCE,
+                          j->dim);
+    EMBLA_TRY(embla_mem_new(j->space_bytes, "rows", &memory));
+    j->space = memory;
+    EMBLA_TRY(new_parts(j, path));
+    EMBLA_TRY(find_words(j));
+    EMBLA_TRY(list_missing(j));
+    return j->file->kind == EMBLA_EVAL_PAIRS ? score_pairs(j) : score_analogies(j);
+}
+
+static embla_status read_and_score(job *j, const char *path, embla_eval_kind kind)
+{
+    embla_map *map = NULL;
+    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
+    embla_status status = embla_eval_read(map, kind, j->file);
+    embla_map_free(map);
+    if (status == EMBLA_OK) status = score(j, path);
+    embla_mem_free(j->space, j->space_bytes);
+    return status;
+}
+
+static embla_status check(const embla_table *table, const embla_vocab *vocab, const char *path,
+                          const embla_eval_options *options, embla_eval **out)
+{
+    if (!table || !vocab || !path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL",
+                          !table   ? "table"
+                          : !vocab ? "vocab"
+                          : !path  ? "path"
+                                   : "out");
+    if (!options) return EMBLA_OK;
+    if (options->rows < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the first %" PRId64 " rows: the number must be 0 or more",
+                          options->rows);
+    if (options->kind != EMBLA_COS_ADD && options->kind != EMBLA_COS_MUL)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "there is no kind of analogy %d", (int)options->kind);
+    return EMBLA_OK;
+}
+
+static embla_status evaluate(const embla_table *table, const embla_vocab *vocab, const char *path,
+                             const embla_eval_options *options, embla_eval_kind kind,
+                             embla_eval **out)
+{
+    void *memory = NULL;
+    EMBLA_TRY(check(table, vocab, path, options, out));
+    EMBLA_TRY(embla_mem_new(sizeof(embla_eval), "scores", &memory));
+    embla_eval *eval = memory;
+    job j = {.table = table,
+             .vocab = vocab,
+             .options = options ? *options : (embla_eval_options){0},
+             .rows = embla_table_rows(table),
+             .dim = embla_table_dim(table),
+             .eval = eval,
+             .file = &eval->file};
+    if (options && options->rows > 0 && options->rows < j.rows) j.rows = options->rows;
+    embla_status status = read_and_score(&j, path, kind);
+    if (status != EMBLA_OK) {
+        embla_eval_free(eval);
+        return status;
+    }
+    *out = eval;
+    return EMBLA_OK;
+}
+
+embla_status embla_eval_analogies(const embla_table *table, const embla_vocab *vocab,
+                                  const char *path, const embla_eval_options *options,
+                                  embla_eval **out)
+{
+    return evaluate(table, vocab, path, options, EMBLA_EVAL_ANALOGIES, out);
+}
+
+embla_status embla_eval_pairs(const embla_table *table, const embla_vocab *vocab, const char *path,
+                              const embla_eval_options *options, embla_eval **out)
+{
+    return evaluate(table, vocab, path, options, EMBLA_EVAL_PAIRS, out);
+}
+
+void embla_eval_free(embla_eval *eval)
+{
+    if (!eval) return;
+    embla_eval_file_free(&eval->file);
+    embla_mem_free(eval, sizeof *eval);
+}
+
+size_t embla_eval_count(const embla_eval *eval)
+{
+    return eval->count;
+}
+
+embla_status embla_eval_at(const embla_eval *eval, size_t n, embla_eval_part *out)
+{
+    if (n >= eval->count) return embla_fail(EMBLA_ERR_RANGE, "part %zu of %zu", n, eval->count);
+    *out = eval->parts[n];
+    return EMBLA_OK;
+}
+
+const char *embla_eval_missing(const embla_eval *eval, size_t n, int64_t *times)
+{
+    if (n >= eval->missing_count) return NULL;
+    if (times) *times = eval->missing[n]->number;
+    return eval->missing[n]->bytes;
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with rows: two passes over the table, and in between a second look at the rows
+ * that may be alike (see/alike.h) and at those that are known to be unused.
+ *
+ * The ranking follows the idea of "Fishing for Magikarp" (Land and Bartolo, 2024): a token that
+ * training never met lies where all such tokens lie. The same as there: in a tied table, or in
+ * a head, rows go by their cosine with the mean of unused rows, the table's mean taken off
+ * before (the paper's indicator without the mean); in the input table of an untied model, which
+ * nothing but weight decay moves, by their norm. Different: unused rows are not a list made by
+ * hand for each model, but those given, or padding, or the largest group of rows that share a
+ * direction; rows that are not finite do not count, nor do rows of zeros as unused ones; the
+ * first principal component is never taken off; and no model is asked to confirm a candidate.
+ *
+ * Sums over rows are taken in fixed parts of the table, in double, and added in order.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "embla_lab.h"
+#include "see/alike.h"
+#include "see/order.h"
+
+enum { PARTS_MOST = 256, PART_LEAST = 128 }; /* of a table; rows in one */
+
+typedef struct {
+    int64_t count, begin; /* rows of a group; where they begin in members */
+    double norm_least, norm_most, cosine_least;
+} group;
+
+struct embla_health {
+    embla_arena arena; /* all of it */
+    embla_health_summary summary;
+    int64_t *nonfinite, *zero, *duplicate, *original; /* row numbers */
+    group *groups;                                    /* largest first */
+    size_t group_count;
+    int64_t *members;
+    int64_t *unused; /* rows that others are compared with */
+    int64_t unused_count;
+    embla_neighbour *ranked;
+    int64_t ranked_count;
+    embla_health_ranking ranked_by;
+};
+
+/* What is needed only while it is being made. */
+typedef struct {
+    embla_health *health;
+    const embla_table *table;
+    embla_health_options options;
+    embla_alike alike;
+    embla_arena arena;
+    int threads;
+    int64_t parts;    /* the table is cut into so many.. */
+    int64_t part;     /* ..of so many rows */
+    double *sums;     /* parts x 2 x dim: rows, unit rows */
+    float *rows;      /* parts x dim: the row at hand */
+    double *mean;     /* dim */
+    double *toward;   /* dim: from the mean to that of unused rows */
+    double *distance; /* of each row from the mean */
+    double *score;    /* of each row: what it is ranked by */
+    embla_key *keys, *space;
+} work;
+
+static embla_status take(embla_arena *arena, int64_t count, size_t bytes, void *out)
+{
+    uint64_t all;
+    void *memory = NULL;
+    if (!embla_mul_ok((uint64_t)count, bytes, &all) || all > (uint64_t)PTRDIFF_MAX)
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for the health of %" PRId64 " rows", count);
+    EMBLA_TRY(embla_arena_take(arena, (size_t)all, "the health of rows", &memory));
+    memcpy(out, &memory, sizeof memory);
+    return EMBLA_OK;
+}
+
+/* ---- first pass: norms, sums, what rows are alike by ---- */
+
+static void look_at_part(work *w, int64_t part)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    size_t dim = w->table->dim;
+    double *sum = w->sums + (size_t)part * 2 * dim, *units = sum + dim;
+    float *values = w->rows + (size_t)part * dim;
+    int64_t end = (part + 1) * w->part;
+    if (end > w->table->rows) end = w->table->rows;
+    for (int64_t row = part * w->part; row < end; row++) {
+        bool finite = embla_alike_read(&w->alike, row, values);
+        embla_alike_note(&w->alike, row, values, finite);
+        if (!(w->alike.norms[row] > 0)) continue;
+        kernels->accumulate(values, 1.0, dim, sum);
+        kernels->accumulate(values, 1.0 / w->alike.norms[row], dim, units);
+    }
+}
+
+static double square(const double *x, size_t dim)
+{
+    double sum = 0;
+    for (size_t k = 0; k < dim; k++) sum += x[k] * x[k];
+    return sum;
+}
+
+static embla_status first_pass(work *w)
+{
+    size_t dim = w->table->dim;
+    int threads = w->threads;
+    (void)threads;
+    EMBLA_TRY(embla_table_check_file(w->table));
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t part = 0; part < w->parts; part++) look_at_part(w, part);
+    EMBLA_TRY(embla_table_check_file(w->table));
+    for (int64_t part = 1; part < w->parts; part++)
+        for (size_t k = 0; k < 2 * dim; k++) w->sums[k] += w->sums[(size_t)part * 2 * dim + k];
+    return EMBLA_OK;
+}
+
+/* ---- the summary ---- */
+
+static void count_rows(work *w)
+{
+    embla_health_summary *s = &w->health->summary;
+    *s = (embla_health_summary){.rows = w->table->rows, .dim = (int64_t)w->table->dim};
+    for (int64_t row = 0; row < s->rows; row++) {
+        s->nonfinite += w->alike.norms[row] < 0;
+        s->zero += w->alike.norms[row] == 0;
+        s->duplicates += w->alike.original[row] != row;
+    }
+    if (w->options.tokens > 0 && w->options.tokens < s->rows)
+        s->padding = s->rows - w->options.tokens;
+}
+
+/* Between two values as between two points: what numpy does. */
+static double quantile(const embla_key *keys, const double *norms, int64_t count, double share)
+{
+    double at = share * (double)(count - 1);
+    int64_t low = (int64_t)at, high = low + 1 < count ? low + 1 : low;
+    double a = norms[keys[low].row], b = norms[keys[high].row];
+    return a + (b - a) * (at - (double)low);
+}
+
+/* Of the finite rows, in order of their norms. */
+static void norm_facts(work *w, int64_t count)
+{
+    static const double shares[EMBLA_HEALTH_QUANTILES] = {0.001, 0.01, 0.05, 0.25, 0.5,
+                                                          0.75,  0.95, 0.99, 0.999};
+    embla_health_summary *s = &w->health->summary;
+    const double *norms = w->alike.norms;
+    double sum = 0, squares = 0;
+    s->norm_least = norms[w->keys[0].row];
+    s->norm_most = norms[w->keys[count - 1].row];
+    for (int i = 0; i < EMBLA_HEALTH_QUANTILES; i++)
+        s->norm_quantiles[i] = quantile(w->keys, norms, count, shares[i]);
+    for (int64_t i = 0; i < count; i++) sum += norms[w->keys[i].row];
+    s->norm_mean = sum / (double)count;
+    for (int64_t i = 0; i < count; i++) {
+        double norm = norms[w->keys[i].row], gap = norm - s->norm_mean;
+        double span = s->norm_most - s->norm_least;
+        int bin = span > 0 ? (int)((norm - s->norm_least) / span * EMBLA_HEALTH_BINS) : 0;
+        s->norm_bins[bin < EMBLA_HEALTH_BINS ? bin : EMBLA_HEALTH_BINS - 1]++;
+        squares += gap * gap;
+    }
+    s->norm_deviation = sqrt(squares / (double)count);
+}
+
+/* The finite rows by a number of each, to keys: how many there are. */
+static int64_t sort_rows(work *w, const double *numbers, bool largest_first)
+{
+    int64_t count = 0;
+    for (int64_t row = 0; row < w->table->rows; row++) {
+        if (w->alike.norms[row] < 0) continue;
+        w->keys[count++] = (embla_key){
+            largest_first ? embla_key_down(numbers[row]) : embla_key_up(numbers[row]), row};
+    }
+    embla_order(w->keys, w->space, (size_t)count);
+    return count;
+}
+
+static void summarize(work *w)
+{
+    embla_health_summary *s = &w->health->summary;
+    size_t dim = w->table->dim;
+    count_rows(w);
+    int64_t finite = sort_rows(w, w->alike.norms, false);
+    double whole = (double)(finite - s->zero);
+    if (finite > 0) norm_facts(w, finite);
+    for (size_t k = 0; k < dim; k++) w->mean[k] = finite > 0 ? w->sums[k] / (double)finite : 0;
+    s->mean_norm = sqrt(square(w->mean, dim));
+    s->anisotropy = whole < 2 ? NAN : (square(w->sums + dim, dim) - whole) / (whole * (whole - 1));
+}
+
+/* ---- rows worth naming ---- */
+
+static embla_status list_rows(work *w)
+{
+    embla_health *h = w->health;
+    int64_t at[3] = {0, 0, 0};
+    EMBLA_TRY(take(&h->arena, h->summary.nonfinite, sizeof(int64_t), &h->nonfinite));
+    EMBLA_TRY(take(&h->arena, h->summary.zero, sizeof(int64_t), &h->zero));
+    EMBLA_TRY(take(&h->arena, h->summary.duplicates, sizeof(int64_t), &h->duplicate));
+    EMBLA_TRY(take(&h->arena, h->summary.duplicates, sizeof(int64_t), &h->original));
+    for (int64_t row = 0; row < w->table->rows; row++) {
+        if (w->alike.norms[row] < 0) h->nonfinite[at[0]++] = row;
+        if (w->alike.norms[row] == 0) h->zero[at[1]++] = row;
+        if (w->alike.original[row] == row) continue;
+        h->duplicate[at[2]] = row;
+        h->original[at[2]++] = w->alike.original[row];
+    }
+    return EMBLA_OK;
+}
+
+/* Groups, the largest first; of the same size, by their first row. */
+static embla_status list_groups(work *w)
+{
+    embla_health *h = w->health;
+    int64_t rows = w->table->rows, *counts = NULL, *places = NULL, in_groups = 0;
+    size_t found = 0;
+    EMBLA_TRY(take(&w->arena, rows, sizeof *counts, &counts));
+    EMBLA_TRY(take(&w->arena, rows, sizeof *places, &places));
+    for (int64_t row = 0; row < rows; row++) counts[w->alike.first[row]]++;
+    for (int64_t row = 0; row < rows; row++)
+        if (counts[row] > 1)
+            w->keys[found++] = (embla_key){embla_key_down((double)counts[row]), row};
+    embla_order(w->keys, w->space, found);
+    EMBLA_TRY(take(&h->arena, (int64_t)found, sizeof *h->groups, &h->groups));
+    for (size_t i = 0; i < found; i++) {
+        int64_t first = w->keys[i].row;
+        h->groups[i] = (group){counts[first], in_groups, INFINITY, 0, 1};
+        in_groups += counts[first];
+        places[first] = (int64_t)i + 1; /* 0: of no group */
+        counts[first] = 0;
+    }
+    EMBLA_TRY(take(&h->arena, in_groups, sizeof(int64_t), &h->members));
+    h->group_count = found;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t first = w->alike.first[row];
+        if (places[first] == 0) continue;
+        group *mine = &h->groups[places[first] - 1];
+        double norm = w->alike.norms[row];
+        h->members[mine->begin + counts[first]++] = row;
+        mine->norm_least = fmin(mine->norm_least, norm);
+        mine->norm_most = fmax(mine->norm_most, norm);
+        mine->cosine_least = fmin(mine->cosine_least, w->alike.cosine[row]);
+    }
+    return EMBLA_OK;
+}
+
+/* ---- unused rows ---- */
+
+/* Of count rows, those that have a direction. list NULL: the rows from first on. */
+static embla_status set_unused(work *w, const int64_t *list, int64_t first, int64_t count)
+{
+    embla_health *h = w->health;
+    EMBLA_TRY(take(&h->arena, count, sizeof(int64_t), &h->unused));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = list ? list[i] : first + i;
+        if (w->alike.norms[row] > 0) h->unused[h->unused_count++] = row;
+    }
+    return EMBLA_OK;
+}
+
+static embla_status find_unused(work *w)
+{
+    embla_health *h = w->health;
+    const embla_health_options *o = &w->options;
+    /* Two rows may share a direction for a reason of their own, and in few dims all do. */
+    enum { GROUP_LEAST = 3, DIM_LEAST = 8 };
+    if (o->untied) return EMBLA_OK;
+    if (o->unused) return set_unused(w, o->unused, 0, (int64_t)o->unused_count);
+    if (h->summary.padding > 0) EMBLA_TRY(set_unused(w, NULL, o->tokens, h->summary.padding));
+    if (h->unused_count > 0 || h->group_count == 0 || h->groups[0].count < GROUP_LEAST ||
+        w->table->dim < DIM_LEAST)
+        return EMBLA_OK;
+    return set_unused(w, h->members + h->groups[0].begin, 0, h->groups[0].count);
+}
+
+/* The way from the table's mean to that of unused rows; false if there is none to speak of. */
+static bool find_toward(work *w)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    embla_health *h = w->health;
+    size_t dim = w->table->dim;
+    double length = 0;
+    if (h->unused_count == 0) return false;
+    for (int64_t i = 0; i < h->unused_count; i++) {
+        (void)embla_alike_read(&w->alike, h->unused[i], w->rows);
+        kernels->accumulate(w->rows, 1.0, dim, w->toward);
+    }
+    for (size_t k = 0; k < dim; k++) {
+        w->toward[k] /= (double)h->unused_count;
+        length += w->toward[k] * w->toward[k];
+        w->toward[k] -= w->mean[k];
+    }
+    /* All rows are unused ones, say: what is left is rounding. */
+    return sqrt(square(w->toward, dim)) > 1e-9 * fmax(sqrt(length), h->summary.mean_norm);
+}
+
+/* ---- second pass: away from the mean, toward unused rows ---- */
+
+/* Eight sums side by side, as the hardware likes it, added in order. */
+static void measure(work *w, int64_t row, const float *values)
+{
+    size_t dim = w->table->dim, whole = dim / 8 * 8;
+    double squares[8] = {0}, along[8] = {0}, length, dot;
+    for (size_t k = 0; k < whole; k += 8) {
+        for (size_t i = 0; i < 8; i++) {
+            double gap = (double)values[k + i] - w->mean[k + i];
+            squares[i] += gap * gap;
+            along[i] += gap * w->toward[k + i];
+        }
+    }
+    for (size_t k = whole; k < dim; k++) {
+        double gap = (double)values[k] - w->mean[k];
+        squares[k - whole] += gap * gap;
+        along[k - whole] += gap * w->toward[k];
+    }
+    length = squares[0];
+    dot = along[0];
+    for (size_t i = 1; i < 8; i++) {
+        length += squares[i];
+        dot += along[i];
+    }
+    w->distance[row] = sqrt(length);
+    w->score[row] = dot;
+}
+
+static void measure_part(work *w, int64_t part)
+{
+    float *values = w->rows + (size_t)part * w->table->dim;
+    int64_t end = (part + 1) * w->part;
+    if (end > w->table->rows) end = w->table->rows;
+    for (int64_t row = part * w->part; row < end; row++)
+        if (w->alike.norms[row] >= 0 && embla_alike_read(&w->alike, row, values))
+            measure(w, row, values);
+}
+
+static embla_status second_pass(work *w)
+{
+    embla_health_summary *s = &w->health->summary;
+    double count = (double)(s->rows - s->nonfinite), sum = 0, squares = 0;
+    int threads = w->threads;
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t part = 0; part < w->parts; part++) measure_part(w, part);
+    EMBLA_TRY(embla_table_check_file(w->table));
+    if (count == 0) return EMBLA_OK;
+    for (int64_t row = 0; row < s->rows; row++) sum += w->distance[row];
+    s->from_mean = sum / count;
+    for (int64_t row = 0; row < s->rows; row++) {
+        double gap = w->distance[row] - s->from_mean;
+        if (w->alike.norms[row] >= 0) squares += gap * gap;
+    }
+    s->from_mean_deviation = sqrt(squares / count);
+    return EMBLA_OK;
+}
+
+/* ---- the ranking ---- */
+
+static embla_status rank(work *w)
+{
+    embla_health *h = w->health;
+    bool by_norm = h->ranked_by == EMBLA_RANKED_BY_NORM;
+    double length = sqrt(square(w->toward, w->table->dim));
+    for (int64_t row = 0; row < w->table->rows && !by_norm; row++) {
+        double both = w->distance[row] * length;
+        w->score[row] = both > 0 ? w->score[row] / both : 0;
+    }
+    const double *numbers = by_norm ? w->alike.norms : w->score;
+    h->ranked_count = sort_rows(w, numbers, !by_norm);
+    EMBLA_TRY(take(&h->arena, h->ranked_count, sizeof *h->ranked, &h->ranked));
+    for (int64_t i = 0; i < h->ranked_count; i++)
+        h->ranked[i] = (embla_neighbour){w->keys[i].row, numbers[w->keys[i].row]};
+    return EMBLA_OK;
+}
+
+/* ---- all of it ---- */
+
+static embla_status check(const embla_table *table, const embla_health_options *o)
+{
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "no table to look at");
+    EMBLA_TRY(embla_threads_check(o->threads));
+    if (o->tokens < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRId64 " tokens: 0 or more are possible",
+                          o->tokens);
+    if (o->alike != 0 && !(o->alike >= 0.9 && o->alike < 1))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a cosine of %g for rows that share a direction: 0.9 to below 1",
+                          o->alike);
+    if (o->unused_count > 0 && !o->unused)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu unused rows, but no list of them",
+                          o->unused_count);
+    for (size_t i = 0; o->unused && i < o->unused_count; i++)
+        if ((uint64_t)o->unused[i] >= (uint64_t)table->rows)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "unused row %" PRId64 " at place %zu: the table has %" PRId64 " rows",
+                              o->unused[i], i, table->rows);
+    return EMBLA_OK;
+}
+
+static embla_status prepare(work *w)
+{
+    int64_t rows = w->table->rows, dim = (int64_t)w->table->dim;
+    double alike = w->options.alike > 0 ? w->options.alike : 0.999999;
+    w->part = (rows + PARTS_MOST - 1) / PARTS_MOST;
+    if (w->part < PART_LEAST) w->part = PART_LEAST;
+    w->parts = (rows + w->part - 1) / w->part;
+    w->threads =
+        embla_threads_for(w->options.threads, (size_t)rows * w->table->row_bytes); /* fits */
+    EMBLA_TRY(take(&w->arena, w->parts * 2 * dim, sizeof(double), &w->sums));
+    EMBLA_TRY(take(&w->arena, w->parts * dim, sizeof(float), &w->rows));
+    EMBLA_TRY(take(&w->arena, dim, sizeof(double), &w->mean));
+    EMBLA_TRY(take(&w->arena, dim, sizeof(double), &w->toward));
+    EMBLA_TRY(take(&w->arena, rows, sizeof(double), &w->distance));
+    EMBLA_TRY(take(&w->arena, rows, sizeof(double), &w->score));
+    EMBLA_TRY(take(&w->arena, rows, sizeof(embla_key), &w->keys));
+    EMBLA_TRY(take(&w->arena, rows, sizeof(embla_key), &w->space));
+    EMBLA_TRY(embla_alike_new(w->table, alike, &w->alike));
+    w->alike.threads = w->threads;
+    return EMBLA_OK;
+}
+
+static embla_status examine(work *w)
+{
+    embla_health *h = w->health;
+    EMBLA_TRY(prepare(w));
+    EMBLA_TRY(first_pass(w));
+    EMBLA_TRY(embla_alike_find(&w->alike));
+    summarize(w);
+    EMBLA_TRY(list_rows(w));
+    EMBLA_TRY(list_groups(w));
+    EMBLA_TRY(find_unused(w));
+    h->ranked_by = find_toward(w) ? EMBLA_RANKED_BY_UNUSED : EMBLA_RANKED_BY_NORM;
+    if (h->ranked_by == EMBLA_RANKED_BY_NORM) h->unused_count = 0;
+    EMBLA_TRY(second_pass(w));
+    return rank(w);
+}
+
+embla_status embla_health_of(const embla_table *table, const embla_health_options *options,
+                             embla_health **out)
+{
+    embla_arena arena = {0};
+    work w = {.table = table};
+    if (options) w.options = *options;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "no place for the health of a table");
+    EMBLA_TRY(check(table, &w.options));
+    EMBLA_TRY(take(&arena, 1, sizeof *w.health, &w.health));
+    w.health->arena = arena;
+    embla_status status = examine(&w);
+    embla_alike_free(&w.alike);
+    embla_arena_free(&w.arena);
+    if (status != EMBLA_OK) {
+        embla_health_free(w.health);
+        return status;
+    }
+    *out = w.health;
+    return EMBLA_OK;
+}
+
+void embla_health_free(embla_health *health)
+{
+    if (!health) return;
+    embla_arena arena = health->arena; /* it holds what it is in */
+    embla_arena_free(&arena);
+}
+
+/* ---- what was found ---- */
+
+const embla_health_summary *embla_health_summary_of(const embla_health *health)
+{
+    return health ? &health->summary : NULL;
+}
+
+size_t embla_health_groups(const embla_health *health)
+{
+    return health ? health->group_count : 0;
+}
+
+embla_status embla_health_group_at(const embla_health *health, size_t n, embla_health_group *out)
+{
+    if (!health || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "no health, or no place for it");
+    if (n >= health->group_count)
+        return embla_fail(EMBLA_ERR_RANGE, "group %zu: there are %zu", n, health->group_count);
+    const group *g = &health->groups[n];
+    *out = (embla_health_group){.count = g->count,
+                                .rows = health->members + g->begin,
+                                .norm_least = g->norm_least,
+                                .norm_most = g->norm_most,
+                                .cosine_least = g->cosine_least};
+    return EMBLA_OK;
+}
+
+embla_health_ranking embla_health_ranked_by(const embla_health *health)
+{
+    return health ? health->ranked_by : EMBLA_RANKED_BY_NORM;
+}
+
+embla_status embla_health_ranked(const embla_health *health, int64_t n, embla_neighbour *out)
+{
+    if (!health || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "no health, or no place for it");
+    if ((uint64_t)n >= (uint64_t)health->ranked_count)
+        return embla_fail(EMBLA_ERR_RANGE, "place %" PRId64 " of a ranking of %" PRId64 " rows", n,
+                          health->ranked_count);
+    *out = health->ranked[n];
+    return EMBLA_OK;
+}
+
+static int64_t at(const int64_t *rows, int64_t count, int64_t n)
+{
+    return (uint64_t)n < (uint64_t)count ? rows[n] : -1;
+}
+
+int64_t embla_health_unused(const embla_health *health, int64_t n)
+{
+    return health ? at(health->unused, health->unused_count, n) : -1;
+}
+
+int64_t embla_health_nonfinite(const embla_health *health, int64_t n)
+{
+    return health ? at(health->nonfinite, health->summary.nonfinite, n) : -1;
+}
+
+int64_t embla_health_zero(const embla_health *health, int64_t n)
+{
+    return health ? at(health->zero, health->summary.zero, n) : -1;
+}
+
+int64_t embla_health_duplicate(const embla_health *health, int64_t n, int64_t *of)
+{
+    int64_t row = health ? at(health->duplicate, health->summary.duplicates, n) : -1;
+    if (row >= 0 && of) *of = health->original[n];
+    return row;
+}

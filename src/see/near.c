@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows nearest to queries: checks, the choice of a way, and the way of many queries.
+ *
+ * Many queries are multiplied with a tile of rows at a time, and the tile of products is
+ * looked through while it is in a cache: rows x queries scores are never held. Products are
+ * floats and a little wrong, so each is taken as a bound that the exact score cannot pass. The
+ * rows with the highest bounds are scored again in double, as a scan does it. If the k-th of
+ * these scores is above every bound that was dropped, no other row can belong: that is the
+ * proof. Where it fails (rows that are all but equal) a scan answers.
+ */
+#include "see/near.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/linalg.h"
+#include "base/threads.h"
+#include "table/table.h"
+
+enum {
+    PASS_BYTES = 8 << 20, /* of lists, and of queries, in one pass over the table */
+    QUERIES = 256,        /* in one product */
+    TILE_ROWS = 512,
+    TILE_LEAST = 64,
+    LEAST_BYTES = 4 << 20, /* of so few decoded rows for one thread: of longer ones fewer */
+    TILE_BYTES = 24 << 20, /* of decoded rows in a tile, for all threads together */
+    SLACK = 8,             /* rows kept beyond k, so that the proof does not fail for a near tie */
+    FEW = 4                /* queries that a scan answers sooner */
+};
+
+/* ---- few queries: scans ---- */
+
+static embla_status scan_all(const embla_question *q, embla_neighbour *out, int64_t *nonfinite)
+{
+    size_t step = embla_scan_at_once(q);
+    for (size_t i = 0; i < q->count; i += step) {
+        size_t n = q->count - i < step ? q->count - i : step;
+        EMBLA_TRY(embla_scan_queries(q, q->queries + i * q->dim,
+                                     q->left_out > 0 ? q->leave_out + i * q->left_out : NULL, n,
+                                     out + i * q->k, nonfinite));
+    }
+    return EMBLA_OK;
+}
+
+/* ---- many queries: products ---- */
+
+/* How a row's product with a query becomes a bound that the exact score cannot pass. */
+typedef enum {
+    ROW_PLAIN, /* product * scale + add */
+    ROW_ODD,   /* too large or too small for floats: scored in double there and then */
+    ROW_OUT    /* has a NaN or an infinity */
+} row_kind;
+
+typedef struct {
+    float scale, add;
+    row_kind kind;
+} row_bound;
+
+typedef struct {
+    float *rows;       /* tile x dim, where they are not used as they lie */
+    float *products;   /* tile x QUERIES */
+    double *squares;   /* tile */
+    row_bound *bounds; /* tile */
+    float *limits;     /* of each query: bounds below cannot get in */
+    embla_best *best;  /* of each query: rows, with bounds for scores */
+    int64_t nonfinite;
+    bool failed; /* a product was refused */
+} worker;
+
+/* One pass over the table for some of the queries. */
+typedef struct {
+    const embla_question *q;
+    size_t first, count;     /* the queries */
+    embla_decode_fn *decode; /* NULL: rows are used where they lie */
+    size_t stride;           /* floats from one row of a tile to the next */
+    size_t tile;             /* rows */
+    size_t keep;
+    float *scaled;           /* count x dim: queries whose products are no larger than rows */
+    embla_query_size *sizes; /* count */
+    double unit;             /* Euclidean: what every query was multiplied with */
+    double error;            /* of a product of a unit row and a unit query, at most */
+    worker *workers;
+    int threads;
+} many;
+
+/* The float above x: a bound stays one. */
+static float above(double x)
+{
+    return nextafterf((float)x, INFINITY);
+}
+
+/* Cosine and dot product: queries of length 1. Euclidean: all multiplied by the same power of
+ * two, the longest to a length between 1 and 2; x.q - x.x/2 orders rows as distances do. */
+static void scale_queries(many *m)
+{
+    const embla_question *q = m->q;
+    double longest = 0.0;
+    int exponent = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        m->sizes[i] = embla_size_of(q, q->queries + (m->first + i) * q->dim);
+        if (m->sizes[i].norm > longest) longest = m->sizes[i].norm;
+    }
+    (void)frexp(longest, &exponent);
+    m->unit = longest == 0.0 ? 1.0 : ldexp(1.0, 1 - exponent);
+    for (size_t i = 0; i < m->count; i++) {
+        const float *query = q->queries + (m->first + i) * q->dim;
+        double norm = m->sizes[i].norm;
+        double factor = q->measure == EMBLA_EUCLIDEAN ? m->unit : norm == 0.0 ? 0.0 : 1.0 / norm;
+        for (size_t j = 0; j < q->dim; j++)
+            m->scaled[i * q->dim + j] = (float)((double)query[j] * factor);
+    }
+}
+
+/* The exact score in the unit of bounds. */
+static double bound_of_score(const many *m, embla_query_size size, double score)
+{
+    if (m->q->measure == EMBLA_COSINE) return score;
+    if (m->q->measure == EMBLA_DOT) return size.norm == 0.0 ? 0.0 : score / size.norm;
+    return 0.5 * m->unit * (size.square - score * score);
+}
+
+/* The same, less what rounding can have added to it on the way. */
+static double surely(const many *m, embla_query_size size, double score)
+{
+    double bound = bound_of_score(m, size, score);
+    if (m->q->measure != EMBLA_EUCLIDEAN) return bound;
+    return bound - 0x1p-40 * m->unit * (size.square + score * score);
+}
+
+/* Any sum of dim products of floats is wrong by at most dim * 2^-24 of |x||q|, whatever its
+ * order, and a little more for what is rounded before and after; see `error`. Outside these
+ * norms something could overflow, or vanish. */
+static row_bound bound_of_row(const many *m, double square)
+{
+    const double least = 0x1p-40, most = 0x1p60;
+    double norm = sqrt(square);
+    row_bound row = {.scale = 1.0f, .kind = ROW_PLAIN};
+    if (!isfinite(square)) return (row_bound){.kind = ROW_OUT};
+    if (square == 0.0) return row; /* all products are 0: a bound without an error */
+    if (norm < least || norm > most) return (row_bound){.kind = ROW_ODD};
+    if (m->q->measure == EMBLA_COSINE) {
+        row.scale = (float)(1.0 / norm);
+        row.add = above(m->error);
+    } else if (m->q->measure == EMBLA_DOT) {
+        row.add = above(m->error * norm);
+    } else {
+        double half = 0.5 * square * m->unit;
+        if (half > most) return (row_bound){.kind = ROW_ODD};
+        row.add = above(2.0 * m->error * norm - half + 0x1p-22 * half);
+    }
+    return row;
+}
+
+/* Rows first .. first+n-1 of the table as floats, their squares and bounds. */
+static const float *take_tile(const many *m, worker *w, int64_t first, size_t n)
+{
+    const embla_question *q = m->q;
+    const float *rows = (const float *)(const void *)embla_table_at(q->table, first);
+    size_t i = 0;
+    if (m->decode) {
+        rows = w->rows;
+        for (size_t r = 0; r < n; r++)
+            m->decode(embla_table_at(q->table, first + (int64_t)r), q->dim, q->table->scale,
+                      EMBLA_STORE_PLAIN, w->rows + r * q->dim);
+    }
+    for (; i + EMBLA_DOTS <= n; i += EMBLA_DOTS) {
+        const float *at = rows + i * m->stride;
+        const float *four[EMBLA_DOTS] = {at, at + m->stride, at + 2 * m->stride,
+                                         at + 3 * m->stride};
+        q->kernels->dots(four, NULL, q->dim, NULL, w->squares + i);
+    }
+    for (; i < n; i++)
+        w->squares[i] = q->kernels->dot(rows + i * m->stride, rows + i * m->stride, q->dim);
+    for (i = 0; i < n; i++) {
+        w->bounds[i] = bound_of_row(m, w->squares[i]);
+        w->nonfinite += w->bounds[i].kind == ROW_OUT;
+    }
+    return rows;
+}
+
+/* Puts a row among the best of a query (a number of this pass), unless it is left out. */
+static void offer(const many *m, worker *w, size_t query, int64_t row, float bound)
+{
+    const embla_question *q = m->q;
+    embla_best *best = &w->best[query];
+    if (q->left_out > 0 &&
+        embla_is_left_out(q->leave_out + (m->first + query) * q->left_out, q->left_out, row))
+        return;
+    embla_best_add(best, (embla_neighbour){row, isnan(bound) ? HUGE_VAL : (double)bound});
+    /* a row that is only as good need not get in: what is dropped has a bound <= the least */
+    if (best->count == best->room)
+        w->limits[query] = nextafterf((float)best->items[0].score, INFINITY);
+}
+
+/* Looks through the products of a tile with queries from .. from+n-1 of this pass. */
+static void look_through(const many *m, worker *w, int64_t first, size_t rows, size_t from,
+                         size_t n)
+{
+    uint32_t at[QUERIES];
+    for (size_t r = 0; r < rows; r++) {
+        const float *products = w->products + r * n;
+        row_bound b = w->bounds[r];
+        if (b.kind != ROW_PLAIN) continue;
+        size_t found = m->q->kernels->reach(products, b.scale, b.add, w->limits + from, n, at);
+        for (size_t i = 0; i < found; i++)
+            offer(m, w, from + at[i], first + (int64_t)r, products[at[i]] * b.scale + b.add);
+    }
+}
+
+static void offer_odd(const many *m, worker *w, int64_t row, const float *numbers, double square)
+{
+    const embla_question *q = m->q;
+    for (size_t i = 0; i < m->count; i++) {
+        const float *query = q->queries + (m->first + i) * q->dim;
+        double score = embla_score_of(q->measure, m->sizes[i],
+                                      q->kernels->dot(numbers, query, q->dim), square);
+        float bound = above(bound_of_score(m, m->sizes[i], score));
+        if (bound >= w->limits[i]) offer(m, w, i, row, bound);
+    }
+}
+
+static void do_tile(const many *m, worker *w, int64_t tile)
+{
+    const embla_question *q = m->q;
+    int64_t first = tile * (int64_t)m->tile;
+    size_t n = q->rows - first < (int64_t)m->tile ? (size_t)(q->rows - first) : m->tile;
+    const float *rows = take_tile(m, w, first, n);
+    for (size_t from = 0; from < m->count && !w->failed; from += QUERIES) {
+        size_t queries = m->count - from < QUERIES ? m->count - from : QUERIES;
+        const embla_product product = {.m = n,
+                                       .n = queries,
+                                       .k = q->dim,
+                                       .a = rows,
+                                       .b = m->scaled + from * q->dim,
+                                       .a_stride = m->stride,
+                                       .b_stride = q->dim,
+                                       .out_stride = queries,
+                                       .out = w->products,
+                                       .form = EMBLA_A_BT};
+        w->failed = embla_linalg_product(&product) != EMBLA_OK;
+        if (!w->failed) look_through(m, w, first, n, from, queries);
+    }
+    for (size_t r = 0; r < n; r++)
+        if (w->bounds[r].kind == ROW_ODD)
+            offer_odd(m, w, first + (int64_t)r, rows + r * m->stride, w->squares[r]);
+}
+
+static worker *my_worker(const many *m)
+{
+    return &m->workers[embla_threads_mine()];
+}
+
+/* All threads' best rows of a query, as one list; false: a row that was dropped may belong. */
+static bool settle(const many *m, worker *w, size_t query, embla_best *answer)
+{
+    const embla_question *q = m->q;
+    embla_best *best = &m->workers[0].best[query];
+    const float *numbers = q->queries + (m->first + query) * q->dim;
+    bool right = true;
+    for (int t = 1; t < m->threads; t++) {
+        const embla_best *other = &m->workers[t].best[query];
+        for (size_t i = 0; i < other->count; i++) embla_best_add(best, other->items[i]);
+    }
+    for (size_t i = 0; i < best->count; i++) {
+        int64_t row = best->items[i].row;
+        const float *x = (const float *)(const void *)embla_table_at(q->table, row);
+        if (m->decode) {
+            m->decode(x, q->dim, q->table->scale, EMBLA_STORE_PLAIN, w->rows);
+            x = w->rows;
+        }
+        double square = q->kernels->dot(x, x, q->dim), dot = q->kernels->dot(x, numbers, q->dim);
+        double score = embla_score_of(q->measure, m->sizes[query], dot, square);
+        /* an engine that rounds more than floats do is not to be believed */
+        right &= surely(m, m->sizes[query], score) <= best->items[i].score;
+        embla_best_add(answer, (embla_neighbour){row, score});
+    }
+    if (best->count < best->room) return right; /* none was dropped */
+    return right && surely(m, m->sizes[query], answer->items[0].score) > best->items[0].score;
+}
+
+/* Answers to out; again[i] is set where a query is to be asked once more. */
+static void run_many(const many *m, embla_neighbour *out, bool *again)
+{
+    const embla_question *q = m->q;
+    int64_t tiles = (q->rows - 1) / (int64_t)m->tile + 1;
+#pragma omp parallel num_threads(m->threads) if (m->threads > 1)
+    {
+#pragma omp for schedule(dynamic)
+        for (int64_t tile = 0; tile < tiles; tile++) do_tile(m, my_worker(m), tile);
+#pragma omp for schedule(dynamic, 16)
+        for (size_t i = 0; i < m->count; i++) {
+            embla_best answer = {.items = out + i * q->k, .room = q->k};
+            again[i] = !settle(m, my_worker(m), i, &answer);
+            embla_best_sort(&answer);
+            for (size_t j = answer.count; j < q->k; j++)
+                answer.items[j] = (embla_neighbour){.row = -1};
+        }
+    }
+    for (int t = 0; t < m->threads; t++)
+        for (size_t i = 0; m->workers[t].failed && i < m->count; i++) again[i] = true;
+}
+
+/* ---- memory for it ---- */
+
+static embla_status take(embla_arena *arena, size_t count, size_t size, void **out)
+{
+    uint64_t bytes;
+    const char *what = "a search of many queries";
+    if (!embla_mul_ok(count, size, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - EMBLA_LINE)
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu times %zu bytes (%s)", count, size,
+                          what);
+    EMBLA_TRY(embla_arena_take(arena, (size_t)bytes + EMBLA_LINE, what, out));
+    *out = (void *)(((uintptr_t)*out + EMBLA_LINE - 1) / EMBLA_LINE * EMBLA_LINE);
+    return EMBLA_OK;
+}
+
+static embla_status new_worker(const many *m, embla_arena *arena, worker *w)
+{
+    void *rows = NULL, *products, *squares, *bounds, *limits, *best, *items;
+    if (m->decode) EMBLA_TRY(take(arena, m->tile * m->q->dim, sizeof(float), &rows));
+    EMBLA_TRY(take(arena, m->tile * QUERIES, sizeof(float), &products));
+    EMBLA_TRY(take(arena, m->tile, sizeof(double), &squares));
+    EMBLA_TRY(take(arena, m->tile, sizeof(row_bound), &bounds));
+    EMBLA_TRY(take(arena, m->count, sizeof(float), &limits));
+    EMBLA_TRY(take(arena, m->count, sizeof(embla_best), &best));
+    EMBLA_TRY(take(arena, m->count * m->keep, sizeof(embla_neighbour), &items));
+    *w = (worker){rows, products, squares, bounds, limits, best, 0, false};
+    for (size_t i = 0; i < m->count; i++) {
+        w->limits[i] = -INFINITY;
+        w->best[i] = (embla_best){.items = (embla_neighbour *)items + i * m->keep, .room = m->keep};
+    }
+    return EMBLA_OK;
+}
+
+/* Tiles that are enough for all threads, and whose decoded rows are not too many. */
+static size_t rows_of_tile(const many *m)
+{
+    const embla_question *q = m->q;
+    size_t threads = (size_t)m->threads, tile = TILE_ROWS;
+    size_t least = LEAST_BYTES / (q->dim * sizeof(float));
+    if (least > TILE_LEAST || !m->decode) least = TILE_LEAST;
+    if (least < EMBLA_DOTS) least = EMBLA_DOTS;
+    if (m->decode && tile * q->dim * sizeof(float) * threads > TILE_BYTES)
+        tile = TILE_BYTES / (q->dim * sizeof(float) * threads);
+    while (tile > TILE_LEAST && (uint64_t)q->rows / tile < 4 * threads) tile /= 2;
+    return tile < least ? least : tile;
+}
+
+static embla_status prepare(many *m, embla_arena *arena)
+{
+    void *scaled, *sizes, *workers;
+    EMBLA_TRY(take(arena, m->count * m->q->dim, sizeof(float), &scaled));
+    EMBLA_TRY(take(arena, m->count, sizeof(embla_query_size), &sizes));
+    EMBLA_TRY(take(arena, (size_t)m->threads, sizeof(worker), &workers));
+    m->scaled = scaled;
+    m->sizes = sizes;
+    m->workers = workers;
+    m->tile = rows_of_tile(m);
+    for (int t = 0; t < m->threads; t++) EMBLA_TRY(new_worker(m, arena, &m->workers[t]));
+    return EMBLA_OK;
+}
+
+/* Rows kept of each query. */
+static size_t kept(const embla_question *q)
+{
+    return (q->k < (uint64_t)q->rows ? q->k : (size_t)q->rows) + SLACK;
+}
+
+/* One pass over the table: queries first .. first+count-1. */
+static embla_status ask_many(const embla_question *q, size_t first, size_t count, int threads,
+                             embla_neighbour *out, bool *again, int64_t *nonfinite)
+{
+    const embla_table *table = q->table;
+    /* Rows of a file are copied: should it be cut short, the page must not be missed inside
+     * the engine, where no signal can be handled (linalg.c). */
+    bool in_place = !table->map && table->dtype == EMBLA_F32 &&
+                    (uintptr_t)table->data % sizeof(float) == 0 &&
+                    table->row_stride % sizeof(float) == 0;
+    embla_arena arena = {0};
+    many m = {.q = q,
+              .first = first,
+              .count = count,
+              .stride = in_place ? table->row_stride / sizeof(float) : q->dim,
+              .keep = kept(q),
+              .error = 1.1 * 0x1p-24 * (double)(q->dim + 16),
+              .threads = threads};
+    if (!in_place) m.decode = embla_dtype_decoder(table->dtype, q->kernels->isa);
+    embla_status status = prepare(&m, &arena);
+    if (status == EMBLA_OK) {
+        scale_queries(&m);
+        run_many(&m, out + first * q->k, again + first);
+        *nonfinite = 0;
+        for (int t = 0; t < threads; t++) *nonfinite += m.workers[t].nonfinite;
+    }
+    embla_arena_free(&arena);
+    return status;
+}
+
+/* Queries that could not be settled, by scans; they are brought together first. */
+static embla_status ask_again(const embla_question *q, const bool *again, embla_neighbour *out,
+                              embla_arena *arena, size_t *asked)
+{
+    size_t most = embla_scan_at_once(q), n = 0, where[EMBLA_SCAN_MOST];
+    void *queries, *leave_out, *answers;
+    int64_t nonfinite;
+    EMBLA_TRY(take(arena, most * q->dim, sizeof(float), &queries));
+    EMBLA_TRY(take(arena, most * q->left_out, sizeof(int64_t), &leave_out));
+    EMBLA_TRY(take(arena, most * q->k, sizeof(embla_neighbour), &answers));
+    for (size_t i = 0; i <= q->count; i++) {
+        if (i < q->count && again[i]) {
+            memcpy((float *)queries + n * q->dim, q->queries + i * q->dim, q->dim * sizeof(float));
+            if (q->left_out > 0)
+                memcpy((int64_t *)leave_out + n * q->left_out, q->leave_out + i * q->left_out,
+                       q->left_out * sizeof(int64_t));
+            where[n++] = i;
+        }
+        if (n < most && (i < q->count || n == 0)) continue;
+        EMBLA_TRY(embla_scan_queries(q, queries, leave_out, n, answers, &nonfinite));
+        for (size_t j = 0; j < n; j++)
+            memcpy(out + where[j] * q->k, (embla_neighbour *)answers + j * q->k,
+                   q->k * sizeof *out);
+        *asked += n;
+        n = 0;
+    }
+    return EMBLA_OK;
+}
+
+/* Queries that one pass over the table takes; 0: lists are too long, scan instead. */
+static size_t pass_queries(const embla_question *q, int threads)
+{
+    uint64_t list = (uint64_t)kept(q) * sizeof(embla_neighbour) * (uint64_t)threads;
+    uint64_t by_lists = PASS_BYTES / list, by_queries = PASS_BYTES / (q->dim * sizeof(float));
+    uint64_t most = by_lists < by_queries ? by_lists : by_queries;
+    if (most >= QUERIES) most = most / QUERIES * QUERIES;
+    return most < FEW ? 0 : most < q->count ? (size_t)most : q->count;
+}
+
+/* All queries by products, and the rest of them by scans. */
+static embla_status many_all(const embla_question *q, int threads, embla_arena *arena,
+                             embla_neighbour *out, int64_t *nonfinite, embla_near_ways *ways)
+{
+    size_t step = pass_queries(q, threads), asked = 0;
+    void *again;
+    EMBLA_TRY(take(arena, q->count, sizeof(bool), &again));
+    EMBLA_TRY(embla_table_check_file(q->table));
+    for (size_t i = 0; i < q->count; i += step) {
+        size_t n = q->count - i < step ? q->count - i : step;
+        EMBLA_TRY(ask_many(q, i, n, threads, out, again, nonfinite));
+    }
+    EMBLA_TRY(embla_table_check_file(q->table));
+    EMBLA_TRY(ask_again(q, again, out, arena, &asked));
+    if (ways) *ways = (embla_near_ways){.by_product = q->count - asked, .again = asked};
+    return EMBLA_OK;
+}
+
+/* ---- the door ---- */
+
+/* "cosine", "dot", "euclidean" */
+const char *embla_measure_name(embla_measure measure)
+{
+    static const char *const names[] = {"cosine", "dot", "euclidean"};
+    return (unsigned)measure < sizeof names / sizeof names[0] ? names[measure] : NULL;
+}
+
+static embla_status check_queries(const float *queries, size_t count, size_t dim)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < dim; j++)
+            if (!isfinite(queries[i * dim + j]))
+                return embla_fail(EMBLA_ERR_ARGUMENT,
+                                  "query %zu is not finite: its number %zu is %g", i, j,
+                                  (double)queries[i * dim + j]);
+    return EMBLA_OK;
+}
+
+static embla_status check(const embla_question *q, const embla_near_options *options,
+                          const void *out)
+{
+    uint64_t numbers;
+    if (options->rows < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the first %" PRId64 " rows: the number must be 0 or more",
+                          options->rows);
+    if (!embla_measure_name(options->measure))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "there is no measure %d", (int)options->measure);
+    if (q->k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 nearest rows: ask for 1 or more");
+    if (options->left_out > 0 && !options->leave_out && q->count > 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu rows to leave out of each answer, but no list of them",
+                          options->left_out);
+    EMBLA_TRY(embla_threads_check(options->threads));
+    if (q->count == 0) return EMBLA_OK;
+    if (!q->queries || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu queries, but %s is NULL", q->count,
+                          q->queries ? "out" : "queries");
+    if (!embla_mul_ok(q->count, q->k, &numbers) ||
+        !embla_mul_ok(numbers, sizeof(embla_neighbour), &numbers) || numbers > PTRDIFF_MAX ||
+        !embla_mul_ok(q->count, q->dim * sizeof(float), &numbers) || numbers > PTRDIFF_MAX ||
+        !embla_mul_ok(q->count, q->left_out, &numbers) || numbers > PTRDIFF_MAX / 8)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu queries for %zu rows each are more than memory holds", q->count,
+                          q->k);
+    return check_queries(q->queries, q->count, q->dim);
+}
+
+/* Distances are positive again. */
+static void finish(const embla_question *q, embla_neighbour *out)
+{
+    for (size_t i = 0; q->measure == EMBLA_EUCLIDEAN && i < q->count * q->k; i++)
+        out[i].score = out[i].row < 0 ? 0.0 : 0.0 - out[i].score;
+}
+
+/* Whether products can be had at all: the first loads the engine. */
+static bool has_engine(void)
+{
+    float one = 1.0f, two = 2.0f, out = 0.0f;
+    const embla_product product = {.m = 1,
+                                   .n = 1,
+                                   .k = 1,
+                                   .a = &one,
+                                   .b = &two,
+                                   .a_stride = 1,
+                                   .b_stride = 1,
+                                   .out_stride = 1,
+                                   .out = &out,
+                                   .form = EMBLA_A_BT};
+    return embla_linalg_product(&product) == EMBLA_OK && out == 2.0f;
+}
+
+/* Threads for products: each query is as much work as reading some 64 bytes of a row. */
+static int threads_for(const embla_question *q)
+{
+    double bytes = (double)q->rows * (double)q->dim * (double)q->count;
+    return embla_threads_for(q->threads, bytes < 1e15 ? (size_t)bytes : (size_t)1e15);
+}
+
+/* The answers are put down beside out first: what comes later may find no memory. */
+static embla_status answer(const embla_question *q, embla_near_way way, embla_neighbour *out,
+                           int64_t *nonfinite, embla_near_ways *ways)
+{
+    embla_arena arena = {0};
+    void *answers = NULL;
+    int threads = threads_for(q);
+    bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
+    products = products && pass_queries(q, threads) > 0 && has_engine();
+    if (ways) *ways = (embla_near_ways){0};
+    embla_status status = take(&arena, q->count * q->k, sizeof(embla_neighbour), &answers);
+    if (status == EMBLA_OK)
+        status = products ? many_all(q, threads, &arena, answers, nonfinite, ways)
+                          : scan_all(q, answers, nonfinite);
+    if (status == EMBLA_OK) {
+        finish(q, answers);
+        memcpy(out, answers, q->count * q->k * sizeof *out);
+    }
+    embla_arena_free(&arena);
+    return status;
+}
+
+embla_status embla_near_by(embla_near_way way, const embla_table *table, const float *queries,
+                           size_t count, size_t k, const embla_near_options *options,
+                           embla_neighbour *out, embla_near_report *report, embla_near_ways *ways)
+{
+    const embla_near_options none = {0};
+    int64_t nonfinite = 0;
+    if (!options) options = &none;
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
+    bool some = options->rows > 0 && options->rows < table->rows;
+    embla_question q = {.table = table,
+                        .queries = queries,
+                        .count = count,
+                        .k = k,
+                        .dim = table->dim,
+                        .rows = some ? options->rows : table->rows,
+                        .leave_out = options->leave_out,
+                        .left_out = options->left_out,
+                        .threads = options->threads,
+                        .measure = options->measure,
+                        .kernels = embla_kernels_get()};
+    EMBLA_TRY(check(&q, options, out));
+    if (count > 0) EMBLA_TRY(answer(&q, way, out, &nonfinite, ways));
+    if (report) *report = (embla_near_report){.rows = q.rows, .nonfinite = nonfinite};
+    return EMBLA_OK;
+}
+
+embla_status embla_near(const embla_table *table, const float *queries, size_t count, size_t k,
+                        const embla_near_options *options, embla_neighbour *out,
+                        embla_near_report *report)
+{
+    return embla_near_by(EMBLA_NEAR_CHOOSE, table, queries, count, k, options, out, report, NULL);
+}

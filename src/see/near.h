@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two ways to the nearest rows, which give the same bits: a pass over the rows for each few
+ * queries (scan.h), and matrix products for many. Many analogies at once are many queries: the
+ * sums of their unit rows, k = 1, the question's rows in leave_out.
+ */
+#ifndef EMBLA_SEE_NEAR_H
+#define EMBLA_SEE_NEAR_H
+
+#include "base/kernels.h"
+#include "see/scan.h"
+
+/* What was asked, checked. */
+typedef struct {
+    const embla_table *table;
+    const float *queries;
+    size_t count, k, dim;
+    int64_t rows;
+    const int64_t *leave_out;
+    size_t left_out;
+    int threads;
+    embla_measure measure;
+    const embla_kernels *kernels;
+} embla_question;
+
+/* ---- scores, the same on both ways ---- */
+
+/* What scores of one query need of it. */
+typedef struct {
+    embla_measure measure;
+    double square, norm;
+} embla_query_size;
+
+static inline embla_query_size embla_size_of(const embla_question *q, const float *query)
+{
+    double square = q->kernels->dot(query, query, q->dim);
+    return (embla_query_size){q->measure, square, sqrt(square)};
+}
+
+/* The larger is the nearer: of a distance, its negative. */
+static inline double embla_score_of(embla_measure measure, embla_query_size query, double dot,
+                                    double square)
+{
+    if (measure == EMBLA_DOT) return dot;
+    if (measure == EMBLA_COSINE) {
+        double norms = sqrt(square) * query.norm, cosine = dot / norms;
+        return norms == 0.0 ? 0.0 : cosine;
+    }
+    double apart = square + query.square - 2.0 * dot;
+    return -sqrt(apart > 0.0 ? apart : 0.0);
+}
+
+/* ---- few queries: scans (scan.c) ---- */
+
+/* How many queries one scan takes: lists of many rows leave room for few. */
+size_t embla_scan_at_once(const embla_question *q);
+/* The answers to count queries, at most so many, by one scan; leave_out is count x left_out. Scores
+ * of distances are negative. */
+EMBLA_CHECKED embla_status embla_scan_queries(const embla_question *q, const float *queries,
+                                              const int64_t *leave_out, size_t count,
+                                              embla_neighbour *out, int64_t *nonfinite);
+
+typedef enum {
+    EMBLA_NEAR_CHOOSE = 0,
+    EMBLA_NEAR_BY_SCAN = 1,
+    EMBLA_NEAR_BY_PRODUCT = 2 /* where there is no engine: by scan */
+} embla_near_way;
+
+/* How a call of embla_near_by went, for tests. */
+typedef struct {
+    size_t by_product; /* queries answered so.. */
+    size_t again;      /* ..and those that had to be asked again by a scan */
+} embla_near_ways;
+
+/* embla_near by one of the ways; ways may be NULL. */
+EMBLA_CHECKED embla_status embla_near_by(embla_near_way way, const embla_table *table,
+                                         const float *queries, size_t count, size_t k,
+                                         const embla_near_options *options, embla_neighbour *out,
+                                         embla_near_report *report, embla_near_ways *ways);
+
+#endif

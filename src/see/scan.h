@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pass over a table: every row against a few vectors, sums in double, the best rows kept.
+ *
+ * The sums are those of the kernel `dot`, so a score has the same bits wherever it is worked
+ * out. What is kept depends on scores and row numbers alone, never on the order in which rows
+ * come by: any number of threads finds the same rows.
+ */
+#ifndef EMBLA_SEE_SCAN_H
+#define EMBLA_SEE_SCAN_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "embla_lab.h"
+
+/* Vectors that one pass takes: their sums with a block of rows stay in a cache. */
+enum { EMBLA_SCAN_MOST = 32 };
+
+/* The scores of n rows for one list: the sum of vector v with row i is dots[v * stride + i],
+ * that of the row with itself squares[i]; what comes out of one that is not finite is not
+ * looked at. The larger score is the better. */
+typedef void embla_scan_score(const void *context, size_t list, const double *dots, size_t stride,
+                              const double *squares, size_t n, double *scores);
+
+typedef struct {
+    const embla_table *table;
+    int64_t rows;         /* the first so many, at least 1 */
+    const float *vectors; /* count x dim, finite */
+    size_t count;         /* at most EMBLA_SCAN_MOST */
+    size_t lists;         /* answers: as many as vectors, or fewer (analogies) */
+    size_t k;             /* rows in each, at least 1 */
+    const int64_t *leave_out;
+    size_t left_out; /* of each list: leave_out is lists x left_out */
+    int threads;     /* as the caller was asked */
+    embla_scan_score *score;
+    const void *context;
+} embla_scan;
+
+/* The k best rows of each list, best first, to out (lists x k); row -1 where there are no more.
+ * *nonfinite is how many rows have a NaN or an infinity: they are in no list. */
+EMBLA_CHECKED embla_status embla_scan_run(const embla_scan *scan, embla_neighbour *out,
+                                          int64_t *nonfinite);
+
+/* ---- the best so far: a heap with the worst on top ---- */
+
+typedef struct {
+    embla_neighbour *items;
+    size_t count, room;
+} embla_best;
+
+/* A larger score, or the same and an earlier row. */
+static inline bool embla_is_better(embla_neighbour a, embla_neighbour b)
+{
+    return a.score > b.score || (a.score == b.score && a.row < b.row);
+}
+
+/* Scores below this cannot get in. */
+static inline double embla_best_least(const embla_best *best)
+{
+    return best->count < best->room ? -HUGE_VAL : best->items[0].score;
+}
+
+/* Keeps item, if it is better than the worst or there is room. Its score is no NaN. */
+void embla_best_add(embla_best *best, embla_neighbour item);
+/* Best first. Nothing can be added after this. */
+void embla_best_sort(embla_best *best);
+
+/* Whether row is one of count rows to be left out. */
+static inline bool embla_is_left_out(const int64_t *leave_out, size_t count, int64_t row)
+{
+    for (size_t i = 0; i < count; i++)
+        if (leave_out[i] == row) return true;
+    return false;
+}
+
+#endif

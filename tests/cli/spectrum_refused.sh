@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is no table, and lines that are wrong.
+. "$SOURCE/tests/cli/models.sh"
+fox
+try spectrum
+try spectrum fox.vec fox.vec
+try spectrum missing.vec
+try spectrum fox.vec --top x
+try spectrum fox.vec --force
+try spectrum fox.vec::none
+embla spectrum fox.vec --json >/dev/null 2>&1 || { echo "skipped: no engine"; exit 77; }
+try spectrum fox.vec --svg fox.vec --force
+try spectrum fox.vec --svg missing/s.svg
+ls

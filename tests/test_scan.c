@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The heap of the best rows against a sort, and one pass over a table against a slow one:
+ * lists, blocks and their ends, rows left out, threads, long rows.
+ */
+#include "check.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "see/scan.h"
+
+static int by_score(const void *a, const void *b)
+{
+    const embla_neighbour *x = a, *y = b;
+    if (x->score != y->score) return x->score > y->score ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Few different scores, so that many are equal; rows come in any order. */
+static void the_best_are_those_of_a_sort(void **state)
+{
+    enum { MOST = 300 };
+    uint64_t seed = 1;
+    (void)state;
+    for (size_t n = 0; n < MOST; n += 1 + n / 20)
+        for (size_t room = 0; room < 60; room += 1 + room / 5) {
+            embla_neighbour all[MOST], kept[60];
+            embla_best best = {.items = kept, .room = room};
+            for (size_t i = 0; i < n; i++)
+                all[i] = (embla_neighbour){(int64_t)i, (double)check_below(&seed, 1 + n / 3)};
+            for (size_t i = n; i > 1; i--) { /* shuffled */
+                size_t j = check_below(&seed, i);
+                embla_neighbour other = all[j];
+                all[j] = all[i - 1];
+                all[i - 1] = other;
+            }
+            for (size_t i = 0; i < n; i++) embla_best_add(&best, all[i]);
+            size_t count = n < room ? n : room;
+            assert_int_equal(best.count, count);
+            qsort(all, n, sizeof *all, by_score);
+            if (room > 0 && n >= room)
+                assert_true(embla_best_least(&best) == all[room - 1].score);
+            else if (room > 0)
+                assert_true(embla_best_least(&best) == -HUGE_VAL);
+            embla_best_sort(&best);
+            for (size_t i = 0; i < count; i++) {
+                assert_int_equal(kept[i].row, all[i].row);
+                assert_true(kept[i].score == all[i].score);
+            }
+        }
+}
+
+static void score_dot(const void *context, size_t list, const double *dots, size_t stride,
+                      const double *squares, size_t n, double *scores)
+{
+    (void)context, (void)squares;
+    for (size_t i = 0; i < n; i++) scores[i] = dots[list * stride + i];
+}
+
+/* All vectors together in one list: the sum of the sums, less the square. */
+static void score_all(const void *context, size_t list, const double *dots, size_t stride,
+                      const double *squares, size_t n, double *scores)
+{
+    size_t count = *(const size_t *)context;
+    (void)list;
+    for (size_t i = 0; i < n; i++) {
+        scores[i] = -squares[i];
+        for (size_t v = 0; v < count; v++) scores[i] += dots[v * stride + i];
+    }
+}
+
+/* The same, row by row, and a sort. */
+static void compare(const embla_scan *scan)
+{
+    size_t dim = embla_table_dim(scan->table), k = scan->k;
+    float *row = malloc(dim * sizeof *row);
+    embla_neighbour *all = malloc((size_t)scan->rows * sizeof *all);
+    embla_neighbour *got = malloc(scan->lists * k * sizeof *got);
+    int64_t nonfinite = -1, wanted = 0;
+    double *dots = malloc(scan->count * sizeof *dots);
+    assert_true(row && all && got && dots);
+    assert_ok(embla_scan_run(scan, got, &nonfinite));
+    for (size_t list = 0; list < scan->lists; list++) {
+        size_t n = 0;
+        wanted = 0;
+        for (int64_t r = 0; r < scan->rows; r++) {
+            double score;
+            check_row(scan->table, r, row);
+            double square = embla_kernels_scalar.dot(row, row, dim);
+            for (size_t v = 0; v < scan->count; v++)
+                dots[v] = embla_kernels_scalar.dot(row, scan->vectors + v * dim, dim);
+            scan->score(scan->context, list, dots, 1, &square, 1, &score);
+            wanted += !isfinite(square);
+            if (isfinite(square) &&
+                !(scan->left_out > 0 &&
+                  embla_is_left_out(scan->leave_out + list * scan->left_out, scan->left_out, r)))
+                all[n++] = (embla_neighbour){r, score};
+        }
+        qsort(all, n, sizeof *all, by_score);
+        for (size_t i = 0; i < k; i++) {
+            assert_int_equal(got[list * k + i].row, i < n ? all[i].row : -1);
+            if (i < n) assert_true(got[list * k + i].score == all[i].score);
+        }
+    }
+    assert_int_equal(nonfinite, wanted);
+    free(dots);
+    free(got);
+    free(all);
+    free(row);
+}
+
+/* Rows around the ends of blocks and of four rows; one vector, several, the most. */
+static void every_number_of_rows(void **state)
+{
+    static float vectors[EMBLA_SCAN_MOST * 64];
+    const int64_t rows[] = {1, 2, 3, 4, 5, 7, 8, 63, 1023, 1024, 1025, 1030, 2051, 4099};
+    const size_t counts[] = {1, 2, 5, EMBLA_SCAN_MOST};
+    (void)state;
+    check_fill(5, EMBLA_SCAN_MOST * 64, vectors);
+    for (size_t r = 0; r < COUNT_OF(rows); r++)
+        for (size_t c = 0; c < COUNT_OF(counts); c++) {
+            embla_dtype dtype = (r + c) % 2 ? EMBLA_F32 : EMBLA_Q8_0;
+            embla_table *table = check_table(dtype, rows[r], 64, r);
+            embla_scan scan = {.table = table,
+                               .rows = rows[r],
+                               .vectors = vectors,
+                               .count = counts[c],
+                               .lists = counts[c],
+                               .k = 3,
+                               .threads = 1 + (int)(r % 4),
+                               .score = score_dot};
+            compare(&scan);
+            scan.lists = 1;
+            scan.score = score_all;
+            scan.context = &counts[c];
+            scan.k = 7;
+            compare(&scan);
+            embla_table_free(table);
+        }
+}
+
+/* Every dtype, with rows that are no numbers in three of four places, and any k. */
+static void rows_that_are_no_numbers_are_counted(void **state)
+{
+    enum { ROWS = 700, DIM = 96 };
+    static float vectors[2 * DIM], bad[DIM];
+    (void)state;
+    check_fill(6, 2 * DIM, vectors);
+    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+        embla_table *table = check_table((embla_dtype)d, ROWS, DIM, 3);
+        for (int64_t r = 0; r < ROWS; r += 1 + r % 5) {
+            memset(bad, 0, sizeof bad);
+            bad[r % DIM] = r % 3 ? NAN : r % 2 ? INFINITY : -INFINITY;
+            assert_ok(embla_table_write(table, r, 1, bad)); /* i8 has no NaN: a 0, or its end */
+        }
+        const int64_t leave_out[4] = {5, 6, 699, -1};
+        for (size_t k = 1; k <= ROWS + 1; k *= 9) {
+            embla_scan scan = {.table = table,
+                               .rows = ROWS - (int64_t)k % 2,
+                               .vectors = vectors,
+                               .count = 2,
+                               .lists = 2,
+                               .k = k == 729 ? ROWS : k,
+                               .leave_out = leave_out,
+                               .left_out = 2,
+                               .threads = 2,
+                               .score = score_dot};
+            compare(&scan);
+        }
+        embla_table_free(table);
+    }
+}
+
+/* Rows so long that they are decoded one at a time, and the longest of blocks of four. */
+static void long_rows(void **state)
+{
+    const size_t dims[] = {65536, 65568, 131072};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(dims); i++)
+        for (int f32 = 0; f32 < 2; f32++) {
+            embla_table *table = check_table(f32 ? EMBLA_F32 : EMBLA_Q4_0, 9, dims[i], 3);
+            float *vectors = malloc(dims[i] * sizeof *vectors);
+            assert_non_null(vectors);
+            check_fill(i, dims[i], vectors);
+            embla_scan scan = {.table = table,
+                               .rows = 9,
+                               .vectors = vectors,
+                               .count = 1,
+                               .lists = 1,
+                               .k = 9,
+                               .threads = 2,
+                               .score = score_dot};
+            compare(&scan);
+            free(vectors);
+            embla_table_free(table);
+        }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    static float vector[32];
+    (void)state;
+    check_fill(5, 32, vector);
+    embla_table *table = check_table(EMBLA_F16, 5000, 32, 1);
+    embla_scan scan = {.table = table,
+                       .rows = 5000,
+                       .vectors = vector,
+                       .count = 1,
+                       .lists = 1,
+                       .k = 5000,
+                       .threads = 2,
+                       .score = score_dot};
+    embla_neighbour *out = malloc(5000 * sizeof *out);
+    int64_t nonfinite = -9;
+    size_t at = 1, live = embla_mem_live();
+    assert_non_null(out);
+    for (;; at++) {
+        out[0].row = -9;
+        embla_mem_fail(at, false);
+        embla_status status = embla_scan_run(&scan, out, &nonfinite);
+        embla_mem_fail(0, false);
+        assert_int_equal(embla_mem_live(), live);
+        if (status == EMBLA_OK) break;
+        assert_status(status, EMBLA_ERR_MEMORY);
+        assert_true(out[0].row == -9 && nonfinite == -9);
+    }
+    assert_true(at > 3);
+    free(out);
+    embla_table_free(table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_are_those_of_a_sort),
+        cmocka_unit_test(every_number_of_rows),
+        cmocka_unit_test(rows_that_are_no_numbers_are_counted),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
