@@ -321,7 +321,9 @@ embla_status embla_gguf_split_name(const char *name, unsigned number, unsigned c
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: one of %u files, but not called NAME-00001-of-%05u.gguf (G13)",
                           name, count, count);
-    memcpy(out, name, length + 1);
-    (void)snprintf(out + length - tail, tail + 1, "-%05u-of-%05u.gguf", number + 1, count);
+    char end_of_it[sizeof "-4294967295-of-4294967295.gguf"];
+    (void)snprintf(end_of_it, sizeof end_of_it, "-%05u-of-%05u.gguf", number + 1, count);
+    memcpy(out, name, length - tail);
+    memcpy(out + length - tail, end_of_it, tail + 1); /* five digits each: as long as pattern */
     return EMBLA_OK;
 }
