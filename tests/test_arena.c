@@ -56,6 +56,30 @@ static void an_arena_that_cannot_grow_stays_as_it_was(void **state)
     assert_int_equal(embla_mem_live(), live);
 }
 
+static void many_items_are_zeros_or_there_is_no_memory_for_them(void **state)
+{
+    embla_arena arena = {0};
+    uint64_t *items = NULL, *none = NULL, *same = NULL;
+    (void)state;
+    assert_ok(embla_arena_many(&arena, 1000, sizeof *items, "a test", &items));
+    assert_int_equal((uintptr_t)items % 16, 0);
+    for (size_t i = 0; i < 1000; i++) assert_int_equal(items[i], 0);
+    assert_ok(embla_arena_many(&arena, 0, sizeof *none, "a test", &none));
+    assert_non_null(none);
+    /* 2^64 bytes and 8, which 64 bits would take for 8; more than an object can have; more
+     * than there is. */
+    assert_status(embla_arena_many(&arena, (UINT64_C(1) << 61) + 1, 8, "a giant", &same),
+                  EMBLA_ERR_MEMORY);
+    assert_error_has("2305843009213693953 times 8 bytes (a giant)");
+    assert_status(embla_arena_many(&arena, UINT64_C(1) << 60, 8, "a giant", &same),
+                  EMBLA_ERR_MEMORY);
+    embla_mem_fail(1, true);
+    assert_status(embla_arena_many(&arena, 5000, 8, "a test", &same), EMBLA_ERR_MEMORY);
+    embla_mem_fail(0, false);
+    assert_null(same);
+    embla_arena_free(&arena);
+}
+
 static void a_list_in_an_arena_keeps_what_it_has(void **state)
 {
     embla_arena arena = {0};
@@ -117,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arena_gives_zeros_on_a_boundary_of_16),
         cmocka_unit_test(an_arena_that_cannot_grow_stays_as_it_was),
+        cmocka_unit_test(many_items_are_zeros_or_there_is_no_memory_for_them),
         cmocka_unit_test(a_list_in_an_arena_keeps_what_it_has),
         cmocka_unit_test(checksums_are_xxhashs),
     };

@@ -4,7 +4,6 @@
  */
 #include "base/arena.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -47,6 +46,20 @@ embla_status embla_arena_take(embla_arena *arena, size_t bytes, const char *what
     return EMBLA_OK;
 }
 
+embla_status embla_arena_many(embla_arena *arena, uint64_t count, size_t item_bytes,
+                              const char *what, void *out)
+{
+    uint64_t all;
+    size_t bytes;
+    void *memory = NULL;
+    if (!embla_mul_ok(count, item_bytes, &all) || !embla_size_ok(all, &bytes))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " times %zu bytes (%s)", count,
+                          item_bytes, what);
+    EMBLA_TRY(embla_arena_take(arena, bytes, what, &memory));
+    memcpy(out, &memory, sizeof memory);
+    return EMBLA_OK;
+}
+
 embla_status embla_arena_text(embla_arena *arena, const void *bytes, size_t length,
                               const char **out)
 {
@@ -60,13 +73,10 @@ embla_status embla_arena_text(embla_arena *arena, const void *bytes, size_t leng
 embla_status embla_arena_grow(embla_arena *arena, size_t item_bytes, size_t used, const char *what,
                               void **items, size_t *room)
 {
-    uint64_t bytes;
     void *longer = NULL;
     size_t more = *room > 0 ? *room * 2 : 8;
     if (used < *room) return EMBLA_OK;
-    if (!embla_mul_ok(more, item_bytes, &bytes) || bytes > (uint64_t)PTRDIFF_MAX)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu items (%s)", more, what);
-    EMBLA_TRY(embla_arena_take(arena, (size_t)bytes, what, &longer));
+    EMBLA_TRY(embla_arena_many(arena, more, item_bytes, what, &longer));
     if (used > 0) memcpy(longer, *items, used * item_bytes);
     *items = longer;
     *room = more;

@@ -6,6 +6,7 @@
 #define EMBLA_BASE_ARENA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -18,6 +19,11 @@ typedef struct {
 /* bytes zero bytes, on a boundary of 16, until the arena is freed. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_arena_take(embla_arena *arena, size_t bytes,
                                                           const char *what, void **out);
+/* The same for count items of item_bytes each; out is the address of a pointer to them, of any
+ * type. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_arena_many(embla_arena *arena, uint64_t count,
+                                                          size_t item_bytes, const char *what,
+                                                          void *out);
 /* A copy of length bytes, with a 0 after them. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_arena_text(embla_arena *arena, const void *bytes,
                                                           size_t length, const char **out);

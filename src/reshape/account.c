@@ -12,23 +12,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "files/cursor.h"
 
 embla_status embla_account_new(size_t count, embla_account **out)
 {
     embla_arena arena = {0};
-    void *memory = NULL, *lines = NULL;
-    uint64_t bytes;
-    if (!embla_mul_ok(count, sizeof(embla_account_line), &bytes) || bytes > (uint64_t)PTRDIFF_MAX)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for an account of %zu tensors", count);
-    embla_status status = embla_arena_take(&arena, sizeof(embla_account), "an account", &memory);
-    if (status == EMBLA_OK) status = embla_arena_take(&arena, (size_t)bytes, "an account", &lines);
+    embla_account *account = NULL;
+    embla_account_line *lines = NULL;
+    embla_status status = embla_arena_many(&arena, 1, sizeof *account, "an account", &account);
+    if (status == EMBLA_OK)
+        status = embla_arena_many(&arena, count, sizeof *lines, "an account", &lines);
     if (status != EMBLA_OK) {
         embla_arena_free(&arena);
         return status;
     }
-    embla_account *account = memory;
     *account = (embla_account){.arena = arena, .lines = lines, .count = count};
     *out = account;
     return EMBLA_OK;

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/threads.h"
@@ -34,14 +33,6 @@ static size_t start_of(const embla_table *table)
 {
     size_t start = (table->dim / 4 + EMBLA_PIECE - 1) / EMBLA_PIECE * EMBLA_PIECE;
     return start < table->dim ? start : table->dim;
-}
-
-static embla_status take(embla_alike *alike, uint64_t count, size_t bytes, void **out)
-{
-    uint64_t all;
-    if (!embla_mul_ok(count, bytes, &all) || all > (uint64_t)PTRDIFF_MAX)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for notes on %" PRIu64 " rows", count);
-    return embla_arena_take(&alike->arena, (size_t)all, "notes on rows", out);
 }
 
 /* In [-1, 1), the same on every machine: splitmix64. */
@@ -75,26 +66,17 @@ static void make_directions(float *direction, size_t directions, size_t dim)
 
 static embla_status take_all(embla_alike *alike)
 {
-    const embla_table *table = alike->table;
-    uint64_t rows = (uint64_t)table->rows;
-    void *memory[8];
-    EMBLA_TRY(take(alike, alike->directions * table->dim, sizeof(float), &memory[0]));
-    EMBLA_TRY(take(alike, rows, sizeof(double), &memory[1]));
-    EMBLA_TRY(take(alike, rows, sizeof(embla_checksum), &memory[2]));
-    EMBLA_TRY(take(alike, rows, sizeof *alike->places, &memory[3]));
-    EMBLA_TRY(take(alike, rows, sizeof(int64_t), &memory[4]));
-    EMBLA_TRY(take(alike, rows, sizeof(int64_t), &memory[5]));
-    EMBLA_TRY(take(alike, rows, sizeof(double), &memory[6]));
-    EMBLA_TRY(take(alike, rows, sizeof(double), &memory[7]));
-    alike->direction = memory[0];
-    alike->norms = memory[1];
-    alike->sums = memory[2];
-    alike->places = memory[3];
-    alike->original = memory[4];
-    alike->first = memory[5];
-    alike->cosine = memory[6];
-    alike->rest = memory[7];
-    return EMBLA_OK;
+    embla_arena *arena = &alike->arena;
+    const char *what = "notes on rows";
+    uint64_t rows = (uint64_t)alike->table->rows, numbers = alike->directions * alike->table->dim;
+    EMBLA_TRY(embla_arena_many(arena, numbers, sizeof(float), what, &alike->direction));
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof(double), what, &alike->norms));
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof(embla_checksum), what, &alike->sums));
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof *alike->places, what, &alike->places));
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof(int64_t), what, &alike->original));
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof(int64_t), what, &alike->first));
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof(double), what, &alike->cosine));
+    return embla_arena_many(arena, rows, sizeof(double), what, &alike->rest);
 }
 
 embla_status embla_alike_new(const embla_table *table, double alike, embla_alike *out)
@@ -338,12 +320,13 @@ static embla_status originals(embla_alike *alike, float *space)
 {
     embla_arena arena = {0};
     int64_t rows = alike->table->rows;
-    void *keys = NULL, *room = NULL;
-    size_t bytes = (size_t)rows * sizeof(embla_key), count = 0; /* sums is as long, and fitted */
-    embla_status status = embla_arena_take(&arena, bytes, "rows in order", &keys);
-    if (status == EMBLA_OK) status = embla_arena_take(&arena, bytes, "rows in order", &room);
+    embla_key *items = NULL, *room = NULL;
+    size_t count = 0;
+    embla_status status =
+        embla_arena_many(&arena, (uint64_t)rows, sizeof *items, "rows in order", &items);
+    if (status == EMBLA_OK)
+        status = embla_arena_many(&arena, (uint64_t)rows, sizeof *room, "rows in order", &room);
     if (status == EMBLA_OK) {
-        embla_key *items = keys;
         for (int64_t row = 0; row < rows; row++) {
             alike->original[row] = row;
             if (alike->norms[row] > 0)
@@ -360,21 +343,14 @@ static embla_status groups(embla_alike *alike, float *space, int threads)
 {
     embla_arena arena = {0};
     grid g = {.space = space, .axes = alike->directions < AXES ? alike->directions : AXES};
-    uint64_t rows = (uint64_t)alike->table->rows, slots = 2, bytes;
-    void *memory = NULL, *next = NULL;
+    uint64_t rows = (uint64_t)alike->table->rows, slots = 2;
     g.reach = sqrt(2 - 2 * alike->alike) * (1 + SLACK) + SLACK;
     while (slots < 2 * rows) slots *= 2; /* rows is at most 2^40 */
-    if (!embla_mul_ok(slots, sizeof(slot), &bytes) || bytes > (uint64_t)PTRDIFF_MAX)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory to compare %" PRIu64 " rows", rows);
-    embla_status status = embla_arena_take(&arena, (size_t)bytes, "cells of rows", &memory);
+    g.mask = slots - 1;
+    embla_status status = embla_arena_many(&arena, slots, sizeof(slot), "cells of rows", &g.slots);
     if (status == EMBLA_OK)
-        status = embla_arena_take(&arena, (size_t)rows * sizeof(int64_t), "cells of rows", &next);
-    if (status == EMBLA_OK) {
-        g.slots = memory;
-        g.mask = slots - 1;
-        g.next = next;
-        find_groups(alike, &g, threads);
-    }
+        status = embla_arena_many(&arena, rows, sizeof(int64_t), "cells of rows", &g.next);
+    if (status == EMBLA_OK) find_groups(alike, &g, threads);
     embla_arena_free(&arena);
     return status;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/checked.h"
 #include "base/kernels.h"
 #include "base/threads.h"
 #include "embla_lab.h"
@@ -44,13 +43,7 @@ typedef struct {
 
 static embla_status take(embla_arena *arena, int64_t count, size_t bytes, void *out)
 {
-    uint64_t all;
-    void *memory = NULL;
-    if (!embla_mul_ok((uint64_t)count, bytes, &all) || all > (uint64_t)PTRDIFF_MAX)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory to compare %" PRId64 " rows", count);
-    EMBLA_TRY(embla_arena_take(arena, (size_t)all, "rows that changed", &memory));
-    memcpy(out, &memory, sizeof memory);
-    return EMBLA_OK;
+    return embla_arena_many(arena, (uint64_t)count, bytes, "rows that changed", out);
 }
 
 /* The row that a row of the first is compared with; -1: none. */

@@ -14,10 +14,8 @@
  * Sums over rows are taken in fixed parts of the table, in double, and added in order.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/arena.h"
-#include "base/checked.h"
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/threads.h"
@@ -67,13 +65,7 @@ typedef struct {
 
 static embla_status take(embla_arena *arena, int64_t count, size_t bytes, void *out)
 {
-    uint64_t all;
-    void *memory = NULL;
-    if (!embla_mul_ok((uint64_t)count, bytes, &all) || all > (uint64_t)PTRDIFF_MAX)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for the health of %" PRId64 " rows", count);
-    EMBLA_TRY(embla_arena_take(arena, (size_t)all, "the health of rows", &memory));
-    memcpy(out, &memory, sizeof memory);
-    return EMBLA_OK;
+    return embla_arena_many(arena, (uint64_t)count, bytes, "the health of rows", out);
 }
 
 /* ---- first pass: norms, sums, what rows are alike by ---- */

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/linalg.h"
@@ -304,32 +303,24 @@ static void run_many(const many *m, embla_neighbour *out, bool *again)
 
 /* ---- memory for it ---- */
 
-static embla_status take(embla_arena *arena, size_t count, size_t size, void **out)
+static embla_status take(embla_arena *arena, size_t count, size_t size, void *out)
 {
-    uint64_t bytes;
-    const char *what = "a search of many queries";
-    if (!embla_mul_ok(count, size, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - EMBLA_LINE)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu times %zu bytes (%s)", count, size,
-                          what);
-    EMBLA_TRY(embla_arena_take(arena, (size_t)bytes + EMBLA_LINE, what, out));
-    *out = (void *)(((uintptr_t)*out + EMBLA_LINE - 1) / EMBLA_LINE * EMBLA_LINE);
-    return EMBLA_OK;
+    return embla_scan_take(arena, count, size, "a search of many queries", out);
 }
 
 static embla_status new_worker(const many *m, embla_arena *arena, worker *w)
 {
-    void *rows = NULL, *products, *squares, *bounds, *limits, *best, *items;
-    if (m->decode) EMBLA_TRY(take(arena, m->tile * m->q->dim, sizeof(float), &rows));
-    EMBLA_TRY(take(arena, m->tile * QUERIES, sizeof(float), &products));
-    EMBLA_TRY(take(arena, m->tile, sizeof(double), &squares));
-    EMBLA_TRY(take(arena, m->tile, sizeof(row_bound), &bounds));
-    EMBLA_TRY(take(arena, m->count, sizeof(float), &limits));
-    EMBLA_TRY(take(arena, m->count, sizeof(embla_best), &best));
-    EMBLA_TRY(take(arena, m->count * m->keep, sizeof(embla_neighbour), &items));
-    *w = (worker){rows, products, squares, bounds, limits, best, 0, false};
+    embla_neighbour *items = NULL;
+    if (m->decode) EMBLA_TRY(take(arena, m->tile * m->q->dim, sizeof(float), &w->rows));
+    EMBLA_TRY(take(arena, m->tile * QUERIES, sizeof(float), &w->products));
+    EMBLA_TRY(take(arena, m->tile, sizeof(double), &w->squares));
+    EMBLA_TRY(take(arena, m->tile, sizeof(row_bound), &w->bounds));
+    EMBLA_TRY(take(arena, m->count, sizeof(float), &w->limits));
+    EMBLA_TRY(take(arena, m->count, sizeof(embla_best), &w->best));
+    EMBLA_TRY(take(arena, m->count * m->keep, sizeof *items, &items));
     for (size_t i = 0; i < m->count; i++) {
         w->limits[i] = -INFINITY;
-        w->best[i] = (embla_best){.items = (embla_neighbour *)items + i * m->keep, .room = m->keep};
+        w->best[i] = (embla_best){.items = items + i * m->keep, .room = m->keep};
     }
     return EMBLA_OK;
 }
@@ -350,13 +341,9 @@ static size_t rows_of_tile(const many *m)
 
 static embla_status prepare(many *m, embla_arena *arena)
 {
-    void *scaled, *sizes, *workers;
-    EMBLA_TRY(take(arena, m->count * m->q->dim, sizeof(float), &scaled));
-    EMBLA_TRY(take(arena, m->count, sizeof(embla_query_size), &sizes));
-    EMBLA_TRY(take(arena, (size_t)m->threads, sizeof(worker), &workers));
-    m->scaled = scaled;
-    m->sizes = sizes;
-    m->workers = workers;
+    EMBLA_TRY(take(arena, m->count * m->q->dim, sizeof(float), &m->scaled));
+    EMBLA_TRY(take(arena, m->count, sizeof(embla_query_size), &m->sizes));
+    EMBLA_TRY(take(arena, (size_t)m->threads, sizeof(worker), &m->workers));
     m->tile = rows_of_tile(m);
     for (int t = 0; t < m->threads; t++) EMBLA_TRY(new_worker(m, arena, &m->workers[t]));
     return EMBLA_OK;
@@ -403,24 +390,24 @@ static embla_status ask_again(const embla_question *q, const bool *again, embla_
                               embla_arena *arena, size_t *asked)
 {
     size_t most = embla_scan_at_once(q), n = 0, where[EMBLA_SCAN_MOST];
-    void *queries, *leave_out, *answers;
-    int64_t nonfinite;
-    EMBLA_TRY(take(arena, most * q->dim, sizeof(float), &queries));
-    EMBLA_TRY(take(arena, most * q->left_out, sizeof(int64_t), &leave_out));
-    EMBLA_TRY(take(arena, most * q->k, sizeof(embla_neighbour), &answers));
+    float *queries = NULL;
+    int64_t *leave_out = NULL, nonfinite;
+    embla_neighbour *answers = NULL;
+    EMBLA_TRY(take(arena, most * q->dim, sizeof *queries, &queries));
+    EMBLA_TRY(take(arena, most * q->left_out, sizeof *leave_out, &leave_out));
+    EMBLA_TRY(take(arena, most * q->k, sizeof *answers, &answers));
     for (size_t i = 0; i <= q->count; i++) {
         if (i < q->count && again[i]) {
-            memcpy((float *)queries + n * q->dim, q->queries + i * q->dim, q->dim * sizeof(float));
+            memcpy(queries + n * q->dim, q->queries + i * q->dim, q->dim * sizeof(float));
             if (q->left_out > 0)
-                memcpy((int64_t *)leave_out + n * q->left_out, q->leave_out + i * q->left_out,
+                memcpy(leave_out + n * q->left_out, q->leave_out + i * q->left_out,
                        q->left_out * sizeof(int64_t));
             where[n++] = i;
         }
         if (n < most && (i < q->count || n == 0)) continue;
         EMBLA_TRY(embla_scan_queries(q, queries, leave_out, n, answers, &nonfinite));
         for (size_t j = 0; j < n; j++)
-            memcpy(out + where[j] * q->k, (embla_neighbour *)answers + j * q->k,
-                   q->k * sizeof *out);
+            memcpy(out + where[j] * q->k, answers + j * q->k, q->k * sizeof *out);
         *asked += n;
         n = 0;
     }
@@ -442,7 +429,7 @@ static embla_status many_all(const embla_question *q, int threads, embla_arena *
                              embla_neighbour *out, int64_t *nonfinite, embla_near_ways *ways)
 {
     size_t step = pass_queries(q, threads), asked = 0;
-    void *again;
+    bool *again = NULL;
     EMBLA_TRY(take(arena, q->count, sizeof(bool), &again));
     EMBLA_TRY(embla_table_check_file(q->table));
     for (size_t i = 0; i < q->count; i += step) {
@@ -541,7 +528,7 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
                            int64_t *nonfinite, embla_near_ways *ways)
 {
     embla_arena arena = {0};
-    void *answers = NULL;
+    embla_neighbour *answers = NULL;
     int threads = threads_for(q);
     bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
     products = products && pass_queries(q, threads) > 0 && has_engine();

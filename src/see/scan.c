@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/threads.h"
@@ -177,16 +176,17 @@ static void run(const pass *p)
 
 /* ---- all of it ---- */
 
-/* count things of size bytes, on a line of their own. */
-static embla_status take(embla_arena *arena, size_t count, size_t size, const char *what,
-                         void **out)
+embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size, const char *what,
+                             void *out)
 {
     uint64_t bytes;
+    void *memory = NULL;
     if (!embla_mul_ok(count, size, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - EMBLA_LINE)
         return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu times %zu bytes (%s)", count, size,
                           what);
-    EMBLA_TRY(embla_arena_take(arena, (size_t)bytes + EMBLA_LINE, what, out));
-    *out = (void *)(((uintptr_t)*out + EMBLA_LINE - 1) / EMBLA_LINE * EMBLA_LINE);
+    EMBLA_TRY(embla_arena_take(arena, (size_t)bytes + EMBLA_LINE, what, &memory));
+    memory = (void *)(((uintptr_t)memory + EMBLA_LINE - 1) / EMBLA_LINE * EMBLA_LINE);
+    memcpy(out, &memory, sizeof memory);
     return EMBLA_OK;
 }
 
@@ -196,17 +196,20 @@ static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
     const embla_scan *scan = p->scan;
     size_t side_by_side = p->dim > SIDE_BY_SIDE ? 1 : EMBLA_DOTS;
     size_t room = scan->k < (uint64_t)scan->rows ? scan->k : (size_t)scan->rows;
-    void *decoded = NULL, *dots = NULL, *squares = NULL, *scores = NULL, *best = NULL, *items;
     if (p->decode)
-        EMBLA_TRY(take(arena, side_by_side * p->dim, sizeof(float), "decoded rows", &decoded));
-    EMBLA_TRY(take(arena, scan->count * BLOCK_ROWS, sizeof(double), "sums of rows", &dots));
-    EMBLA_TRY(take(arena, BLOCK_ROWS, sizeof(double), "squares of rows", &squares));
-    EMBLA_TRY(take(arena, BLOCK_ROWS, sizeof(double), "scores of rows", &scores));
-    EMBLA_TRY(take(arena, scan->lists, sizeof(embla_best), "lists of nearest rows", &best));
-    *w = (worker){decoded, dots, squares, scores, best, 0};
+        EMBLA_TRY(embla_scan_take(arena, side_by_side * p->dim, sizeof(float), "decoded rows",
+                                  &w->decoded));
+    EMBLA_TRY(
+        embla_scan_take(arena, scan->count * BLOCK_ROWS, sizeof(double), "sums of rows", &w->dots));
+    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(double), "squares of rows", &w->squares));
+    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(double), "scores of rows", &w->scores));
+    EMBLA_TRY(
+        embla_scan_take(arena, scan->lists, sizeof(embla_best), "lists of nearest rows", &w->best));
     for (size_t list = 0; list < scan->lists; list++) {
-        EMBLA_TRY(take(arena, room, sizeof(embla_neighbour), "nearest rows", &items));
-        w->best[list] = (embla_best){.items = items, .room = room};
+        embla_best *best = &w->best[list];
+        best->room = room;
+        EMBLA_TRY(
+            embla_scan_take(arena, room, sizeof(embla_neighbour), "nearest rows", &best->items));
     }
     return EMBLA_OK;
 }
@@ -214,7 +217,6 @@ static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
 static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
 {
     const embla_table *table = scan->table;
-    void *workers = NULL;
     bool in_place = table->dtype == EMBLA_F32 && (uintptr_t)table->data % sizeof(float) == 0 &&
                     table->row_stride % sizeof(float) == 0;
     uint64_t bytes = (uint64_t)scan->rows * table->dim * sizeof(float); /* both are bounded */
@@ -224,8 +226,7 @@ static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
     if (p->block > BLOCK_ROWS) p->block = BLOCK_ROWS;
     if (p->block < EMBLA_DOTS) p->block = EMBLA_DOTS;
     p->threads = embla_threads_for(scan->threads, (size_t)bytes);
-    EMBLA_TRY(take(arena, (size_t)p->threads, sizeof(worker), "threads", &workers));
-    p->workers = workers;
+    EMBLA_TRY(embla_scan_take(arena, (size_t)p->threads, sizeof(worker), "threads", &p->workers));
     for (int t = 0; t < p->threads; t++) EMBLA_TRY(new_worker(p, arena, &p->workers[t]));
     return EMBLA_OK;
 }

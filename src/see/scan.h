@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "embla_lab.h"
 
 /* Vectors that one pass takes: their sums with a block of rows stay in a cache. */
@@ -42,6 +43,10 @@ typedef struct {
  * *nonfinite is how many rows have a NaN or an infinity: they are in no list. */
 EMBLA_CHECKED embla_status embla_scan_run(const embla_scan *scan, embla_neighbour *out,
                                           int64_t *nonfinite);
+
+/* Memory of threads: count items of size bytes, on a line of their own; as embla_arena_many. */
+EMBLA_CHECKED embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size,
+                                           const char *what, void *out);
 
 /* ---- the best so far: a heap with the worst on top ---- */
 
