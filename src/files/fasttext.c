@@ -210,11 +210,9 @@ static embla_status read_pruning(reader *r)
 static embla_status read_dictionary(reader *r)
 {
     int32_t size;
-    void *memory = NULL;
     EMBLA_TRY(read_counts(r, &size));
-    EMBLA_TRY(embla_arena_take(&r->out->arena, (size_t)r->words * sizeof *r->names, "words of rows",
-                               &memory));
-    r->names = memory;
+    EMBLA_TRY(embla_arena_many(&r->out->arena, (uint64_t)r->words, sizeof *r->names,
+                               "words of rows", &r->names));
     for (int32_t i = 0; i < size; i++) EMBLA_TRY(read_entry(r, i));
     return read_pruning(r);
 }

@@ -250,7 +250,8 @@ static embla_status index_names(const reading *r, const embla_name *names, size_
 static embla_status read_keys(reading *r)
 {
     embla_gguf *gguf = r->gguf;
-    void *items = NULL, *names = NULL;
+    void *items = NULL;
+    embla_name *name = NULL;
     for (uint64_t i = 0; i < r->keys; i++) {
         EMBLA_TRY(embla_arena_grow(&r->directory->arena, sizeof *gguf->keys, gguf->count,
                                    "a list of keys", &items, &gguf->room));
@@ -259,9 +260,8 @@ static embla_status read_keys(reading *r)
         EMBLA_TRY(read_value(r, &gguf->keys[gguf->count]));
         gguf->count++;
     }
-    EMBLA_TRY(embla_arena_take(&r->directory->arena, gguf->count * sizeof(embla_name),
-                               "names of keys", &names));
-    embla_name *name = names;
+    EMBLA_TRY(
+        embla_arena_many(&r->directory->arena, gguf->count, sizeof *name, "names of keys", &name));
     for (size_t i = 0; i < gguf->count; i++)
         name[i] = (embla_name){gguf->keys[i].key, (uint32_t)strlen(gguf->keys[i].key), (uint32_t)i};
     return index_names(r, name, gguf->count, "key", "G3", &gguf->index);
@@ -419,12 +419,11 @@ static embla_status read_tensors(reading *r)
 {
     embla_directory *directory = r->directory;
     uint64_t sum = 0;
-    void *names = NULL;
+    embla_name *name = NULL;
     embla_names index;
     for (uint64_t i = 0; i < r->tensors; i++) EMBLA_TRY(read_tensor(r, &sum));
-    EMBLA_TRY(embla_arena_take(&directory->arena, directory->count * sizeof(embla_name),
-                               "names of tensors", &names));
-    embla_name *name = names;
+    EMBLA_TRY(embla_arena_many(&directory->arena, directory->count, sizeof *name,
+                               "names of tensors", &name));
     for (size_t i = 0; i < directory->count; i++) {
         const char *text = directory->entries[i].name;
         name[i] = (embla_name){text, (uint32_t)strlen(text), (uint32_t)i};

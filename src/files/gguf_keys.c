@@ -148,11 +148,11 @@ embla_status embla_gguf_strings(const embla_directory *directory, const embla_ma
 {
     const embla_gguf_key *found;
     embla_cursor c;
-    void *names = NULL;
+    embla_name *names = NULL;
     EMBLA_TRY(embla_gguf_array(directory, map, key, EMBLA_GGUF_STRING, &found));
     /* 8 bytes of the file for each at least: at most twice as many here */
     size_t many = (size_t)found->count;
-    EMBLA_TRY(embla_arena_take(arena, many * sizeof(embla_name), "a list of words", &names));
+    EMBLA_TRY(embla_arena_many(arena, many, sizeof *names, "a list of words", &names));
     embla_cursor_begin(&c, map, found->value);
     embla_status status = copy_strings(&c, arena, names, many);
     embla_cursor_end(&c);

@@ -329,11 +329,10 @@ static embla_status check_names(embla_arena *arena, embla_name *names, size_t co
 
 static embla_status check_parts(const embla_contents *contents, embla_arena *arena)
 {
-    void *memory = NULL;
+    embla_name *names = NULL;
     EMBLA_TRY(check_count(contents->count, "tensors"));
     for (size_t i = 0; i < contents->count; i++) EMBLA_TRY(check_part(&contents->parts[i]));
-    EMBLA_TRY(embla_arena_take(arena, contents->count * sizeof(embla_name), "names", &memory));
-    embla_name *names = memory;
+    EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *names, "names", &names));
     for (size_t i = 0; i < contents->count; i++) names[i].bytes = contents->parts[i].name;
     return check_names(arena, names, contents->count, "tensor", "G7");
 }
@@ -345,10 +344,8 @@ static embla_status check_keys(plan *p, embla_arena *arena)
                                        "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"};
     const embla_contents *contents = p->contents;
     size_t count = 0, copied = 0;
-    void *memory = NULL;
-    EMBLA_TRY(
-        embla_arena_take(arena, (contents->pair_count + 5) * sizeof(embla_name), "names", &memory));
-    embla_name *names = memory;
+    embla_name *names = NULL;
+    EMBLA_TRY(embla_arena_many(arena, contents->pair_count + 5, sizeof *names, "names", &names));
     for (size_t i = 0; i < contents->pair_count; i++) {
         if (!pair_wanted(p, contents->pairs[i].key)) continue;
         EMBLA_TRY(check_pair(&contents->pairs[i]));

@@ -114,7 +114,7 @@ embla_status embla_names_sort(embla_arena *arena, const embla_name *names, size_
         *out = (embla_names){0};
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_arena_take(arena, used * sizeof(embla_name *), "an index of names", &sorted));
+    EMBLA_TRY(embla_arena_many(arena, used, sizeof(embla_name *), "an index of names", &sorted));
     EMBLA_TRY(embla_mem_new(bytes, "sorting names", &space));
     item *items = space;
     for (size_t i = 0; i < count; i++)

@@ -55,10 +55,7 @@ static embla_status add_file(embla_checkpoint *cp, const char *name, const char 
 
 static embla_status new_shards(embla_checkpoint *cp, size_t count)
 {
-    void *memory = NULL;
-    EMBLA_TRY(embla_arena_take(&cp->arena, count * sizeof *cp->shards, "a list of files", &memory));
-    cp->shards = memory;
-    return EMBLA_OK;
+    return embla_arena_many(&cp->arena, count, sizeof *cp->shards, "a list of files", &cp->shards);
 }
 
 /* All bytes of a small file, in the arena. */
@@ -279,16 +276,12 @@ static embla_status read_config(embla_checkpoint *cp)
 static embla_status list_tensors(embla_checkpoint *cp)
 {
     size_t all = 0, at = 0;
-    void *entries = NULL, *roles = NULL, *whys = NULL, *names = NULL;
+    embla_arena *arena = &cp->arena;
     for (size_t i = 0; i < cp->shard_count; i++) all += cp->shards[i].directory.count;
-    EMBLA_TRY(embla_arena_take(&cp->arena, all * sizeof *cp->entries, "tensors", &entries));
-    EMBLA_TRY(embla_arena_take(&cp->arena, all * sizeof *cp->roles, "tensors", &roles));
-    EMBLA_TRY(embla_arena_take(&cp->arena, all * sizeof *cp->whys, "tensors", &whys));
-    EMBLA_TRY(embla_arena_take(&cp->arena, all * sizeof *cp->names, "tensors", &names));
-    cp->entries = entries;
-    cp->roles = roles;
-    cp->whys = whys;
-    cp->names = names;
+    EMBLA_TRY(embla_arena_many(arena, all, sizeof *cp->entries, "tensors", &cp->entries));
+    EMBLA_TRY(embla_arena_many(arena, all, sizeof *cp->roles, "tensors", &cp->roles));
+    EMBLA_TRY(embla_arena_many(arena, all, sizeof *cp->whys, "tensors", &cp->whys));
+    EMBLA_TRY(embla_arena_many(arena, all, sizeof *cp->names, "tensors", &cp->names));
     cp->count = all;
     for (size_t i = 0; i < cp->shard_count; i++) {
         const embla_directory *directory = &cp->shards[i].directory;

@@ -73,15 +73,13 @@ static embla_status list_shards(const char *name, embla_arena *arena, const embl
                                 embla_name *tensors, embla_shard_index *index)
 {
     embla_names sorted;
-    void *memory = NULL;
     EMBLA_TRY(embla_names_sort(arena, files, index->tensor_count, &sorted));
     index->shard_count = sorted.count - embla_names_repeats(&sorted);
     if (index->shard_count > SHARDS_MOST)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: %zu shards, above %d (S13)", name,
                           index->shard_count, SHARDS_MOST);
-    EMBLA_TRY(
-        embla_arena_take(arena, index->shard_count * sizeof(char *), "a list of shards", &memory));
-    index->shards = memory;
+    EMBLA_TRY(embla_arena_many(arena, index->shard_count, sizeof *index->shards, "a list of shards",
+                               &index->shards));
     uint32_t shard = 0;
     for (size_t i = 0; i < sorted.count; i++) {
         if (i > 0 && strcmp(index->shards[shard], sorted.sorted[i]->bytes) != 0) shard++;
@@ -96,7 +94,7 @@ static embla_status read_root(const embla_json_value *root, const char *name, em
 {
     const embla_json_value *map = embla_json_get(root, "weight_map"),
                            *metadata = embla_json_get(root, "metadata");
-    void *tensors = NULL, *files = NULL;
+    embla_name *tensors = NULL, *files = NULL;
     if (embla_json_what(map) != EMBLA_JSON_OBJECT)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: weight_map is %s (S13)", name,
                           map ? "not an object" : "missing");
@@ -105,10 +103,10 @@ static embla_status read_root(const embla_json_value *root, const char *name, em
     index->tensor_count = embla_json_count(map);
     if (index->tensor_count == 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: weight_map has 0 tensors (S13)", name);
-    EMBLA_TRY(embla_arena_take(arena, index->tensor_count * sizeof(embla_name), "a list of tensors",
+    EMBLA_TRY(embla_arena_many(arena, index->tensor_count, sizeof *tensors, "a list of tensors",
                                &tensors));
-    EMBLA_TRY(embla_arena_take(arena, index->tensor_count * sizeof(embla_name), "a list of files",
-                               &files));
+    EMBLA_TRY(
+        embla_arena_many(arena, index->tensor_count, sizeof *files, "a list of files", &files));
     EMBLA_TRY(read_map(map, name, arena, tensors, files));
     EMBLA_TRY(list_shards(name, arena, files, tensors, index));
     index->tensors = tensors;
@@ -137,11 +135,9 @@ embla_status embla_safetensors_index(const void *bytes, size_t count, const char
 static embla_status gather_names(const embla_shard *shards, size_t count, embla_arena *arena,
                                  embla_name **out, size_t *names, uint64_t *bytes)
 {
-    void *memory = NULL;
     size_t all = 0, used = 0;
     for (size_t i = 0; i < count; i++) all += shards[i].directory.count;
-    EMBLA_TRY(embla_arena_take(arena, all * sizeof(embla_name), "names of tensors", &memory));
-    *out = memory;
+    EMBLA_TRY(embla_arena_many(arena, all, sizeof **out, "names of tensors", out));
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < shards[i].directory.count; j++) {
             const embla_entry *entry = &shards[i].directory.entries[j];

@@ -153,13 +153,12 @@ static embla_status sort_names(embla_arena *arena, const embla_name *names, size
 static embla_status check_parts(const embla_contents *contents, embla_arena *arena,
                                 embla_names *sorted)
 {
-    void *memory = NULL;
+    embla_name *names = NULL;
     uint64_t bytes = 0;
     if (contents->count > EMBLA_SAFETENSORS_TENSORS_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "%zu tensors, and safetensors takes %d (S11)",
                           contents->count, EMBLA_SAFETENSORS_TENSORS_MOST);
-    EMBLA_TRY(embla_arena_take(arena, contents->count * sizeof(embla_name), "names", &memory));
-    embla_name *names = memory;
+    EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *names, "names", &names));
     for (size_t i = 0; i < contents->count; i++) {
         const embla_part *part = &contents->parts[i];
         EMBLA_TRY(check_part(part));
@@ -175,15 +174,14 @@ static embla_status check_parts(const embla_contents *contents, embla_arena *are
 
 static embla_status check_pairs(const embla_contents *contents, embla_arena *arena)
 {
-    void *memory = NULL;
+    embla_name *keys = NULL;
     embla_names sorted;
     size_t bytes = 0;
     if (contents->pair_count > EMBLA_SAFETENSORS_METADATA_PAIRS)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%zu pairs of metadata, and safetensors takes %d (S10)",
                           contents->pair_count, EMBLA_SAFETENSORS_METADATA_PAIRS);
-    EMBLA_TRY(embla_arena_take(arena, contents->pair_count * sizeof(embla_name), "keys", &memory));
-    embla_name *keys = memory;
+    EMBLA_TRY(embla_arena_many(arena, contents->pair_count, sizeof *keys, "keys", &keys));
     for (size_t i = 0; i < contents->pair_count; i++) {
         const embla_pair *pair = &contents->pairs[i];
         size_t key_length = strlen(pair->key), length = strlen(pair->value);
@@ -218,12 +216,13 @@ static void order_parts(const embla_part *parts, const embla_names *sorted, uint
 embla_status embla_safetensors_header(const embla_contents *contents, embla_arena *arena,
                                       uint8_t **bytes, size_t *length, uint32_t **order)
 {
-    void *numbers = NULL, *memory = NULL;
+    uint32_t *numbers = NULL;
+    void *memory = NULL;
     embla_names sorted;
     sink counted = {0};
     EMBLA_TRY(check_parts(contents, arena, &sorted));
     EMBLA_TRY(check_pairs(contents, arena));
-    EMBLA_TRY(embla_arena_take(arena, contents->count * sizeof(uint32_t), "an order", &numbers));
+    EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *numbers, "an order", &numbers));
     order_parts(contents->parts, &sorted, numbers);
     put_header(&counted, contents, numbers, 0);
     if (counted.used - PREFIX > EMBLA_SAFETENSORS_HEADER_MOST)

@@ -171,13 +171,12 @@ static void abandon(files *f)
 static embla_status keep_old_words(embla_plan *w, embla_durable *d)
 {
     embla_vocab *words = NULL;
-    void *memory = NULL;
+    embla_name *names = NULL;
     embla_status status = embla_vocab_open(w->beside, &words);
     /* What cannot be read any more is no loss. */
     if (status != EMBLA_OK) return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
     size_t count = words->end <= EMBLA_WORDS_MOST ? (size_t)words->end : 0;
-    status = embla_arena_take(&w->arena, count * sizeof(embla_name), "old words", &memory);
-    embla_name *names = memory;
+    status = embla_arena_many(&w->arena, count, sizeof *names, "old words", &names);
     for (size_t i = 0; status == EMBLA_OK && i < words->count; i++)
         if (words->words[i].number < count) names[words->words[i].number] = words->words[i];
     if (status == EMBLA_OK) status = embla_vocab_write(d, names, count);

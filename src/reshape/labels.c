@@ -83,7 +83,6 @@ embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *to
                                embla_arena *arena, embla_account *account, embla_labels *out)
 {
     uint64_t rows = tokens->rank > 1 ? tokens->shape[0] : 1;
-    void *names = NULL;
     embla_status status = embla_checkpoint_vocab(cp, &out->vocab);
     if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
@@ -101,8 +100,7 @@ embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *to
             embla_vocab_count(out->vocab), source, rows, tokens->name);
     out->own = cp->shards[0].directory.label_count > 0 || ends(source, ".vocab.txt") ||
                strcmp(source, "tokenizer.ggml.tokens") == 0;
-    EMBLA_TRY(embla_arena_take(arena, (size_t)rows * sizeof(embla_name), "words", &names));
-    out->names = names;
+    EMBLA_TRY(embla_arena_many(arena, rows, sizeof *out->names, "words", &out->names));
     out->count = (size_t)rows;
     return by_row(cp, account, out);
 }

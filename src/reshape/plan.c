@@ -249,11 +249,8 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
 static embla_status collect_parts(embla_plan *w)
 {
     const embla_checkpoint *cp = w->cp;
-    void *parts = NULL, *streams = NULL;
-    EMBLA_TRY(embla_arena_take(&w->arena, cp->count * sizeof *w->parts, "tensors", &parts));
-    EMBLA_TRY(embla_arena_take(&w->arena, cp->count * sizeof *w->streams, "tensors", &streams));
-    w->parts = parts;
-    w->streams = streams;
+    EMBLA_TRY(embla_arena_many(&w->arena, cp->count, sizeof *w->parts, "tensors", &w->parts));
+    EMBLA_TRY(embla_arena_many(&w->arena, cp->count, sizeof *w->streams, "tensors", &w->streams));
     for (size_t i = 0; i < cp->count; i++) {
         const embla_entry *entry = &cp->entries[i];
         embla_account_line *line = &w->account->lines[i];
@@ -397,10 +394,8 @@ static embla_status collect_pairs(embla_plan *w)
     const embla_directory *first = &w->cp->shards[0].directory;
     bool safetensors = is(w->format, "safetensors"), has_format = false;
     size_t lost = later_keys(w), used = 0;
-    void *memory = NULL;
-    EMBLA_TRY(embla_arena_take(&w->arena, (first->pair_count + 2) * sizeof *w->pairs, "metadata",
-                               &memory));
-    w->pairs = memory;
+    EMBLA_TRY(embla_arena_many(&w->arena, first->pair_count + 2, sizeof *w->pairs, "metadata",
+                               &w->pairs));
     if (!w->same_gguf) lost += other_keys(w, first); /* else the writer copies them all */
     for (size_t i = 0; !w->same_gguf && i < first->pair_count; i++) {
         const embla_pair *pair = &first->pairs[i];

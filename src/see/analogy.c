@@ -43,11 +43,9 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
 static embla_status read_rows(question *q, embla_arena *arena)
 {
     size_t dim = q->table->dim;
-    void *memory = NULL;
     const embla_lookup_options options = {.threads = 1};
     EMBLA_TRY(
-        embla_arena_take(arena, q->count * dim * sizeof(float), "rows of a question", &memory));
-    q->vectors = memory;
+        embla_arena_many(arena, q->count * dim, sizeof(float), "rows of a question", &q->vectors));
     EMBLA_TRY(embla_lookup_rows(q->table, q->rows, q->count, &options, q->vectors));
     for (size_t i = 0; i < q->count; i++) {
         q->norms[i] = embla_norm(q->vectors + i * dim, dim);
@@ -67,9 +65,8 @@ static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
                             embla_near_report *report)
 {
     size_t dim = q->table->dim;
-    void *memory = NULL;
-    EMBLA_TRY(embla_arena_take(arena, dim * sizeof(float), "a query", &memory));
-    float *query = memory;
+    float *query = NULL;
+    EMBLA_TRY(embla_arena_many(arena, dim, sizeof *query, "a query", &query));
     for (size_t j = 0; j < dim; j++) {
         double sum = 0.0;
         for (size_t i = 0; i < q->count; i++) {

@@ -134,9 +134,8 @@ static embla_status find_words(job *j)
     size_t longest = 0;
     for (size_t w = 0; w < j->file->word_count; w++)
         if (j->file->words[w].length > longest) longest = j->file->words[w].length;
-    EMBLA_TRY(embla_arena_take(&j->file->arena, j->file->word_count * sizeof *j->row_of,
-                               "rows of words", &memory));
-    j->row_of = memory;
+    EMBLA_TRY(embla_arena_many(&j->file->arena, j->file->word_count, sizeof *j->row_of,
+                               "rows of words", &j->row_of));
     EMBLA_TRY(embla_mem_new(longest + 1, "a word", &memory));
     embla_status status = EMBLA_OK;
     for (size_t w = 0; w < j->file->word_count && status == EMBLA_OK; w++)
@@ -211,8 +210,8 @@ static embla_status list_missing(job *j)
     size_t count = 0;
     for (size_t w = 0; w < j->file->word_count; w++) count += j->row_of[w] < 0;
     if (count == 0) return EMBLA_OK;
-    EMBLA_TRY(embla_arena_take(&j->file->arena, count * sizeof(void *), "missing words", &memory));
-    const embla_name **missing = memory;
+    const embla_name **missing = NULL;
+    EMBLA_TRY(embla_arena_many(&j->file->arena, count, sizeof(void *), "missing words", &missing));
     EMBLA_TRY(embla_mem_new(count * sizeof(ranked), "missing words", &memory));
     ranked *list = memory;
     for (size_t w = 0, i = 0; w < j->file->word_count; w++)
@@ -445,12 +444,10 @@ static embla_status score_pairs(job *j)
 static embla_status new_parts(job *j, const char *path)
 {
     embla_eval *e = j->eval;
-    void *memory = NULL;
     const char *name = NULL;
     size_t count = j->file->kind == EMBLA_EVAL_PAIRS ? 1 : j->file->section_count;
     EMBLA_TRY(embla_arena_text(&j->file->arena, path, strlen(path), &name));
-    EMBLA_TRY(embla_arena_take(&j->file->arena, count * sizeof *e->parts, "scores", &memory));
-    e->parts = memory;
+    EMBLA_TRY(embla_arena_many(&j->file->arena, count, sizeof *e->parts, "scores", &e->parts));
     e->count = count;
     e->parts[0] = (embla_eval_part){.name = name, .asked = (int64_t)j->file->count};
     return EMBLA_OK;

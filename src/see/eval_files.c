@@ -337,10 +337,8 @@ static embla_status number_words(reader *r)
 {
     embla_eval_file *f = r->file;
     embla_names sorted = {0};
-    void *memory = NULL;
     EMBLA_TRY(embla_names_sort(&f->arena, r->met, r->met_count, &sorted));
-    EMBLA_TRY(embla_arena_take(&f->arena, r->met_count * sizeof *f->items, "questions", &memory));
-    f->items = memory;
+    EMBLA_TRY(embla_arena_many(&f->arena, r->met_count, sizeof *f->items, "questions", &f->items));
     /* First where each word was met first: of equal ones that comes first in the index. */
     for (size_t i = 0, first = 0; i < sorted.count; i++) {
         const embla_name *name = sorted.sorted[i], *other = sorted.sorted[first];
@@ -349,8 +347,7 @@ static embla_status number_words(reader *r)
         f->items[name->number] = sorted.sorted[first]->number;
         f->word_count += first == i;
     }
-    EMBLA_TRY(embla_arena_take(&f->arena, f->word_count * sizeof *f->words, "words", &memory));
-    f->words = memory;
+    EMBLA_TRY(embla_arena_many(&f->arena, f->word_count, sizeof *f->words, "words", &f->words));
     for (size_t i = 0, next = 0; i < r->met_count; i++) {
         if (f->items[i] == i) {
             f->words[next] = (embla_name){r->met[i].bytes, r->met[i].length, 0};
