@@ -258,10 +258,7 @@ static bool settle(const many *m, worker *w, size_t query, embla_best *answer)
     embla_best *best = &m->workers[0].best[query];
     const float *numbers = q->queries + (m->first + query) * q->dim;
     bool right = true;
-    for (int t = 1; t < m->threads; t++) {
-        const embla_best *other = &m->workers[t].best[query];
-        for (size_t i = 0; i < other->count; i++) embla_best_add(best, other->items[i]);
-    }
+    for (int t = 1; t < m->threads; t++) embla_best_join(best, &m->workers[t].best[query]);
     for (size_t i = 0; i < best->count; i++) {
         int64_t row = best->items[i].row;
         const float *x = (const float *)(const void *)embla_table_at(q->table, row);

@@ -51,6 +51,11 @@ void embla_best_add(embla_best *best, embla_neighbour item)
     items[at] = item;
 }
 
+void embla_best_join(embla_best *best, const embla_best *other)
+{
+    for (size_t i = 0; i < other->count; i++) embla_best_add(best, other->items[i]);
+}
+
 void embla_best_sort(embla_best *best)
 {
     for (size_t left = best->count; left > 1; left--) {
@@ -239,10 +244,7 @@ static void put_together(const pass *p, embla_neighbour *out, int64_t *nonfinite
     for (int t = 0; t < p->threads; t++) *nonfinite += p->workers[t].nonfinite;
     for (size_t list = 0; list < scan->lists; list++) {
         embla_best *best = &p->workers[0].best[list];
-        for (int t = 1; t < p->threads; t++) {
-            const embla_best *other = &p->workers[t].best[list];
-            for (size_t i = 0; i < other->count; i++) embla_best_add(best, other->items[i]);
-        }
+        for (int t = 1; t < p->threads; t++) embla_best_join(best, &p->workers[t].best[list]);
         embla_best_sort(best);
         memcpy(out + list * scan->k, best->items, best->count * sizeof *out);
         for (size_t i = best->count; i < scan->k; i++)

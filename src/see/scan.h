@@ -69,6 +69,8 @@ static inline double embla_best_least(const embla_best *best)
 
 /* Keeps item, if it is better than the worst or there is room. Its score is no NaN. */
 void embla_best_add(embla_best *best, embla_neighbour item);
+/* Adds all that is in other. */
+void embla_best_join(embla_best *best, const embla_best *other);
 /* Best first. Nothing can be added after this. */
 void embla_best_sort(embla_best *best);
 
