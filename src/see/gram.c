@@ -48,16 +48,6 @@ typedef struct {
     int32_t most[CHUNK_LANES]; /* the bits of the largest |number| */
 } first_pass;
 
-static const float *row_of(const embla_table *table, embla_decode_fn *decode, int64_t row,
-                           size_t dim, float *space)
-{
-    const char *bytes = embla_table_at(table, row);
-    if (table->dtype == EMBLA_F32 && (uintptr_t)bytes % sizeof(float) == 0)
-        return (const float *)(const void *)bytes;
-    decode(bytes, dim, table->scale, EMBLA_STORE_PLAIN, space);
-    return space;
-}
-
 /* The bits of the largest |x|. Bits of floats that are not negative have the floats' order,
  * infinity and NaN at its end. */
 static int32_t largest_bits(const float *x, size_t n)
@@ -81,7 +71,7 @@ static void first_lane(first_pass *pass, size_t lane)
     for (int64_t from = (int64_t)lane * CHUNK; from < rows; from += step) {
         int64_t to = from + CHUNK < rows ? from + CHUNK : rows;
         for (int64_t row = from; row < to; row++) {
-            const float *x = row_of(pass->table, pass->decode, row, pass->dim, space);
+            const float *x = embla_table_piece(pass->table, pass->decode, row, 0, pass->dim, space);
             int32_t bits = largest_bits(x, pass->dim);
             if (bits >= INFINITE) {
                 pass->gram->bad[row / 64] |= UINT64_C(1) << (row % 64);

@@ -359,9 +359,7 @@ static embla_status ask_many(const embla_question *q, size_t first, size_t count
     const embla_table *table = q->table;
     /* Rows of a file are copied: should it be cut short, the page must not be missed inside
      * the engine, where no signal can be handled (linalg.c). */
-    bool in_place = !table->map && table->dtype == EMBLA_F32 &&
-                    (uintptr_t)table->data % sizeof(float) == 0 &&
-                    table->row_stride % sizeof(float) == 0;
+    bool in_place = !table->map && embla_table_in_place(table);
     embla_arena arena = {0};
     many m = {.q = q,
               .first = first,

@@ -222,11 +222,10 @@ static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
 static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
 {
     const embla_table *table = scan->table;
-    bool in_place = table->dtype == EMBLA_F32 && (uintptr_t)table->data % sizeof(float) == 0 &&
-                    table->row_stride % sizeof(float) == 0;
     uint64_t bytes = (uint64_t)scan->rows * table->dim * sizeof(float); /* both are bounded */
     *p = (pass){.scan = scan, .kernels = embla_kernels_get(), .dim = table->dim};
-    if (!in_place) p->decode = embla_dtype_decoder(table->dtype, p->kernels->isa);
+    if (!embla_table_in_place(table))
+        p->decode = embla_dtype_decoder(table->dtype, p->kernels->isa);
     p->block = BLOCK_BYTES / table->row_bytes / EMBLA_DOTS * EMBLA_DOTS;
     if (p->block > BLOCK_ROWS) p->block = BLOCK_ROWS;
     if (p->block < EMBLA_DOTS) p->block = EMBLA_DOTS;

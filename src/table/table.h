@@ -34,6 +34,13 @@ static inline const char *embla_table_at(const embla_table *table, int64_t row)
     return table->data + (size_t)row * table->row_stride;
 }
 
+/* Whether rows can be used as floats where they lie. */
+static inline bool embla_table_in_place(const embla_table *table)
+{
+    return table->dtype == EMBLA_F32 &&
+           ((uintptr_t)table->data | table->row_stride) % sizeof(float) == 0;
+}
+
 /* Numbers first .. first+n-1 of a row as floats; first is a multiple of EMBLA_PIECE. An f32
  * row is returned where it lies, any other is decoded into space (n floats). */
 static inline const float *embla_table_piece(const embla_table *table, embla_decode_fn *decode,
