@@ -178,6 +178,24 @@ int64_t embla_asked_token(const embla_asked *asked, int64_t row, int64_t *sharin
     return asked->first ? asked->first[row] : row;
 }
 
+int embla_asked_svg(const embla_args *args, const embla_asked *asked, int (*draw)(const void *job),
+                    const void *job)
+{
+    const char *path = embla_args_text(args, "svg");
+    if (!path) return EMBLA_DONE;
+    if (embla_model_has_file(&asked->model, path))
+        return embla_failed("%s is the file that is read; it is not overwritten", path);
+    int out = dup(STDOUT_FILENO);
+    if (out < 0) return embla_failed("no way to write %s beside standard output", path);
+    int code = embla_out_to(path, embla_args_flag(args, "force"));
+    if (code == EMBLA_DONE) {
+        code = embla_out_done(draw(job)); /* says what went wrong */
+        if (dup2(out, STDOUT_FILENO) < 0) code = embla_failed("%s could not be written", path);
+    }
+    (void)close(out);
+    return code;
+}
+
 /* ---- tokens in print ---- */
 
 bool embla_utf8_wanted(void)

@@ -42,6 +42,11 @@ int embla_asked_turn(embla_asked *asked);
 /* The token of a row, and of how many tokens it is the row; -1, and 0, if of none. */
 int64_t embla_asked_token(const embla_asked *asked, int64_t row, int64_t *sharing);
 
+/* --svg FILE, where it is given, and --force: draw prints the chart of job to stdout, which is FILE
+ * meanwhile and then itself again. draw's code, or EMBLA_FAILED after a sentence. */
+int embla_asked_svg(const embla_args *args, const embla_asked *asked, int (*draw)(const void *job),
+                    const void *job);
+
 /* ---- rows in print ---- */
 
 /* Whether the terminal, or whoever reads, takes more than ASCII. */

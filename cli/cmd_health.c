@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla.h"
 #include "embla_lab.h"
@@ -495,8 +494,9 @@ static void print_json(const job *j, int code)
 
 /* ---- the picture ---- */
 
-static void draw(const job *j)
+static int draw(const void *context)
 {
+    const job *j = context;
     const embla_health_summary *s = j->sum;
     char title[256], subtitle[256], rows[EMBLA_CELL], text[EMBLA_CELL];
     int64_t most = 1;
@@ -523,25 +523,7 @@ static void draw(const job *j)
     snprintf(text, sizeof text, "median %.4g", s->norm_quantiles[4]);
     embla_svg_mark(&svg, s->norm_quantiles[4], 0, text);
     embla_svg_close(&svg);
-}
-
-/* stdout becomes the picture, then what it was. */
-static int write_svg(const job *j)
-{
-    const char *path = embla_args_text(j->args, "svg");
-    if (!path) return EMBLA_DONE;
-    if (embla_model_has_file(&j->asked.model, path))
-        return embla_failed("%s is the file that is read; it is not overwritten", path);
-    int out = dup(STDOUT_FILENO);
-    if (out < 0) return embla_failed("no way to write %s beside standard output", path);
-    int code = embla_out_to(path, embla_args_flag(j->args, "force"));
-    if (code == EMBLA_DONE) {
-        draw(j);
-        code = embla_out_done(code); /* says what went wrong */
-        if (dup2(out, STDOUT_FILENO) < 0) code = embla_failed("%s could not be written", path);
-    }
-    (void)close(out);
-    return code;
+    return EMBLA_DONE;
 }
 
 /* ---- the verb ---- */
@@ -551,7 +533,7 @@ static int run(const embla_args *args)
     job j = {.args = args};
     int code = set_up(&j);
     if (code == EMBLA_DONE) code = list_ranked(&j);
-    if (code == EMBLA_DONE) code = write_svg(&j);
+    if (code == EMBLA_DONE) code = embla_asked_svg(args, &j.asked, draw, &j);
     if (code == EMBLA_DONE) {
         code = code_of(&j);
         if (embla_args_flag(args, "json"))

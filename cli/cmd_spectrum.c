@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "embla_lab.h"
 
@@ -214,8 +213,9 @@ static void draw_marks(const embla_svg *svg, const job *j)
     }
 }
 
-static int draw(const job *j)
+static int draw(const void *context)
 {
+    const job *j = context;
     char subtitle[256], shape[EMBLA_CELL];
     size_t count = positive(j);
     double *x = malloc((j->sum.count + 1) * sizeof *x);
@@ -245,26 +245,6 @@ static int draw(const job *j)
     return EMBLA_DONE;
 }
 
-/* Standard output is the file for a while, then itself again. */
-static int write_svg(const job *j)
-{
-    const char *path = embla_args_text(j->args, "svg");
-    if (!path) return EMBLA_DONE;
-    if (embla_model_has_file(&j->asked.model, path))
-        return embla_failed("%s is the file that is read; it is not overwritten", path);
-    int out = dup(STDOUT_FILENO);
-    if (out < 0) return embla_failed("no way to write %s beside standard output", path);
-    int code = embla_out_to(path, embla_args_flag(j->args, "force"));
-    if (code == EMBLA_DONE) {
-        code = embla_out_done(draw(j));
-        bool written = embla_out_finish();
-        if (code == EMBLA_DONE && (!written || dup2(out, STDOUT_FILENO) < 0))
-            code = embla_failed("%s could not be written", path);
-    }
-    (void)close(out);
-    return code;
-}
-
 /* ---- the verb ---- */
 
 static int run(const embla_args *args)
@@ -273,7 +253,7 @@ static int run(const embla_args *args)
     if (embla_args_flag(args, "force") && !embla_args_given(args, "svg"))
         return embla_usage("--force goes with --svg FILE");
     int code = set_up(&j);
-    if (code == EMBLA_DONE) code = write_svg(&j);
+    if (code == EMBLA_DONE) code = embla_asked_svg(args, &j.asked, draw, &j);
     if (code == EMBLA_DONE) {
         if (embla_args_flag(args, "json"))
             print_json(&j);
