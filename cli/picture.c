@@ -12,8 +12,6 @@
  */
 #include "picture.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +19,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "out.h"
-#include "token.h"
+#include "answers.h"
 
 enum {
     ROWS = 14, /* of the table, and of the result, at most */
@@ -434,11 +430,9 @@ static void draw_line(const sketch *s, const frame *f, size_t line)
 
 int embla_picture_draw(const embla_picture *picture, bool *drawn)
 {
-    sketch s = {.picture = picture, .width = terminal_width()};
+    sketch s = {.picture = picture, .width = terminal_width(), .utf8 = embla_utf8_wanted()};
     headings h;
     pen ink = {0};
-    (void)setlocale(LC_CTYPE, "");
-    s.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     make_labels(&s, WORD);
     choose_rows(&s);
     int code = read_values(&s);
