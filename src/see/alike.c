@@ -35,23 +35,14 @@ static size_t start_of(const embla_table *table)
     return start < table->dim ? start : table->dim;
 }
 
-/* In [-1, 1), the same on every machine: splitmix64. */
-static double next_number(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1.0;
-}
-
-/* Gram and Schmidt, twice, since once loses digits where few dims are left. */
+/* Random rows, by Gram and Schmidt: twice, since once loses digits where few dims are left. */
 static void make_directions(float *direction, size_t directions, size_t dim)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    uint64_t state = 1;
+    const uint64_t seed = UINT64_C(0x616c696b65); /* not one that a table is likely to be made by */
     for (size_t i = 0; i < directions; i++) {
         float *mine = direction + i * dim;
-        for (size_t k = 0; k < dim; k++) mine[k] = (float)next_number(&state);
+        kernels->uniform(seed, i, 0, dim, 1.0f, mine);
         for (int twice = 0; twice < 2; twice++) {
             for (size_t j = 0; j < i; j++) {
                 const float *other = direction + j * dim;
