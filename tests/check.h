@@ -162,14 +162,30 @@ static inline bool check_scaled(embla_dtype dtype)
     return dtype == EMBLA_F8_E4M3 || dtype == EMBLA_F8_E5M2 || dtype == EMBLA_I8;
 }
 
-/* A table of random numbers, none of them NaN. dim is a whole number of blocks. */
-static inline embla_table *check_table(embla_dtype dtype, int64_t rows, size_t dim, uint64_t seed)
+/* A table of zeros. dim is a whole number of blocks. */
+static inline embla_table *check_zeros(embla_dtype dtype, int64_t rows, size_t dim)
 {
     embla_table *table = NULL;
     embla_table_options options = {.scale = check_scaled(dtype) ? 0.0078125f : 0.0f};
-    embla_init_options init = {.seed = seed, .spread = 0.25f, .threads = 1};
     assert_ok(embla_table_new(dtype, rows, dim, &options, &table));
+    return table;
+}
+
+/* A table of random numbers, none of them NaN. */
+static inline embla_table *check_table(embla_dtype dtype, int64_t rows, size_t dim, uint64_t seed)
+{
+    embla_table *table = check_zeros(dtype, rows, dim);
+    embla_init_options init = {.seed = seed, .spread = 0.25f, .threads = 1};
     assert_ok(embla_table_init(table, &init));
+    return table;
+}
+
+/* A table of these numbers (rows x dim), as far as the dtype has them. */
+static inline embla_table *check_table_of(embla_dtype dtype, int64_t rows, size_t dim,
+                                          const float *values)
+{
+    embla_table *table = check_zeros(dtype, rows, dim);
+    assert_ok(embla_table_write(table, 0, (size_t)rows, values));
     return table;
 }
 

@@ -188,13 +188,10 @@ static void plant(float *values, int64_t rows, size_t dim, uint64_t seed, bool o
 
 static embla_table *planted(embla_dtype dtype, int64_t rows, size_t dim, uint64_t seed)
 {
-    embla_table *table = NULL;
-    embla_table_options options = {.scale = check_scaled(dtype) ? 0.0078125f : 0.0f};
     float *values = malloc((size_t)rows * dim * sizeof *values);
     assert_non_null(values);
     plant(values, rows, dim, seed, true);
-    assert_ok(embla_table_new(dtype, rows, dim, &options, &table));
-    assert_ok(embla_table_write(table, 0, (size_t)rows, values));
+    embla_table *table = check_table_of(dtype, rows, dim, values);
     free(values);
     return table;
 }

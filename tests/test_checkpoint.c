@@ -1,40 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one door: files and folders, what each tensor is for, tied or not, words, padding. */
-#include "toy.h"
+#include "opened.h"
 
 #include "base/mem.h"
 #include "files/io.h"
-
-static scratch place;
-
-static int setup(void **state)
-{
-    (void)state;
-    scratch_new(&place);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    scratch_free(&place);
-    return 0;
-}
-
-/* Opens name in the folder, "" for the folder itself. */
-static embla_checkpoint *opened(const char *name)
-{
-    embla_checkpoint *cp = NULL;
-    assert_ok(embla_checkpoint_open(*name ? scratch_path(&place, name) : place.folder, NULL, &cp));
-    return cp;
-}
-
-static embla_role role_of(embla_checkpoint *cp, const char *name)
-{
-    embla_tensor tensor;
-    assert_ok(embla_checkpoint_find(cp, name, &tensor));
-    return tensor.role;
-}
 
 /* ---- roles ---- */
 
@@ -618,7 +587,6 @@ static void words_lie_beside_the_file(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(names_of_every_architecture_have_their_roles),
         TEST(phi_1_numbers_its_head_like_a_layer),

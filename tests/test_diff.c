@@ -185,12 +185,8 @@ static void make_values(float *values, bool second)
 static embla_table *make_table(embla_dtype dtype, bool second)
 {
     static float values[ROWS * DIM];
-    embla_table_options options = {.scale = check_scaled(dtype) ? 0.0078125f : 0.0f};
-    embla_table *table = NULL;
     make_values(values, second);
-    assert_ok(embla_table_new(dtype, ROWS, DIM, &options, &table));
-    assert_ok(embla_table_write(table, 0, ROWS, values));
-    return table;
+    return check_table_of(dtype, ROWS, DIM, values);
 }
 
 static void two_tables_of_any_dtypes_are_compared_as_numbers(void **state)

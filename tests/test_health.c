@@ -268,12 +268,8 @@ static void make_values(float *values, uint64_t seed)
 static embla_table *make_table(embla_dtype dtype, uint64_t seed)
 {
     static float values[ROWS * DIM];
-    embla_table_options options = {.scale = check_scaled(dtype) ? 0.0078125f : 0.0f};
-    embla_table *table = NULL;
     make_values(values, seed);
-    assert_ok(embla_table_new(dtype, ROWS, DIM, &options, &table));
-    assert_ok(embla_table_write(table, 0, ROWS, values));
-    return table;
+    return check_table_of(dtype, ROWS, DIM, values);
 }
 
 static void every_dtype_has_the_figures_of_slow_sums(void **state)

@@ -3,32 +3,9 @@
  * parts, configurations that Python wrote, pointers to files that were never downloaded,
  * types below a byte; a GGUF in several files; and what may be asked of all of it.
  */
-#include "toy.h"
+#include "opened.h"
 
 #include "files/checkpoint.h"
-
-static scratch place;
-
-static int setup(void **state)
-{
-    (void)state;
-    scratch_new(&place);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    scratch_free(&place);
-    return 0;
-}
-
-static embla_checkpoint *opened(const char *name)
-{
-    embla_checkpoint *cp = NULL;
-    assert_ok(embla_checkpoint_open(*name ? scratch_path(&place, name) : place.folder, NULL, &cp));
-    return cp;
-}
 
 static void a_gguf_may_be_called_mixture_of_experts(void **state)
 {
@@ -562,7 +539,6 @@ static void null_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_gguf_may_be_called_mixture_of_experts),
         TEST(a_static_model_has_its_words_one_folder_down),

@@ -3,41 +3,11 @@
  * agree, words that nearly belong. The usual cases are in test_checkpoint.c.
  */
 #include "models.h"
-#include "toy.h"
+#include "opened.h"
 
 #include <math.h>
 
 #include "files/checkpoint.h"
-
-static scratch place;
-
-static int setup(void **state)
-{
-    (void)state;
-    scratch_new(&place);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    scratch_free(&place);
-    return 0;
-}
-
-static embla_checkpoint *opened(const char *name)
-{
-    embla_checkpoint *cp = NULL;
-    assert_ok(embla_checkpoint_open(*name ? scratch_path(&place, name) : place.folder, NULL, &cp));
-    return cp;
-}
-
-static embla_role role_of(const embla_checkpoint *cp, const char *name)
-{
-    embla_tensor tensor;
-    assert_ok(embla_checkpoint_find(cp, name, &tensor));
-    return tensor.role;
-}
 
 /* The folder's model.safetensors and, unless NULL, its config.json. */
 static embla_checkpoint *with_config(const toy_tensor *tensors, size_t count, const char *config)
@@ -455,7 +425,6 @@ static void variants_with_a_config_share_the_words_above_them(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(names_that_are_nearly_a_rules_have_no_role),
         TEST(the_last_layer_of_phi_1_is_found_in_any_order),
