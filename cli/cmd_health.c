@@ -266,15 +266,10 @@ static void print_groups(const job *j)
 
 enum { TALL = 6 }; /* lines of the histogram */
 
-/* One column of it on one line, 0 at the bottom, in eighths where there are signs for them. */
+/* One column of it on one line. */
 static const char *block(int64_t count, int64_t most, int line, bool utf8)
 {
-    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    int full = (int)((double)count / (double)most * 8 * TALL + 0.5), here;
-    if (count > 0 && full == 0) full = 1;
-    here = full - 8 * line;
-    here = here < 0 ? 0 : here > 8 ? 8 : here;
-    return utf8 ? eighths[here] : here > 4 ? "#" : here > 0 ? "." : " ";
+    return embla_out_block((double)count / (double)most, TALL, line, utf8);
 }
 
 static void print_histogram(const job *j)

@@ -63,22 +63,12 @@ static double foot_of(const job *j)
     return least < largest / 10000 ? largest / 10000 : least * 0.9;
 }
 
-/* One column on one line, 0 at the bottom, in eighths where there are signs for them. */
-static const char *block(double share, int line, bool utf8)
-{
-    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    int full = share > 0 ? (int)(share * 8 * TALL + 0.5) : 0, here;
-    if (share > 0 && full == 0) full = 1;
-    here = full - 8 * line;
-    here = here < 0 ? 0 : here > 8 ? 8 : here;
-    return utf8 ? eighths[here] : here > 4 ? "#" : here > 0 ? "." : " ";
-}
-
 /* Of the values that one column stands for the largest, between foot and the first of all. */
-static double share_at(const job *j, double foot, size_t column, size_t columns)
+static const char *block_at(const job *j, double foot, size_t column, size_t columns, int line)
 {
     double value = j->s[column * j->sum.count / columns];
-    return value > foot ? log(value / foot) / log(j->s[0] / foot) : 0;
+    double share = value > foot ? log(value / foot) / log(j->s[0] / foot) : 0;
+    return embla_out_block(share, TALL, line, j->utf8);
 }
 
 static void print_picture(const job *j)
@@ -92,11 +82,9 @@ static void print_picture(const job *j)
         cell[0] = '\0';
         if (line == TALL - 1) (void)snprintf(cell, sizeof cell, "%.4g", j->s[0]);
         if (line == TALL / 2) (void)snprintf(cell, sizeof cell, "%.4g", sqrt(j->s[0] * foot));
-        while (last > 0 && block(share_at(j, foot, last - 1, columns), line, j->utf8)[0] == ' ')
-            last--;
+        while (last > 0 && block_at(j, foot, last - 1, columns, line)[0] == ' ') last--;
         printf("%*s %s", EMBLA_LABEL - 2, cell, j->utf8 ? "│" : "|");
-        for (size_t i = 0; i < last; i++)
-            fputs(block(share_at(j, foot, i, columns), line, j->utf8), stdout);
+        for (size_t i = 0; i < last; i++) fputs(block_at(j, foot, i, columns, line), stdout);
         putchar('\n');
     }
     printf("%*.4g %s", EMBLA_LABEL - 2, foot, j->utf8 ? "└" : "+");

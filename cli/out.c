@@ -106,6 +106,16 @@ void embla_out_fact(const char *label, const char *format, ...)
     wrap(shown, printf("%-*s", EMBLA_LABEL, label), EMBLA_LABEL, embla_out_width());
 }
 
+const char *embla_out_block(double share, int tall, int line, bool utf8)
+{
+    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    int full = share > 0 ? (int)(share * 8 * tall + 0.5) : 0, here;
+    if (share > 0 && full == 0) full = 1;
+    here = full - 8 * line;
+    here = here < 0 ? 0 : here > 8 ? 8 : here;
+    return utf8 ? eighths[here] : here > 4 ? "#" : here > 0 ? "." : " ";
+}
+
 void embla_grid_put(embla_grid *grid, const char *format, ...)
 {
     va_list list;

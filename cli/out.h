@@ -34,6 +34,10 @@ int embla_out_width(void);
 void embla_out_fact(const char *label, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A column as tall as its share of `tall` lines, on one of these, 0 at the bottom: a sign, in
+ * eighths where there are signs for them; " " above it. What is more than 0 is seen. */
+const char *embla_out_block(double share, int tall, int line, bool utf8);
+
 /* Cells are put row by row, then printed in columns: 'l' left, 'r' right. */
 typedef struct {
     size_t columns, used;
