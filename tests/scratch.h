@@ -109,4 +109,25 @@ static inline bool scratch_holds(const char *path, const void *bytes, size_t cou
     return same;
 }
 
+/* glove-50k of EMBLA_DATA, unpacked in a new folder: its path. Skips the test, and leaves no
+ * folder, where that is not to be had. */
+static inline const char *scratch_glove(scratch *s)
+{
+    const char *data = getenv("EMBLA_DATA");
+    char command[3 * SCRATCH_PATH];
+    if (!data) {
+        print_message("EMBLA_DATA is not set: skipped\n");
+        skip();
+    }
+    scratch_new(s);
+    (void)snprintf(command, sizeof command, "xz -dc '%s'/glove-50k/*.xz > '%s'", data,
+                   scratch_path(s, "glove.txt"));
+    if (system(command) != 0) {
+        scratch_free(s);
+        print_message("glove-50k cannot be unpacked: skipped\n");
+        skip();
+    }
+    return s->path;
+}
+
 #endif

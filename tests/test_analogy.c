@@ -10,8 +10,6 @@
 
 enum { DIM = 24, ROWS = 400 };
 
-static const char *data;
-
 /* The score of one row by the definition. */
 static double slow_score(const embla_table *table, embla_analogy_kind kind, const int64_t *rows,
                          size_t plus, size_t count, const float *x, const float *query)
@@ -185,25 +183,12 @@ static void glove_50k(void **state)
     const known all[] = {
         {{"king", "woman"}, "man", {"queen", "monarch", "throne"}, {0.770, 0.684, 0.676}},
         {{"paris", "germany"}, "france", {"berlin"}, {0.885}}};
-    char path[SCRATCH_PATH], command[2 * SCRATCH_PATH];
     scratch place;
     embla_checkpoint *cp = NULL;
     embla_table *table = NULL;
     embla_vocab *vocab = NULL;
     (void)state;
-    if (!data) {
-        print_message("EMBLA_DATA is not set: skipped\n");
-        skip();
-    }
-    scratch_new(&place);
-    strcpy(path, scratch_path(&place, "glove.txt"));
-    (void)snprintf(command, sizeof command, "xz -dc '%s'/glove-50k/*.xz > '%s'", data, path);
-    if (system(command) != 0) {
-        scratch_free(&place);
-        print_message("glove-50k cannot be unpacked: skipped\n");
-        skip();
-    }
-    assert_ok(embla_checkpoint_open(path, NULL, &cp));
+    assert_ok(embla_checkpoint_open(scratch_glove(&place), NULL, &cp));
     assert_ok(embla_table_open(cp, NULL, NULL, &table));
     assert_ok(embla_checkpoint_vocab(cp, &vocab));
     for (size_t i = 0; i < COUNT_OF(all); i++) assert_known(table, vocab, &all[i]);
@@ -221,6 +206,5 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(glove_50k),
     };
-    data = getenv("EMBLA_DATA");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
