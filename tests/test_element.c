@@ -9,6 +9,7 @@
 
 #include "base/dtype.h"
 #include "files/element.h"
+#include "gguf_types.h"
 
 static const struct {
     uint32_t bits;
@@ -19,25 +20,6 @@ static const struct {
     {8, "F8_E5M2FNUZ"}, {16, "I16"},    {16, "U16"},    {16, "F16"},    {16, "BF16"},
     {32, "I32"},        {32, "U32"},    {32, "F32"},    {64, "I64"},    {64, "U64"},
     {64, "F64"},        {64, "C64"},
-};
-
-static const struct {
-    uint32_t id;
-    const char *name;
-    uint32_t block, bytes;
-} g8[] = {
-    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
-    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
-    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
-    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
-    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
-    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
-    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
-    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
-    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
-    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
-    {41, "Q1_0", 128, 18},    {42, "Q2_0", 64, 18},
 };
 
 static const struct {
@@ -74,13 +56,13 @@ static void rule_s7_an_unknown_name_is_no_type(void **state)
 static void rule_g8_every_id_has_its_block(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(g8); i++) {
-        const embla_element *e = embla_element_ggml(g8[i].id);
-        if (!e) fail_msg("GGUF's type %" PRIu32 " is missing", g8[i].id);
-        assert_string_equal(e->name, g8[i].name);
-        assert_int_equal(e->ggml, g8[i].id);
-        assert_int_equal(e->block, g8[i].block);
-        assert_int_equal(e->block_bits, 8 * g8[i].bytes);
+    for (size_t i = 0; i < COUNT_OF(gguf_types); i++) {
+        const embla_element *e = embla_element_ggml(gguf_types[i].id);
+        if (!e) fail_msg("GGUF's type %" PRIu32 " is missing", gguf_types[i].id);
+        assert_string_equal(e->name, gguf_types[i].name);
+        assert_int_equal(e->ggml, gguf_types[i].id);
+        assert_int_equal(e->block, gguf_types[i].numbers);
+        assert_int_equal(e->block_bits, 8 * gguf_types[i].bytes);
     }
 }
 
@@ -128,7 +110,7 @@ static void the_table_has_nothing_else(void **state)
             assert_string_not_equal(e->name, embla_element_at(i)->name);
     }
     assert_int_equal(in_s7, COUNT_OF(s7));
-    assert_int_equal(in_g8, COUNT_OF(g8));
+    assert_int_equal(in_g8, COUNT_OF(gguf_types));
     assert_int_equal(in_n3, COUNT_OF(n3));
     assert_int_equal(all, 49);
     assert_null(embla_element_at(all));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "gguf_bytes.h"
+#include "gguf_types.h"
 
 /* ---- G7 ---- */
 
@@ -155,35 +156,15 @@ static void rule_g7_a_tensor_with_a_zero_dimension_is_listed(void **state)
 
 /* ---- G8 ---- */
 
-/* The table of rule G8, for the second time: numbers and bytes of a block. */
-static const struct {
-    uint32_t id;
-    const char *name;
-    uint32_t numbers, bytes;
-} known[] = {
-    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
-    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
-    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
-    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
-    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
-    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
-    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
-    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
-    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
-    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
-    {41, "Q1_0", 128, 18},    {42, "Q2_0", 64, 18},
-};
-
 static void rule_g8_every_type_has_its_size(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
+    for (size_t i = 0; i < COUNT_OF(gguf_types); i++) {
         gguf_bytes g = {0};
-        uint64_t dims[2] = {2 * (uint64_t)known[i].numbers, 3};
-        uint64_t bytes = 2 * 3 * (uint64_t)known[i].bytes;
+        uint64_t dims[2] = {2 * (uint64_t)gguf_types[i].numbers, 3};
+        uint64_t bytes = 2 * 3 * (uint64_t)gguf_types[i].bytes;
         add_head(&g, 3, 2, 0);
-        add_tensor(&g, "first", 2, dims, known[i].id, 0);
+        add_tensor(&g, "first", 2, dims, gguf_types[i].id, 0);
         add_tensor(&g, "second", 1, one_number, 24, (bytes + 31) / 32 * 32);
         add_padding(&g, 32);
         add_fill(&g, bytes);
@@ -191,7 +172,7 @@ static void rule_g8_every_type_has_its_size(void **state)
         add_fill(&g, 1);
         opened file = gguf_accepted(&g);
         assert_int_equal(file.directory.entries[0].bytes, bytes);
-        assert_string_equal(file.directory.entries[0].element->name, known[i].name);
+        assert_string_equal(file.directory.entries[0].element->name, gguf_types[i].name);
         gguf_close(&file);
     }
 }
@@ -210,7 +191,7 @@ static void rule_g8_unknown_types_are_refused(void **state)
         assert_error_has(number);
     }
     for (uint32_t id = 0, have = 0; id < 100; id++) { /* and no others */
-        bool is_known = have < COUNT_OF(known) && known[have].id == id;
+        bool is_known = have < COUNT_OF(gguf_types) && gguf_types[have].id == id;
         have += is_known;
         assert_int_equal(embla_element_ggml(id) != NULL, is_known);
     }
@@ -221,12 +202,13 @@ static void rule_g8_unknown_types_are_refused(void **state)
 static void rule_g9_rows_are_whole_blocks(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
+    for (size_t i = 0; i < COUNT_OF(gguf_types); i++) {
         gguf_bytes g = {0};
-        if (known[i].numbers == 1) continue;
-        tensor_of(&g, known[i].numbers / 2, 2, 1, 1, known[i].id); /* whole blocks in all */
+        if (gguf_types[i].numbers == 1) continue;
+        tensor_of(&g, gguf_types[i].numbers / 2, 2, 1, 1,
+                  gguf_types[i].id); /* whole blocks in all */
         gguf_refused(&g, "(G9)");
-        tensor_of(&g, known[i].numbers + 1, 1, 1, 1, known[i].id);
+        tensor_of(&g, gguf_types[i].numbers + 1, 1, 1, 1, gguf_types[i].id);
         gguf_refused(&g, "(G9)");
     }
 }
