@@ -13,25 +13,16 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # beside common.py
+
+from common import must, run, skip
 
 MAGIC = 793712314
 ARGUMENTS = ("dim ws epoch minCount neg wordNgrams loss model bucket minn maxn "
              "lrUpdateRate").split()
-
-
-def run(*command, text=None):
-    return subprocess.run(command, input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def must(*command, text=None):
-    done = run(*command, text=text)
-    if done.returncode != 0:
-        sys.exit("%s: exit %d: %s" % (" ".join(command[:4]), done.returncode,
-                                      done.stderr.decode("utf-8", "replace")))
-    return done.stdout.decode("utf-8")
 
 
 def read_model(path):
@@ -150,8 +141,7 @@ def main():
     embla = sys.argv[1]
     fasttext = shutil.which(sys.argv[2] if len(sys.argv) > 2 else "fasttext")
     if not fasttext:
-        print("fasttext is not installed: nothing to compare with")
-        sys.exit(77)
+        skip("fasttext is not installed: nothing to compare with")
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "text"), "w", encoding="utf-8") as file:
             file.write(text_of_corpus())
