@@ -4,7 +4,7 @@
  * there. dlopen is taken over here, so that it can say no; what must not have loaded the
  * libraries before runs in a child.
  */
-#include "check.h"
+#include "engine.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -18,7 +18,6 @@
 
 #include "base/linalg.h"
 #include "base/mem.h"
-#include "embla_lab.h"
 
 static const char *refused_name; /* names with this in them are not found */
 
@@ -30,17 +29,6 @@ void *dlopen(const char *name, int flags)
     bool refuse = name && refused_name && strstr(name, refused_name);
     return real(refuse ? "nowhere/libnone.so" : name, flags); /* and dlerror has its sentence */
 }
-
-static bool no_engine(void)
-{
-    return strcmp(embla_engine_name(), "none") == 0;
-}
-
-#define SKIP_WITHOUT_ENGINE()                                                                      \
-    if (no_engine()) {                                                                             \
-        print_message("no engine: %s\n", embla_engine_warning());                                  \
-        skip();                                                                                    \
-    }
 
 /* ---- products ---- */
 

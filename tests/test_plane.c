@@ -2,19 +2,12 @@
 /* The plane of two main directions: against power iteration in double over the explicit
  * covariance, and by what defines it: variance along the axes, none of it shared, signs.
  */
-#include "check.h"
+#include "engine.h"
 
 #include <float.h>
 #include <math.h>
 
 #include "base/mem.h"
-#include "embla_lab.h"
-
-#define SKIP_WITHOUT_ENGINE()                                                                      \
-    if (strcmp(embla_engine_name(), "none") == 0) {                                                \
-        print_message("no engine: %s\n", embla_engine_warning());                                  \
-        skip();                                                                                    \
-    }
 
 /* ---- the slow way ---- */
 

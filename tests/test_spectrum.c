@@ -3,27 +3,15 @@
  * every dtype, sizes around the edges of tiles, blocks and lanes, rows that are not finite,
  * numbers at both ends of float. And the same bits for any number of threads.
  */
-#include "check.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <math.h>
 
 #include "base/mem.h"
-#include "embla_lab.h"
 #include "files/io.h"
 #include "scratch.h"
 #include "see/gram.h"
-
-static bool no_engine(void)
-{
-    return strcmp(embla_engine_name(), "none") == 0;
-}
-
-#define SKIP_WITHOUT_ENGINE()                                                                      \
-    if (no_engine()) {                                                                             \
-        print_message("no engine: %s\n", embla_engine_warning());                                  \
-        skip();                                                                                    \
-    }
 
 /* ---- the slow way ---- */
 
