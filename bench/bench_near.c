@@ -21,7 +21,7 @@
 #include <omp.h>
 #endif
 
-enum { TURNS = 9, STREAMS_MOST = 16, BLOCK = 2048, LINE = 64 };
+enum { TURNS = 9, BLOCK = 2048 };
 
 typedef struct {
     const char *name;
@@ -78,65 +78,19 @@ static void run_product(void *context, size_t step)
     (void)step;
     for (size_t i = 0; i < s->count; i += block_of(s)) {
         size_t n = s->count - i < block_of(s) ? s->count - i : block_of(s);
-        if (embla_engine_product(embla_table_row(c->table, 0), (size_t)s->rows,
-                                 c->queries + i * s->dim, n, s->dim, c->products) != EMBLA_OK)
+        if (embla_engine_product(EMBLA_A_BT, embla_table_row(c->table, 0), c->queries + i * s->dim,
+                                 (size_t)s->rows, n, s->dim, c->products) != EMBLA_OK)
             c->failed = true;
     }
 }
 
-/* Eight sums, a line at a time: the compiler makes vectors of them. */
-static uint64_t read_streams(const char *data, size_t bytes, size_t streams)
-{
-    enum { LANES = LINE / sizeof(uint64_t) };
-    uint64_t sums[LANES] = {0};
-    size_t part = bytes / streams / LINE * LINE;
-    for (size_t i = 0; i < part; i += LINE)
-        for (size_t s = 0; s < streams; s++) {
-            const char *line = data + s * part + i;
-            uint64_t numbers[LANES];
-            __builtin_prefetch(line + 16 * (size_t)LINE);
-            memcpy(numbers, line, sizeof numbers);
-            for (size_t j = 0; j < LANES; j++) sums[j] += numbers[j];
-        }
-    for (size_t j = 1; j < LANES; j++) sums[0] += sums[j];
-    return sums[0];
-}
-
-/* Each thread reads its share in blocks, each block as so many streams. */
+/* The whole table, as so many streams. */
 static void run_read(void *context, size_t step)
 {
-    enum { READ_BLOCK = 1 << 20 };
     bench_case *c = context;
-    const char *data = embla_table_row(c->table, 0);
     size_t bytes = (size_t)c->shape->rows * embla_table_row_bytes(c->table);
-    int64_t blocks = (int64_t)(bytes / READ_BLOCK);
-    uint64_t sum = 0;
     (void)step;
-#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic) \
-    reduction(+ : sum)
-    for (int64_t b = 0; b < blocks; b++)
-        sum += read_streams(data + (size_t)b * READ_BLOCK, READ_BLOCK, c->streams);
-    c->sum += sum + read_streams(data + (size_t)blocks * READ_BLOCK, bytes % READ_BLOCK, 1);
-}
-
-static void no_work(void *context, size_t step)
-{
-    (void)context, (void)step;
-}
-
-/* The number of streams that reads fastest here. */
-static size_t best_streams(bench_case *c)
-{
-    size_t best = 1;
-    double least = 0.0;
-    for (c->streams = 1; c->streams <= STREAMS_MOST; c->streams *= 2) {
-        embla_bench_times times = embla_bench_measure(run_read, no_work, c, 3, 1);
-        if (c->streams == 1 || times.seconds < least) {
-            least = times.seconds;
-            best = c->streams;
-        }
-    }
-    return best;
+    c->sum += embla_bench_read(embla_table_row(c->table, 0), bytes, c->streams, c->threads);
 }
 
 /* ---- a case ---- */
@@ -167,7 +121,9 @@ static int run_case(bench_case *c, const embla_bench_options *options)
     bool one = s->count == 1;
     char limit_is[48] = "bare product";
     if (one) {
-        c->streams = best_streams(c);
+        c->streams = embla_bench_streams(embla_table_row(c->table, 0),
+                                         (size_t)c->shape->rows * embla_table_row_bytes(c->table),
+                                         c->threads);
         (void)snprintf(limit_is, sizeof limit_is, "read, %zu streams", c->streams);
     }
 #ifdef _OPENMP

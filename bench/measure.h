@@ -36,6 +36,12 @@ void embla_bench_print(const embla_bench_options *options, const embla_bench_res
  * back. NULL if there is none to be had. */
 void *embla_bench_memory(size_t bytes);
 
+/* Reads all bytes once, as so many streams side by side in each thread, and returns a sum of
+ * them, so that nobody leaves the reading out; and the number of streams, 1 to 16, that reads
+ * fastest here: the limit of whoever must read the same. */
+uint64_t embla_bench_read(const void *data, size_t bytes, size_t streams, int threads);
+size_t embla_bench_streams(const void *data, size_t bytes, int threads);
+
 /* Bytes of the last-level cache, or a guess. */
 size_t embla_bench_cache(void);
 

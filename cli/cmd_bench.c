@@ -18,7 +18,12 @@ static const struct {
 } benches[] = {
     {"lookup", "rows by number, against memcpy of the same bytes", embla_bench_lookup},
     {"open", "rows of a file, against memcpy from a map of it", embla_bench_open},
-    {"near", "nearest rows, against reading them and against the bare product", embla_bench_near}};
+    {"near", "nearest rows, against reading them and against the bare product", embla_bench_near},
+    {"scatter", "gradients of rows, against memcpy of the same bytes", embla_bench_scatter},
+    {"optim", "steps of optimizers, against the bare streams over the same numbers",
+     embla_bench_optim},
+    {"head", "the head for one token and its loss, against reading and against bare products",
+     embla_bench_head}};
 #define BENCHES (sizeof benches / sizeof benches[0])
 
 static const char *bench_name(size_t n)

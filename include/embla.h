@@ -5,6 +5,7 @@
  *   tokens -> lookup ---------------------------> vectors -> pool
  *   tokens -> embed (lookup + positions) -------> vectors -> your model
  *                                 rotary turns queries and keys inside it
+ *   gradients of vectors -> scatter ------------> gradients of rows
  *
  * A table is rows x dim numbers. Token i selects row i: a gather, never a matrix
  * product. A token is an int32_t; a row number is an int64_t, because giant
@@ -443,6 +444,62 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_pool(const float *x, size_t batch, size_t length,
                                                 size_t dim, const embla_pool_options *options,
                                                 float *out);
+
+/* ---- scatter: lookup backwards ---- */
+
+typedef struct embla_scatter embla_scatter;
+
+/* Rows that do not learn; what is named in any of the three ways does not. Zeroed: all do. */
+typedef struct {
+    int64_t below;       /* rows below this one: to train only those that were added at the end */
+    const uint8_t *mask; /* one byte for each row of the table; not 0: this one */
+    const int64_t *rows; /* these (a padding row) */
+    size_t count;
+} embla_frozen;
+
+typedef struct {
+    embla_frozen frozen; /* their gradients are left out */
+    /* Vectors in a virtual shard: a row's gradient is summed in each shard of so many positions
+     * and rounded to float, then these are summed in order. A batch that is cut at shards over
+     * many processes gives the same bits. 0: one shard. */
+    size_t shard;
+    float max_norm; /* a row's gradient that is longer is shortened to this; 0: none is */
+    int threads;    /* 0: OpenMP's own number */
+    bool by_count;  /* a row's gradient is divided by how often the row occurs */
+} embla_scatter_options;
+
+/* Room to put the tokens of a batch in the order of their rows: for a table of rows rows and
+ * at most `most` tokens. The calls below allocate nothing. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_new(int64_t rows, size_t most,
+                                                       embla_scatter **out);
+EMBLA_API void embla_scatter_free(embla_scatter *scatter);
+/* Which rows a batch of tokens touches, and where. EMBLA_ERR_RANGE for a token outside the
+ * table, EMBLA_ERR_SHAPE for more tokens than there is room for. What options point to is not
+ * needed afterwards. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan(embla_scatter *scatter,
+                                                        const int32_t *tokens, size_t count,
+                                                        const embla_scatter_options *options);
+/* The same by row number. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan_rows(embla_scatter *scatter,
+                                                             const int64_t *rows, size_t count,
+                                                             const embla_scatter_options *options);
+/* The rows that were touched and learn, ascending, each once; and how many they are. */
+EMBLA_API size_t embla_scatter_count(const embla_scatter *scatter);
+EMBLA_API const int64_t *embla_scatter_rows(const embla_scatter *scatter);
+/* gradients (the plan's tokens x dim) -> the gradient of each touched row, to out
+ * (embla_scatter_count x dim). Summed in the order of positions, in double, rounded once. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_sum(const embla_scatter *scatter,
+                                                       const float *gradients, size_t dim,
+                                                       float *out);
+/* The same sums, added to the touched rows of a dense gradient (rows x dim), in double, rounded
+ * once. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter,
+                                                       const float *gradients, size_t dim,
+                                                       float *dense);
+/* Shortens rows of the table that are longer than most to that length. rows ascend, each once;
+ * NULL: all of them, and count is not looked at. A row that is not finite is left as it is. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows,
+                                                            size_t count, float most, int threads);
 
 /* ---- geometry of vectors ---- */
 

@@ -334,10 +334,18 @@ EMBLA_API size_t embla_vocab_nearly(const embla_vocab *vocab, const char *word, 
  * where it is missing or slower than it should be on this CPU; NULL where all is well. */
 EMBLA_API const char *embla_engine_name(void);
 EMBLA_API const char *embla_engine_warning(void);
-/* out (m x n) = a (m x k) times b (n x k) turned, by that engine: the bare product that the
- * speed of embla_near is compared with. EMBLA_ERR_UNSUPPORTED where there is none. */
-EMBLA_API EMBLA_CHECKED embla_status embla_engine_product(const float *a, size_t m, const float *b,
-                                                          size_t n, size_t k, float *out);
+/* How the factors of a product lie in memory, row-major each. */
+typedef enum {
+    EMBLA_A_BT = 0, /* a (m x k) times b (n x k) turned: rows by queries */
+    EMBLA_A_B = 1,  /* a (m x k) times b (k x n) */
+    EMBLA_AT_B = 2  /* a (k x m) turned, times b (k x n) */
+} embla_product_form;
+/* out (m x n) = the product of a and b by that engine, on as many threads as it likes: what the
+ * speed of embla_near and embla_head_loss is compared with. EMBLA_ERR_UNSUPPORTED where there
+ * is no engine. */
+EMBLA_API EMBLA_CHECKED embla_status embla_engine_product(embla_product_form form, const float *a,
+                                                          const float *b, size_t m, size_t n,
+                                                          size_t k, float *out);
 
 /* ---- convert: a checkpoint in another format ---- */
 

@@ -152,68 +152,136 @@ static void strides_that_are_too_short_are_refused(void **state)
     assert_true(out[0] == 1);
 }
 
-static void the_public_product_is_rows_by_rows(void **state)
+static void the_public_product_has_three_forms(void **state)
 {
-    float a[6] = {1, 2, 3, 4, 5, 6}, b[3] = {10, 100, 1000}, out[2] = {0};
+    float a[6] = {1, 2, 3, 4, 5, 6}, b[3] = {10, 100, 1000}, out[6] = {0};
     (void)state;
-    assert_status(embla_engine_product(NULL, 2, b, 1, 3, out), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_engine_product(a, 2, NULL, 1, 3, out), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_engine_product(a, 2, b, 1, 3, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_engine_product(EMBLA_A_BT, NULL, b, 2, 1, 3, out), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_engine_product(EMBLA_A_BT, a, NULL, 2, 1, 3, out), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_engine_product(EMBLA_A_BT, a, b, 2, 1, 3, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_engine_product((embla_product_form)3, a, b, 2, 1, 3, out),
+                  EMBLA_ERR_ARGUMENT);
+    assert_error_has("form 3");
     SKIP_WITHOUT_ENGINE();
-    assert_ok(embla_engine_product(a, 2, b, 1, 3, out));
-    assert_true(out[0] == 3210 && out[1] == 6540);
+    assert_ok(embla_engine_product(EMBLA_A_BT, a, b, 2, 1, 3, out));
+    assert_true(out[0] == 3210 && out[1] == 6540 && out[2] == 0);
+    assert_ok(embla_engine_product(EMBLA_A_B, a, b, 2, 1, 3, out));
+    assert_true(out[0] == 3210 && out[1] == 6540 && out[2] == 0);
+    assert_ok(embla_engine_product(EMBLA_A_B, b, a, 1, 2, 3, out)); /* a as 3 x 2 */
+    assert_true(out[0] == 5310 && out[1] == 6420 && out[2] == 0);
+    assert_ok(embla_engine_product(EMBLA_AT_B, a, b, 2, 1, 3, out));
+    assert_true(out[0] == 5310 && out[1] == 6420 && out[2] == 0);
+    assert_ok(embla_engine_product(EMBLA_AT_B, NULL, NULL, 0, 0, 3, NULL));
 }
 
 /* ---- bf16 ---- */
 
-static void check_bf16(size_t m, size_t n, size_t k, size_t gap)
+/* Numbers of bf16 as the form has them, NaN between rows. */
+static uint16_t *matrix16(size_t rows, size_t width, size_t stride, uint64_t seed)
 {
-    uint64_t seed = m + n;
-    size_t stride = k + gap, out_stride = n + gap;
-    uint16_t *a = malloc(m * stride * 2 + 2), *b = malloc(n * stride * 2 + 2);
-    check_guarded g = check_guard(m * out_stride * sizeof(float), 0);
-    float *out = (float *)(void *)g.bytes;
-    for (size_t i = 0; i < m * stride; i++)
-        a[i] = i % stride < k ? (uint16_t)(check_bits_of(check_unit(&seed)) >> 16) : 0x7fc0;
-    for (size_t i = 0; i < n * stride; i++)
-        b[i] = i % stride < k ? (uint16_t)(check_bits_of(check_unit(&seed)) >> 16) : 0x7fc0;
-    assert_ok(embla_linalg_product_bf16(&(embla_product_bf16){.m = m,
-                                                              .n = n,
-                                                              .k = k,
-                                                              .a = a,
-                                                              .b = b,
-                                                              .a_stride = stride,
-                                                              .b_stride = stride,
-                                                              .out = out,
-                                                              .out_stride = out_stride}));
+    uint16_t *out = malloc(rows * stride * sizeof *out + 2);
+    assert_non_null(out);
+    for (size_t i = 0; i < rows * stride; i++)
+        out[i] = i % stride < width ? (uint16_t)(check_bits_of(check_unit(&seed)) >> 16) : 0x7fc0;
+    return out;
+}
+
+static double wide(uint16_t x)
+{
+    return (double)check_float_of((uint32_t)x << 16);
+}
+
+static double wanted16(const embla_product_bf16 *p, size_t i, size_t j, double *size)
+{
+    double sum = 0;
+    *size = 0;
+    for (size_t k = 0; k < p->k; k++) {
+        double a =
+            wide(p->form == EMBLA_AT_B ? p->a[k * p->a_stride + i] : p->a[i * p->a_stride + k]);
+        double b =
+            wide(p->form == EMBLA_A_BT ? p->b[j * p->b_stride + k] : p->b[k * p->b_stride + j]);
+        sum += a * b;
+        *size += fabs(a * b);
+    }
+    return sum;
+}
+
+static void check_bf16(embla_product_bf16 p, size_t gap)
+{
+    bool turned = p.form == EMBLA_AT_B, b_turned = p.form == EMBLA_A_BT;
+    size_t a_rows = turned ? p.k : p.m, a_width = turned ? p.m : p.k;
+    size_t b_rows = b_turned ? p.n : p.k, b_width = b_turned ? p.k : p.n;
+    p.a_stride = a_width + gap;
+    p.b_stride = b_width + 2 * gap;
+    p.out_stride = p.n + gap;
+    uint16_t *a = matrix16(a_rows, a_width, p.a_stride, p.m);
+    uint16_t *b = matrix16(b_rows, b_width, p.b_stride, p.n);
+    float *before = matrix(p.m, p.n, p.out_stride, 3);
+    check_guarded g = check_guard(p.m * p.out_stride * sizeof(float), 0);
+    p.a = a, p.b = b, p.out = (float *)(void *)g.bytes;
+    memcpy(p.out, before, g.size);
+    assert_ok(embla_linalg_product_bf16(&p));
     check_guards(&g);
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < n; j++) {
-            double sum = 0, size = 0;
-            for (size_t l = 0; l < k; l++) {
-                double product = (double)check_float_of((uint32_t)a[i * stride + l] << 16) *
-                                 (double)check_float_of((uint32_t)b[j * stride + l] << 16);
-                sum += product;
-                size += fabs(product);
-            }
-            assert_near(out[i * out_stride + j], sum, 1e-6 * (size + 1));
+    for (size_t i = 0; i < p.m * p.out_stride; i++) {
+        double size;
+        if (i % p.out_stride >= p.n) { /* between rows nothing was written */
+            assert_true(isnan(p.out[i]));
+            continue;
         }
-    for (size_t i = 0; i < gap; i++) /* between rows nothing was written */
-        assert_int_equal(check_bits_of(out[n + i]), UINT32_C(0xA5A5A5A5));
+        double sum = wanted16(&p, i / p.out_stride, i % p.out_stride, &size);
+        if (p.add) sum += (double)before[i];
+        assert_near(p.out[i], sum, 1e-6 * (size + 1));
+    }
     check_guard_free(&g);
-    free(a), free(b);
+    free(a), free(b), free(before);
 }
 
 static void bf16_is_multiplied_in_float(void **state)
 {
+    static const size_t sizes[][4] = {
+        {1, 1, 1, 0},      {3, 5, 7, 1},    {40, 33, 1100, 0}, /* more than two blocks deep */
+        {300, 2, 20, 3},   {2, 600, 20, 3}, /* more than one block high, and wide */
+        {259, 515, 515, 2}};
+    float *space = malloc(EMBLA_BF16_SPACE * sizeof *space);
+    (void)state;
+    assert_non_null(space);
+    SKIP_WITHOUT_ENGINE();
+    for (int native = -1; native < 2; native++) { /* widened, and by the engine if it can */
+        embla_linalg_use_bf16(native);
+        if (native >= 0) assert_int_equal(embla_linalg_has_bf16(), native);
+        for (size_t s = 0; s < COUNT_OF(sizes); s++)
+            for (int way = 0; way < 6; way++)
+                check_bf16((embla_product_bf16){.m = sizes[s][0],
+                                                .n = sizes[s][1],
+                                                .k = sizes[s][2],
+                                                .form = (embla_product_form)(way / 2),
+                                                .add = way % 2 == 1,
+                                                .space = s % 2 ? space : NULL},
+                           sizes[s][3]);
+    }
+    embla_linalg_use_bf16(-1);
+    free(space);
+}
+
+/* Sums of nothing: set, or left as they are. */
+static void bf16_of_no_depth(void **state)
+{
+    uint16_t bits[2] = {0};
+    float out[1] = {9};
+    embla_product_bf16 p = {.m = 1, .n = 1, .a = bits, .b = bits, .out = out, .out_stride = 1};
     (void)state;
     SKIP_WITHOUT_ENGINE();
-    check_bf16(1, 1, 1, 0);
-    check_bf16(3, 5, 7, 1);
-    check_bf16(40, 33, 1100, 0); /* more than two blocks deep */
-    check_bf16(300, 2, 20, 3);   /* more than one block high */
-    check_bf16(2, 300, 20, 3);   /* .. and wide */
-    check_bf16(259, 258, 515, 2);
+    p.a_stride = p.b_stride = 1;
+    for (int form = EMBLA_A_BT; form <= EMBLA_AT_B; form++) {
+        p.form = (embla_product_form)form;
+        out[0] = 9;
+        p.add = true;
+        assert_ok(embla_linalg_product_bf16(&p));
+        assert_true(out[0] == 9);
+        p.add = false;
+        assert_ok(embla_linalg_product_bf16(&p));
+        assert_true(out[0] == 0);
+    }
 }
 
 static void bf16_without_memory_is_a_status(void **state)
@@ -380,7 +448,7 @@ static void numbers_of_threads_are_left_as_they_were(void **state)
 static int multiplies_after_a_fork(void)
 {
     float a[64 * 64] = {0}, out[64 * 64];
-    if (embla_engine_product(a, 64, a, 64, 64, out) != EMBLA_OK) return 1;
+    if (embla_engine_product(EMBLA_A_BT, a, a, 64, 64, 64, out) != EMBLA_OK) return 1;
     return out[0] == 0 ? 0 : 2;
 }
 
@@ -389,7 +457,8 @@ static void a_child_multiplies_too(void **state)
     static float a[512 * 512], out[512 * 512];
     (void)state;
     SKIP_WITHOUT_ENGINE();
-    assert_ok(embla_engine_product(a, 512, a, 512, 512, out)); /* OpenMP has its threads */
+    assert_ok(
+        embla_engine_product(EMBLA_A_BT, a, a, 512, 512, 512, out)); /* OpenMP has its threads */
     in_child(multiplies_after_a_fork);
 }
 
@@ -591,7 +660,7 @@ static int says_what_to_install(void)
     refused_name = "lib"; /* none of them */
     if (strcmp(embla_engine_name(), "none") != 0) return 1;
     if (!embla_engine_warning() || !strstr(embla_engine_warning(), "install")) return 2;
-    if (embla_engine_product(a, 1, a, 1, 1, out) != EMBLA_ERR_UNSUPPORTED) return 3;
+    if (embla_engine_product(EMBLA_A_BT, a, a, 1, 1, 1, out) != EMBLA_ERR_UNSUPPORTED) return 3;
     if (strcmp(embla_error(), embla_engine_warning()) != 0) return 4;
     if (!strstr(embla_error(), "Debian: lib")) return 5;
     if (embla_linalg_eigen(m, 1, 0, &value, NULL) != EMBLA_ERR_UNSUPPORTED) return 6;
@@ -629,8 +698,9 @@ int main(void)
         cmocka_unit_test(a_product_is_what_it_says),
         cmocka_unit_test(sizes_of_zero_are_fine),
         cmocka_unit_test(strides_that_are_too_short_are_refused),
-        cmocka_unit_test(the_public_product_is_rows_by_rows),
+        cmocka_unit_test(the_public_product_has_three_forms),
         cmocka_unit_test(bf16_is_multiplied_in_float),
+        cmocka_unit_test(bf16_of_no_depth),
         cmocka_unit_test(bf16_without_memory_is_a_status),
         cmocka_unit_test(many_threads_at_once_give_the_same_bits),
         cmocka_unit_test(eigenvalues_are_what_defines_them),

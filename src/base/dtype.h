@@ -50,7 +50,7 @@ EMBLA_CHECKED embla_status embla_dtype_scale(embla_dtype dtype, float scale, flo
 
 /* The loops of a set, or of the next lower one that has them. */
 EMBLA_PRIVATE embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
-embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
+EMBLA_PRIVATE embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
 
 /* Bytes of n numbers, n a whole number of blocks. */
 static inline size_t embla_dtype_bytes(const embla_dtype_info *info, size_t n)

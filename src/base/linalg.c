@@ -138,6 +138,7 @@ static const char *slow_core(const openblas *blas, char text[SENTENCE])
 /* ---- the engine of products ---- */
 
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
+static atomic_int bf16_wanted = -1; /* by a test; below 0: by nobody */
 static char engine_name[64] = "none", engine_error[SENTENCE], engine_slow[SENTENCE];
 
 #if defined(EMBLA_ENGINE_ONEDNN)
@@ -157,7 +158,10 @@ static char engine_name[64] = "none", engine_error[SENTENCE], engine_slow[SENTEN
     X(dnnl_version) X(dnnl_sgemm) X(dnnl_get_effective_cpu_isa) X(dnnl_engine_create)              \
     X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy)                               \
     X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_create)                          \
-    X(dnnl_primitive_execute) X(dnnl_primitive_destroy) X(dnnl_primitive_desc_destroy)
+    X(dnnl_primitive_execute) X(dnnl_primitive_destroy) X(dnnl_primitive_desc_destroy)             \
+    X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy)                                   \
+    X(dnnl_primitive_attr_set_post_ops) X(dnnl_post_ops_create) X(dnnl_post_ops_destroy)           \
+    X(dnnl_post_ops_append_sum)
 #if DNNL_VERSION_MAJOR >= 3
 #define DNNL_FUNCTIONS(X)                                                                          \
     DNNL_COMMON(X) X(dnnl_memory_desc_create_with_strides) X(dnnl_memory_desc_destroy)             \
@@ -331,18 +335,37 @@ static void operand_free(operand *it)
 #endif
 }
 
+/* What is done beside the product: with add its result is added to what out holds. */
+static dnnl_status_t attributes_of(bool add, dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t after = NULL;
+    if (!add) return dnnl_success;
+    dnnl_status_t status = dnn.dnnl_primitive_attr_create(out);
+    if (status == dnnl_success) status = dnn.dnnl_post_ops_create(&after);
+#if DNNL_VERSION_MAJOR >= 3
+    if (status == dnnl_success)
+        status = dnn.dnnl_post_ops_append_sum(after, 1.0f, 0, dnnl_data_type_undef);
+#else
+    if (status == dnnl_success) status = dnn.dnnl_post_ops_append_sum(after, 1.0f);
+#endif
+    if (status == dnnl_success) status = dnn.dnnl_primitive_attr_set_post_ops(*out, after);
+    if (after) (void)dnn.dnnl_post_ops_destroy(after);
+    return status;
+}
+
 static dnnl_status_t primitive_of(const operand *a, const operand *b, const operand *out,
+                                  const_dnnl_primitive_attr_t attributes,
                                   dnnl_primitive_t *primitive)
 {
     dnnl_primitive_desc_t desc = NULL;
 #if DNNL_VERSION_MAJOR >= 3
-    dnnl_status_t status = dnn.dnnl_matmul_primitive_desc_create(&desc, dnn.engine, DESC(a),
-                                                                 DESC(b), NULL, DESC(out), NULL);
+    dnnl_status_t status = dnn.dnnl_matmul_primitive_desc_create(
+        &desc, dnn.engine, DESC(a), DESC(b), NULL, DESC(out), attributes);
 #else
     dnnl_matmul_desc_t matmul;
     dnnl_status_t status = dnn.dnnl_matmul_desc_init(&matmul, DESC(a), DESC(b), NULL, DESC(out));
     if (status == dnnl_success)
-        status = dnn.dnnl_primitive_desc_create(&desc, &matmul, NULL, dnn.engine, NULL);
+        status = dnn.dnnl_primitive_desc_create(&desc, &matmul, attributes, dnn.engine, NULL);
 #endif
     if (status != dnnl_success) return status;
     status = dnn.dnnl_primitive_create(primitive, desc);
@@ -372,19 +395,26 @@ static dnnl_status_t execute(dnnl_primitive_t primitive, const operand *a, const
 static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
 {
     dnnl_dim_t m = (dnnl_dim_t)p->m, n = (dnnl_dim_t)p->n, k = (dnnl_dim_t)p->k;
+    dnnl_dim_t a_stride = (dnnl_dim_t)p->a_stride, b_stride = (dnnl_dim_t)p->b_stride;
+    bool a_turned = p->form == EMBLA_AT_B, b_turned = p->form == EMBLA_A_BT;
     operand a = {0}, b = {0}, out = {0};
+    dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_t primitive = NULL;
-    dnnl_status_t status = operand_of(dnnl_bf16, (dnnl_dims_t){m, k},
-                                      (dnnl_dims_t){(dnnl_dim_t)p->a_stride, 1}, p->a, &a);
+    dnnl_status_t status =
+        operand_of(dnnl_bf16, (dnnl_dims_t){m, k},
+                   (dnnl_dims_t){a_turned ? 1 : a_stride, a_turned ? a_stride : 1}, p->a, &a);
     if (status == dnnl_success)
-        status = operand_of(dnnl_bf16, (dnnl_dims_t){k, n},
-                            (dnnl_dims_t){1, (dnnl_dim_t)p->b_stride}, p->b, &b);
+        status =
+            operand_of(dnnl_bf16, (dnnl_dims_t){k, n},
+                       (dnnl_dims_t){b_turned ? 1 : b_stride, b_turned ? b_stride : 1}, p->b, &b);
     if (status == dnnl_success)
         status = operand_of(dnnl_f32, (dnnl_dims_t){m, n},
                             (dnnl_dims_t){(dnnl_dim_t)p->out_stride, 1}, p->out, &out);
-    if (status == dnnl_success) status = primitive_of(&a, &b, &out, &primitive);
+    if (status == dnnl_success) status = attributes_of(p->add, &attributes);
+    if (status == dnnl_success) status = primitive_of(&a, &b, &out, attributes, &primitive);
     if (status == dnnl_success) status = execute(primitive, &a, &b, &out);
     if (primitive) (void)dnn.dnnl_primitive_destroy(primitive);
+    if (attributes) (void)dnn.dnnl_primitive_attr_destroy(attributes);
     operand_free(&a);
     operand_free(&b);
     operand_free(&out);
@@ -394,7 +424,7 @@ static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
 /* False: not by this CPU. Without instructions for bf16 widening first is faster. */
 static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 {
-    if (!dnn.bf16) return false;
+    if (!embla_linalg_has_bf16()) return false;
     int was = go_alone();
     dnnl_status_t said = matmul_bf16(p);
     go_back(was);
@@ -473,7 +503,17 @@ static embla_status multiply(const embla_product *p)
 
 #endif
 
-#ifndef EMBLA_ENGINE_ONEDNN
+#ifdef EMBLA_ENGINE_ONEDNN
+static bool engine_has_bf16(void)
+{
+    return dnn.bf16;
+}
+#else
+static bool engine_has_bf16(void)
+{
+    return false;
+}
+
 static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 {
     (void)p, (void)status;
@@ -521,6 +561,7 @@ embla_status embla_linalg_product(const embla_product *product)
     return multiply(&p);
 }
 
+/* rows x n numbers as f32, close together. */
 static void widen(const uint16_t *in, size_t stride, size_t rows, size_t n, float *out)
 {
     for (size_t r = 0; r < rows; r++) {
@@ -536,23 +577,47 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* bf16 as f32, a block at a time: ROWS rows of either side, DEPTH numbers of each. */
-enum { ROWS = 256, DEPTH = 512 };
+/* bf16 as f32, a block at a time: so many rows of out, columns of out and numbers of a sum.
+ * The blocks of both factors fill EMBLA_BF16_SPACE. */
+enum { HIGH = 256, WIDE = 512, DEEP = 512 };
+_Static_assert((HIGH + WIDE) * DEEP == EMBLA_BF16_SPACE, "room for both blocks");
 
-static embla_status widened(const embla_product_bf16 *p, float *a, float *b)
+/* Rows i.. and numbers k.. of a; numbers k.. and columns j.. of b: as the form has them. */
+static void widen_a(const embla_product_bf16 *p, size_t i, size_t k, embla_product *part, float *to)
 {
-    for (size_t k = 0; k < p->k; k += DEPTH) {
-        size_t depth = least(DEPTH, p->k - k);
-        for (size_t j = 0; j < p->n; j += ROWS) {
-            size_t n = least(ROWS, p->n - j);
-            widen(p->b + j * p->b_stride + k, p->b_stride, n, depth, b);
-            for (size_t i = 0; i < p->m; i += ROWS) {
-                embla_product part = {.m = least(ROWS, p->m - i), .n = n, .k = depth};
-                part.a = a, part.a_stride = depth;
-                part.b = b, part.b_stride = depth;
-                part.out = p->out + i * p->out_stride + j, part.out_stride = p->out_stride;
-                part.add = k > 0;
-                widen(p->a + i * p->a_stride + k, p->a_stride, part.m, depth, a);
+    bool turned = p->form == EMBLA_AT_B;
+    part->a = to;
+    part->a_stride = turned ? part->m : part->k;
+    if (turned)
+        widen(p->a + k * p->a_stride + i, p->a_stride, part->k, part->m, to);
+    else
+        widen(p->a + i * p->a_stride + k, p->a_stride, part->m, part->k, to);
+}
+
+static void widen_b(const embla_product_bf16 *p, size_t j, size_t k, embla_product *part, float *to)
+{
+    bool turned = p->form == EMBLA_A_BT;
+    part->b = to;
+    part->b_stride = turned ? part->k : part->n;
+    if (turned)
+        widen(p->b + j * p->b_stride + k, p->b_stride, part->n, part->k, to);
+    else
+        widen(p->b + k * p->b_stride + j, p->b_stride, part->k, part->n, to);
+}
+
+static embla_status widened(const embla_product_bf16 *p, float *space)
+{
+    embla_product part = {.form = p->form, .out_stride = p->out_stride};
+    for (size_t k = 0; k < p->k; k += DEEP) {
+        part.k = least(DEEP, p->k - k);
+        part.add = p->add || k > 0;
+        for (size_t j = 0; j < p->n; j += WIDE) {
+            part.n = least(WIDE, p->n - j);
+            widen_b(p, j, k, &part, space + HIGH * DEEP);
+            for (size_t i = 0; i < p->m; i += HIGH) {
+                part.m = least(HIGH, p->m - i);
+                part.out = p->out + i * p->out_stride + j;
+                widen_a(p, i, k, &part, space);
                 EMBLA_TRY(multiply(&part));
             }
         }
@@ -560,33 +625,51 @@ static embla_status widened(const embla_product_bf16 *p, float *a, float *b)
     return EMBLA_OK;
 }
 
+bool embla_linalg_has_bf16(void)
+{
+    int wanted = atomic_load_explicit(&bf16_wanted, memory_order_relaxed);
+    (void)pthread_once(&engine_once, load_engine);
+    return wanted < 0 ? engine_has_bf16() : wanted > 0;
+}
+
+void embla_linalg_use_bf16(int use)
+{
+    atomic_store(&bf16_wanted, use);
+}
+
 embla_status embla_linalg_product_bf16(const embla_product_bf16 *p)
 {
+    size_t a_width = p->form == EMBLA_AT_B ? p->m : p->k;
+    size_t b_width = p->form == EMBLA_A_BT ? p->k : p->n, bytes = EMBLA_BF16_SPACE * sizeof(float);
     embla_status status = EMBLA_OK;
-    EMBLA_TRY(check_strides(p->k, p->a_stride, p->k, p->b_stride, p->n, p->out_stride));
+    void *space;
+    EMBLA_TRY(check_strides(a_width, p->a_stride, b_width, p->b_stride, p->n, p->out_stride));
     EMBLA_TRY(engine_ready());
     if (p->m == 0 || p->n == 0) return EMBLA_OK;
     if (p->k == 0) {
-        clear(p->out, p->m, p->n, p->out_stride);
+        if (!p->add) clear(p->out, p->m, p->n, p->out_stride);
         return EMBLA_OK;
     }
     if (multiply_bf16(p, &status)) return status;
-    size_t depth = least(DEPTH, p->k), a_numbers = least(ROWS, p->m) * depth;
-    size_t bytes = (a_numbers + least(ROWS, p->n) * depth) * sizeof(float);
-    void *space;
+    if (p->space) return widened(p, p->space);
     EMBLA_TRY(embla_mem_new(bytes, "bf16 as f32", &space));
-    status = widened(p, space, (float *)space + a_numbers);
+    status = widened(p, space);
     embla_mem_free(space, bytes);
     return status;
 }
 
-embla_status embla_engine_product(const float *a, size_t m, const float *b, size_t n, size_t k,
-                                  float *out)
+embla_status embla_engine_product(embla_product_form form, const float *a, const float *b, size_t m,
+                                  size_t n, size_t k, float *out)
 {
-    if (((!a || !out) && m > 0) || (!b && n > 0))
+    if (form != EMBLA_A_BT && form != EMBLA_A_B && form != EMBLA_AT_B)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_engine_product: there is no form %d",
+                          (int)form);
+    if ((!a && m > 0 && k > 0) || (!b && n > 0 && k > 0) || (!out && m > 0 && n > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_engine_product: a, b or out is NULL");
-    embla_product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .out = out, .spread = true};
-    product.a_stride = product.b_stride = k;
+    embla_product product = {
+        .m = m, .n = n, .k = k, .a = a, .b = b, .out = out, .form = form, .spread = true};
+    product.a_stride = form == EMBLA_AT_B ? m : k;
+    product.b_stride = form == EMBLA_A_BT ? k : n;
     product.out_stride = n;
     return embla_linalg_product(&product);
 }

@@ -14,12 +14,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-
-typedef enum {
-    EMBLA_A_BT = 0, /* a (m x k) times b (n x k) turned: rows by queries */
-    EMBLA_A_B = 1,  /* a (m x k) times b (k x n) */
-    EMBLA_AT_B = 2  /* a (k x m) turned, times b (k x n) */
-} embla_product_form;
+#include "embla_lab.h"
 
 /* out (m x n) = the product of a and b, row-major, strides in numbers; with add it is added to
  * what out holds. */
@@ -37,15 +32,25 @@ typedef struct {
  * bits for the same sizes on this machine; spread over threads, bits depend on their number.
  * Any number of threads may call at once. */
 EMBLA_CHECKED embla_status embla_linalg_product(const embla_product *product);
-/* The same with a and b as bf16 (uint16_t) and sums in float; only EMBLA_A_BT, on the calling
- * thread. */
+/* The same with a and b as bf16 (uint16_t) and sums in float, on the calling thread. Where the
+ * CPU does not multiply bf16 both are widened, a block at a time, in space: so many floats, or
+ * NULL to have them allocated. */
+enum { EMBLA_BF16_SPACE = 384 << 10 };
 typedef struct {
     size_t m, n, k;
     const uint16_t *a, *b;
     size_t a_stride, b_stride, out_stride;
     float *out;
+    float *space;
+    embla_product_form form;
+    bool add;
 } embla_product_bf16;
 EMBLA_CHECKED embla_status embla_linalg_product_bf16(const embla_product_bf16 *product);
+/* Whether the CPU, and the engine, multiply bf16 without widening it. */
+bool embla_linalg_has_bf16(void);
+/* For tests: let the engine multiply bf16 where it can, though the CPU has no instructions for
+ * it (it then takes others), or not at all; less than 0 goes back to what the CPU has. */
+void embla_linalg_use_bf16(int use);
 /* Eigenvalues of the symmetric n x n matrix, smallest first, to values. With vectors > 0 the
  * vectors of the largest so many go to out (vectors x n, the largest last), of length 1, the
  * sign as it comes. matrix is overwritten; only one triangle of it is looked at. */

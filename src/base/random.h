@@ -24,7 +24,12 @@
 enum { EMBLA_RANDOM_LANES = 16 }; /* blocks made side by side */
 
 /* What the numbers are for, so that two uses never share one. */
-enum { EMBLA_RANDOM_UNIFORM = 0, EMBLA_RANDOM_NORMAL = 1 };
+enum {
+    EMBLA_RANDOM_UNIFORM = 0,
+    EMBLA_RANDOM_NORMAL = 1,
+    EMBLA_RANDOM_DRAWN = 3, /* negatives of a sampled loss */
+    EMBLA_RANDOM_LUCK = 64  /* and up: of tokens that are sampled */
+};
 
 /* Words of LANES consecutive blocks: words[w][i] is word w of block `first` + i. */
 EMBLA_BODY void embla_philox(uint64_t seed, uint32_t first, uint64_t row, uint32_t purpose,

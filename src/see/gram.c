@@ -13,10 +13,10 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/failure.h"
 #include "base/kernels.h"
 #include "base/linalg.h"
 #include "base/mem.h"
@@ -147,9 +147,8 @@ typedef struct {
     double *lane_memory;                    /* (lanes - 1) matrices: of all lanes but the first */
     float *space;                           /* of all threads; `share` floats for each */
     size_t share;
-    atomic_int next, status;
-    atomic_flag said;   /* one has failed.. */
-    char sentence[256]; /* ..and this is what it said */
+    atomic_int next;
+    embla_failure failure;
 } second_pass;
 
 typedef struct {
@@ -239,14 +238,6 @@ static embla_status add_tile(const second_pass *pass, int64_t turn, size_t task,
     return EMBLA_OK;
 }
 
-/* A sentence belongs to the thread that failed: it is carried over. */
-static void keep_failure(second_pass *pass, embla_status status)
-{
-    if (atomic_flag_test_and_set(&pass->said)) return; /* another was first */
-    (void)snprintf(pass->sentence, sizeof pass->sentence, "%s", embla_error());
-    atomic_store(&pass->status, (int)status);
-}
-
 static void second_rows(second_pass *pass, int team)
 {
     int64_t in_turn = (int64_t)pass->lanes * TURN * BLOCK;
@@ -258,9 +249,8 @@ static void second_rows(second_pass *pass, int team)
         for (int64_t turn = 0; turn < turns; turn++) {
 #pragma omp for schedule(dynamic, 1)
             for (size_t task = 0; task < tasks; task++) {
-                if (atomic_load(&pass->status) != EMBLA_OK) continue;
-                embla_status status = add_tile(pass, turn, task, space);
-                if (status != EMBLA_OK) keep_failure(pass, status);
+                if (embla_failure_any(&pass->failure)) continue;
+                embla_failure_keep(&pass->failure, add_tile(pass, turn, task, space));
             }
         }
     }
@@ -312,7 +302,7 @@ static void add_mean(const second_pass *pass, bool centred)
 static embla_status second(const embla_table *table, bool centred, int threads, embla_gram *gram,
                            size_t lanes)
 {
-    second_pass pass = {.said = ATOMIC_FLAG_INIT,
+    second_pass pass = {.failure = EMBLA_NO_FAILURE,
                         .table = table,
                         .kernels = embla_kernels_get(),
                         .gram = gram,
@@ -338,15 +328,13 @@ static embla_status second(const embla_table *table, bool centred, int threads, 
     for (size_t i = 0; i < table->dim; i++)
         pass.minus[i] = -(float)(gram->mean[i] * (double)pass.scale);
     second_rows(&pass, team);
-    if (atomic_load(&pass.status) == EMBLA_OK) {
+    if (!embla_failure_any(&pass.failure)) {
         add_lanes(&pass, team);
         gram->noise = noise_of(gram);
         add_mean(&pass, centred);
     }
     embla_mem_free(memory, bytes);
-    if (atomic_load(&pass.status) != EMBLA_OK)
-        return embla_fail((embla_status)atomic_load(&pass.status), "%s", pass.sentence);
-    return EMBLA_OK;
+    return embla_failure_say(&pass.failure);
 }
 
 /* ---- both ---- */

@@ -53,6 +53,6 @@ static inline const float *embla_table_piece(const embla_table *table, embla_dec
     return space;
 }
 
-EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
 
 #endif

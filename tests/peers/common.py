@@ -38,6 +38,14 @@ def rows_of(embla, path, *which):
     return json.loads(must(embla, "lookup", path, "--json", *which), parse_int=float)
 
 
+def library_of(embla):
+    """libembla_lab.so, built with the program."""
+    path = os.path.join(os.path.dirname(os.path.abspath(embla)), "src", "libembla_lab.so")
+    if not os.path.exists(path):
+        skip("there is no libembla_lab.so beside %s: nothing is compared" % embla)
+    return path
+
+
 def data():
     """The folder of real data."""
     folder = os.environ.get("EMBLA_DATA")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program outside the tree, in C. */
 #include <embla_lab.h>
+#include <embla_learn.h>
 #include <stdio.h>
 
 int main(void)

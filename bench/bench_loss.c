@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cases of `embla bench head` that are losses: TOKENSxDIMxROWS/COMPUTE, forward and
+ * backward, or forward alone.
+ *
+ * The limit is what nobody can do without: the bare products of the same shape by the same
+ * engine (logits, the table's gradient, hidden's), spread over the same threads, without any
+ * softmax; all logits at once where they fit into 256 MiB, as many tokens as do else. The
+ * limit of bf16 is the f32 path. Figures are the arithmetic of the products in a second.
+ */
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "embla_lab.h"
+#include "embla_learn.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { TURNS = 7, LOGITS_MOST = 256 << 20 };
+
+typedef struct {
+    const char *name;
+    size_t count, dim;
+    int64_t rows;
+    embla_dtype compute;
+    bool backward;
+} shape;
+
+static const shape shapes[] = {
+    {"loss/1024x768x50257/f32", 1024, 768, 50257, EMBLA_F32, true},
+    {"loss/1024x768x50257/f32/forward", 1024, 768, 50257, EMBLA_F32, false},
+    {"loss/1024x768x50257/bf16", 1024, 768, 50257, EMBLA_BF16, true},
+    {"loss/1024x64x262144/f32", 1024, 64, 262144, EMBLA_F32, true},
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+typedef struct {
+    const shape *shape;
+    int threads;
+    embla_table *table;
+    float *hidden, *each;
+    int32_t *targets;
+    float *hidden_gradient, *table_gradient;
+    float *logits; /* of the bare products: block x rows */
+    size_t block;
+    bool failed;
+} bench_case;
+
+/* ---- ours and the limits ---- */
+
+static void run(bench_case *c, embla_dtype compute)
+{
+    const embla_head head = {.table = c->table};
+    const embla_loss_options options = {.compute = compute, .threads = c->threads};
+    const embla_loss_gradients gradients = {.hidden = c->hidden_gradient,
+                                            .table = c->table_gradient};
+    if (embla_head_loss(&head, c->hidden, c->targets, c->shape->count, &options,
+                        c->shape->backward ? &gradients : NULL, c->each, NULL) != EMBLA_OK)
+        c->failed = true;
+}
+
+static void run_loss(void *context, size_t step)
+{
+    bench_case *c = context;
+    (void)step;
+    run(c, c->shape->compute);
+}
+
+static void run_f32(void *context, size_t step)
+{
+    (void)step;
+    run(context, EMBLA_F32);
+}
+
+static void run_products(void *context, size_t step)
+{
+    bench_case *c = context;
+    size_t dim = c->shape->dim, rows = (size_t)c->shape->rows;
+    const float *table = embla_table_row(c->table, 0);
+    (void)step;
+    for (size_t i = 0; i < c->shape->count; i += c->block) {
+        size_t n = c->shape->count - i < c->block ? c->shape->count - i : c->block;
+        const float *hidden = c->hidden + i * dim;
+        bool done =
+            embla_engine_product(EMBLA_A_BT, hidden, table, n, rows, dim, c->logits) == EMBLA_OK;
+        if (c->shape->backward)
+            done = done &&
+                   embla_engine_product(EMBLA_AT_B, c->logits, hidden, rows, dim, n,
+                                        c->table_gradient) == EMBLA_OK &&
+                   embla_engine_product(EMBLA_A_B, c->logits, table, n, dim, rows,
+                                        c->hidden_gradient + i * dim) == EMBLA_OK;
+        if (!done) c->failed = true;
+    }
+}
+
+/* ---- a case ---- */
+
+/* The first token once more, by hand and in double: a figure for a wrong loss is worth nothing. */
+static bool is_right(bench_case *c)
+{
+    const shape *s = c->shape;
+    const float *table = embla_table_row(c->table, 0);
+    double *p = malloc((size_t)s->rows * sizeof *p), sum = 0, worst = 0, size = 0;
+    if (!p) return false;
+    for (int64_t v = 0; v < s->rows; v++) {
+        p[v] = 0;
+        for (size_t d = 0; d < s->dim; d++)
+            p[v] += (double)table[(size_t)v * s->dim + d] * (double)c->hidden[d];
+        sum += exp(p[v]); /* rows and vectors are of length 1: nothing is large */
+    }
+    double loss = log(sum) - p[c->targets[0]];
+    for (size_t d = 0; s->backward && d < s->dim; d++) {
+        double gradient = 0;
+        for (int64_t v = 0; v < s->rows; v++)
+            gradient +=
+                (exp(p[v]) / sum - (v == c->targets[0])) * (double)table[(size_t)v * s->dim + d];
+        gradient /= (double)s->count;
+        worst = fmax(worst, fabs(gradient - (double)c->hidden_gradient[d]));
+        size = fmax(size, fabs(gradient));
+    }
+    free(p);
+    double allowed = s->compute == EMBLA_BF16 ? 1e-2 : 1e-5;
+    return !c->failed && fabs((double)c->each[0] - loss) < allowed * loss &&
+           worst <= allowed * size;
+}
+
+static int run_case(bench_case *c, const embla_bench_options *options)
+{
+    const shape *s = c->shape;
+    bool bf16 = s->compute == EMBLA_BF16;
+    run(c, s->compute);
+    if (!is_right(c)) {
+        options->complain("bench head: %s: a wrong loss, or: %s", s->name, embla_error());
+        return 1;
+    }
+#ifdef _OPENMP
+    int before = omp_get_max_threads();
+    omp_set_num_threads(c->threads); /* for the engine's own threads */
+#endif
+    embla_bench_times times =
+        embla_bench_measure(run_loss, bf16 ? run_f32 : run_products, c, TURNS, 1);
+#ifdef _OPENMP
+    omp_set_num_threads(before);
+#endif
+    double work = 2e-9 * (double)s->count * (double)s->dim * (double)s->rows;
+    if (s->backward) work *= 3;
+    embla_bench_result result = {.bench = "head",
+                                 .name = s->name,
+                                 .threads = c->threads,
+                                 .unit = "GFLOP/s",
+                                 .limit_is = bf16          ? "the f32 path"
+                                             : s->backward ? "three bare products"
+                                                           : "bare product",
+                                 .value = work / times.seconds,
+                                 .limit = work / times.limit_seconds};
+    embla_bench_print(options, &result);
+    return c->failed;
+}
+
+static bool fill(bench_case *c)
+{
+    const shape *s = c->shape;
+    embla_table *vectors = NULL;
+    const embla_init_options table_init = {.seed = 1}, init = {.seed = 2};
+    bool done = embla_table_new(EMBLA_F32, s->rows, s->dim, NULL, &c->table) == EMBLA_OK &&
+                embla_table_init(c->table, &table_init) == EMBLA_OK &&
+                embla_table_new(EMBLA_F32, (int64_t)s->count, s->dim, NULL, &vectors) == EMBLA_OK &&
+                embla_table_init(vectors, &init) == EMBLA_OK;
+    if (done) memcpy(c->hidden, embla_table_row(vectors, 0), s->count * s->dim * sizeof(float));
+    embla_table_free(vectors);
+    for (size_t i = 0; i < s->count; i++)
+        c->targets[i] = (int32_t)((i * UINT64_C(2654435761)) % (uint64_t)s->rows);
+    return done;
+}
+
+/* All of one shape. Too little memory: a sentence, no figure. */
+static int run_shape(const shape *s, const embla_bench_options *options)
+{
+    bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 2};
+    size_t vectors = s->count * s->dim * sizeof(float), rows = (size_t)s->rows;
+    int exit_code = 0;
+    c.block = LOGITS_MOST / (rows * sizeof(float));
+    if (c.block > s->count) c.block = s->count;
+    c.hidden = embla_bench_memory(vectors);
+    c.hidden_gradient = embla_bench_memory(vectors);
+    c.table_gradient = embla_bench_memory(rows * s->dim * sizeof(float));
+    c.logits = embla_bench_memory(c.block * rows * sizeof(float));
+    c.each = malloc(s->count * sizeof *c.each);
+    c.targets = malloc(s->count * sizeof *c.targets);
+    if (c.hidden && c.hidden_gradient && c.table_gradient && c.logits && c.each && c.targets &&
+        fill(&c))
+        exit_code = run_case(&c, options);
+    else
+        options->complain("bench head: no memory for %s: left out", s->name);
+    embla_table_free(c.table);
+    free(c.targets);
+    free(c.each);
+    free(c.logits);
+    free(c.table_gradient);
+    free(c.hidden_gradient);
+    free(c.hidden);
+    return exit_code;
+}
+
+int embla_bench_loss(const embla_bench_options *options)
+{
+    regex_t regex;
+    int exit_code = 0, wrong = 0;
+    bool any = false;
+    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (wrong) return 2; /* embla_bench_head has said why */
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
+        const char *name = shapes[i].name;
+        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
+        any = true;
+        if (options->list)
+            printf(options->json ? "{\"bench\":\"head\",\"case\":\"%s\"}\n" : "%s\n", name);
+        else
+            exit_code = run_shape(&shapes[i], options);
+    }
+    if (options->case_regex) regfree(&regex);
+    return any ? exit_code : -1;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench optim: steps of optimizers on a table of 50,257 x 768.
+ *
+ * A case is KIND/ROWS: `dense` steps with a gradient for every row; `rows` with gradients for
+ * the rows that 8,192 tokens touch, drawn as often as 1/(k+1): some 3,400. AdamW reads weights,
+ * mean, squares and gradients and writes all but the last: seven streams; the others have fewer.
+ *
+ * The limit is the bare stream: a loop over the very same rows of the very same arrays that
+ * reads and writes as many, and does nothing but add 0 times the gradient. It runs plainly,
+ * with lines fetched ahead at four distances, and with stores past the caches; the fastest of
+ * these, tried before, is timed in turns with the step. Batches of tokens go round, so that
+ * neither finds in a cache what the other has just left there.
+ */
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "embla_learn.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define WIDE __attribute__((target("avx2")))
+#endif
+
+enum { ROWS = 50257, DIM = 768, TOKENS = 8192, BATCHES = 7, TURNS = 15, BLOCK = 16, ARRAYS = 3 };
+
+typedef struct {
+    const char *name;
+    embla_optim_options options;
+    size_t arrays; /* that are read and written: weights and states */
+    bool dense;
+} step_case;
+
+#define ADAMW                                                                                      \
+    {                                                                                              \
+        .kind = EMBLA_ADAMW, .decay = 0.01                                                         \
+    }
+#define MOMENTUM                                                                                   \
+    {                                                                                              \
+        .kind = EMBLA_SGD, .momentum = 0.9, .decay = 0.01                                          \
+    }
+static const step_case cases[] = {
+    {"adamw/dense", ADAMW, 3, true},
+    {"adamw/rows", ADAMW, 3, false},
+    {"sgd/dense", {.kind = EMBLA_SGD}, 1, true},
+    {"sgd/rows", {.kind = EMBLA_SGD}, 1, false},
+    {"momentum/dense", MOMENTUM, 2, true},
+    {"momentum/rows", MOMENTUM, 2, false},
+    {"adagrad/dense", {.kind = EMBLA_ADAGRAD}, 2, true},
+    {"adagrad/rows", {.kind = EMBLA_ADAGRAD}, 2, false},
+    {"adagrad-rowwise/dense", {.kind = EMBLA_ADAGRAD_ROWWISE}, 1, true},
+    {"adagrad-rowwise/rows", {.kind = EMBLA_ADAGRAD_ROWWISE}, 1, false},
+};
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+/* How the bare stream is run. */
+typedef struct {
+    const char *name;
+    size_t ahead; /* numbers between a line being worked on and one asked for */
+    bool past;    /* stores go past the caches */
+} way;
+
+static const way ways[] = {
+    {"plain", 0, false},         {"fetch 1 KiB", 256, false},     {"fetch 1.6 KiB", 416, false},
+    {"fetch 3 KiB", DIM, false}, {"fetch 6 KiB", 2 * DIM, false}, {"past caches", 0, true}};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+typedef struct {
+    const step_case *step;
+    int threads;
+    embla_table *table;
+    embla_optim *optim;
+    float *arrays[ARRAYS];  /* weights and states; those past the kind's are not touched */
+    float *gradient;        /* ROWS x DIM; of a batch the first rows of it */
+    int64_t *rows[BATCHES]; /* touched, ascending; room for TOKENS */
+    size_t touched[BATCHES];
+    const way *way;
+    volatile float zero;
+    bool failed;
+} bench_case;
+
+/* ---- the limit ---- */
+
+typedef struct {
+    float *arrays[ARRAYS];
+    const float *ahead[ARRAYS];
+    const float *g, *g_ahead;
+    size_t n;
+} stream;
+
+#if defined(__x86_64__)
+
+/* Adds g * zero to each; the count of arrays and how they are written are constants. */
+WIDE static inline __attribute__((always_inline)) void stream_body(const stream *s, size_t arrays,
+                                                                   bool past, float zero)
+{
+    const __m256 nothing = _mm256_set1_ps(zero);
+    for (size_t i = 0; i < s->n; i += BLOCK) {
+        __m256 g0 = _mm256_mul_ps(_mm256_loadu_ps(s->g + i), nothing);
+        __m256 g1 = _mm256_mul_ps(_mm256_loadu_ps(s->g + i + 8), nothing);
+        if (s->g_ahead) _mm_prefetch((const char *)(s->g_ahead + i), _MM_HINT_T0);
+        for (size_t a = 0; a < arrays; a++) {
+            float *x = s->arrays[a] + i;
+            if (s->ahead[a]) _mm_prefetch((const char *)(s->ahead[a] + i), _MM_HINT_T0);
+            __m256 x0 = _mm256_add_ps(_mm256_loadu_ps(x), g0);
+            __m256 x1 = _mm256_add_ps(_mm256_loadu_ps(x + 8), g1);
+            if (past) {
+                _mm256_stream_ps(x, x0);
+                _mm256_stream_ps(x + 8, x1);
+            } else {
+                _mm256_storeu_ps(x, x0);
+                _mm256_storeu_ps(x + 8, x1);
+            }
+        }
+    }
+    if (past) _mm_sfence();
+}
+
+WIDE static void stream_wide(const stream *s, size_t arrays, bool past, float zero)
+{
+    if (arrays == 1) {
+        past ? stream_body(s, 1, true, zero) : stream_body(s, 1, false, zero);
+    } else if (arrays == 2) {
+        past ? stream_body(s, 2, true, zero) : stream_body(s, 2, false, zero);
+    } else {
+        past ? stream_body(s, 3, true, zero) : stream_body(s, 3, false, zero);
+    }
+}
+
+#endif
+
+static void stream_plain(const stream *s, size_t arrays, float zero)
+{
+    for (size_t i = 0; i < s->n; i += BLOCK) {
+        if (s->g_ahead) __builtin_prefetch(s->g_ahead + i);
+        for (size_t a = 0; a < arrays; a++) {
+            if (s->ahead[a]) __builtin_prefetch(s->ahead[a] + i);
+            for (size_t j = i; j < i + BLOCK; j++) s->arrays[a][j] += s->g[j] * zero;
+        }
+    }
+}
+
+static void stream_run(const bench_case *c, const stream *s)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        stream_wide(s, c->step->arrays, c->way->past, c->zero);
+        return;
+    }
+#endif
+    stream_plain(s, c->step->arrays, c->zero);
+}
+
+/* Numbers first .. first+n-1 of all arrays; those `ahead` of them are there too. */
+static void stream_dense(const bench_case *c, size_t first, size_t n)
+{
+    size_t ahead = c->way->ahead;
+    stream s = {.g = c->gradient + first, .n = n};
+    bool fetch = ahead > 0 && first + n + ahead <= (size_t)ROWS * DIM;
+    if (fetch) s.g_ahead = s.g + ahead;
+    for (size_t a = 0; a < ARRAYS; a++) {
+        s.arrays[a] = c->arrays[a] + first;
+        if (fetch) s.ahead[a] = s.arrays[a] + ahead;
+    }
+    stream_run(c, &s);
+}
+
+/* Row i of a batch; the one that is ahead / DIM rows later is fetched, if any is. */
+static void stream_row(const bench_case *c, size_t batch, size_t i)
+{
+    const int64_t *rows = c->rows[batch];
+    size_t later = i + c->way->ahead / DIM;
+    stream s = {.g = c->gradient + i * DIM, .n = DIM};
+    bool fetch = later > i && later < c->touched[batch];
+    if (fetch) s.g_ahead = c->gradient + later * DIM;
+    for (size_t a = 0; a < ARRAYS; a++) {
+        s.arrays[a] = c->arrays[a] + (size_t)rows[i] * DIM;
+        if (fetch) s.ahead[a] = c->arrays[a] + (size_t)rows[later] * DIM;
+    }
+    stream_run(c, &s);
+}
+
+static void run_limit(void *context, size_t step)
+{
+    enum { TILE = 16 };
+    bench_case *c = context;
+    size_t batch = step % BATCHES;
+    int64_t count = c->step->dense ? ROWS : (int64_t)c->touched[batch];
+    int64_t tiles = (count + TILE - 1) / TILE;
+#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(static)
+    for (int64_t t = 0; t < tiles; t++) {
+        size_t first = (size_t)t * TILE;
+        size_t n = (size_t)count - first < TILE ? (size_t)count - first : TILE;
+        if (c->step->dense)
+            stream_dense(c, first * DIM, n * DIM);
+        else
+            for (size_t i = first; i < first + n; i++) stream_row(c, batch, i);
+    }
+}
+
+/* ---- the step ---- */
+
+static void run_step(void *context, size_t step)
+{
+    bench_case *c = context;
+    size_t batch = step % BATCHES;
+    embla_status status = c->step->dense ? embla_optim_step(c->optim, 1e-3, c->gradient)
+                                         : embla_optim_step_rows(c->optim, 1e-3, c->rows[batch],
+                                                                 c->touched[batch], c->gradient);
+    if (status != EMBLA_OK) c->failed = true;
+}
+
+/* One number of a first step by hand: a figure for wrong steps is worth nothing. */
+static bool is_right(bench_case *c)
+{
+    const embla_optim_options *o = &c->step->options;
+    int64_t row = c->step->dense ? ROWS - 1 : c->rows[0][c->touched[0] - 1];
+    size_t at = c->step->dense ? (size_t)row * DIM : (c->touched[0] - 1) * DIM;
+    const float *w = embla_table_row(c->table, row);
+    double before = (double)w[3], g = (double)c->gradient[at + 3], mean = 0.0, move = g;
+    for (size_t i = 0; i < DIM; i++)
+        mean += (double)c->gradient[at + i] * (double)c->gradient[at + i] / DIM;
+    if (o->kind == EMBLA_ADAMW) move = g / (fabs(g) + 1e-8);
+    if (o->kind == EMBLA_ADAGRAD) move = g / (fabs(g) + 1e-10);
+    if (o->kind == EMBLA_ADAGRAD_ROWWISE) move = g / (sqrt(mean) + 1e-10);
+    run_step(c, 0);
+    double wanted = before * (1.0 - 1e-3 * o->decay) - 1e-3 * move;
+    return !c->failed && fabs((double)w[3] - wanted) <= 1e-6 * (fabs(before) + 1e-3 * fabs(move));
+}
+
+/* The way of the bare stream that is fastest here. */
+static void choose_way(bench_case *c)
+{
+    double least = 0.0;
+    const way *best = NULL;
+    for (size_t i = 0; i < WAYS; i++) {
+        c->way = &ways[i];
+        embla_bench_times times = embla_bench_measure(run_limit, run_limit, c, 3, 1);
+        double seconds = times.seconds < times.limit_seconds ? times.seconds : times.limit_seconds;
+        if (!best || seconds < least) {
+            least = seconds;
+            best = c->way;
+        }
+    }
+    c->way = best;
+}
+
+static int run_case(bench_case *c, const embla_bench_options *options)
+{
+    char name[64], limit_is[64];
+    double bytes = 0.0;
+    if (!is_right(c)) {
+        options->complain("bench optim: %s: a wrong step, or: %s", c->step->name, embla_error());
+        return 1;
+    }
+    choose_way(c);
+    embla_bench_times times = embla_bench_measure(run_step, run_limit, c, TURNS, BATCHES);
+    for (size_t b = 0; b < BATCHES; b++)
+        bytes += (c->step->dense ? ROWS : (double)c->touched[b]) / BATCHES * DIM * sizeof(float);
+    bytes *= (double)(2 * c->step->arrays + 1);
+    (void)snprintf(name, sizeof name, "%dx%d/%s", ROWS, DIM, c->step->name);
+    (void)snprintf(limit_is, sizeof limit_is, "%zu streams, %s", 2 * c->step->arrays + 1,
+                   c->way->name);
+    embla_bench_result result = {.bench = "optim",
+                                 .name = name,
+                                 .threads = c->threads,
+                                 .unit = "GB/s",
+                                 .limit_is = limit_is,
+                                 .value = bytes * 1e-9 / times.seconds,
+                                 .limit = bytes * 1e-9 / times.limit_seconds};
+    embla_bench_print(options, &result);
+    return 0;
+}
+
+/* ---- what cases need ---- */
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/* The rows of TOKENS tokens, row k as often as 1/(k+1), ascending and each once. */
+static void draw_rows(bench_case *c, const double *sums, bool *seen)
+{
+    uint64_t state = 20260815;
+    for (size_t b = 0; b < BATCHES; b++) {
+        memset(seen, 0, ROWS);
+        for (size_t i = 0; i < TOKENS; i++) {
+            double wanted = (double)(next_random(&state) >> 11) * 0x1p-53 * sums[ROWS - 1];
+            size_t low = 0, high = ROWS - 1;
+            while (low < high) {
+                size_t middle = (low + high) / 2;
+                if (sums[middle] > wanted)
+                    high = middle;
+                else
+                    low = middle + 1;
+            }
+            seen[low] = true;
+        }
+        for (int64_t row = 0; row < ROWS; row++)
+            if (seen[row]) c->rows[b][c->touched[b]++] = row;
+    }
+}
+
+static bool fill(bench_case *c)
+{
+    double *sums = malloc(ROWS * sizeof *sums), sum = 0.0;
+    bool *seen = malloc(ROWS * sizeof *seen), done = sums && seen;
+    uint64_t state = 7;
+    c->gradient = embla_bench_memory((size_t)ROWS * DIM * sizeof(float));
+    done = done && c->gradient;
+    for (size_t b = 0; b < BATCHES; b++) {
+        c->rows[b] = malloc(TOKENS * sizeof *c->rows[b]);
+        done = done && c->rows[b];
+    }
+    if (done) {
+        for (size_t k = 0; k < ROWS; k++) sums[k] = sum += 1.0 / (double)(k + 1);
+        draw_rows(c, sums, seen);
+        for (size_t i = 0; i < (size_t)ROWS * DIM; i++)
+            c->gradient[i] = (float)((double)(next_random(&state) >> 40) * 0x1p-23 - 1.0) * 1e-2f;
+    }
+    free(seen);
+    free(sums);
+    return done;
+}
+
+/* The table and what the optimizer remembers of it, every page touched. */
+static bool make_optim(bench_case *c)
+{
+    const embla_init_options init = {.seed = 1, .spread = 0.02f};
+    embla_optim_options options = c->step->options;
+    options.threads = c->threads;
+    if (embla_table_new(EMBLA_F32, ROWS, DIM, NULL, &c->table) != EMBLA_OK ||
+        embla_table_init(c->table, &init) != EMBLA_OK ||
+        embla_optim_new(c->table, &options, &c->optim) != EMBLA_OK)
+        return false;
+    for (size_t a = 0; a < ARRAYS; a++) c->arrays[a] = embla_table_data(c->table);
+    for (size_t a = 1; a < c->step->arrays; a++) {
+        embla_optim_state state;
+        if (embla_optim_state_at(c->optim, a - 1, &state) != EMBLA_OK) return false;
+        c->arrays[a] = state.values;
+        memset(state.values, 0, (size_t)ROWS * DIM * sizeof(float));
+    }
+    return true;
+}
+
+/* Too little memory: a sentence, no figure. */
+static int run_one(const step_case *step, const embla_bench_options *options)
+{
+    bench_case c = {.step = step, .threads = options->threads > 0 ? options->threads : 2};
+    int exit_code = 0;
+    if (fill(&c) && make_optim(&c))
+        exit_code = run_case(&c, options);
+    else
+        options->complain("bench optim: no memory for %s: left out", step->name);
+    embla_optim_free(c.optim);
+    embla_table_free(c.table);
+    for (size_t b = 0; b < BATCHES; b++) free(c.rows[b]);
+    free(c.gradient);
+    return exit_code;
+}
+
+int embla_bench_optim(const embla_bench_options *options)
+{
+    regex_t regex;
+    int exit_code = 0, wrong = 0;
+    size_t count = 0;
+    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (wrong) {
+        char why[96];
+        (void)regerror(wrong, &regex, why, sizeof why);
+        options->complain("--case '%.60s': %s", options->case_regex, why);
+        return 2;
+    }
+    for (size_t i = 0; i < CASES && exit_code == 0; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%dx%d/%s", ROWS, DIM, cases[i].name);
+        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
+        count++;
+        if (options->list)
+            printf(options->json ? "{\"bench\":\"optim\",\"case\":\"%s\"}\n" : "%s\n", name);
+        else
+            exit_code = run_one(&cases[i], options);
+    }
+    if (exit_code == 0 && count == 0) {
+        options->complain("bench optim: no case matches '%.60s'; --list shows them",
+                          options->case_regex);
+        exit_code = 2;
+    }
+    if (options->case_regex) regfree(&regex);
+    return exit_code;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench scatter: the gradients of 8,192 vectors back to the rows they came from.
+ *
+ * A case is SHAPE/IDS/WHAT.
+ *   IDS   zipf: token k as often as 1/(k+1), as in text; uniform; same: one row has all
+ *   WHAT  sum: plan and compact gradient (touched rows x dim)
+ *         add: plan and the touched rows of a dense gradient (rows x dim)
+ *         plan: which rows there are, and where, alone
+ * The limit of sum and add is memcpy by the same number of threads, of as many bytes as must be
+ * moved: vectors read, rows written, with add rows read too; half of them read and half written,
+ * in order, over memory too large for the caches, as the gradients are. The limit of a plan is
+ * what every sort must do at least: each token, as a 64-bit number, written once to its place,
+ * with the places known beforehand.
+ */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "embla.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { BATCH = 8192, BATCHES = 8, TURNS = 21, LINE = 64 };
+
+typedef struct {
+    int64_t rows;
+    size_t dim;
+} shape;
+
+static const shape shapes[] = {{8449, 768}, {50257, 768}, {131072, 4096}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+static const char *const id_kinds[] = {"zipf", "uniform", "same"};
+enum { ZIPF, UNIFORM, SAME, ID_KINDS };
+static const char *const whats[] = {"sum", "add", "plan"};
+enum { SUM, ADD, PLAN, WHATS };
+
+/* All that one case needs. */
+typedef struct {
+    shape shape;
+    int ids, what, threads;
+    embla_scatter *scatter;
+    int32_t *tokens; /* BATCHES x BATCH */
+    float *pool;     /* gradients to read, then results to write; each in turn */
+    size_t vectors, places, out_places;
+    float *dense;
+    int64_t *sorted;     /* the limit of a plan writes here, */
+    uint32_t *places_of; /* ..to these places: BATCHES x BATCH */
+    size_t count;        /* of touched rows in all batches */
+    bool failed;
+} bench_case;
+
+static const int32_t *case_tokens(const bench_case *c, size_t step)
+{
+    return c->tokens + step / 2 % BATCHES * BATCH;
+}
+
+static const float *case_gradients(const bench_case *c, size_t step)
+{
+    return c->pool + step / 2 % c->places * BATCH * c->shape.dim;
+}
+
+static float *case_out(const bench_case *c, size_t step)
+{
+    return c->pool + (c->places + step / 2 % c->out_places) * BATCH * c->shape.dim;
+}
+
+static void plan(bench_case *c, size_t step)
+{
+    const embla_scatter_options options = {.threads = c->threads};
+    if (embla_scatter_plan(c->scatter, case_tokens(c, step), BATCH, &options) != EMBLA_OK)
+        c->failed = true;
+}
+
+static void run_ours(void *context, size_t step)
+{
+    bench_case *c = context;
+    embla_status status = EMBLA_OK;
+    plan(c, step);
+    if (c->what == SUM)
+        status =
+            embla_scatter_sum(c->scatter, case_gradients(c, step), c->shape.dim, case_out(c, step));
+    if (c->what == ADD)
+        status = embla_scatter_add(c->scatter, case_gradients(c, step), c->shape.dim, c->dense);
+    if (status != EMBLA_OK) c->failed = true;
+}
+
+/* Bytes that a batch, on average, must move: read and written. */
+static size_t case_bytes(const bench_case *c)
+{
+    size_t rows = c->count / BATCHES;
+    return (BATCH + (c->what == ADD ? 2 : 1) * rows) * c->shape.dim * sizeof(float);
+}
+
+static void run_memcpy(void *context, size_t step)
+{
+    bench_case *c = context;
+    size_t bytes = case_bytes(c) / 2;
+    const char *in = (const char *)case_gradients(c, step);
+    char *out = (char *)case_out(c, step);
+#pragma omp parallel num_threads(c->threads) if (c->threads > 1)
+    {
+#ifdef _OPENMP
+        size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+#else
+        size_t me = 0, of = 1;
+#endif
+        size_t first = bytes * me / of / LINE * LINE;
+        size_t end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
+        memcpy(out + first, in + first, end - first);
+    }
+}
+
+static void run_move(void *context, size_t step)
+{
+    bench_case *c = context;
+    const int32_t *tokens = case_tokens(c, step);
+    const uint32_t *places = c->places_of + (tokens - c->tokens);
+    for (size_t i = 0; i < BATCH; i++) c->sorted[places[i]] = tokens[i];
+    __asm__ volatile("" : : "r"(c->sorted) : "memory");
+}
+
+/* A batch once more, by the plain way: a figure for wrong sums is worth nothing. */
+static bool is_right(bench_case *c, size_t step)
+{
+    size_t dim = c->shape.dim;
+    bool right = true;
+    const float *in = case_gradients(c, step), *out = case_out(c, step);
+    const int32_t *tokens = case_tokens(c, step);
+    int what = c->what;
+    double *sums = malloc(dim * sizeof *sums);
+    if (!sums) return false;
+    c->what = SUM;
+    run_ours(c, step);
+    c->what = what;
+    size_t count = embla_scatter_count(c->scatter);
+    for (size_t u = 0; u < count && right; u += 1 + count / 50) {
+        int64_t row = embla_scatter_rows(c->scatter)[u];
+        memset(sums, 0, dim * sizeof *sums);
+        for (size_t i = 0; i < BATCH; i++)
+            for (size_t k = 0; tokens[i] == row && k < dim; k++) sums[k] += (double)in[i * dim + k];
+        for (size_t k = 0; k < dim; k++) right = right && out[u * dim + k] == (float)sums[k];
+    }
+    free(sums);
+    return right && !c->failed;
+}
+
+static int run_case(bench_case *c, const char *name, const embla_bench_options *options)
+{
+    bool moves = c->what != PLAN;
+    if (!is_right(c, 2)) {
+        options->complain("bench scatter: %s: wrong sums: %s", name, embla_error());
+        return 1;
+    }
+    embla_bench_times times =
+        embla_bench_measure(run_ours, moves ? run_memcpy : run_move, c, TURNS, moves ? 1 : 32);
+    double work = moves ? (double)case_bytes(c) * 1e-9 : (double)BATCH * 1e-6;
+    embla_bench_result result = {.bench = "scatter",
+                                 .name = name,
+                                 .threads = c->threads,
+                                 .unit = moves ? "GB/s" : "Mtok/s",
+                                 .limit_is = moves ? "memcpy" : "move",
+                                 .value = work / times.seconds,
+                                 .limit = work / times.limit_seconds};
+    if (c->failed) {
+        options->complain("bench scatter: %s: %s", name, embla_error());
+        return 1;
+    }
+    embla_bench_print(options, &result);
+    return 0;
+}
+
+/* ---- ids ---- */
+
+static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545F4914F6CDD1Du;
+}
+
+/* BATCHES x BATCH tokens; for zipf the running sum of 1/(k+1) is searched. */
+static bool make_tokens(int kind, int64_t rows, int32_t *tokens)
+{
+    uint64_t state = 20260815;
+    double *sums = malloc((size_t)rows * sizeof *sums), sum = 0.0;
+    if (!sums) return false;
+    for (int64_t k = 0; k < rows; k++) sums[k] = sum += kind == ZIPF ? 1.0 / (double)(k + 1) : 1.0;
+    for (size_t i = 0; i < (size_t)BATCHES * BATCH; i++) {
+        double wanted = (double)(next_random(&state) >> 11) * 0x1p-53 * sum;
+        int64_t low = 0, high = rows - 1;
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (sums[middle] > wanted)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        tokens[i] = kind == SAME ? (int32_t)(rows / 2) : (int32_t)low;
+    }
+    free(sums);
+    return true;
+}
+
+/* Rows that all batches touch, each batch's counted; and where a batch's tokens go when they
+ * are sorted. */
+static bool look_at_tokens(bench_case *c)
+{
+    uint32_t *before = malloc(((size_t)c->shape.rows + 1) * sizeof *before);
+    if (!before) return false;
+    c->count = 0;
+    for (size_t b = 0; b < BATCHES; b++) {
+        const int32_t *tokens = c->tokens + b * BATCH;
+        plan(c, 2 * b);
+        c->count += embla_scatter_count(c->scatter);
+        memset(before, 0, ((size_t)c->shape.rows + 1) * sizeof *before);
+        for (size_t i = 0; i < BATCH; i++) before[tokens[i] + 1]++;
+        for (int64_t r = 0; r < c->shape.rows; r++) before[r + 1] += before[r];
+        for (size_t i = 0; i < BATCH; i++) c->places_of[b * BATCH + i] = before[tokens[i]]++;
+    }
+    free(before);
+    return true;
+}
+
+/* ---- which cases ---- */
+
+/* Zipf everywhere; the others where they are claimed. */
+static bool in_default_set(const bench_case *c)
+{
+    if (c->what == PLAN) return c->ids == ZIPF;
+    return c->ids == ZIPF || (c->what == SUM && c->shape.rows == 50257);
+}
+
+typedef struct {
+    const embla_bench_options *options;
+    regex_t regex;
+    size_t run; /* cases */
+} session;
+
+static bool is_wanted(const session *s, const bench_case *c, char *name, size_t size)
+{
+    (void)snprintf(name, size, "%lldx%zu/%s/%s", (long long)c->shape.rows, c->shape.dim,
+                   id_kinds[c->ids], whats[c->what]);
+    if (!s->options->case_regex) return in_default_set(c);
+    return regexec(&s->regex, name, 0, NULL, 0) == 0;
+}
+
+/* Memory of a shape: twice the last-level cache for what is read and what is written, and three
+ * batches at least; numbers that are not all the same. */
+static bool make_room(bench_case *c)
+{
+    size_t batch = BATCH * c->shape.dim, bytes = batch * sizeof(float);
+    c->places = 2 * embla_bench_cache() / bytes + 3;
+    c->out_places = c->places;
+    c->pool = embla_bench_memory((c->places + c->out_places) * bytes);
+    c->dense = embla_bench_memory((size_t)c->shape.rows * c->shape.dim * sizeof(float));
+    if (!c->pool || !c->dense) return false;
+    for (size_t i = 0; i < c->places * batch; i++)
+        c->pool[i] = (float)(int)(i * 2654435761u >> 8 & 0xffff) * 0x1p-16f;
+    memset(c->dense, 0, (size_t)c->shape.rows * c->shape.dim * sizeof(float));
+    return true;
+}
+
+static int run_threads(bench_case *c, const char *name, const embla_bench_options *options)
+{
+    int most = options->threads > 0 ? options->threads : 2, failed = 0;
+    if (c->what == PLAN) most = 1;
+    for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
+        c->threads = t;
+        failed = run_case(c, name, options);
+    }
+    return failed;
+}
+
+static int run_wanted(session *s, bench_case *c, const char *name)
+{
+    s->run++;
+    if (s->options->list) {
+        printf(s->options->json ? "{\"bench\":\"scatter\",\"case\":\"%s\"}\n" : "%s\n", name);
+        return 0;
+    }
+    bool ready = c->pool || make_room(c);
+    ready = ready && make_tokens(c->ids, c->shape.rows, c->tokens);
+    if (ready && !c->scatter)
+        ready = embla_scatter_new(c->shape.rows, BATCH, &c->scatter) == EMBLA_OK;
+    if (!ready || !look_at_tokens(c)) {
+        s->options->complain("bench scatter: no memory for %s: left out", name);
+        return 0;
+    }
+    return run_threads(c, name, s->options);
+}
+
+/* All wanted cases of one shape; its memory lives no longer. */
+static int run_shape(session *s, shape sh)
+{
+    bench_case c = {.shape = sh};
+    int exit_code = 0;
+    c.tokens = malloc((size_t)BATCHES * BATCH * sizeof *c.tokens);
+    c.sorted = malloc(BATCH * sizeof *c.sorted);
+    c.places_of = malloc((size_t)BATCHES * BATCH * sizeof *c.places_of);
+    if (!c.tokens || !c.sorted || !c.places_of) {
+        s->options->complain("bench scatter: no memory");
+        exit_code = 1;
+    }
+    for (c.ids = 0; c.ids < ID_KINDS; c.ids++)
+        for (c.what = 0; c.what < WHATS && exit_code == 0; c.what++) {
+            char name[96];
+            if (is_wanted(s, &c, name, sizeof name)) exit_code = run_wanted(s, &c, name);
+        }
+    embla_scatter_free(c.scatter);
+    free(c.tokens);
+    free(c.sorted);
+    free(c.places_of);
+    free(c.pool);
+    free(c.dense);
+    return exit_code;
+}
+
+int embla_bench_scatter(const embla_bench_options *options)
+{
+    session s = {.options = options};
+    int exit_code = 0, wrong = 0;
+    if (options->case_regex)
+        wrong = regcomp(&s.regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (wrong) {
+        char why[96];
+        (void)regerror(wrong, &s.regex, why, sizeof why);
+        options->complain("--case '%.60s': %s", options->case_regex, why);
+        return 2;
+    }
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
+    if (exit_code == 0 && s.run == 0) {
+        options->complain("bench scatter: no case matches '%.60s'; --list shows them",
+                          options->case_regex);
+        exit_code = 2;
+    }
+    if (options->case_regex) regfree(&s.regex);
+    return exit_code;
+}

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing tokens: the best, or by lot, from logits that come a chunk at a time and go again.
+ *
+ * One pass is enough nearly always. Each thread keeps the best tokens it has seen; each chunk
+ * leaves its sum of exponentials, and these are added in the order of the chunks. Top-k, top-p
+ * and min-p all keep the first tokens of one order (the highest logit first, of equal ones the
+ * lower token), so what they leave together is what stands before a cut in that order, and the
+ * cut is found among the tokens kept. Where it lies deeper than ROOM tokens (a flat distribution)
+ * further passes close in on it, by counts and masses in whole numbers, whose sums know no order.
+ * A draw has no order either: each token's luck is its own.
+ */
+#include "learn/choose.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/threads.h"
+#include "learn/decode.h"
+#include "learn/head.h"
+#include "learn/softmax.h"
+#include "table/table.h"
+
+enum {
+    ROOM = 8192,            /* candidates kept for top-p and min-p */
+    LIST_BYTES = 16 << 20,  /* of one thread's lists, about */
+    GROUP_MOST = 1024,      /* vectors of a pass */
+    GROUP_CHUNKS = 1 << 20, /* sums of chunks of a pass */
+    WALK_BLOCK = 128,       /* groups are whole blocks of the walk where they can */
+    BITS = 12               /* of a logit that one pass more finds */
+};
+
+#define COLDEST                                                                                    \
+    1e-100 /* below it a temperature changes nothing, and logit / temperature is finite */
+
+/* ---- loops for each instruction set ---- */
+
+typedef struct {
+    double (*mass)(const float *x, size_t n, double base, double inverse);
+    bool (*lot)(uint64_t seed, uint64_t draw, uint64_t lot, const float *x, double inverse,
+                double limit, embla_luck_words words);
+} loops;
+
+#define LOOPS(SET, TARGET)                                                                         \
+    TARGET static double mass_##SET(const float *x, size_t n, double base, double inverse)         \
+    {                                                                                              \
+        return embla_body_mass(x, n, base, inverse);                                               \
+    }                                                                                              \
+    TARGET static bool lot_##SET(uint64_t seed, uint64_t draw, uint64_t lot, const float *x,       \
+                                 double inverse, double limit, embla_luck_words words)             \
+    {                                                                                              \
+        return embla_body_lot(seed, draw, lot, x, inverse, limit, words);                          \
+    }
+
+LOOPS(scalar, )
+#if EMBLA_X86
+LOOPS(avx2, EMBLA_AVX2)
+LOOPS(avx512, EMBLA_AVX512)
+#endif
+
+static const loops *loops_get(void)
+{
+    static const loops sets[EMBLA_ISA_COUNT] = {
+        {mass_scalar, lot_scalar},
+#if EMBLA_X86
+        {mass_avx2, lot_avx2},
+        {mass_avx512, lot_avx512},
+#endif
+    };
+    return &sets[embla_kernels_get()->isa];
+}
+
+/* ---- one look at all logits of some vectors ---- */
+
+/* The largest logit of a chunk, or of all, and sums of e^(logit - most): as they are, and
+ * divided by the temperature. */
+typedef struct {
+    double plain, tempered;
+    float most;
+} mass;
+
+typedef struct {
+    const embla_walk *walk;
+    const loops *loops;
+    size_t vector, count;    /* of this look */
+    double inverse;          /* 1 / temperature; 0: no sums at a temperature */
+    mass *masses;            /* count x chunks; NULL: not wanted */
+    embla_candidates *lists; /* threads x count; NULL: not wanted */
+    mass *seen;              /* threads x count: what each thread has seen; NULL: no lists' floor */
+    double rare, unlikely;   /* logs of shares: below these of all, of the likeliest, not kept */
+    embla_leader *leaders;   /* threads x count; NULL: no draw */
+    embla_cut cut;           /* of the draw */
+    uint64_t seed, draw;     /* draw: of vector 0 of the call */
+} look;
+
+static mass mass_of(const look *l, const float *x, size_t n)
+{
+    mass m = {.most = embla_softmax_max(x, n)};
+    if (m.most == -INFINITY) return m;
+    if (m.most == INFINITY) { /* each infinity counts as one, the rest as nothing */
+        for (size_t i = 0; i < n; i++) m.plain += x[i] == INFINITY;
+        m.tempered = m.plain;
+        return m;
+    }
+    m.plain = l->loops->mass(x, n, (double)m.most, 1.0);
+    m.tempered = m.plain;
+    if (l->inverse != 0.0 && l->inverse != 1.0)
+        m.tempered = l->loops->mass(x, n, (double)m.most, l->inverse);
+    return m;
+}
+
+static mass total_of(const look *l, size_t v)
+{
+    const mass *chunks = l->masses + v * (size_t)l->walk->chunks;
+    double inverse = l->inverse != 0.0 ? l->inverse : 1.0;
+    mass total = {.most = -INFINITY};
+    for (int64_t c = 0; c < l->walk->chunks; c++)
+        if (chunks[c].most > total.most) total.most = chunks[c].most;
+    for (int64_t c = 0; c < l->walk->chunks; c++) {
+        if (chunks[c].most == -INFINITY) continue;
+        double gap = embla_below(chunks[c].most, total.most);
+        total.plain += chunks[c].plain * exp(gap);
+        total.tempered += chunks[c].tempered * exp(gap * inverse);
+    }
+    return total;
+}
+
+static void keep(embla_candidates *list, const float *x, size_t n, int64_t first, float floor)
+{
+    float least = list->count == list->room ? fmaxf(list->items[0].logit, floor) : floor;
+    for (size_t i = 0; i < n; i++) {
+        if (!(x[i] >= least) || x[i] == -INFINITY) continue; /* nor NaN */
+        embla_candidates_add(list, (embla_candidate){first + (int64_t)i, x[i]});
+        if (list->count == list->room) least = fmaxf(list->items[0].logit, floor);
+    }
+}
+
+/* Most tokens are so unlikely that they cannot be left over, whatever comes. A logit below this
+ * is not kept: by what the thread has seen, which is not all, so never too high. */
+static float floor_so_far(const look *l, mass *seen, const mass *chunk)
+{
+    if (chunk->most > seen->most) {
+        seen->tempered *= exp(embla_below(seen->most, chunk->most) * l->inverse);
+        seen->most = chunk->most;
+    }
+    if (chunk->most > -INFINITY)
+        seen->tempered += chunk->tempered * exp(embla_below(chunk->most, seen->most) * l->inverse);
+    if (!isfinite(seen->most)) return -INFINITY;
+    double floor = fmax(l->rare + log(seen->tempered), l->unlikely);
+    floor = (double)seen->most + floor / l->inverse;
+    return (float)(floor - 1e-6 * fabs(floor) - 1e-30);
+}
+
+/* 32 tokens take part in the draw, those of them that are in this chunk. */
+static void draw_lot(const look *l, uint64_t draw, uint64_t lot, const float *x, embla_leader *best)
+{
+    embla_luck_words words;
+    if (!l->loops->lot(l->seed, draw, lot, x, l->inverse, embla_limit_of(best), words)) return;
+    for (size_t i = 0; i < EMBLA_LOT; i++) {
+        embla_candidate who = {(int64_t)(lot * EMBLA_LOT + i), x[i]};
+        if (!(x[i] > -INFINITY) || !embla_is_inside(&l->cut, who)) continue;
+        embla_leader mine = {.luck = embla_luck_of(words, i), .who = who};
+        mine.key = (double)x[i] * l->inverse + mine.luck;
+        if (best->who.token < 0 || embla_is_luckier(&mine, best)) *best = mine;
+    }
+}
+
+static void draw_chunk(const look *l, uint64_t draw, const float *x, size_t n, int64_t first,
+                       embla_leader *best)
+{
+    const uint64_t from = (uint64_t)first, to = from + n;
+    for (uint64_t lot = from / EMBLA_LOT; lot * EMBLA_LOT < to; lot++) {
+        uint64_t start = lot * EMBLA_LOT;
+        if (start >= from && start + EMBLA_LOT <= to) {
+            draw_lot(l, draw, lot, x + (start - from), best);
+            continue;
+        }
+        float some[EMBLA_LOT];
+        for (uint64_t i = 0; i < EMBLA_LOT; i++)
+            some[i] = start + i >= from && start + i < to ? x[start + i - from] : -INFINITY;
+        draw_lot(l, draw, lot, some, best);
+    }
+}
+
+static void see(void *context, const embla_logits *logits)
+{
+    const look *l = context;
+    for (size_t i = 0; i < logits->count; i++) {
+        size_t vector = logits->vector + i, v = vector - l->vector;
+        size_t mine = (size_t)logits->thread * l->count + v;
+        const float *x = logits->logits + i * logits->stride;
+        float floor = -INFINITY;
+        if (l->masses) {
+            const mass m = mass_of(l, x, logits->n);
+            l->masses[v * (size_t)l->walk->chunks + (size_t)logits->chunk] = m;
+            if (l->seen) floor = floor_so_far(l, &l->seen[mine], &m);
+        }
+        if (l->lists) keep(&l->lists[mine], x, logits->n, logits->first, floor);
+        if (l->leaders)
+            draw_chunk(l, l->draw + vector, x, logits->n, logits->first, &l->leaders[mine]);
+    }
+}
+
+/* ---- memory of a look ---- */
+
+static embla_status new_lists(look *l, embla_arena *arena, size_t room)
+{
+    size_t lists = (size_t)l->walk->threads * l->count;
+    EMBLA_TRY(embla_arena_many(arena, lists, sizeof *l->lists, "lists of tokens", &l->lists));
+    for (size_t i = 0; i < lists; i++) {
+        embla_candidates *list = &l->lists[i];
+        EMBLA_TRY(
+            embla_arena_many(arena, room, sizeof *list->items, "the best tokens", &list->items));
+        list->room = room;
+    }
+    return EMBLA_OK;
+}
+
+/* The nucleus of top-p has no token below (1 - top_p) / rows: all such together cannot make up
+ * what is missing. Half of that, for what rounding may do. */
+static embla_status new_floors(look *l, embla_arena *arena, double top_p, double min_p)
+{
+    size_t lists = (size_t)l->walk->threads * l->count;
+    bool rare = top_p > 0.0 && top_p < 1.0 - 1e-9;
+    l->rare = rare ? log(0.5 * (1.0 - top_p) / (double)l->walk->head.rows) : -INFINITY;
+    l->unlikely = min_p > 0.0 ? log(min_p) : -INFINITY;
+    if (!rare && min_p == 0.0) return EMBLA_OK;
+    EMBLA_TRY(embla_arena_many(arena, lists, sizeof *l->seen, "sums so far", &l->seen));
+    for (size_t i = 0; i < lists; i++) l->seen[i] = (mass){.most = -INFINITY};
+    return EMBLA_OK;
+}
+
+static embla_status new_leaders(look *l, embla_arena *arena)
+{
+    size_t leaders = (size_t)l->walk->threads * l->count;
+    EMBLA_TRY(embla_arena_many(arena, leaders, sizeof *l->leaders, "a draw", &l->leaders));
+    for (size_t i = 0; i < leaders; i++)
+        l->leaders[i] = (embla_leader){.key = -INFINITY, .who = {.token = -1, .logit = -INFINITY}};
+    return EMBLA_OK;
+}
+
+static embla_status new_masses(look *l, embla_arena *arena)
+{
+    EMBLA_TRY(embla_arena_many(arena, l->count * (size_t)l->walk->chunks, sizeof *l->masses,
+                               "sums of chunks", &l->masses));
+    return EMBLA_OK;
+}
+
+/* What the threads found for vector v goes to the first one's. */
+static embla_candidates *merged(look *l, size_t v)
+{
+    embla_candidates *all = &l->lists[v];
+    for (size_t t = 1; t < (size_t)l->walk->threads; t++) {
+        const embla_candidates *list = &l->lists[t * l->count + v];
+        for (size_t i = 0; i < list->count; i++) embla_candidates_add(all, list->items[i]);
+    }
+    embla_candidates_sort(all);
+    return all;
+}
+
+static embla_leader winner(const look *l, size_t v)
+{
+    embla_leader best = l->leaders[v];
+    for (size_t t = 1; t < (size_t)l->walk->threads; t++) {
+        const embla_leader *other = &l->leaders[t * l->count + v];
+        if (other->who.token >= 0 && (best.who.token < 0 || embla_is_luckier(other, &best)))
+            best = *other;
+    }
+    return best;
+}
+
+static embla_choice choice_of(embla_candidate who, const mass *total)
+{
+    embla_choice none = {.token = -1, .logit = -INFINITY, .log_probability = -INFINITY};
+    if (who.token < 0) return none;
+    return (embla_choice){.token = who.token,
+                          .logit = who.logit,
+                          .log_probability =
+                              embla_below(who.logit, total->most) - log(total->plain)};
+}
+
+/* Vectors of one look: what its lists and sums need depends on sizes alone. */
+static size_t group_of(const embla_walk *walk, size_t room)
+{
+    size_t group = LIST_BYTES / (room * sizeof(embla_candidate) + 1);
+    size_t most = GROUP_CHUNKS / (size_t)walk->chunks;
+    if (group > most) group = most;
+    if (group > GROUP_MOST) group = GROUP_MOST;
+    if (group > WALK_BLOCK) group -= group % WALK_BLOCK;
+    return group > 0 ? group : 1;
+}
+
+/* ---- the best ---- */
+
+static size_t room_of(const embla_walk *walk, size_t k)
+{
+    return k < (uint64_t)walk->head.rows ? k : (size_t)walk->head.rows;
+}
+
+static embla_status top_group(const embla_walk *walk, size_t vector, size_t count, size_t k,
+                              embla_choice *out)
+{
+    embla_arena arena = {0};
+    look l = {.walk = walk, .loops = loops_get(), .vector = vector, .count = count};
+    embla_status status = new_masses(&l, &arena);
+    if (status == EMBLA_OK) status = new_lists(&l, &arena, room_of(walk, k));
+    if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, see, &l);
+    for (size_t v = 0; status == EMBLA_OK && v < count; v++) {
+        const mass total = total_of(&l, v);
+        const embla_candidates *best = merged(&l, v);
+        for (size_t i = 0; i < k; i++)
+            out[v * k + i] = choice_of(
+                i < best->count ? best->items[i] : (embla_candidate){.token = -1}, &total);
+    }
+    embla_arena_free(&arena);
+    return status;
+}
+
+/* Choices are put beside out first: what comes later may fail. */
+static embla_status new_choices(size_t count, size_t k, embla_arena *arena, embla_choice **out)
+{
+    uint64_t choices;
+    void *memory = NULL;
+    if (!embla_mul_ok(count, k, &choices) || choices > PTRDIFF_MAX / sizeof **out)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu tokens for each of %zu vectors are more than memory holds", k,
+                          count);
+    EMBLA_TRY(embla_arena_many(arena, (size_t)choices, sizeof **out, "chosen tokens", &memory));
+    *out = memory;
+    return EMBLA_OK;
+}
+
+embla_status embla_head_top(const embla_head *head, const float *hidden, size_t count, size_t k,
+                            int threads, embla_choice *out)
+{
+    embla_walk walk;
+    embla_arena arena = {0};
+    embla_choice *choices = NULL;
+    EMBLA_TRY(embla_walk_of(head, hidden, count, threads, out, &walk));
+    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 best tokens: ask for 1 or more");
+    if (count == 0) return EMBLA_OK;
+    size_t group = group_of(&walk, room_of(&walk, k));
+    embla_status status = new_choices(count, k, &arena, &choices);
+    for (size_t v = 0; status == EMBLA_OK && v < count; v += group) {
+        size_t n = count - v < group ? count - v : group;
+        status = top_group(&walk, v, n, k, choices + v * k);
+    }
+    if (status == EMBLA_OK) status = embla_table_check_file(walk.head.table);
+    if (status == EMBLA_OK) memcpy(out, choices, count * k * sizeof *out);
+    embla_arena_free(&arena);
+    return status;
+}
+
+/* ---- where the cut lies deep: further passes ---- */
+
+enum { BUCKETS = 1 << BITS };
+
+/* One pass that tallies the tokens inside the cut, by a few bits of their logit's place in the
+ * order of all floats, if the bits above are those of `among`. */
+typedef struct {
+    const embla_walk *walk;
+    mass total;
+    double inverse, unit; /* unit: the mass of the likeliest token, in whole numbers */
+    embla_cut cut;
+    uint32_t among;
+    unsigned shift, above; /* these bits are below and above the few */
+    uint64_t *tallies;     /* threads x {counts, masses} x BUCKETS */
+    int64_t *ties;         /* of each chunk: tokens at the cut's logit; NULL: tallies */
+    float tie;
+} sieve;
+
+static void see_sieve(void *context, const embla_logits *logits)
+{
+    const sieve *s = context;
+    uint64_t *counts = s->tallies + (size_t)logits->thread * 2 * BUCKETS;
+    uint64_t *masses = counts + BUCKETS;
+    int64_t ties = 0;
+    for (size_t i = 0; i < logits->n; i++) {
+        float x = logits->logits[i];
+        if (!(x > -INFINITY)) continue;
+        if (!embla_is_inside(&s->cut, (embla_candidate){logits->first + (int64_t)i, x})) continue;
+        ties += x == s->tie;
+        uint32_t place = embla_place_of(x);
+        if (s->ties || (uint64_t)(place ^ s->among) >> s->above != 0) continue;
+        double power = embla_body_power(embla_below(x, s->total.most) * s->inverse);
+        size_t bucket = (place >> s->shift) & (BUCKETS - 1);
+        counts[bucket]++;
+        masses[bucket] += (uint64_t)(power * s->unit + 0.5);
+    }
+    if (s->ties) s->ties[logits->chunk] = ties;
+}
+
+static embla_status tally(sieve *s)
+{
+    memset(s->tallies, 0, (size_t)s->walk->threads * 2 * BUCKETS * sizeof *s->tallies);
+    EMBLA_TRY(embla_walk_run(s->walk, 0, 1, NULL, see_sieve, s));
+    for (size_t t = 1; t < (size_t)s->walk->threads; t++)
+        for (size_t b = 0; b < 2 * BUCKETS; b++) s->tallies[b] += s->tallies[t * 2 * BUCKETS + b];
+    return EMBLA_OK;
+}
+
+/* The token that is the n-th (from 1) of those inside the cut that have the logit s->tie. */
+static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
+{
+    const embla_walk *w = s->walk;
+    embla_arena arena = {0};
+    void *ties = NULL, *logits = NULL;
+    embla_status status =
+        embla_arena_many(&arena, (size_t)w->chunks, sizeof *s->ties, "ties", &ties);
+    if (status == EMBLA_OK)
+        status = embla_arena_many(&arena, w->chunk, sizeof(float), "logits", &logits);
+    s->ties = ties;
+    if (status == EMBLA_OK) status = embla_walk_run(w, 0, 1, NULL, see_sieve, s);
+    if (status == EMBLA_OK) {
+        int64_t chunk = 0;
+        for (; n > (uint64_t)s->ties[chunk]; chunk++) n -= (uint64_t)s->ties[chunk];
+        const int64_t first = chunk * (int64_t)w->chunk;
+        const int64_t left = w->head.rows - first;
+        const size_t length = left < (int64_t)w->chunk ? (size_t)left : w->chunk;
+        float *x = logits;
+        embla_decode_dots(w->head.table, first, length, w->hidden, 1, x, length);
+        embla_head_finish(&w->head, first, length, x);
+        for (size_t i = 0; i < length && n > 0; i++) {
+            *token = first + (int64_t)i;
+            n -= x[i] == s->tie && embla_is_inside(&s->cut, (embla_candidate){*token, x[i]});
+        }
+    }
+    s->ties = NULL;
+    embla_arena_free(&arena);
+    return status;
+}
+
+/* Moves the cut to where, counted from the likeliest, `most` tokens (0: no matter) or the share
+ * of the mass of all (0: no matter) is reached. Three passes find the logit, another the token
+ * where several have it. */
+static embla_status move_cut(sieve *s, uint64_t most, double share)
+{
+    static const unsigned shifts[] = {32 - BITS, 32 - 2 * BITS, 0}; /* 12, 12 and 8 bits */
+    const uint64_t *tallies = s->tallies + (most > 0 ? 0 : BUCKETS);
+    uint64_t before = 0, want = most;
+    size_t bucket = 0;
+    s->among = 0;
+    for (size_t p = 0; p < 3; p++) {
+        s->shift = shifts[p];
+        s->above = p == 0 ? 32 : shifts[p - 1];
+        EMBLA_TRY(tally(s));
+        if (p == 0) {
+            uint64_t all = 0;
+            for (size_t b = 0; b < BUCKETS; b++) all += tallies[b];
+            if (most == 0) want = (uint64_t)ceil(share * (double)all);
+            if (want < 1) want = 1;
+            if (want >= all) return EMBLA_OK; /* everything stays */
+        }
+        for (bucket = BUCKETS - 1; before + tallies[bucket] < want; bucket--)
+            before += tallies[bucket];
+        s->among = (s->among & ~((BUCKETS - 1u) << s->shift)) | (uint32_t)bucket << s->shift;
+    }
+    uint64_t each = tallies[bucket] / s->tallies[bucket];
+    uint64_t needed = (want - before + each - 1) / each;
+    s->tie = embla_at_place(s->among);
+    embla_candidate last = {INT64_MAX, s->tie};
+    if (needed < s->tallies[bucket]) EMBLA_TRY(find_tie(s, needed, &last.token));
+    s->cut.last = last;
+    return EMBLA_OK;
+}
+
+/* ---- by lot ---- */
+
+/* The options as they are used: 0 where something is off. */
+typedef struct {
+    double temperature, top_p, min_p;
+    size_t top_k;
+} rules;
+
+static double floor_of(const rules *r, float most)
+{
+    return r->min_p > 0.0 ? (double)most + r->temperature * log(r->min_p) : -INFINITY;
+}
+
+static embla_status draw_deep(const look *first, size_t v, const rules *r, mass *total,
+                              embla_candidate *who)
+{
+    embla_walk walk;
+    embla_arena arena = {0};
+    void *tallies = NULL;
+    const embla_walk *all = first->walk;
+    EMBLA_TRY(embla_walk_of(&all->head, all->hidden + (first->vector + v) * all->dim, 1,
+                            all->threads, who, &walk));
+    look l = {.walk = &walk, .loops = first->loops, .count = 1, .inverse = first->inverse};
+    int row_bits = 64 - __builtin_clzll((uint64_t)walk.head.rows);
+    sieve s = {.walk = &walk, .inverse = l.inverse, .cut = embla_no_cut};
+    s.unit = ldexp(1.0, row_bits > 10 ? 62 - row_bits : 52);
+    embla_status status = new_masses(&l, &arena);
+    if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, see, &l);
+    if (status == EMBLA_OK) status = new_leaders(&l, &arena);
+    if (status == EMBLA_OK)
+        status = embla_arena_many(&arena, (size_t)walk.threads * 2 * BUCKETS, sizeof *s.tallies,
+                                  "tallies", &tallies);
+    s.tallies = tallies;
+    if (status == EMBLA_OK) *total = s.total = total_of(&l, 0);
+    if (status == EMBLA_OK && r->top_k > 0) status = move_cut(&s, r->top_k, 0.0);
+    if (status == EMBLA_OK && r->top_p > 0.0) status = move_cut(&s, 0, r->top_p);
+    l.masses = NULL;
+    l.cut = s.cut;
+    l.cut.floor = floor_of(r, s.total.most);
+    l.seed = first->seed;
+    l.draw = first->draw + first->vector + v;
+    if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, see, &l);
+    if (status == EMBLA_OK) *who = winner(&l, 0).who;
+    embla_arena_free(&arena);
+    return status;
+}
+
+/* How many of the kept tokens, the likeliest first, are in the draw; 0 if that cannot be told:
+ * the cut lies deeper. Tokens that are not kept because of a floor are not in it either. */
+static size_t in_the_draw(const look *l, const rules *r, const embla_candidates *kept,
+                          const mass *total)
+{
+    const double floor = floor_of(r, total->most);
+    const bool full = kept->count == kept->room && kept->room < (uint64_t)l->walk->head.rows;
+    bool deeper = full && (r->top_k == 0 || r->top_k > kept->room);
+    size_t n = kept->count;
+    if (deeper && r->top_k > 0) return 0;
+    if (r->top_p > 0.0) {
+        double all = r->top_k > 0 ? 0.0 : total->tempered, sum = 0.0;
+        for (size_t i = 0; r->top_k > 0 && i < n; i++)
+            all += exp(embla_below(kept->items[i].logit, total->most) * l->inverse);
+        for (n = 0; n < kept->count && (n == 0 || sum < r->top_p * all); n++)
+            sum += exp(embla_below(kept->items[n].logit, total->most) * l->inverse);
+        deeper = deeper && sum < r->top_p * all;
+    }
+    if (deeper && (double)kept->items[n - 1].logit >= floor) return 0;
+    while (n > 1 && (double)kept->items[n - 1].logit < floor) n--;
+    return n;
+}
+
+static embla_candidate draw_kept(const look *l, size_t v, const embla_candidates *kept, size_t n)
+{
+    embla_leader best = {.who = {.token = -1}};
+    for (size_t i = 0; i < n; i++) {
+        const embla_candidate who = kept->items[i];
+        uint64_t lot = (uint64_t)who.token / EMBLA_LOT;
+        const float none[EMBLA_LOT] = {0};
+        embla_luck_words words;
+        (void)l->loops->lot(l->seed, l->draw + l->vector + v, lot, none, 0.0, 0.0, words);
+        embla_leader mine = {.luck = embla_luck_of(words, (size_t)who.token % EMBLA_LOT),
+                             .who = who};
+        mine.key = (double)who.logit * l->inverse + mine.luck;
+        if (i == 0 || embla_is_luckier(&mine, &best)) best = mine;
+    }
+    return best.who;
+}
+
+static embla_status draw_vector(look *l, size_t v, const rules *r, embla_choice *out)
+{
+    mass total = total_of(l, v);
+    embla_candidate who = {.token = -1};
+    if (l->leaders) {
+        who = winner(l, v).who;
+    } else if (total.most > -INFINITY) {
+        const embla_candidates *kept = merged(l, v);
+        size_t n = in_the_draw(l, r, kept, &total);
+        if (n > 0)
+            who = draw_kept(l, v, kept, n);
+        else
+            EMBLA_TRY(draw_deep(l, v, r, &total, &who));
+    }
+    *out = choice_of(who, &total);
+    return EMBLA_OK;
+}
+
+static embla_status sample_group(const embla_walk *walk, size_t vector, size_t count, size_t room,
+                                 const rules *r, const embla_sample_options *options,
+                                 embla_choice *out)
+{
+    embla_arena arena = {0};
+    look l = {.walk = walk,
+              .loops = loops_get(),
+              .vector = vector,
+              .count = count,
+              .inverse = 1.0 / r->temperature,
+              .cut = embla_no_cut,
+              .seed = options->seed,
+              .draw = (uint64_t)options->step};
+    embla_status status = new_masses(&l, &arena);
+    if (status == EMBLA_OK)
+        status = room > 0 ? new_lists(&l, &arena, room) : new_leaders(&l, &arena);
+    if (status == EMBLA_OK && room > 0 && r->top_k == 0)
+        status = new_floors(&l, &arena, r->top_p, r->min_p);
+    if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, see, &l);
+    for (size_t v = 0; status == EMBLA_OK && v < count; v++)
+        status = draw_vector(&l, v, r, &out[v]);
+    embla_arena_free(&arena);
+    return status;
+}
+
+static embla_status check_options(const embla_sample_options *o)
+{
+    if (!isfinite(o->temperature) || o->temperature < 0.0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a temperature of %g; it is 0 or a number above",
+                          o->temperature);
+    if (!(o->top_p >= 0.0 && o->top_p <= 1.0) || !(o->min_p >= 0.0 && o->min_p <= 1.0))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a top_p of %g and a min_p of %g; both are shares, 0 to 1", o->top_p,
+                          o->min_p);
+    return EMBLA_OK;
+}
+
+embla_status embla_head_sample(const embla_head *head, const float *hidden, size_t count,
+                               const embla_sample_options *options, embla_choice *out)
+{
+    const embla_sample_options none = {0};
+    embla_walk walk;
+    embla_arena arena = {0};
+    embla_choice *choices = NULL;
+    if (!options) options = &none;
+    EMBLA_TRY(check_options(options));
+    if (options->temperature == 0.0)
+        return embla_head_top(head, hidden, count, 1, options->threads, out);
+    EMBLA_TRY(embla_walk_of(head, hidden, count, options->threads, out, &walk));
+    if (count == 0) return EMBLA_OK;
+    const uint64_t rows = (uint64_t)walk.head.rows;
+    const rules r = {.temperature = fmax(options->temperature, COLDEST),
+                     .top_p = options->top_p < 1.0 ? options->top_p : 0.0,
+                     .min_p = options->min_p,
+                     .top_k = options->top_k < rows ? options->top_k : 0};
+    size_t room = r.top_k > 0 && r.top_k < ROOM ? r.top_k : room_of(&walk, ROOM);
+    if (r.top_k == 0 && r.top_p == 0.0 && r.min_p == 0.0) room = 0;
+    size_t group = group_of(&walk, room);
+    embla_status status = new_choices(count, 1, &arena, &choices);
+    for (size_t v = 0; status == EMBLA_OK && v < count; v += group) {
+        size_t n = count - v < group ? count - v : group;
+        status = sample_group(&walk, v, n, room, &r, options, choices + v);
+    }
+    if (status == EMBLA_OK) status = embla_table_check_file(walk.head.table);
+    if (status == EMBLA_OK) memcpy(out, choices, count * sizeof *out);
+    embla_arena_free(&arena);
+    return status;
+}

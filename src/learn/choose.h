@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The small parts that choosing a token is made of: lists of the best so far, exponentials, and
+ * the luck of a token. Inline, because they stand in loops.
+ */
+#ifndef EMBLA_LEARN_CHOOSE_H
+#define EMBLA_LEARN_CHOOSE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/random.h"
+
+/* ---- the best so far ---- */
+
+typedef struct {
+    int64_t token;
+    float logit;
+} embla_candidate;
+
+/* The k best, the worst of them at the root. */
+typedef struct {
+    embla_candidate *items;
+    size_t count, room;
+} embla_candidates;
+
+static inline bool embla_is_likelier(embla_candidate a, embla_candidate b)
+{
+    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+}
+
+/* Item goes down from place 0 until what is below it is likelier. */
+static inline void embla_candidates_sift(embla_candidate *items, size_t count, embla_candidate item)
+{
+    size_t at = 0;
+    for (size_t below = 1; below < count; below = 2 * at + 1) {
+        if (below + 1 < count && embla_is_likelier(items[below], items[below + 1])) below++;
+        if (!embla_is_likelier(item, items[below])) break;
+        items[at] = items[below];
+        at = below;
+    }
+    items[at] = item;
+}
+
+static inline void embla_candidates_add(embla_candidates *list, embla_candidate item)
+{
+    embla_candidate *items = list->items;
+    if (list->count == list->room) {
+        if (embla_is_likelier(item, items[0])) embla_candidates_sift(items, list->count, item);
+        return;
+    }
+    size_t at = list->count++;
+    for (size_t above; at > 0; at = above) {
+        above = (at - 1) / 2;
+        if (!embla_is_likelier(items[above], item)) break;
+        items[at] = items[above];
+    }
+    items[at] = item;
+}
+
+/* The likeliest first. */
+static inline void embla_candidates_sort(embla_candidates *list)
+{
+    for (size_t left = list->count; left > 1; left--) {
+        embla_candidate worst = list->items[0];
+        embla_candidates_sift(list->items, left - 1, list->items[left - 1]);
+        list->items[left - 1] = worst;
+    }
+}
+
+/* ---- sums of exponentials ---- */
+
+/* e^d for d <= 0, relative error below 1e-14; 0 from -708 down and for NaN. 2^n times the
+ * exponential series of what is left; n is read from the last bits of a sum that has no others. */
+EMBLA_BODY double embla_body_power(double d)
+{
+    double c = d > -708.0 ? d : -708.0;
+    double shifted = c * 1.4426950408889634 + 0x1.8p52, n = shifted - 0x1.8p52;
+    double r = c - n * 0x1.62e42fefap-1 - n * 0x1.cf79abc9e3b3ap-40;
+    double p = 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    uint64_t bits;
+    double scale;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023u) << 52;
+    memcpy(&scale, &bits, sizeof scale);
+    return d > -708.0 ? p * scale : 0.0;
+}
+
+/* The sum of e^((x - base) / temperature) over n logits: 16 partial sums, added as a tree.
+ * base is finite and not below any of them; inverse is 1 / temperature. */
+EMBLA_BODY double embla_body_mass(const float *x, size_t n, double base, double inverse)
+{
+    enum { LANES = 16 };
+    double sums[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            sums[j] += embla_body_power(((double)x[i + j] - base) * inverse);
+    for (size_t j = 0; i + j < n; j++)
+        sums[j] += embla_body_power(((double)x[i + j] - base) * inverse);
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
+    return sums[0];
+}
+
+/* ---- luck ---- */
+
+/* Tokens are drawn by Gumbel's trick: the one with the highest logit / temperature + luck,
+ * luck = -ln(-ln(1 - u)), is token v with the probability of v. u is 52 bits of Philox
+ * (base/random.h) at (seed, draw, token): 32 tokens share the numbers of 16 blocks. */
+enum { EMBLA_LOT = 32 };
+
+typedef uint32_t embla_luck_words[4][EMBLA_RANDOM_LANES];
+
+/* The random words of tokens 32 lot .. 32 lot + 31; true if, by a bound that is cheap, any of
+ * their logits x could reach limit with its luck: -ln(-ln(1 - u)) <= -ln(u), and that is at
+ * most ln 2 times how many bits of u are 0 before the first 1, plus 1. */
+EMBLA_BODY bool embla_body_lot(uint64_t seed, uint64_t draw, uint64_t lot, const float *x,
+                               double inverse, double limit, embla_luck_words words)
+{
+    const uint64_t block = lot * EMBLA_RANDOM_LANES;
+    uint32_t any = 0;
+    embla_philox(seed, (uint32_t)block, draw, EMBLA_RANDOM_LUCK + (uint32_t)(block >> 32), words);
+    for (int half = 0; half < 2; half++)
+        for (int i = 0; i < EMBLA_RANDOM_LANES; i++) {
+            float u = (float)(int32_t)(words[2 * half][i] >> 8);
+            int32_t zeros = 24 + 127 - (int32_t)(embla_bits(u) >> 23);
+            double most = (double)zeros * 0.69314718055995;
+            any |= (double)x[half * EMBLA_RANDOM_LANES + i] * inverse + most >= limit;
+        }
+    return any != 0;
+}
+
+/* The luck of token 32 lot + i. */
+static inline double embla_luck_of(embla_luck_words words, size_t i)
+{
+    size_t half = i / EMBLA_RANDOM_LANES, lane = i % EMBLA_RANDOM_LANES;
+    uint64_t bits = (uint64_t)words[2 * half][lane] << 32 | words[2 * half + 1][lane];
+    double u = ((double)(bits >> 12) + 0.5) * 0x1p-52;
+    return -log(-log1p(-u));
+}
+
+/* ---- who is in the draw, and who leads ---- */
+
+/* Who leads the draw. */
+typedef struct {
+    double key, luck; /* logit / temperature + luck */
+    embla_candidate who;
+} embla_leader;
+
+/* What stands before the cut takes part in the draw: tokens likelier than it, and itself; and
+ * no logit below floor. */
+typedef struct {
+    embla_candidate last;
+    double floor;
+} embla_cut;
+
+static const embla_cut embla_no_cut = {{INT64_MAX, -INFINITY}, -INFINITY};
+
+static inline bool embla_is_inside(const embla_cut *c, embla_candidate who)
+{
+    return !embla_is_likelier(c->last, who) && (double)who.logit >= c->floor;
+}
+
+static inline bool embla_is_luckier(const embla_leader *a, const embla_leader *b)
+{
+    if (a->key != b->key) return a->key > b->key;
+    if (a->luck != b->luck) return a->luck > b->luck; /* keys that are infinite or very large */
+    return a->who.token < b->who.token;
+}
+
+/* A leader that is not ahead of what it could be; keys are rounded, so a little less. */
+static inline double embla_limit_of(const embla_leader *best)
+{
+    return isinf(best->key) ? best->key : best->key - 1e-9 * (1.0 + fabs(best->key));
+}
+
+/* ---- the order of floats ---- */
+
+/* What there is to add to most to have x; an infinity is as likely as another. */
+static inline double embla_below(float x, float most)
+{
+    return x == most ? 0.0 : (double)x - (double)most;
+}
+
+/* Floats in their order as whole numbers; -0 is 0. */
+static inline uint32_t embla_place_of(float x)
+{
+    uint32_t bits = embla_bits(x == 0.0f ? 0.0f : x);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+static inline float embla_at_place(uint32_t place)
+{
+    return embla_float(place & 0x80000000u ? place & 0x7fffffffu : ~place);
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The length of all gradients together, and shortening them to it.
+ *
+ * The sum of squares is a tree that depends on the counts alone. A leaf is LEAF numbers of a
+ * span (the last one of a span may be shorter), summed by the kernel `dot`. Leaves are paired,
+ * pairs are paired, and so on: node i of level k covers leaves i * 2^k .. (i+1) * 2^k - 1;
+ * what is left at the end of a span is added smallest subtree first. Sums of spans are added
+ * in the order of the spans.
+ *
+ * Threads work out subtrees of CHUNK leaves; the calling thread joins them. Processes can do
+ * the same: one that owns an aligned range of 2^k leaves of a span hands over one double, the
+ * root of that subtree, and whoever joins them gets the bits that one process alone would.
+ * Nothing is allocated: subtrees are looked at WAVE at a time, and a tree needs one number for
+ * each level.
+ */
+#include <math.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/status.h"
+#include "base/threads.h"
+#include "embla_learn.h"
+
+enum {
+    LEAF = 4096,                  /* numbers */
+    CHUNK = 64,                   /* leaves of a subtree: a power of two */
+    CHUNK_NUMBERS = LEAF * CHUNK, /* 1 MiB of them */
+    WAVE = 256,                   /* subtrees at a time */
+    LEVELS = 64
+};
+
+/* ---- the tree ---- */
+
+/* Subtrees that wait for a neighbour: bit k of count is set where level k has one. */
+typedef struct {
+    double waiting[LEVELS];
+    uint64_t count; /* nodes of the lowest level so far */
+} tree;
+
+/* One more node of the lowest level: carries, as adding 1 to a binary number does. */
+static void tree_add(tree *t, double sum)
+{
+    unsigned level = 0;
+    for (; (t->count >> level & 1u) != 0; level++) sum = t->waiting[level] + sum;
+    t->waiting[level] = sum;
+    t->count++;
+}
+
+/* What waits, smallest first; 0 of an empty tree. */
+static double tree_root(const tree *t)
+{
+    double sum = 0.0;
+    bool first = true;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        if ((t->count >> level & 1u) == 0) continue;
+        sum = first ? t->waiting[level] : t->waiting[level] + sum;
+        first = false;
+    }
+    return sum;
+}
+
+/* ---- chunks ---- */
+
+/* A part of a span, CHUNK_NUMBERS or what is left of them. */
+typedef struct {
+    float *values;
+    size_t count;
+    bool last; /* of its span */
+} chunk;
+
+typedef struct {
+    const embla_span *spans;
+    size_t count;
+    size_t span, offset; /* where the next chunk begins */
+} cursor;
+
+/* The next chunks, at most WAVE; spans without numbers have none. */
+static int64_t next_wave(cursor *c, chunk wave[WAVE])
+{
+    int64_t n = 0;
+    while (c->span < c->count && n < WAVE) {
+        const embla_span *span = &c->spans[c->span];
+        size_t left = span->count - c->offset;
+        size_t take = left < CHUNK_NUMBERS ? left : CHUNK_NUMBERS;
+        if (take > 0) wave[n++] = (chunk){span->values + c->offset, take, take == left};
+        c->offset += take;
+        if (take == left) {
+            c->span++;
+            c->offset = 0;
+        }
+    }
+    return n;
+}
+
+static double chunk_sum(const chunk *c)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    tree t = {.count = 0};
+    for (size_t i = 0; i < c->count; i += LEAF) {
+        size_t n = c->count - i < LEAF ? c->count - i : LEAF;
+        tree_add(&t, kernels->dot(c->values + i, c->values + i, n));
+    }
+    return tree_root(&t);
+}
+
+static double sum_of_squares(const embla_span *spans, size_t count, int threads)
+{
+    cursor c = {.spans = spans, .count = count};
+    chunk wave[WAVE];
+    double sums[WAVE], total = 0.0;
+    tree t = {.count = 0};
+    int64_t n;
+    (void)threads;
+    while ((n = next_wave(&c, wave)) > 0) {
+#pragma omp parallel for num_threads(threads) if (threads > 1 && n > 1) schedule(dynamic)
+        for (int64_t i = 0; i < n; i++) sums[i] = chunk_sum(&wave[i]);
+        for (int64_t i = 0; i < n; i++) {
+            tree_add(&t, sums[i]);
+            if (!wave[i].last) continue;
+            total += tree_root(&t);
+            t.count = 0;
+        }
+    }
+    return total;
+}
+
+static void scale_all(const embla_span *spans, size_t count, float scale, int threads)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    cursor c = {.spans = spans, .count = count};
+    chunk wave[WAVE];
+    int64_t n;
+    (void)threads;
+    while ((n = next_wave(&c, wave)) > 0) {
+#pragma omp parallel for num_threads(threads) if (threads > 1 && n > 1) schedule(dynamic)
+        for (int64_t i = 0; i < n; i++)
+            kernels->scale(wave[i].values, scale, wave[i].count, wave[i].values);
+    }
+}
+
+/* ---- the call ---- */
+
+static embla_status check(const embla_span *spans, size_t count, double most, int threads,
+                          size_t *bytes)
+{
+    uint64_t numbers = 0, all = 0;
+    EMBLA_TRY(embla_threads_check(threads));
+    if (!isfinite(most) || most < 0.0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "gradients clipped to a length of %g: it must be finite, 0 or more",
+                          most);
+    if (count > 0 && !spans)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu spans to clip, but spans is NULL", count);
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].count > 0 && !spans[i].values)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "span %zu has %zu numbers, but values is NULL", i,
+                              spans[i].count);
+        if (!embla_add_ok(numbers, spans[i].count, &numbers) ||
+            !embla_mul_ok(numbers, sizeof(float), &all) || !embla_size_ok(all, bytes))
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "span %zu has %zu numbers: together they do not fit in memory", i,
+                              spans[i].count);
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_clip(const embla_span *spans, size_t count, double most, int threads,
+                        double *norm)
+{
+    size_t bytes = 0;
+    EMBLA_TRY(check(spans, count, most, threads, &bytes));
+    threads = embla_threads_for(threads, bytes);
+    double length = sqrt(sum_of_squares(spans, count, threads));
+    if (most > 0.0 && length > most && isfinite(length))
+        scale_all(spans, count, (float)(most / length), threads);
+    if (norm) *norm = length;
+    return EMBLA_OK;
+}

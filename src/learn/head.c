@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head: hidden vectors times the rows of a table, made into logits. Few vectors are a pass
+ * over the table at the speed of memory (decode.c), more are products of the engine in tiles of
+ * fixed size, each by one thread, so that no result depends on how many there are.
+ */
+#include "learn/head.h"
+
+#include <math.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/linalg.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "learn/decode.h"
+#include "table/table.h"
+
+embla_status embla_head_check(const embla_head *head, embla_head *out)
+{
+    if (!head || !head->table)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a head without a table (NULL)");
+    if (head->rows < 0 || head->rows > head->table->rows)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a head of %" PRId64 " tokens on a table of %" PRId64 " rows", head->rows,
+                          head->table->rows);
+    if (!isfinite(head->scale))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the head's scale is %g, not a finite number",
+                          (double)head->scale);
+    if (!isfinite(head->soft_cap) || head->soft_cap < 0.0f)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the head's soft cap is %g; it is 0 or a finite number above",
+                          (double)head->soft_cap);
+    EMBLA_TRY(embla_table_check_file(head->table));
+    *out = *head;
+    if (out->rows == 0) out->rows = head->table->rows;
+    if (out->scale == 0.0f) out->scale = 1.0f;
+    return EMBLA_OK;
+}
+
+EMBLA_BODY void body_soft_cap(float *x, size_t n, float cap)
+{
+    for (size_t i = 0; i < n; i++) {
+        float t = cap * embla_body_tanh(x[i] / cap);
+        x[i] = x[i] == -INFINITY ? x[i] : t;
+    }
+}
+
+EMBLA_BODY void body_soft_cap_back(const float *restrict capped, size_t n, float cap,
+                                   float *restrict gradients)
+{
+    for (size_t i = 0; i < n; i++) {
+        float t = capped[i] / cap, s = t * t;
+        float slope = s > 1.0f ? 0.0f : 1.0f - s;
+        gradients[i] = gradients[i] * slope;
+    }
+}
+
+EMBLA_BODY void body_scale_bias(float *restrict x, size_t n, float scale,
+                                const float *restrict bias)
+{
+    if (bias)
+        for (size_t i = 0; i < n; i++) x[i] = x[i] * scale + bias[i];
+    else
+        for (size_t i = 0; i < n; i++) x[i] = x[i] * scale;
+}
+
+#define FINISHERS(SET, TARGET)                                                                     \
+    TARGET static void soft_cap_##SET(float *x, size_t n, float cap)                               \
+    {                                                                                              \
+        body_soft_cap(x, n, cap);                                                                  \
+    }                                                                                              \
+    TARGET static void soft_cap_back_##SET(const float *capped, size_t n, float cap, float *out)   \
+    {                                                                                              \
+        body_soft_cap_back(capped, n, cap, out);                                                   \
+    }                                                                                              \
+    TARGET static void scale_bias_##SET(float *x, size_t n, float scale, const float *bias)        \
+    {                                                                                              \
+        body_scale_bias(x, n, scale, bias);                                                        \
+    }
+
+FINISHERS(scalar, )
+#if EMBLA_X86
+FINISHERS(avx2, EMBLA_AVX2)
+FINISHERS(avx512, EMBLA_AVX512)
+#endif
+
+void embla_soft_cap(float *x, size_t n, float cap)
+{
+#if EMBLA_X86
+    if (embla_kernels_get()->isa == EMBLA_ISA_AVX512) {
+        soft_cap_avx512(x, n, cap);
+        return;
+    }
+    if (embla_kernels_get()->isa == EMBLA_ISA_AVX2) {
+        soft_cap_avx2(x, n, cap);
+        return;
+    }
+#endif
+    soft_cap_scalar(x, n, cap);
+}
+
+void embla_soft_cap_back(const float *capped, size_t n, float cap, float *gradients)
+{
+#if EMBLA_X86
+    if (embla_kernels_get()->isa == EMBLA_ISA_AVX512) {
+        soft_cap_back_avx512(capped, n, cap, gradients);
+        return;
+    }
+    if (embla_kernels_get()->isa == EMBLA_ISA_AVX2) {
+        soft_cap_back_avx2(capped, n, cap, gradients);
+        return;
+    }
+#endif
+    soft_cap_back_scalar(capped, n, cap, gradients);
+}
+
+void embla_head_finish(const embla_head *head, int64_t first, size_t n, float *logits)
+{
+    const float *bias = head->bias ? head->bias + first : NULL;
+    bool plain = head->scale == 1.0f && !bias; /* times 1 is exact: left out */
+#if EMBLA_X86
+    if (!plain && embla_kernels_get()->isa == EMBLA_ISA_AVX512)
+        scale_bias_avx512(logits, n, head->scale, bias);
+    else if (!plain && embla_kernels_get()->isa == EMBLA_ISA_AVX2)
+        scale_bias_avx2(logits, n, head->scale, bias);
+    else
+#endif
+        if (!plain)
+        scale_bias_scalar(logits, n, head->scale, bias);
+    if (head->soft_cap != 0.0f) embla_soft_cap(logits, n, head->soft_cap);
+}
+
+/* ---- logits a chunk at a time ---- */
+
+enum {
+    FEW = 4,               /* vectors: up to so many are a pass over the table, more are products */
+    BLOCK = 128,           /* vectors of a product */
+    CHUNK_BYTES = 1 << 20, /* of stored rows in a chunk of a pass, about */
+    TILE_BYTES = 2 << 20,  /* of floats in a chunk of products, about */
+    CHUNK_LEAST = 64,      /* tokens */
+    CHUNK_MOST = 1024,
+    TILE_MOST = 512,
+    CHUNKS_MOST = 1 << 16,
+    DIM_PRODUCTS = 1 << 16 /* longer rows are not products: a tile of them is too large */
+};
+
+/* Whether products can be had at all: the first loads the engine. */
+static bool has_engine(void)
+{
+    float one = 1.0f, two = 2.0f, out = 0.0f;
+    const embla_product product = {.m = 1,
+                                   .n = 1,
+                                   .k = 1,
+                                   .a = &one,
+                                   .b = &two,
+                                   .a_stride = 1,
+                                   .b_stride = 1,
+                                   .out_stride = 1,
+                                   .out = &out,
+                                   .form = EMBLA_A_BT};
+    return embla_linalg_product(&product) == EMBLA_OK && out == 2.0f;
+}
+
+static size_t chunk_of(const embla_walk *walk)
+{
+    const embla_table *table = walk->head.table;
+    size_t most = walk->products ? TILE_MOST : CHUNK_MOST;
+    size_t chunk =
+        walk->products ? TILE_BYTES / (walk->dim * sizeof(float)) : CHUNK_BYTES / table->row_bytes;
+    if (chunk > most) chunk = most;
+    if (chunk < CHUNK_LEAST) chunk = CHUNK_LEAST;
+    if ((size_t)walk->head.rows / chunk >= CHUNKS_MOST)
+        chunk = (size_t)walk->head.rows / CHUNKS_MOST + 1;
+    return (uint64_t)walk->head.rows < chunk ? (size_t)walk->head.rows : chunk;
+}
+
+embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t count, int threads,
+                           const void *out, embla_walk *walk)
+{
+    uint64_t bytes, numbers;
+    embla_walk w = {.hidden = hidden, .count = count};
+    EMBLA_TRY(embla_head_check(head, &w.head));
+    EMBLA_TRY(embla_threads_check(threads));
+    if (count > 0 && (!hidden || !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu vectors, but %s is NULL", count,
+                          hidden ? "out" : "hidden");
+    w.dim = w.head.table->dim;
+    if (!embla_mul_ok(count, (uint64_t)w.head.rows, &bytes) ||
+        !embla_mul_ok(bytes, sizeof(float), &bytes) ||
+        !embla_mul_ok(count, w.dim * sizeof(float), &numbers) || bytes > PTRDIFF_MAX ||
+        numbers > PTRDIFF_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu vectors of %zu numbers for %" PRId64
+                          " tokens are more than memory holds",
+                          count, w.dim, w.head.rows);
+    w.products = count > FEW && w.dim <= DIM_PRODUCTS && has_engine();
+    w.chunk = chunk_of(&w);
+    w.chunks = (w.head.rows - 1) / (int64_t)w.chunk + 1;
+    double work = (double)w.head.rows * (double)w.head.table->row_bytes * (double)(count + 1);
+    w.threads = embla_threads_for(threads, work < 1e15 ? (size_t)work : (size_t)1e15);
+    *walk = w;
+    return EMBLA_OK;
+}
+
+typedef struct {
+    const embla_walk *walk;
+    size_t vector, count; /* of this run */
+    float *out;
+    embla_logits_fn *see;
+    void *context;
+    embla_decode_fn *decode;
+    bool in_place;              /* rows are floats where they lie */
+    char *space;                /* each thread's own: logits, then decoded rows */
+    size_t logits_bytes, bytes; /* of one thread's logits; of all that is one thread's */
+} run;
+
+/* Rows first .. first+n-1 as floats. */
+static const float *tile_of(const run *r, int64_t first, size_t n, float *space, size_t *stride)
+{
+    const embla_table *table = r->walk->head.table;
+    *stride = r->walk->dim;
+    if (r->in_place) {
+        *stride = table->row_stride / sizeof(float);
+        return (const float *)(const void *)embla_table_at(table, first);
+    }
+    for (size_t i = 0; i < n; i++)
+        r->decode(embla_table_at(table, first + (int64_t)i), r->walk->dim, table->scale,
+                  EMBLA_STORE_PLAIN, space + i * r->walk->dim);
+    return space;
+}
+
+/* Sums of products of a chunk with a block of vectors. What the engine refuses (it had no
+ * memory) is done without it: slower, not wrong. */
+static void sums_of(const run *r, const embla_logits *l, float *logits, float *space)
+{
+    const embla_walk *w = r->walk;
+    const float *hidden = w->hidden + l->vector * w->dim;
+    embla_product product = {.m = l->count,
+                             .n = l->n,
+                             .k = w->dim,
+                             .a = hidden,
+                             .a_stride = w->dim,
+                             .out = logits,
+                             .out_stride = l->stride,
+                             .form = EMBLA_A_BT};
+    if (w->products) {
+        product.b = tile_of(r, l->first, l->n, space, &product.b_stride);
+        if (embla_linalg_product(&product) == EMBLA_OK) return;
+    }
+    embla_decode_dots(w->head.table, l->first, l->n, hidden, l->count, logits, l->stride);
+}
+
+static void do_chunk(const run *r, int64_t chunk, size_t block)
+{
+    const embla_walk *w = r->walk;
+    embla_logits l = {.chunk = chunk, .thread = embla_threads_mine()};
+    char *mine = r->space + (size_t)l.thread * r->bytes;
+    float *logits = (float *)(void *)mine;
+    size_t from = block * BLOCK;
+    l.first = chunk * (int64_t)w->chunk;
+    l.n = w->head.rows - l.first < (int64_t)w->chunk ? (size_t)(w->head.rows - l.first) : w->chunk;
+    l.vector = r->vector + from;
+    l.count = r->count - from < BLOCK ? r->count - from : BLOCK;
+    l.stride = w->chunk;
+    if (r->out) {
+        l.stride = (size_t)w->head.rows;
+        logits = r->out + from * l.stride + (size_t)l.first;
+    }
+    sums_of(r, &l, logits, (float *)(void *)(mine + r->logits_bytes));
+    for (size_t v = 0; v < l.count; v++)
+        embla_head_finish(&w->head, l.first, l.n, logits + v * l.stride);
+    l.logits = logits;
+    if (r->see) r->see(r->context, &l);
+}
+
+embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count, float *out,
+                            embla_logits_fn *see, void *context)
+{
+    const embla_table *table = walk->head.table;
+    int64_t blocks = (int64_t)(count / BLOCK + (count % BLOCK > 0)), work = blocks * walk->chunks;
+    void *space = NULL;
+    run r = {.walk = walk,
+             .vector = vector,
+             .count = count,
+             .out = out,
+             .see = see,
+             .context = context,
+             .decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa)};
+    r.in_place = table->dtype == EMBLA_F32 && (uintptr_t)table->data % sizeof(float) == 0 &&
+                 table->row_stride % sizeof(float) == 0;
+    if (count == 0) return EMBLA_OK;
+    if (!out) r.logits_bytes = (count < BLOCK ? count : BLOCK) * walk->chunk * sizeof(float);
+    r.bytes = r.logits_bytes;
+    if (walk->products && !r.in_place) r.bytes += walk->chunk * walk->dim * sizeof(float);
+    r.bytes = (r.bytes / EMBLA_LINE + 1) * EMBLA_LINE;
+    EMBLA_TRY(embla_mem_new((size_t)walk->threads * r.bytes, "logits of a chunk", &space));
+    r.space = space;
+#pragma omp parallel for num_threads(walk->threads) if (walk->threads > 1) schedule(dynamic)
+    for (int64_t i = 0; i < work; i++) do_chunk(&r, i % walk->chunks, (size_t)(i / walk->chunks));
+    embla_mem_free(space, (size_t)walk->threads * r.bytes);
+    return EMBLA_OK;
+}
+
+embla_status embla_head_logits(const embla_head *head, const float *hidden, size_t count,
+                               int threads, float *out)
+{
+    embla_walk walk;
+    EMBLA_TRY(embla_walk_of(head, hidden, count, threads, out, &walk));
+    EMBLA_TRY(embla_walk_run(&walk, 0, count, out, NULL, NULL));
+    return embla_table_check_file(walk.head.table);
+}

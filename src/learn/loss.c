@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cross-entropy of a head, forward and backward, without ever holding all logits.
+ *
+ * Counted tokens are taken in chunks. For each chunk: logits by blocks of rows, one product
+ * each, and of each token and block the largest and the sum of exponentials while the tile is
+ * in a cache; then the loss of each token; then, block by block again, the gradient in the
+ * place of the logits, and from it two products: to the table's gradient (the block belongs to
+ * one thread, chunks come in order) and to a sum of hidden's gradient (one for each group of
+ * blocks, added in order at the end). So there are three products in all, the gradient is that
+ * of the very logits that were made, and no bit depends on the number of threads.
+ *
+ * A tile is a block of logits, tokens x rows, its rows close together: a stride of a power of
+ * two, or of the whole vocabulary, would leave most of a cache unused.
+ */
+#include "learn/loss.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/kernels.h"
+#include "base/linalg.h"
+#include "base/mem.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "learn/head.h"
+#include "learn/softmax.h"
+#include "table/table.h"
+
+/* Floats: all logits of a chunk (50 MiB: 256 tokens of 50,257 rows), its hidden vectors, the
+ * sums of their gradients, rows that are decoded at a time. With what engines take for
+ * themselves this stays below 64 MiB. */
+enum { LOGITS = 50 << 18, VECTORS = 1 << 19, SUMS = 2 << 20, ROWS = 1 << 18 };
+enum { CHUNK_MOST = 256, BLOCK = 1424, BLOCK_LEAST = 64, GROUPS_MOST = 12, LINE = 16 };
+
+/* What a block says of a token's logits. */
+typedef struct {
+    double sum, plain; /* of exponentials over max; of the logits themselves */
+    float max;
+} part_of_sum;
+
+typedef struct {
+    size_t place; /* among all tokens of the call */
+    size_t target;
+    double loss, z;
+    float base;              /* the largest logit */
+    float factor, at_target; /* gradient = e^(logit - base) * factor - less; at the target */
+    bool correct;
+} token;
+
+/* What one thread has for itself. */
+typedef struct {
+    void *rows;     /* part x dim, decoded: f32, or bf16 */
+    uint16_t *tile; /* gradients of a tile as bf16 */
+    float *space;   /* for products of bf16 */
+    float *line;    /* one token's logits of a block, before they become gradients */
+    double *sums;   /* of the gradients of a block, for the bias */
+} own;
+
+typedef struct {
+    embla_head head;
+    embla_loss_options options;
+    embla_loss_gradients to;
+    embla_loss_shape shape;
+    const float *hidden;
+    const int32_t *targets;
+    size_t count, at; /* tokens of the call; the first that is in no chunk yet */
+    size_t rows, dim, blocks;
+    int64_t counted;
+    double weight; /* of one token's gradient */
+    float less;    /* of every gradient, by smoothing */
+    bool bf16, backward;
+    embla_decode_fn *decode;
+    embla_encode_fn *encode;
+    const embla_kernels *kernels;
+    /* of the chunk */
+    size_t here; /* its tokens */
+    float *logits, *vectors, *sums;
+    uint16_t *vectors16; /* vectors as bf16 */
+    part_of_sum *parts;  /* tokens x blocks */
+    token *tokens;
+    own *owns; /* one for each thread */
+    int team;
+    embla_failure failure;
+} job;
+
+/* ---- how the work is cut ---- */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Blocks are an odd number of lines, so that a tile's columns do not meet in one set of a
+ * cache; and nearly as many as a multiple of four, so that few threads end together. */
+static size_t block_of(size_t rows)
+{
+    if (rows <= BLOCK_LEAST) return round_up(rows, LINE);
+    size_t blocks = round_up((rows + BLOCK - 1) / BLOCK, 4);
+    return round_up((rows + blocks - 1) / blocks, LINE) | LINE;
+}
+
+embla_loss_shape embla_loss_shape_of(const embla_head *head)
+{
+    size_t rows = (size_t)head->rows, dim = head->table->dim;
+    embla_loss_shape shape = {.block = block_of(rows)};
+    shape.chunk = least(least(LOGITS / round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);
+    if (shape.chunk > LINE) shape.chunk -= shape.chunk % LINE;
+    if (shape.chunk == 0) shape.chunk = 1; /* more than 13 million rows, or 500,000 numbers */
+    shape.part = least(shape.block, ROWS / dim);
+    if (shape.part == 0) shape.part = 1;
+    size_t blocks = (rows + shape.block - 1) / shape.block;
+    shape.groups = least(least(SUMS / (shape.chunk * dim), GROUPS_MOST), blocks);
+    if (shape.groups == 0) shape.groups = 1;
+    return shape;
+}
+
+static size_t rows_in(const job *j, size_t block)
+{
+    return least(j->shape.block, j->rows - block * j->shape.block);
+}
+
+/* Floats from one token's row of a tile to the next; the last tile may be narrow. */
+static size_t stride_of(const job *j, size_t block)
+{
+    return round_up(rows_in(j, block), LINE);
+}
+
+static float *tile_of(const job *j, size_t block)
+{
+    return j->logits + block * round_up(j->shape.block, LINE) * j->shape.chunk;
+}
+
+/* ---- memory: one piece for all ---- */
+
+/* Floats of all tiles of a chunk. */
+static uint64_t logits_of(const job *j)
+{
+    return ((j->blocks - 1) * round_up(j->shape.block, LINE) + stride_of(j, j->blocks - 1)) *
+           j->shape.chunk;
+}
+
+static bool as_it_lies(const job *j)
+{
+    const embla_table *table = j->head.table;
+    embla_dtype wanted = j->bf16 ? EMBLA_BF16 : EMBLA_F32;
+    size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
+    return table->dtype == wanted && (uintptr_t)table->data % unit == 0 &&
+           table->row_stride % unit == 0;
+}
+
+/* Where a thread's own things are, from the start of its share. */
+typedef struct {
+    size_t rows, tile, space, line, sums;
+    bool widen; /* this CPU has no products of bf16 */
+} own_places;
+
+static own_places own_room(const job *j, embla_room *share)
+{
+    size_t tile = j->shape.block * j->shape.chunk + j->shape.chunk * LINE, unit = j->bf16 ? 2 : 4;
+    bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_linalg_has_bf16();
+    own_places at = {.widen = widen};
+    at.rows = embla_room_add(share, as_it_lies(j) ? 0 : j->shape.part * j->dim, unit);
+    at.tile = embla_room_add(share, narrow ? tile : 0, sizeof(uint16_t));
+    at.space = embla_room_add(share, widen ? EMBLA_BF16_SPACE : 0, sizeof(float));
+    at.line = embla_room_add(share, j->shape.block, sizeof(float));
+    at.sums = embla_room_add(share, j->shape.block, sizeof(double));
+    return at;
+}
+
+static embla_status take_memory(job *j, void **memory, size_t *size)
+{
+    embla_room room = {0}, share = {0};
+    size_t chunk = j->shape.chunk, vectors = chunk * j->dim, team = (size_t)j->team;
+    const own_places mine = own_room(j, &share);
+    size_t logits = embla_room_add(&room, logits_of(j), sizeof(float));
+    size_t wide = embla_room_add(&room, vectors, sizeof(float));
+    size_t half = embla_room_add(&room, j->bf16 ? vectors : 0, sizeof(uint16_t));
+    size_t groups = j->to.hidden ? j->shape.groups : 0;
+    size_t sums = embla_room_add(&room, groups * vectors, sizeof(float));
+    size_t parts = embla_room_add(&room, chunk * j->blocks, sizeof(part_of_sum));
+    size_t tokens = embla_room_add(&room, chunk, sizeof(token));
+    size_t owns = embla_room_add(&room, team, sizeof(own));
+    size_t shares = embla_room_add(&room, team, share.bytes);
+    if (room.over || share.over)
+        return embla_fail(EMBLA_ERR_MEMORY, "a loss over %zu rows does not fit", j->rows);
+    *size = room.bytes;
+    EMBLA_TRY(embla_mem_new(*size, "the logits of a chunk", memory));
+    char *base = *memory;
+    j->logits = (float *)(void *)(base + logits);
+    j->vectors = (float *)(void *)(base + wide);
+    j->vectors16 = (uint16_t *)(void *)(base + half);
+    j->sums = (float *)(void *)(base + sums);
+    j->parts = (part_of_sum *)(void *)(base + parts);
+    j->tokens = (token *)(void *)(base + tokens);
+    j->owns = (own *)(void *)(base + owns);
+    for (int t = 0; t < j->team; t++) {
+        char *its = base + shares + (size_t)t * share.bytes;
+        j->owns[t] = (own){.rows = its + mine.rows,
+                           .tile = (uint16_t *)(void *)(its + mine.tile),
+                           .space = mine.widen ? (float *)(void *)(its + mine.space) : NULL,
+                           .line = (float *)(void *)(its + mine.line),
+                           .sums = (double *)(void *)(its + mine.sums)};
+    }
+    return EMBLA_OK;
+}
+
+/* ---- products ---- */
+
+/* A factor as products take it: floats, or bf16. */
+typedef struct {
+    const void *numbers;
+    size_t stride;
+} factor;
+
+static void take_row(const job *j, int64_t row, void *out)
+{
+    float space[EMBLA_PIECE];
+    if (!j->bf16) {
+        j->decode(embla_table_at(j->head.table, row), j->dim, j->head.table->scale,
+                  EMBLA_STORE_PLAIN, out);
+        return;
+    }
+    for (size_t i = 0; i < j->dim; i += EMBLA_PIECE) {
+        size_t n = least(EMBLA_PIECE, j->dim - i);
+        const float *piece = embla_table_piece(j->head.table, j->decode, row, i, n, space);
+        j->encode(piece, n, 1.0f, (uint16_t *)out + i);
+    }
+}
+
+/* Rows first .. first+n-1, n at most a part; where they lie if they can be used so. */
+static factor take_rows(const job *j, int64_t first, size_t n, const own *o)
+{
+    size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
+    if (as_it_lies(j))
+        return (factor){embla_table_at(j->head.table, first), j->head.table->row_stride / unit};
+    for (size_t r = 0; r < n; r++)
+        take_row(j, first + (int64_t)r, (char *)o->rows + r * j->dim * unit);
+    return (factor){o->rows, j->dim};
+}
+
+static factor vectors_of(const job *j)
+{
+    return (factor){j->bf16 ? (const void *)j->vectors16 : j->vectors, j->dim};
+}
+
+static embla_status product(const job *j, const own *o, embla_product p, factor a, factor b)
+{
+    if (!j->bf16) {
+        p.a = a.numbers, p.a_stride = a.stride;
+        p.b = b.numbers, p.b_stride = b.stride;
+        return embla_linalg_product(&p);
+    }
+    return embla_linalg_product_bf16(&(embla_product_bf16){.m = p.m,
+                                                           .n = p.n,
+                                                           .k = p.k,
+                                                           .a = a.numbers,
+                                                           .a_stride = a.stride,
+                                                           .b = b.numbers,
+                                                           .b_stride = b.stride,
+                                                           .out = p.out,
+                                                           .out_stride = p.out_stride,
+                                                           .form = p.form,
+                                                           .add = p.add,
+                                                           .space = o->space});
+}
+
+/* Rows of a block at a time: all, or as many as are decoded at once. */
+static size_t part_of(const job *j, size_t n)
+{
+    return as_it_lies(j) ? n : least(n, j->shape.part);
+}
+
+/* ---- forward ---- */
+
+static part_of_sum look_at(const job *j, const float *logits, size_t n)
+{
+    part_of_sum part = {.max = embla_softmax_max(logits, n)};
+    part.sum = embla_softmax_sum(logits, n, part.max == -INFINITY ? 0.0f : part.max);
+    if (j->options.smoothing > 0.0) part.plain = embla_softmax_plain_sum(logits, n);
+    return part;
+}
+
+static embla_status forward(job *j, size_t block, const own *o)
+{
+    size_t first = block * j->shape.block, n = rows_in(j, block), stride = stride_of(j, block);
+    float *tile = tile_of(j, block);
+    for (size_t r = 0; r < n; r += part_of(j, n)) {
+        size_t some = least(part_of(j, n), n - r);
+        embla_product p = {.m = j->here, .n = some, .k = j->dim, .form = EMBLA_A_BT};
+        p.out = tile + r, p.out_stride = stride;
+        EMBLA_TRY(product(j, o, p, vectors_of(j), take_rows(j, (int64_t)(first + r), some, o)));
+    }
+    for (size_t i = 0; i < j->here; i++) {
+        embla_head_finish(&j->head, (int64_t)first, n, tile + i * stride);
+        j->parts[i * j->blocks + block] = look_at(j, tile + i * stride, n);
+    }
+    return EMBLA_OK;
+}
+
+/* ---- the loss of a token ---- */
+
+/* Whether the target has the highest logit, and no token before it has the same. */
+static bool is_highest(const job *j, size_t i, float logit)
+{
+    const part_of_sum *parts = j->parts + i * j->blocks;
+    size_t target = j->tokens[i].target, block = target / j->shape.block;
+    const float *row = tile_of(j, block) + i * stride_of(j, block);
+    for (size_t b = 0; b < j->blocks; b++)
+        if (b < block ? parts[b].max >= logit : parts[b].max > logit) return false;
+    for (size_t r = 0; r < target % j->shape.block; r++)
+        if (row[r] >= logit) return false;
+    return true;
+}
+
+/* A token's sums of all blocks, in their order, become its loss and what its gradient needs. */
+static void settle(job *j, size_t i)
+{
+    const part_of_sum *parts = j->parts + i * j->blocks;
+    const embla_loss_options *options = &j->options;
+    token *t = &j->tokens[i];
+    size_t block = t->target / j->shape.block;
+    double logit = (double)tile_of(j, block)[i * stride_of(j, block) + t->target % j->shape.block];
+    float max = parts[0].max;
+    double sum = 0.0, plain = 0.0;
+    for (size_t b = 1; b < j->blocks; b++) max = parts[b].max > max ? parts[b].max : max;
+    t->base = max == -INFINITY ? 0.0f : max;
+    for (size_t b = 0; b < j->blocks; b++) {
+        double over = parts[b].max == -INFINITY ? 0.0 : (double)parts[b].max;
+        sum += parts[b].sum * exp(over - (double)t->base);
+        plain += parts[b].plain;
+    }
+    double lse = (double)t->base + log(sum), smooth = options->smoothing, nll = lse - logit;
+    t->z = options->z_loss > 0.0 ? options->z_loss * lse * lse : 0.0;
+    t->loss = smooth > 0.0 ? (1.0 - smooth) * nll + smooth * (lse - plain / (double)j->rows) : nll;
+    t->loss += t->z;
+    t->correct = sum > 0.0 && is_highest(j, i, (float)logit);
+    double both = 1.0 + 2.0 * options->z_loss * lse;
+    t->factor = (float)(j->weight * both / sum);
+    /* p * both - (1 - smooth) - smooth / rows, with p - 1 exact where p is near 1 */
+    double short_of_one = expm1(-nll);
+    double rest = short_of_one + (both - 1.0) * (short_of_one + 1.0) + smooth;
+    t->at_target = (float)(j->weight * (rest - smooth / (double)j->rows));
+}
+
+/* ---- backward ---- */
+
+/* Gradients in the place of a block's logits. */
+static void to_gradients(job *j, size_t block, const own *o)
+{
+    size_t first = block * j->shape.block, n = rows_in(j, block), stride = stride_of(j, block);
+    if (j->to.bias) memset(o->sums, 0, n * sizeof *o->sums);
+    for (size_t i = 0; i < j->here; i++) {
+        const token *t = &j->tokens[i];
+        float *row = tile_of(j, block) + i * stride;
+        if (j->head.soft_cap != 0.0f) memcpy(o->line, row, n * sizeof *row);
+        embla_softmax_gradient(row, n, t->base, t->factor, j->less);
+        if (t->target - first < n) row[t->target - first] = t->at_target;
+        if (j->head.soft_cap != 0.0f) embla_soft_cap_back(o->line, n, j->head.soft_cap, row);
+        if (j->to.bias) j->kernels->accumulate(row, 1.0, n, o->sums);
+        if (j->head.scale != 1.0f) j->kernels->scale(row, j->head.scale, n, row);
+        if (j->bf16) j->encode(row, n, 1.0f, o->tile + i * stride);
+    }
+    for (size_t r = 0; j->to.bias && r < n; r++)
+        j->to.bias[first + r] = (float)((double)j->to.bias[first + r] + o->sums[r]);
+}
+
+/* sum += gradients times rows; the first block of a group sets it. */
+static embla_status add_to_hidden(job *j, size_t block, factor tile, bool add, float *sum,
+                                  const own *o)
+{
+    size_t first = block * j->shape.block, n = rows_in(j, block);
+    for (size_t r = 0; r < n; r += part_of(j, n)) {
+        size_t some = least(part_of(j, n), n - r), unit = j->bf16 ? 2 : 4;
+        factor a = {(const char *)tile.numbers + r * unit, tile.stride};
+        embla_product p = {.m = j->here, .n = j->dim, .k = some, .form = EMBLA_A_B};
+        p.out = sum, p.out_stride = j->dim;
+        p.add = add || r > 0;
+        EMBLA_TRY(product(j, o, p, a, take_rows(j, (int64_t)(first + r), some, o)));
+    }
+    return EMBLA_OK;
+}
+
+static embla_status backward(job *j, size_t group, const own *o)
+{
+    size_t from = group * j->blocks / j->shape.groups;
+    size_t to = (group + 1) * j->blocks / j->shape.groups;
+    float *sum = j->sums + group * j->shape.chunk * j->dim;
+    for (size_t b = from; b < to; b++) {
+        size_t first = b * j->shape.block;
+        factor tile = {j->bf16 ? (const void *)o->tile : tile_of(j, b), stride_of(j, b)};
+        to_gradients(j, b, o);
+        embla_product p = {.m = rows_in(j, b), .n = j->dim, .k = j->here, .form = EMBLA_AT_B};
+        p.out = j->to.table + (j->to.table ? first * j->dim : 0), p.out_stride = j->dim;
+        p.add = true;
+        if (j->to.table) EMBLA_TRY(product(j, o, p, tile, vectors_of(j)));
+        if (j->to.hidden) EMBLA_TRY(add_to_hidden(j, b, tile, b > from, sum, o));
+    }
+    return EMBLA_OK;
+}
+
+/* The groups' sums together, in their order. */
+static void hand_out(const job *j, size_t i)
+{
+    float *restrict out = j->to.hidden + j->tokens[i].place * j->dim;
+    memcpy(out, j->sums + i * j->dim, j->dim * sizeof *out);
+    for (size_t g = 1; g < j->shape.groups; g++) {
+        const float *restrict more = j->sums + (g * j->shape.chunk + i) * j->dim;
+        for (size_t d = 0; d < j->dim; d++) out[d] += more[d];
+    }
+}
+
+/* ---- chunks ---- */
+
+static bool counts(const embla_loss_options *options, int32_t target)
+{
+    return target != EMBLA_IGNORE && !(options->has_ignore && target == options->ignore);
+}
+
+/* The next tokens that count, close together. Gradients of those between are zeros. */
+static void take_tokens(job *j)
+{
+    for (j->here = 0; j->at < j->count && j->here < j->shape.chunk; j->at++) {
+        const float *vector = j->hidden + j->at * j->dim;
+        if (!counts(&j->options, j->targets[j->at])) {
+            if (j->to.hidden) memset(j->to.hidden + j->at * j->dim, 0, j->dim * sizeof(float));
+            continue;
+        }
+        j->tokens[j->here] = (token){.place = j->at, .target = (size_t)j->targets[j->at]};
+        if (j->bf16)
+            j->encode(vector, j->dim, 1.0f, j->vectors16 + j->here * j->dim);
+        else
+            memcpy(j->vectors + j->here * j->dim, vector, j->dim * sizeof *vector);
+        j->here++;
+    }
+}
+
+static embla_status run_chunk(job *j)
+{
+#pragma omp parallel num_threads(j->team) if (j->team > 1)
+    {
+        const own *o = &j->owns[embla_threads_mine()];
+#pragma omp for schedule(dynamic, 1)
+        for (size_t b = 0; b < j->blocks; b++) {
+            if (!embla_failure_any(&j->failure)) embla_failure_keep(&j->failure, forward(j, b, o));
+        }
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < j->here; i++) settle(j, i);
+#pragma omp for schedule(dynamic, 1)
+        for (size_t g = 0; g < (j->backward ? j->shape.groups : 0); g++) {
+            if (!embla_failure_any(&j->failure)) embla_failure_keep(&j->failure, backward(j, g, o));
+        }
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < (j->to.hidden ? j->here : 0); i++) hand_out(j, i);
+    }
+    return embla_failure_say(&j->failure);
+}
+
+static embla_status run_chunks(job *j, float *each, embla_loss_report *report)
+{
+    while (j->at < j->count) {
+        take_tokens(j);
+        if (j->here == 0) break;
+        EMBLA_TRY(run_chunk(j));
+        for (size_t i = 0; i < j->here; i++) {
+            const token *t = &j->tokens[i];
+            if (each) each[t->place] = (float)t->loss;
+            report->loss += t->loss;
+            report->z_loss += t->z;
+            report->correct += t->correct;
+        }
+    }
+    return embla_table_check_file(j->head.table);
+}
+
+/* ---- checks ---- */
+
+static embla_status check_options(const embla_loss_options *options)
+{
+    if (!(options->smoothing >= 0.0 && options->smoothing < 1.0))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a smoothing of %g; it is 0 or more and below 1",
+                          options->smoothing);
+    if (!(options->z_loss >= 0.0 && isfinite(options->z_loss)))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a z-loss of %g; it is 0 or a finite number above",
+                          options->z_loss);
+    if (!isfinite(options->weight))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a weight of %g; it is a finite number",
+                          options->weight);
+    if (options->compute != 0 && options->compute != EMBLA_F32 && options->compute != EMBLA_BF16)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "products in %s; a loss has them in f32 or bf16",
+                          embla_dtype_name(options->compute));
+    return embla_threads_check(options->threads);
+}
+
+/* Every target is a token or ignored; how many are tokens. */
+static embla_status count_targets(job *j)
+{
+    for (size_t i = 0; i < j->count; i++) {
+        int32_t target = j->targets[i];
+        if (!counts(&j->options, target)) continue;
+        if (target < 0 || (size_t)target >= j->rows)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "target %" PRId32 " at %zu; the head has %zu tokens, and %d is "
+                              "not counted",
+                              target, i, j->rows, EMBLA_IGNORE);
+        j->counted++;
+    }
+    return EMBLA_OK;
+}
+
+static embla_status prepare(const embla_head *head, job *j)
+{
+    EMBLA_TRY(embla_head_check(head, &j->head));
+    EMBLA_TRY(check_options(&j->options));
+    if (j->count > 0 && (!j->hidden || !j->targets))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_head_loss: hidden or targets is NULL");
+    if (j->to.bias && !j->head.bias)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a gradient of the bias of a head that has none");
+    j->rows = (size_t)j->head.rows;
+    j->dim = j->head.table->dim;
+    EMBLA_TRY(count_targets(j));
+    j->bf16 = j->options.compute == EMBLA_BF16;
+    j->backward = j->to.hidden || j->to.table || j->to.bias;
+    j->kernels = embla_kernels_get();
+    j->decode = embla_dtype_decoder(j->head.table->dtype, j->kernels->isa);
+    j->encode = embla_dtype_encoder(EMBLA_BF16, j->kernels->isa);
+    j->weight = j->options.weight == 0.0 ? 1.0 : j->options.weight;
+    if (!j->options.sum && j->counted > 0) j->weight /= (double)j->counted;
+    j->less = (float)(j->weight * j->options.smoothing / (double)j->rows);
+    return EMBLA_OK;
+}
+
+/* Threads for a chunk: a multiplication and an addition cost as much as moving 1/5 byte. */
+static int team_of(const job *j)
+{
+    double work = (double)least(j->shape.chunk, (size_t)j->counted) * (double)j->rows;
+    work *= (double)j->dim / 5.0;
+    int team = embla_threads_for(j->options.threads, work < 1e15 ? (size_t)work : SIZE_MAX);
+    return (size_t)team > j->blocks ? (int)j->blocks : team;
+}
+
+embla_status embla_loss_run(const embla_head *head, const float *hidden, const int32_t *targets,
+                            size_t count, const embla_loss_options *options,
+                            const embla_loss_gradients *gradients, float *each,
+                            embla_loss_report *report, const embla_loss_shape *shape)
+{
+    job j = {.hidden = hidden, .targets = targets, .count = count, .failure = EMBLA_NO_FAILURE};
+    embla_loss_report said = {0};
+    void *memory = NULL;
+    size_t size = 0;
+    if (options) j.options = *options;
+    if (gradients) j.to = *gradients;
+    EMBLA_TRY(prepare(head, &j));
+    j.shape = shape ? *shape : embla_loss_shape_of(&j.head);
+    j.blocks = (j.rows + j.shape.block - 1) / j.shape.block;
+    j.shape.groups = least(j.shape.groups, j.blocks);
+    j.team = team_of(&j);
+    if (j.counted > 0) { /* all that can be refused comes before the first store */
+        EMBLA_TRY(embla_linalg_product(&(embla_product){0})); /* is there an engine? */
+        EMBLA_TRY(take_memory(&j, &memory, &size));
+    }
+    for (size_t i = 0; each && i < count; i++) each[i] = 0.0f;
+    embla_status status = run_chunks(&j, each, &said);
+    embla_mem_free(memory, size);
+    if (status != EMBLA_OK) return status;
+    said.counted = j.counted;
+    said.ignored = (int64_t)count - j.counted;
+    if (!j.options.sum && j.counted > 0) {
+        said.loss /= (double)j.counted;
+        said.z_loss /= (double)j.counted;
+    }
+    if (report) *report = said;
+    return EMBLA_OK;
+}
+
+embla_status embla_head_loss(const embla_head *head, const float *hidden, const int32_t *targets,
+                             size_t count, const embla_loss_options *options,
+                             const embla_loss_gradients *gradients, float *each,
+                             embla_loss_report *report)
+{
+    return embla_loss_run(head, hidden, targets, count, options, gradients, each, report, NULL);
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampled softmax: a target against a few drawn tokens instead of all, each logit less the log
+ * of the chance Q that its token is among them (as TensorFlow's sampled_softmax_loss: given the
+ * set of drawn tokens and target, how likely is it that this one was the target? As its
+ * probability over Q).
+ *
+ * Tokens are drawn one after the other, with replacement, and each that came counts once: so
+ * Q = 1 - (1 - P)^negatives exactly, and where it is 1 for all it is the full softmax. Products
+ * are of distinct rows, ascending, gathered once; a target's own row is a dot product beside
+ * them. The gradients of rows, first of targets by position, then of the drawn, are summed by
+ * scatter.
+ */
+#include "learn/sampled.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "learn/head.h"
+#include "learn/lanes.h"
+#include "learn/softmax.h"
+#include "table/table.h"
+
+/* ---- options, targets, report ---- */
+
+embla_status embla_rare_options(const char *name, const embla_loss_options *options,
+                                embla_loss_options *out)
+{
+    embla_loss_options asked = options ? *options : (embla_loss_options){0};
+    if (asked.smoothing != 0 || asked.z_loss != 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s has neither smoothing (%g) nor z-loss (%g)",
+                          name, asked.smoothing, asked.z_loss);
+    if (asked.compute == 0) asked.compute = EMBLA_F32;
+    if (asked.compute != EMBLA_F32 && asked.compute != EMBLA_BF16)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: compute is %d; f32 and bf16 can be had", name,
+                          (int)asked.compute);
+    if (!isfinite(asked.weight))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: the weight is %g, not a finite number", name,
+                          asked.weight);
+    if (asked.weight == 0) asked.weight = 1;
+    EMBLA_TRY(embla_threads_check(asked.threads));
+    *out = asked;
+    return EMBLA_OK;
+}
+
+embla_status embla_rare_targets(const int32_t *targets, size_t count, int64_t rows,
+                                const embla_loss_options *options, size_t *at, size_t *counted)
+{
+    *counted = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (targets[i] == EMBLA_IGNORE || (options->has_ignore && targets[i] == options->ignore))
+            continue;
+        if (targets[i] < 0 || targets[i] >= rows)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "target %" PRId32 " at %zu is not one of 0 .. %" PRId64, targets[i],
+                              i, rows - 1);
+        at[(*counted)++] = i;
+    }
+    return EMBLA_OK;
+}
+
+void embla_rare_report(const embla_loss_options *options, const double *losses,
+                       const uint8_t *right, const size_t *at, size_t counted, size_t count,
+                       float *each, embla_loss_report *report)
+{
+    embla_loss_report made = {.counted = (int64_t)counted, .ignored = (int64_t)(count - counted)};
+    if (each && count > 0) memset(each, 0, count * sizeof *each);
+    for (size_t k = 0; k < counted; k++) {
+        made.loss += losses[k];
+        made.correct += right[k];
+        if (each) each[at[k]] = (float)losses[k];
+    }
+    if (!options->sum && counted > 0) made.loss /= (double)counted;
+    if (report) *report = made;
+}
+
+/* ---- drawing ---- */
+
+enum {
+    GROUP = 2 * EMBLA_RANDOM_LANES, /* numbers that one call of it makes: two words each */
+    NEGATIVES_MOST = INT32_MAX
+};
+
+/* A token for u in [0, 1), by the inverse of the cumulative distribution. Rounding cannot leave
+ * 0 .. rows-1. */
+static int64_t token_for(double u, const embla_negatives *negatives, int64_t rows)
+{
+    double x = negatives->proposal == EMBLA_UNIFORM ? floor(u * (double)rows)
+                                                    : floor(exp(u * log1p((double)rows))) - 1;
+    if (!(x > 0)) return 0;
+    return x < (double)rows ? (int64_t)x : rows - 1;
+}
+
+void embla_sampled_draw(const embla_negatives *negatives, int64_t rows, int64_t *out)
+{
+    uint32_t words[4][EMBLA_RANDOM_LANES];
+    for (size_t i = 0; i < negatives->negatives; i++) {
+        if (i % GROUP == 0)
+            embla_philox(negatives->seed, (uint32_t)(i / 2), (uint64_t)negatives->step,
+                         EMBLA_RANDOM_DRAWN, words);
+        size_t block = i % GROUP / 2, half = i % 2 * 2;
+        uint64_t bits = (uint64_t)words[half][block] << 32 | words[half + 1][block];
+        out[i] = token_for((double)(bits >> 11) * 0x1p-53, negatives, rows);
+    }
+}
+
+double embla_sampled_log_chance(const embla_negatives *negatives, int64_t rows, int64_t token)
+{
+    double share = negatives->proposal == EMBLA_UNIFORM
+                       ? 1 / (double)rows
+                       : log1p(1 / ((double)token + 1)) / log1p((double)rows);
+    return log(-expm1((double)negatives->negatives * log1p(-share)));
+}
+
+/* Merge sort, bottom up; space has room for n. */
+static void sort(int64_t *list, int64_t *space, size_t n)
+{
+    int64_t *from = list, *to = space;
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t first = 0; first < n; first += 2 * run) {
+            size_t middle = first + run < n ? first + run : n;
+            size_t end = middle + run < n ? middle + run : n, a = first, b = middle;
+            for (size_t i = first; i < end; i++)
+                to[i] = a < middle && (b == end || from[a] <= from[b]) ? from[a++] : from[b++];
+        }
+        int64_t *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != list) memcpy(list, from, n * sizeof *list);
+}
+
+/* ---- a call ---- */
+
+typedef struct {
+    embla_head head; /* checked */
+    const float *hidden;
+    const int32_t *targets;
+    const embla_negatives *negatives;
+    embla_loss_options options;
+    float *hidden_gradient; /* NULL: not wanted */
+    bool table_gradient;
+    bool bf16; /* factors of products are rounded */
+    size_t dim, count, counted, distinct;
+    float step; /* what a target's gradient is multiplied by */
+    /* for each counted target: position, loss, whether it is the highest */
+    size_t *at;
+    double *losses;
+    uint8_t *right;
+    /* counted targets, then the distinct drawn tokens: what is scattered; space to sort */
+    int64_t *tokens, *drawn, *space;
+    /* for each drawn token: the log of its chance; its bias (NULL: none) */
+    float *shift, *bias;
+    embla_head drawn_head; /* whose tokens are the drawn ones */
+    float *rows;           /* distinct x dim: of the drawn */
+    float *pairs;          /* (counted + distinct) x dim: gradients to be scattered */
+    /* of a chunk: vectors, rows of their targets, gradients of their dot products, of vectors;
+     * logits, and the same as they were (for the soft cap; NULL: not wanted); space */
+    float *x, *y, *dots, *dx, *logits, *kept, *parts;
+    size_t chunk;
+} call;
+
+static void round_bf16(const call *c, float *x, size_t n)
+{
+    if (!c->bf16) return;
+    int team = embla_threads_for(c->options.threads, n * sizeof(float));
+    (void)team; /* without OpenMP */
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < n; i++) x[i] = embla_f32_from_bf16(embla_bf16_from_f32(x[i]));
+}
+
+/* The place of token among the drawn, or distinct. */
+static size_t place_of(const call *c, int64_t token)
+{
+    size_t low = 0, high = c->distinct;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->drawn[middle] < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->distinct && c->drawn[low] == token ? low : c->distinct;
+}
+
+/* Above all drawn tokens; of the same logit the lower token is. */
+static bool highest(const call *c, float logit, int64_t token, const float *logits)
+{
+    float most = embla_softmax_max(logits, c->distinct);
+    if (!(logit >= most)) return false;
+    for (size_t j = 0; logit == most && j < c->distinct && c->drawn[j] < token; j++)
+        if (logits[j] == most) return false;
+    return true;
+}
+
+/* Gradients of logits become those of sums of products. */
+static void back_to_sums(const call *c, const float *kept, size_t n, float *gradients)
+{
+    if (c->head.soft_cap > 0) embla_soft_cap_back(kept, n, c->head.soft_cap, gradients);
+    embla_kernels_get()->scale(gradients, c->head.scale, n, gradients);
+}
+
+/* Token k, the i-th of its chunk: sums of products become its loss, and gradients of them. */
+static void settle(const call *c, size_t k, size_t i)
+{
+    size_t n = c->distinct, place = place_of(c, c->tokens[k]);
+    float *logits = c->logits + i * n, *kept = c->kept ? c->kept + i * n : NULL;
+    float own = (float)embla_kernels_get()->dot(c->x + i * c->dim, c->y + i * c->dim, c->dim),
+          plain;
+    embla_head_finish(&c->drawn_head, 0, n, logits);
+    embla_head_finish(&c->head, c->tokens[k], 1, &own);
+    if (place < n) logits[place] = -INFINITY; /* no negative of its own */
+    if (kept) memcpy(kept, logits, n * sizeof *kept);
+    bool right = highest(c, own, c->tokens[k], logits);
+    for (size_t j = 0; j < n; j++) logits[j] = logits[j] - c->shift[j];
+    plain = own;
+    own -= (float)embla_sampled_log_chance(c->negatives, c->head.rows, c->tokens[k]);
+
+    float most = embla_softmax_max(logits, n), base = own > most ? own : most;
+    double sum = NAN;
+    if (isfinite(base)) sum = embla_softmax_sum(logits, n, base) + exp((double)own - (double)base);
+    c->losses[k] = log(sum) + (double)base - (double)own;
+    c->right[k] = right && !isnan(sum);
+    if (!c->hidden_gradient && !c->table_gradient) return;
+    embla_softmax_gradient(logits, n, base, (float)((double)c->step / sum), 0.0f);
+    c->dots[i] = (float)(expm1(-c->losses[k]) * (double)c->step); /* p - 1, also near p = 1 */
+    back_to_sums(c, kept, n, logits);
+    back_to_sums(c, &plain, 1, &c->dots[i]);
+}
+
+/* The gradients of a chunk go where they belong: of vectors to the caller, of targets' rows to
+ * pairs. */
+static void put(const call *c, size_t first, size_t count)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    size_t dim = c->dim;
+    int team = embla_threads_for(c->options.threads, count * dim * 4 * sizeof(float));
+    (void)team;
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < count; i++) {
+        if (c->hidden_gradient)
+            kernels->scale_add(c->y + i * dim, c->dots[i], c->dx + i * dim, dim,
+                               c->hidden_gradient + c->at[first + i] * dim);
+        if (c->table_gradient)
+            kernels->scale(c->x + i * dim, c->dots[i], dim, c->pairs + (first + i) * dim);
+    }
+}
+
+static embla_status run_chunk(const call *c, size_t first, size_t count)
+{
+    embla_lanes lanes = {.rows = c->rows,
+                         .n = c->distinct,
+                         .dim = c->dim,
+                         .stride = c->dim,
+                         .gradient = c->table_gradient ? c->pairs + c->counted * c->dim : NULL,
+                         .logits = c->logits,
+                         .parts = c->hidden_gradient ? c->parts : NULL,
+                         .threads = c->options.threads};
+    embla_lookup_options lookup = {.threads = c->options.threads};
+    size_t dim = c->dim, n = c->distinct;
+    for (size_t i = 0; i < count; i++)
+        memcpy(c->x + i * dim, c->hidden + c->at[first + i] * dim, dim * sizeof(float));
+    EMBLA_TRY(embla_lookup_rows(c->head.table, c->tokens + first, count, &lookup, c->y));
+    round_bf16(c, c->x, count * dim);
+    round_bf16(c, c->y, count * dim);
+    EMBLA_TRY(embla_lanes_forward(&lanes, c->x, count));
+    int team = embla_threads_for(c->options.threads, count * n * sizeof(float));
+    (void)team;
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < count; i++) settle(c, first + i, i);
+    if (!c->hidden_gradient && !c->table_gradient) return EMBLA_OK;
+    round_bf16(c, c->logits, count * n);
+    round_bf16(c, c->dots, count);
+    EMBLA_TRY(embla_lanes_backward(&lanes, c->x, count, c->dx));
+    put(c, first, count);
+    return EMBLA_OK;
+}
+
+/* Draws, and keeps each token once, ascending, with what its logit is lessened by. */
+static void draw(call *c)
+{
+    size_t n = c->negatives->negatives, kept = 0;
+    int64_t *drawn = c->tokens + c->counted;
+    embla_sampled_draw(c->negatives, c->head.rows, drawn);
+    sort(drawn, c->space, n);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && drawn[i] == drawn[kept - 1]) continue;
+        c->shift[kept] = (float)embla_sampled_log_chance(c->negatives, c->head.rows, drawn[i]);
+        if (c->head.bias) c->bias[kept] = c->head.bias[drawn[i]];
+        drawn[kept++] = drawn[i];
+    }
+    c->drawn = drawn;
+    c->distinct = kept;
+    c->chunk = embla_lanes_chunk(kept, c->dim);
+    if (c->chunk > c->counted) c->chunk = c->counted;
+    c->drawn_head = (embla_head){.bias = c->head.bias ? c->bias : NULL,
+                                 .rows = (int64_t)kept,
+                                 .scale = c->head.scale,
+                                 .soft_cap = c->head.soft_cap};
+}
+
+/* Memory for lists, before tokens are drawn. */
+static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
+{
+    embla_room room = {0};
+    size_t n = c->negatives->negatives; /* below 2^31: only count can be too much */
+    size_t at = embla_room_add(&room, c->count, sizeof *c->at);
+    size_t losses = embla_room_add(&room, c->count, sizeof *c->losses);
+    size_t right = embla_room_add(&room, c->count, sizeof *c->right);
+    size_t targets = embla_room_add(&room, c->count, sizeof *c->tokens); /* then the drawn: */
+    (void)embla_room_add(&room, n, sizeof *c->tokens);
+    size_t space = embla_room_add(&room, n, sizeof *c->space);
+    size_t shift = embla_room_add(&room, n, sizeof *c->shift);
+    size_t bias = embla_room_add(&room, c->head.bias ? n : 0, sizeof *c->bias);
+    if (room.over)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens do not fit in memory", c->count);
+    EMBLA_TRY(embla_mem_new(room.bytes, "the tokens of a sampled loss", memory));
+    char *begin = *memory;
+    c->at = (size_t *)(void *)(begin + at);
+    c->losses = (double *)(void *)(begin + losses);
+    c->right = (uint8_t *)(begin + right);
+    c->tokens = (int64_t *)(void *)(begin + targets);
+    c->space = (int64_t *)(void *)(begin + space);
+    c->shift = (float *)(void *)(begin + shift);
+    c->bias = (float *)(void *)(begin + bias);
+    *bytes = room.bytes;
+    return EMBLA_OK;
+}
+
+/* Memory for rows, once it is known how many there are. */
+static embla_status room_for_rows(call *c, size_t *bytes, void **memory)
+{
+    embla_room room = {0};
+    size_t n = c->distinct, dim = c->dim, chunk = c->chunk;
+    bool backward = c->hidden_gradient || c->table_gradient;
+    size_t lanes = c->hidden_gradient ? embla_lanes_of(n) * chunk : 0;
+    size_t row = dim * sizeof(float); /* at most 4 MiB */
+    size_t rows = embla_room_add(&room, n, row);
+    size_t pairs = embla_room_add(&room, c->table_gradient ? c->counted + n : 0, row);
+    size_t x = embla_room_add(&room, chunk, row), y = embla_room_add(&room, chunk, row);
+    size_t dx = embla_room_add(&room, chunk, row), parts = embla_room_add(&room, lanes, row);
+    size_t dots = embla_room_add(&room, chunk, sizeof(float));
+    size_t logits = embla_room_add(&room, chunk * n, sizeof(float));
+    size_t kept =
+        embla_room_add(&room, backward && c->head.soft_cap > 0 ? chunk * n : 0, sizeof(float));
+    if (room.over)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows of %zu numbers do not fit in memory",
+                          c->counted + n, dim);
+    EMBLA_TRY(embla_mem_new(room.bytes, "the rows of a sampled loss", memory));
+    char *begin = *memory;
+    c->rows = (float *)(void *)(begin + rows);
+    c->pairs = (float *)(void *)(begin + pairs);
+    c->x = (float *)(void *)(begin + x);
+    c->y = (float *)(void *)(begin + y);
+    c->dx = (float *)(void *)(begin + dx);
+    c->parts = (float *)(void *)(begin + parts);
+    c->dots = (float *)(void *)(begin + dots);
+    c->logits = (float *)(void *)(begin + logits);
+    if (backward && c->head.soft_cap > 0) c->kept = (float *)(void *)(begin + kept);
+    *bytes = room.bytes;
+    return EMBLA_OK;
+}
+
+/* Everything between drawing and the report. Nothing is written for the caller before the first
+ * product has been made. */
+static embla_status run(call *c, embla_scatter *scatter, embla_sampled_gradients *gradients)
+{
+    embla_lookup_options lookup = {.threads = c->options.threads};
+    embla_scatter_options options = {.threads = c->options.threads};
+    EMBLA_TRY(embla_lookup_rows(c->head.table, c->drawn, c->distinct, &lookup, c->rows));
+    round_bf16(c, c->rows, c->distinct * c->dim);
+    for (size_t first = 0; first < c->counted; first += c->chunk) {
+        size_t left = c->counted - first;
+        EMBLA_TRY(run_chunk(c, first, left < c->chunk ? left : c->chunk));
+    }
+    if (!c->table_gradient) return EMBLA_OK;
+    EMBLA_TRY(embla_scatter_plan_rows(scatter, c->tokens, c->counted + c->distinct, &options));
+    EMBLA_TRY(embla_scatter_sum(scatter, c->pairs, c->dim, gradients->table));
+    gradients->touched = embla_scatter_count(scatter);
+    memcpy(gradients->rows, embla_scatter_rows(scatter),
+           gradients->touched * sizeof *gradients->rows);
+    return EMBLA_OK;
+}
+
+static embla_status run_counted(call *c, embla_sampled_gradients *gradients)
+{
+    embla_scatter *scatter = NULL;
+    void *memory = NULL;
+    size_t bytes = 0;
+    double share = c->options.sum ? 1 : (double)c->counted;
+    c->step = (float)(c->options.weight / share);
+    for (size_t k = 0; k < c->counted; k++) c->tokens[k] = c->targets[c->at[k]];
+    draw(c);
+    EMBLA_TRY(room_for_rows(c, &bytes, &memory));
+    embla_status status = EMBLA_OK;
+    if (c->table_gradient)
+        status = embla_scatter_new(c->head.rows, c->counted + c->distinct, &scatter);
+    if (status == EMBLA_OK) status = run(c, scatter, gradients);
+    embla_scatter_free(scatter);
+    embla_mem_free(memory, bytes);
+    return status;
+}
+
+static void zero_ignored(const call *c)
+{
+    for (size_t i = 0, k = 0; i < c->count; i++) {
+        if (k < c->counted && c->at[k] == i)
+            k++;
+        else
+            memset(c->hidden_gradient + i * c->dim, 0, c->dim * sizeof(float));
+    }
+}
+
+static embla_status check(const call *c, const embla_sampled_gradients *gradients)
+{
+    const embla_negatives *negatives = c->negatives;
+    if (!negatives || (c->count > 0 && (!c->hidden || !c->targets)))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sampled_loss: %s is NULL",
+                          !negatives   ? "negatives"
+                          : !c->hidden ? "hidden"
+                                       : "targets");
+    if (negatives->negatives < 1 || negatives->negatives > NEGATIVES_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu negatives: 1 to %d can be drawn",
+                          negatives->negatives, NEGATIVES_MOST);
+    if (negatives->proposal != EMBLA_LOG_UNIFORM && negatives->proposal != EMBLA_UNIFORM)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "proposal %d is not one of 0..1",
+                          (int)negatives->proposal);
+    if (gradients && !gradients->rows != !gradients->table)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sampled_loss: %s is given, but %s is NULL",
+                          gradients->rows ? "rows" : "table", gradients->rows ? "table" : "rows");
+    return EMBLA_OK;
+}
+
+embla_status embla_sampled_loss(const embla_head *head, const float *hidden, const int32_t *targets,
+                                size_t count, const embla_negatives *negatives,
+                                const embla_loss_options *options,
+                                embla_sampled_gradients *gradients, float *each,
+                                embla_loss_report *report)
+{
+    call c = {.hidden = hidden, .targets = targets, .negatives = negatives, .count = count};
+    void *memory = NULL;
+    size_t bytes = 0;
+    EMBLA_TRY(embla_head_check(head, &c.head));
+    EMBLA_TRY(check(&c, gradients));
+    EMBLA_TRY(embla_rare_options("embla_sampled_loss", options, &c.options));
+    c.dim = c.head.table->dim;
+    c.bf16 = c.options.compute == EMBLA_BF16;
+    c.hidden_gradient = gradients ? gradients->hidden : NULL;
+    c.table_gradient = gradients && gradients->table;
+    EMBLA_TRY(room_for_lists(&c, &bytes, &memory));
+    embla_status status =
+        embla_rare_targets(targets, count, c.head.rows, &c.options, c.at, &c.counted);
+    if (status == EMBLA_OK && c.counted > 0) status = run_counted(&c, gradients);
+    if (status == EMBLA_OK) status = embla_table_check_file(c.head.table);
+    if (status == EMBLA_OK) {
+        if (c.hidden_gradient) zero_ignored(&c);
+        if (gradients && (!c.table_gradient || c.counted == 0)) gradients->touched = 0;
+        embla_rare_report(&c.options, c.losses, c.right, c.at, c.counted, count, each, report);
+    }
+    embla_mem_free(memory, bytes);
+    return status;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One body for each kind of step, compiled for each instruction set.
+ *
+ * A block of BLOCK numbers is a line of memory: while it is worked on, the same line of the
+ * numbers that come next is asked for, because the hardware cannot guess where the next row
+ * begins. The divisions and the root of AdamW take less time than its seven streams take to
+ * pass through memory.
+ *
+ * Catching up is the same arithmetic with a gradient of 0, not a closed formula: no power of
+ * keep or beta has the bits of that many roundings. What is left out is what provably changes
+ * nothing (see `replay_body`).
+ */
+#include "learn/steps.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+
+#if EMBLA_X86
+#include <immintrin.h>
+#endif
+
+enum { BLOCK = 16 };
+
+/* Before a loop over a block. gcc unrolls short ones before it makes vectors, and then makes
+ * none; clang needs no telling, and warns where a sanitizer stands in the way. */
+#if defined(__clang__)
+#define VECTORS
+#else
+#define VECTORS _Pragma("omp simd")
+#endif
+
+/* ---- the numbers that steps are made of ---- */
+
+static embla_step_kind kind_of(const embla_optim_options *options)
+{
+    switch (options->kind) {
+    case EMBLA_ADAGRAD:
+        return EMBLA_STEP_ADAGRAD;
+    case EMBLA_ADAGRAD_ROWWISE:
+        return EMBLA_STEP_ROWWISE;
+    case EMBLA_ADAMW:
+        return EMBLA_STEP_ADAMW;
+    default:
+        break;
+    }
+    if (options->nesterov) return EMBLA_STEP_NESTEROV;
+    return options->momentum != 0.0 ? EMBLA_STEP_MOMENTUM : EMBLA_STEP_SGD;
+}
+
+embla_rule embla_rule_of(const embla_optim_options *options)
+{
+    double beta1 = options->beta1 != 0.0 ? options->beta1 : 0.9;
+    double beta2 = options->beta2 != 0.0 ? options->beta2 : 0.999;
+    double epsilon = options->kind == EMBLA_ADAMW ? 1e-8 : 1e-10;
+    if (options->epsilon != 0.0) epsilon = options->epsilon;
+    return (embla_rule){.kind = kind_of(options),
+                        .exact_beta1 = beta1,
+                        .exact_beta2 = beta2,
+                        .decay = options->decay,
+                        .momentum = (float)options->momentum,
+                        .beta1 = (float)beta1,
+                        .rest1 = (float)(1.0 - beta1),
+                        .beta2 = (float)beta2,
+                        .rest2 = (float)(1.0 - beta2),
+                        .epsilon = (float)epsilon};
+}
+
+/* base^exponent by squaring: a C library's power may differ from another's in the last bit. */
+static double power(double base, int64_t exponent)
+{
+    double result = 1.0;
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1) result *= base;
+        base *= base;
+    }
+    return result;
+}
+
+bool embla_moment_of(const embla_rule *rule, int64_t step, double rate, embla_moment *out)
+{
+    double keep = 1.0 - rate * rule->decay, pace = rate, root = 1.0;
+    if (rule->kind == EMBLA_STEP_ADAMW) {
+        pace = rate / (1.0 - power(rule->exact_beta1, step));
+        root = 1.0 / sqrt(1.0 - power(rule->exact_beta2, step));
+    }
+    if (!(fabs(keep) <= FLT_MAX) || !(pace <= FLT_MAX)) return false;
+    *out = (embla_moment){.keep = (float)keep, .rate = (float)pace, .root = (float)root};
+    return true;
+}
+
+/* ---- one number ---- */
+
+/* A mean that gets no more gradients halves every few steps and, rounded to nearest, ends at a
+ * few times the smallest subnormal number, for ever: it moves nothing, but CPUs are many times
+ * slower with such numbers. So a mean below 2^-100, and squares below the smallest normal
+ * number, become 0. */
+EMBLA_BODY float faded(float x, float least)
+{
+    return fabsf(x) < least ? 0.0f : x;
+}
+
+/* The order of operations is the promise: docs/numerics.md repeats it. */
+EMBLA_BODY void step_number(embla_step_kind kind, const embla_rule *r, const embla_moment *t,
+                            float divisor, float g, float *w, float *a, float *b)
+{
+    float kept = *w * t->keep;
+    switch (kind) {
+    case EMBLA_STEP_MOMENTUM:
+        *a = faded(r->momentum * *a + g, 0x1p-100f);
+        *w = kept - t->rate * *a;
+        break;
+    case EMBLA_STEP_NESTEROV:
+        *a = faded(r->momentum * *a + g, 0x1p-100f);
+        *w = kept - t->rate * (g + r->momentum * *a);
+        break;
+    case EMBLA_STEP_ADAGRAD:
+        *a = *a + g * g;
+        *w = kept - (t->rate * g) / (sqrtf(*a) + r->epsilon);
+        break;
+    case EMBLA_STEP_ROWWISE:
+        *w = kept - (t->rate * g) / divisor;
+        break;
+    case EMBLA_STEP_ADAMW:
+        *a = faded(r->beta1 * *a + r->rest1 * g, 0x1p-100f);
+        *b = faded(r->beta2 * *b + (r->rest2 * g) * g, FLT_MIN);
+        *w = kept - (t->rate * *a) / (sqrtf(*b) * t->root + r->epsilon);
+        break;
+    default:
+        *w = kept - t->rate * g;
+        break;
+    }
+}
+
+EMBLA_BODY bool uses_a(embla_step_kind kind)
+{
+    return kind != EMBLA_STEP_SGD && kind != EMBLA_STEP_ROWWISE;
+}
+
+/* ---- a step ---- */
+
+/* Numbers of one block, read, worked out, written: arrays that become registers. */
+EMBLA_BODY void step_block(embla_step_kind kind, const embla_rule *r, const embla_moment *t,
+                           float divisor, const float *restrict g, float *restrict w,
+                           float *restrict a, float *restrict b)
+{
+    VECTORS
+    for (size_t j = 0; j < BLOCK; j++)
+        step_number(kind, r, t, divisor, g[j], &w[j], uses_a(kind) ? &a[j] : NULL,
+                    kind == EMBLA_STEP_ADAMW ? &b[j] : NULL);
+}
+
+EMBLA_BODY void fetch(const float *next, size_t i)
+{
+    if (next) __builtin_prefetch(next + i, 1);
+}
+
+EMBLA_BODY void step_body(embla_step_kind kind, const embla_rule *rule, const embla_moment *moment,
+                          const embla_numbers *numbers)
+{
+    const embla_rule r = *rule; /* what is written through w cannot change a copy */
+    const embla_moment t = *moment;
+    const embla_numbers x = *numbers;
+    size_t i = 0;
+    for (; i + BLOCK <= x.n; i += BLOCK) {
+        fetch(x.next_w, i);
+        if (uses_a(kind)) fetch(x.next_a, i);
+        if (kind == EMBLA_STEP_ADAMW) fetch(x.next_b, i);
+        if (x.next_g) __builtin_prefetch(x.next_g + i, 0);
+        step_block(kind, &r, &t, x.divisor, x.g + i, x.w + i, uses_a(kind) ? x.a + i : NULL,
+                   kind == EMBLA_STEP_ADAMW ? x.b + i : NULL);
+    }
+    for (; i < x.n; i++)
+        step_number(kind, &r, &t, x.divisor, x.g[i], &x.w[i], uses_a(kind) ? &x.a[i] : NULL,
+                    kind == EMBLA_STEP_ADAMW ? &x.b[i] : NULL);
+}
+
+/* ---- the squares of a row ---- */
+
+/* The sum of squares with the bits of the kernel `dot`: sixteen partial sums in double, added
+ * as a tree. Here because the row's weights (next) have to be fetched meanwhile: adagrad-rowwise
+ * goes over the gradient before it can touch them. By hand, as compilers make no vectors of it. */
+static double squares_scalar(const float *g, size_t n, const float *next)
+{
+    double sums[BLOCK] = {0};
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        fetch(next, i);
+        for (size_t j = 0; j < BLOCK; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
+    }
+    for (size_t j = 0; i + j < n; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
+    for (size_t half = BLOCK / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
+    return sums[0];
+}
+
+#if EMBLA_X86
+
+/* Four sums to one: 2 + 2, 1 + 1. */
+EMBLA_AVX2 static inline double join_avx2(__m256d four)
+{
+    __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
+EMBLA_AVX2 static inline __m256d add_square_avx2(__m256d sums, const float *g)
+{
+    __m256d x = _mm256_cvtps_pd(_mm_loadu_ps(g));
+    return _mm256_add_pd(sums, _mm256_mul_pd(x, x));
+}
+
+EMBLA_AVX2 static double squares_avx2(const float *g, size_t n, const float *next)
+{
+    __m256d sums[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(),
+                       _mm256_setzero_pd()};
+    float last[BLOCK] = {0}; /* numbers past the end count as zeros, which change no sum */
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        fetch(next, i);
+        for (size_t q = 0; q < 4; q++) sums[q] = add_square_avx2(sums[q], g + i + 4 * q);
+    }
+    if (i < n) memcpy(last, g + i, (n - i) * sizeof *last);
+    for (size_t q = 0; q < 4; q++) sums[q] = add_square_avx2(sums[q], last + 4 * q);
+    return join_avx2(
+        _mm256_add_pd(_mm256_add_pd(sums[0], sums[2]), _mm256_add_pd(sums[1], sums[3])));
+}
+
+EMBLA_AVX512 static inline __m512d add_square_avx512(__m512d sums, __m256 half)
+{
+    __m512d x = _mm512_cvtps_pd(half);
+    return _mm512_add_pd(sums, _mm512_mul_pd(x, x));
+}
+
+EMBLA_AVX512 static double squares_avx512(const float *g, size_t n, const float *next)
+{
+    __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
+    float last[BLOCK] = {0};
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        fetch(next, i);
+        low = add_square_avx512(low, _mm256_loadu_ps(g + i));
+        high = add_square_avx512(high, _mm256_loadu_ps(g + i + 8));
+    }
+    if (i < n) memcpy(last, g + i, (n - i) * sizeof *last);
+    low = add_square_avx512(low, _mm256_loadu_ps(last));
+    high = add_square_avx512(high, _mm256_loadu_ps(last + 8));
+    low = _mm512_add_pd(low, high);
+    return join_avx2(
+        _mm256_add_pd(_mm512_castpd512_pd256(low), _mm512_maskz_extractf64x4_pd(0xf, low, 1)));
+}
+
+#endif
+
+/* Adagrad-rowwise, one row: the mean of squares is added in f32. */
+EMBLA_BODY void step_row_body(const embla_rule *rule, const embla_moment *moment,
+                              const embla_numbers *numbers, double squares)
+{
+    embla_numbers x = *numbers;
+    *x.a += (float)(squares / (double)x.n);
+    x.divisor = sqrtf(*x.a) + rule->epsilon;
+    x.next_w = NULL; /* is fetched when it is its turn */
+    step_body(EMBLA_STEP_ROWWISE, rule, moment, &x);
+}
+
+/* ---- steps that were missed ---- */
+
+/* Kinds whose step with a gradient of 0 is nothing but decay: rate * 0 / divisor is +0 (rates
+ * are finite and not negative, divisors positive), and w - 0 is w. */
+EMBLA_BODY bool only_decays(embla_step_kind kind)
+{
+    return kind == EMBLA_STEP_SGD || kind == EMBLA_STEP_ADAGRAD || kind == EMBLA_STEP_ROWWISE;
+}
+
+/* Whether all of a block are +0. */
+EMBLA_BODY bool all_zero(const float *x)
+{
+    uint32_t bits = 0;
+    for (size_t j = 0; j < BLOCK; j++) bits |= embla_bits(x[j]);
+    return bits == 0;
+}
+
+/* Steps that are left when all means are +0: they stay so, and a step is w * keep - 0. */
+EMBLA_BODY void replay_decay(embla_step_kind kind, const embla_rule *r, const embla_moment *moments,
+                             size_t count, float *w, float *b)
+{
+    for (size_t s = 0; s < count; s++) {
+        VECTORS
+        for (size_t j = 0; j < BLOCK; j++) w[j] *= moments[s].keep;
+    }
+    if (kind != EMBLA_STEP_ADAMW) return;
+    for (size_t s = 0; s < count && !all_zero(b); s++) {
+        VECTORS
+        for (size_t j = 0; j < BLOCK; j++) b[j] = faded(r->beta2 * b[j], FLT_MIN);
+    }
+}
+
+/* count steps of n <= BLOCK numbers. Means fade to +0 in some hundred steps; then the roots and
+ * divisions are left out. */
+EMBLA_BODY void replay_block(embla_step_kind kind, const embla_rule *r, const embla_moment *moments,
+                             size_t count, const embla_numbers *x, size_t i, size_t n)
+{
+    enum { SOME = 16 }; /* steps between two questions whether means are 0 */
+    float w[BLOCK] = {0}, a[BLOCK] = {0}, b[BLOCK] = {0};
+    size_t s = 0;
+    for (size_t j = 0; j < n; j++) {
+        w[j] = x->w[i + j];
+        if (!only_decays(kind)) a[j] = x->a[i + j];
+        if (kind == EMBLA_STEP_ADAMW) b[j] = x->b[i + j];
+    }
+    while (s < count && !(only_decays(kind) || all_zero(a))) {
+        for (size_t end = count - s < SOME ? count : s + SOME; s < end; s++) {
+            VECTORS
+            for (size_t j = 0; j < BLOCK; j++)
+                step_number(kind, r, &moments[s], 1.0f, 0.0f, &w[j], &a[j], &b[j]);
+        }
+    }
+    replay_decay(kind, r, moments + s, count - s, w, b);
+    for (size_t j = 0; j < n; j++) {
+        x->w[i + j] = w[j];
+        if (!only_decays(kind)) x->a[i + j] = a[j];
+        if (kind == EMBLA_STEP_ADAMW) x->b[i + j] = b[j];
+    }
+}
+
+EMBLA_BODY void replay_body(embla_step_kind kind, const embla_rule *rule,
+                            const embla_moment *moments, size_t count, const embla_numbers *numbers)
+{
+    const embla_rule r = *rule;
+    const embla_numbers x = *numbers;
+    size_t i = 0;
+    for (; i + BLOCK <= x.n; i += BLOCK) replay_block(kind, &r, moments, count, &x, i, BLOCK);
+    if (i < x.n) replay_block(kind, &r, moments, count, &x, i, x.n - i);
+}
+
+/* ---- a function for each kind and set ---- */
+
+#define STEP(attribute, set, name, kind)                                                           \
+    attribute static void step_##name##_##set(const embla_rule *rule, const embla_moment *moment,  \
+                                              const embla_numbers *numbers)                        \
+    {                                                                                              \
+        step_body(kind, rule, moment, numbers);                                                    \
+    }
+#define STEP_ROW(attribute, set)                                                                   \
+    attribute static void step_rowwise_##set(const embla_rule *rule, const embla_moment *moment,   \
+                                             const embla_numbers *numbers)                         \
+    {                                                                                              \
+        step_row_body(rule, moment, numbers, squares_##set(numbers->g, numbers->n, numbers->w));   \
+    }
+#define REPLAY(attribute, set, name, kind)                                                         \
+    attribute static void replay_##name##_##set(const embla_rule *rule,                            \
+                                                const embla_moment *moments, size_t count,         \
+                                                const embla_numbers *numbers)                      \
+    {                                                                                              \
+        replay_body(kind, rule, moments, count, numbers);                                          \
+    }
+/* All of a set, and the table of them. */
+#define SET(attribute, set)                                                                        \
+    STEP(attribute, set, sgd, EMBLA_STEP_SGD)                                                      \
+    STEP(attribute, set, momentum, EMBLA_STEP_MOMENTUM)                                            \
+    STEP(attribute, set, nesterov, EMBLA_STEP_NESTEROV)                                            \
+    STEP(attribute, set, adagrad, EMBLA_STEP_ADAGRAD)                                              \
+    STEP_ROW(attribute, set)                                                                       \
+    STEP(attribute, set, adamw, EMBLA_STEP_ADAMW)                                                  \
+    REPLAY(attribute, set, decay, EMBLA_STEP_SGD)                                                  \
+    REPLAY(attribute, set, momentum, EMBLA_STEP_MOMENTUM)                                          \
+    REPLAY(attribute, set, nesterov, EMBLA_STEP_NESTEROV)                                          \
+    REPLAY(attribute, set, adamw, EMBLA_STEP_ADAMW)                                                \
+    static const embla_steps steps_##set[EMBLA_STEP_COUNT] = {                                     \
+        [EMBLA_STEP_SGD] = {step_sgd_##set, replay_decay_##set},                                   \
+        [EMBLA_STEP_MOMENTUM] = {step_momentum_##set, replay_momentum_##set},                      \
+        [EMBLA_STEP_NESTEROV] = {step_nesterov_##set, replay_nesterov_##set},                      \
+        [EMBLA_STEP_ADAGRAD] = {step_adagrad_##set, replay_decay_##set},                           \
+        [EMBLA_STEP_ROWWISE] = {step_rowwise_##set, replay_decay_##set},                           \
+        [EMBLA_STEP_ADAMW] = {step_adamw_##set, replay_adamw_##set}};
+
+SET(, scalar)
+#if EMBLA_X86
+SET(EMBLA_AVX2, avx2)
+SET(EMBLA_AVX512, avx512)
+#endif
+
+embla_steps embla_steps_of(embla_step_kind kind, embla_isa isa)
+{
+#if EMBLA_X86
+    if (isa == EMBLA_ISA_AVX512) return steps_avx512[kind];
+    if (isa == EMBLA_ISA_AVX2) return steps_avx2[kind];
+#endif
+    (void)isa;
+    return steps_scalar[kind];
+}
