@@ -23,8 +23,5 @@ int embla_bench_near(const embla_bench_options *options);
 int embla_bench_scatter(const embla_bench_options *options);
 int embla_bench_optim(const embla_bench_options *options);
 int embla_bench_head(const embla_bench_options *options);
-/* The cases of head that are losses; embla_bench_head runs them after its own. -1: none of them
- * has a name that was asked for. */
-int embla_bench_loss(const embla_bench_options *options);
 
 #endif

@@ -9,12 +9,12 @@
  * the same shape by the same engine.
  */
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla_lab.h"
 #include "embla_learn.h"
@@ -208,34 +208,14 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     return exit_code;
 }
 
-/* embla_bench_loss has the other cases; it returns -1 if none of them was meant. */
 int embla_bench_head(const embla_bench_options *options)
 {
-    regex_t regex;
-    int exit_code = 0, wrong = 0;
-    size_t count = 0;
-    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) {
-        char why[96];
-        (void)regerror(wrong, &regex, why, sizeof why);
-        options->complain("--case '%.60s': %s", options->case_regex, why);
-        return 2;
-    }
-    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
-        const char *name = shapes[i].name;
-        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
-        count++;
-        if (options->list)
-            printf(options->json ? "{\"bench\":\"head\",\"case\":\"%s\"}\n" : "%s\n", name);
-        else
-            exit_code = run_shape(&shapes[i], options);
-    }
-    if (options->case_regex) regfree(&regex);
+    embla_bench_cases cases;
+    int exit_code = embla_bench_begin("head", options, &cases);
     if (exit_code != 0) return exit_code;
-    exit_code = embla_bench_loss(options);
-    if (exit_code >= 0) return exit_code;
-    if (count > 0) return 0;
-    options->complain("bench head: no case matches '%.60s'; --list shows them",
-                      options->case_regex);
-    return 2;
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
+        if (embla_bench_wants(&cases, shapes[i].name, true))
+            exit_code = run_shape(&shapes[i], options);
+    if (exit_code == 0) exit_code = embla_bench_loss(&cases);
+    return embla_bench_end(&cases, exit_code);
 }

@@ -10,12 +10,12 @@
  * order, to the same kind of output, by the same number of threads. The limit of any
  * other dtype, decoded to f32, is the lookup in the f32 table.
  */
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla.h"
 
@@ -165,40 +165,6 @@ static int run_case(bench_case *c, const char *name, const embla_bench_options *
     return 0;
 }
 
-/* ---- ids ---- */
-
-static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * 0x2545F4914F6CDD1Du;
-}
-
-/* BATCHES x BATCH tokens; for zipf the running sum of 1/(k+1) is searched. */
-static bool make_tokens(int kind, int64_t rows, int32_t *tokens)
-{
-    uint64_t state = 20260815;
-    double *sums = malloc((size_t)rows * sizeof *sums);
-    if (!sums) return false;
-    double sum = 0.0;
-    for (int64_t k = 0; k < rows; k++) sums[k] = sum += kind == 0 ? 1.0 : 1.0 / (double)(k + 1);
-    for (size_t i = 0; i < BATCHES * BATCH; i++) {
-        double wanted = (double)(next_random(&state) >> 11) * 0x1p-53 * sum;
-        int64_t low = 0, high = rows - 1;
-        while (low < high) {
-            int64_t middle = (low + high) / 2;
-            if (sums[middle] > wanted)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        tokens[i] = (int32_t)low;
-    }
-    free(sums);
-    return true;
-}
-
 /* ---- which cases ---- */
 
 /* The default set: f32 everywhere; the other dtypes, and single rows, where they are
@@ -219,16 +185,9 @@ static void name_case(const bench_case *c, char *name, size_t size)
 
 typedef struct {
     const embla_bench_options *options;
-    regex_t regex;
+    embla_bench_cases cases;
     int32_t *tokens;
-    size_t count; /* of cases run */
 } session;
-
-static bool is_wanted(const session *s, const bench_case *c, const char *name)
-{
-    if (!s->options->case_regex) return in_default_set(c);
-    return regexec(&s->regex, name, 0, NULL, 0) == 0;
-}
 
 static embla_table *make_table(embla_dtype dtype, shape sh)
 {
@@ -247,18 +206,11 @@ static int run_threads(session *s, bench_case *c, const char *name)
     int most = s->options->threads > 0 ? s->options->threads : 2;
     int failed = 0;
     if (c->output == SINGLE) most = 1;
-    s->count++;
     for (int t = s->options->threads > 0 ? most : 1; t <= most && !failed; t++) {
         c->threads = t;
         failed = run_case(c, name, s->options);
     }
     return failed;
-}
-
-static void list_case(session *s, const char *name)
-{
-    s->count++;
-    printf(s->options->json ? "{\"bench\":\"lookup\",\"case\":\"%s\"}\n" : "%s\n", name);
 }
 
 /* All wanted cases of one shape; its tables live no longer. */
@@ -280,17 +232,13 @@ static int run_shape(session *s, shape sh)
                 size_t row_bytes;
                 name_case(&c, name, sizeof name);
                 if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK) continue;
-                if (!is_wanted(s, &c, name)) continue;
-                if (s->options->list) {
-                    list_case(s, name);
-                    continue;
-                }
+                if (!embla_bench_wants(&s->cases, name, in_default_set(&c))) continue;
                 if (!f32) f32 = make_table(EMBLA_F32, sh);
                 if (!c.pool) c.pool = embla_bench_memory(c.pool_bytes);
                 if (!table && d != EMBLA_F32) table = make_table(c.dtype, sh);
                 c.f32 = f32;
                 c.table = d == EMBLA_F32 ? f32 : table;
-                made = made || make_tokens(c.ids, sh.rows, s->tokens);
+                made = made || embla_bench_tokens(c.ids != 0, sh.rows, BATCHES * BATCH, s->tokens);
                 if (!c.pool || !c.table || !f32 || !made) {
                     s->options->complain("bench lookup: no memory for %s", name);
                     exit_code = 1;
@@ -310,28 +258,14 @@ static int run_shape(session *s, shape sh)
 int embla_bench_lookup(const embla_bench_options *options)
 {
     session s = {.options = options};
-    int exit_code = 0;
-    int wrong = 0;
-    if (options->case_regex)
-        wrong = regcomp(&s.regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) {
-        char why[96];
-        (void)regerror(wrong, &s.regex, why, sizeof why);
-        options->complain("--case '%.60s': %s", options->case_regex, why);
-        return 2;
-    }
+    int exit_code = embla_bench_begin("lookup", options, &s.cases);
+    if (exit_code != 0) return exit_code;
     s.tokens = malloc(BATCHES * BATCH * sizeof *s.tokens);
     if (!s.tokens) {
         options->complain("bench lookup: no memory");
         exit_code = 1;
     }
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
-    if (exit_code == 0 && s.count == 0) {
-        options->complain("bench lookup: no case matches '%.60s'; --list shows them",
-                          options->case_regex);
-        exit_code = 2;
-    }
     free(s.tokens);
-    if (options->case_regex) regfree(&s.regex);
-    return exit_code;
+    return embla_bench_end(&s.cases, exit_code);
 }

@@ -8,12 +8,12 @@
  * limit of bf16 is the f32 path. Figures are the arithmetic of the products in a second.
  */
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla_lab.h"
 #include "embla_learn.h"
@@ -208,22 +208,11 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     return exit_code;
 }
 
-int embla_bench_loss(const embla_bench_options *options)
+int embla_bench_loss(embla_bench_cases *cases)
 {
-    regex_t regex;
-    int exit_code = 0, wrong = 0;
-    bool any = false;
-    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) return 2; /* embla_bench_head has said why */
-    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
-        const char *name = shapes[i].name;
-        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
-        any = true;
-        if (options->list)
-            printf(options->json ? "{\"bench\":\"head\",\"case\":\"%s\"}\n" : "%s\n", name);
-        else
-            exit_code = run_shape(&shapes[i], options);
-    }
-    if (options->case_regex) regfree(&regex);
-    return any ? exit_code : -1;
+    int exit_code = 0;
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
+        if (embla_bench_wants(cases, shapes[i].name, true))
+            exit_code = run_shape(&shapes[i], cases->options);
+    return exit_code;
 }

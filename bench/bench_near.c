@@ -8,12 +8,12 @@
  * again. `analogies` is the Google file on 50,000 words: 17,592 questions, the best answer of
  * each, against bare products in blocks of 2,048 questions.
  */
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla_lab.h"
 
@@ -203,30 +203,11 @@ static int run_shape(const shape *s, const embla_bench_options *options)
 
 int embla_bench_near(const embla_bench_options *options)
 {
-    regex_t regex;
-    int exit_code = 0, wrong = 0;
-    size_t count = 0;
-    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) {
-        char why[96];
-        (void)regerror(wrong, &regex, why, sizeof why);
-        options->complain("--case '%.60s': %s", options->case_regex, why);
-        return 2;
-    }
-    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
-        const char *name = shapes[i].name;
-        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
-        count++;
-        if (options->list)
-            printf(options->json ? "{\"bench\":\"near\",\"case\":\"%s\"}\n" : "%s\n", name);
-        else
+    embla_bench_cases cases;
+    int exit_code = embla_bench_begin("near", options, &cases);
+    if (exit_code != 0) return exit_code;
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
+        if (embla_bench_wants(&cases, shapes[i].name, true))
             exit_code = run_shape(&shapes[i], options);
-    }
-    if (exit_code == 0 && count == 0) {
-        options->complain("bench near: no case matches '%.60s'; --list shows them",
-                          options->case_regex);
-        exit_code = 2;
-    }
-    if (options->case_regex) regfree(&regex);
-    return exit_code;
+    return embla_bench_end(&cases, exit_code);
 }

@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla.h"
 
@@ -300,39 +300,21 @@ static int run_shape(const shape *sh, const bool *wanted, char names[KINDS][64],
 
 int embla_bench_open(const embla_bench_options *options)
 {
-    regex_t regex;
-    int wrong = 0, failed = 0;
-    size_t count = 0;
-    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) {
-        char why[96];
-        (void)regerror(wrong, &regex, why, sizeof why);
-        options->complain("--case '%.60s': %s", options->case_regex, why);
-        return 2;
-    }
+    embla_bench_cases cases;
+    int exit_code = embla_bench_begin("open", options, &cases);
+    if (exit_code != 0) return exit_code;
     if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
     if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
-    for (size_t i = 0; i < SHAPES && !failed; i++) {
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
         char names[KINDS][64];
         bool wanted[KINDS], any = false;
         for (int kind = 0; kind < KINDS; kind++) {
             snprintf(names[kind], sizeof names[kind], "%lldx%zu/f32/%s", (long long)shapes[i].rows,
                      shapes[i].dim, kinds[kind]);
-            wanted[kind] = options->case_regex ? regexec(&regex, names[kind], 0, NULL, 0) == 0
-                                               : shapes[i].standard;
+            wanted[kind] = embla_bench_wants(&cases, names[kind], shapes[i].standard);
             any = any || wanted[kind];
-            count += wanted[kind];
-            if (wanted[kind] && options->list)
-                printf(options->json ? "{\"bench\":\"open\",\"case\":\"%s\"}\n" : "%s\n",
-                       names[kind]);
         }
-        if (any && !options->list) failed = run_shape(&shapes[i], wanted, names, options);
+        if (any) exit_code = run_shape(&shapes[i], wanted, names, options);
     }
-    if (!failed && count == 0) {
-        options->complain("bench open: no case matches '%.60s'; --list shows them",
-                          options->case_regex);
-        failed = 2;
-    }
-    if (options->case_regex) regfree(&regex);
-    return failed;
+    return embla_bench_end(&cases, exit_code);
 }

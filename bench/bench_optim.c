@@ -12,12 +12,12 @@
  * neither finds in a cache what the other has just left there.
  */
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla_learn.h"
 
@@ -278,32 +278,12 @@ static int run_case(bench_case *c, const embla_bench_options *options)
 
 /* ---- what cases need ---- */
 
-static uint64_t next_random(uint64_t *state)
+/* The rows of TOKENS tokens in each batch, ascending and each once. */
+static void mark_rows(bench_case *c, const int32_t *tokens, bool *seen)
 {
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
-/* The rows of TOKENS tokens, row k as often as 1/(k+1), ascending and each once. */
-static void draw_rows(bench_case *c, const double *sums, bool *seen)
-{
-    uint64_t state = 20260815;
     for (size_t b = 0; b < BATCHES; b++) {
         memset(seen, 0, ROWS);
-        for (size_t i = 0; i < TOKENS; i++) {
-            double wanted = (double)(next_random(&state) >> 11) * 0x1p-53 * sums[ROWS - 1];
-            size_t low = 0, high = ROWS - 1;
-            while (low < high) {
-                size_t middle = (low + high) / 2;
-                if (sums[middle] > wanted)
-                    high = middle;
-                else
-                    low = middle + 1;
-            }
-            seen[low] = true;
-        }
+        for (size_t i = 0; i < TOKENS; i++) seen[tokens[b * TOKENS + i]] = true;
         for (int64_t row = 0; row < ROWS; row++)
             if (seen[row]) c->rows[b][c->touched[b]++] = row;
     }
@@ -311,23 +291,20 @@ static void draw_rows(bench_case *c, const double *sums, bool *seen)
 
 static bool fill(bench_case *c)
 {
-    double *sums = malloc(ROWS * sizeof *sums), sum = 0.0;
-    bool *seen = malloc(ROWS * sizeof *seen), done = sums && seen;
-    uint64_t state = 7;
+    int32_t *tokens = malloc((size_t)BATCHES * TOKENS * sizeof *tokens);
+    bool *seen = malloc(ROWS * sizeof *seen), done = tokens && seen;
     c->gradient = embla_bench_memory((size_t)ROWS * DIM * sizeof(float));
     done = done && c->gradient;
     for (size_t b = 0; b < BATCHES; b++) {
         c->rows[b] = malloc(TOKENS * sizeof *c->rows[b]);
         done = done && c->rows[b];
     }
-    if (done) {
-        for (size_t k = 0; k < ROWS; k++) sums[k] = sum += 1.0 / (double)(k + 1);
-        draw_rows(c, sums, seen);
-        for (size_t i = 0; i < (size_t)ROWS * DIM; i++)
-            c->gradient[i] = (float)((double)(next_random(&state) >> 40) * 0x1p-23 - 1.0) * 1e-2f;
-    }
+    done = done && embla_bench_tokens(true, ROWS, (size_t)BATCHES * TOKENS, tokens);
+    if (done) mark_rows(c, tokens, seen);
+    for (size_t i = 0; done && i < (size_t)ROWS * DIM; i++)
+        c->gradient[i] = ((float)(int)(i * 2654435761u >> 8 & 0xffff) * 0x1p-15f - 1.0f) * 1e-2f;
     free(seen);
-    free(sums);
+    free(tokens);
     return done;
 }
 
@@ -369,31 +346,13 @@ static int run_one(const step_case *step, const embla_bench_options *options)
 
 int embla_bench_optim(const embla_bench_options *options)
 {
-    regex_t regex;
-    int exit_code = 0, wrong = 0;
-    size_t count = 0;
-    if (options->case_regex) wrong = regcomp(&regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) {
-        char why[96];
-        (void)regerror(wrong, &regex, why, sizeof why);
-        options->complain("--case '%.60s': %s", options->case_regex, why);
-        return 2;
-    }
+    embla_bench_cases wanted;
+    int exit_code = embla_bench_begin("optim", options, &wanted);
+    if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < CASES && exit_code == 0; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "%dx%d/%s", ROWS, DIM, cases[i].name);
-        if (options->case_regex && regexec(&regex, name, 0, NULL, 0) != 0) continue;
-        count++;
-        if (options->list)
-            printf(options->json ? "{\"bench\":\"optim\",\"case\":\"%s\"}\n" : "%s\n", name);
-        else
-            exit_code = run_one(&cases[i], options);
+        if (embla_bench_wants(&wanted, name, true)) exit_code = run_one(&cases[i], options);
     }
-    if (exit_code == 0 && count == 0) {
-        options->complain("bench optim: no case matches '%.60s'; --list shows them",
-                          options->case_regex);
-        exit_code = 2;
-    }
-    if (options->case_regex) regfree(&regex);
-    return exit_code;
+    return embla_bench_end(&wanted, exit_code);
 }

@@ -12,12 +12,12 @@
  * what every sort must do at least: each token, as a 64-bit number, written once to its place,
  * with the places known beforehand.
  */
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla.h"
 
@@ -176,35 +176,11 @@ static int run_case(bench_case *c, const char *name, const embla_bench_options *
 
 /* ---- ids ---- */
 
-static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * 0x2545F4914F6CDD1Du;
-}
-
-/* BATCHES x BATCH tokens; for zipf the running sum of 1/(k+1) is searched. */
+/* BATCHES x BATCH tokens. */
 static bool make_tokens(int kind, int64_t rows, int32_t *tokens)
 {
-    uint64_t state = 20260815;
-    double *sums = malloc((size_t)rows * sizeof *sums), sum = 0.0;
-    if (!sums) return false;
-    for (int64_t k = 0; k < rows; k++) sums[k] = sum += kind == ZIPF ? 1.0 / (double)(k + 1) : 1.0;
-    for (size_t i = 0; i < (size_t)BATCHES * BATCH; i++) {
-        double wanted = (double)(next_random(&state) >> 11) * 0x1p-53 * sum;
-        int64_t low = 0, high = rows - 1;
-        while (low < high) {
-            int64_t middle = (low + high) / 2;
-            if (sums[middle] > wanted)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        tokens[i] = kind == SAME ? (int32_t)(rows / 2) : (int32_t)low;
-    }
-    free(sums);
-    return true;
+    for (size_t i = 0; i < (size_t)BATCHES * BATCH; i++) tokens[i] = (int32_t)(rows / 2);
+    return kind == SAME || embla_bench_tokens(kind == ZIPF, rows, (size_t)BATCHES * BATCH, tokens);
 }
 
 /* Rows that all batches touch, each batch's counted; and where a batch's tokens go when they
@@ -236,18 +212,11 @@ static bool in_default_set(const bench_case *c)
     return c->ids == ZIPF || (c->what == SUM && c->shape.rows == 50257);
 }
 
-typedef struct {
-    const embla_bench_options *options;
-    regex_t regex;
-    size_t run; /* cases */
-} session;
-
-static bool is_wanted(const session *s, const bench_case *c, char *name, size_t size)
+static bool is_wanted(embla_bench_cases *cases, const bench_case *c, char *name, size_t size)
 {
     (void)snprintf(name, size, "%lldx%zu/%s/%s", (long long)c->shape.rows, c->shape.dim,
                    id_kinds[c->ids], whats[c->what]);
-    if (!s->options->case_regex) return in_default_set(c);
-    return regexec(&s->regex, name, 0, NULL, 0) == 0;
+    return embla_bench_wants(cases, name, in_default_set(c));
 }
 
 /* Memory of a shape: twice the last-level cache for what is read and what is written, and three
@@ -277,26 +246,21 @@ static int run_threads(bench_case *c, const char *name, const embla_bench_option
     return failed;
 }
 
-static int run_wanted(session *s, bench_case *c, const char *name)
+static int run_wanted(bench_case *c, const char *name, const embla_bench_options *options)
 {
-    s->run++;
-    if (s->options->list) {
-        printf(s->options->json ? "{\"bench\":\"scatter\",\"case\":\"%s\"}\n" : "%s\n", name);
-        return 0;
-    }
     bool ready = c->pool || make_room(c);
     ready = ready && make_tokens(c->ids, c->shape.rows, c->tokens);
     if (ready && !c->scatter)
         ready = embla_scatter_new(c->shape.rows, BATCH, &c->scatter) == EMBLA_OK;
     if (!ready || !look_at_tokens(c)) {
-        s->options->complain("bench scatter: no memory for %s: left out", name);
+        options->complain("bench scatter: no memory for %s: left out", name);
         return 0;
     }
-    return run_threads(c, name, s->options);
+    return run_threads(c, name, options);
 }
 
 /* All wanted cases of one shape; its memory lives no longer. */
-static int run_shape(session *s, shape sh)
+static int run_shape(embla_bench_cases *cases, shape sh)
 {
     bench_case c = {.shape = sh};
     int exit_code = 0;
@@ -304,13 +268,14 @@ static int run_shape(session *s, shape sh)
     c.sorted = malloc(BATCH * sizeof *c.sorted);
     c.places_of = malloc((size_t)BATCHES * BATCH * sizeof *c.places_of);
     if (!c.tokens || !c.sorted || !c.places_of) {
-        s->options->complain("bench scatter: no memory");
+        cases->options->complain("bench scatter: no memory");
         exit_code = 1;
     }
     for (c.ids = 0; c.ids < ID_KINDS; c.ids++)
         for (c.what = 0; c.what < WHATS && exit_code == 0; c.what++) {
             char name[96];
-            if (is_wanted(s, &c, name, sizeof name)) exit_code = run_wanted(s, &c, name);
+            if (is_wanted(cases, &c, name, sizeof name))
+                exit_code = run_wanted(&c, name, cases->options);
         }
     embla_scatter_free(c.scatter);
     free(c.tokens);
@@ -323,22 +288,9 @@ static int run_shape(session *s, shape sh)
 
 int embla_bench_scatter(const embla_bench_options *options)
 {
-    session s = {.options = options};
-    int exit_code = 0, wrong = 0;
-    if (options->case_regex)
-        wrong = regcomp(&s.regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong) {
-        char why[96];
-        (void)regerror(wrong, &s.regex, why, sizeof why);
-        options->complain("--case '%.60s': %s", options->case_regex, why);
-        return 2;
-    }
-    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
-    if (exit_code == 0 && s.run == 0) {
-        options->complain("bench scatter: no case matches '%.60s'; --list shows them",
-                          options->case_regex);
-        exit_code = 2;
-    }
-    if (options->case_regex) regfree(&s.regex);
-    return exit_code;
+    embla_bench_cases cases;
+    int exit_code = embla_bench_begin("scatter", options, &cases);
+    if (exit_code != 0) return exit_code;
+    for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&cases, shapes[i]);
+    return embla_bench_end(&cases, exit_code);
 }
