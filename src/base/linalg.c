@@ -625,6 +625,12 @@ static embla_status widened(const embla_product_bf16 *p, float *space)
     return EMBLA_OK;
 }
 
+bool embla_linalg_has_engine(void)
+{
+    (void)pthread_once(&engine_once, load_engine);
+    return !*engine_error;
+}
+
 bool embla_linalg_has_bf16(void)
 {
     int wanted = atomic_load_explicit(&bf16_wanted, memory_order_relaxed);

@@ -32,6 +32,8 @@ typedef struct {
  * bits for the same sizes on this machine; spread over threads, bits depend on their number.
  * Any number of threads may call at once. */
 EMBLA_CHECKED embla_status embla_linalg_product(const embla_product *product);
+/* Whether products can be had at all: the first one loads the engine. */
+bool embla_linalg_has_engine(void);
 /* The same with a and b as bf16 (uint16_t) and sums in float, on the calling thread. Where the
  * CPU does not multiply bf16 both are widened, a block at a time, in space: so many floats, or
  * NULL to have them allocated. */

@@ -144,23 +144,6 @@ enum {
     DIM_PRODUCTS = 1 << 16 /* longer rows are not products: a tile of them is too large */
 };
 
-/* Whether products can be had at all: the first loads the engine. */
-static bool has_engine(void)
-{
-    float one = 1.0f, two = 2.0f, out = 0.0f;
-    const embla_product product = {.m = 1,
-                                   .n = 1,
-                                   .k = 1,
-                                   .a = &one,
-                                   .b = &two,
-                                   .a_stride = 1,
-                                   .b_stride = 1,
-                                   .out_stride = 1,
-                                   .out = &out,
-                                   .form = EMBLA_A_BT};
-    return embla_linalg_product(&product) == EMBLA_OK && out == 2.0f;
-}
-
 static size_t chunk_of(const embla_walk *walk)
 {
     const embla_table *table = walk->head.table;
@@ -193,7 +176,7 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
                           "%zu vectors of %zu numbers for %" PRId64
                           " tokens are more than memory holds",
                           count, w.dim, w.head.rows);
-    w.products = count > FEW && w.dim <= DIM_PRODUCTS && has_engine();
+    w.products = count > FEW && w.dim <= DIM_PRODUCTS && embla_linalg_has_engine();
     w.chunk = chunk_of(&w);
     w.chunks = (w.head.rows - 1) / (int64_t)w.chunk + 1;
     double work = (double)w.head.rows * (double)w.head.table->row_bytes * (double)(count + 1);

@@ -494,23 +494,6 @@ static void finish(const embla_question *q, embla_neighbour *out)
         out[i].score = out[i].row < 0 ? 0.0 : 0.0 - out[i].score;
 }
 
-/* Whether products can be had at all: the first loads the engine. */
-static bool has_engine(void)
-{
-    float one = 1.0f, two = 2.0f, out = 0.0f;
-    const embla_product product = {.m = 1,
-                                   .n = 1,
-                                   .k = 1,
-                                   .a = &one,
-                                   .b = &two,
-                                   .a_stride = 1,
-                                   .b_stride = 1,
-                                   .out_stride = 1,
-                                   .out = &out,
-                                   .form = EMBLA_A_BT};
-    return embla_linalg_product(&product) == EMBLA_OK && out == 2.0f;
-}
-
 /* Threads for products: each query is as much work as reading some 64 bytes of a row. */
 static int threads_for(const embla_question *q)
 {
@@ -526,7 +509,7 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
     embla_neighbour *answers = NULL;
     int threads = threads_for(q);
     bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
-    products = products && pass_queries(q, threads) > 0 && has_engine();
+    products = products && pass_queries(q, threads) > 0 && embla_linalg_has_engine();
     if (ways) *ways = (embla_near_ways){0};
     embla_status status = take(&arena, q->count * q->k, sizeof(embla_neighbour), &answers);
     if (status == EMBLA_OK)
