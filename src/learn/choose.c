@@ -240,9 +240,8 @@ static embla_status new_leaders(look *l, embla_arena *arena)
 
 static embla_status new_masses(look *l, embla_arena *arena)
 {
-    EMBLA_TRY(embla_arena_many(arena, l->count * (size_t)l->walk->chunks, sizeof *l->masses,
-                               "sums of chunks", &l->masses));
-    return EMBLA_OK;
+    return embla_arena_many(arena, l->count * (size_t)l->walk->chunks, sizeof *l->masses,
+                            "sums of chunks", &l->masses);
 }
 
 /* What the threads found for vector v goes to the first one's. */
@@ -319,14 +318,11 @@ static embla_status top_group(const embla_walk *walk, size_t vector, size_t coun
 static embla_status new_choices(size_t count, size_t k, embla_arena *arena, embla_choice **out)
 {
     uint64_t choices;
-    void *memory = NULL;
     if (!embla_mul_ok(count, k, &choices) || choices > PTRDIFF_MAX / sizeof **out)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%zu tokens for each of %zu vectors are more than memory holds", k,
                           count);
-    EMBLA_TRY(embla_arena_many(arena, (size_t)choices, sizeof **out, "chosen tokens", &memory));
-    *out = memory;
-    return EMBLA_OK;
+    return embla_arena_many(arena, choices, sizeof **out, "chosen tokens", out);
 }
 
 embla_status embla_head_top(const embla_head *head, const float *hidden, size_t count, size_t k,
@@ -481,7 +477,6 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
 {
     embla_walk walk;
     embla_arena arena = {0};
-    void *tallies = NULL;
     const embla_walk *all = first->walk;
     EMBLA_TRY(embla_walk_of(&all->head, all->hidden + (first->vector + v) * all->dim, 1,
                             all->threads, who, &walk));
@@ -494,8 +489,7 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
     if (status == EMBLA_OK) status = new_leaders(&l, &arena);
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, (size_t)walk.threads * 2 * BUCKETS, sizeof *s.tallies,
-                                  "tallies", &tallies);
-    s.tallies = tallies;
+                                  "tallies", &s.tallies);
     if (status == EMBLA_OK) *total = s.total = total_of(&l, 0);
     if (status == EMBLA_OK && r->top_k > 0) status = move_cut(&s, r->top_k, 0.0);
     if (status == EMBLA_OK && r->top_p > 0.0) status = move_cut(&s, 0, r->top_p);

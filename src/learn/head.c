@@ -269,8 +269,7 @@ embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count,
              .see = see,
              .context = context,
              .decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa)};
-    r.in_place = table->dtype == EMBLA_F32 && (uintptr_t)table->data % sizeof(float) == 0 &&
-                 table->row_stride % sizeof(float) == 0;
+    r.in_place = embla_table_in_place(table);
     if (count == 0) return EMBLA_OK;
     if (!out) r.logits_bytes = (count < BLOCK ? count : BLOCK) * walk->chunk * sizeof(float);
     r.bytes = r.logits_bytes;

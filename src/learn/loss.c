@@ -417,17 +417,12 @@ static void hand_out(const job *j, size_t i)
 
 /* ---- chunks ---- */
 
-static bool counts(const embla_loss_options *options, int32_t target)
-{
-    return target != EMBLA_IGNORE && !(options->has_ignore && target == options->ignore);
-}
-
 /* The next tokens that count, close together. Gradients of those between are zeros. */
 static void take_tokens(job *j)
 {
     for (j->here = 0; j->at < j->count && j->here < j->shape.chunk; j->at++) {
         const float *vector = j->hidden + j->at * j->dim;
-        if (!counts(&j->options, j->targets[j->at])) {
+        if (!embla_loss_counts(&j->options, j->targets[j->at])) {
             if (j->to.hidden) memset(j->to.hidden + j->at * j->dim, 0, j->dim * sizeof(float));
             continue;
         }
@@ -502,7 +497,7 @@ static embla_status count_targets(job *j)
 {
     for (size_t i = 0; i < j->count; i++) {
         int32_t target = j->targets[i];
-        if (!counts(&j->options, target)) continue;
+        if (!embla_loss_counts(&j->options, target)) continue;
         if (target < 0 || (size_t)target >= j->rows)
             return embla_fail(EMBLA_ERR_RANGE,
                               "target %" PRId32 " at %zu; the head has %zu tokens, and %d is "

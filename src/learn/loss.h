@@ -7,6 +7,12 @@
 
 #include "embla_learn.h"
 
+/* Whether a target is counted: what every loss leaves out. */
+static inline bool embla_loss_counts(const embla_loss_options *options, int32_t target)
+{
+    return target != EMBLA_IGNORE && !(options->has_ignore && target == options->ignore);
+}
+
 typedef struct {
     size_t chunk;  /* counted tokens whose logits are held at once */
     size_t block;  /* rows of the table in one product; a block belongs to one thread */

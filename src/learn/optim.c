@@ -204,7 +204,6 @@ embla_status embla_optim_new(embla_table *table, const embla_optim_options *opti
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "an optimizer is to be made, but out is NULL");
     EMBLA_TRY(check_table(table));
     EMBLA_TRY(check_options(options));
-    EMBLA_TRY(embla_frozen_check(&options->frozen, table->rows));
     EMBLA_TRY(embla_mem_new(sizeof(embla_optim), "an optimizer", &memory));
     embla_optim *o = memory;
     o->table = table;

@@ -23,6 +23,7 @@
 #include "base/threads.h"
 #include "learn/head.h"
 #include "learn/lanes.h"
+#include "learn/loss.h"
 #include "learn/softmax.h"
 #include "table/table.h"
 
@@ -53,8 +54,7 @@ embla_status embla_rare_targets(const int32_t *targets, size_t count, int64_t ro
 {
     *counted = 0;
     for (size_t i = 0; i < count; i++) {
-        if (targets[i] == EMBLA_IGNORE || (options->has_ignore && targets[i] == options->ignore))
-            continue;
+        if (!embla_loss_counts(options, targets[i])) continue;
         if (targets[i] < 0 || targets[i] >= rows)
             return embla_fail(EMBLA_ERR_RANGE,
                               "target %" PRId32 " at %zu is not one of 0 .. %" PRId64, targets[i],
@@ -117,24 +117,6 @@ double embla_sampled_log_chance(const embla_negatives *negatives, int64_t rows, 
     return log(-expm1((double)negatives->negatives * log1p(-share)));
 }
 
-/* Merge sort, bottom up; space has room for n. */
-static void sort(int64_t *list, int64_t *space, size_t n)
-{
-    int64_t *from = list, *to = space;
-    for (size_t run = 1; run < n; run *= 2) {
-        for (size_t first = 0; first < n; first += 2 * run) {
-            size_t middle = first + run < n ? first + run : n;
-            size_t end = middle + run < n ? middle + run : n, a = first, b = middle;
-            for (size_t i = first; i < end; i++)
-                to[i] = a < middle && (b == end || from[a] <= from[b]) ? from[a++] : from[b++];
-        }
-        int64_t *other = from;
-        from = to;
-        to = other;
-    }
-    if (from != list) memcpy(list, from, n * sizeof *list);
-}
-
 /* ---- a call ---- */
 
 typedef struct {
@@ -152,8 +134,8 @@ typedef struct {
     size_t *at;
     double *losses;
     uint8_t *right;
-    /* counted targets, then the distinct drawn tokens: what is scattered; space to sort */
-    int64_t *tokens, *drawn, *space;
+    /* counted targets, then the distinct drawn tokens: what is scattered */
+    int64_t *tokens, *drawn;
     /* for each drawn token: the log of its chance; its bias (NULL: none) */
     float *shift, *bias;
     embla_head drawn_head; /* whose tokens are the drawn ones */
@@ -282,26 +264,25 @@ static embla_status run_chunk(const call *c, size_t first, size_t count)
 }
 
 /* Draws, and keeps each token once, ascending, with what its logit is lessened by. */
-static void draw(call *c)
+static embla_status draw(call *c, embla_scatter *scatter)
 {
-    size_t n = c->negatives->negatives, kept = 0;
     int64_t *drawn = c->tokens + c->counted;
     embla_sampled_draw(c->negatives, c->head.rows, drawn);
-    sort(drawn, c->space, n);
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0 && drawn[i] == drawn[kept - 1]) continue;
-        c->shift[kept] = (float)embla_sampled_log_chance(c->negatives, c->head.rows, drawn[i]);
-        if (c->head.bias) c->bias[kept] = c->head.bias[drawn[i]];
-        drawn[kept++] = drawn[i];
-    }
+    EMBLA_TRY(embla_scatter_plan_rows(scatter, drawn, c->negatives->negatives, NULL));
     c->drawn = drawn;
-    c->distinct = kept;
-    c->chunk = embla_lanes_chunk(kept, c->dim);
+    c->distinct = embla_scatter_count(scatter);
+    memcpy(drawn, embla_scatter_rows(scatter), c->distinct * sizeof *drawn);
+    for (size_t i = 0; i < c->distinct; i++) {
+        c->shift[i] = (float)embla_sampled_log_chance(c->negatives, c->head.rows, drawn[i]);
+        if (c->head.bias) c->bias[i] = c->head.bias[drawn[i]];
+    }
+    c->chunk = embla_lanes_chunk(c->distinct, c->dim);
     if (c->chunk > c->counted) c->chunk = c->counted;
     c->drawn_head = (embla_head){.bias = c->head.bias ? c->bias : NULL,
-                                 .rows = (int64_t)kept,
+                                 .rows = (int64_t)c->distinct,
                                  .scale = c->head.scale,
                                  .soft_cap = c->head.soft_cap};
+    return EMBLA_OK;
 }
 
 /* Memory for lists, before tokens are drawn. */
@@ -314,7 +295,6 @@ static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
     size_t right = embla_room_add(&room, c->count, sizeof *c->right);
     size_t targets = embla_room_add(&room, c->count, sizeof *c->tokens); /* then the drawn: */
     (void)embla_room_add(&room, n, sizeof *c->tokens);
-    size_t space = embla_room_add(&room, n, sizeof *c->space);
     size_t shift = embla_room_add(&room, n, sizeof *c->shift);
     size_t bias = embla_room_add(&room, c->head.bias ? n : 0, sizeof *c->bias);
     if (room.over)
@@ -325,7 +305,6 @@ static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
     c->losses = (double *)(void *)(begin + losses);
     c->right = (uint8_t *)(begin + right);
     c->tokens = (int64_t *)(void *)(begin + targets);
-    c->space = (int64_t *)(void *)(begin + space);
     c->shift = (float *)(void *)(begin + shift);
     c->bias = (float *)(void *)(begin + bias);
     *bytes = room.bytes;
@@ -395,11 +374,9 @@ static embla_status run_counted(call *c, embla_sampled_gradients *gradients)
     double share = c->options.sum ? 1 : (double)c->counted;
     c->step = (float)(c->options.weight / share);
     for (size_t k = 0; k < c->counted; k++) c->tokens[k] = c->targets[c->at[k]];
-    draw(c);
-    EMBLA_TRY(room_for_rows(c, &bytes, &memory));
-    embla_status status = EMBLA_OK;
-    if (c->table_gradient)
-        status = embla_scatter_new(c->head.rows, c->counted + c->distinct, &scatter);
+    EMBLA_TRY(embla_scatter_new(c->head.rows, c->counted + c->negatives->negatives, &scatter));
+    embla_status status = draw(c, scatter);
+    if (status == EMBLA_OK) status = room_for_rows(c, &bytes, &memory);
     if (status == EMBLA_OK) status = run(c, scatter, gradients);
     embla_scatter_free(scatter);
     embla_mem_free(memory, bytes);

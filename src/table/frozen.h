@@ -13,8 +13,7 @@
 
 /* EMBLA_ERR_RANGE for a row outside 0 .. rows-1 (below may be rows: none learns),
  * EMBLA_ERR_ARGUMENT for a count without rows. frozen may be NULL: all learn. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_frozen_check(const embla_frozen *frozen,
-                                                            int64_t rows);
+EMBLA_CHECKED embla_status embla_frozen_check(const embla_frozen *frozen, int64_t rows);
 
 /* A copy. Zeroed: all rows learn. */
 typedef struct {
