@@ -23,5 +23,8 @@ int embla_bench_near(const embla_bench_options *options);
 int embla_bench_scatter(const embla_bench_options *options);
 int embla_bench_optim(const embla_bench_options *options);
 int embla_bench_head(const embla_bench_options *options);
+int embla_bench_ngram(const embla_bench_options *options);
+int embla_bench_codec(const embla_bench_options *options);
+int embla_bench_rows(const embla_bench_options *options);
 
 #endif

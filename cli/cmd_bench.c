@@ -23,7 +23,12 @@ static const struct {
     {"optim", "steps of optimizers, against the bare streams over the same numbers",
      embla_bench_optim},
     {"head", "the head for one token and its loss, against reading and against bare products",
-     embla_bench_head}};
+     embla_bench_head},
+    {"ngram", "row numbers of n-grams, against the same loop with hardware division",
+     embla_bench_ngram},
+    {"codec", "rows decoded in cache, against memcpy of the floats", embla_bench_codec},
+    {"rows", "rows of a giant table, against a bare memcpy loop over the same row numbers",
+     embla_bench_rows}};
 #define BENCHES (sizeof benches / sizeof benches[0])
 
 static const char *bench_name(size_t n)

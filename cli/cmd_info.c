@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "embla.h"
+#include "embla_store.h"
 
 #include "model.h"
 #include "out.h"
@@ -191,6 +191,62 @@ static void print_positions(const report *r)
     }
 }
 
+/* A table that is only gathered, and how its rows are named. False where there is none; one
+ * chosen by its name is not looked at again. */
+static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *ngram)
+{
+    const embla_store_options options = {.place = EMBLA_PLACE_READ};
+    embla_store *store = NULL;
+    embla_ngram *hasher = NULL;
+    if (r->model.named ||
+        embla_store_open(r->model.checkpoint, NULL, -1, &options, &store) != EMBLA_OK)
+        return false;
+    bool found = embla_store_describe(store, info) == EMBLA_OK;
+    *ngram = (embla_ngram_info){0};
+    if (embla_ngram_open(r->model.checkpoint, -1, NULL, &hasher) == EMBLA_OK)
+        embla_ngram_describe(hasher, ngram);
+    embla_ngram_free(hasher);
+    embla_store_free(store);
+    return found;
+}
+
+static void print_giant(const report *r)
+{
+    embla_store_info info;
+    embla_ngram_info ngram;
+    char rows[EMBLA_CELL], parts[EMBLA_CELL], size[EMBLA_CELL], named[EMBLA_CELL] = "";
+    if (!giant_of(r, &info, &ngram)) return;
+    if (ngram.columns > 0)
+        (void)snprintf(named, sizeof named, "; %zu for each token, see 'embla rows'",
+                       ngram.columns);
+    embla_out_fact(
+        "giant table", "%s of %zu %s (%zu bytes), %s, %s%s", embla_plural(info.rows, "row", rows),
+        info.format.dim, embla_dtype_name(info.format.dtype), info.row_bytes,
+        embla_plural((int64_t)info.parts, "part", parts), embla_size(info.bytes, size), named);
+}
+
+static void json_giant(const report *r, embla_json *json)
+{
+    embla_store_info info;
+    embla_ngram_info ngram;
+    if (!giant_of(r, &info, &ngram)) {
+        embla_json_text(json, "giant_table", NULL);
+        return;
+    }
+    embla_json_open(json, "giant_table", '{');
+    embla_json_whole(json, "rows", info.rows);
+    embla_json_whole(json, "dim", (int64_t)info.format.dim);
+    embla_json_text(json, "dtype", embla_dtype_name(info.format.dtype));
+    embla_json_whole(json, "row_bytes", (int64_t)info.row_bytes);
+    embla_json_whole(json, "parts", (int64_t)info.parts);
+    embla_json_whole(json, "bytes", info.bytes);
+    if (ngram.columns > 0)
+        embla_json_whole(json, "rows_for_each_token", (int64_t)ngram.columns);
+    else
+        embla_json_text(json, "rows_for_each_token", NULL);
+    embla_json_close(json, '}');
+}
+
 static void print_text(const report *r)
 {
     const embla_model *model = &r->model;
@@ -217,6 +273,7 @@ static void print_text(const report *r)
         embla_out_fact("tied", "%s", embla_tie_text(&r->tie, tie));
     else if (!r->has_tie && model->has_table)
         embla_out_fact("tied", "cannot be told: %s", r->tie_error);
+    print_giant(r);
     print_vocab(r);
     print_positions(r);
     if (embla_model_scaling(model)) embla_out_fact("scaling", "%s", embla_model_scaling(model));
@@ -341,6 +398,7 @@ static void print_json(const report *r)
         embla_tie_json(&r->tie, &json, "tied");
     else
         embla_json_text(&json, "tied", NULL);
+    json_giant(r, &json);
     json_vocab(r, &json);
     json_positions(r, &json);
     embla_json_text(&json, "scaling", embla_model_scaling(model));

@@ -54,12 +54,14 @@ static embla_table *take_table(input *in, trial *t)
 {
     embla_table_options options = {0};
     embla_table *table = NULL;
-    t->dtype = (embla_dtype)take_below(in, EMBLA_Q4_0 + 2);
+    t->dtype = (embla_dtype)take_below(in, EMBLA_F4_E2M1 + 2);
     t->rows = (int64_t)take_below(in, 300);
     t->dim = take_below(in, MOST);
     uint8_t choice = take_byte(in);
     if (!(choice & 4)) t->rows %= 17; /* small tables are quick, and mostly enough */
     if (!(choice & 8)) t->dim %= 80;
+    if (!(choice & 16) && t->dtype >= EMBLA_Q3_K && t->dtype <= EMBLA_NVFP4)
+        t->dim = t->dim % 3 * 256; /* whole superblocks, or there would hardly be a table */
     if (choice & 1) take(in, &options.scale, sizeof options.scale);
     if (choice & 2) options.row_stride = take_below(in, 4096);
     if (embla_dtype_row_bytes(t->dtype, t->dim, &t->row_bytes) != EMBLA_OK) return NULL;

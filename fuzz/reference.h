@@ -41,6 +41,9 @@ REFERENCE unsigned reference_u16(const unsigned char *p)
     return p[0] | (unsigned)p[1] << 8;
 }
 
+#include "reference_blocks.h"
+#include "reference_k.h"
+
 /* Number i of the row at p. scale is 1 where the dtype takes none. */
 REFERENCE float reference_number(embla_dtype dtype, const unsigned char *p, size_t i, float scale)
 {
@@ -71,8 +74,31 @@ REFERENCE float reference_number(embla_dtype dtype, const unsigned char *p, size
     case EMBLA_Q4_0:
         wide = (i % 32 < 16 ? b[2 + i % 16] & 15 : b[2 + i % 16] >> 4) - 8;
         return (float)(reference_ieee(reference_u16(b), 5, 10) * wide);
+    case EMBLA_Q3_K:
+    case EMBLA_Q4_K:
+    case EMBLA_Q5_K:
+    case EMBLA_Q6_K:
+    case EMBLA_IQ4_XS:
+        return reference_k_number(dtype, p, i);
+    case EMBLA_Q4_1:
+    case EMBLA_Q5_0:
+    case EMBLA_Q5_1:
+    case EMBLA_IQ4_NL:
+    case EMBLA_MXFP4:
+    case EMBLA_NVFP4:
+    case EMBLA_F4_E2M1:
+        return reference_blocks_number(dtype, p, i, scale);
     }
     return NAN;
+}
+
+/* Number i of a row, codes and scales as a store has them, code_bytes of codes. */
+REFERENCE float reference_row_number(const embla_row_format *format, const unsigned char *row,
+                                     size_t code_bytes, size_t i)
+{
+    if (format->scales != EMBLA_SCALES_NONE)
+        return reference_scaled(format, row, row + code_bytes, i);
+    return reference_number(format->dtype, row, i, format->scale == 0.0f ? 1.0f : format->scale);
 }
 
 /* Equal in every bit, or both not a number. */

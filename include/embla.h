@@ -89,7 +89,19 @@ typedef enum {
     EMBLA_F8_E5M2 = 6, /* OCP e5m2: the upper half of an f16; takes a scale */
     EMBLA_I8 = 7,      /* -128..127; takes a scale */
     EMBLA_Q8_0 = 8,    /* ggml: 32 signed bytes and one f16 scale, 34 bytes */
-    EMBLA_Q4_0 = 9     /* ggml: 32 four-bit numbers and one f16 scale, 18 bytes */
+    EMBLA_Q4_0 = 9,    /* ggml: 32 four-bit numbers and one f16 scale, 18 bytes */
+    EMBLA_Q4_1 = 10,   /* the same with a least value, 20 bytes */
+    EMBLA_Q5_0 = 11,   /* 32 five-bit numbers, 22 bytes */
+    EMBLA_Q5_1 = 12,   /* the same with a least value, 24 bytes */
+    EMBLA_Q3_K = 13,   /* 256 numbers in groups of 16 or 32 with scales of their own: 110 bytes.. */
+    EMBLA_Q4_K = 14,   /* ..144.. */
+    EMBLA_Q5_K = 15,   /* ..176.. */
+    EMBLA_Q6_K = 16,   /* ..210; these four are read, not written */
+    EMBLA_IQ4_NL = 17, /* 32 numbers out of 16 uneven steps, 18 bytes */
+    EMBLA_IQ4_XS = 18, /* 256 of them in groups of 32, 136 bytes; read, not written */
+    EMBLA_MXFP4 = 19,  /* OCP: 32 e2m1 numbers and one power of two, 17 bytes, as ggml has it */
+    EMBLA_NVFP4 = 20,  /* 64 e2m1 numbers and four e4m3 scales, 36 bytes, as ggml has it */
+    EMBLA_F4_E2M1 = 21 /* two numbers in a byte, the first in its low half; takes a scale */
 } embla_dtype;
 
 /* "f32", "q4_0", ..; NULL if there is no such dtype. Values run from 1 without gaps. */
@@ -97,17 +109,18 @@ EMBLA_API const char *embla_dtype_name(embla_dtype dtype);
 /* The dtype called name. EMBLA_ERR_NOT_FOUND lists the names there are. */
 EMBLA_API EMBLA_CHECKED embla_status embla_dtype_find(const char *name, embla_dtype *out);
 /* Bytes of a row of dim numbers. EMBLA_ERR_SHAPE if dim is not a whole number of
- * the dtype's blocks (32 for q8_0 and q4_0, else 1). */
+ * the dtype's blocks (32 for q8_0, 256 for q4_k, 1 for f32; see embla_dtype). */
 EMBLA_API EMBLA_CHECKED embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim,
                                                            size_t *out);
-/* dim numbers from their stored form to float. scale multiplies i8 and f8 values
- * (0 means 1) and must be 0 or 1 for the other dtypes. */
+/* dim numbers from their stored form to float. scale multiplies i8, f8 and f4
+ * values (0 means 1) and must be 0 or 1 for the other dtypes. */
 EMBLA_API EMBLA_CHECKED embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim,
                                                   float scale, float *out);
-/* The reverse: the nearest number the dtype holds, ties to even (q8_0 and q4_0 as ggml's
- * reference rounds). i8 stops at its ends and has 0 for a NaN; f16, e5m2 and bf16 overflow
- * to infinity, e4m3 to NaN; a q block with a NaN, an infinity or a scale that no f16 holds
- * becomes all NaN. */
+/* The reverse: the nearest number the dtype holds, ties to even (blocks as ggml's reference
+ * rounds). i8 and f4 stop at their ends and have 0 for a NaN, nvfp4 too; f16, e5m2 and bf16
+ * overflow to infinity, e4m3 to NaN; a q or iq4_nl block with a NaN, an infinity or a scale that
+ * no f16 holds becomes all NaN, an mxfp4 block with a NaN or an infinity as well.
+ * EMBLA_ERR_UNSUPPORTED for a dtype that is read, not written. */
 EMBLA_API EMBLA_CHECKED embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim,
                                                   float scale, void *out);
 
@@ -117,7 +130,7 @@ typedef struct embla_table embla_table;
 
 typedef struct {
     size_t row_stride; /* bytes from one row to the next; 0: rows follow each other */
-    float scale;       /* i8, f8: a stored value times this is the number; 0: 1 */
+    float scale;       /* i8, f8, f4: a stored value times this is the number; 0: 1 */
     bool writable;     /* view: init and write may change the bytes; new: always so */
 } embla_table_options;
 
@@ -203,6 +216,14 @@ EMBLA_API const char *embla_checkpoint_text(const embla_checkpoint *checkpoint, 
  * inside another. EMBLA_ERR_NOT_FOUND. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_number(const embla_checkpoint *checkpoint,
                                                              const char *key, int64_t *out);
+/* The same for a list of whole numbers: *count is how many there are, the first `most` of them
+ * are written to out (NULL if most is 0). */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_numbers(const embla_checkpoint *checkpoint,
+                                                              const char *key, size_t most,
+                                                              int64_t *out, size_t *count);
+/* The same for any number, whole or not. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_real(const embla_checkpoint *checkpoint,
+                                                           const char *key, double *out);
 
 /* What a tensor is for, found by the names that architectures use. */
 typedef enum {

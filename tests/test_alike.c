@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/dtype.h"
 #include "base/mem.h"
 #include "see/alike.h"
 #include "see/order.h"
@@ -214,6 +215,7 @@ static void rows_of_every_dtype_are_compared_as_numbers(void **state)
 {
     (void)state;
     for (int dtype = EMBLA_F32; embla_dtype_name((embla_dtype)dtype); dtype++) {
+        if (!embla_dtype_writes((embla_dtype)dtype)) continue; /* nothing can be planted */
         embla_table *table = planted((embla_dtype)dtype, 300, 64, 21);
         compare(table, ALIKE, false);
         compare(table, 0.95, true);

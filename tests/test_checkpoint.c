@@ -349,6 +349,142 @@ static void llama2c_says_in_its_header_what_config_does_not(void **state)
     embla_checkpoint_free(cp);
 }
 
+/* ---- numbers of config.json and of GGUF keys ---- */
+
+static void lists_and_reals_of_config(void **state)
+{
+    static const toy_tensor tensors[] = {{"wte.weight", 6, 4, 1}};
+    int64_t numbers[4] = {7, 7, 7, 7};
+    size_t count = 99;
+    double real = 7;
+    (void)state;
+    toy_safetensors(scratch_path(&place, "model.safetensors"), tensors, 1);
+    toy_text(scratch_path(&place, "config.json"),
+             "{\"list\": [1, -2, 9223372036854775807], \"none\": [], \"mixed\": [1, 2.5], "
+             "\"one\": 5, \"ratio\": 100.567, \"odd\": -0.30000000000000004, \"small\": 1.5e-7, "
+             "\"large\": 12E+3, \"huge\": 1e999, \"nan\": NaN, \"whole\": "
+             "18446744073709551616, \"text\": \"1.5\", \"in\": {\"list\": [4]}}");
+    embla_checkpoint *cp = opened("");
+    assert_ok(embla_checkpoint_numbers(cp, "list", 4, numbers, &count));
+    assert_int_equal(count, 3);
+    assert_int_equal(numbers[0], 1);
+    assert_int_equal(numbers[1], -2);
+    assert_int_equal(numbers[2], INT64_MAX);
+    assert_int_equal(numbers[3], 7);
+    assert_ok(embla_checkpoint_numbers(cp, "in.list", 1, numbers, &count));
+    assert_int_equal(numbers[0], 4);
+    assert_int_equal(numbers[1], -2);
+    assert_ok(embla_checkpoint_numbers(cp, "list", 0, NULL, &count));
+    assert_int_equal(count, 3);
+    assert_ok(embla_checkpoint_numbers(cp, "none", 4, numbers, &count));
+    assert_int_equal(count, 0);
+    static const char *const not_lists[] = {"mixed", "one", "text", "missing", "in"};
+    for (size_t i = 0; i < COUNT_OF(not_lists); i++) {
+        count = 99;
+        assert_status(embla_checkpoint_numbers(cp, not_lists[i], 4, numbers, &count),
+                      EMBLA_ERR_NOT_FOUND);
+        assert_error_has("says no list of whole numbers");
+        assert_int_equal(count, 99);
+        assert_int_equal(numbers[0], 4);
+    }
+    assert_status(embla_checkpoint_numbers(cp, "list", 1, NULL, &count), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_checkpoint_numbers(cp, "list", 0, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    static const struct {
+        const char *key;
+        double value;
+    } reals[] = {{"ratio", 100.567}, {"odd", -0.30000000000000004},
+                 {"small", 1.5e-7},  {"large", 12000},
+                 {"one", 5},         {"whole", 0x1p64}};
+    for (size_t i = 0; i < COUNT_OF(reals); i++) {
+        assert_ok(embla_checkpoint_real(cp, reals[i].key, &real));
+        assert_true(real == reals[i].value);
+    }
+    static const char *const not_reals[] = {"huge", "nan", "text", "list", "missing"};
+    for (size_t i = 0; i < COUNT_OF(not_reals); i++)
+        assert_status(embla_checkpoint_real(cp, not_reals[i], &real), EMBLA_ERR_NOT_FOUND);
+    assert_true(real == 0x1p64);
+    assert_status(embla_checkpoint_real(cp, NULL, &real), EMBLA_ERR_ARGUMENT);
+    embla_checkpoint_free(cp);
+}
+
+static void put_key(toy_bytes *t, const char *key, uint32_t type)
+{
+    toy_string(t, key);
+    toy_number(t, type, 4);
+}
+
+static void put_list(toy_bytes *t, const char *key, uint32_t type, int bytes, const int64_t *list,
+                     size_t count)
+{
+    put_key(t, key, 9);
+    toy_number(t, type, 4);
+    toy_number(t, count, 8);
+    for (size_t i = 0; i < count; i++) toy_number(t, (uint64_t)list[i], bytes);
+}
+
+static void lists_and_reals_of_gguf(void **state)
+{
+    static const int64_t list[] = {1, -2, 100}, large[] = {5, -1};
+    static const struct {
+        const char *key;
+        uint32_t type;
+        int bytes;
+        int64_t second;
+    } types[] = {{"u8", 0, 1, 254}, {"i8", 1, 1, -2},  {"u16", 2, 2, 65534},
+                 {"i16", 3, 2, -2}, {"i32", 5, 4, -2}, {"u32", 4, 4, 4294967294},
+                 {"i64", 11, 8, -2}};
+    int64_t got[3] = {7, 7, 7};
+    size_t count = 99;
+    double real = 0;
+    float third = 1.0f / 3.0f;
+    double tenth = 0.1;
+    toy_bytes t = {0};
+    (void)state;
+    toy_put(&t, "GGUF", 4);
+    toy_number(&t, 3, 4);
+    toy_number(&t, 0, 8);
+    toy_number(&t, COUNT_OF(types) + 6, 8);
+    put_key(&t, "general.architecture", 8);
+    toy_string(&t, "llama");
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        put_list(&t, types[i].key, types[i].type, types[i].bytes, list, 3);
+    put_list(&t, "large", 10, 8, large, 2);
+    put_list(&t, "floats", 6, 4, list, 3);
+    put_key(&t, "third", 6);
+    toy_put(&t, &third, 4);
+    put_key(&t, "tenth", 12);
+    toy_put(&t, &tenth, 8);
+    put_key(&t, "five", 4);
+    toy_number(&t, 5, 4);
+    while (t.used % 32 != 0) toy_number(&t, 0, 1);
+    scratch_write(scratch_path(&place, "m.gguf"), t.bytes, t.used);
+    free(t.bytes);
+    embla_checkpoint *cp = opened("m.gguf");
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        assert_ok(embla_checkpoint_numbers(cp, types[i].key, 2, got, &count));
+        assert_int_equal(count, 3);
+        assert_int_equal(got[0], 1);
+        assert_int_equal(got[1], types[i].second);
+        assert_int_equal(got[2], 7);
+    }
+    assert_ok(embla_checkpoint_numbers(cp, "large", 1, got, &count));
+    assert_int_equal(got[0], 5);
+    got[0] = 7;
+    assert_status(embla_checkpoint_numbers(cp, "large", 2, got, &count), EMBLA_ERR_FORMAT);
+    assert_int_equal(got[0], 7);
+    assert_error_has("element 1 of 'large' is 18446744073709551615");
+    assert_status(embla_checkpoint_numbers(cp, "floats", 2, got, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_checkpoint_numbers(cp, "five", 2, got, &count), EMBLA_ERR_NOT_FOUND);
+    assert_ok(embla_checkpoint_real(cp, "third", &real));
+    assert_true(real == (double)third);
+    assert_ok(embla_checkpoint_real(cp, "tenth", &real));
+    assert_true(real == 0.1);
+    assert_ok(embla_checkpoint_real(cp, "five", &real));
+    assert_true(real == 5);
+    assert_status(embla_checkpoint_real(cp, "i8", &real), EMBLA_ERR_FORMAT);
+    embla_checkpoint_free(cp);
+}
+
 /* ---- folders and files ---- */
 
 static void a_folder_is_its_weights(void **state)
@@ -600,6 +736,8 @@ int main(void)
         TEST(a_sample_says_that_it_is_one),
         TEST(the_last_row_alone_may_differ),
         TEST(llama2c_says_in_its_header_what_config_does_not),
+        TEST(lists_and_reals_of_config),
+        TEST(lists_and_reals_of_gguf),
         TEST(a_folder_is_its_weights),
         TEST(what_is_no_checkpoint_is_said_so),
         TEST(rule_s13_a_shard_that_is_a_link_is_refused),

@@ -9,6 +9,10 @@
 
 #include <math.h>
 
+#include "base/dtype.h"
+
+enum { LAST_DTYPE = EMBLA_F4_E2M1 };
+
 /* ---- small floats, a second time ---- */
 
 typedef struct {
@@ -435,17 +439,19 @@ static void a_block_that_cannot_be_scaled_is_all_nan(void **state)
 
 static void every_dtype_is_found_by_its_name(void **state)
 {
-    static const char *const names[] = {NULL,      "f32",     "f64", "f16",  "bf16",
-                                        "f8_e4m3", "f8_e5m2", "i8",  "q8_0", "q4_0"};
+    static const char *const names[] = {NULL,      "f32",   "f64",   "f16",    "bf16", "f8_e4m3",
+                                        "f8_e5m2", "i8",    "q8_0",  "q4_0",   "q4_1", "q5_0",
+                                        "q5_1",    "q3_k",  "q4_k",  "q5_k",   "q6_k", "iq4_nl",
+                                        "iq4_xs",  "mxfp4", "nvfp4", "f4_e2m1"};
     (void)state;
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++) {
         embla_dtype found;
         assert_string_equal(embla_dtype_name((embla_dtype)d), names[d]);
         assert_ok(embla_dtype_find(names[d], &found));
         assert_int_equal(found, d);
     }
     assert_null(embla_dtype_name((embla_dtype)0));
-    assert_null(embla_dtype_name((embla_dtype)(CHECK_LAST_DTYPE + 1)));
+    assert_null(embla_dtype_name((embla_dtype)(LAST_DTYPE + 1)));
     assert_null(embla_dtype_name((embla_dtype)-1));
 }
 
@@ -455,7 +461,7 @@ static void an_unknown_name_is_answered_with_the_names_there_are(void **state)
     (void)state;
     assert_status(embla_dtype_find("float", &found), EMBLA_ERR_NOT_FOUND);
     assert_error_has("'float'");
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++)
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++)
         assert_error_has(embla_dtype_name((embla_dtype)d));
     assert_status(embla_dtype_find("", &found), EMBLA_ERR_NOT_FOUND);
     assert_status(embla_dtype_find("F32", &found), EMBLA_ERR_NOT_FOUND);
@@ -466,18 +472,21 @@ static void an_unknown_name_is_answered_with_the_names_there_are(void **state)
 
 static void a_row_has_the_bytes_of_its_blocks(void **state)
 {
-    static const size_t of_64[] = {0, 256, 512, 128, 128, 64, 64, 64, 68, 36};
+    static const size_t of_256[] = {0,   1024, 2048, 512, 512, 256, 256, 256, 272, 144, 160,
+                                    176, 192,  110,  144, 176, 210, 144, 136, 136, 144, 128};
     size_t bytes = 42;
     (void)state;
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
-        assert_ok(embla_dtype_row_bytes((embla_dtype)d, 64, &bytes));
-        assert_int_equal(bytes, of_64[d]);
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++) {
+        assert_ok(embla_dtype_row_bytes((embla_dtype)d, 256, &bytes));
+        assert_int_equal(bytes, of_256[d]);
+        assert_int_equal(EMBLA_PIECE % embla_dtype_find_info((embla_dtype)d)->block, 0);
         assert_ok(embla_dtype_row_bytes((embla_dtype)d, 0, &bytes));
         assert_int_equal(bytes, 0);
     }
     assert_status(embla_dtype_row_bytes(EMBLA_F32, 64, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_dtype_row_bytes((embla_dtype)0, 64, &bytes), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_dtype_row_bytes((embla_dtype)10, 64, &bytes), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_dtype_row_bytes((embla_dtype)(LAST_DTYPE + 1), 64, &bytes),
+                  EMBLA_ERR_ARGUMENT);
     assert_status(embla_dtype_row_bytes(EMBLA_F64, SIZE_MAX / 8 + 1, &bytes), EMBLA_ERR_ARGUMENT);
     assert_status(embla_dtype_row_bytes(EMBLA_I8, SIZE_MAX, &bytes), EMBLA_ERR_ARGUMENT);
     assert_int_equal(bytes, 0);
@@ -501,16 +510,17 @@ static void a_row_is_a_whole_number_of_blocks(void **state)
 
 static void a_scale_is_only_for_those_that_take_one(void **state)
 {
-    float x[32] = {0};
-    unsigned char stored[256] = {0};
+    float x[256] = {0};
+    unsigned char stored[2048] = {0};
     (void)state;
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++) {
         embla_dtype dtype = (embla_dtype)d;
-        embla_status wanted = check_scaled(dtype) ? EMBLA_OK : EMBLA_ERR_ARGUMENT;
-        assert_status(embla_decode(dtype, stored, 32, 2.0f, x), wanted);
-        assert_status(embla_encode(dtype, x, 32, 2.0f, stored), wanted);
-        assert_status(embla_decode(dtype, stored, 32, NAN, x), EMBLA_ERR_ARGUMENT);
-        assert_status(embla_encode(dtype, x, 32, INFINITY, stored), EMBLA_ERR_ARGUMENT);
+        bool takes = check_scaled(dtype) || dtype == EMBLA_F4_E2M1;
+        embla_status wanted = takes ? EMBLA_OK : EMBLA_ERR_ARGUMENT;
+        assert_status(embla_decode(dtype, stored, 256, 2.0f, x), wanted);
+        assert_status(embla_encode(dtype, x, 256, 2.0f, stored), wanted);
+        assert_status(embla_decode(dtype, stored, 256, NAN, x), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_encode(dtype, x, 256, INFINITY, stored), EMBLA_ERR_ARGUMENT);
     }
 }
 
@@ -533,17 +543,43 @@ static void a_scale_of_1_is_taken_by_all(void **state)
 {
     (void)state;
     for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
-        embla_table *table = check_table((embla_dtype)d, 2, 32, 1);
-        float out[32];
-        assert_ok(embla_decode(embla_table_dtype(table), embla_table_row(table, 1), 32,
+        embla_table *table = check_zeros((embla_dtype)d, 2, 256);
+        float out[256];
+        assert_ok(embla_decode(embla_table_dtype(table), embla_table_row(table, 1), 256,
                                embla_table_scale(table), out));
         embla_table_free(table);
+    }
+}
+
+/* Whether a dtype is written is the same for every set, and what embla_encode does. */
+static void dtypes_that_are_read_are_not_written(void **state)
+{
+    static const bool written[] = {false, true, true,  true, true, true,  true,  true,
+                                   true,  true, true,  true, true, false, false, false,
+                                   false, true, false, true, true, true};
+    float x[256] = {0};
+    (void)state;
+    for (int d = 0; d <= LAST_DTYPE + 1; d++) {
+        bool writes = d <= LAST_DTYPE && written[d];
+        assert_int_equal(embla_dtype_writes((embla_dtype)d), writes);
+        if (!embla_dtype_name((embla_dtype)d)) continue;
+        check_guarded out = check_guard(2048, 0);
+        assert_status(embla_encode((embla_dtype)d, x, 256, 0.0f, out.bytes),
+                      writes ? EMBLA_OK : EMBLA_ERR_UNSUPPORTED);
+        if (!writes) assert_error_has("is read, not written");
+        if (!writes) check_untouched(&out);
+        for (int isa = 0; isa < EMBLA_ISA_COUNT; isa++) {
+            assert_int_equal(embla_dtype_encoder((embla_dtype)d, (embla_isa)isa) != NULL, writes);
+            assert_non_null(embla_dtype_decoder((embla_dtype)d, (embla_isa)isa));
+        }
+        check_guard_free(&out);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dtypes_that_are_read_are_not_written),
         cmocka_unit_test(every_code_decodes_to_its_number),
         cmocka_unit_test(every_code_comes_back_from_its_number),
         cmocka_unit_test(midpoints_go_to_the_even_code),

@@ -120,7 +120,7 @@ static void the_table_has_nothing_else(void **state)
 static void every_dtype_has_its_element(void **state)
 {
     (void)state;
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+    for (int d = CHECK_FIRST_DTYPE; d < EMBLA_F4_E2M1; d++) {
         const embla_dtype_info *info = embla_dtype_find_info((embla_dtype)d);
         const embla_element *e = embla_element_of((embla_dtype)d);
         assert_non_null(e);
@@ -130,10 +130,11 @@ static void every_dtype_has_its_element(void **state)
         assert_int_equal(strcasecmp(e->name, info->name), 0);
     }
     assert_null(embla_element_of((embla_dtype)0));
-    assert_null(embla_element_of((embla_dtype)(CHECK_LAST_DTYPE + 1)));
+    assert_null(embla_element_of(EMBLA_F4_E2M1)); /* F4 says nothing of which is first */
+    assert_null(embla_element_of((embla_dtype)(EMBLA_F4_E2M1 + 1)));
     size_t decoded = 0;
     for (size_t i = 0; embla_element_at(i); i++) decoded += embla_element_at(i)->dtype != 0;
-    assert_int_equal(decoded, CHECK_LAST_DTYPE);
+    assert_int_equal(decoded, EMBLA_F4_E2M1 - 1);
 }
 
 static const embla_element *named(const char *name)

@@ -195,7 +195,7 @@ static void rows_are_copied_alike_whatever_their_size(void **state)
                                       .count = COUNT,
                                       .known = KNOWN,
                                       .out_stride = row_bytes + (row_bytes + (size_t)way) % 5,
-                                      .store = (embla_store)(way % 3),
+                                      .store = (embla_store_way)(way % 3),
                                       .fetch = way < 3};
                 copy_and_compare(sets[s], job, 0);
                 copy_and_compare(sets[s], job, 1 + row_bytes % 63);
@@ -445,14 +445,14 @@ static void compare_codecs(compare_fn *compare)
     const embla_kernels *sets[CHECK_SETS];
     size_t count = other_sets(sets);
     for (size_t s = 0; s < count; s++)
-        for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+        for (int d = CHECK_FIRST_DTYPE; d <= EMBLA_F4_E2M1; d++) {
             size_t step = embla_dtype_find_info((embla_dtype)d)->block;
-            size_t longest = step > 1 ? 10 * step : LONGEST;
+            size_t longest = step > 2 ? 10 * step : LONGEST;
             for (size_t n = 0; n <= longest; n += step) compare((embla_dtype)d, sets[s]->isa, n);
         }
 }
 
-static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_store store)
+static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_store_way store)
 {
     const embla_dtype_info *info = embla_dtype_find_info(dtype);
     size_t offset = store == EMBLA_STORE_STREAM ? 0 : 4 * (n % 16);
@@ -477,7 +477,7 @@ static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_sto
 static void compare_decoders(embla_dtype dtype, embla_isa isa, size_t n)
 {
     for (int store = EMBLA_STORE_PLAIN; store <= EMBLA_STORE_STREAM; store++)
-        compare_stored(dtype, isa, n, (embla_store)store);
+        compare_stored(dtype, isa, n, (embla_store_way)store);
 }
 
 static void every_decoder_gives_the_same_bits(void **state)
@@ -490,9 +490,10 @@ static void compare_encoders(embla_dtype dtype, embla_isa isa, size_t n)
 {
     const embla_dtype_info *info = embla_dtype_find_info(dtype);
     size_t bytes = embla_dtype_bytes(info, n);
+    if (!embla_dtype_writes(dtype)) return;
     check_guarded wanted = check_guard(bytes, 1 + 2 * (n % 31));
     check_guarded got = check_guard(bytes, 1 + 2 * (n % 31));
-    float in[10 * 32 + 3], *from = in + n % 4;
+    float in[10 * 256 + 3], *from = in + n % 4;
     uint64_t seed = n + 50;
     for (size_t i = 0; i < n; i++) from[i] = i % 3 ? check_any_float(&seed) : check_unit(&seed);
     for (size_t i = 0; info->block > 1 && i < n; i++) /* some blocks without NaN */

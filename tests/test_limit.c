@@ -107,6 +107,25 @@ static void rows_that_are_not_finite_stay_as_they_are(void **state)
     embla_table_free(table);
 }
 
+/* What is read, not written, is refused also where no row is too long. */
+static void dtypes_that_are_only_read_are_refused(void **state)
+{
+    static const embla_dtype dtypes[] = {EMBLA_Q3_K, EMBLA_Q4_K, EMBLA_Q5_K, EMBLA_Q6_K,
+                                         EMBLA_IQ4_XS};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(dtypes); i++) {
+        embla_table *table = check_zeros(dtypes[i], 3, 256);
+        size_t bytes = 3 * embla_table_row_bytes(table);
+        unsigned char *data = embla_table_data(table), before[1024];
+        check_fill_bytes(i, bytes, data);
+        memcpy(before, data, bytes);
+        assert_status(embla_table_limit_norm(table, NULL, 0, 0.5f, 1), EMBLA_ERR_UNSUPPORTED);
+        assert_error_has("is read, not written");
+        assert_memory_equal(data, before, bytes);
+        embla_table_free(table);
+    }
+}
+
 static void threads_and_kernels_change_nothing(void **state)
 {
     static const int threads[] = {1, 2, 3, 4, 8};
@@ -168,6 +187,7 @@ int main(void)
         cmocka_unit_test(rows_that_are_too_long_are_shortened_in_every_dtype),
         cmocka_unit_test(an_f32_row_has_the_length_asked_for),
         cmocka_unit_test(rows_that_are_not_finite_stay_as_they_are),
+        cmocka_unit_test(dtypes_that_are_only_read_are_refused),
         cmocka_unit_test(threads_and_kernels_change_nothing),
         cmocka_unit_test(what_is_wrong_is_refused_and_nothing_changes),
     };

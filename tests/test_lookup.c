@@ -105,6 +105,30 @@ static void every_dtype_comes_out_in_every_output_dtype(void **state)
         }
 }
 
+/* Block formats by bytes of any kind: those that are only read cannot be filled otherwise. */
+static embla_table *bytes_table(int dtype, int64_t rows, size_t dim)
+{
+    embla_table *table = check_zeros((embla_dtype)dtype, rows, dim);
+    check_fill_bytes((uint64_t)dtype, (size_t)rows * embla_table_row_bytes(table),
+                     embla_table_data(table));
+    return table;
+}
+
+static void tables_of_any_bytes_come_out_as_decode_says(void **state)
+{
+    const size_t dims[] = {256, 512, 1280};
+    (void)state;
+    for (int d = CHECK_LAST_DTYPE + 1; d <= EMBLA_F4_E2M1; d++)
+        for (size_t k = 0; k < COUNT_OF(dims); k++) {
+            embla_table *table = bytes_table(d, 20, dims[k]);
+            for (size_t o = 0; o < COUNT_OF(outputs); o++) {
+                lookup_and_check(table, outputs[o], 0, 0);
+                lookup_and_check(table, outputs[o], 5, 60);
+            }
+            embla_table_free(table);
+        }
+}
+
 static void output_may_be_strided_and_begin_at_an_odd_address(void **state)
 {
     const size_t offsets[] = {1, 2, 4, 7, 33}, gaps[] = {1, 4, 5, 60, 64};
@@ -423,6 +447,7 @@ int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_comes_out_in_every_output_dtype),
+        cmocka_unit_test(tables_of_any_bytes_come_out_as_decode_says),
         cmocka_unit_test(output_may_be_strided_and_begin_at_an_odd_address),
         cmocka_unit_test(a_view_may_begin_at_an_odd_address_and_be_strided),
         cmocka_unit_test(nan_and_infinity_come_out_of_every_code),

@@ -8,16 +8,18 @@
 
 #include "base/mem.h"
 
+enum { LAST_DTYPE = EMBLA_F4_E2M1 };
+
 static void a_new_table_is_zeros_of_the_shape_asked_for(void **state)
 {
     (void)state;
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++) {
         embla_table *table = NULL;
-        size_t row_bytes;
-        assert_ok(embla_table_new((embla_dtype)d, 7, 96, NULL, &table));
-        assert_ok(embla_dtype_row_bytes((embla_dtype)d, 96, &row_bytes));
+        size_t row_bytes, dim = d <= CHECK_LAST_DTYPE ? 96 : 768;
+        assert_ok(embla_table_new((embla_dtype)d, 7, dim, NULL, &table));
+        assert_ok(embla_dtype_row_bytes((embla_dtype)d, dim, &row_bytes));
         assert_int_equal(embla_table_rows(table), 7);
-        assert_int_equal(embla_table_dim(table), 96);
+        assert_int_equal(embla_table_dim(table), dim);
         assert_int_equal(embla_table_dtype(table), d);
         assert_true(embla_table_scale(table) == 1.0f);
         assert_int_equal(embla_table_row_bytes(table), row_bytes);
@@ -73,7 +75,10 @@ static void shapes_outside_the_limits_are_refused(void **state)
         {EMBLA_F32, 4, 4, 15, EMBLA_ERR_SHAPE},
         {EMBLA_Q4_0, 4, 33, 0, EMBLA_ERR_SHAPE},
         {(embla_dtype)0, 4, 4, 0, EMBLA_ERR_ARGUMENT},
-        {(embla_dtype)10, 4, 4, 0, EMBLA_ERR_ARGUMENT},
+        {EMBLA_Q4_K, 4, 160, 0, EMBLA_ERR_SHAPE},
+        {EMBLA_NVFP4, 4, 96, 0, EMBLA_ERR_SHAPE},
+        {EMBLA_F4_E2M1, 4, 5, 0, EMBLA_ERR_SHAPE},
+        {(embla_dtype)(LAST_DTYPE + 1), 4, 4, 0, EMBLA_ERR_ARGUMENT},
     };
     static float data[64];
     size_t live = embla_mem_live();
@@ -106,14 +111,14 @@ static void a_scale_goes_with_the_dtypes_that_take_one(void **state)
 {
     embla_table_options half = {.scale = 0.5f}, nan = {.scale = NAN};
     (void)state;
-    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++) {
         embla_table *table = NULL;
-        bool takes = check_scaled((embla_dtype)d);
-        assert_status(embla_table_new((embla_dtype)d, 2, 32, &half, &table),
+        bool takes = check_scaled((embla_dtype)d) || d == EMBLA_F4_E2M1;
+        assert_status(embla_table_new((embla_dtype)d, 2, 256, &half, &table),
                       takes ? EMBLA_OK : EMBLA_ERR_ARGUMENT);
         if (takes) assert_true(embla_table_scale(table) == 0.5f);
         embla_table_free(table);
-        assert_status(embla_table_new((embla_dtype)d, 2, 32, &nan, &table), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_table_new((embla_dtype)d, 2, 256, &nan, &table), EMBLA_ERR_ARGUMENT);
     }
 }
 
@@ -199,6 +204,28 @@ static void written_rows_are_encoded_where_they_belong(void **state)
         for (size_t i = 0; i < 64; i++) assert_near(back[i], values[64 + i], 0.15);
         stored = embla_table_data(table);
         assert_ptr_equal(stored, embla_table_row(table, 0));
+        embla_table_free(table);
+    }
+}
+
+/* A table of a dtype that is only read holds what its maker puts there, byte by byte. */
+static void what_is_read_is_not_written(void **state)
+{
+    static const float values[512];
+    (void)state;
+    for (int d = CHECK_FIRST_DTYPE; d <= LAST_DTYPE; d++) {
+        embla_table *table = check_zeros((embla_dtype)d, 2, 256);
+        size_t bytes = 2 * embla_table_row_bytes(table);
+        unsigned char *data = embla_table_data(table), before[4096];
+        bool read_only = (d >= EMBLA_Q3_K && d <= EMBLA_Q6_K) || d == EMBLA_IQ4_XS;
+        embla_status wanted = read_only ? EMBLA_ERR_UNSUPPORTED : EMBLA_OK;
+        check_fill_bytes(3, bytes, data);
+        memcpy(before, data, bytes);
+        assert_status(embla_table_init(table, NULL), wanted);
+        if (read_only) assert_error_has("is read, not written");
+        assert_status(embla_table_write(table, 0, 2, values), wanted);
+        if (read_only) assert_error_has("is read, not written");
+        if (read_only) assert_memory_equal(data, before, bytes);
         embla_table_free(table);
     }
 }
@@ -360,6 +387,7 @@ int main(void)
         cmocka_unit_test(a_read_only_view_cannot_be_changed),
         cmocka_unit_test(a_writable_view_changes_the_callers_bytes),
         cmocka_unit_test(written_rows_are_encoded_where_they_belong),
+        cmocka_unit_test(what_is_read_is_not_written),
         cmocka_unit_test(writing_leaves_the_bytes_between_rows_alone),
         cmocka_unit_test(writing_past_the_last_row_is_refused),
         cmocka_unit_test(no_product_of_a_giant_table_is_cut_to_32_bits),

@@ -8,22 +8,59 @@
  * fields in place but 8 too low in exponent, so the result is multiplied by 256
  * (exact, subnormals included). A table of 256 floats would need a gather for each
  * group of numbers, several times slower.
+ *
+ * Vector loops take 32 codes at a time, all multiplied by one float: 256 times the scale, times
+ * the power of two of their group where a row has such (row.h). Powers of two change no digit,
+ * so this is still the one rounding by the scale. Where it would not be (that float is infinite
+ * or subnormal, or the group's power is too large), and where a code is NaN, everything is
+ * done once more by the scalar loop: that is noticed at the end, so that nothing usual waits.
  */
 #include <math.h>
 
-#include "base/dtype.h"
 #include "base/half.h"
+#include "base/row.h"
 
-static void e4m3_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+typedef unsigned char byte;
+
+/* ---- one number ---- */
+
+/* 2^(code - 127). 2^-127 is subnormal; 255 is NaN: both have the same bit more. */
+static inline float ue8m0(byte code)
 {
+    return embla_float((uint32_t)code << 23 | (code == 0 || code == 255 ? 0x400000u : 0u));
+}
+
+static inline float e4m3(byte code)
+{
+    uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
+    float x = embla_f32_from_f16((uint16_t)(magnitude << 7)) * 256.0f;
+    return embla_float(sign | (magnitude == 0x7f ? 0x7fc00000u : embla_bits(x)));
+}
+
+/* ---- loops ---- */
+
+static void e4m3_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+{
+    const byte *codes = in;
     (void)store;
-    const unsigned char *bytes = in;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t sign = (bytes[i] & 0x80u) << 24, magnitude = bytes[i] & 0x7fu;
-        float x = embla_f32_from_f16((uint16_t)(magnitude << 7)) * 256.0f;
-        if (magnitude == 0x7f) x = embla_float(0x7fc00000u);
-        out[i] = embla_float(sign | embla_bits(x)) * scale;
-    }
+    for (size_t i = 0; i < n; i++) out[i] = e4m3(codes[i]) * scale;
+}
+
+/* The numbers of a group. Of two NaNs the sign would be the compiler's choice, so a group without
+ * a scale has no codes. */
+static void group_decode(const byte *codes, size_t n, float group, float scale, float *out)
+{
+    const bool lost = isnan(group);
+    for (size_t i = 0; i < n; i++) out[i] = e4m3(lost ? 0 : codes[i]) * group * scale;
+}
+
+static void rows_decode(const embla_row_format *f, const byte *codes, const byte *scales, size_t n,
+                        embla_store_way way, float *out)
+{
+    const size_t group = f->scales == EMBLA_SCALES_UE8M0_32 ? 32 : 128;
+    (void)way;
+    for (size_t i = 0; i < n; i += group)
+        group_decode(codes + i, n - i < group ? n - i : group, ue8m0(*scales++), f->scale, out + i);
 }
 
 static void e4m3_encode(const float *in, size_t n, float scale, void *out)
@@ -38,7 +75,7 @@ static void e4m3_encode(const float *in, size_t n, float scale, void *out)
     }
 }
 
-static void e5m2_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void e5m2_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     const unsigned char *bytes = in;
@@ -59,51 +96,105 @@ static void e5m2_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void e4m3_decode_avx2(const void *in, size_t n, float scale, embla_store store,
-                                        float *out)
+/* Groups that are multiplied at once: 256 times the scale times 2^(code - 127) is a normal float
+ * for codes from least on, so many of them, and 448 times 2^(code - 127) is finite. */
+typedef struct {
+    uint32_t scale; /* the bits of it */
+    unsigned least, count;
+} usual;
+
+static inline usual usual_of(float scale)
 {
-    const char *bytes = in;
-    const __m256 times = _mm256_set1_ps(scale), times256 = _mm256_set1_ps(256.0f);
-    const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        __m128i codes = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)(bytes + i)));
-        __m128i magnitude = _mm_and_si128(codes, _mm_set1_epi16(0x7f));
-        __m256 x = _mm256_cvtph_ps(_mm_slli_epi16(magnitude, 7));
-        __m128i is_nan = _mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f));
-        x = _mm256_mul_ps(x, times256);
-        x = _mm256_blendv_ps(x, nan, _mm256_castsi256_ps(_mm256_cvtepi16_epi32(is_nan)));
-        __m256i sign = _mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 24);
-        sign = _mm256_and_si256(sign, _mm256_set1_epi32((int)0x80000000u));
-        x = _mm256_or_ps(x, _mm256_castsi256_ps(sign));
-        embla_put_avx2(out + i, _mm256_mul_ps(x, times), store);
-    }
-    e4m3_decode(bytes + i, n - i, scale, store, out + i);
+    usual u = {.scale = embla_bits(scale)};
+    unsigned exponent = u.scale >> 23 & 255u; /* 0: subnormal; then there are none */
+    u.least = exponent < 120 ? 120 - exponent : 0;
+    unsigned end = exponent > 373 - 245 ? 374 - exponent : 246;
+    u.count = exponent > 0 && end > u.least ? end - u.least : 0;
+    return u;
 }
 
-EMBLA_AVX512 static void e4m3_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store store, float *out)
+static inline bool usual_times(const usual *u, byte group, float *times)
 {
-    const char *bytes = in;
-    const __m512 times = _mm512_set1_ps(scale), times256 = _mm512_set1_ps(256.0f);
-    const __m256i seven_ones = _mm256_set1_epi16(0x7f);
-    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __m256i codes = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(bytes + i)));
-        __m256i magnitude = _mm256_and_si256(codes, seven_ones);
-        __mmask16 is_nan = _mm256_cmpeq_epi16_mask(magnitude, seven_ones);
-        __mmask16 negative = _mm256_test_epi16_mask(codes, _mm256_set1_epi16(0x80));
-        __m512 x = _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(magnitude, 7)), times256);
-        x = _mm512_mask_mov_ps(x, is_nan, nan);
-        x = _mm512_mask_xor_ps(x, negative, x, _mm512_set1_ps(-0.0f));
-        embla_put_avx512(out + i, _mm512_mul_ps(x, times), store);
-    }
-    e4m3_decode(bytes + i, n - i, scale, store, out + i);
+    *times = embla_float(u->scale + ((uint32_t)(group - 119) << 23));
+    return group - u->least < u->count;
 }
 
-EMBLA_AVX2 static void e5m2_decode_avx2(const void *in, size_t n, float scale, embla_store store,
-                                        float *out)
+/* Thirty-two codes times one float; true if one of them is NaN, which comes out wrong. An f8 is
+ * an f16 that is 256 too small when its sign is in bit 15 and the rest is moved up by 7. */
+EMBLA_AVX2 static inline bool decode_32_avx2(const byte *codes, float times, embla_store_way way,
+                                             float *out)
+{
+    const __m256i most = _mm256_set1_epi8(0x7f), keep = _mm256_set1_epi16((short)0xbfff);
+    const __m256 scale = _mm256_set1_ps(times);
+    __m256i all = _mm256_and_si256(_mm256_loadu_si256((const void *)codes), most);
+    for (size_t i = 0; i < 32; i += 16) {
+        __m256i x = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(codes + i)));
+        x = _mm256_and_si256(_mm256_slli_epi16(x, 7), keep);
+        __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(x));
+        __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
+        embla_put_avx2(out + i, _mm256_mul_ps(low, scale), way);
+        embla_put_avx2(out + i + 8, _mm256_mul_ps(high, scale), way);
+    }
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(all, most)) != 0;
+}
+
+EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
+                                                 embla_store_way way, float *out)
+{
+    const __m256i most = _mm256_set1_epi8(0x7f);
+    const __m512 scale = _mm512_set1_ps(times);
+    __m256i all = _mm256_loadu_si256((const void *)codes);
+    __m512i x = _mm512_slli_epi16(_mm512_cvtepi8_epi16(all), 7);
+    x = _mm512_and_si512(x, _mm512_set1_epi16((short)0xbfff));
+    __m512 low = _mm512_cvtph_ps(_mm512_castsi512_si256(x));
+    __m512 high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(x, 1));
+    embla_put_avx512(out, _mm512_mul_ps(low, scale), way);
+    embla_put_avx512(out + 16, _mm512_mul_ps(high, scale), way);
+    return _mm256_cmpeq_epi8_mask(_mm256_and_si256(all, most), most) != 0;
+}
+
+/* Loops of both sets. What was streamed is out before the scalar loop writes the same places. */
+#define LOOPS(TARGET, decode_32, e4m3_loop, rows_loop)                                             \
+    TARGET static void e4m3_loop(const void *in, size_t n, float scale, embla_store_way store,     \
+                                 float *out)                                                       \
+    {                                                                                              \
+        const byte *codes = in;                                                                    \
+        const float times = 256.0f * scale;                                                        \
+        bool again = !isfinite(times);                                                             \
+        size_t i = 0;                                                                              \
+        for (; i + 32 <= n; i += 32) again |= decode_32(codes + i, times, store, out + i);         \
+        if (again) {                                                                               \
+            _mm_sfence();                                                                          \
+            i = 0;                                                                                 \
+        }                                                                                          \
+        e4m3_decode(codes + i, n - i, scale, store, out + i);                                      \
+    }                                                                                              \
+                                                                                                   \
+    TARGET static void rows_loop(const embla_row_format *f, const byte *codes, const byte *scales, \
+                                 size_t n, embla_store_way way, float *out)                        \
+    {                                                                                              \
+        const unsigned bits = f->scales == EMBLA_SCALES_UE8M0_32 ? 5 : 7;                          \
+        const usual u = usual_of(f->scale);                                                        \
+        bool again = false;                                                                        \
+        size_t i = 0;                                                                              \
+        for (; i + 32 <= n; i += 32) {                                                             \
+            float times;                                                                           \
+            again |= !usual_times(&u, scales[i >> bits], &times);                                  \
+            again |= decode_32(codes + i, times, way, out + i);                                    \
+        }                                                                                          \
+        if (again) {                                                                               \
+            _mm_sfence();                                                                          \
+            rows_decode(f, codes, scales, n, way, out);                                            \
+        } else if (i < n) {                                                                        \
+            group_decode(codes + i, n - i, ue8m0(scales[i >> bits]), f->scale, out + i);           \
+        }                                                                                          \
+    }
+
+LOOPS(EMBLA_AVX2, decode_32_avx2, e4m3_decode_avx2, rows_decode_avx2)
+LOOPS(EMBLA_AVX512, decode_32_avx512, e4m3_decode_avx512, rows_decode_avx512)
+
+EMBLA_AVX2 static void e5m2_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
 {
     const char *bytes = in;
     const __m256 times = _mm256_set1_ps(scale);
@@ -117,7 +208,7 @@ EMBLA_AVX2 static void e5m2_decode_avx2(const void *in, size_t n, float scale, e
 }
 
 EMBLA_AVX512 static void e5m2_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store store, float *out)
+                                            embla_store_way store, float *out)
 {
     const char *bytes = in;
     const __m512 times = _mm512_set1_ps(scale);
@@ -134,7 +225,10 @@ const embla_codec embla_codec_f8_e4m3 = {{e4m3_decode, e4m3_decode_avx2, e4m3_de
                                          {e4m3_encode}};
 const embla_codec embla_codec_f8_e5m2 = {{e5m2_decode, e5m2_decode_avx2, e5m2_decode_avx512},
                                          {e5m2_encode}};
+embla_scaled_fn *const embla_f8_rows[EMBLA_ISA_COUNT] = {rows_decode, rows_decode_avx2,
+                                                         rows_decode_avx512};
 #else
 const embla_codec embla_codec_f8_e4m3 = {{e4m3_decode}, {e4m3_encode}};
 const embla_codec embla_codec_f8_e5m2 = {{e5m2_decode}, {e5m2_encode}};
+embla_scaled_fn *const embla_f8_rows[EMBLA_ISA_COUNT] = {rows_decode, rows_decode, rows_decode};
 #endif

@@ -14,7 +14,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are little-end
 
 /* ---- f32 ---- */
 
-static void f32_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void f32_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     (void)scale;
@@ -41,7 +41,7 @@ EMBLA_BODY void f64_decode_body(const void *in, size_t n, float *out)
     }
 }
 
-static void f64_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void f64_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     (void)scale;
@@ -60,7 +60,7 @@ static void f64_encode(const float *in, size_t n, float scale, void *out)
 
 /* ---- f16 ---- */
 
-static void f16_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void f16_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     const char *bytes = in;
@@ -77,7 +77,7 @@ static void f16_encode(const float *in, size_t n, float scale, void *out)
 
 /* ---- bf16 ---- */
 
-static void bf16_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void bf16_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     const char *bytes = in;
@@ -94,7 +94,7 @@ static void bf16_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void f64_decode_avx2(const void *in, size_t n, float scale, embla_store store,
+EMBLA_AVX2 static void f64_decode_avx2(const void *in, size_t n, float scale, embla_store_way store,
                                        float *out)
 {
     (void)store;
@@ -102,7 +102,7 @@ EMBLA_AVX2 static void f64_decode_avx2(const void *in, size_t n, float scale, em
     f64_decode_body(in, n, out);
 }
 
-EMBLA_AVX2 static void f16_decode_avx2(const void *in, size_t n, float scale, embla_store store,
+EMBLA_AVX2 static void f16_decode_avx2(const void *in, size_t n, float scale, embla_store_way store,
                                        float *out)
 {
     const char *bytes = in;
@@ -114,8 +114,8 @@ EMBLA_AVX2 static void f16_decode_avx2(const void *in, size_t n, float scale, em
     f16_decode(bytes + 2 * i, n - i, scale, store, out + i);
 }
 
-EMBLA_AVX512 static void f16_decode_avx512(const void *in, size_t n, float scale, embla_store store,
-                                           float *out)
+EMBLA_AVX512 static void f16_decode_avx512(const void *in, size_t n, float scale,
+                                           embla_store_way store, float *out)
 {
     const char *bytes = in;
     size_t i = 0;
@@ -150,8 +150,8 @@ EMBLA_AVX512 static void f16_encode_avx512(const float *in, size_t n, float scal
     f16_encode(in + i, n - i, scale, bytes + 2 * i);
 }
 
-EMBLA_AVX2 static void bf16_decode_avx2(const void *in, size_t n, float scale, embla_store store,
-                                        float *out)
+EMBLA_AVX2 static void bf16_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
 {
     const char *bytes = in;
     size_t i = 0;
@@ -164,7 +164,7 @@ EMBLA_AVX2 static void bf16_decode_avx2(const void *in, size_t n, float scale, e
 }
 
 EMBLA_AVX512 static void bf16_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store store, float *out)
+                                            embla_store_way store, float *out)
 {
     const char *bytes = in;
     size_t i = 0;

@@ -4,7 +4,7 @@
 
 #include "base/dtype.h"
 
-static void i8_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void i8_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     const signed char *bytes = in;
@@ -24,7 +24,7 @@ static void i8_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, embla_store store,
+EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, embla_store_way store,
                                       float *out)
 {
     const char *bytes = in;
@@ -37,8 +37,8 @@ EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, emb
     i8_decode(bytes + i, n - i, scale, store, out + i);
 }
 
-EMBLA_AVX512 static void i8_decode_avx512(const void *in, size_t n, float scale, embla_store store,
-                                          float *out)
+EMBLA_AVX512 static void i8_decode_avx512(const void *in, size_t n, float scale,
+                                          embla_store_way store, float *out)
 {
     const char *bytes = in;
     const __m512 times = _mm512_set1_ps(scale);

@@ -16,7 +16,7 @@
 
 enum { BLOCK = 32, BLOCK_BYTES = 18, HALF = 16 };
 
-static void q4_0_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void q4_0_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     const unsigned char *block = in;
@@ -62,8 +62,8 @@ static void q4_0_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void q4_0_decode_avx2(const void *in, size_t n, float scale, embla_store store,
-                                        float *out)
+EMBLA_AVX2 static void q4_0_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
 {
     const char *block = in;
     const __m128i low_half = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
@@ -81,21 +81,21 @@ EMBLA_AVX2 static void q4_0_decode_avx2(const void *in, size_t n, float scale, e
     }
 }
 
+/* A block has 16 numbers to choose from: all are computed, then picked. */
 EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store store, float *out)
+                                            embla_store_way store, float *out)
 {
     const char *block = in;
-    const __m128i low_half = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
+    const __m512 steps = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
         const __m512 d = _mm512_set1_ps(_cvtsh_ss(embla_load_u16(block)));
-        __m128i q = _mm_loadu_si128((const void *)(block + 2));
-        __m128i low = _mm_sub_epi8(_mm_and_si128(q, low_half), eight);
-        __m128i high = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(q, 4), low_half), eight);
-        __m512 x = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(low));
-        __m512 y = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(high));
-        embla_put_avx512(out + i, _mm512_mul_ps(d, x), store);
-        embla_put_avx512(out + i + HALF, _mm512_mul_ps(d, y), store);
+        __m512 numbers = _mm512_mul_ps(d, steps);
+        /* picking looks at four bits of each index only */
+        __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 2)));
+        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), store);
+        q = _mm512_srli_epi32(q, 4);
+        embla_put_avx512(out + i + HALF, _mm512_permutexvar_ps(q, numbers), store);
     }
 }
 

@@ -16,7 +16,7 @@
 
 enum { BLOCK = 32, BLOCK_BYTES = 34 };
 
-static void q8_0_decode(const void *in, size_t n, float scale, embla_store store, float *out)
+static void q8_0_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
 {
     (void)store;
     const unsigned char *block = in;
@@ -26,6 +26,13 @@ static void q8_0_decode(const void *in, size_t n, float scale, embla_store store
         float d = embla_f32_from_f16(embla_load_u16(block));
         for (size_t j = 0; j < BLOCK; j++) out[i + j] = d * (float)q[j];
     }
+}
+
+/* roundf, half away from zero, of what is no larger than 127: adding 1/2 itself would round
+ * the float below 1/2 up. */
+static inline signed char rounded(float x)
+{
+    return (signed char)(int)(x + copysignf(0x1.fffffep-2f, x));
 }
 
 static void q8_0_encode(const float *in, size_t n, float scale, void *out)
@@ -38,21 +45,20 @@ static void q8_0_encode(const float *in, size_t n, float scale, void *out)
         bool finite = true;
         for (size_t j = 0; j < BLOCK; j++) {
             finite = finite && isfinite(in[i + j]);
-            largest = fmaxf(largest, fabsf(in[i + j]));
+            largest = fabsf(in[i + j]) > largest ? fabsf(in[i + j]) : largest;
         }
         float d = largest / 127.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
         if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all round to zero */
         finite = finite && d < EMBLA_F16_OVERFLOWS;
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
-        for (size_t j = 0; j < BLOCK; j++)
-            q[j] = finite ? (signed char)roundf(in[i + j] * inverse) : 0;
+        for (size_t j = 0; j < BLOCK; j++) q[j] = finite ? rounded(in[i + j] * inverse) : 0;
     }
 }
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void q8_0_decode_avx2(const void *in, size_t n, float scale, embla_store store,
-                                        float *out)
+EMBLA_AVX2 static void q8_0_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
 {
     const char *block = in;
     (void)scale;
@@ -67,7 +73,7 @@ EMBLA_AVX2 static void q8_0_decode_avx2(const void *in, size_t n, float scale, e
 }
 
 EMBLA_AVX512 static void q8_0_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store store, float *out)
+                                            embla_store_way store, float *out)
 {
     const char *block = in;
     (void)scale;

@@ -20,6 +20,18 @@ static const embla_dtype_info infos[] = {
     [EMBLA_I8] = {"i8", 1, 1, true, &embla_codec_i8},
     [EMBLA_Q8_0] = {"q8_0", 32, 34, false, &embla_codec_q8_0},
     [EMBLA_Q4_0] = {"q4_0", 32, 18, false, &embla_codec_q4_0},
+    [EMBLA_Q4_1] = {"q4_1", 32, 20, false, &embla_codec_q4_1},
+    [EMBLA_Q5_0] = {"q5_0", 32, 22, false, &embla_codec_q5_0},
+    [EMBLA_Q5_1] = {"q5_1", 32, 24, false, &embla_codec_q5_1},
+    [EMBLA_Q3_K] = {"q3_k", 256, 110, false, &embla_codec_q3_k},
+    [EMBLA_Q4_K] = {"q4_k", 256, 144, false, &embla_codec_q4_k},
+    [EMBLA_Q5_K] = {"q5_k", 256, 176, false, &embla_codec_q5_k},
+    [EMBLA_Q6_K] = {"q6_k", 256, 210, false, &embla_codec_q6_k},
+    [EMBLA_IQ4_NL] = {"iq4_nl", 32, 18, false, &embla_codec_iq4_nl},
+    [EMBLA_IQ4_XS] = {"iq4_xs", 256, 136, false, &embla_codec_iq4_xs},
+    [EMBLA_MXFP4] = {"mxfp4", 32, 17, false, &embla_codec_mxfp4},
+    [EMBLA_NVFP4] = {"nvfp4", 64, 36, false, &embla_codec_nvfp4},
+    [EMBLA_F4_E2M1] = {"f4_e2m1", 2, 1, true, &embla_codec_f4_e2m1},
 };
 enum { COUNT = sizeof infos / sizeof infos[0] };
 
@@ -100,8 +112,20 @@ embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa)
 embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa)
 {
     const embla_codec *codec = infos[dtype].codec;
-    while (!codec->encode[isa]) isa--;
+    while (!codec->encode[isa] && isa > EMBLA_ISA_SCALAR) isa--;
     return codec->encode[isa];
+}
+
+bool embla_dtype_writes(embla_dtype dtype)
+{
+    const embla_dtype_info *info = embla_dtype_find_info(dtype);
+    return info && info->codec->encode[EMBLA_ISA_SCALAR];
+}
+
+embla_status embla_dtype_check_writes(embla_dtype dtype)
+{
+    if (embla_dtype_writes(dtype)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s is read, not written", embla_dtype_name(dtype));
 }
 
 /* What decode and encode check alike. */
@@ -128,6 +152,7 @@ embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float s
 embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim, float scale, void *out)
 {
     EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
+    EMBLA_TRY(embla_dtype_check_writes(dtype));
     if (dim == 0) return EMBLA_OK;
     embla_dtype_encoder(dtype, embla_kernels_get()->isa)(in, dim, scale, out);
     return EMBLA_OK;

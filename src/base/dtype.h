@@ -14,10 +14,12 @@
 
 /* n is a whole number of blocks; pointers need no alignment, except that out begins a line
  * when store is STREAM; in and out are apart. */
-typedef void embla_decode_fn(const void *in, size_t n, float scale, embla_store store, float *out);
+typedef void embla_decode_fn(const void *in, size_t n, float scale, embla_store_way store,
+                             float *out);
 typedef void embla_encode_fn(const float *in, size_t n, float scale, void *out);
 
-/* The loops of one dtype, by instruction set. NULL: the next lower set serves. */
+/* The loops of one dtype, by instruction set. NULL: the next lower set serves; a dtype that is
+ * only read has no loop to encode at all. */
 typedef struct {
     embla_decode_fn *decode[EMBLA_ISA_COUNT];
     embla_encode_fn *encode[EMBLA_ISA_COUNT];
@@ -39,7 +41,10 @@ enum { EMBLA_PIECE = 256 };
 #define EMBLA_DIM_MOST  ((size_t)1 << 20)
 
 extern const embla_codec embla_codec_f32, embla_codec_f64, embla_codec_f16, embla_codec_bf16,
-    embla_codec_f8_e4m3, embla_codec_f8_e5m2, embla_codec_i8, embla_codec_q8_0, embla_codec_q4_0;
+    embla_codec_f8_e4m3, embla_codec_f8_e5m2, embla_codec_i8, embla_codec_q8_0, embla_codec_q4_0,
+    embla_codec_q4_1, embla_codec_q5_0, embla_codec_q5_1, embla_codec_q3_k, embla_codec_q4_k,
+    embla_codec_q5_k, embla_codec_q6_k, embla_codec_iq4_nl, embla_codec_iq4_xs, embla_codec_mxfp4,
+    embla_codec_nvfp4, embla_codec_f4_e2m1;
 
 /* NULL if there is no such dtype. */
 const embla_dtype_info *embla_dtype_find_info(embla_dtype dtype);
@@ -48,9 +53,15 @@ EMBLA_CHECKED embla_status embla_dtype_check(embla_dtype dtype, const embla_dtyp
 /* Refuses a scale that is not a number, or that the dtype does not take; 0 becomes 1. */
 EMBLA_CHECKED embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out);
 
-/* The loops of a set, or of the next lower one that has them. */
+/* The loops of a set, or of the next lower one that has them. The encoder is NULL for a dtype that
+ * is read, not written: whoever encodes asks embla_dtype_check_writes first. */
 EMBLA_PRIVATE embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
 EMBLA_PRIVATE embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
+
+/* Whether numbers can be stored as dtype (false also if there is no such dtype).. */
+EMBLA_PRIVATE bool embla_dtype_writes(embla_dtype dtype);
+/* ..and the same with a sentence, EMBLA_ERR_UNSUPPORTED. */
+EMBLA_CHECKED embla_status embla_dtype_check_writes(embla_dtype dtype);
 
 /* Bytes of n numbers, n a whole number of blocks. */
 static inline size_t embla_dtype_bytes(const embla_dtype_info *info, size_t n)

@@ -69,7 +69,7 @@ const embla_kernels *embla_kernels_get(void)
  * one of the core's few places for lines under way until memory has it. Intel's cores of model 85
  * (Skylake, Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
  * and writing them in the cache takes a third less time (docs/decisions/002). */
-static embla_store choose_store(void)
+static embla_store_way choose_store(void)
 {
 #if EMBLA_X86
     unsigned a = 0, b, c, d;
@@ -84,7 +84,7 @@ static embla_store choose_store(void)
     return EMBLA_STORE_STREAM;
 }
 
-embla_store embla_kernels_store(void)
+embla_store_way embla_kernels_store(void)
 {
     static atomic_int known; /* 0: not yet asked; else the answer + 1 */
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
@@ -92,7 +92,7 @@ embla_store embla_kernels_store(void)
         answer = (int)choose_store() + 1;
         atomic_store_explicit(&known, answer, memory_order_relaxed);
     }
-    return (embla_store)(answer - 1);
+    return (embla_store_way)(answer - 1);
 }
 
 void embla_kernels_use(const embla_kernels *kernels)

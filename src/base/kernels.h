@@ -27,7 +27,7 @@ typedef struct {
     size_t known; /* entries of rows that may be read, count or more: those to fetch ahead */
     char *out;
     size_t out_stride;
-    embla_store store;
+    embla_store_way store;
     bool fetch; /* the table is larger than a cache: fetch rows ahead (streaming always does) */
 } embla_copy_job;
 
@@ -91,7 +91,7 @@ extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
 
 EMBLA_PRIVATE const embla_kernels *embla_kernels_get(void);
 /* The way of writing large results that is faster on this CPU. */
-embla_store embla_kernels_store(void);
+embla_store_way embla_kernels_store(void);
 /* The set called name, or NULL if there is none or this CPU cannot run it. */
 const embla_kernels *embla_kernels_find(const char *name);
 /* For tests: use this set from now on; NULL goes back to choosing. */

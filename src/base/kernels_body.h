@@ -18,7 +18,7 @@ typedef void embla_copy_fn(char *out, const char *in);
 typedef void embla_part_fn(char *out, const char *in, size_t bytes);
 
 /* One row. Streaming needs lines that begin on a boundary of out. */
-EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, embla_store store,
+EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, embla_store_way store,
                                     embla_fetch *fetch, embla_copy_fn *line, embla_part_fn *part)
 {
     size_t i = 0;
@@ -39,7 +39,7 @@ EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, emb
 }
 
 /* All rows, group by group. store and fetched are constants where this is put. */
-EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store store, bool fetched,
+EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store_way store, bool fetched,
                                      embla_copy_fn *line, embla_part_fn *part)
 {
     const embla_copy_job j = *job; /* what is written through out cannot change a copy */

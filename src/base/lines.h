@@ -29,7 +29,7 @@ typedef enum {
     EMBLA_STORE_PLAIN, /* they fit in a cache: just write */
     EMBLA_STORE_AHEAD, /* they do not: ask for each line some time before it is written */
     EMBLA_STORE_STREAM /* they do not: write past the caches, whole lines only */
-} embla_store;
+} embla_store_way;
 
 /* The lines of one group of rows, in the order they are asked for. */
 typedef struct {
@@ -86,7 +86,7 @@ EMBLA_BODY void embla_fetch_to_write(const char *p)
 
 #if EMBLA_X86
 /* Sixteen floats to a line of out, which is aligned to it when streaming. */
-EMBLA_AVX512 static inline void embla_put_avx512(float *out, __m512 x, embla_store store)
+EMBLA_AVX512 static inline void embla_put_avx512(float *out, __m512 x, embla_store_way store)
 {
     if (store == EMBLA_STORE_STREAM) {
         _mm512_stream_ps(out, x);
@@ -97,7 +97,7 @@ EMBLA_AVX512 static inline void embla_put_avx512(float *out, __m512 x, embla_sto
 }
 
 /* The same for half a line: eight floats. */
-EMBLA_AVX2 static inline void embla_put_avx2(float *out, __m256 x, embla_store store)
+EMBLA_AVX2 static inline void embla_put_avx2(float *out, __m256 x, embla_store_way store)
 {
     if (store == EMBLA_STORE_STREAM) {
         _mm256_stream_ps(out, x);

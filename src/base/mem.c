@@ -88,3 +88,10 @@ void embla_mem_free(void *memory, size_t bytes)
         free(memory);
     atomic_fetch_sub(&live, 1);
 }
+
+void embla_mem_small_pages(void *memory, size_t bytes)
+{
+    size_t rounded;
+    if (round_up(bytes, &rounded) && rounded >= HUGE)
+        (void)madvise(memory, rounded, MADV_NOHUGEPAGE); /* no system without: they are small */
+}

@@ -17,6 +17,10 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_mem_new(size_t bytes, const char 
 /* Gives back what embla_mem_new gave, with the same number of bytes. NULL is fine. */
 EMBLA_PRIVATE void embla_mem_free(void *memory, size_t bytes);
 
+/* Asks for no huge pages after all, for a block that has not been touched yet: for whoever
+ * compares. */
+void embla_mem_small_pages(void *memory, size_t bytes);
+
 /* For tests: the n-th allocation from now fails (1 is the next); with forever, so do
  * all after it. 0 ends this. */
 void embla_mem_fail(size_t n, bool forever);

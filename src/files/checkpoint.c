@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
+#include "files/cursor.h"
 #include "files/gguf.h"
 #include "files/io.h"
 
@@ -90,6 +91,89 @@ embla_status embla_checkpoint_number(const embla_checkpoint *cp, const char *key
     if (cp->format == &embla_format_gguf && embla_gguf_has(&first->directory, key))
         return embla_gguf_number(&first->directory, first->map, key, out);
     if (embla_json_integer(config_at(cp, key), out)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
+}
+
+/* Elements of an array of integers, the first `most` of them; out NULL: they are only checked. */
+static embla_status array_numbers(const embla_shard *shard, const embla_gguf_key *key, size_t most,
+                                  int64_t *out)
+{
+    uint64_t size = embla_gguf_type_bytes(key->element);
+    uint64_t top = size > 0 ? UINT64_C(1) << (8 * size - 1) : 0;
+    bool is_signed = key->element == EMBLA_GGUF_I8 || key->element == EMBLA_GGUF_I16 ||
+                     key->element == EMBLA_GGUF_I32 || key->element == EMBLA_GGUF_I64;
+    embla_cursor c;
+    embla_status status = EMBLA_OK;
+    embla_cursor_begin(&c, shard->map, key->value);
+    for (size_t i = 0; i < most && i < key->count && status == EMBLA_OK; i++) {
+        const uint8_t *bytes;
+        uint8_t wide[8] = {0};
+        status = embla_cursor_bytes(&c, size, "an element", &bytes);
+        if (status != EMBLA_OK) break;
+        memcpy(wide, bytes, (size_t)size);
+        uint64_t raw = embla_le64(wide);
+        if (is_signed) raw = (raw ^ top) - top; /* carries the sign up */
+        if (!is_signed && raw > (uint64_t)INT64_MAX)
+            status = embla_fail(EMBLA_ERR_FORMAT,
+                                "%.200s: element %zu of '%.128s' is %" PRIu64 ", more than %" PRId64
+                                " (G5)",
+                                shard->map->name, i, key->key, raw, INT64_MAX);
+        else if (out)
+            memcpy(&out[i], &raw, sizeof raw);
+    }
+    embla_cursor_end(&c);
+    return status;
+}
+
+static bool is_integer_array(const embla_gguf_key *key)
+{
+    bool other = key->element == EMBLA_GGUF_F32 || key->element == EMBLA_GGUF_F64 ||
+                 key->element == EMBLA_GGUF_STRING || key->element == EMBLA_GGUF_ARRAY ||
+                 key->element == EMBLA_GGUF_BOOL;
+    return key->type == EMBLA_GGUF_ARRAY && !other;
+}
+
+embla_status embla_checkpoint_numbers(const embla_checkpoint *cp, const char *key, size_t most,
+                                      int64_t *out, size_t *count)
+{
+    if (!cp || !key || !count || (most > 0 && !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_numbers: an argument is NULL");
+    const embla_shard *first = &cp->shards[0];
+    const embla_gguf_key *found =
+        cp->format == &embla_format_gguf ? embla_gguf_find(&first->directory, key) : NULL;
+    const embla_json_value *list = found ? NULL : config_at(cp, key);
+    bool good = found ? is_integer_array(found) : embla_json_what(list) == EMBLA_JSON_ARRAY;
+    const embla_json_value *item = embla_json_item(list, 0);
+    int64_t number;
+    for (const embla_json_value *v = item; v && good; v = embla_json_after(v))
+        good = embla_json_integer(v, &number);
+    if (!good)
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no list of whole numbers for '%.128s'",
+                          cp->shown, key);
+    if (found) EMBLA_TRY(array_numbers(first, found, most, NULL));
+    if (found) EMBLA_TRY(array_numbers(first, found, most, out));
+    for (size_t i = 0; item && i < most; i++, item = embla_json_after(item))
+        (void)embla_json_integer(item, &out[i]);
+    *count = found ? (size_t)found->count : embla_json_count(list);
+    return EMBLA_OK;
+}
+
+embla_status embla_checkpoint_real(const embla_checkpoint *cp, const char *key, double *out)
+{
+    int64_t whole;
+    if (!cp || !key || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_real: an argument is NULL");
+    const embla_shard *first = &cp->shards[0];
+    const embla_gguf_key *found =
+        cp->format == &embla_format_gguf ? embla_gguf_find(&first->directory, key) : NULL;
+    if (found && (found->type == EMBLA_GGUF_F32 || found->type == EMBLA_GGUF_F64))
+        return embla_gguf_real(&first->directory, first->map, key, out);
+    if (found) {
+        EMBLA_TRY(embla_gguf_number(&first->directory, first->map, key, &whole));
+        *out = (double)whole;
+        return EMBLA_OK;
+    }
+    if (embla_json_double(config_at(cp, key), out)) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
 }
 

@@ -12,7 +12,20 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "base/checked.h"
+
+#ifndef MADV_COLLAPSE /* Linux 5.14 and 6.1; what an older one does not know, it refuses */
+#define MADV_COLLAPSE 25
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { PAGE = 4096, HUGE = 2 << 20 };
 
 static atomic_size_t live;
 static atomic_size_t countdown; /* 0: off; n: the n-th call from now fails */
@@ -109,6 +122,40 @@ embla_status embla_io_pread(int fd, const char *name, uint64_t offset, size_t by
     }
     *got = done;
     return EMBLA_OK;
+}
+
+/* By what the system calls the descriptor: a second look for the name could find another file. */
+int embla_io_direct(int fd)
+{
+    char name[64];
+    int direct = -1;
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    do direct = told_to_fail() ? -1 : open(name, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
+    while (direct < 0 && errno == EINTR);
+    if (direct >= 0) atomic_fetch_add(&live, 1);
+    return direct;
+}
+
+embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset, size_t bytes,
+                                   void *out, size_t *got)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t n = told_to_fail() ? -1
+                                   : pread(fd, (char *)out + done, at_once(bytes - done),
+                                           (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return refused("read it", name);
+        done += (size_t)n;
+        if (n == 0 || n % EMBLA_DIRECT != 0) break; /* the file ends: what is odd cannot go on */
+    }
+    *got = done;
+    return EMBLA_OK;
+}
+
+void embla_io_forget(int fd, uint64_t offset, uint64_t bytes)
+{
+    (void)posix_fadvise(fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
 }
 
 embla_status embla_io_write(int fd, const char *name, const void *bytes, size_t count)
@@ -251,9 +298,21 @@ void embla_io_sweep(int folder, const char *name)
     (void)close(fd);
 }
 
+/* An address on a boundary of 2 MiB with this much room; NULL: the system may choose. It is only
+ * a hint: another thread may be faster. */
+static void *roomy(size_t bytes)
+{
+    if (bytes < HUGE || bytes > SIZE_MAX - HUGE) return NULL;
+    void *room = mmap(NULL, bytes + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return NULL;
+    (void)munmap(room, bytes + HUGE);
+    return (void *)(((uintptr_t)room + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+}
+
 embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
 {
-    void *memory = told_to_fail() ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    void *memory =
+        told_to_fail() ? MAP_FAILED : mmap(roomy(bytes), bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return refused("map it", name);
     atomic_fetch_add(&live, 1);
     *out = memory;
@@ -264,6 +323,45 @@ void embla_io_unmap(void *memory, size_t bytes)
 {
     (void)munmap(memory, bytes);
     atomic_fetch_sub(&live, 1);
+}
+
+/* The pages that hold these bytes: their start and length. */
+static char *pages_of(const void *memory, size_t bytes, size_t *length, size_t *page)
+{
+    *page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t front = (uintptr_t)memory % *page;
+    *length = (front + bytes + *page - 1) / *page * *page;
+    return (char *)(uintptr_t)memory - front;
+}
+
+embla_status embla_io_random(const void *memory, size_t bytes, const char *name)
+{
+    size_t length, page;
+    char *start = pages_of(memory, bytes, &length, &page);
+    if (told_to_fail() || madvise(start, length, MADV_RANDOM) != 0)
+        return refused("advise the system how it is read", name);
+    return EMBLA_OK;
+}
+
+embla_status embla_io_resident(const void *memory, size_t bytes, const char *name, uint64_t *out)
+{
+    unsigned char flags[4096]; /* one for each page: 16 MiB at a time */
+    size_t length, page;
+    char *start = pages_of(memory, bytes, &length, &page);
+    const char *first = memory, *end = first + bytes;
+    uint64_t found = 0;
+    for (size_t at = 0; at < length; at += sizeof flags * page) {
+        size_t piece = length - at < sizeof flags * page ? length - at : sizeof flags * page;
+        if (told_to_fail() || mincore(start + at, piece, flags) != 0)
+            return refused("ask what the page cache has of it", name);
+        for (size_t i = 0; i < piece / page; i++) {
+            const char *low = start + at + i * page, *high = low + page;
+            if (!(flags[i] & 1)) continue;
+            found += (size_t)((high < end ? high : end) - (low > first ? low : first));
+        }
+    }
+    *out = found;
+    return EMBLA_OK;
 }
 
 size_t embla_io_link(int folder, const char *name, char *out, size_t size)
@@ -297,4 +395,84 @@ embla_status embla_io_list(int folder, const char *name,
     (void)closedir(dir);
     atomic_fetch_sub(&live, 1);
     return status;
+}
+
+/* ---- one copy for many processes (store/shared.c) ---- */
+
+embla_status embla_io_lock_try(int fd, const char *name, bool *got)
+{
+    int result = -1;
+    do result = told_to_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EWOULDBLOCK) return refused("lock it", name);
+    *got = result == 0;
+    return EMBLA_OK;
+}
+
+void embla_io_unlock(int fd)
+{
+    (void)flock(fd, LOCK_UN);
+    embla_io_drop(fd);
+}
+
+embla_status embla_io_claim(int fd, const char *name, uint64_t offset, uint64_t bytes)
+{
+    int error;
+    if (bytes > (uint64_t)INT64_MAX || offset > (uint64_t)INT64_MAX - bytes)
+        return embla_fail(EMBLA_ERR_IO, "%.256s: no file can have %" PRIu64 " bytes", name, bytes);
+    do error = told_to_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    while (error == EINTR);
+    if (error == 0) return EMBLA_OK;
+    errno = error;
+    char what[64];
+    (void)snprintf(what, sizeof what, "reserve %" PRIu64 " bytes for it", bytes);
+    return refused(what, name);
+}
+
+embla_status embla_io_space(int fd, const char *name, uint64_t *out)
+{
+    struct statvfs found;
+    if (told_to_fail() || fstatvfs(fd, &found) != 0) return refused("ask for free space", name);
+    uint64_t unit = found.f_frsize > 0 ? found.f_frsize : found.f_bsize;
+    if (!embla_mul_ok(found.f_bavail, unit, out)) *out = UINT64_MAX;
+    return EMBLA_OK;
+}
+
+embla_status embla_io_map_shared(int fd, const char *name, size_t bytes, void **out)
+{
+    void *memory = told_to_fail()
+                       ? MAP_FAILED
+                       : mmap(roomy(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) return refused("map it", name);
+    atomic_fetch_add(&live, 1);
+    *out = memory;
+    return EMBLA_OK;
+}
+
+/* Asking for huge pages by MADV_HUGEPAGE alone is not enough: most systems grant none to files in
+ * memory that way. MADV_COLLAPSE is granted, but not of nothing: hence one page of each first,
+ * taken so that a full file system is an error and no signal. Done before anything is written,
+ * it copies one page in 512 and makes zeros of the others. */
+bool embla_io_huge_shared(void *memory, size_t bytes)
+{
+    int in_a_row = 0;
+    (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    for (size_t at = 0; at + HUGE <= bytes && in_a_row < 4; at += HUGE) {
+        char *start = (char *)memory + at;
+        if (madvise(start, PAGE, MADV_POPULATE_WRITE) != 0) return false;
+        in_a_row = madvise(start, HUGE, MADV_COLLAPSE) == 0 ? 0 : in_a_row + 1;
+    }
+    return in_a_row < 4;
+}
+
+void embla_io_touch_huge(const void *memory, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += HUGE)
+        (void)madvise((char *)(uintptr_t)memory + at, PAGE, MADV_POPULATE_READ);
+}
+
+embla_status embla_io_erase(int folder, const char *name, const char *shown)
+{
+    if (told_to_fail() || unlinkat(folder, name, 0) != 0) return refused("remove it", shown);
+    return EMBLA_OK;
 }

@@ -25,6 +25,15 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_stat(int fd, const char *name,
 /* Up to bytes from offset; *got is less only where the file ends. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_pread(int fd, const char *name, uint64_t offset,
                                                         size_t bytes, void *out, size_t *got);
+/* The file that fd is, opened once more for reads past the page cache (O_DIRECT). -1 where the
+ * system does not have that: no error. */
+int embla_io_direct(int fd);
+enum { EMBLA_DIRECT = 4096 }; /* what offset, bytes and memory of such a read are multiples of */
+/* embla_io_pread for such a descriptor. An error where the file system refuses after all. */
+EMBLA_CHECKED embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset,
+                                                 size_t bytes, void *out, size_t *got);
+/* These bytes were read once and will not be again: the page cache may drop them. Never fails. */
+void embla_io_forget(int fd, uint64_t offset, uint64_t bytes);
 /* All of it. */
 EMBLA_CHECKED embla_status embla_io_write(int fd, const char *name, const void *bytes,
                                           size_t count);
@@ -57,6 +66,11 @@ void embla_io_sweep(int folder, const char *name);
 /* A read-only map of the whole file. */
 EMBLA_CHECKED embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out);
 void embla_io_unmap(void *memory, size_t bytes);
+/* This part of a map is read in no order: a page that is touched brings no others with it. */
+EMBLA_CHECKED embla_status embla_io_random(const void *memory, size_t bytes, const char *name);
+/* How many of these bytes of a map are in the page cache. */
+EMBLA_CHECKED embla_status embla_io_resident(const void *memory, size_t bytes, const char *name,
+                                             uint64_t *out);
 
 /* Where a symbolic link points, with a 0 after it: its length; 0 if name is no link, or one
  * that does not fit. */
@@ -67,6 +81,31 @@ size_t embla_io_link(int folder, const char *name, char *out, size_t size);
 EMBLA_CHECKED embla_status embla_io_list(int folder, const char *name,
                                          embla_status (*each)(void *context, const char *entry),
                                          void *context);
+
+/* ---- one copy for many processes (store/shared.c) ---- */
+
+/* Locks a file that all who want something agree on, unless someone else has it: *got. Ends when
+ * the last descriptor of that open is closed, however the process ends, or by embla_io_unlock.
+ * EMBLA_ERR_IO also where the file system knows no locks. */
+EMBLA_CHECKED embla_status embla_io_lock_try(int fd, const char *name, bool *got);
+/* Lets go, also where a forked child has the descriptor too, and closes it. */
+void embla_io_unlock(int fd);
+/* Takes the space of bytes from offset on, or fails: there a write through a map raises no
+ * signal. */
+EMBLA_CHECKED embla_status embla_io_claim(int fd, const char *name, uint64_t offset,
+                                          uint64_t bytes);
+/* Bytes that are free on the file system of an open file. */
+EMBLA_CHECKED embla_status embla_io_space(int fd, const char *name, uint64_t *out);
+/* A map that can be written to, of the whole file, on a boundary of 2 MiB. */
+EMBLA_CHECKED embla_status embla_io_map_shared(int fd, const char *name, size_t bytes, void **out);
+/* Puts such a map, from and to a boundary of 2 MiB, on huge pages, before it is written to. Raises
+ * no signal. False: the system does not grant it, or there is no more room. */
+bool embla_io_huge_shared(void *memory, size_t bytes);
+/* Makes the system map a page of each 2 MiB of a map, all of them where that is a huge one: it
+ * counts only what is mapped. Raises no signal. */
+void embla_io_touch_huge(const void *memory, size_t bytes);
+/* The name goes; who has the file open keeps it. */
+EMBLA_CHECKED embla_status embla_io_erase(int folder, const char *name, const char *shown);
 
 /* For tests: the n-th call from now fails with this error number (1 is the next); with
  * forever, so do all after it. n = 0 ends this. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of JSON, built from the steps of json_walk in one arena, without recursion.
  *
- * A value takes 80 bytes and its text, so the number of values is bounded. Everything comes from
+ * A value takes 88 bytes and its text, so the number of values is bounded. Everything comes from
  * base/mem, so that running out of memory is a status, here as everywhere.
  */
 #include "files/json.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -20,7 +23,8 @@ struct embla_json_value {
     uint32_t length;            /* bytes of text */
     uint32_t key_length, items; /* of a member: of its key; of an object or array: how many */
     const char *key, *text;     /* with a 0 after them */
-    int64_t integer;
+    int64_t integer;            /* of an integer.. */
+    double real;                /* ..of any other number; NaN: it has none */
     embla_json_value *parent, *first, *last, *next;
 };
 
@@ -54,6 +58,33 @@ static embla_status take_text(builder *b, const char **text, uint32_t *length)
     return embla_arena_text(&b->tree->arena, name.bytes, name.length, text);
 }
 
+/* The number written in these bytes: its digits without the point, then the exponent. strtod
+ * asks the locale for the point only, so there is none. */
+static double real_of(const uint8_t *raw, size_t length)
+{
+    char text[64], exponent[8], *end = NULL;
+    size_t used = 0, i = 0;
+    long point = 0;
+    bool after = false;
+    for (; i < length && raw[i] != 'e' && raw[i] != 'E'; i++) {
+        bool digit = raw[i] >= '0' && raw[i] <= '9', minus = raw[i] == '-' && i == 0;
+        if (raw[i] == '.')
+            after = true;
+        else if ((!digit && !minus) || used >= sizeof text - 16)
+            return NAN; /* Python's NaN and Infinity, or more digits than anyone writes */
+        else
+            text[used++] = (char)raw[i];
+        point += after && digit;
+    }
+    size_t left = i < length ? length - i - 1 : 0;
+    if (left >= sizeof exponent) return NAN;
+    memcpy(exponent, raw + length - left, left);
+    exponent[left] = '\0';
+    (void)snprintf(text + used, sizeof text - used, "e%ld", strtol(exponent, NULL, 10) - point);
+    double value = strtod(text, &end);
+    return *end == '\0' && isfinite(value) ? value : NAN;
+}
+
 static void take_number(builder *b, embla_json_value *value)
 {
     const embla_walk *w = &b->walk;
@@ -62,6 +93,7 @@ static void take_number(builder *b, embla_json_value *value)
     for (size_t i = minus; i < w->length; i++)
         whole = whole && w->raw[i] >= '0' && w->raw[i] <= '9';
     value->kind = EMBLA_JSON_REAL;
+    value->real = real_of(w->raw, w->length);
     if (!whole) return;
     embla_walk digits = *w; /* the same number without its sign */
     digits.raw += minus;
@@ -202,6 +234,11 @@ const embla_json_value *embla_json_item(const embla_json_value *array, size_t n)
     return v;
 }
 
+const embla_json_value *embla_json_after(const embla_json_value *value)
+{
+    return value ? value->next : NULL;
+}
+
 const char *embla_json_string(const embla_json_value *value, size_t *length)
 {
     if (length) *length = value ? value->length : 0;
@@ -212,6 +249,15 @@ bool embla_json_integer(const embla_json_value *value, int64_t *out)
 {
     if (!value || value->kind != EMBLA_JSON_INTEGER) return false;
     *out = value->integer;
+    return true;
+}
+
+bool embla_json_double(const embla_json_value *value, double *out)
+{
+    bool integer = value && value->kind == EMBLA_JSON_INTEGER;
+    if (!integer && (!value || value->kind != EMBLA_JSON_REAL || !isfinite(value->real)))
+        return false;
+    *out = integer ? (double)value->integer : value->real;
     return true;
 }
 

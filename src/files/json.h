@@ -39,10 +39,15 @@ embla_json_kind embla_json_what(const embla_json_value *value);
 size_t embla_json_count(const embla_json_value *value);
 /* The n-th item of an array; NULL past the end. */
 const embla_json_value *embla_json_item(const embla_json_value *array, size_t n);
+/* What follows it in its array or object; NULL after the last. */
+const embla_json_value *embla_json_after(const embla_json_value *value);
 /* Value of a string (with its length), NULL of anything else. */
 const char *embla_json_string(const embla_json_value *value, size_t *length);
 /* Value of an integer; false of anything else. */
 bool embla_json_integer(const embla_json_value *value, int64_t *out);
+/* Value of any number, the double nearest to it; false of anything else, and where it has none
+ * that is finite. */
+bool embla_json_double(const embla_json_value *value, double *out);
 
 /* Each member of an object, in the order of the file. *value begins as NULL. False at the
  * end. key stays valid as long as the object. */

@@ -128,19 +128,28 @@ embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
     return EMBLA_OK;
 }
 
-embla_status embla_map_check(const embla_map *map)
+embla_status embla_map_look(const embla_map *map, int64_t *seconds, int64_t *nanoseconds)
 {
-    struct stat now;
-    if (map->fd < 0) return EMBLA_OK;
-    EMBLA_TRY(embla_io_stat(map->fd, map->name, &now));
-    if ((uint64_t)now.st_size < map->size || now.st_size < 0)
-        return embla_fail(EMBLA_ERR_IO,
-                          "%.256s was cut short while open: %" PRId64 " bytes, and had %" PRIu64
-                          " (C11)",
-                          map->name, (int64_t)now.st_size, map->size);
+    struct stat now = {0};
+    if (map->fd >= 0) {
+        EMBLA_TRY(embla_io_stat(map->fd, map->name, &now));
+        if ((uint64_t)now.st_size < map->size || now.st_size < 0)
+            return embla_fail(EMBLA_ERR_IO,
+                              "%.256s was cut short while open: %" PRId64 " bytes, and had %" PRIu64
+                              " (C11)",
+                              map->name, (int64_t)now.st_size, map->size);
+    }
     if (embla_guard_lost(map->place))
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s: a part of its %" PRIu64 " bytes was lost while open (C11)",
                           map->name, map->size);
+    *seconds = now.st_mtim.tv_sec;
+    *nanoseconds = now.st_mtim.tv_nsec;
     return EMBLA_OK;
+}
+
+embla_status embla_map_check(const embla_map *map)
+{
+    int64_t seconds, nanoseconds;
+    return embla_map_look(map, &seconds, &nanoseconds);
 }

@@ -42,5 +42,8 @@ EMBLA_CHECKED embla_status embla_map_read(const embla_map *map, uint64_t offset,
                                           void *out);
 /* EMBLA_ERR_IO if the file is no longer as long as it was, or a page of it was lost. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_check(const embla_map *map);
+/* The same, and when it was last changed; 0 of bytes of a caller. */
+EMBLA_CHECKED embla_status embla_map_look(const embla_map *map, int64_t *seconds,
+                                          int64_t *nanoseconds);
 
 #endif

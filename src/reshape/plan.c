@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/dtype.h"
 #include "files/gguf.h"
 #include "files/io.h"
 #include "files/safetensors.h"
@@ -166,11 +167,16 @@ static embla_status choose_element(const embla_plan *w, const embla_entry *entry
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "tensor '%.128s' is %s, which cannot be decoded to be stored as %s",
                           entry->name, entry->element->name, embla_dtype_name(dtype));
-    if (dtype == EMBLA_I8)
+    if (dtype == EMBLA_I8 || dtype == EMBLA_F4_E2M1)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s': i8 needs a scale beside its rows, and no format here "
-                          "stores one; q8_0 has its own",
-                          entry->name);
+                          "tensor '%.128s': %s needs a scale beside its rows, and no format here "
+                          "stores one; %s has its own",
+                          entry->name, embla_dtype_name(dtype),
+                          dtype == EMBLA_I8 ? "q8_0" : "nvfp4");
+    if (!embla_dtype_writes(dtype))
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "tensor '%.128s' cannot be stored as %s: %s is read, not written",
+                          entry->name, embla_dtype_name(dtype), embla_dtype_name(dtype));
     *out = embla_element_of(dtype);
     return EMBLA_OK;
 }

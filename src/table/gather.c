@@ -44,7 +44,7 @@ typedef struct plan {
     bool in_place;    /* floats can be written straight to out */
     size_t row_bytes; /* of an output row */
     size_t tile;      /* rows in a tile: TILE, or fewer so that every thread has its share */
-    embla_store store;
+    embla_store_way store;
 } plan;
 
 /* ---- check ---- */
@@ -89,7 +89,7 @@ static embla_status check_positions(const embla_gather_job *job)
     return EMBLA_OK;
 }
 
-static embla_store choose_store(const embla_gather_job *job, size_t row_bytes)
+static embla_store_way choose_store(const embla_gather_job *job, size_t row_bytes)
 {
     bool whole_lines = ((uintptr_t)job->out | job->out_stride | row_bytes) % EMBLA_LINE == 0;
     size_t bytes = job->count * row_bytes;

@@ -29,6 +29,7 @@ embla_status embla_table_init(embla_table *table, const embla_init_options *opti
     const embla_init_options defaults = {0};
     if (!options) options = &defaults;
     EMBLA_TRY(embla_table_check_writable(table));
+    EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     EMBLA_TRY(embla_threads_check(options->threads));
     if (!(options->spread >= 0.0f && options->spread <= LARGEST_SPREAD))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: 0 to %g can be had",

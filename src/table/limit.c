@@ -73,6 +73,7 @@ embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows, siz
                                     float most, int threads)
 {
     EMBLA_TRY(embla_table_check_writable(table));
+    EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     EMBLA_TRY(embla_threads_check(threads));
     if (!(most > 0.0f))
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows of length %g at most: it must be above 0",

@@ -92,7 +92,7 @@ EMBLA_BODY double squares_body(const double *x, size_t n)
     return sums[0];
 }
 
-EMBLA_BODY void put_body(const double *restrict sums, size_t columns, embla_store store,
+EMBLA_BODY void put_body(const double *restrict sums, size_t columns, embla_store_way store,
                          float *restrict out)
 {
     size_t c = 0;
@@ -116,7 +116,7 @@ EMBLA_BODY void put_dense_body(const double *restrict sums, size_t columns, floa
 }
 
 /* A row of a single vector is that vector. */
-EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_store store,
+EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_store_way store,
                           float *restrict out, embla_fetch *fetch)
 {
     size_t c = 0;
@@ -156,9 +156,10 @@ typedef struct {
     void (*divide)(double *sums, size_t columns, double by);
     void (*scale)(double *sums, size_t columns, double by);
     double (*squares)(const double *x, size_t n);
-    void (*put)(const double *sums, size_t columns, embla_store store, float *out);
+    void (*put)(const double *sums, size_t columns, embla_store_way store, float *out);
     void (*put_dense)(const double *sums, size_t columns, float *out, embla_fetch *fetch);
-    void (*copy)(const float *x, size_t columns, embla_store store, float *out, embla_fetch *fetch);
+    void (*copy)(const float *x, size_t columns, embla_store_way store, float *out,
+                 embla_fetch *fetch);
     void (*join)(const float *x, size_t columns, float *out, embla_fetch *vectors,
                  embla_fetch *dense);
 } loops;
@@ -207,12 +208,12 @@ static void add_scalar(const float *const *x, size_t n, size_t columns, bool fir
     add_body(x, n, 0, columns, first, sums, fetch);
 }
 
-static void put_scalar(const double *sums, size_t columns, embla_store store, float *out)
+static void put_scalar(const double *sums, size_t columns, embla_store_way store, float *out)
 {
     put_body(sums, columns, store, out);
 }
 
-static void copy_scalar(const float *x, size_t columns, embla_store store, float *out,
+static void copy_scalar(const float *x, size_t columns, embla_store_way store, float *out,
                         embla_fetch *fetch)
 {
     copy_body(x, columns, store, out, fetch);
@@ -272,7 +273,8 @@ EMBLA_AVX512 static void add_avx512(const float *const *x, size_t n, size_t colu
 }
 
 /* Streaming is for whole lines only, so nothing is left over then. */
-EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_store store, float *out)
+EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_store_way store,
+                                float *out)
 {
     if (store != EMBLA_STORE_STREAM) {
         put_body(sums, columns, store, out);
@@ -282,7 +284,7 @@ EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_store 
         _mm_stream_ps(out + c, _mm256_cvtpd_ps(_mm256_loadu_pd(sums + c)));
 }
 
-EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_store store, float *out,
+EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_store_way store, float *out,
                                  embla_fetch *fetch)
 {
     if (store != EMBLA_STORE_STREAM) {
@@ -296,7 +298,7 @@ EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_store sto
     }
 }
 
-EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_store store,
+EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_store_way store,
                                     float *out)
 {
     if (store != EMBLA_STORE_STREAM) {
@@ -310,8 +312,8 @@ EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_st
     }
 }
 
-EMBLA_AVX512 static void copy_avx512(const float *x, size_t columns, embla_store store, float *out,
-                                     embla_fetch *fetch)
+EMBLA_AVX512 static void copy_avx512(const float *x, size_t columns, embla_store_way store,
+                                     float *out, embla_fetch *fetch)
 {
     if (store != EMBLA_STORE_STREAM) {
         copy_body(x, columns, store, out, fetch);
@@ -343,7 +345,7 @@ static const loops *choose_loops(embla_isa isa)
 typedef struct {
     embla_scatter_job job;
     const loops *loops;
-    embla_store store;
+    embla_store_way store;
     bool fetch;        /* vectors come from memory, and rows are no longer than COLUMNS */
     size_t heavy;      /* rows of more vectors than this are cut by columns */
     size_t part_width; /* columns in one of the sums that make up a norm: whole units */
@@ -550,7 +552,7 @@ static size_t row_at(const embla_scatter *plan, size_t at)
     return low;
 }
 
-static embla_store choose_store(const embla_scatter_job *job)
+static embla_store_way choose_store(const embla_scatter_job *job)
 {
     size_t row_bytes = job->dim * sizeof(float), bytes = job->plan->count * row_bytes;
     bool whole_lines = ((uintptr_t)job->out | row_bytes) % EMBLA_LINE == 0;

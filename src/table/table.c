@@ -143,6 +143,7 @@ embla_status embla_table_check_writable(const embla_table *table)
 embla_status embla_table_write(embla_table *table, int64_t first, size_t count, const float *values)
 {
     EMBLA_TRY(embla_table_check_writable(table));
+    EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     if (first < 0 || first > table->rows || count > (uint64_t)(table->rows - first))
         return embla_fail(EMBLA_ERR_RANGE, "%zu rows from row %" PRId64 ": the table has %" PRId64,
                           count, first, table->rows);

@@ -15,6 +15,8 @@ try convert fox.vec out.npy
 cat out.npy
 try convert fox.vec missing/out.npy
 try convert fox.vec out.npy --dtype q9
+try convert fox.vec out.gguf --dtype q4_k
+try convert fox.vec out.safetensors --dtype f4_e2m1
 try convert fox.vec out.npy --dtype q8_0 --force
 cat out.npy
 try convert fox.vec -

@@ -12,5 +12,5 @@ try doctor zero
 printf '4 2\na 0 0\nb 1 2\nc 0 0\nd -0 0\n' >zeros.vec
 try doctor zeros.vec
 try doctor zeros.vec --strict
-make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q4_K:2x256
+make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q2_K:2x256
 try doctor k.gguf

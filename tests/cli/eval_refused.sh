@@ -34,5 +34,5 @@ try eval bare.safetensors pairs.txt
 make_model mapped.safetensors embeddings:F32:4x4 mapping:I32:6
 words 6 >mapped.vocab.txt
 try eval mapped.safetensors pairs.txt
-make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q4_K:2x256
+make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q2_K:2x256
 try eval k.gguf pairs.txt

@@ -20,7 +20,7 @@ try lookup fox.vec the --json --format npy
 try lookup fox.vec the --plain --json
 try lookup fox.vec the --color sometimes
 try get fox.vec the
-make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q4_K:2x256
+make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q2_K:2x256
 try lookup k.gguf a
 make_model none.safetensors a.weight:F32:4x4 b.weight:F32:8x4
 try lookup none.safetensors '#0'

@@ -3,12 +3,16 @@
  *
  *   make_model OUT.safetensors NAME:TYPE:SHAPE[:KEY=VALUE].. [meta:KEY=TEXT]..
  *   make_model OUT.gguf NAME:TYPE:SHAPE.. [text:KEY=TEXT] [number:KEY=N] [tokens:A,B,C]..
+ *   make_model giant FOLDER
  *
  * TYPE is F32, F16, BF16, I32, I64 or another name with 0x11 in every byte; SHAPE is 12x8,
  * rows first. Numbers depend on row, column and seed alone, so tensors with the same seed are
  * equal. KEY is seed=N, zero=ROW, nan=ROW, or mod=N: whole numbers 0, 1, 2.. modulo N (for a
  * mapping). What these formats demand is written by hand here, on purpose:
  * the tests do not rest on the writers they test.
+ *
+ * A giant table is one of qwen4_exp, small: 2,304 rows of 160 f8_e4m3 in four parts, one scale,
+ * the constants of its n-grams and a config.json, in a new folder.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { TENSORS = 32, RANK = 4, WORDS = 64, ALIGN = 32 };
 
@@ -24,8 +29,11 @@ typedef struct {
     int rank;
     uint64_t shape[RANK]; /* slowest first */
     unsigned seed;
-    long zero, nan; /* a row, -1: none */
-    long modulo;    /* above 0: whole numbers 0, 1, .. modulo this */
+    long zero, nan;      /* a row, -1: none */
+    long modulo;         /* above 0: whole numbers 0, 1, .. modulo this */
+    bool any;            /* any byte that is no NaN of f8_e4m3 */
+    float number;        /* not 0: all are this */
+    const int64_t *list; /* these */
     uint64_t bytes;
 } tensor;
 
@@ -54,7 +62,8 @@ static const struct {
              {"F64", 64, 28, 1, 8},    {"I32", 32, 26, 1, 4},  {"I64", 64, 27, 1, 8},
              {"I8", 8, 24, 1, 1},      {"U8", 8, -1, 1, 1},    {"F8_E4M3", 8, -1, 1, 1},
              {"Q4_0", 0, 2, 32, 18},   {"Q8_0", 0, 8, 32, 34}, {"Q4_K", 0, 12, 256, 144},
-             {"F8_E8M0", 8, -1, 1, 1}, {"BOOL", 8, -1, 1, 1},  {"U16", 16, -1, 1, 2}};
+             {"F8_E8M0", 8, -1, 1, 1}, {"BOOL", 8, -1, 1, 1},  {"U16", 16, -1, 1, 2},
+             {"Q2_K", 0, 10, 256, 84}};
 
 static size_t type_of(const char *name)
 {
@@ -139,9 +148,10 @@ static uint16_t half_of(float value)
 
 static void put_value(FILE *out, const tensor *t, uint64_t row, uint64_t column)
 {
-    float value = value_of(t, row, column);
+    float value = t->number != 0.0f ? t->number : value_of(t, row, column);
     uint64_t whole = t->modulo > 0 ? (row + column) % (uint64_t)t->modulo : row + column;
     uint32_t bits;
+    if (t->list) whole = (uint64_t)t->list[column];
     memcpy(&bits, &value, 4);
     if (strcmp(t->type, "F32") == 0)
         put(out, bits, 4);
@@ -162,6 +172,14 @@ static void put_numbers(FILE *out, const tensor *t)
     bool is_known = false;
     for (size_t i = 0; i < 5; i++) is_known = is_known || strcmp(known[i], t->type) == 0;
     for (int i = 0; i + 1 < t->rank; i++) rows *= t->shape[i];
+    if (t->any) {
+        uint64_t x = 88172645463325252u + t->seed;
+        for (uint64_t i = 0; i < t->bytes; i++) {
+            x = x * 6364136223846793005u + 1442695040888963407u;
+            fputc((x >> 40 & 0x7f) == 0x7f ? 0 : (int)(x >> 40 & 0xff), out);
+        }
+        return;
+    }
     if (!is_known) {
         for (uint64_t i = 0; i < t->bytes; i++) fputc(0x11 + (int)(t->seed & 7), out);
         return;
@@ -266,9 +284,83 @@ static void make_gguf(FILE *out)
     }
 }
 
+/* ---- a giant table ---- */
+
+enum { VOCAB = 1000, ORDERS = 3, HEADS = 8, COLUMNS = (ORDERS - 1) * HEADS, PARTS = 4 };
+
+static void add_tensor(const char *name, const char *type, uint64_t rows, uint64_t columns,
+                       const tensor *like)
+{
+    tensor *t = &tensors[tensor_count++];
+    *t = *like;
+    t->zero = t->nan = -1;
+    snprintf(t->name, sizeof t->name, "model.ple.ple_embedding.%s", name);
+    snprintf(t->type, sizeof t->type, "%s", type);
+    if (rows > 0) t->shape[t->rank++] = rows;
+    if (columns > 0) t->shape[t->rank++] = columns;
+    t->bytes = (rows > 0 ? rows : 1) * (columns > 0 ? columns : 1) *
+               (uint64_t)types[type_of(type)].block_bytes;
+}
+
+static FILE *file_in(const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *out = fopen(path, "wb");
+    if (!out) fail("cannot write", path);
+    return out;
+}
+
+/* By the rules that the model is published with: primes, and multipliers by splitmix64. */
+static void make_giant(const char *folder)
+{
+    static int64_t sizes[COLUMNS], offsets[COLUMNS], multipliers[ORDERS];
+    const uint64_t step = 0x9E3779B97F4A7C15u;
+    uint64_t rows = 0, most = (uint64_t)INT64_MAX / VOCAB / 2;
+    int64_t prime = 100;
+    for (int i = 0; i < COLUMNS; i++, prime++) {
+        for (int64_t by = 2; by * by <= prime; by++)
+            if (prime % by == 0) by = 1, prime++;
+        sizes[i] = prime;
+        offsets[i] = (int64_t)rows;
+        rows += (uint64_t)prime;
+    }
+    for (uint64_t i = 0; i < ORDERS; i++) {
+        uint64_t v = 1234 + step * (i + 2);
+        v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
+        v = (v ^ v >> 27) * 0x94D049BB133111EBu;
+        multipliers[i] = (int64_t)(2 * ((v ^ v >> 31) % most) + 1);
+    }
+    rows = (rows + 127) / 128 * 128;
+    for (unsigned i = 0; i < PARTS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "ngram_embedding.shard_%u.weight", i);
+        add_tensor(name, "F8_E4M3", rows / PARTS, 160, &(tensor){.any = true, .seed = i});
+    }
+    add_tensor("ngram_embedding.weight_scale", "BF16", 0, 0, &(tensor){.number = 0.0625f});
+    add_tensor("layer_multipliers", "I64", ORDERS, 0, &(tensor){.list = multipliers});
+    add_tensor("ngram_heads_offsets", "I64", COLUMNS, 0, &(tensor){.list = offsets});
+    add_tensor("ngram_heads_vocab_sizes", "I64", COLUMNS, 0, &(tensor){.list = sizes});
+    if (mkdir(folder, 0777) != 0) fail("cannot make", folder);
+    FILE *out = file_in(folder, "config.json");
+    fprintf(out,
+            "{\"model_type\":\"qwen4_exp\",\"vocab_size\":%d,\"eos_token_id\":2,\"ngram_size\":%d,"
+            "\"heads_per_ngram\":%d,\"ngram_vocab_size_base\":100,\"ple_layer_ids\":[2],"
+            "\"make_ngram_vocab_size_divisible_by\":128,\"seed\":1234}\n",
+            VOCAB, ORDERS, HEADS);
+    if (fclose(out) != 0) fail("cannot write", "config.json");
+    out = file_in(folder, "model.safetensors");
+    make_safetensors(out);
+    if (ferror(out) || fclose(out) != 0) fail("cannot write", "model.safetensors");
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) fail("usage", "make_model OUT TENSOR..");
+    if (argc == 3 && strcmp(argv[1], "giant") == 0) {
+        make_giant(argv[2]);
+        return 0;
+    }
     for (int i = 2; i < argc; i++)
         if (!read_pair(argv[i])) read_tensor(argv[i]);
     FILE *out = fopen(argv[1], "wb");

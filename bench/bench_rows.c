@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla bench rows: lookups over a store of 4 GiB in memory, physically written. One call is a
+ * prefill of 2,048 tokens, to the same place each time.
+ *
+ * A case is ROW/IDS/WHAT.
+ *   ROW   bytes and format of a row: Qwen's 160 numbers in f8, q8_0 and iq4_nl, 16 rows a token;
+ *         DeepSeek-V4.1's 256 in f8 with scales, 24 rows a token
+ *   IDS   uniform: all rows alike likely; text: n-grams of a text, hashed as the model does it
+ *   WHAT  raw          stored bytes; limit: a bare memcpy loop over the same rows; goal 0.9
+ *         raw/threads  two threads; limit: twice what one does; goal 0.9
+ *         raw/pages    memory on huge pages; limit: the same on small ones; goal 1.4
+ *         f32          decoded; limit: raw; goal 0.59 (1.7 times as long)
+ *         f32/naive    decoded row by row, nothing asked for ahead: for comparison
+ *         f32/step     decoded, 32 tokens a call: results stay in a cache; limit: raw, the same
+ *         bf16         decoded and narrowed; limit: raw
+ *         batch        raw, by embla_batch_lookup; limit: raw
+ *
+ * Text is read from $EMBLA_DATA/enwiki100 by xz. EMBLA_BENCH_GIB is another size of the table.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "bench/bench.h"
+#include "bench/cases.h"
+#include "bench/measure.h"
+#include "embla_store.h"
+
+enum { TOKENS = 2048, SETS = 16, TURNS = 21, STEP_TOKENS = 32, MOST_COLUMNS = 24 };
+
+typedef struct {
+    const char *name;
+    embla_row_format format;
+    const char *model; /* whose n-grams */
+    size_t heads;
+} row_kind;
+
+static const row_kind kinds[] = {
+    {"160/f8_e4m3",
+     {.dim = 160, .dtype = EMBLA_F8_E4M3, .scale = 0x1p-12f},
+     "qwen3.8-flash-next",
+     16},
+    {"264/f8_e4m3+ue8m0",
+     {.dim = 256, .dtype = EMBLA_F8_E4M3, .scales = EMBLA_SCALES_UE8M0_32},
+     "deepseek-v4.1-flash",
+     24},
+    {"170/q8_0", {.dim = 160, .dtype = EMBLA_Q8_0}, "qwen3.8-flash-next", 16},
+    {"90/iq4_nl", {.dim = 160, .dtype = EMBLA_IQ4_NL}, "qwen3.8-flash-next", 16},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static const char *const id_kinds[] = {"uniform", "text"};
+enum { UNIFORM, TEXT, ID_KINDS };
+
+/* All that one case needs. */
+typedef struct {
+    const row_kind *kind;
+    size_t row_bytes;
+    int64_t table_rows;
+    const char *data;
+    const embla_store *store, *small; /* small: the same on small pages */
+    embla_batch *batch;
+    const int64_t *rows; /* SETS x TOKENS x heads */
+    char *out;
+    size_t tokens; /* of one call: TOKENS, or STEP_TOKENS */
+    int threads;
+    embla_dtype dtype;
+    bool failed;
+} bench_case;
+
+/* ---- what is timed ---- */
+
+/* Ours and the limit take the same rows, but never one right after the other: they would find
+ * them in a cache. */
+static const int64_t *set_at(const bench_case *c, size_t step)
+{
+    size_t set = (step / 2 + step % 2 * (SETS / 2)) % SETS;
+    return c->rows + set * TOKENS * c->kind->heads;
+}
+
+/* All tokens of a set, so many at once; lookup is a store's or the batch's. */
+static void look_up(bench_case *c, const embla_store *store, bool raw, bool batch, int threads,
+                    size_t step)
+{
+    const embla_rows_options options = {
+        .heads = c->kind->heads, .raw = raw, .threads = threads, .out_dtype = c->dtype};
+    size_t count = c->tokens * c->kind->heads;
+    const int64_t *rows = set_at(c, step);
+    for (size_t t = 0; t < TOKENS; t += c->tokens, rows += count) {
+        embla_status status = batch ? embla_batch_lookup(c->batch, rows, count, &options, c->out)
+                                    : embla_store_lookup(store, rows, count, &options, c->out);
+        if (status != EMBLA_OK) c->failed = true;
+    }
+}
+
+static void run_raw(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->store, true, false, c->threads, step);
+}
+
+static void run_raw_alone(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->store, true, false, 1, step);
+}
+
+static void run_raw_small(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->small, true, false, c->threads, step);
+}
+
+static void run_decoded(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->store, false, false, c->threads, step);
+}
+
+static void run_batch(void *context, size_t step)
+{
+    bench_case *c = context;
+    look_up(c, c->store, true, true, c->threads, step);
+}
+
+/* The loop that everyone writes first. */
+static void run_memcpy(void *context, size_t step)
+{
+    bench_case *c = context;
+    const int64_t *rows = set_at(c, step);
+    size_t bytes = c->row_bytes;
+    int64_t count = (int64_t)(TOKENS * c->kind->heads);
+#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(static)
+    for (int64_t i = 0; i < count; i++)
+        memcpy(c->out + (size_t)i * bytes, c->data + (size_t)rows[i] * bytes, bytes);
+}
+
+/* And the one that decodes: no row is asked for before it is needed. */
+static void run_naive(void *context, size_t step)
+{
+    bench_case *c = context;
+    const int64_t *rows = set_at(c, step);
+    const embla_row_format *f = &c->kind->format;
+    size_t dim = f->dim;
+    int64_t count = (int64_t)(TOKENS * c->kind->heads);
+#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        float *out = (float *)(void *)c->out + (size_t)i * dim;
+        const char *row = c->data + (size_t)rows[i] * c->row_bytes;
+        embla_status status = f->scales == EMBLA_SCALES_NONE
+                                  ? embla_decode(f->dtype, row, dim, f->scale, out)
+                                  : embla_row_decode(f, row, 1, out);
+        if (status != EMBLA_OK) c->failed = true;
+    }
+}
+
+/* ---- what there is ---- */
+
+typedef struct {
+    const char *name, *limit_is;
+    embla_bench_fn *ours, *limit;
+    embla_dtype dtype;
+    size_t tokens;
+    double limit_times; /* the limit is so many times what was measured */
+    int threads;        /* 0: one, then two */
+    bool standard[ID_KINDS];
+    bool first_only; /* in the default set for the first kind of row alone */
+} what_kind;
+
+static const what_kind whats[] = {
+    {"raw", "memcpy", run_raw, run_memcpy, EMBLA_F32, TOKENS, 1.0, 0, {true, true}, false},
+    {"raw/threads",
+     "1 thread x 2",
+     run_raw,
+     run_raw_alone,
+     EMBLA_F32,
+     TOKENS,
+     2.0,
+     2,
+     {true, true},
+     false},
+    {"raw/pages",
+     "small pages",
+     run_raw,
+     run_raw_small,
+     EMBLA_F32,
+     TOKENS,
+     1.0,
+     0,
+     {true, false},
+     false},
+    {"f32", "raw", run_decoded, run_raw, EMBLA_F32, TOKENS, 1.0, 0, {true, true}, false},
+    {"f32/naive", "raw", run_naive, run_raw, EMBLA_F32, TOKENS, 1.0, 1, {true, false}, false},
+    {"f32/step", "raw", run_decoded, run_raw, EMBLA_F32, STEP_TOKENS, 1.0, 1, {true, false}, false},
+    {"bf16", "raw", run_decoded, run_raw, EMBLA_BF16, TOKENS, 1.0, 0, {true, false}, true},
+    {"batch", "raw", run_batch, run_raw, EMBLA_F32, TOKENS, 1.0, 1, {false, true}, true},
+};
+enum { WHATS = sizeof whats / sizeof whats[0] };
+
+/* The last result once more, row by row: a figure for wrong rows is worth nothing. */
+static bool is_right(bench_case *c, const what_kind *what)
+{
+    bool raw = what->ours != run_decoded && what->ours != run_naive;
+    size_t dim = c->kind->format.dim, bytes = raw ? c->row_bytes : dim * sizeof(float);
+    const int64_t *rows = set_at(c, 7);
+    float want[256];
+    char narrow[512];
+    if (c->dtype != EMBLA_F32) bytes = dim * 2;
+    c->tokens = TOKENS;
+    memset(c->out, 0xff, TOKENS * c->kind->heads * bytes);
+    what->ours(c, 7);
+    for (size_t i = 0; i < TOKENS * c->kind->heads && !c->failed; i++) {
+        const char *row = c->data + (size_t)rows[i] * c->row_bytes;
+        const void *wanted = raw ? (const void *)row : want;
+        if (!raw && embla_row_decode(&c->kind->format, row, 1, want) != EMBLA_OK) return false;
+        if (c->dtype != EMBLA_F32) {
+            if (embla_encode(c->dtype, want, dim, 0.0f, narrow) != EMBLA_OK) return false;
+            wanted = narrow;
+        }
+        if (memcmp(c->out + i * bytes, wanted, bytes) != 0) return false;
+    }
+    return !c->failed;
+}
+
+static int run_case(bench_case *c, const what_kind *what, const char *name,
+                    const embla_bench_options *options)
+{
+    int first = options->threads ? options->threads : what->threads ? what->threads : 1;
+    int last = options->threads ? options->threads : what->threads ? what->threads : 2;
+    for (c->threads = first; c->threads <= last; c->threads++) {
+        double rows = (double)TOKENS * (double)c->kind->heads * 1e-6;
+        c->dtype = what->dtype;
+        c->tokens = what->tokens;
+        embla_bench_times times = embla_bench_measure(what->ours, what->limit, c, TURNS, 1);
+        if (!is_right(c, what)) {
+            options->complain("bench rows: %s: wrong rows: %s", name, embla_error());
+            return 1;
+        }
+        embla_bench_result result = {.bench = "rows",
+                                     .name = name,
+                                     .threads = c->threads,
+                                     .unit = "Mrows/s",
+                                     .limit_is = what->limit_is,
+                                     .value = rows / times.seconds,
+                                     .limit = what->limit_times * rows / times.limit_seconds};
+        embla_bench_print(options, &result);
+    }
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static size_t table_bytes(void)
+{
+    const char *text = getenv("EMBLA_BENCH_GIB");
+    long gib = text ? strtol(text, NULL, 10) : 0;
+    return (size_t)(gib >= 1 && gib <= 1024 ? gib : 4) << 30;
+}
+
+/* What the system says can be had; SIZE_MAX: it does not say. */
+static size_t available(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[256];
+    unsigned long long kilobytes;
+    size_t found = SIZE_MAX;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
+            found = (size_t)kilobytes * 1024;
+    if (file) (void)fclose(file);
+    return found;
+}
+
+/* Random bytes without bit 6: an f8 is no NaN, and the f16 scale of a block is below 2. */
+static void fill(char *memory, size_t bytes)
+{
+    enum { BLOCK = 1 << 20 };
+#pragma omp parallel for schedule(static)
+    for (int64_t b = 0; b < (int64_t)(bytes / BLOCK); b++) {
+        uint64_t *words = (void *)(memory + (size_t)b * BLOCK);
+        for (size_t i = 0; i < BLOCK / sizeof *words; i++) {
+            uint64_t z = ((uint64_t)b * BLOCK + i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+            z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+            words[i] = (z ^ (z >> 27)) & UINT64_C(0xBFBFBFBFBFBFBFBF);
+        }
+    }
+}
+
+/* Scales beside the numbers: 2^-15 to 2^0, as tables have them. */
+static void fill_scales(char *memory, int64_t rows, size_t row_bytes, size_t scale_bytes)
+{
+    if (scale_bytes == 0) return;
+#pragma omp parallel for schedule(static)
+    for (int64_t r = 0; r < rows; r++) {
+        char *scales = memory + (size_t)(r + 1) * row_bytes - scale_bytes;
+        for (size_t i = 0; i < scale_bytes; i++) scales[i] = (char)(112 + (r + (int64_t)i) % 16);
+    }
+}
+
+/* The same bytes on pages of 4 KiB; NULL where there is no room for them. */
+static char *small_pages(const char *data, size_t bytes, const embla_bench_options *options)
+{
+    size_t spare = (size_t)1 << 30;
+    if (available() < bytes + spare) {
+        options->complain("bench rows: pages: no memory for a second table: left out");
+        return NULL;
+    }
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        options->complain("bench rows: pages: no memory for a second table: left out");
+        return NULL;
+    }
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+    memcpy(memory, data, bytes);
+    return memory;
+}
+
+/* ---- row numbers ---- */
+
+/* A piece of text: a space, if there is one, and up to ten letters or digits; or any other byte.
+ * Returns its bytes. */
+static size_t piece(const unsigned char *text, size_t bytes)
+{
+    enum { LETTERS = 10 };
+    size_t space = bytes > 1 && text[0] == ' ' && (isalnum(text[1]) || text[1] >= 128), n = space;
+    while (n < bytes && n < space + LETTERS && (isalnum(text[n]) || text[n] >= 128)) n++;
+    return n > 0 ? n : 1;
+}
+
+/* Tokens as a tokenizer with a vocabulary of that size would have them: each piece a number. */
+static bool text_tokens(int64_t vocab, size_t count, int32_t *out)
+{
+    enum { TEXT_BYTES = 1 << 20 };
+    const char *folder = getenv("EMBLA_DATA");
+    char command[4096];
+    unsigned char *text = malloc(TEXT_BYTES);
+    if (!folder || !text || strchr(folder, '\'') ||
+        snprintf(command, sizeof command,
+                 "xz -dc '%s/enwiki100/enwiki-2015-100m.txt.xz' 2>/dev/null",
+                 folder) >= (int)sizeof command) {
+        free(text);
+        return false;
+    }
+    FILE *pipe = popen(command, "r");
+    size_t bytes = pipe ? fread(text, 1, TEXT_BYTES, pipe) : 0, made = 0, n;
+    if (pipe) (void)pclose(pipe);
+    for (size_t at = 0; at < bytes && made < count; at += n) {
+        uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+        n = piece(text + at, bytes - at);
+        for (size_t i = 0; i < n; i++) hash = (hash ^ text[at + i]) * UINT64_C(0x100000001b3);
+        out[made++] = (int32_t)((hash ^ hash >> 32) % (uint64_t)vocab);
+    }
+    free(text);
+    return made == count;
+}
+
+/* Row numbers of a text, by the model's own hasher, brought into the table. */
+static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
+{
+    enum { COUNT = SETS * TOKENS };
+    embla_ngram *ngram = NULL;
+    embla_ngram_info info = {0};
+    int32_t *tokens = malloc(COUNT * sizeof *tokens);
+    bool made = tokens && embla_ngram_model(kind->model, -1, NULL, &ngram) == EMBLA_OK;
+    if (made) embla_ngram_describe(ngram, &info);
+    made = made && info.columns == kind->heads && text_tokens(info.tokens, COUNT, tokens) &&
+           embla_ngram_rows(ngram, tokens, 1, COUNT, NULL, rows) == EMBLA_OK;
+    for (size_t i = 0; made && i < COUNT * kind->heads; i++) rows[i] %= table_rows;
+    embla_ngram_free(ngram);
+    free(tokens);
+    return made;
+}
+
+static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+        rows[i] = (int64_t)((z ^ (z >> 31)) % (uint64_t)table_rows);
+    }
+}
+
+/* ---- all of it ---- */
+
+typedef struct {
+    const embla_bench_options *options;
+    embla_bench_cases cases;
+    char *data, *small, *out; /* the table, once more on small pages, results */
+    size_t bytes;
+    int64_t *rows;
+    bool small_tried;
+} session;
+
+/* What every case needs, when the first is wanted. */
+static bool have_memory(session *s)
+{
+    if (s->data) return true;
+    s->bytes = table_bytes();
+    if (available() < s->bytes + ((size_t)1 << 30)) return false;
+    s->data = embla_bench_memory(s->bytes);
+    s->out = embla_bench_memory((size_t)TOKENS * MOST_COLUMNS * 256 * sizeof(float));
+    s->rows = malloc(sizeof *s->rows * SETS * TOKENS * MOST_COLUMNS);
+    if (!s->data || !s->out || !s->rows) return false;
+    fill(s->data, s->bytes);
+    return true;
+}
+
+/* A case of one kind of row: which rows, and where from. */
+static int run_what(session *s, bench_case *c, int ids, const what_kind *what, const char *name)
+{
+    size_t count = (size_t)SETS * TOKENS * c->kind->heads;
+    embla_store *small = NULL;
+    int exit_code = 1;
+    if (!c->rows && ids == UNIFORM) uniform_rows(count, c->table_rows, s->rows);
+    if (!c->rows && ids == TEXT && !text_rows(c->kind, c->table_rows, s->rows)) {
+        s->options->complain("bench rows: %s: no text in EMBLA_DATA, or no xz: left out", name);
+        return 0;
+    }
+    c->rows = s->rows;
+    if (what->limit == run_raw_small) {
+        if (!s->small && !s->small_tried) s->small = small_pages(s->data, s->bytes, s->options);
+        s->small_tried = true;
+        if (!s->small) return 0;
+        if (embla_store_view(&c->kind->format, c->table_rows, s->small, s->bytes, 0, &small) !=
+            EMBLA_OK)
+            return 1;
+        c->small = small;
+    }
+    if (what->ours != run_batch ||
+        embla_batch_new(c->store, TOKENS * c->kind->heads, &c->batch) == EMBLA_OK)
+        exit_code = run_case(c, what, name, s->options);
+    embla_batch_free(c->batch);
+    c->batch = NULL;
+    embla_store_free(small);
+    return exit_code;
+}
+
+static int run_kind(session *s, const row_kind *kind)
+{
+    bench_case c = {.kind = kind};
+    embla_store *store = NULL;
+    int exit_code = 0;
+    for (int ids = 0; ids < ID_KINDS; ids++) {
+        c.rows = NULL;
+        for (size_t w = 0; w < WHATS && exit_code == 0; w++) {
+            char name[96];
+            bool standard = whats[w].standard[ids] && (!whats[w].first_only || kind == kinds);
+            (void)snprintf(name, sizeof name, "%s/%s/%s", kind->name, id_kinds[ids], whats[w].name);
+            if (!embla_bench_wants(&s->cases, name, standard)) continue;
+            if (!have_memory(s)) {
+                s->options->complain("bench rows: no memory for a table of %zu bytes", s->bytes);
+                return 1;
+            }
+            if (!store) {
+                size_t dim = kind->format.dim;
+                if (embla_row_bytes(&kind->format, &c.row_bytes) != EMBLA_OK) return 1;
+                c.table_rows = (int64_t)(s->bytes / c.row_bytes);
+                fill_scales(s->data, c.table_rows, c.row_bytes,
+                            kind->format.scales == EMBLA_SCALES_NONE ? 0 : dim / 32);
+                if (embla_store_view(&kind->format, c.table_rows, s->data, s->bytes, 0, &store) !=
+                    EMBLA_OK)
+                    return 1;
+                c.store = store;
+                c.data = s->data;
+                c.out = s->out;
+            }
+            exit_code = run_what(s, &c, ids, &whats[w], name);
+        }
+    }
+    embla_store_free(store);
+    return exit_code;
+}
+
+int embla_bench_rows(const embla_bench_options *options)
+{
+    session s = {.options = options};
+    int exit_code = embla_bench_begin("rows", options, &s.cases);
+    if (exit_code != 0) return exit_code;
+    for (size_t i = 0; i < KINDS && exit_code == 0; i++) exit_code = run_kind(&s, &kinds[i]);
+    if (s.small) (void)munmap(s.small, s.bytes);
+    free(s.rows);
+    free(s.out);
+    free(s.data);
+    return embla_bench_end(&s.cases, exit_code);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ggml's formats of superblocks share: 256 numbers, made of small integers and the scales
+ * of their groups of 16 or 32.
+ *
+ * A vector decoder works in two steps: the integers of a superblock, unpacked to a byte each
+ * (256 bytes, in the nearest cache), then each of them times its group's scale. The first step
+ * is a few instructions for 32 numbers, the second is what would be there for q8_0.
+ */
+#ifndef EMBLA_BASE_CODEC_K_H
+#define EMBLA_BASE_CODEC_K_H
+
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/half.h"
+
+enum { EMBLA_SUPER = 256 };
+
+static inline uint32_t embla_k_word(const unsigned char *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+#if EMBLA_X86
+
+/* From here on the bytes at p are in memory. A compiler that sees both steps would take them from
+ * one register to the next instead, and all of these moves have to go through one port. */
+#define EMBLA_K_STORED(p) __asm__ volatile("" : : "r"(p) : "memory")
+
+/* Sixteen signed bytes times d, to floats. */
+EMBLA_AVX512 static inline void embla_k_group_avx512(const signed char *q, float d,
+                                                     embla_store_way way, float *out)
+{
+    __m512i x = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)q));
+    embla_put_avx512(out, _mm512_mul_ps(_mm512_set1_ps(d), _mm512_cvtepi32_ps(x)), way);
+}
+
+EMBLA_AVX2 static inline void embla_k_group_avx2(const signed char *q, float d, embla_store_way way,
+                                                 float *out)
+{
+    const __m256 times = _mm256_set1_ps(d);
+    __m256i x = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)q));
+    __m256i y = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(q + 8)));
+    embla_put_avx2(out, _mm256_mul_ps(times, _mm256_cvtepi32_ps(x)), way);
+    embla_put_avx2(out + 8, _mm256_mul_ps(times, _mm256_cvtepi32_ps(y)), way);
+}
+
+/* d times each of eight bytes, as floats. */
+EMBLA_AVX2 static inline void embla_k_scales_avx2(float d, __m128i bytes, float *out)
+{
+    __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+    _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_set1_ps(d), x));
+}
+
+EMBLA_AVX2 static inline __m256i embla_k_load(const unsigned char *p)
+{
+    return _mm256_loadu_si256((const void *)p);
+}
+
+#endif
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ggml's q4_1. A block of 20 bytes holds 32 numbers:
+ *
+ *   0..1   d, an f16
+ *   2..3   m, an f16
+ *   4..19  q[16]; number i is the low half of q[i], number i+16 the high half;
+ *          each half is 0..15            number = d * half + m
+ *
+ * d * half has at most 15 bits, so it is exact, and the sum is rounded once. A block has
+ * only 16 numbers to choose from: AVX-512 computes them all, then picks.
+ *
+ * Encoding: m is the least number and d the range over 15, as ggml's reference does; halves
+ * are rounded half up, before d and m are rounded to f16. NaN and infinity as in q8_0; a
+ * range or a least number that no f16 holds does the same.
+ */
+#include <math.h>
+
+#include "base/dtype.h"
+#include "base/half.h"
+
+enum { BLOCK = 32, BLOCK_BYTES = 20, HALF = 16 };
+
+/* Of two NaNs added, the CPU keeps one or the other: so that all sets give the same bits, a
+ * NaN in m becomes d as well. */
+static inline bool is_nan(const void *f16)
+{
+    return (embla_load_u16(f16) & 0x7fffu) > 0x7c00u;
+}
+
+static void q4_1_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+{
+    (void)store;
+    const unsigned char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        float m = embla_f32_from_f16(embla_load_u16(block + 2));
+        float d = is_nan(block + 2) ? m : embla_f32_from_f16(embla_load_u16(block));
+        for (size_t j = 0; j < HALF; j++) {
+            out[i + j] = d * (float)(block[4 + j] & 15) + m;
+            out[i + j + HALF] = d * (float)(block[4 + j] >> 4) + m;
+        }
+    }
+}
+
+/* (x - m) / d, rounded; 0..15 but for the last bits of the products. */
+static unsigned quarter_byte(float x, float m, float inverse)
+{
+    float shifted = (x - m) * inverse + 0.5f;
+    return shifted >= 15.0f ? 15u : (unsigned)shifted;
+}
+
+static void q4_1_encode(const float *in, size_t n, float scale, void *out)
+{
+    unsigned char *block = out;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        float least = in[i], most = in[i];
+        bool finite = true;
+        for (size_t j = 0; j < BLOCK; j++) {
+            finite = finite && isfinite(in[i + j]);
+            least = in[i + j] < least ? in[i + j] : least;
+            most = in[i + j] > most ? in[i + j] : most;
+        }
+        float d = (most - least) / 15.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
+        if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all are the least */
+        finite = finite && d < EMBLA_F16_OVERFLOWS && fabsf(least) < EMBLA_F16_OVERFLOWS;
+        embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
+        embla_store_u16(block + 2, finite ? embla_f16_from_f32(least) : 0u);
+        for (size_t j = 0; j < HALF; j++) {
+            unsigned low = finite ? quarter_byte(in[i + j], least, inverse) : 0u;
+            unsigned high = finite ? quarter_byte(in[i + j + HALF], least, inverse) : 0u;
+            block[4 + j] = (unsigned char)(low | high << 4);
+        }
+    }
+}
+
+#if EMBLA_X86
+
+/* In the first two lanes. */
+EMBLA_AVX2 static inline __m128 d_and_m(const char *block)
+{
+    int word;
+    memcpy(&word, block, sizeof word);
+    __m128 head = _mm_cvtph_ps(_mm_cvtsi32_si128(word));
+    if (is_nan(block + 2)) head = _mm_movehdup_ps(head);
+    return head;
+}
+
+EMBLA_AVX2 static void q4_1_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
+{
+    const char *block = in;
+    const __m128i low_half = _mm_set1_epi8(15);
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        __m128 head = d_and_m(block);
+        const __m256 d = _mm256_broadcastss_ps(head);
+        const __m256 m = _mm256_broadcastss_ps(_mm_movehdup_ps(head));
+        __m128i q = _mm_loadu_si128((const void *)(block + 4));
+        __m128i low = _mm_and_si128(q, low_half);
+        __m128i high = _mm_and_si128(_mm_srli_epi16(q, 4), low_half);
+        __m128i eights[4] = {low, _mm_srli_si128(low, 8), high, _mm_srli_si128(high, 8)};
+        for (size_t j = 0; j < 4; j++) {
+            __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eights[j]));
+            x = _mm256_add_ps(_mm256_mul_ps(d, x), m);
+            embla_put_avx2(out + i + 8 * j, x, store);
+        }
+    }
+}
+
+EMBLA_AVX512 static void q4_1_decode_avx512(const void *in, size_t n, float scale,
+                                            embla_store_way store, float *out)
+{
+    const char *block = in;
+    const __m512 steps = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        __m128 head = d_and_m(block);
+        const __m512 d = _mm512_broadcastss_ps(head);
+        const __m512 m = _mm512_broadcastss_ps(_mm_movehdup_ps(head));
+        __m512 numbers = _mm512_add_ps(_mm512_mul_ps(d, steps), m);
+        /* picking looks at four bits of each index only */
+        __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 4)));
+        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), store);
+        q = _mm512_srli_epi32(q, 4);
+        embla_put_avx512(out + i + HALF, _mm512_permutexvar_ps(q, numbers), store);
+    }
+}
+
+const embla_codec embla_codec_q4_1 = {{q4_1_decode, q4_1_decode_avx2, q4_1_decode_avx512},
+                                      {q4_1_encode}};
+#else
+const embla_codec embla_codec_q4_1 = {{q4_1_decode}, {q4_1_encode}};
+#endif

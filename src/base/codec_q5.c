@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ggml's q5_0 and q5_1: five bits for each of 32 numbers, the fifth apart.
+ *
+ *   q5_0, 22 bytes          q5_1, 24 bytes
+ *   0..1   d, an f16        0..1   d, an f16
+ *                           2..3   m, an f16
+ *   2..5   fifth bits       4..7   fifth bits: bit i of a u32 is worth 16 in number i
+ *   6..21  q[16]            8..23  q[16]: number i is the low half of q[i], i+16 the high half
+ *   d * (five bits - 16)    d * five bits + m
+ *
+ * The product has at most 16 bits, so it is exact, and the sum is rounded once. AVX-512
+ * computes the 32 numbers a block can hold, then picks.
+ *
+ * Encoding: as ggml's reference does. q5_0: d is the number of largest magnitude over -16.
+ * q5_1: m is the least number and d the range over 31. NaN and infinity, and a d or m that no
+ * f16 holds: as in q8_0, all numbers of the block decode to NaN.
+ */
+#include <math.h>
+
+#include "base/dtype.h"
+#include "base/half.h"
+
+enum { BLOCK = 32, HALF = 16, BYTES_0 = 22, BYTES_1 = 24 };
+
+/* Of two NaNs added, the CPU keeps one or the other: so that all sets give the same bits, a
+ * NaN in m becomes d as well. */
+static inline bool is_nan(const void *f16)
+{
+    return (embla_load_u16(f16) & 0x7fffu) > 0x7c00u;
+}
+
+static inline uint32_t load_u32(const unsigned char *p)
+{
+    return embla_load_u16(p) | (uint32_t)embla_load_u16(p + 2) << 16;
+}
+
+/* The five bits of number j, 0..31. fifths stands right before the halves. */
+static inline unsigned five_bits(const unsigned char *fifths, size_t j)
+{
+    unsigned half = j < HALF ? fifths[4 + j] & 15u : (unsigned)fifths[4 + j - HALF] >> 4;
+    return half | (load_u32(fifths) >> j & 1u) << 4;
+}
+
+static void q5_0_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+{
+    (void)store;
+    const unsigned char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
+        float d = embla_f32_from_f16(embla_load_u16(block));
+        for (size_t j = 0; j < BLOCK; j++)
+            out[i + j] = d * (float)((int)five_bits(block + 2, j) - 16);
+    }
+}
+
+static void q5_1_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+{
+    (void)store;
+    const unsigned char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_1) {
+        float m = embla_f32_from_f16(embla_load_u16(block + 2));
+        float d = is_nan(block + 2) ? m : embla_f32_from_f16(embla_load_u16(block));
+        for (size_t j = 0; j < BLOCK; j++) out[i + j] = d * (float)five_bits(block + 4, j) + m;
+    }
+}
+
+/* The least of 31 and x, which is not below 0, cut to a whole number. */
+static inline unsigned cut(float x)
+{
+    return x >= 31.0f ? 31u : (unsigned)x;
+}
+
+/* five[j] is number j: fifth bits, then halves. */
+static void store_five(const unsigned char five[BLOCK], unsigned char *fifths)
+{
+    uint32_t bits = 0;
+    for (size_t j = 0; j < BLOCK; j++) bits |= (uint32_t)(five[j] >> 4) << j;
+    embla_store_u16(fifths, (uint16_t)(bits & 0xffffu));
+    embla_store_u16(fifths + 2, (uint16_t)(bits >> 16));
+    for (size_t j = 0; j < HALF; j++)
+        fifths[4 + j] = (unsigned char)((five[j] & 15u) | (five[j + HALF] & 15u) << 4);
+}
+
+static void q5_0_encode(const float *in, size_t n, float scale, void *out)
+{
+    unsigned char *block = out;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
+        unsigned char five[BLOCK];
+        float largest = 0.0f; /* with its sign */
+        bool finite = true;
+        for (size_t j = 0; j < BLOCK; j++) {
+            finite = finite && isfinite(in[i + j]);
+            if (fabsf(in[i + j]) > fabsf(largest)) largest = in[i + j];
+        }
+        float d = largest / -16.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
+        if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all round to zero */
+        finite = finite && fabsf(d) < EMBLA_F16_OVERFLOWS;
+        embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
+        for (size_t j = 0; j < BLOCK; j++)
+            five[j] = (unsigned char)(finite ? cut(in[i + j] * inverse + 16.5f) : 16u);
+        store_five(five, block + 2);
+    }
+}
+
+static void q5_1_encode(const float *in, size_t n, float scale, void *out)
+{
+    unsigned char *block = out;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_1) {
+        unsigned char five[BLOCK];
+        float least = in[i], most = in[i];
+        bool finite = true;
+        for (size_t j = 0; j < BLOCK; j++) {
+            finite = finite && isfinite(in[i + j]);
+            least = in[i + j] < least ? in[i + j] : least;
+            most = in[i + j] > most ? in[i + j] : most;
+        }
+        float d = (most - least) / 31.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
+        if (!isfinite(inverse)) inverse = 0.0f;
+        finite = finite && d < EMBLA_F16_OVERFLOWS && fabsf(least) < EMBLA_F16_OVERFLOWS;
+        embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
+        embla_store_u16(block + 2, finite ? embla_f16_from_f32(least) : 0u);
+        for (size_t j = 0; j < BLOCK; j++)
+            five[j] = (unsigned char)(finite ? cut((in[i + j] - least) * inverse + 0.5f) : 0u);
+        store_five(five, block + 4);
+    }
+}
+
+#if EMBLA_X86
+
+/* The 32 times five bits, as bytes, in their order. */
+EMBLA_AVX2 static inline __m256i five_bits_avx2(const char *fifths)
+{
+    /* byte j of the spread bits is the one that holds bit j */
+    const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                            2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201u);
+    __m128i q = _mm_loadu_si128((const void *)(fifths + 4));
+    __m256i halves = _mm256_inserti128_si256(_mm256_castsi128_si256(q), _mm_srli_epi16(q, 4), 1);
+    int word;
+    memcpy(&word, fifths, sizeof word);
+    __m256i bits = _mm256_shuffle_epi8(_mm256_set1_epi32(word), spread);
+    __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
+    halves = _mm256_and_si256(halves, _mm256_set1_epi8(15));
+    return _mm256_or_si256(halves, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+}
+
+/* Signed bytes j..j+7 as floats. */
+EMBLA_AVX2 static inline __m256 eight_avx2(__m256i bytes, size_t j)
+{
+    __m128i sixteen = j < HALF ? _mm256_castsi256_si128(bytes) : _mm256_extracti128_si256(bytes, 1);
+    if (j % HALF != 0) sixteen = _mm_srli_si128(sixteen, 8);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(sixteen));
+}
+
+/* The d and m of a block of q5_1, in the first two lanes. */
+EMBLA_AVX2 static inline __m128 d_and_m(const char *block)
+{
+    int word;
+    memcpy(&word, block, sizeof word);
+    __m128 head = _mm_cvtph_ps(_mm_cvtsi32_si128(word));
+    if (is_nan(block + 2)) head = _mm_movehdup_ps(head);
+    return head;
+}
+
+EMBLA_AVX2 static void q5_0_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
+{
+    const char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
+        const __m256 d = _mm256_set1_ps(_cvtsh_ss(embla_load_u16(block)));
+        __m256i five = _mm256_sub_epi8(five_bits_avx2(block + 2), _mm256_set1_epi8(16));
+        for (size_t j = 0; j < BLOCK; j += 8)
+            embla_put_avx2(out + i + j, _mm256_mul_ps(d, eight_avx2(five, j)), store);
+    }
+}
+
+EMBLA_AVX2 static void q5_1_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_store_way store, float *out)
+{
+    const char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_1) {
+        __m128 head = d_and_m(block);
+        const __m256 d = _mm256_broadcastss_ps(head);
+        const __m256 m = _mm256_broadcastss_ps(_mm_movehdup_ps(head));
+        __m256i five = five_bits_avx2(block + 4);
+        for (size_t j = 0; j < BLOCK; j += 8) {
+            __m256 x = _mm256_add_ps(_mm256_mul_ps(d, eight_avx2(five, j)), m);
+            embla_put_avx2(out + i + j, x, store);
+        }
+    }
+}
+
+/* Picks 32 numbers: numbers[0] holds those for five bits 0..15, numbers[1] those for 16..31.
+ * Picking looks at five bits of each index only: four as they lie in q, and the fifth, which
+ * each lane turns into its place. */
+EMBLA_AVX512 static inline void pick_avx512(const char *fifths, const __m512 numbers[2],
+                                            embla_store_way store, float *out)
+{
+    const __m512i turn =
+        _mm512_setr_epi32(4, 3, 2, 1, 0, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21);
+    const __m512i fifth = _mm512_set1_epi32(16);
+    enum { FROM_A_WHERE_C_ELSE_B = 0xe4 }; /* of ternarylogic(a, b, c) */
+    int word;
+    memcpy(&word, fifths, sizeof word);
+    __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(fifths + 4)));
+    __m512i bits = _mm512_rolv_epi32(_mm512_set1_epi32(word), turn);
+    __m512i low = _mm512_ternarylogic_epi32(bits, q, fifth, FROM_A_WHERE_C_ELSE_B);
+    __m512i high = _mm512_ternarylogic_epi32(_mm512_ror_epi32(bits, 16), _mm512_srli_epi32(q, 4),
+                                             fifth, FROM_A_WHERE_C_ELSE_B);
+    embla_put_avx512(out, _mm512_permutex2var_ps(numbers[0], low, numbers[1]), store);
+    embla_put_avx512(out + HALF, _mm512_permutex2var_ps(numbers[0], high, numbers[1]), store);
+}
+
+EMBLA_AVX512 static void q5_0_decode_avx512(const void *in, size_t n, float scale,
+                                            embla_store_way store, float *out)
+{
+    const char *block = in;
+    const __m512 below =
+        _mm512_setr_ps(-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1);
+    const __m512 above = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
+        const __m512 d = _mm512_set1_ps(_cvtsh_ss(embla_load_u16(block)));
+        const __m512 numbers[2] = {_mm512_mul_ps(d, below), _mm512_mul_ps(d, above)};
+        pick_avx512(block + 2, numbers, store, out + i);
+    }
+}
+
+EMBLA_AVX512 static void q5_1_decode_avx512(const void *in, size_t n, float scale,
+                                            embla_store_way store, float *out)
+{
+    const char *block = in;
+    const __m512 below = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512 above = _mm512_add_ps(below, _mm512_set1_ps(16.0f));
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_1) {
+        __m128 head = d_and_m(block);
+        const __m512 d = _mm512_broadcastss_ps(head);
+        const __m512 m = _mm512_broadcastss_ps(_mm_movehdup_ps(head));
+        const __m512 numbers[2] = {_mm512_add_ps(_mm512_mul_ps(d, below), m),
+                                   _mm512_add_ps(_mm512_mul_ps(d, above), m)};
+        pick_avx512(block + 4, numbers, store, out + i);
+    }
+}
+
+const embla_codec embla_codec_q5_0 = {{q5_0_decode, q5_0_decode_avx2, q5_0_decode_avx512},
+                                      {q5_0_encode}};
+const embla_codec embla_codec_q5_1 = {{q5_1_decode, q5_1_decode_avx2, q5_1_decode_avx512},
+                                      {q5_1_encode}};
+#else
+const embla_codec embla_codec_q5_0 = {{q5_0_decode}, {q5_0_encode}};
+const embla_codec embla_codec_q5_1 = {{q5_1_decode}, {q5_1_encode}};
+#endif

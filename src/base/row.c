@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Row formats: numbers of a dtype, and for some dtypes a scale for each group of them.
+ *
+ *   number = value of its code * scale of its group * scale of the table
+ *
+ * The first product is exact in a float (a few bits each), or overflows to infinity; the second
+ * is one rounding, and none where the table's scale is 1. Loops for rows of f8 are in codec_f8.c;
+ * here are those of f4, what a format is, and encoding.
+ */
+#include "base/row.h"
+
+#include <math.h>
+
+#include "base/checked.h"
+#include "base/half.h"
+#include "base/kernels.h"
+
+typedef unsigned char byte;
+
+/* ---- one scale, one number ---- */
+
+/* 2^(code - 127). 2^-127 is subnormal; 255 is NaN: both have the same bit more. */
+EMBLA_BODY float ue8m0(byte code)
+{
+    return embla_float((uint32_t)code << 23 | (code == 0 || code == 255 ? 0x400000u : 0u));
+}
+
+EMBLA_BODY float e4m3(byte code)
+{
+    uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
+    float x = embla_f32_from_f16((uint16_t)(magnitude << 7)) * 256.0f;
+    return embla_float(sign | (magnitude == 0x7f ? 0x7fc00000u : embla_bits(x)));
+}
+
+static const float e2m1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                               -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+EMBLA_BODY float scale_of(embla_scales scales, byte code)
+{
+    return scales == EMBLA_SCALES_E4M3_16 ? e4m3(code) : ue8m0(code);
+}
+
+/* Numbers of a group, as a power of two; 0: no scales. */
+EMBLA_BODY unsigned group_bits(embla_scales scales)
+{
+    if (scales == EMBLA_SCALES_UE8M0_32) return 5;
+    if (scales == EMBLA_SCALES_UE8M0_128) return 7;
+    return scales == EMBLA_SCALES_E4M3_16 ? 4 : 0;
+}
+
+/* ---- rows of f4_e2m1: number i is the low half of byte i/2 where i is even ---- */
+
+__attribute__((noinline)) static void f4_numbers(const byte *codes, size_t n, float group,
+                                                 float scale, float *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned code = i % 2 == 0 ? codes[i / 2] & 15u : (unsigned)codes[i / 2] >> 4;
+        out[i] = e2m1[code] * group * scale;
+    }
+}
+
+static void f4_scalar(const embla_row_format *f, const byte *codes, const byte *scales, size_t n,
+                      embla_store_way way, float *out)
+{
+    size_t group = (size_t)1 << group_bits(f->scales);
+    (void)way;
+    for (size_t i = 0; i < n; i += group)
+        f4_numbers(codes + i / 2, n - i < group ? n - i : group, scale_of(f->scales, *scales++),
+                   f->scale, out + i);
+}
+
+#if EMBLA_X86
+
+/* The same as scale_of, by hardware. */
+EMBLA_AVX2 static inline float scale_avx2(embla_scales scales, byte code)
+{
+    if (scales != EMBLA_SCALES_E4M3_16) return ue8m0(code);
+    if ((code & 0x7f) == 0x7f) return e4m3(code);
+    return _cvtsh_ss((unsigned short)((code & 0x80u) << 8 | (code & 0x7fu) << 7)) * 256.0f;
+}
+
+/* Eight numbers: each code comes to the low bits of its lane; three of them choose, the fourth
+ * is the sign. */
+EMBLA_AVX2 static inline __m256 f4_eight(const byte *codes, __m256 values)
+{
+    int32_t eight;
+    memcpy(&eight, codes, sizeof eight);
+    const __m256i down = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    __m256i code = _mm256_srlv_epi32(_mm256_set1_epi32(eight), down);
+    __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(code, 3), 31);
+    return _mm256_xor_ps(_mm256_permutevar8x32_ps(values, code), _mm256_castsi256_ps(sign));
+}
+
+EMBLA_AVX2 static void f4_avx2(const embla_row_format *f, const byte *codes, const byte *scales,
+                               size_t n, embla_store_way way, float *out)
+{
+    const __m256 values = _mm256_loadu_ps(e2m1), times = _mm256_set1_ps(f->scale);
+    const unsigned bits = group_bits(f->scales);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256 d = _mm256_set1_ps(scale_avx2(f->scales, scales[i >> bits]));
+        __m256 low = _mm256_mul_ps(f4_eight(codes + i / 2, values), d);
+        __m256 high = _mm256_mul_ps(f4_eight(codes + i / 2 + 4, values), d);
+        embla_put_avx2(out + i, _mm256_mul_ps(low, times), way);
+        embla_put_avx2(out + i + 8, _mm256_mul_ps(high, times), way);
+    }
+    if (i < n)
+        f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
+}
+
+/* Sixteen numbers of eight bytes; the choice looks at the four low bits of a lane alone. */
+EMBLA_AVX512 static inline __m512 f4_sixteen(const byte *codes, __m512 values)
+{
+    const __m512i spread = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    const __m512i down = _mm512_set1_epi64((long long)4 << 32); /* odd lanes by 4 */
+    int64_t eight;
+    memcpy(&eight, codes, sizeof eight);
+    __m512i x = _mm512_shuffle_epi8(_mm512_set1_epi64(eight), spread);
+    return _mm512_permutexvar_ps(_mm512_srlv_epi32(x, down), values);
+}
+
+/* The scales of sixteen groups, as scale_of has them. */
+EMBLA_AVX512 static inline void scales_16(embla_scales scales, const byte *codes, size_t groups,
+                                          float *out)
+{
+    const __mmask16 there = (__mmask16)(groups < 16 ? (1u << groups) - 1u : 0xffffu);
+    const __m128i x = _mm_maskz_loadu_epi8(there, codes);
+    if (scales == EMBLA_SCALES_E4M3_16) {
+        __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(x), 7);
+        half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));
+        __m512 y = _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(256.0f));
+        __m128i most = _mm_set1_epi8(0x7f);
+        __mmask16 lost = _mm_cmpeq_epi8_mask(_mm_and_si128(x, most), most);
+        const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+        __m512 sign = _mm512_and_ps(y, _mm512_set1_ps(-0.0f));
+        y = _mm512_mask_or_ps(y, lost, sign, nan);
+        _mm512_storeu_ps(out, y);
+    } else {
+        __m512i y = _mm512_slli_epi32(_mm512_cvtepu8_epi32(x), 23);
+        __mmask16 odd =
+            _mm_cmpeq_epi8_mask(x, _mm_setzero_si128()) | _mm_cmpeq_epi8_mask(x, _mm_set1_epi8(-1));
+        y = _mm512_mask_or_epi32(y, odd, y, _mm512_set1_epi32(0x400000));
+        _mm512_storeu_si512(out, y);
+    }
+}
+
+EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes, const byte *scales,
+                                   size_t n, embla_store_way way, float *out)
+{
+    const __m512 values = _mm512_loadu_ps(e2m1), times = _mm512_set1_ps(f->scale);
+    const unsigned bits = group_bits(f->scales);
+    float groups[16];
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        size_t g = i >> bits;
+        if ((i & ((16u << bits) - 1)) == 0)
+            scales_16(f->scales, scales + g, ((n - 1) >> bits) + 1 - g, groups);
+        __m512 x = _mm512_mul_ps(f4_sixteen(codes + i / 2, values), _mm512_set1_ps(groups[g % 16]));
+        embla_put_avx512(out + i, _mm512_mul_ps(x, times), way);
+    }
+    if (i < n)
+        f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
+}
+
+static embla_scaled_fn *const f4_rows[] = {f4_scalar, f4_avx2, f4_avx512};
+#else
+static embla_scaled_fn *const f4_rows[] = {f4_scalar, f4_scalar, f4_scalar};
+#endif
+
+/* ---- what a format is ---- */
+
+static embla_status check_scales(const embla_row_format *format, const embla_dtype_info *info)
+{
+    embla_scales scales = format->scales;
+    if ((unsigned)scales > EMBLA_SCALES_E4M3_16)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "scales %d is not one of 0..%d", (int)scales,
+                          EMBLA_SCALES_E4M3_16);
+    if (scales == EMBLA_SCALES_NONE) return EMBLA_OK;
+    if (format->dtype == EMBLA_F8_E4M3 && scales != EMBLA_SCALES_E4M3_16) return EMBLA_OK;
+    if (format->dtype == EMBLA_F4_E2M1 && scales != EMBLA_SCALES_UE8M0_128) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT,
+                      "scales %d do not go with %s: f8_e4m3 has 1 or 2, f4_e2m1 has 1 or 3",
+                      (int)scales, info->name);
+}
+
+embla_status embla_row_of(const embla_row_format *format, embla_row *out)
+{
+    embla_row row = {0};
+    embla_isa isa = embla_kernels_get()->isa;
+    if (!format || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "a row format: NULL argument");
+    EMBLA_TRY(embla_dtype_check(format->dtype, &row.info));
+    EMBLA_TRY(check_scales(format, row.info));
+    if (format->dim < 1 || format->dim > EMBLA_DIM_MOST)
+        return embla_fail(EMBLA_ERR_SHAPE, "a row of %zu numbers, not of 1..%zu", format->dim,
+                          EMBLA_DIM_MOST);
+    EMBLA_TRY(embla_dtype_row_bytes(format->dtype, format->dim, &row.code_bytes));
+    row.format = *format;
+    EMBLA_TRY(embla_dtype_scale(format->dtype, format->scale, &row.format.scale));
+    row.group = row.info->block;
+    row.decode = embla_dtype_decoder(format->dtype, isa);
+    if (format->scales != EMBLA_SCALES_NONE) {
+        row.group = (size_t)1 << group_bits(format->scales);
+        row.scale_bytes = (format->dim + row.group - 1) / row.group;
+        row.scaled = format->dtype == EMBLA_F8_E4M3 ? embla_f8_rows[isa] : f4_rows[isa];
+    }
+    row.bytes = row.code_bytes + row.scale_bytes;
+    *out = row;
+    return EMBLA_OK;
+}
+
+embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, embla_row_part *out)
+{
+    const size_t dim = row->format.dim, group = row->group;
+    if (first >= dim || n > dim - first)
+        return embla_fail(EMBLA_ERR_RANGE, "numbers from %zu on, %zu of them, of rows of %zu",
+                          first, n, dim);
+    if (n == 0) n = dim - first;
+    if (first % group != 0 || (n % group != 0 && first + n != dim))
+        return embla_fail(EMBLA_ERR_SHAPE, "numbers %zu .. %zu of a row: not whole groups of %zu",
+                          first, first + n - 1, group);
+    embla_row_part part = {.first = first, .n = n};
+    part.code_at = embla_dtype_bytes(row->info, first);
+    part.code_bytes = embla_dtype_bytes(row->info, n);
+    if (row->scale_bytes > 0) {
+        part.scale_at = first / group;
+        part.scale_bytes = (n + group - 1) / group;
+    }
+    part.bytes = part.code_bytes + part.scale_bytes;
+    *out = part;
+    return EMBLA_OK;
+}
+
+void embla_row_read(const embla_row *row, const embla_row_part *part, const void *in,
+                    embla_store_way way, float *out)
+{
+    const byte *codes = in;
+    if (row->scaled)
+        row->scaled(&row->format, codes, codes + part->code_bytes, part->n, way, out);
+    else
+        row->decode(codes, part->n, row->format.scale, way, out);
+}
+
+/* ---- rows for everyone ---- */
+
+embla_status embla_row_bytes(const embla_row_format *format, size_t *out)
+{
+    embla_row row;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_row_bytes: out is NULL");
+    EMBLA_TRY(embla_row_of(format, &row));
+    *out = row.bytes;
+    return EMBLA_OK;
+}
+
+/* What decode and encode check alike. */
+static embla_status check_rows(const embla_row_format *format, const void *in, size_t count,
+                               const void *out, embla_row *row)
+{
+    uint64_t bytes, floats;
+    size_t size;
+    EMBLA_TRY(embla_row_of(format, row));
+    if (count > 0 && (!in || !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows, but %s is NULL", count, in ? "out" : "in");
+    if (!embla_mul_ok(count, row->bytes, &bytes) || !embla_size_ok(bytes, &size) ||
+        !embla_mul_ok(count, format->dim * sizeof(float), &floats) || !embla_size_ok(floats, &size))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows of %zu numbers do not fit in memory", count,
+                          format->dim);
+    return EMBLA_OK;
+}
+
+embla_status embla_row_decode(const embla_row_format *format, const void *rows, size_t count,
+                              float *out)
+{
+    embla_row row;
+    embla_row_part whole;
+    const byte *in = rows;
+    EMBLA_TRY(check_rows(format, rows, count, out, &row));
+    EMBLA_TRY(embla_row_part_of(&row, 0, 0, &whole));
+    for (size_t i = 0; i < count; i++)
+        embla_row_read(&row, &whole, in + i * row.bytes, EMBLA_STORE_PLAIN, out + i * format->dim);
+    return EMBLA_OK;
+}
+
+/* ---- encoding ---- */
+
+/* The smallest power of two, from 2^-127 on, that times 448 (f8) or 6 (f4) is not below largest:
+ * these are 0.875 * 2^9 and 0.75 * 2^3. */
+static byte ue8m0_for(float largest, bool f8)
+{
+    int exponent;
+    float fraction = frexpf(largest, &exponent);
+    if (largest == 0.0f) return 0;
+    exponent -= f8 ? 9 : 3;
+    if (fraction > (f8 ? 0.875f : 0.75f)) exponent++;
+    return (byte)(exponent < -127 ? 0 : exponent + 127);
+}
+
+/* The smallest e4m3 that times 6 is not below largest. What rounds to 448 becomes 448, so that a
+ * table whose scale was chosen for its largest number loses nothing to the rounding of that
+ * scale; beyond it NaN: lost, but not silently. */
+static byte e4m3_for(float largest)
+{
+    byte code = 0;
+    if (largest > 464.0f * 6.0f) return 0x7f;
+    while (code < 0x7e && e4m3(code) * 6.0f < largest) code++;
+    return code;
+}
+
+/* A group of numbers, already without the table's scale. Where f8 has no number for one (NaN,
+ * infinity), that one is NaN; f4 has no NaN: the group's scale is. */
+static byte encode_group(const embla_row *row, embla_encode_fn *encode, const float *x, size_t n,
+                         byte *codes)
+{
+    const bool f8 = row->format.dtype == EMBLA_F8_E4M3;
+    float largest = 0.0f;
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(x[i]))
+            largest = fmaxf(largest, fabsf(x[i]));
+        else
+            finite = false;
+    }
+    bool small = row->format.scales == EMBLA_SCALES_E4M3_16;
+    byte scale = small ? e4m3_for(largest) : ue8m0_for(largest, f8);
+    if (!f8 && (!finite || (small && scale == 0x7f))) {
+        memset(codes, 0, n / 2);
+        return small ? 0x7f : 255;
+    }
+    float by = scale_of(row->format.scales, scale);
+    encode(x, n, by == 0.0f ? 1.0f : by, codes);
+    return scale;
+}
+
+static void encode_row(const embla_row *row, embla_encode_fn *encode, const float *in, byte *out)
+{
+    float x[128];
+    const size_t dim = row->format.dim;
+    byte *scales = out + row->code_bytes;
+    for (size_t i = 0; i < dim; i += row->group) {
+        size_t n = dim - i < row->group ? dim - i : row->group;
+        for (size_t j = 0; j < n; j++) x[j] = in[i + j] / row->format.scale;
+        *scales++ = encode_group(row, encode, x, n, out + embla_dtype_bytes(row->info, i));
+    }
+}
+
+embla_status embla_row_encode(const embla_row_format *format, const float *in, size_t count,
+                              void *out)
+{
+    embla_row row;
+    byte *rows = out;
+    EMBLA_TRY(check_rows(format, in, count, out, &row));
+    EMBLA_TRY(embla_dtype_check_writes(format->dtype));
+    embla_encode_fn *encode = embla_dtype_encoder(format->dtype, embla_kernels_get()->isa);
+    for (size_t i = 0; i < count; i++) {
+        if (row.scaled)
+            encode_row(&row, encode, in + i * format->dim, rows + i * row.bytes);
+        else
+            encode(in + i * format->dim, format->dim, row.format.scale, rows + i * row.bytes);
+    }
+    return EMBLA_OK;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many rows at once, from files to memory.
+ *
+ * Blocks of rows are shared out over threads. A block is read by one large read
+ * for each plane into memory of the thread's own, and copied from there to
+ * where its rows belong: reads past the page cache (O_DIRECT) come in whole
+ * pages, rows do not. So what is read is in memory once: through the page cache
+ * it would be there twice, 100 GB of a table of 50. Where the system has no
+ * such reads the page cache is asked to forget what went through it.
+ *
+ * Warming is the opposite: rows are read only so that the page cache has them.
+ */
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "files/io.h"
+#include "store/store.h"
+
+enum { WINDOW = 4 << 20 }; /* bytes of a read, about */
+
+/* What all threads see. */
+typedef struct {
+    const embla_store *store;
+    const embla_store_options *options;
+    int64_t first, count; /* rows */
+    int64_t block;        /* rows read at once */
+    char *memory;
+    int *direct; /* of each source: a descriptor for direct reads, or -1 */
+    size_t list_bytes;
+    char *staging; /* staging_bytes for each thread, on a boundary of EMBLA_DIRECT */
+    size_t staging_bytes;
+    int threads;
+    atomic_llong done;    /* bytes */
+    atomic_bool buffered; /* something went through the page cache */
+    int64_t bytes;        /* of all */
+    int64_t said;         /* by progress; the calling thread's */
+    embla_failure failure;
+} filling;
+
+/* ---- one block ---- */
+
+/* Bytes from the start of a plane's first row to the end of its last. */
+static uint64_t span_of(const embla_extent_at *e, size_t p)
+{
+    return (uint64_t)(e->rows - 1) * e->stride[p] + e->bytes[p];
+}
+
+/* bytes of a source from offset on: they are at *at, which is in staging. */
+static embla_status read_window(filling *f, size_t source, uint64_t offset, size_t bytes,
+                                char *staging, const char **at)
+{
+    const embla_map *map = f->store->sources[source].map;
+    size_t front = offset % EMBLA_DIRECT, got = 0;
+    size_t whole = (front + bytes + EMBLA_DIRECT - 1) / EMBLA_DIRECT * EMBLA_DIRECT;
+    if (f->direct[source] >= 0 &&
+        embla_io_pread_direct(f->direct[source], map->name, offset - front, whole, staging, &got) ==
+            EMBLA_OK &&
+        got >= front + bytes) {
+        *at = staging + front;
+        return EMBLA_OK;
+    }
+    /* Also where a direct read failed, or was short: then this says why. */
+    EMBLA_TRY(embla_map_read(map, offset, bytes, staging));
+    if (map->fd >= 0) embla_io_forget(map->fd, offset, bytes);
+    atomic_store(&f->buffered, true);
+    *at = staging;
+    return EMBLA_OK;
+}
+
+/* Rows first .. first+count-1 of an extent, to out. */
+static embla_status fill_rows(filling *f, const embla_extent_at *e, int64_t first, int64_t count,
+                              char *staging, char *out)
+{
+    size_t row_bytes = f->store->row.bytes, n = (size_t)count;
+    for (size_t p = 0; p < e->planes; p++) {
+        size_t bytes = e->bytes[p], stride = (size_t)e->stride[p];
+        uint64_t offset = e->offset[p] + (uint64_t)(first - e->first) * stride;
+        char *to = p == 0 ? out : out + e->bytes[0];
+        const char *from = NULL;
+        EMBLA_TRY(read_window(f, e->source[p], offset, (n - 1) * stride + bytes, staging, &from));
+        if (bytes == row_bytes && stride == row_bytes) {
+            memcpy(to, from, n * row_bytes);
+            continue;
+        }
+        for (size_t i = 0; i < n; i++) memcpy(to + i * row_bytes, from + i * stride, bytes);
+    }
+    return EMBLA_OK;
+}
+
+/* The rows of a block may lie in several extents. */
+static embla_status fill_block(filling *f, int64_t number, char *staging, int64_t *bytes)
+{
+    int64_t row = f->first + number * f->block, end = f->first + f->count;
+    size_t row_bytes = f->store->row.bytes;
+    if (end - row > f->block) end = row + f->block;
+    *bytes = (end - row) * (int64_t)row_bytes;
+    for (int64_t next; row < end; row = next) {
+        const embla_extent_at *e = embla_extents_find(f->store, row);
+        next = e->first + e->rows < end ? e->first + e->rows : end;
+        EMBLA_TRY(fill_rows(f, e, row, next - row, staging,
+                            f->memory + (size_t)(row - f->first) * row_bytes));
+    }
+    return EMBLA_OK;
+}
+
+/* Says how far it is: by the thread that called only. */
+static embla_status report(filling *f, int64_t done)
+{
+    const embla_store_options *o = f->options;
+    if (!o->progress || embla_threads_mine() != 0 || done <= f->said) return EMBLA_OK;
+    f->said = done;
+    if (o->progress(o->context, done, f->bytes)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_IO, "stopped after %" PRId64 " of %" PRId64 " bytes", done,
+                      f->bytes);
+}
+
+/* ---- all blocks ---- */
+
+/* Chooses the block: as many rows as a window has, by the longest way between two of them. */
+static void plan(filling *f)
+{
+    uint64_t stride = 1, row = 1;
+    const embla_store *store = f->store;
+    for (size_t i = 0; i < store->extent_count; i++) {
+        const embla_extent_at *e = &store->extents[i];
+        for (size_t p = 0; p < e->planes; p++) {
+            if (e->stride[p] > stride) stride = e->stride[p];
+            if (e->bytes[p] > row) row = e->bytes[p];
+        }
+    }
+    f->block = stride < WINDOW ? (int64_t)(WINDOW / stride) : 1;
+    if (f->block > f->count) f->block = f->count;
+    size_t span = (size_t)((uint64_t)(f->block - 1) * stride + row);
+    f->staging_bytes = (span / EMBLA_DIRECT + 3) * EMBLA_DIRECT; /* a page before, one after */
+    f->threads = embla_threads_for(f->options->threads, (size_t)f->bytes);
+}
+
+static void run(filling *f)
+{
+    int64_t blocks = (f->count - 1) / f->block + 1;
+#pragma omp parallel for num_threads(f->threads) schedule(dynamic) if (f->threads > 1)
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t bytes = 0;
+        if (embla_failure_any(&f->failure)) continue;
+        char *staging = f->staging + (size_t)embla_threads_mine() * f->staging_bytes;
+        embla_status status = fill_block(f, i, staging, &bytes);
+        if (status == EMBLA_OK) status = report(f, atomic_fetch_add(&f->done, bytes) + bytes);
+        embla_failure_keep(&f->failure, status);
+    }
+}
+
+/* The page cache keeps what it can only drop together with what lay beside it: now all of it has
+ * been read. */
+static void forget_all(const filling *f)
+{
+    const embla_store *store = f->store;
+    for (size_t i = 0; i < store->source_count; i++) {
+        uint64_t low = UINT64_MAX, high = 0;
+        for (size_t k = 0; k < store->extent_count; k++)
+            for (size_t p = 0; p < store->extents[k].planes; p++) {
+                const embla_extent_at *e = &store->extents[k];
+                uint64_t end = e->offset[p] + span_of(e, p);
+                if (e->source[p] != i) continue;
+                if (e->offset[p] < low) low = e->offset[p];
+                if (end > high) high = end;
+            }
+        low = low / EMBLA_DIRECT * EMBLA_DIRECT; /* whole pages */
+        if (store->sources[i].map->fd >= 0)
+            embla_io_forget(store->sources[i].map->fd, low, high - low + EMBLA_DIRECT);
+    }
+}
+
+static embla_status open_direct(filling *f)
+{
+    const embla_store *store = f->store;
+    void *memory = NULL;
+    f->list_bytes = store->source_count * sizeof *f->direct;
+    EMBLA_TRY(embla_mem_new(f->list_bytes, "a list of files", &memory));
+    f->direct = memory;
+    for (size_t i = 0; i < store->source_count; i++)
+        f->direct[i] =
+            store->sources[i].map->fd >= 0 ? embla_io_direct(store->sources[i].map->fd) : -1;
+    return EMBLA_OK;
+}
+
+embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t count,
+                                char *memory)
+{
+    filling f = {.store = store,
+                 .options = &store->options,
+                 .first = first,
+                 .count = count,
+                 .memory = memory,
+                 .bytes = count * (int64_t)store->row.bytes,
+                 .failure = EMBLA_NO_FAILURE};
+    void *staging = NULL;
+    if (count == 0) return EMBLA_OK;
+    plan(&f);
+    size_t staging_all = f.staging_bytes * (size_t)f.threads + EMBLA_DIRECT;
+    EMBLA_TRY(embla_mem_new(staging_all, "rows on their way", &staging));
+    f.staging = (char *)staging + (EMBLA_DIRECT - (uintptr_t)staging % EMBLA_DIRECT);
+    embla_status status = open_direct(&f);
+    if (status == EMBLA_OK) {
+        run(&f);
+        status = embla_failure_say(&f.failure);
+        if (atomic_load(&f.buffered)) forget_all(&f);
+        for (size_t i = 0; i < store->source_count; i++)
+            if (f.direct[i] >= 0) embla_io_drop(f.direct[i]);
+    }
+    embla_mem_free(f.direct, f.list_bytes);
+    embla_mem_free(staging, staging_all);
+    EMBLA_TRY(status);
+    EMBLA_TRY(report(&f, f.bytes)); /* others may have been last */
+    return embla_sources_check(store);
+}
+
+/* ---- warming ---- */
+
+/* Reads what one plane of an extent has, and keeps nothing. */
+static void warm_plane(filling *f, const embla_extent_at *e, size_t p)
+{
+    uint64_t span = span_of(e, p);
+    int64_t windows = (int64_t)((span - 1) / WINDOW) + 1;
+#pragma omp parallel for num_threads(f->threads) schedule(dynamic) if (f->threads > 1)
+    for (int64_t i = 0; i < windows; i++) {
+        uint64_t at = (uint64_t)i * WINDOW;
+        size_t bytes = span - at < WINDOW ? (size_t)(span - at) : WINDOW;
+        if (embla_failure_any(&f->failure)) continue;
+        char *staging = f->staging + (size_t)embla_threads_mine() * f->staging_bytes;
+        embla_status status = embla_map_read(e->map[p], e->offset[p] + at, bytes, staging);
+        if (status == EMBLA_OK)
+            status = report(f, atomic_fetch_add(&f->done, (int64_t)bytes) + (int64_t)bytes);
+        embla_failure_keep(&f->failure, status);
+    }
+}
+
+embla_status embla_extents_warm(const embla_store *store, const embla_store_options *options)
+{
+    filling f = {.store = store, .options = options, .failure = EMBLA_NO_FAILURE};
+    void *staging = NULL;
+    for (size_t i = 0; i < store->extent_count; i++)
+        for (size_t p = 0; p < store->extents[i].planes; p++) {
+            int64_t span = (int64_t)span_of(&store->extents[i], p);
+            /* Sparse files that are counted twice may be more than there can be. */
+            f.bytes = span > INT64_MAX - f.bytes ? INT64_MAX : f.bytes + span;
+        }
+    f.threads = embla_threads_for(options->threads, (size_t)f.bytes);
+    f.staging_bytes = f.bytes < WINDOW ? (size_t)f.bytes : WINDOW;
+    size_t all = (size_t)f.threads * f.staging_bytes;
+    EMBLA_TRY(embla_mem_new(all, "rows on their way", &staging));
+    f.staging = staging;
+    for (size_t i = 0; i < store->extent_count; i++)
+        for (size_t p = 0; p < store->extents[i].planes; p++) warm_plane(&f, &store->extents[i], p);
+    embla_mem_free(staging, all);
+    EMBLA_TRY(embla_failure_say(&f.failure));
+    EMBLA_TRY(report(&f, f.bytes));
+    return embla_sources_check(store);
+}

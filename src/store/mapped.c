@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows where they are: in maps of the files, by way of the page cache.
+ *
+ * The rows' part of each map is marked as read in no order, so that a row that is not in the
+ * page cache brings its own page and no megabytes around it. A file that is cut short while its
+ * rows are read would end the process: opening this placement installs the guard
+ * (embla_guard), which makes a status of it, and a file that cannot be guarded is refused.
+ * Whether files are what they were is asked before a lookup and after it.
+ */
+#include <string.h>
+
+#include "base/kernels.h"
+#include "files/io.h"
+#include "store/store.h"
+
+/* ---- opening ---- */
+
+static embla_status open_mapped(embla_store *store)
+{
+    EMBLA_TRY(embla_guard());
+    for (size_t i = 0; i < store->source_count; i++) {
+        const embla_map *map = store->sources[i].map;
+        if (map->fd >= 0 && map->place < 0)
+            return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                              "%.256s cannot be guarded: too many files are open; use ram, "
+                              "shared or read",
+                              map->name);
+    }
+    for (size_t i = 0; i < store->extent_count; i++)
+        for (size_t p = 0; p < store->extents[i].planes; p++) {
+            const embla_extent_at *e = &store->extents[i];
+            size_t span = (size_t)((uint64_t)(e->rows - 1) * e->stride[p]) + e->bytes[p];
+            if (e->map[p]->fd < 0) continue; /* bytes of a caller */
+            EMBLA_TRY(embla_io_random(e->map[p]->bytes + e->offset[p], span, e->map[p]->name));
+        }
+    return embla_sources_check(store);
+}
+
+/* ---- fetching ---- */
+
+/* What a row's part is made of: one or two runs of bytes. */
+typedef struct {
+    size_t at[EMBLA_PLANES], bytes[EMBLA_PLANES]; /* in a plane; and how many, maybe none */
+    bool one; /* scales stand behind the numbers, in the file as in the result */
+} runs;
+
+/* Of an extent whose planes lie apart, or of one whose rows are whole. */
+static runs runs_of(const embla_store *store, const embla_row_part *part, size_t planes)
+{
+    size_t codes = store->row.code_bytes;
+    runs r = {.at = {part->code_at, part->scale_at + (planes == 1 ? codes : 0)},
+              .bytes = {part->code_bytes, part->scale_bytes}};
+    r.one = planes == 1 && r.at[0] + r.bytes[0] == r.at[1];
+    if (part->scale_bytes == 0) r.one = true;
+    if (r.one) r.bytes[0] = part->bytes;
+    return r;
+}
+
+/* All rows lie one after the other in one file: as a table in memory does. */
+static void fetch_one(const embla_store *store, const embla_rows_job *job)
+{
+    const embla_extent_at *e = store->extents;
+    runs r = runs_of(store, job->part, 1);
+    for (size_t k = 0; k < (r.one ? 1 : EMBLA_PLANES); k++) {
+        embla_copy_job copy = {.data = (const char *)e->map[0]->bytes + e->offset[0] + r.at[k],
+                               .row_stride = (size_t)e->stride[0],
+                               .row_bytes = r.bytes[k],
+                               .rows = job->rows,
+                               .count = job->count,
+                               .known = job->known,
+                               .out = job->out + (k == 0 ? 0 : r.bytes[0]),
+                               .out_stride = job->out_stride,
+                               .store = EMBLA_STORE_PLAIN,
+                               .fetch = job->count > EMBLA_GROUP_LEAST};
+        embla_kernels_get()->copy_rows(&copy);
+    }
+}
+
+/* Where the runs of a row are; the second is NULL where there is none. */
+typedef struct {
+    const char *run[EMBLA_PLANES];
+    bool one;
+} place;
+
+static place place_of(const embla_store *store, const runs r[EMBLA_PLANES], int64_t row)
+{
+    const embla_extent_at *e = embla_extents_find(store, row);
+    const runs *my = &r[e->planes - 1];
+    size_t at = (size_t)(row - e->first), second = e->planes - 1;
+    place found = {.one = my->one};
+    found.run[0] =
+        (const char *)e->map[0]->bytes + e->offset[0] + at * (size_t)e->stride[0] + my->at[0];
+    if (!my->one)
+        found.run[1] = (const char *)e->map[second]->bytes + e->offset[second] +
+                       at * (size_t)e->stride[second] + my->at[1];
+    return found;
+}
+
+/* Finds count rows and asks for their lines. */
+static void ask_for(const embla_store *store, const runs r[EMBLA_PLANES],
+                    const embla_row_part *part, const int64_t *rows, size_t count, place *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = place_of(store, r, rows[i]);
+        size_t bytes = out[i].one ? part->bytes : part->code_bytes;
+        for (size_t k = 0; k < bytes; k += EMBLA_LINE) __builtin_prefetch(out[i].run[0] + k);
+        __builtin_prefetch(out[i].run[0] + bytes - 1);
+        if (!out[i].one) __builtin_prefetch(out[i].run[1]);
+    }
+}
+
+/* A group of rows at a time, while the lines of the next are on their way: the last one is that
+ * of the next call, where it is known. */
+static void fetch_many(const embla_store *store, const embla_rows_job *job)
+{
+    const embla_row_part *part = job->part;
+    const runs r[EMBLA_PLANES] = {runs_of(store, part, 1), runs_of(store, part, 2)};
+    place groups[2][EMBLA_GROUP];
+    size_t first = job->count < EMBLA_GROUP ? job->count : EMBLA_GROUP;
+    ask_for(store, r, part, job->rows, first, groups[0]);
+    for (size_t done = 0, turn = 0; done < job->count; done += EMBLA_GROUP, turn ^= 1) {
+        size_t next = done + EMBLA_GROUP, left = job->count - done;
+        if (left < EMBLA_GROUP) next = job->count;
+        if (next < job->known)
+            ask_for(store, r, part, job->rows + next,
+                    job->known - next < EMBLA_GROUP ? job->known - next : EMBLA_GROUP,
+                    groups[turn ^ 1]);
+        for (size_t i = 0; i < next - done; i++) {
+            const place *from = &groups[turn][i];
+            char *out = job->out + (done + i) * job->out_stride;
+            memcpy(out, from->run[0], from->one ? part->bytes : part->code_bytes);
+            if (!from->one) memcpy(out + part->code_bytes, from->run[1], part->scale_bytes);
+        }
+    }
+}
+
+static embla_status fetch_mapped(const embla_store *store, const embla_rows_job *job)
+{
+    if (store->extent_count == 1 && store->extents[0].planes == 1)
+        fetch_one(store, job);
+    else
+        fetch_many(store, job);
+    return EMBLA_OK;
+}
+
+/* ---- questions ---- */
+
+static embla_status describe_mapped(const embla_store *store, embla_store_info *out)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < store->extent_count; i++)
+        for (size_t p = 0; p < store->extents[i].planes; p++) {
+            const embla_extent_at *e = &store->extents[i];
+            size_t span = (size_t)((uint64_t)(e->rows - 1) * e->stride[p]) + e->bytes[p];
+            uint64_t found = span;
+            if (e->map[p]->fd >= 0)
+                EMBLA_TRY(embla_io_resident(e->map[p]->bytes + e->offset[p], span, e->map[p]->name,
+                                            &found));
+            all += found;
+        }
+    /* What lies between rows is counted, too. */
+    out->resident = all < (uint64_t)store->bytes ? (int64_t)all : store->bytes;
+    return EMBLA_OK;
+}
+
+const embla_placement embla_placement_mapped = {.name = "mapped",
+                                                .open = open_mapped,
+                                                .fetch = fetch_mapped,
+                                                .check = embla_sources_check,
+                                                .describe = describe_mapped,
+                                                .warm = embla_extents_warm,
+                                                .unit = 4096,
+                                                .at_once = 64};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows in memory: of this process, of the caller, or of a view.
+ *
+ * Memory comes from base/mem, which asks for huge pages before the first touch; then the
+ * caller's hook may pin it, and only then rows are read into it. How much of it the system has
+ * put on huge pages is read from its own account of this process.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/lines.h"
+#include "base/mem.h"
+#include "files/io.h"
+#include "store/store.h"
+
+enum { AT_ONCE = 32 };
+
+/* ---- ram ---- */
+
+static void give_back(embla_store *store, void *memory, bool told)
+{
+    const embla_store_options *o = &store->options;
+    if (told && o->released) o->released(o->context, memory, (size_t)store->bytes);
+    if (!o->buffer) embla_mem_free(memory, (size_t)store->bytes);
+}
+
+static embla_status take_memory(const embla_store *store, void **out)
+{
+    const embla_store_options *o = &store->options;
+    size_t bytes = (size_t)store->bytes;
+    if (o->buffer) {
+        if ((uintptr_t)o->buffer % EMBLA_LINE != 0)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer for rows begins on a boundary of %d",
+                              EMBLA_LINE);
+        if (o->buffer_bytes < bytes)
+            return embla_fail(EMBLA_ERR_SHAPE,
+                              "a buffer of %zu bytes for %" PRId64 " rows of %zu, %zu bytes",
+                              o->buffer_bytes, store->rows, store->row.bytes, bytes);
+        *out = o->buffer;
+        return EMBLA_OK;
+    }
+    EMBLA_TRY(embla_mem_new(bytes, "the rows of a store", out));
+    if (o->small_pages) embla_mem_small_pages(*out, bytes);
+    return EMBLA_OK;
+}
+
+static embla_status open_ram(embla_store *store)
+{
+    const embla_store_options *o = &store->options;
+    size_t bytes = (size_t)store->bytes;
+    void *memory = NULL;
+    embla_status status = EMBLA_OK;
+    EMBLA_TRY(take_memory(store, &memory));
+    if (o->allocated) status = o->allocated(o->context, memory, bytes);
+    bool told = o->allocated && status == EMBLA_OK;
+    if (status != EMBLA_OK)
+        status = embla_fail(status, "what was to be done with the memory of %zu bytes failed: %s",
+                            bytes, embla_status_name(status));
+    else
+        status = embla_extents_fill(store, 0, store->rows, memory);
+    if (status != EMBLA_OK) {
+        give_back(store, memory, told);
+        return status;
+    }
+    store->state = memory;
+    store->data = memory;
+    store->stride = store->row.bytes;
+    return EMBLA_OK;
+}
+
+static void close_ram(embla_store *store)
+{
+    give_back(store, store->state, store->options.allocated != NULL);
+}
+
+/* ---- huge pages ---- */
+
+/* One line of smaps: where a range begins and ends, or a number of it. */
+typedef struct {
+    uintptr_t from, to; /* what is asked about */
+    uint64_t overlap;   /* bytes of it in the range that is being read */
+    uint64_t found;
+} account;
+
+static void account_line(account *a, const char *line)
+{
+    static const char *const kinds[] = {"AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
+    unsigned long long from, to, kilobytes;
+    if (sscanf(line, "%llx-%llx ", &from, &to) == 2) {
+        uint64_t low = from > a->from ? from : a->from, high = to < a->to ? to : a->to;
+        a->overlap = high > low ? high - low : 0;
+        return;
+    }
+    for (size_t k = 0; a->overlap > 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
+        size_t length = strlen(kinds[k]);
+        if (strncmp(line, kinds[k], length) != 0) continue;
+        if (sscanf(line + length, "%llu", &kilobytes) != 1) continue;
+        /* A range of the system's may be longer than ours: no more than what is ours. */
+        uint64_t bytes = (uint64_t)kilobytes * 1024;
+        a->found += bytes < a->overlap ? bytes : a->overlap;
+    }
+}
+
+static embla_status read_account(int fd, account *a)
+{
+    static const char name[] = "/proc/self/smaps";
+    char text[4096];
+    size_t have = 0, got = 0;
+    for (uint64_t offset = 0;; offset += got) {
+        EMBLA_TRY(embla_io_pread(fd, name, offset, sizeof text - 1 - have, text + have, &got));
+        have += got;
+        text[have] = '\0';
+        char *line = text;
+        for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = '\0';
+            account_line(a, line);
+        }
+        have -= (size_t)(line - text);
+        if (got == 0 || have == sizeof text - 1) return EMBLA_OK; /* or no line is that long */
+        memmove(text, line, have);
+    }
+}
+
+int64_t embla_store_huge(const void *memory, size_t bytes)
+{
+    account a = {.from = (uintptr_t)memory, .to = (uintptr_t)memory + bytes};
+    int fd = -1;
+    if (embla_io_open(AT_FDCWD, "/proc/self/smaps", O_RDONLY, 0, &fd) != EMBLA_OK) return -1;
+    embla_status status = read_account(fd, &a);
+    embla_io_drop(fd);
+    return status == EMBLA_OK ? (int64_t)a.found : -1;
+}
+
+static embla_status describe_ram(const embla_store *store, embla_store_info *out)
+{
+    out->huge_bytes = embla_store_huge(store->data, (size_t)store->bytes);
+    return EMBLA_OK;
+}
+
+const embla_placement embla_placement_ram = {.name = "ram",
+                                             .open = open_ram,
+                                             .describe = describe_ram,
+                                             .close = close_ram,
+                                             .unit = EMBLA_LINE,
+                                             .at_once = AT_ONCE};
+
+/* ---- view ---- */
+
+const embla_placement embla_placement_view = {
+    .name = "view", .unit = EMBLA_LINE, .at_once = AT_ONCE};

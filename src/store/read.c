@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows by one read each: no threads, no cleverness. Slow, and plainly right: the placement that
+ * all others are compared with.
+ */
+#include "store/store.h"
+
+static embla_status fetch_read(const embla_store *store, const embla_rows_job *job)
+{
+    for (size_t i = 0; i < job->count; i++)
+        EMBLA_TRY(
+            embla_extents_read(store, job->rows[i], job->part, job->out + i * job->out_stride));
+    return EMBLA_OK;
+}
+
+/* Nothing has to be made ready: reads find their files. */
+static embla_status open_read(embla_store *store)
+{
+    (void)store;
+    return EMBLA_OK;
+}
+
+const embla_placement embla_placement_read = {.name = "read",
+                                              .open = open_read,
+                                              .fetch = fetch_read,
+                                              .check = embla_sources_check,
+                                              .warm = embla_extents_warm,
+                                              .unit = 4096,
+                                              .at_once = 32,
+                                              .distinct = true};
