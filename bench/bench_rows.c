@@ -5,7 +5,7 @@
  * A case is ROW/IDS/WHAT.
  *   ROW   bytes and format of a row: Qwen's 160 numbers in f8, q8_0 and iq4_nl, 16 rows a token;
  *         DeepSeek-V4.1's 256 in f8 with scales, 24 rows a token
- *   IDS   uniform: all rows alike likely; text: n-grams of a text, hashed as the model does it
+ *   IDS   uniform: none twice; text: n-grams of a text, hashed as the model does it
  *   WHAT  raw          stored bytes; limit: a bare memcpy loop over the same rows; goal 0.9
  *         raw/threads  two threads; limit: twice what one does; goal 0.9
  *         raw/pages    memory on huge pages; limit: the same on small ones; goal 1.4
@@ -373,13 +373,25 @@ static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
     return made;
 }
 
+static uint64_t splitmix(uint64_t i)
+{
+    uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/* No row twice: one from each of count ranges of equal width, then shuffled. */
 static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
-        z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-        rows[i] = (int64_t)((z ^ (z >> 31)) % (uint64_t)table_rows);
+    uint64_t width = (uint64_t)table_rows / count;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (int64_t)(i * width + splitmix(i) % (width > 0 ? width : 1));
+    for (size_t i = count; i > 1; i--) {
+        size_t j = (size_t)(splitmix(count + i) % i);
+        int64_t other = rows[i - 1];
+        rows[i - 1] = rows[j];
+        rows[j] = other;
     }
 }
 

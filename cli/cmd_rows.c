@@ -139,7 +139,9 @@ static int open_store(const embla_args *args, job *j)
 static int hash(job *j)
 {
     size_t count = j->tokens.count, columns = j->info.columns;
-    const embla_ngram_options options = {.history = j->info.history > 0 ? j->history : NULL};
+    int32_t history[HISTORY_MOST];
+    const embla_ngram_options options = {.history = j->info.history > 0 ? history : NULL};
+    memcpy(history, j->history, sizeof history);
     j->ids = malloc(count * sizeof *j->ids);
     j->rows = count <= SIZE_MAX / sizeof *j->rows / columns
                   ? malloc(count * columns * sizeof *j->rows)

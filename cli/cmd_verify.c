@@ -71,10 +71,10 @@ static void print_json(const job *j)
 static int compare(const embla_args *args, job *j)
 {
     int64_t sample = embla_args_flag(args, "all") ? 0 : embla_args_count(args, "sample");
-    double begun = embla_stored_now();
+    double begun = embla_progress_now();
     if (embla_store_verify(j->stored.store, sample, j->seed, &j->verified) != EMBLA_OK)
         return embla_failed("%s", embla_error());
-    j->seconds = embla_stored_now() - begun;
+    j->seconds = embla_progress_now() - begun;
     if (embla_args_flag(args, "json"))
         print_json(j);
     else

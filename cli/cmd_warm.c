@@ -78,10 +78,10 @@ static int warm_cache(const embla_args *args, job *j)
     int code = embla_stored_open(args, &options, "opening", &j->stored);
     if (code != EMBLA_DONE) return code;
     j->before = j->stored.info.resident;
-    double begun = embla_stored_now();
+    double begun = embla_progress_now();
     code = warm(args, j, "reading", "interrupted; what was read is in memory");
     if (code != EMBLA_DONE) return code;
-    j->seconds = embla_stored_now() - begun;
+    j->seconds = embla_progress_now() - begun;
     if (embla_store_describe(j->stored.store, &info) != EMBLA_OK)
         return embla_failed("%s", embla_error());
     j->after = info.resident;
@@ -125,12 +125,12 @@ static void json_copy(const job *j)
 static int warm_copy(const embla_args *args, job *j)
 {
     embla_store_options options = {.place = EMBLA_PLACE_SHARED};
-    double begun = embla_stored_now();
+    double begun = embla_progress_now();
     int code = embla_stored_open(args, &options, "building", &j->stored);
     if (code == EMBLA_DONE && !j->stored.info.built)
         code = warm(args, j, "checking", "interrupted; the copy is as it was");
     if (code != EMBLA_DONE) return code;
-    j->seconds = embla_stored_now() - begun;
+    j->seconds = embla_progress_now() - begun;
     if (j->json)
         json_copy(j);
     else

@@ -24,7 +24,7 @@ static void take_note(int number)
     caught = number;
 }
 
-static double now(void)
+double embla_progress_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -53,12 +53,15 @@ static void draw(embla_progress *progress, double time, int64_t done, int64_t al
 {
     double passed = time - progress->start;
     double speed = passed > 0 ? (double)done / passed : 0;
-    double left = speed > 0 ? (double)(all - done) / speed : 0;
     char size[EMBLA_CELL];
     wipe(progress);
-    fprintf(stderr, "%s %3d%%  %s/s  %d:%02d left", progress->what,
-            all > 0 ? (int)(100.0 * (double)done / (double)all) : 100,
-            embla_size((int64_t)speed, size), (int)(left / 60), (int)left % 60);
+    fprintf(stderr, "%s %3d%%", progress->what,
+            all > 0 ? (int)(100.0 * (double)done / (double)all) : 100);
+    if (speed > 0) { /* before the first step is done nobody knows */
+        double left = (double)(all - done) / speed;
+        fprintf(stderr, "  %s/s  %d:%02d left", embla_size((int64_t)speed, size), (int)(left / 60),
+                (int)left % 60);
+    }
     (void)fflush(stderr);
     progress->drawn = true;
 }
@@ -68,7 +71,7 @@ bool embla_progress_step(embla_progress *progress, const char *what, int64_t don
     double time;
     if (caught) return false;
     if (!progress->shown) return true;
-    time = now();
+    time = embla_progress_now();
     if (strncmp(progress->what, what, sizeof progress->what - 1) != 0) {
         snprintf(progress->what, sizeof progress->what, "%s", what);
         progress->start = time;

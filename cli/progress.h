@@ -24,4 +24,7 @@ bool embla_progress_step(embla_progress *progress, const char *what, int64_t don
  * after the sentence. */
 void embla_progress_end(embla_progress *progress, const char *sentence);
 
+/* Seconds, from some moment on. */
+double embla_progress_now(void);
+
 #endif

@@ -35,9 +35,6 @@ typedef struct {
     const char *doing; /* "reading": what is shown while the work is done */
 } embla_stored;
 
-/* Seconds, from some moment on. */
-double embla_stored_now(void);
-
 /* The first operand's table, at options->place; progress, threads and names are filled in.
  * EMBLA_DONE, or another code after a sentence; either way embla_stored_free. */
 int embla_stored_open(const embla_args *args, embla_store_options *options, const char *doing,

@@ -129,7 +129,7 @@ static void fetch_many(const embla_store *store, const embla_rows_job *job)
             const place *from = &groups[turn][i];
             char *out = job->out + (done + i) * job->out_stride;
             memcpy(out, from->run[0], from->one ? part->bytes : part->code_bytes);
-            if (!from->one) memcpy(out + part->code_bytes, from->run[1], part->scale_bytes);
+            if (from->run[1]) memcpy(out + part->code_bytes, from->run[1], part->scale_bytes);
         }
     }
 }
