@@ -35,9 +35,10 @@ size_t embla_mem_live(void)
 static bool told_to_fail(void)
 {
     size_t n = atomic_load(&countdown);
-    if (n == 0) return false;
-    if (n == 1 && atomic_load(&keep_failing)) return true;
-    atomic_store(&countdown, n - 1);
+    do { /* threads count together: each call counts once */
+        if (n == 0) return false;
+        if (n == 1 && atomic_load(&keep_failing)) return true;
+    } while (!atomic_compare_exchange_weak(&countdown, &n, n - 1));
     return n == 1;
 }
 

@@ -54,8 +54,10 @@ size_t embla_io_live(void)
 static bool told_to_fail(void)
 {
     size_t n = atomic_load(&countdown);
-    if (n == 0) return false;
-    if (n > 1 || !atomic_load(&keep_failing)) atomic_store(&countdown, n - 1);
+    do { /* threads count together: each call counts once */
+        if (n == 0) return false;
+        if (n == 1 && atomic_load(&keep_failing)) break;
+    } while (!atomic_compare_exchange_weak(&countdown, &n, n - 1));
     if (n > 1) return false;
     errno = atomic_load(&failing_with);
     return true;
