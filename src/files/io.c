@@ -172,18 +172,25 @@ embla_status embla_io_write(int fd, const char *name, const void *bytes, size_t 
     return EMBLA_OK;
 }
 
-embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes)
+/* Takes the space of a part of a file; with lenient, a file system that cannot is no error. */
+static embla_status allocate(int fd, const char *name, uint64_t offset, uint64_t bytes,
+                             bool lenient)
 {
     int error;
-    if (bytes > (uint64_t)INT64_MAX)
+    if (bytes > (uint64_t)INT64_MAX || offset > (uint64_t)INT64_MAX - bytes)
         return embla_fail(EMBLA_ERR_IO, "%.256s: no file can have %" PRIu64 " bytes", name, bytes);
-    do error = told_to_fail() ? errno : posix_fallocate(fd, 0, (off_t)bytes);
+    do error = told_to_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     while (error == EINTR);
-    if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return EMBLA_OK;
+    if (error == 0 || (lenient && (error == EOPNOTSUPP || error == EINVAL))) return EMBLA_OK;
     errno = error;
     char what[64];
     (void)snprintf(what, sizeof what, "reserve %" PRIu64 " bytes for it", bytes);
     return refused(what, name);
+}
+
+embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes)
+{
+    return allocate(fd, name, 0, bytes, true);
 }
 
 embla_status embla_io_cut(int fd, const char *name, uint64_t size)
@@ -419,16 +426,7 @@ void embla_io_unlock(int fd)
 
 embla_status embla_io_claim(int fd, const char *name, uint64_t offset, uint64_t bytes)
 {
-    int error;
-    if (bytes > (uint64_t)INT64_MAX || offset > (uint64_t)INT64_MAX - bytes)
-        return embla_fail(EMBLA_ERR_IO, "%.256s: no file can have %" PRIu64 " bytes", name, bytes);
-    do error = told_to_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
-    while (error == EINTR);
-    if (error == 0) return EMBLA_OK;
-    errno = error;
-    char what[64];
-    (void)snprintf(what, sizeof what, "reserve %" PRIu64 " bytes for it", bytes);
-    return refused(what, name);
+    return allocate(fd, name, offset, bytes, false);
 }
 
 embla_status embla_io_space(int fd, const char *name, uint64_t *out)

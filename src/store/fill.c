@@ -41,12 +41,6 @@ typedef struct {
 
 /* ---- one block ---- */
 
-/* Bytes from the start of a plane's first row to the end of its last. */
-static uint64_t span_of(const embla_extent_at *e, size_t p)
-{
-    return (uint64_t)(e->rows - 1) * e->stride[p] + e->bytes[p];
-}
-
 /* bytes of a source from offset on: they are at *at, which is in staging. */
 static embla_status read_window(filling *f, size_t source, uint64_t offset, size_t bytes,
                                 char *staging, const char **at)
@@ -161,7 +155,7 @@ static void forget_all(const filling *f)
         for (size_t k = 0; k < store->extent_count; k++)
             for (size_t p = 0; p < store->extents[k].planes; p++) {
                 const embla_extent_at *e = &store->extents[k];
-                uint64_t end = e->offset[p] + span_of(e, p);
+                uint64_t end = e->offset[p] + embla_extent_span(e, p);
                 if (e->source[p] != i) continue;
                 if (e->offset[p] < low) low = e->offset[p];
                 if (end > high) high = end;
@@ -221,7 +215,7 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
 /* Reads what one plane of an extent has, and keeps nothing. */
 static void warm_plane(filling *f, const embla_extent_at *e, size_t p)
 {
-    uint64_t span = span_of(e, p);
+    uint64_t span = embla_extent_span(e, p);
     int64_t windows = (int64_t)((span - 1) / WINDOW) + 1;
 #pragma omp parallel for num_threads(f->threads) schedule(dynamic) if (f->threads > 1)
     for (int64_t i = 0; i < windows; i++) {
@@ -242,7 +236,7 @@ embla_status embla_extents_warm(const embla_store *store, const embla_store_opti
     void *staging = NULL;
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
-            int64_t span = (int64_t)span_of(&store->extents[i], p);
+            int64_t span = (int64_t)embla_extent_span(&store->extents[i], p);
             /* Sparse files that are counted twice may be more than there can be. */
             f.bytes = span > INT64_MAX - f.bytes ? INT64_MAX : f.bytes + span;
         }

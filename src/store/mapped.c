@@ -29,7 +29,7 @@ static embla_status open_mapped(embla_store *store)
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
             const embla_extent_at *e = &store->extents[i];
-            size_t span = (size_t)((uint64_t)(e->rows - 1) * e->stride[p]) + e->bytes[p];
+            size_t span = (size_t)embla_extent_span(e, p);
             if (e->map[p]->fd < 0) continue; /* bytes of a caller */
             EMBLA_TRY(embla_io_random(e->map[p]->bytes + e->offset[p], span, e->map[p]->name));
         }
@@ -79,7 +79,6 @@ static void fetch_one(const embla_store *store, const embla_rows_job *job)
 /* Where the runs of a row are; the second is NULL where there is none. */
 typedef struct {
     const char *run[EMBLA_PLANES];
-    bool one;
 } place;
 
 static place place_of(const embla_store *store, const runs r[EMBLA_PLANES], int64_t row)
@@ -87,7 +86,7 @@ static place place_of(const embla_store *store, const runs r[EMBLA_PLANES], int6
     const embla_extent_at *e = embla_extents_find(store, row);
     const runs *my = &r[e->planes - 1];
     size_t at = (size_t)(row - e->first), second = e->planes - 1;
-    place found = {.one = my->one};
+    place found = {0};
     found.run[0] =
         (const char *)e->map[0]->bytes + e->offset[0] + at * (size_t)e->stride[0] + my->at[0];
     if (!my->one)
@@ -102,10 +101,10 @@ static void ask_for(const embla_store *store, const runs r[EMBLA_PLANES],
 {
     for (size_t i = 0; i < count; i++) {
         out[i] = place_of(store, r, rows[i]);
-        size_t bytes = out[i].one ? part->bytes : part->code_bytes;
+        size_t bytes = out[i].run[1] ? part->code_bytes : part->bytes;
         for (size_t k = 0; k < bytes; k += EMBLA_LINE) __builtin_prefetch(out[i].run[0] + k);
         __builtin_prefetch(out[i].run[0] + bytes - 1);
-        if (!out[i].one) __builtin_prefetch(out[i].run[1]);
+        if (out[i].run[1]) __builtin_prefetch(out[i].run[1]);
     }
 }
 
@@ -128,7 +127,7 @@ static void fetch_many(const embla_store *store, const embla_rows_job *job)
         for (size_t i = 0; i < next - done; i++) {
             const place *from = &groups[turn][i];
             char *out = job->out + (done + i) * job->out_stride;
-            memcpy(out, from->run[0], from->one ? part->bytes : part->code_bytes);
+            memcpy(out, from->run[0], from->run[1] ? part->code_bytes : part->bytes);
             if (from->run[1]) memcpy(out + part->code_bytes, from->run[1], part->scale_bytes);
         }
     }
@@ -151,7 +150,7 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
             const embla_extent_at *e = &store->extents[i];
-            size_t span = (size_t)((uint64_t)(e->rows - 1) * e->stride[p]) + e->bytes[p];
+            size_t span = (size_t)embla_extent_span(e, p);
             uint64_t found = span;
             if (e->map[p]->fd >= 0)
                 EMBLA_TRY(embla_io_resident(e->map[p]->bytes + e->offset[p], span, e->map[p]->name,

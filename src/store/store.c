@@ -107,7 +107,7 @@ void embla_store_free(embla_store *store)
 
 /* ---- rows of any files ---- */
 
-/* The map of a file that a caller named: the one there is, or a new one; *own says which. */
+/* The map of a file that a caller named: the one there is, or a new one. */
 static embla_status map_of(const embla_store *store, const char *path, embla_map **out)
 {
     for (size_t i = store->source_count; i-- > 0;) {

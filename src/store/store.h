@@ -49,6 +49,12 @@ struct embla_store {
     embla_store_options options; /* as it was opened; strings in the arena */
 };
 
+/* Bytes from the start of a plane's first row to the end of its last. */
+static inline uint64_t embla_extent_span(const embla_extent_at *extent, size_t plane)
+{
+    return (uint64_t)(extent->rows - 1) * extent->stride[plane] + extent->bytes[plane];
+}
+
 /* store/extents.c. The extent of a row that exists. */
 const embla_extent_at *embla_extents_find(const embla_store *store, int64_t row);
 /* Checks that rows lie in their files and adds them at the end; extent.first is filled in. Both
