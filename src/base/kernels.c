@@ -84,7 +84,8 @@ static embla_store_way choose_store(void)
     return EMBLA_STORE_STREAM;
 }
 
-embla_store_way embla_kernels_store(void)
+/* The way of writing large results that is faster on this CPU. */
+static embla_store_way large_store(void)
 {
     static atomic_int known; /* 0: not yet asked; else the answer + 1 */
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
@@ -93,6 +94,17 @@ embla_store_way embla_kernels_store(void)
         atomic_store_explicit(&known, answer, memory_order_relaxed);
     }
     return (embla_store_way)(answer - 1);
+}
+
+/* Below the first size a cache holds the results; from the second on they would push everything
+ * else out of the second-level cache and not fit in it themselves. docs/decisions/002 has the
+ * measurements. */
+embla_store_way embla_kernels_store(size_t bytes, bool whole_lines)
+{
+    enum { AHEAD = 64 << 10, LARGE = 4 << 20 };
+    if (bytes < AHEAD) return EMBLA_STORE_PLAIN;
+    if (bytes >= LARGE && whole_lines) return large_store();
+    return EMBLA_STORE_AHEAD;
 }
 
 void embla_kernels_use(const embla_kernels *kernels)

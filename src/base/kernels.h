@@ -90,8 +90,9 @@ extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
 #endif
 
 EMBLA_PRIVATE const embla_kernels *embla_kernels_get(void);
-/* The way of writing large results that is faster on this CPU. */
-embla_store_way embla_kernels_store(void);
+/* How results of so many bytes are written. whole_lines: all that is written begins and ends with
+ * a line. */
+embla_store_way embla_kernels_store(size_t bytes, bool whole_lines);
 /* The set called name, or NULL if there is none or this CPU cannot run it. */
 const embla_kernels *embla_kernels_find(const char *name);
 /* For tests: use this set from now on; NULL goes back to choosing. */

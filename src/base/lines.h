@@ -21,7 +21,9 @@ enum {
     EMBLA_LINE = 64,  /* bytes of a cache line */
     EMBLA_GROUP = 16, /* rows in a group, at most */
     EMBLA_GROUP_LEAST = 4,
-    EMBLA_WRITE_AHEAD = 512 /* bytes between a line being written and one asked for */
+    EMBLA_WRITE_AHEAD = 512,      /* bytes between a line being written and one asked for */
+    EMBLA_SMALL_TABLE = 256 << 10 /* bytes that stay in the second-level cache: rows of a table up
+                                     to this size need no fetching */
 };
 
 /* How results are written. All three leave the same bytes. */

@@ -236,8 +236,7 @@ embla_status embla_sources_check(const embla_store *store)
 static void copy_part(const embla_store *store, const embla_rows_job *job, size_t at, size_t bytes,
                       char *out)
 {
-    enum { SMALL_TABLE = 256 << 10 }; /* it stays in a cache: nothing to ask for ahead */
-    bool large = (uint64_t)store->rows * store->stride > SMALL_TABLE;
+    bool large = (uint64_t)store->rows * store->stride > EMBLA_SMALL_TABLE;
     embla_copy_job copy = {.data = store->data + at,
                            .row_stride = store->stride,
                            .row_bytes = bytes,

@@ -21,12 +21,6 @@
 #include "base/status.h"
 #include "base/threads.h"
 
-/* How results are written, by their size: below the first a cache holds them; from the
- * second on they would push everything else out of the second-level cache and not fit
- * in it themselves. docs/decisions/002 has the measurements. */
-enum { AHEAD_BYTES = 64 << 10, LARGE_BYTES = 4 << 20 };
-/* Tables up to this size stay in the second-level cache; their rows need no fetching. */
-enum { SMALL_TABLE = 256 << 10 };
 /* Row numbers handled at once, at most. */
 enum { TILE = 256 };
 
@@ -92,10 +86,7 @@ static embla_status check_positions(const embla_gather_job *job)
 static embla_store_way choose_store(const embla_gather_job *job, size_t row_bytes)
 {
     bool whole_lines = ((uintptr_t)job->out | job->out_stride | row_bytes) % EMBLA_LINE == 0;
-    size_t bytes = job->count * row_bytes;
-    if (bytes < AHEAD_BYTES) return EMBLA_STORE_PLAIN;
-    if (bytes >= LARGE_BYTES && whole_lines) return embla_kernels_store();
-    return EMBLA_STORE_AHEAD;
+    return embla_kernels_store(job->count * row_bytes, whole_lines);
 }
 
 /* The shape of the output; what it holds is not looked at. */
@@ -284,8 +275,8 @@ embla_status embla_gather(embla_gather_job *job)
     const embla_table *table = job->table;
     p.arithmetic = job->positions || job->scale != 1.0f;
     p.copy = job->raw || (job->out_dtype == table->dtype && !p.arithmetic);
-    p.fetch =
-        job->count > EMBLA_GROUP_LEAST && (size_t)table->rows * table->row_stride > SMALL_TABLE;
+    p.fetch = job->count > EMBLA_GROUP_LEAST &&
+              (size_t)table->rows * table->row_stride > EMBLA_SMALL_TABLE;
     if (!p.copy) choose_work(&p);
     int threads = embla_threads_for(job->threads, job->count * p.row_bytes);
     p.tile = choose_tile(job->count, threads);

@@ -25,8 +25,6 @@
 #include "base/kernels.h"
 #include "base/threads.h"
 
-/* As for lookups in tables: see docs/decisions/002. */
-enum { AHEAD_BYTES = 64 << 10, LARGE_BYTES = 4 << 20, SMALL_TABLE = 256 << 10 };
 enum { TILE = 256 };       /* row numbers handled at once, at most, unless a store asks for more */
 enum { STAGED = 32 };      /* rows staged at once, at most.. */
 enum { STAGE = 18 << 10 }; /* ..in so many bytes: a row of Gemma's per-layer table fits */
@@ -353,10 +351,9 @@ static embla_store_way choose_way(const plan *p)
     size_t bytes = c->tokens * (c->sum ? 1 : c->heads) * c->vector_bytes;
     bool whole_lines =
         ((uintptr_t)c->out | c->token_stride | c->head_stride | c->vector_bytes) % EMBLA_LINE == 0;
-    if (bytes < AHEAD_BYTES) return EMBLA_STORE_PLAIN;
-    if (bytes >= LARGE_BYTES && whole_lines) return embla_kernels_store();
+    embla_store_way way = embla_kernels_store(bytes, whole_lines);
     /* What is asked for ahead is what follows in memory: it must be what comes next. */
-    return p->line ? EMBLA_STORE_AHEAD : EMBLA_STORE_PLAIN;
+    return way == EMBLA_STORE_AHEAD && !p->line ? EMBLA_STORE_PLAIN : way;
 }
 
 /* The largest piece, whole groups, that arrays have room for. */
@@ -426,7 +423,7 @@ embla_status embla_rows_run(const embla_rows_call *call, const embla_rows_source
 
 static bool ask_ahead(const embla_rows_call *call, uint64_t rows, size_t stride)
 {
-    return call->count > EMBLA_GROUP_LEAST && rows * stride > SMALL_TABLE;
+    return call->count > EMBLA_GROUP_LEAST && rows * stride > EMBLA_SMALL_TABLE;
 }
 
 embla_rows_source embla_rows_of(const embla_store *store, const embla_rows_call *call)

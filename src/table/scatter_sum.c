@@ -24,9 +24,6 @@ enum {
     UNIT = 64,        /* columns whose squares are summed by themselves */
     PARTS = 64        /* sums of units, at most, that make up a norm */
 };
-/* As lookup writes and reads (table/gather.c): what a cache holds is written plainly, what
- * pushes everything else out of it as suits the CPU. */
-enum { AHEAD_BYTES = 64 << 10, LARGE_BYTES = 4 << 20, SMALL_INPUT = 256 << 10 };
 /* Shares of the work for each thread: more even it out, but each begins with rows that nobody
  * asked for. */
 enum { SHARES = 4, SHARE_LEAST = 64 };
@@ -554,11 +551,10 @@ static size_t row_at(const embla_scatter *plan, size_t at)
 
 static embla_store_way choose_store(const embla_scatter_job *job)
 {
-    size_t row_bytes = job->dim * sizeof(float), bytes = job->plan->count * row_bytes;
+    size_t row_bytes = job->dim * sizeof(float);
     bool whole_lines = ((uintptr_t)job->out | row_bytes) % EMBLA_LINE == 0;
-    if (job->dense || bytes < AHEAD_BYTES) return EMBLA_STORE_PLAIN;
-    if (bytes >= LARGE_BYTES && whole_lines) return embla_kernels_store();
-    return EMBLA_STORE_AHEAD;
+    if (job->dense) return EMBLA_STORE_PLAIN;
+    return embla_kernels_store(job->plan->count * row_bytes, whole_lines);
 }
 
 void embla_scatter_run(const embla_scatter_job *job)
@@ -570,7 +566,7 @@ void embla_scatter_run(const embla_scatter_job *job)
     if (plan->count == 0) return;
     c.loops = choose_loops(embla_kernels_get()->isa);
     c.store = choose_store(job);
-    c.fetch = job->dim <= COLUMNS && plan->tokens * row_bytes > SMALL_INPUT;
+    c.fetch = job->dim <= COLUMNS && plan->tokens * row_bytes > EMBLA_SMALL_TABLE;
     c.part_width = ((job->dim - 1) / (UNIT * PARTS) + 1) * UNIT;
     int threads = embla_threads_for(plan->threads, vectors * row_bytes);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
