@@ -26,5 +26,6 @@ int embla_bench_head(const embla_bench_options *options);
 int embla_bench_ngram(const embla_bench_options *options);
 int embla_bench_codec(const embla_bench_options *options);
 int embla_bench_rows(const embla_bench_options *options);
+int embla_bench_train(const embla_bench_options *options);
 
 #endif

@@ -181,7 +181,7 @@ static int unknown_option(const embla_verb *verb, const char *word)
                        verb ? " " : "", verb ? verb->name : "");
 }
 
-/* What people type who come from other tools. NULL: nothing here does that. */
+/* What people type who come from other tools. */
 static const struct {
     const char *word, *verb;
 } elsewhere[] = {{"size", "cost"},       {"params", "cost"},   {"memory", "cost"},
@@ -192,16 +192,14 @@ static const struct {
                  {"nn", "near"},         {"similar", "near"},  {"analogies", "analogy"},
                  {"norms", "health"},    {"glitch", "health"}, {"svd", "spectrum"},
                  {"pca", "map"},         {"plot", "map"},      {"compare", "diff"},
-                 {"evaluate", "eval"},   {"train", NULL}};
+                 {"evaluate", "eval"}};
 
 static int unknown_verb(const char *word)
 {
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
         if (strcmp(elsewhere[i].word, word) != 0) continue;
-        if (elsewhere[i].verb)
-            return embla_usage("'%s' is called '%s' here; see 'embla help %s'", word,
-                               elsewhere[i].verb, elsewhere[i].verb);
-        return embla_usage("'%s' is not in this version; see 'embla help'", word);
+        return embla_usage("'%s' is called '%s' here; see 'embla help %s'", word, elsewhere[i].verb,
+                           elsewhere[i].verb);
     }
     return refuse("verb", word, embla_verb_name);
 }

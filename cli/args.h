@@ -17,7 +17,7 @@ enum { EMBLA_DONE = 0, EMBLA_FAILED = 1, EMBLA_USAGE = 2, EMBLA_WANTING = 3 };
 
 /* Operands on one line, and options of one verb with the global ones. */
 #define EMBLA_OPERANDS_MOST 32
-#define EMBLA_OPTIONS_MOST  32
+#define EMBLA_OPTIONS_MOST  64
 
 /* The n-th word that may stand here, NULL past the last. */
 typedef const char *(*embla_choices)(size_t n);

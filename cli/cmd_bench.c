@@ -28,7 +28,9 @@ static const struct {
      embla_bench_ngram},
     {"codec", "rows decoded in cache, against memcpy of the floats", embla_bench_codec},
     {"rows", "rows of a giant table, against a bare memcpy loop over the same row numbers",
-     embla_bench_rows}};
+     embla_bench_rows},
+    {"train", "a step of training, against the bare matrix products of the same step",
+     embla_bench_train}};
 #define BENCHES (sizeof benches / sizeof benches[0])
 
 static const char *bench_name(size_t n)

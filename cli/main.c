@@ -14,25 +14,14 @@
 #include "out.h"
 #include "verbs.h"
 
-const embla_verb *const embla_verbs[] = {&embla_verb_info,
-                                         &embla_verb_doctor,
-                                         &embla_verb_lookup,
-                                         &embla_verb_near,
-                                         &embla_verb_analogy,
-                                         &embla_verb_eval,
-                                         &embla_verb_health,
-                                         &embla_verb_spectrum,
-                                         &embla_verb_diff,
-                                         &embla_verb_map,
-                                         &embla_verb_rows,
-                                         &embla_verb_warm,
-                                         &embla_verb_verify,
-                                         &embla_verb_convert,
-                                         &embla_verb_cost,
-                                         &embla_verb_bench,
-                                         &embla_verb_completion,
-                                         &embla_verb_help,
-                                         NULL};
+const embla_verb *const embla_verbs[] = {
+    &embla_verb_info,       &embla_verb_doctor,   &embla_verb_lookup,
+    &embla_verb_near,       &embla_verb_analogy,  &embla_verb_eval,
+    &embla_verb_health,     &embla_verb_spectrum, &embla_verb_diff,
+    &embla_verb_map,        &embla_verb_rows,     &embla_verb_warm,
+    &embla_verb_verify,     &embla_verb_train,    &embla_verb_generate,
+    &embla_verb_convert,    &embla_verb_cost,     &embla_verb_bench,
+    &embla_verb_completion, &embla_verb_help,     NULL};
 
 const embla_option embla_global_options[] = {
     {.name = "json", .help = "print JSON, for programs"},

@@ -3,9 +3,16 @@
  * alone so that a fuzzer of command lines can put another in its place and touch no file.
  */
 #include "model.h"
+#include "train_make.h"
 
 embla_status embla_open_path(const char *path, const embla_open_options *options,
                              embla_checkpoint **out)
 {
     return embla_checkpoint_open(path, options, out);
+}
+
+embla_status embla_open_corpus(const char *path, const embla_corpus_options *options,
+                               embla_corpus **out)
+{
+    return embla_corpus_open(path, options, out);
 }

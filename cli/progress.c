@@ -6,7 +6,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,10 +45,76 @@ void embla_progress_begin(embla_progress *progress, bool quiet)
     }
 }
 
-static void wipe(embla_progress *progress)
+bool embla_progress_caught(void)
 {
-    if (progress->drawn) fputs("\r\033[K", stderr);
+    return caught != 0;
+}
+
+static struct winsize terminal(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        size = (struct winsize){.ws_col = EMBLA_WIDTH, .ws_row = 24};
+    return size;
+}
+
+int embla_progress_width(void)
+{
+    int width = terminal().ws_col;
+    return width > 1 ? width - 1 : 1; /* a full line would move the cursor on */
+}
+
+int embla_progress_height(void)
+{
+    int height = terminal().ws_row;
+    return height > 0 ? height : 24;
+}
+
+/* To the beginning of the first line that was drawn. */
+static void go_home(const embla_progress *progress, FILE *to)
+{
+    if (progress->drawn && progress->above > 0) fprintf(to, "\033[%dA", progress->above);
+    fputc('\r', to);
+}
+
+void embla_progress_wipe(embla_progress *progress)
+{
+    if (!progress->drawn) return;
+    if (progress->above > 0) {
+        go_home(progress, stderr);
+        fputs("\033[J", stderr);
+    } else {
+        fputs("\r\033[K", stderr);
+    }
     progress->drawn = false;
+    progress->above = 0;
+}
+
+/* All of it in one write: a block that is drawn line by line flickers. */
+void embla_progress_draw(embla_progress *progress, const char *text)
+{
+    char *all = NULL;
+    size_t size = 0;
+    int above = 0;
+    if (!progress->shown) return;
+    FILE *to = open_memstream(&all, &size);
+    if (!to) return;
+    go_home(progress, to);
+    for (;; above++) {
+        size_t length = strcspn(text, "\n");
+        fprintf(to, "%.*s\033[K", (int)length, text);
+        if (text[length] == '\0') break;
+        fputc('\n', to);
+        text += length + 1;
+    }
+    fputs("\033[J", to);
+    if (fclose(to) == 0) {
+        (void)fwrite(all, 1, size, stderr);
+        (void)fflush(stderr);
+        progress->drawn = true;
+        progress->above = above;
+    }
+    free(all);
 }
 
 static void draw(embla_progress *progress, double time, int64_t done, int64_t all)
@@ -54,7 +122,7 @@ static void draw(embla_progress *progress, double time, int64_t done, int64_t al
     double passed = time - progress->start;
     double speed = passed > 0 ? (double)done / passed : 0;
     char size[EMBLA_CELL];
-    wipe(progress);
+    embla_progress_wipe(progress);
     fprintf(stderr, "%s %3d%%", progress->what,
             all > 0 ? (int)(100.0 * (double)done / (double)all) : 100);
     if (speed > 0) { /* before the first step is done nobody knows */
@@ -86,7 +154,7 @@ bool embla_progress_step(embla_progress *progress, const char *what, int64_t don
 
 void embla_progress_end(embla_progress *progress, const char *sentence)
 {
-    wipe(progress);
+    embla_progress_wipe(progress);
     for (size_t i = 0; i < SIGNALS; i++) (void)sigaction(signals[i], &before[i], NULL);
     if (!caught) return;
     embla_complain("%s", sentence);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a long piece of work has come: one line on stderr, redrawn, gone at the end, and
- * only where stderr is a terminal. And how it is ended: Ctrl-C asks for it, the work stops
+/* How far a long piece of work has come: one line on stderr, or a few, redrawn, gone at the end,
+ * and only where stderr is a terminal. And how it is ended: Ctrl-C asks for it, the work stops
  * at the next step and cleans up, then the program goes as the signal would have had it.
  */
 #ifndef EMBLA_CLI_PROGRESS_H
@@ -11,7 +11,8 @@
 
 typedef struct {
     bool shown;         /* draw at all */
-    bool drawn;         /* there is a line to wipe */
+    bool drawn;         /* there is a line to wipe.. */
+    int above;          /* ..and so many above it */
     double start, last; /* seconds: when this work began, when the line was drawn */
     char what[32];      /* the work that was begun last */
 } embla_progress;
@@ -20,6 +21,16 @@ typedef struct {
 void embla_progress_begin(embla_progress *progress, bool quiet);
 /* done of all bytes; draws at most ten times a second. False: the user wants it to end. */
 bool embla_progress_step(embla_progress *progress, const char *what, int64_t done, int64_t all);
+/* For work that has more to show than bytes: lines of text, the last without an end, take the place
+ * of what was drawn before. None may be wider than embla_progress_width. */
+void embla_progress_draw(embla_progress *progress, const char *text);
+/* Takes away what was drawn, so that something else can be printed. */
+void embla_progress_wipe(embla_progress *progress);
+/* Columns that a line may take, and lines that there are, on the terminal of stderr. */
+int embla_progress_width(void);
+int embla_progress_height(void);
+/* Whether the user wants the work to end. Costs nothing. */
+bool embla_progress_caught(void);
 /* Wipes the line, lets signals through again. If one came, the program ends by it here,
  * after the sentence. */
 void embla_progress_end(embla_progress *progress, const char *sentence);

@@ -21,6 +21,8 @@ extern const embla_verb embla_verb_map;
 extern const embla_verb embla_verb_rows;
 extern const embla_verb embla_verb_warm;
 extern const embla_verb embla_verb_verify;
+extern const embla_verb embla_verb_train;
+extern const embla_verb embla_verb_generate;
 extern const embla_verb embla_verb_convert;
 extern const embla_verb embla_verb_cost;
 extern const embla_verb embla_verb_bench;

@@ -11,6 +11,7 @@
 #include "bench/bench.h"
 #include "input.h"
 #include "model.h"
+#include "train_make.h"
 #include "verbs.h"
 
 enum { WORDS = 40, BOUND = 64 << 10 };
@@ -89,9 +90,22 @@ int embla_bench_rows(const embla_bench_options *options)
     return EMBLA_DONE;
 }
 
+int embla_bench_train(const embla_bench_options *options)
+{
+    PROMISE(options->complain);
+    return EMBLA_DONE;
+}
+
 /* No file is opened, whatever the line names. */
 embla_status embla_open_path(const char *path, const embla_open_options *options,
                              embla_checkpoint **out)
+{
+    PROMISE(path && options && out);
+    return EMBLA_ERR_NOT_FOUND;
+}
+
+embla_status embla_open_corpus(const char *path, const embla_corpus_options *options,
+                               embla_corpus **out)
 {
     PROMISE(path && options && out);
     return EMBLA_ERR_NOT_FOUND;

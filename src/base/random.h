@@ -28,7 +28,10 @@ enum {
     EMBLA_RANDOM_UNIFORM = 0,
     EMBLA_RANDOM_NORMAL = 1,
     EMBLA_RANDOM_DRAWN = 3, /* negatives of a sampled loss */
-    EMBLA_RANDOM_LUCK = 64  /* and up: of tokens that are sampled */
+    EMBLA_RANDOM_PLACE = 4, /* where in a stream a sequence begins */
+    EMBLA_RANDOM_ORDER = 5, /* of documents */
+    EMBLA_RANDOM_DROPOUT = 8,
+    EMBLA_RANDOM_LUCK = 64 /* and up: of tokens that are sampled */
 };
 
 /* Words of LANES consecutive blocks: words[w][i] is word w of block `first` + i. */

@@ -83,6 +83,11 @@ const char *embla_checkpoint_text(const embla_checkpoint *cp, const char *key)
     return text;
 }
 
+embla_json_kind embla_checkpoint_kind(const embla_checkpoint *cp, const char *key)
+{
+    return embla_json_what(config_at(cp, key));
+}
+
 embla_status embla_checkpoint_number(const embla_checkpoint *cp, const char *key, int64_t *out)
 {
     if (!cp || !key || !out)

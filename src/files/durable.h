@@ -22,7 +22,8 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_open(const char *path, em
 /* Takes the space for a file of this size at once, so that a full disk is met at the start. */
 EMBLA_CHECKED embla_status embla_durable_reserve(embla_durable *d, uint64_t size);
 /* Appends. Small pieces are gathered before they are written. */
-EMBLA_CHECKED embla_status embla_durable_write(embla_durable *d, const void *bytes, size_t count);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_write(embla_durable *d, const void *bytes,
+                                                             size_t count);
 /* Appends count times the same byte. */
 EMBLA_CHECKED embla_status embla_durable_fill(embla_durable *d, uint8_t byte, uint64_t count);
 /* Bytes appended so far. */

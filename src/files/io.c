@@ -373,6 +373,29 @@ embla_status embla_io_resident(const void *memory, size_t bytes, const char *nam
     return EMBLA_OK;
 }
 
+/* Brings the folder that a path lies in to the disk. */
+static embla_status sync_above(const char *path)
+{
+    char above[4096] = ".";
+    int fd = -1;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    while (length > 0 && path[length - 1] != '/') length--;
+    if (length >= sizeof above) return EMBLA_OK; /* no path that the system took is so long */
+    if (length > 0) (void)snprintf(above, sizeof above, "%.*s", (int)length, path);
+    EMBLA_TRY(embla_io_open(AT_FDCWD, above, O_RDONLY | O_DIRECTORY, 0, &fd));
+    embla_status status = embla_io_sync(fd, above);
+    embla_io_drop(fd);
+    return status;
+}
+
+embla_status embla_io_folder(const char *path)
+{
+    if (told_to_fail() || mkdir(path, 0777) != 0)
+        return errno == EEXIST ? EMBLA_OK : refused("make the folder", path);
+    return sync_above(path);
+}
+
 size_t embla_io_link(int folder, const char *name, char *out, size_t size)
 {
     ssize_t length = told_to_fail() ? -1 : readlinkat(folder, name, out, size);

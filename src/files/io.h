@@ -65,12 +65,15 @@ EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
 void embla_io_sweep(int folder, const char *name);
 /* A read-only map of the whole file. */
 EMBLA_CHECKED embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out);
-void embla_io_unmap(void *memory, size_t bytes);
+EMBLA_PRIVATE void embla_io_unmap(void *memory, size_t bytes);
 /* This part of a map is read in no order: a page that is touched brings no others with it. */
 EMBLA_CHECKED embla_status embla_io_random(const void *memory, size_t bytes, const char *name);
 /* How many of these bytes of a map are in the page cache. */
 EMBLA_CHECKED embla_status embla_io_resident(const void *memory, size_t bytes, const char *name,
                                              uint64_t *out);
+
+/* Makes a folder, and brings its name to the disk. One that is there is no error. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);
 
 /* Where a symbolic link points, with a 0 after it: its length; 0 if name is no link, or one
  * that does not fit. */
@@ -78,9 +81,10 @@ size_t embla_io_link(int folder, const char *name, char *out, size_t size);
 
 /* The names in a folder, which messages call name, but "." and "..": one call of each for each,
  * until each fails or there are no more. Order as the system gives it. */
-EMBLA_CHECKED embla_status embla_io_list(int folder, const char *name,
-                                         embla_status (*each)(void *context, const char *entry),
-                                         void *context);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_list(int folder, const char *name,
+                                                       embla_status (*each)(void *context,
+                                                                            const char *entry),
+                                                       void *context);
 
 /* ---- one copy for many processes (store/shared.c) ---- */
 
@@ -97,7 +101,8 @@ EMBLA_CHECKED embla_status embla_io_claim(int fd, const char *name, uint64_t off
 /* Bytes that are free on the file system of an open file. */
 EMBLA_CHECKED embla_status embla_io_space(int fd, const char *name, uint64_t *out);
 /* A map that can be written to, of the whole file, on a boundary of 2 MiB. */
-EMBLA_CHECKED embla_status embla_io_map_shared(int fd, const char *name, size_t bytes, void **out);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_map_shared(int fd, const char *name, size_t bytes,
+                                                             void **out);
 /* Puts such a map, from and to a boundary of 2 MiB, on huge pages, before it is written to. Raises
  * no signal. False: the system does not grant it, or there is no more room. */
 bool embla_io_huge_shared(void *memory, size_t bytes);

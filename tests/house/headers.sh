@@ -15,6 +15,7 @@ for header in include/*.h; do
 done
 for header in src/*/*.h cli/*.h bench/*.h tests/*.h; do
     [ -e "$header" ] || continue
+    if grep -q "No include guard: it is included" "$header"; then continue; fi # with macros that it needs
     # an inline function that a header only offers is not an unused one
     $cc -std=c11 -D_GNU_SOURCE $flags -Wno-unused-function -Icli -x c "$header"
 done

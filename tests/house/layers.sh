@@ -48,7 +48,7 @@ for file in */*.c */*.h; do
     may=$(allowed "$room")
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
         case "$header" in
-        embla.h | embla_lab.h | embla_learn.h | embla_store.h) continue ;;
+        embla.h | embla_lab.h | embla_learn.h | embla_store.h | embla_train.h) continue ;;
         esac
         target=${header%%/*}
         case " $may " in

@@ -3,6 +3,7 @@
 #include <embla_lab.h>
 #include <embla_learn.h>
 #include <embla_store.h>
+#include <embla_train.h>
 #include <stdio.h>
 
 int main(void)
@@ -13,9 +14,11 @@ int main(void)
     float out[3 * 2];
     embla_table *table;
     embla_cost cost;
+    embla_gpt_preset preset;
     const embla_cost_model model = {.rows = 3, .dim = 4};
     if (embla_table_view(EMBLA_F32, 5, 2, values, sizeof values, NULL, &table) ||
-        embla_lookup(table, tokens, 3, NULL, out) || embla_cost_of(&model, &cost)) {
+        embla_lookup(table, tokens, 3, NULL, out) || embla_cost_of(&model, &cost) ||
+        embla_gpt_preset_find("microgpt", &preset)) {
         fprintf(stderr, "%s\n", embla_error());
         return 1;
     }

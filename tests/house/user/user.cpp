@@ -3,6 +3,7 @@
 #include <embla_lab.h>
 #include <embla_learn.h>
 #include <embla_store.h>
+#include <embla_train.h>
 
 #include <cstdio>
 #include <vector>
@@ -18,12 +19,13 @@ int main()
     embla_table *table = nullptr;
     embla_cost_model model = {0};
     embla_cost cost;
+    embla_gpt_preset preset;
     model.rows = 3;
     model.dim = 4;
     if (embla_table_view(EMBLA_F32, 5, 2, values.data(), values.size() * sizeof(float), &options,
                          &table) ||
         embla_lookup(table, tokens.data(), tokens.size(), &lookup, out.data()) ||
-        embla_cost_of(&model, &cost)) {
+        embla_cost_of(&model, &cost) || embla_gpt_preset_find("microgpt", &preset)) {
         std::fprintf(stderr, "%s\n", embla_error());
         return 1;
     }

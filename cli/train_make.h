@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes what `embla train` trains: corpus, model and training, new or from a checkpoint. All
+ * give an exit code, after a sentence.
+ */
+#ifndef EMBLA_CLI_TRAIN_MAKE_H
+#define EMBLA_CLI_TRAIN_MAKE_H
+
+#include "train_run.h"
+
+/* embla_corpus_open, and what a fuzzer puts in its place; see open.c. */
+EMBLA_CHECKED embla_status embla_open_corpus(const char *path, const embla_corpus_options *options,
+                                             embla_corpus **out);
+
+/* Nothing in the folder would be overwritten. */
+int embla_make_free_folder(const char *folder);
+/* By what was asked for: shape, options and corpus_options of t. */
+int embla_make_new(const embla_args *args, embla_training *t);
+/* What the newest checkpoint of t's folder says, to t.. */
+int embla_make_saved(const embla_args *args, embla_training *t);
+/* ..and the training that goes on from it. */
+int embla_make_again(const embla_args *args, embla_training *t);
+
+#endif

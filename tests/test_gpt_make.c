@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a decoder is made of: counts of parameters that others have published, the list of
+ * tensors, first weights, the plan of memory, and every shape that is refused.
+ */
+#include "check.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "learn/gpt.h"
+
+static embla_gpt_shape tiny(void)
+{
+    return (embla_gpt_shape){
+        .vocab = 7, .dim = 12, .layers = 2, .heads = 6, .hidden = 10, .positions = 5};
+}
+
+static embla_gpt *made(embla_gpt_shape shape, embla_gpt_precision precision)
+{
+    embla_gpt *gpt = NULL;
+    assert_ok(embla_gpt_new(&shape, precision, 9, 0, &gpt));
+    return gpt;
+}
+
+static embla_gpt_tensor tensor_at(const embla_gpt *gpt, size_t n)
+{
+    embla_gpt_tensor t;
+    assert_ok(embla_gpt_tensor_at(gpt, n, &t));
+    return t;
+}
+
+static embla_gpt_tensor tensor_of(const embla_gpt *gpt, const char *name)
+{
+    for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++)
+        if (strcmp(tensor_at(gpt, n).name, name) == 0) return tensor_at(gpt, n);
+    fail_msg("there is no tensor called %s", name);
+    return (embla_gpt_tensor){0};
+}
+
+/* ---- presets ---- */
+
+static int64_t parameters_of(const char *name, int64_t vocab)
+{
+    embla_gpt_preset preset;
+    embla_gpt_plan plan;
+    embla_gpt *gpt = NULL;
+    assert_ok(embla_gpt_preset_find(name, &preset));
+    if (preset.shape.vocab == 0) preset.shape.vocab = vocab;
+    /* nothing is filled: not a page of it is touched */
+    assert_ok(embla_gpt_blank(&preset.shape, EMBLA_GPT_F32, &gpt));
+    int64_t parameters = embla_gpt_parameters(gpt), sum = 0;
+    for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++)
+        sum += tensor_at(gpt, n).rows * (int64_t)tensor_at(gpt, n).dim;
+    assert_int_equal(sum, parameters);
+    assert_ok(embla_gpt_plan_of(&preset.shape, EMBLA_GPT_F32, preset.batch, preset.length, &plan));
+    assert_in_range(plan.weights, 4 * parameters,
+                    4 * parameters + 64 * (int64_t)embla_gpt_tensor_count(gpt));
+    assert_int_equal(plan.gradients, plan.weights);
+    assert_int_equal(plan.optimizer, 2 * plan.weights);
+    assert_int_equal(plan.total, 4 * plan.weights + plan.activations);
+    embla_gpt_free(gpt);
+    return parameters;
+}
+
+static void parameters_are_as_many_as_published(void **state)
+{
+    (void)state;
+    assert_int_equal(parameters_of("gpt2", 0), 124439808);
+    assert_int_equal(parameters_of("andrea-120m", 0), 98698752);
+    assert_int_equal(parameters_of("andrea-12m", 0), 12780288);
+    assert_int_equal(parameters_of("microgpt", 0), 4192);
+    /* vocabularies of the corpus: V + T rows and a layer's 12 C^2 + 13 C; or by hand */
+    assert_int_equal(parameters_of("gpt2-mini", 65),
+                     (65 + 128) * 192 + 4 * (12 * 192 * 192 + 13 * 192) + 2 * 192);
+    assert_int_equal(parameters_of("llama-mini", 65),
+                     2 * 65 * 192 + 4 * (2 * 192 * 192 + 2 * 64 * 192 + 3 * 512 * 192 + 2 * 192) +
+                         192);
+}
+
+static void presets_are_found_by_name(void **state)
+{
+    const char *const names[] = {"microgpt",   "gpt2",        "gpt2-mini",
+                                 "andrea-12m", "andrea-120m", "llama-mini"};
+    embla_gpt_preset preset = {.batch = 77};
+    (void)state;
+    for (size_t n = 0; n < COUNT_OF(names); n++) {
+        embla_schedule schedule;
+        double rate;
+        assert_string_equal(embla_gpt_preset_name(n), names[n]);
+        assert_ok(embla_gpt_preset_find(names[n], &preset));
+        assert_true(preset.batch >= 1 && preset.length <= preset.shape.positions);
+        schedule = (embla_schedule){.rate = preset.rate,
+                                    .final = preset.final_rate,
+                                    .steps = preset.steps,
+                                    .warm_up = preset.warm_up,
+                                    .kind = preset.schedule};
+        assert_ok(embla_schedule_rate(&schedule, preset.steps / 2, &rate));
+        assert_true(rate > preset.final_rate && rate < preset.rate);
+    }
+    assert_null(embla_gpt_preset_name(COUNT_OF(names)));
+    assert_null(embla_gpt_preset_name(SIZE_MAX));
+    preset.batch = 77;
+    assert_status(embla_gpt_preset_find("gpt3", &preset), EMBLA_ERR_NOT_FOUND);
+    assert_error_has("'gpt3'");
+    for (size_t n = 0; n < COUNT_OF(names); n++) assert_error_has(names[n]);
+    assert_status(embla_gpt_preset_find(NULL, &preset), EMBLA_ERR_ARGUMENT);
+    assert_error_has("name is NULL");
+    assert_int_equal(preset.batch, 77);
+    assert_status(embla_gpt_preset_find("gpt2", NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("out is NULL");
+}
+
+/* The rate that microGPT has at every step: 0.01 times 1 - step / 1000. */
+static void microgpt_is_trained_as_its_program_does(void **state)
+{
+    embla_gpt_preset p;
+    (void)state;
+    assert_ok(embla_gpt_preset_find("microgpt", &p));
+    embla_schedule schedule = {
+        .rate = p.rate, .final = p.final_rate, .steps = p.steps, .kind = p.schedule};
+    for (int64_t step = 0; step < 1000; step++) {
+        double rate;
+        assert_ok(embla_schedule_rate(&schedule, step, &rate));
+        assert_near(rate, 0.01 * (1 - (double)step / 1000), 1e-15);
+    }
+    assert_true(p.beta1 == 0.85 && p.beta2 == 0.99 && p.epsilon == 1e-8 && p.decay == 0 &&
+                p.clip == 0 && p.spread == 0.08 && p.batch == 1 && p.warm_up == 0);
+    assert_true(p.shape.norm == EMBLA_NORM_RMS && p.shape.norm_epsilon == 1e-5 &&
+                p.shape.activation == EMBLA_RELU && p.shape.heads == 4 && p.shape.hidden == 64);
+}
+
+/* GPT-2 with one sequence of 1,024 tokens: far below 8 GiB. */
+static void gpt2_fits_in_a_small_machine(void **state)
+{
+    embla_gpt_preset preset;
+    embla_gpt_plan plan;
+    (void)state;
+    assert_ok(embla_gpt_preset_find("gpt2", &preset));
+    assert_ok(embla_gpt_plan_of(&preset.shape, EMBLA_GPT_F32, 1, 1024, &plan));
+    assert_in_range(plan.activations, INT64_C(500) << 20, INT64_C(700) << 20);
+    assert_true(plan.total < INT64_C(3) << 30);
+    print_message("weights %.0f, activations %.0f, all %.0f MiB\n", (double)plan.weights / 0x1p20,
+                  (double)plan.activations / 0x1p20, (double)plan.total / 0x1p20);
+}
+
+/* ---- tensors ---- */
+
+typedef struct {
+    const char *name;
+    int64_t rows;
+    size_t dim;
+} expected;
+
+static void check_list(const embla_gpt *gpt, const expected *list, size_t count)
+{
+    const char *end = NULL;
+    assert_int_equal(embla_gpt_tensor_count(gpt), count);
+    for (size_t n = 0; n < count; n++) {
+        embla_gpt_tensor t = tensor_at(gpt, n);
+        assert_string_equal(t.name, list[n].name);
+        assert_int_equal(t.rows, list[n].rows);
+        assert_int_equal(t.dim, list[n].dim);
+        assert_null(t.gradient);
+        assert_int_equal(t.decays, !strstr(t.name, "gain") && !strstr(t.name, "bias"));
+        /* one behind the other; k and v behind q without a gap */
+        const char *values = t.values;
+        bool follows = strstr(t.name, "attn.k") || strstr(t.name, "attn.v");
+        assert_true(!end || (follows ? values == end : values >= end && values < end + 128));
+        assert_true(follows || (uintptr_t)values % 64 == 0);
+        end = values + (size_t)t.rows * t.dim * gpt->real;
+    }
+    assert_true(end <= gpt->weights + gpt->numbers * gpt->real);
+}
+
+static void tensors_come_in_the_order_of_microgpt(void **state)
+{
+    const expected list[] = {
+        {"wte", 27, 16},           {"wpe", 16, 16},           {"lm_head", 27, 16},
+        {"layer0.attn.q", 16, 16}, {"layer0.attn.k", 16, 16}, {"layer0.attn.v", 16, 16},
+        {"layer0.attn.o", 16, 16}, {"layer0.mlp.up", 64, 16}, {"layer0.mlp.down", 16, 64}};
+    embla_gpt_preset preset;
+    (void)state;
+    assert_ok(embla_gpt_preset_find("microgpt", &preset));
+    embla_gpt *gpt = made(preset.shape, EMBLA_GPT_F32);
+    check_list(gpt, list, COUNT_OF(list));
+    embla_gpt_free(gpt);
+}
+
+static void a_model_has_the_tensors_it_asks_for(void **state)
+{
+    const expected all[] = {
+        {"wte", 7, 12},
+        {"lm_head", 7, 12},
+        {"norm_first.gain", 1, 12},
+        {"norm_first.bias", 1, 12},
+        {"layer0.norm1.gain", 1, 12},
+        {"layer0.norm1.bias", 1, 12},
+        {"layer0.attn.q", 12, 12},
+        {"layer0.attn.k", 4, 12},
+        {"layer0.attn.v", 4, 12},
+        {"layer0.attn.q.bias", 1, 12},
+        {"layer0.attn.k.bias", 1, 4},
+        {"layer0.attn.v.bias", 1, 4},
+        {"layer0.attn.o", 12, 12},
+        {"layer0.attn.o.bias", 1, 12},
+        {"layer0.norm2.gain", 1, 12},
+        {"layer0.norm2.bias", 1, 12},
+        {"layer0.mlp.up", 10, 12},
+        {"layer0.mlp.up.bias", 1, 10},
+        {"layer0.mlp.gate", 10, 12},
+        {"layer0.mlp.gate.bias", 1, 10},
+        {"layer0.mlp.down", 12, 10},
+        {"layer0.mlp.down.bias", 1, 12},
+        {"norm.gain", 1, 12},
+        {"norm.bias", 1, 12},
+    };
+    const expected few[] = {
+        {"wte", 7, 12},
+        {"layer0.norm1.gain", 1, 12},
+        {"layer0.attn.q", 12, 12},
+        {"layer0.attn.k", 12, 12},
+        {"layer0.attn.v", 12, 12},
+        {"layer0.attn.o", 12, 12},
+        {"layer0.norm2.gain", 1, 12},
+        {"layer0.mlp.up", 48, 12},
+        {"layer0.mlp.down", 12, 48},
+    };
+    embla_gpt_shape shape = tiny();
+    (void)state;
+    shape.layers = 1, shape.kv_heads = 2, shape.biases = shape.untied = shape.norm_first = true;
+    shape.activation = EMBLA_SWIGLU, shape.position_kind = EMBLA_POSITIONS_ROTARY;
+    for (int precision = 0; precision < 2; precision++) {
+        embla_gpt *gpt = made(shape, (embla_gpt_precision)precision);
+        check_list(gpt, all, COUNT_OF(all));
+        embla_gpt_free(gpt);
+    }
+    shape = tiny();
+    shape.layers = 1, shape.hidden = 0, shape.no_norm_last = true;
+    shape.position_kind = EMBLA_POSITIONS_SINUSOIDAL;
+    embla_gpt *gpt = made(shape, EMBLA_GPT_F32);
+    check_list(gpt, few, COUNT_OF(few));
+    embla_gpt_free(gpt);
+    /* a norm of squares has no bias, though linear layers have */
+    shape.norm = EMBLA_NORM_RMS, shape.biases = true;
+    gpt = made(shape, EMBLA_GPT_F32);
+    assert_int_equal(embla_gpt_tensor_count(gpt), COUNT_OF(few) + 6);
+    embla_gpt_free(gpt);
+}
+
+static void a_tensor_past_the_last_is_refused(void **state)
+{
+    embla_gpt *gpt = made(tiny(), EMBLA_GPT_F32);
+    embla_gpt_tensor t = {.rows = 77};
+    (void)state;
+    assert_status(embla_gpt_tensor_at(gpt, embla_gpt_tensor_count(gpt), &t), EMBLA_ERR_RANGE);
+    assert_error_has("the model has 19");
+    assert_status(embla_gpt_tensor_at(NULL, 0, &t), EMBLA_ERR_ARGUMENT);
+    assert_error_has("the model is NULL");
+    assert_int_equal(t.rows, 77);
+    assert_status(embla_gpt_tensor_at(gpt, 0, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("out is NULL");
+    embla_gpt_free(gpt);
+    embla_gpt_free(NULL);
+    assert_int_equal(embla_gpt_tensor_count(NULL), 0);
+    assert_int_equal(embla_gpt_parameters(NULL), 0);
+    assert_int_equal(embla_gpt_precision_of(NULL), EMBLA_GPT_F32);
+    assert_null(embla_gpt_shape_of(NULL));
+}
+
+/* ---- the first weights ---- */
+
+static double spread_of(const embla_gpt_tensor *t)
+{
+    double sum = 0;
+    size_t count = (size_t)t->rows * t->dim;
+    for (size_t i = 0; i < count; i++) {
+        double x = (double)((const float *)t->values)[i];
+        sum += x * x;
+    }
+    return sqrt(sum / (double)count);
+}
+
+static void first_weights_have_the_spread_that_was_asked_for(void **state)
+{
+    embla_gpt_shape shape = {.vocab = 200,
+                             .dim = 64,
+                             .layers = 8,
+                             .heads = 2,
+                             .positions = 100,
+                             .biases = true,
+                             .untied = true,
+                             .activation = EMBLA_SWIGLU};
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        double spread = asked ? 0.5 : 0, table = asked ? 0.5 : 0.125, linear = asked ? 0.5 : 0.02;
+        embla_gpt *gpt = NULL;
+        assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 4, spread, &gpt));
+        for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
+            embla_gpt_tensor t = tensor_at(gpt, n);
+            bool ends = strstr(t.name, "attn.o") || strstr(t.name, "mlp.down");
+            double wanted = n < 3 ? table : ends ? linear / 4 : linear;
+            if (strstr(t.name, "gain")) wanted = 1;
+            if (strstr(t.name, "bias")) wanted = 0;
+            assert_near(spread_of(&t), wanted, t.decays ? 0.04 * wanted : 0);
+        }
+        embla_gpt_free(gpt);
+    }
+}
+
+/* A tensor's numbers depend on the seed and on what it is for, not on the other tensors, nor on
+ * the precision; no two tensors have the same. */
+static void first_weights_depend_on_seed_and_place_alone(void **state)
+{
+    embla_gpt_shape other = tiny();
+    embla_gpt *one = made(tiny(), EMBLA_GPT_F32), *wide = made(tiny(), EMBLA_GPT_F64), *more, *seed;
+    (void)state;
+    other.layers = 3, other.biases = other.untied = other.norm_first = true;
+    other.activation = EMBLA_SWIGLU;
+    more = made(other, EMBLA_GPT_F32);
+    assert_ok(embla_gpt_new(&other, EMBLA_GPT_F32, 10, 0, &seed));
+    for (size_t n = 0; n < embla_gpt_tensor_count(one); n++) {
+        embla_gpt_tensor t = tensor_at(one, n), w = tensor_of(wide, t.name);
+        embla_gpt_tensor m = tensor_of(more, t.name), s = tensor_of(seed, t.name);
+        const float *values = t.values, *theirs = m.values;
+        bool ends = strstr(t.name, "attn.o") || strstr(t.name, "mlp.down");
+        for (size_t i = 0; i < (size_t)t.rows * t.dim; i++) {
+            assert_true(((double *)w.values)[i] == (double)values[i]);
+            assert_near(theirs[i], ends ? values[i] * sqrt(2.0 / 3) : values[i], 1e-7);
+        }
+        if (t.decays) assert_memory_not_equal(s.values, m.values, 48);
+        for (size_t k = 0; t.decays && k < n; k++)
+            if (tensor_at(one, k).decays)
+                assert_memory_not_equal(tensor_at(one, k).values, t.values, 16);
+    }
+    embla_gpt_free(seed);
+    embla_gpt_free(more);
+    embla_gpt_free(wide);
+    embla_gpt_free(one);
+}
+
+/* Rows longer than what is made at a time. */
+static void long_rows_are_the_same_in_f64(void **state)
+{
+    embla_gpt_shape shape = {
+        .vocab = 3, .dim = 600, .layers = 1, .heads = 1, .hidden = 257, .positions = 1};
+    embla_gpt *narrow = made(shape, EMBLA_GPT_F32), *wide = made(shape, EMBLA_GPT_F64);
+    (void)state;
+    for (size_t n = 0; n < embla_gpt_tensor_count(wide); n++) {
+        embla_gpt_tensor f = tensor_at(narrow, n), w = tensor_at(wide, n);
+        for (size_t i = 0; i < (size_t)w.rows * w.dim; i++)
+            assert_true(((double *)w.values)[i] == (double)((float *)f.values)[i]);
+    }
+    embla_gpt_free(wide);
+    embla_gpt_free(narrow);
+}
+
+/* ---- shapes ---- */
+
+static void what_0_stands_for_is_filled_in(void **state)
+{
+    embla_gpt_shape shape = tiny();
+    (void)state;
+    shape.hidden = 0;
+    embla_gpt *gpt = made(shape, EMBLA_GPT_F64);
+    const embla_gpt_shape *s = embla_gpt_shape_of(gpt);
+    assert_true(s->kv_heads == 6 && s->hidden == 48 && s->norm_epsilon == 1e-5 &&
+                s->rope_theta == 10000);
+    assert_int_equal(embla_gpt_precision_of(gpt), EMBLA_GPT_F64);
+    embla_gpt_free(gpt);
+}
+
+#define REFUSED(change, status, text)                                                              \
+    do {                                                                                           \
+        embla_gpt_shape s = tiny();                                                                \
+        embla_gpt_plan plan = {.total = 77};                                                       \
+        embla_gpt *gpt = NULL;                                                                     \
+        change;                                                                                    \
+        assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt), status);                       \
+        assert_error_has(text);                                                                    \
+        assert_null(gpt);                                                                          \
+        assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 1, &plan), status);                  \
+        assert_int_equal(plan.total, 77);                                                          \
+    } while (0)
+
+static void shapes_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    REFUSED(s.dim = 13, EMBLA_ERR_SHAPE, "13 numbers in a row cannot be shared by 6 heads");
+    REFUSED(s.kv_heads = 4, EMBLA_ERR_SHAPE, "6 heads cannot share 4 heads of keys and values");
+    REFUSED((s.heads = 4, s.position_kind = EMBLA_POSITIONS_ROTARY), EMBLA_ERR_SHAPE,
+            "12 numbers in 4 heads are 3 each");
+    REFUSED(s.no_gain = s.biases = true, EMBLA_ERR_SHAPE, "norms without a gain have no bias");
+    REFUSED(s.vocab = 0, EMBLA_ERR_ARGUMENT, "a vocabulary of 0 tokens: 1 to 2147483647");
+    REFUSED(s.vocab = INT64_C(1) << 31, EMBLA_ERR_ARGUMENT, "2147483648 tokens");
+    REFUSED(s.vocab = -1, EMBLA_ERR_ARGUMENT, "-1 tokens");
+    REFUSED(s.dim = 0, EMBLA_ERR_ARGUMENT, "0 numbers in a row: 1 to 1048576");
+    REFUSED((s.dim = SIZE_MAX, s.hidden = 0), EMBLA_ERR_ARGUMENT, "numbers in a row: 1 to");
+    REFUSED(s.layers = 0, EMBLA_ERR_ARGUMENT, "0 layers: 1 to 4096");
+    REFUSED(s.layers = 4097, EMBLA_ERR_ARGUMENT, "4097 layers");
+    REFUSED(s.heads = 0, EMBLA_ERR_ARGUMENT, "0 heads: 1 to 12");
+    REFUSED(s.heads = 13, EMBLA_ERR_ARGUMENT, "13 heads: 1 to 12");
+    REFUSED(s.kv_heads = 7, EMBLA_ERR_ARGUMENT, "7 heads of keys and values: 1 to 6");
+    REFUSED(s.hidden = SIZE_MAX, EMBLA_ERR_ARGUMENT, "feed-forward part: 1 to 16777216");
+    REFUSED(s.positions = 0, EMBLA_ERR_ARGUMENT, "0 positions: 1 to");
+    REFUSED(s.positions = SIZE_MAX, EMBLA_ERR_ARGUMENT, "positions: 1 to 16777216");
+    REFUSED(s.norm = (embla_norm_kind)2, EMBLA_ERR_ARGUMENT, "norm 2 is not one of 0..1");
+    REFUSED(s.activation = (embla_activation)4, EMBLA_ERR_ARGUMENT, "activation 4");
+    REFUSED(s.position_kind = (embla_positions_kind)4, EMBLA_ERR_ARGUMENT, "of positions 4");
+    REFUSED(s.rope_order = (embla_rope_order)2, EMBLA_ERR_ARGUMENT, "rotary order 2");
+    REFUSED(s.norm_epsilon = -1, EMBLA_ERR_ARGUMENT, "epsilon of -1");
+    REFUSED(s.norm_epsilon = NAN, EMBLA_ERR_ARGUMENT, "epsilon of nan");
+    REFUSED(s.rope_theta = INFINITY, EMBLA_ERR_ARGUMENT, "theta of inf");
+    REFUSED(s.rope_theta = -2, EMBLA_ERR_ARGUMENT, "theta of -2");
+    REFUSED(s.dropout = 1, EMBLA_ERR_ARGUMENT, "a dropout of 1");
+    REFUSED(s.dropout = -0.5, EMBLA_ERR_ARGUMENT, "a dropout of -0.5");
+    REFUSED(s.dropout = NAN, EMBLA_ERR_ARGUMENT, "a dropout of nan");
+}
+
+static void other_arguments_are_refused(void **state)
+{
+    embla_gpt_shape s = tiny();
+    embla_gpt *gpt = NULL;
+    embla_gpt_plan plan = {.total = 77};
+    (void)state;
+    assert_status(embla_gpt_new(NULL, EMBLA_GPT_F32, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
+    assert_error_has("the shape is NULL");
+    assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("out is NULL");
+    assert_status(embla_gpt_blank(&s, EMBLA_GPT_F32, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("out is NULL");
+    assert_status(embla_gpt_new(&s, (embla_gpt_precision)2, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
+    assert_error_has("precision 2 is not one of 0..1");
+    assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, NAN, &gpt), EMBLA_ERR_ARGUMENT);
+    assert_error_has("a spread of nan: 0 to 1e+06");
+    assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, -1, &gpt), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 2e6, &gpt), EMBLA_ERR_ARGUMENT);
+    assert_null(gpt);
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 1, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("out is NULL");
+    assert_status(embla_gpt_plan_of(&s, (embla_gpt_precision)-1, 1, 1, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 0, 1, &plan), EMBLA_ERR_ARGUMENT);
+    assert_error_has("0 sequences of 1 tokens: 1 of 1 at least");
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 0, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 6, &plan), EMBLA_ERR_RANGE);
+    assert_error_has("sequences of 6 tokens: the model has 5 positions");
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, SIZE_MAX, 2, &plan), EMBLA_ERR_ARGUMENT);
+    assert_error_has("do not fit in memory");
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, SIZE_MAX / 8, 2, &plan), EMBLA_ERR_ARGUMENT);
+    assert_error_has("activations of");
+    s.layers = 4096, s.dim = 1 << 20, s.heads = 1, s.hidden = 1 << 24;
+    s.activation = EMBLA_SWIGLU;
+    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F64, 3 << 20, 1, &plan), EMBLA_ERR_ARGUMENT);
+    assert_error_has("parameters and");
+    assert_int_equal(plan.total, 77);
+    assert_status(embla_gpt_room(NULL, 1, 1), EMBLA_ERR_ARGUMENT);
+    assert_error_has("the model is NULL");
+}
+
+/* ---- room ---- */
+
+static void room_is_what_the_plan_said(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 8; kind++) {
+        embla_gpt_shape s = tiny();
+        embla_gpt_plan plan;
+        embla_gpt_precision precision = kind & 1 ? EMBLA_GPT_F64 : EMBLA_GPT_F32;
+        if (kind & 2) s.activation = EMBLA_SWIGLU, s.norm_first = true;
+        if (kind & 4) s.no_norm_last = true, s.position_kind = EMBLA_POSITIONS_SINUSOIDAL;
+        embla_gpt *gpt = made(s, precision);
+        assert_ok(embla_gpt_room(gpt, 3, 5));
+        assert_ok(embla_gpt_plan_of(&s, precision, 3, 5, &plan));
+        size_t sines = kind & 4 ? 5 * 12 * sizeof(float) : 0;
+        assert_int_equal(plan.activations, gpt->at.bytes);
+        assert_int_equal(plan.gradients, gpt->numbers * gpt->real);
+        assert_int_equal(plan.weights, gpt->numbers * gpt->real + sines);
+        assert_int_equal(plan.optimizer, 2 * plan.gradients);
+        assert_int_equal(plan.total,
+                         plan.weights + plan.gradients + plan.optimizer + plan.activations);
+        assert_int_equal(gpt->at.tokens, 15);
+        /* the last array of the last layer ends inside */
+        assert_true(gpt->at.layers + s.layers * gpt->at.layer_bytes <= gpt->at.bytes);
+        assert_true(gpt->at.out + 15 * 12 * gpt->real <= gpt->at.layer_bytes);
+        embla_gpt_free(gpt);
+    }
+}
+
+static void room_is_made_once_and_grows(void **state)
+{
+    embla_gpt *gpt = made(tiny(), EMBLA_GPT_F32);
+    (void)state;
+    assert_null(tensor_at(gpt, 0).gradient);
+    assert_ok(embla_gpt_room(gpt, 2, 5));
+    char *activations = gpt->activations;
+    float *gradient = tensor_at(gpt, 1).gradient;
+    assert_true(gradient == (float *)(void *)gpt->gradients + gpt->parts[1].at);
+    gradient[0] = 5;
+    assert_ok(embla_gpt_room(gpt, 5, 2));
+    assert_ptr_equal(gpt->activations, activations);
+    assert_ok(embla_gpt_room(gpt, 1, 1));
+    assert_ptr_equal(gpt->activations, activations);
+    assert_int_equal(gpt->at.tokens, 10);
+    assert_status(embla_gpt_room(gpt, 1, 6), EMBLA_ERR_RANGE);
+    assert_status(embla_gpt_room(gpt, 0, 1), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_gpt_room(gpt, 3, 5));
+    assert_int_equal(gpt->at.tokens, 15);
+    assert_ptr_equal(tensor_at(gpt, 1).gradient, gradient);
+    assert_true(gradient[0] == 5);
+    embla_gpt_zero_gradients(gpt);
+    assert_true(gradient[0] == 0);
+    embla_gpt_free(gpt);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    size_t live = embla_mem_live();
+    embla_gpt_shape s = tiny();
+    (void)state;
+    s.untied = true;
+    for (int kind = 0; kind < 2; kind++) {
+        embla_gpt *gpt = NULL;
+        s.position_kind = kind ? EMBLA_POSITIONS_SINUSOIDAL : EMBLA_POSITIONS_LEARNED;
+        for (size_t at = 1; !gpt; at++) {
+            embla_mem_fail(at, false);
+            embla_status status = embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt);
+            embla_mem_fail(0, false);
+            if (status == EMBLA_OK) break;
+            assert_status(status, EMBLA_ERR_MEMORY);
+            assert_null(gpt);
+            assert_int_equal(embla_mem_live(), live);
+        }
+        for (size_t tokens = 2; tokens < 5; tokens += 2) { /* the first room, and a larger one */
+            size_t before = embla_mem_live(), had = gpt->at.tokens;
+            for (size_t at = 1;; at++) {
+                embla_mem_fail(at, false);
+                embla_status status = embla_gpt_room(gpt, 1, tokens);
+                embla_mem_fail(0, false);
+                if (status == EMBLA_OK) break;
+                assert_status(status, EMBLA_ERR_MEMORY);
+                assert_int_equal(embla_mem_live(), before);
+                assert_int_equal(gpt->at.tokens, had);
+            }
+            assert_int_equal(gpt->at.tokens, tokens);
+        }
+        embla_gpt_free(gpt);
+        assert_int_equal(embla_mem_live(), live);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_are_as_many_as_published),
+        cmocka_unit_test(presets_are_found_by_name),
+        cmocka_unit_test(microgpt_is_trained_as_its_program_does),
+        cmocka_unit_test(gpt2_fits_in_a_small_machine),
+        cmocka_unit_test(tensors_come_in_the_order_of_microgpt),
+        cmocka_unit_test(a_model_has_the_tensors_it_asks_for),
+        cmocka_unit_test(a_tensor_past_the_last_is_refused),
+        cmocka_unit_test(first_weights_have_the_spread_that_was_asked_for),
+        cmocka_unit_test(first_weights_depend_on_seed_and_place_alone),
+        cmocka_unit_test(long_rows_are_the_same_in_f64),
+        cmocka_unit_test(what_0_stands_for_is_filled_in),
+        cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+        cmocka_unit_test(other_arguments_are_refused),
+        cmocka_unit_test(room_is_what_the_plan_said),
+        cmocka_unit_test(room_is_made_once_and_grows),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
