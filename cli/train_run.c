@@ -110,14 +110,14 @@ static int save(embla_training *t)
 }
 
 /* In the midst of it a full disk is no reason to lose what was learned. */
-static void save_between(embla_training *t, double now)
+static void save_between(embla_training *t)
 {
     embla_progress_wipe(&t->progress);
     if (save(t) != EMBLA_DONE)
         embla_complain("no checkpoint at step %" PRId64
                        "; the one before it is still there, and the training goes on",
                        embla_train_steps(t->train));
-    t->paused += embla_progress_now() - now;
+    t->paused = true;
 }
 
 static bool save_due(const embla_training *t, double now)
@@ -139,7 +139,6 @@ static bool validation_due(const embla_training *t)
  * or as much as takes a sixth of it. The same batches whenever the training is made. */
 static int validate(embla_training *t)
 {
-    double begun = embla_progress_now();
     bool last = embla_train_steps(t->train) >= t->steps;
     int64_t batches = last ? t->steps / LAST_SHARE : t->validate_every / VALIDATION_SHARE;
     int64_t least = last ? LAST_LEAST : VALIDATION_LEAST;
@@ -147,8 +146,7 @@ static int validate(embla_training *t)
     t->batches = batches;
     if (embla_train_validate(t->train, (size_t)batches, &t->validation) != EMBLA_OK)
         return embla_failed("%s", embla_error());
-    t->validated = true;
-    t->paused += embla_progress_now() - begun;
+    t->validated = t->paused = true;
     return EMBLA_DONE;
 }
 
@@ -164,8 +162,8 @@ static int report(embla_training *t, double now)
         (void)embla_log_flush(&t->log, false);
         code = embla_plot_write(t->plot, t->log.path, t->steps, t->text);
     }
-    t->spoken = embla_progress_now();
-    t->paused += t->spoken - now;
+    t->spoken = now;
+    t->paused = true;
     return code;
 }
 
@@ -175,12 +173,12 @@ static int look_around(embla_training *t)
     double now = embla_progress_now();
     int code = EMBLA_DONE;
     const embla_train_report *last = &t->last;
-    t->seconds = now - t->begun - t->paused;
+    t->seconds = now - t->begun - t->pauses;
     t->tokens += last->tokens;
     t->left_out += last->left_out;
     t->left_out_now = last->left_out ? t->left_out_now + 1 : 0;
     remember(t, last->loss);
-    t->validated = false;
+    t->validated = t->paused = false;
     if (validation_due(t)) code = validate(t);
     embla_log_line line = {.step = last->step,
                            .loss = last->loss,
@@ -197,7 +195,8 @@ static int look_around(embla_training *t)
         t->flushed = now;
         (void)embla_log_flush(&t->log, false); /* said when it matters: at the next checkpoint */
     }
-    if (code == EMBLA_DONE && save_due(t, now)) save_between(t, embla_progress_now());
+    if (code == EMBLA_DONE && save_due(t, now)) save_between(t);
+    if (t->paused) t->pauses += embla_progress_now() - now;
     return code;
 }
 

@@ -64,7 +64,8 @@ typedef struct {
     int64_t left_out_now; /* in a row */
     double seconds;       /* of steps, in this run.. */
     double before;        /* ..and in those before it */
-    double begun, paused; /* when this run began; what of it were no steps */
+    double begun, pauses; /* when this run began; what of it were no steps */
+    bool paused;          /* after the last step: something was measured, drawn or saved */
     double spoken, saved, drawn, looked, flushed; /* when that was last done */
 } embla_training;
 

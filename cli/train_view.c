@@ -275,7 +275,7 @@ int embla_view_draw(embla_training *t, double now)
     if (fclose(to) == 0) embla_progress_draw(&t->progress, text);
     free(text);
     t->drawn = now;
-    t->paused += embla_progress_now() - now;
+    t->paused = true;
     return EMBLA_DONE;
 }
 

@@ -12,6 +12,8 @@ head -n 1 numbers/loss.csv
 wc -l <numbers/loss.csv
 # step, loss, rate, norm, tokens, seconds; validation now and then
 awk -F, 'NF != 7 || (NR > 1 && $1 != NR - 2)' numbers/loss.csv
+# a pause is taken off once: the seconds of steps never fall
+awk -F, 'NR > 1 { if ($7 <= last) print "seconds fall:", $0; last = $7 }' numbers/loss.csv
 awk -F, '$3 != "" && NR > 1 {print $1}' numbers/loss.csv | tr '\n' ' '
 echo
 # the last step is always validated
