@@ -83,7 +83,7 @@ static const struct {
      {.shape = {.dim = 192, .layers = 4, .heads = 6, .positions = 128, .biases = true},
       .batch = 12,
       .length = 128,
-      .steps = 3000,
+      .steps = 2500,
       MINI}},
     {"andrea-12m",
      {.shape = {.vocab = 2305, .dim = 384, .layers = 6, .heads = 12, BARE},
@@ -119,7 +119,7 @@ static const struct {
                 .untied = true},
       .batch = 12,
       .length = 128,
-      .steps = 3000,
+      .steps = 2500,
       MINI}},
 };
 
