@@ -58,14 +58,14 @@ typedef struct {
     int64_t recents;
     double validation; /* the newest; NaN: none yet */
     int64_t batches;   /* that it looked at, at most */
-    bool validated;    /* by the last step */
+    bool validated;    /* after the last step */
+    bool paused;       /* after it something was measured, drawn or saved */
     int64_t first;     /* the step that this run began with */
     int64_t tokens, left_out;
     int64_t left_out_now; /* in a row */
     double seconds;       /* of steps, in this run.. */
     double before;        /* ..and in those before it */
     double begun, pauses; /* when this run began; what of it were no steps */
-    bool paused;          /* after the last step: something was measured, drawn or saved */
     double spoken, saved, drawn, looked, flushed; /* when that was last done */
 } embla_training;
 
