@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,22 +44,7 @@ enum { SCAN, OPEN, KINDS };
 
 /* ---- the file ---- */
 
-/* For the handler: what must not stay behind. */
-static char folder[256], path[sizeof folder + 32];
-
-static void tidy(void)
-{
-    if (path[0]) (void)unlink(path);
-    if (folder[0]) (void)rmdir(folder);
-    path[0] = folder[0] = '\0';
-}
-
-static void on_signal(int number)
-{
-    tidy();
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
-}
+static const char *path; /* of the file that was made */
 
 /* The header with spaces up to HEADER bytes, so that rows begin where a line begins. */
 static void make_header(const shape *sh, char out[HEADER])
@@ -108,22 +92,18 @@ static bool fill(int fd, const shape *sh)
 
 static bool make_file(const shape *sh, const embla_bench_options *options)
 {
-    const char *where = getenv("TMPDIR");
-    if (!where || !*where || strlen(where) > sizeof folder - 24) where = "/tmp";
-    snprintf(folder, sizeof folder, "%s/embla-bench-XXXXXX", where);
-    if (!mkdtemp(folder)) {
-        folder[0] = '\0';
-        options->complain("bench open: no folder in %s: %s", where, strerror(errno));
+    path = embla_bench_file("table.safetensors");
+    if (!path) {
+        options->complain("bench open: no temporary folder: %s", strerror(errno));
         return false;
     }
-    snprintf(path, sizeof path, "%s/table.safetensors", folder);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool good = fd >= 0 && fill(fd, sh);
     int why = errno;
     if (fd >= 0 && close(fd) != 0) good = false;
     if (!good)
         options->complain("bench open: cannot write %lld bytes to %s: %s",
-                          (long long)sh->rows * (long long)sh->dim * 4, folder, strerror(why));
+                          (long long)sh->rows * (long long)sh->dim * 4, path, strerror(why));
     return good;
 }
 
@@ -294,7 +274,7 @@ static int run_shape(const shape *sh, const bool *wanted, char names[KINDS][64],
     for (int kind = 0; kind < KINDS && !failed; kind++)
         if (wanted[kind]) failed = run_threads(&c, kind, names[kind], options);
     put_away(&c);
-    tidy();
+    embla_bench_file_drop();
     return failed;
 }
 
@@ -303,8 +283,6 @@ int embla_bench_open(const embla_bench_options *options)
     embla_bench_cases cases;
     int exit_code = embla_bench_begin("open", options, &cases);
     if (exit_code != 0) return exit_code;
-    if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
-    if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
         char names[KINDS][64];
         bool wanted[KINDS], any = false;

@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,22 +82,7 @@ typedef struct {
 
 /* ---- the corpus ---- */
 
-/* For the handler: what must not stay behind. */
-static char folder[256], path[sizeof folder + 32];
-
-static void tidy(void)
-{
-    if (path[0]) (void)unlink(path);
-    if (folder[0]) (void)rmdir(folder);
-    path[0] = folder[0] = '\0';
-}
-
-static void on_signal(int number)
-{
-    tidy();
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
-}
+static const char *path; /* of the file that was made */
 
 /* As llm.c writes tokens: 256 numbers of 4 bytes, of which three say something,
  * then 2 bytes for each token. */
@@ -129,13 +113,9 @@ static bool write_names(FILE *file, const int32_t *tokens)
 
 static bool make_file(const model *m)
 {
-    const char *where = getenv("TMPDIR");
     int32_t *tokens = malloc(TOKENS * sizeof *tokens);
-    if (!where || !*where || strlen(where) > sizeof folder - 24) where = "/tmp";
-    (void)snprintf(folder, sizeof folder, "%s/embla-bench-XXXXXX", where);
-    if (!mkdtemp(folder)) folder[0] = '\0';
-    if (folder[0]) (void)snprintf(path, sizeof path, "%s/corpus", folder);
-    FILE *file = folder[0] && tokens ? fopen(path, "wbx") : NULL;
+    path = embla_bench_file("corpus");
+    FILE *file = path && tokens ? fopen(path, "wbx") : NULL;
     bool good = file && embla_bench_tokens(true, m->small ? 26 : m->vocab, TOKENS, tokens);
     good = good && (m->small ? write_names : write_tokens)(file, tokens);
     if (file && fclose(file) != 0) good = false;
@@ -381,7 +361,7 @@ static int run_model(const model *m, const embla_bench_options *options)
     free(c.y);
     free(c.dx);
     free(c.x);
-    tidy();
+    embla_bench_file_drop();
     return exit_code;
 }
 
@@ -390,8 +370,6 @@ int embla_bench_train(const embla_bench_options *options)
     embla_bench_cases cases;
     int exit_code = embla_bench_begin("train", options, &cases);
     if (exit_code != 0) return exit_code;
-    if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
-    if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
     for (size_t i = 0; i < MODELS && exit_code == 0; i++)
         if (embla_bench_wants(&cases, models[i].name, true))
             exit_code = run_model(&models[i], options);

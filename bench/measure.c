@@ -3,6 +3,7 @@
  * threads. */
 #include "bench/measure.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,4 +137,38 @@ size_t embla_bench_cache(void)
 {
     long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
+}
+
+/* ---- a file for a while ---- */
+
+/* For the handler: what must not stay behind. */
+static char folder[256], path[sizeof folder + 32];
+
+void embla_bench_file_drop(void)
+{
+    if (path[0]) (void)unlink(path);
+    if (folder[0]) (void)rmdir(folder);
+    path[0] = folder[0] = '\0';
+}
+
+static void on_signal(int number)
+{
+    embla_bench_file_drop();
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+const char *embla_bench_file(const char *name)
+{
+    const char *where = getenv("TMPDIR");
+    if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
+    if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
+    if (!where || !*where || strlen(where) > sizeof folder - 24) where = "/tmp";
+    (void)snprintf(folder, sizeof folder, "%s/embla-bench-XXXXXX", where);
+    if (!mkdtemp(folder)) {
+        folder[0] = '\0';
+        return NULL;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
 }

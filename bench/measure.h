@@ -45,4 +45,9 @@ size_t embla_bench_streams(const void *data, size_t bytes, int threads);
 /* Bytes of the last-level cache, or a guess. */
 size_t embla_bench_cache(void);
 
+/* The path of a file, which is not made yet, in a new folder in $TMPDIR, or /tmp; one at a time.
+ * Both go when it is dropped, and where a signal ends the program. NULL: no folder, by errno. */
+const char *embla_bench_file(const char *name);
+void embla_bench_file_drop(void);
+
 #endif

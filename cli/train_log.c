@@ -74,6 +74,20 @@ bool embla_log_read(const char *path, int64_t below,
 
 /* ---- writing ---- */
 
+/* How much of it was written; all, unless *error says why not. */
+static size_t put(int file, const char *text, size_t length, int *error)
+{
+    size_t done = 0;
+    while (done < length && *error == 0) {
+        ssize_t written = write(file, text + done, length - done);
+        if (written > 0)
+            done += (size_t)written;
+        else if (written == 0 || errno != EINTR)
+            *error = written < 0 ? errno : EIO;
+    }
+    return done;
+}
+
 int embla_log_open(const char *folder, embla_log *out)
 {
     size_t size = strlen(folder) + sizeof "/loss.csv";
@@ -101,15 +115,9 @@ int embla_log_cut(embla_log *log, int64_t step, void (*take)(void *context, cons
     if (!embla_log_read(log->path, step, take, context, &end) ||
         ftruncate(log->file, (off_t)end) != 0 || lseek(log->file, 0, SEEK_END) < 0)
         return embla_failed("%s: %s", log->path, strerror(errno));
-    if (end > 0) return EMBLA_DONE;
-    const char *text = header;
-    for (size_t left = strlen(header); left > 0;) {
-        ssize_t written = write(log->file, text, left);
-        if (written <= 0) return embla_failed("%s: %s", log->path, strerror(errno));
-        text += written;
-        left -= (size_t)written;
-    }
-    return EMBLA_DONE;
+    int error = 0;
+    if (end == 0) (void)put(log->file, header, strlen(header), &error);
+    return error == 0 ? EMBLA_DONE : embla_failed("%s: %s", log->path, strerror(error));
 }
 
 bool embla_log_add(embla_log *log, const embla_log_line *line)
@@ -133,15 +141,8 @@ bool embla_log_add(embla_log *log, const embla_log_line *line)
 
 bool embla_log_flush(embla_log *log, bool sure)
 {
-    size_t done = 0;
     int error = 0;
-    while (done < log->used && error == 0) {
-        ssize_t written = write(log->file, log->text + done, log->used - done);
-        if (written > 0)
-            done += (size_t)written;
-        else if (written == 0 || errno != EINTR)
-            error = written < 0 ? errno : EIO;
-    }
+    size_t done = put(log->file, log->text, log->used, &error);
     if (done > 0) memmove(log->text, log->text + done, log->used - done);
     log->used -= done;
     if (error == 0 && sure && fdatasync(log->file) != 0) error = errno;

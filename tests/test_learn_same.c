@@ -8,27 +8,11 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "slow.h"
 
 #include "embla_learn.h"
 
-#if defined(__has_feature)
-#define FEATURE(name) __has_feature(name)
-#else
-#define FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || FEATURE(address_sanitizer) || \
-    FEATURE(thread_sanitizer) || FEATURE(memory_sanitizer)
-enum { SLOW_BUILD = 1 };
-#else
-enum { SLOW_BUILD = 0 };
-#endif
-
 static const int thread_counts[] = {1, 2, 3, 4, 8};
-
-static int steps_of(int steps)
-{
-    return SLOW_BUILD || getenv("EMBLA_TEST_SLOW") ? steps / 10 : steps;
-}
 
 /* ---- SHA-256 (FIPS 180-4) ---- */
 

@@ -9,28 +9,12 @@
 #include "check.h"
 #include "engine.h"
 #include "scratch.h"
+#include "slow.h"
 
 #include "base/checksum.h"
 #include "base/mem.h"
 #include "files/io.h"
 #include "learn/train.h"
-
-#if defined(__has_feature)
-#define FEATURE(name) __has_feature(name)
-#else
-#define FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || FEATURE(address_sanitizer) || \
-    FEATURE(thread_sanitizer) || FEATURE(memory_sanitizer)
-enum { SLOW_BUILD = 1 };
-#else
-enum { SLOW_BUILD = 0 };
-#endif
-
-static int steps_of(int steps)
-{
-    return SLOW_BUILD || getenv("EMBLA_TEST_SLOW") ? steps / 10 : steps;
-}
 
 /* ---- what there is to train on ---- */
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds in which many steps take too long: sanitizers, and what EMBLA_TEST_SLOW says. */
+#ifndef EMBLA_TESTS_SLOW_H
+#define EMBLA_TESTS_SLOW_H
+
+#include <stdlib.h>
+
+#if defined(__has_feature)
+#define FEATURE(name) __has_feature(name)
+#else
+#define FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || FEATURE(address_sanitizer) || \
+    FEATURE(thread_sanitizer) || FEATURE(memory_sanitizer)
+enum { SLOW_BUILD = 1 };
+#else
+enum { SLOW_BUILD = 0 };
+#endif
+
+static inline int steps_of(int steps)
+{
+    return SLOW_BUILD || getenv("EMBLA_TEST_SLOW") ? steps / 10 : steps;
+}
+
+#endif
