@@ -4,8 +4,8 @@
  * Each prints one line for a case, with the limit it was measured against beside
  * it, and returns the exit code of the program.
  */
-#ifndef EMBLA_BENCH_BENCH_H
-#define EMBLA_BENCH_BENCH_H
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
 
 #include <stdbool.h>
 
@@ -15,17 +15,17 @@ typedef struct {
     bool json, quiet, list;
     /* says on stderr what went wrong: one sentence, whatever it quotes made harmless */
     void (*complain)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-} embla_bench_options;
+} bench_options;
 
-int embla_bench_lookup(const embla_bench_options *options);
-int embla_bench_open(const embla_bench_options *options);
-int embla_bench_near(const embla_bench_options *options);
-int embla_bench_scatter(const embla_bench_options *options);
-int embla_bench_optim(const embla_bench_options *options);
-int embla_bench_head(const embla_bench_options *options);
-int embla_bench_ngram(const embla_bench_options *options);
-int embla_bench_codec(const embla_bench_options *options);
-int embla_bench_rows(const embla_bench_options *options);
-int embla_bench_train(const embla_bench_options *options);
+int bench_lookup(const bench_options *options);
+int bench_open(const bench_options *options);
+int bench_near(const bench_options *options);
+int bench_scatter(const bench_options *options);
+int bench_optim(const bench_options *options);
+int bench_head(const bench_options *options);
+int bench_ngram(const bench_options *options);
+int bench_codec(const bench_options *options);
+int bench_rows(const bench_options *options);
+int bench_train(const bench_options *options);
 
 #endif

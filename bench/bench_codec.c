@@ -207,33 +207,33 @@ static bool make_case(bench_case *c)
     const embla_row_format *f = &c->codec->format;
     if (embla_row_bytes(f, &c->row_bytes) != EMBLA_OK) return false;
     c->count = ROW_BYTES / c->row_bytes;
-    c->rows = embla_bench_memory(c->count * c->row_bytes);
-    c->out = embla_bench_memory(c->count * f->dim * sizeof *c->out);
-    c->other = embla_bench_memory(c->count * f->dim * sizeof *c->other);
+    c->rows = bench_memory(c->count * c->row_bytes);
+    c->out = bench_memory(c->count * f->dim * sizeof *c->out);
+    c->other = bench_memory(c->count * f->dim * sizeof *c->other);
     return c->rows && c->out && c->other && make_rows(c);
 }
 
-static int run_case(bench_case *c, const char *name, const embla_bench_options *options)
+static int run_case(bench_case *c, const char *name, const bench_options *options)
 {
     if (!make_case(c) || !is_right(c)) {
         options->complain("bench codec: %s: wrong numbers: %s", name, embla_error());
         return 1;
     }
-    embla_bench_times times = embla_bench_measure(c->by_naive ? run_naive : run_ours, run_memcpy, c,
-                                                  TURNS, c->by_naive ? 4 : CALLS);
+    bench_times times = bench_measure(c->by_naive ? run_naive : run_ours, run_memcpy, c, TURNS,
+                                      c->by_naive ? 4 : CALLS);
     double work = (double)(c->count * c->codec->format.dim * sizeof(float)) * 1e-9;
-    embla_bench_result result = {.bench = "codec",
-                                 .name = name,
-                                 .threads = 1,
-                                 .unit = "GB/s",
-                                 .limit_is = "memcpy in cache",
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "codec",
+                           .name = name,
+                           .threads = 1,
+                           .unit = "GB/s",
+                           .limit_is = "memcpy in cache",
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
-static int run_codec(embla_bench_cases *cases, const codec *one, bool by_naive)
+static int run_codec(bench_cases *cases, const codec *one, bool by_naive)
 {
     bench_case c = {.codec = one, .naive = naive_of(&one->format), .by_naive = by_naive};
     char name[64];
@@ -241,7 +241,7 @@ static int run_codec(embla_bench_cases *cases, const codec *one, bool by_naive)
     if (by_naive && !c.naive) return 0;
     (void)snprintf(name, sizeof name, "%s%s/%zu", by_naive ? "naive/" : "", one->name,
                    one->format.dim);
-    if (!embla_bench_wants(cases, name, true)) return 0;
+    if (!bench_wants(cases, name, true)) return 0;
     exit_code = run_case(&c, name, cases->options);
     free(c.rows);
     free(c.out);
@@ -249,13 +249,13 @@ static int run_codec(embla_bench_cases *cases, const codec *one, bool by_naive)
     return exit_code;
 }
 
-int embla_bench_codec(const embla_bench_options *options)
+int bench_codec(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("codec", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("codec", options, &cases);
     if (exit_code != 0) return exit_code;
     for (int by_naive = 0; by_naive < 2; by_naive++)
         for (size_t i = 0; i < CODECS && exit_code == 0; i++)
             exit_code = run_codec(&cases, &codecs[i], by_naive != 0);
-    return embla_bench_end(&cases, exit_code);
+    return bench_end(&cases, exit_code);
 }

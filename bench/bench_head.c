@@ -89,8 +89,7 @@ static void run_read(void *context, size_t step)
 {
     bench_case *c = context;
     (void)step;
-    c->sum +=
-        embla_bench_read(embla_table_row(c->head.table, 0), table_bytes(c), c->streams, c->threads);
+    c->sum += bench_read(embla_table_row(c->head.table, 0), table_bytes(c), c->streams, c->threads);
 }
 
 static void run_product(void *context, size_t step)
@@ -130,22 +129,20 @@ static bool is_right(bench_case *c)
     return worst < 1e-3;
 }
 
-static int run_case(bench_case *c, const embla_bench_options *options)
+static int run_case(bench_case *c, const bench_options *options)
 {
     const shape *s = c->shape;
     bool many = s->kind == LOGITS;
     char limit_is[48] = "bare product";
     if (!many) {
-        c->streams =
-            embla_bench_streams(embla_table_row(c->head.table, 0), table_bytes(c), c->threads);
+        c->streams = bench_streams(embla_table_row(c->head.table, 0), table_bytes(c), c->threads);
         (void)snprintf(limit_is, sizeof limit_is, "read, %zu streams", c->streams);
     }
 #ifdef _OPENMP
     int before = omp_get_max_threads();
     omp_set_num_threads(c->threads); /* for the engine's own threads */
 #endif
-    embla_bench_times times =
-        embla_bench_measure(run_head, many ? run_product : run_read, c, TURNS, 1);
+    bench_times times = bench_measure(run_head, many ? run_product : run_read, c, TURNS, 1);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #endif
@@ -155,14 +152,14 @@ static int run_case(bench_case *c, const embla_bench_options *options)
     }
     double products = 2.0 * (double)s->rows * (double)s->dim * (double)c->count;
     double work = (many ? products : (double)table_bytes(c)) * 1e-9;
-    embla_bench_result result = {.bench = "head",
-                                 .name = s->name,
-                                 .threads = c->threads,
-                                 .unit = many ? "GFLOP/s" : "GB/s",
-                                 .limit_is = limit_is,
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "head",
+                           .name = s->name,
+                           .threads = c->threads,
+                           .unit = many ? "GFLOP/s" : "GB/s",
+                           .limit_is = limit_is,
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
@@ -182,7 +179,7 @@ static bool fill(bench_case *c, embla_table *table)
 
 /* All of one shape; what it needs lives no longer. Too little memory: a sentence, no figure.
  * The scale makes logits spread as a model's do: a few hundred tokens share 0.9. */
-static int run_shape(const shape *s, const embla_bench_options *options)
+static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s, .count = s->kind == LOGITS ? MANY : 1};
     embla_table *table = NULL;
@@ -190,9 +187,9 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     bool chosen = s->kind == GREEDY || s->kind == TOP_P;
     int exit_code = 0;
     c.threads = options->threads > 0 ? options->threads : 2;
-    c.hidden = embla_bench_memory(c.count * s->dim * sizeof(float));
-    c.logits = chosen ? NULL : embla_bench_memory(bytes);
-    c.products = s->kind == LOGITS ? embla_bench_memory(bytes) : NULL;
+    c.hidden = bench_memory(c.count * s->dim * sizeof(float));
+    c.logits = chosen ? NULL : bench_memory(bytes);
+    c.products = s->kind == LOGITS ? bench_memory(bytes) : NULL;
     bool ready = c.hidden && (chosen || c.logits) && (s->kind != LOGITS || c.products) &&
                  embla_table_new(s->dtype, s->rows, s->dim, NULL, &table) == EMBLA_OK;
     ready = ready && fill(&c, table);
@@ -208,14 +205,13 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     return exit_code;
 }
 
-int embla_bench_head(const embla_bench_options *options)
+int bench_head(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("head", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("head", options, &cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
-        if (embla_bench_wants(&cases, shapes[i].name, true))
-            exit_code = run_shape(&shapes[i], options);
-    if (exit_code == 0) exit_code = embla_bench_loss(&cases);
-    return embla_bench_end(&cases, exit_code);
+        if (bench_wants(&cases, shapes[i].name, true)) exit_code = run_shape(&shapes[i], options);
+    if (exit_code == 0) exit_code = bench_loss(&cases);
+    return bench_end(&cases, exit_code);
 }

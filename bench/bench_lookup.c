@@ -141,27 +141,26 @@ static bool is_right(bench_case *c, size_t step)
     return !c->failed;
 }
 
-static int run_case(bench_case *c, const char *name, const embla_bench_options *options)
+static int run_case(bench_case *c, const char *name, const bench_options *options)
 {
     bool plain = c->dtype == EMBLA_F32;
     double rows = (double)case_rows(c), row_bytes = (double)c->shape.dim * sizeof(float);
     size_t calls = c->output == SINGLE ? 4096 : c->out_bytes < (4u << 20) ? 32 : 1;
-    embla_bench_times times =
-        embla_bench_measure(run_ours, plain ? run_memcpy : run_f32, c, TURNS, calls);
+    bench_times times = bench_measure(run_ours, plain ? run_memcpy : run_f32, c, TURNS, calls);
     if (!is_right(c, 3)) {
         options->complain("bench lookup: %s: wrong rows: %s", name, embla_error());
         return 1;
     }
     /* f32 in bytes read and written, the others in rows */
     double work = plain ? 2.0 * rows * row_bytes * 1e-9 : rows * 1e-6;
-    embla_bench_result result = {.bench = "lookup",
-                                 .name = name,
-                                 .threads = c->threads,
-                                 .unit = plain ? "GB/s" : "Mrows/s",
-                                 .limit_is = plain ? "memcpy" : "f32 lookup",
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "lookup",
+                           .name = name,
+                           .threads = c->threads,
+                           .unit = plain ? "GB/s" : "Mrows/s",
+                           .limit_is = plain ? "memcpy" : "f32 lookup",
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
@@ -184,8 +183,8 @@ static void name_case(const bench_case *c, char *name, size_t size)
 }
 
 typedef struct {
-    const embla_bench_options *options;
-    embla_bench_cases cases;
+    const bench_options *options;
+    bench_cases cases;
     int32_t *tokens;
 } session;
 
@@ -220,7 +219,7 @@ static int run_shape(session *s, shape sh)
     embla_table *f32 = NULL, *table = NULL;
     int exit_code = 0;
     c.out_bytes = BATCH * sh.dim * sizeof(float);
-    c.pool_bytes = 2 * embla_bench_cache() > (256u << 20) ? 2 * embla_bench_cache() : 256u << 20;
+    c.pool_bytes = 2 * bench_cache() > (256u << 20) ? 2 * bench_cache() : 256u << 20;
     if (c.pool_bytes < 4 * c.out_bytes) c.pool_bytes = 4 * c.out_bytes;
     c.tokens = s->tokens;
     for (int d = 1; embla_dtype_name((embla_dtype)d) && exit_code == 0; d++) {
@@ -232,13 +231,13 @@ static int run_shape(session *s, shape sh)
                 size_t row_bytes;
                 name_case(&c, name, sizeof name);
                 if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK) continue;
-                if (!embla_bench_wants(&s->cases, name, in_default_set(&c))) continue;
+                if (!bench_wants(&s->cases, name, in_default_set(&c))) continue;
                 if (!f32) f32 = make_table(EMBLA_F32, sh);
-                if (!c.pool) c.pool = embla_bench_memory(c.pool_bytes);
+                if (!c.pool) c.pool = bench_memory(c.pool_bytes);
                 if (!table && d != EMBLA_F32) table = make_table(c.dtype, sh);
                 c.f32 = f32;
                 c.table = d == EMBLA_F32 ? f32 : table;
-                made = made || embla_bench_tokens(c.ids != 0, sh.rows, BATCHES * BATCH, s->tokens);
+                made = made || bench_tokens(c.ids != 0, sh.rows, BATCHES * BATCH, s->tokens);
                 if (!c.pool || !c.table || !f32 || !made) {
                     s->options->complain("bench lookup: no memory for %s", name);
                     exit_code = 1;
@@ -255,10 +254,10 @@ static int run_shape(session *s, shape sh)
     return exit_code;
 }
 
-int embla_bench_lookup(const embla_bench_options *options)
+int bench_lookup(const bench_options *options)
 {
     session s = {.options = options};
-    int exit_code = embla_bench_begin("lookup", options, &s.cases);
+    int exit_code = bench_begin("lookup", options, &s.cases);
     if (exit_code != 0) return exit_code;
     s.tokens = malloc(BATCHES * BATCH * sizeof *s.tokens);
     if (!s.tokens) {
@@ -267,5 +266,5 @@ int embla_bench_lookup(const embla_bench_options *options)
     }
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&s, shapes[i]);
     free(s.tokens);
-    return embla_bench_end(&s.cases, exit_code);
+    return bench_end(&s.cases, exit_code);
 }

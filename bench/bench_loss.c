@@ -130,7 +130,7 @@ static bool is_right(bench_case *c)
            worst <= allowed * size;
 }
 
-static int run_case(bench_case *c, const embla_bench_options *options)
+static int run_case(bench_case *c, const bench_options *options)
 {
     const shape *s = c->shape;
     bool bf16 = s->compute == EMBLA_BF16;
@@ -143,23 +143,22 @@ static int run_case(bench_case *c, const embla_bench_options *options)
     int before = omp_get_max_threads();
     omp_set_num_threads(c->threads); /* for the engine's own threads */
 #endif
-    embla_bench_times times =
-        embla_bench_measure(run_loss, bf16 ? run_f32 : run_products, c, TURNS, 1);
+    bench_times times = bench_measure(run_loss, bf16 ? run_f32 : run_products, c, TURNS, 1);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #endif
     double work = 2e-9 * (double)s->count * (double)s->dim * (double)s->rows;
     if (s->backward) work *= 3;
-    embla_bench_result result = {.bench = "head",
-                                 .name = s->name,
-                                 .threads = c->threads,
-                                 .unit = "GFLOP/s",
-                                 .limit_is = bf16          ? "the f32 path"
-                                             : s->backward ? "three bare products"
-                                                           : "bare product",
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "head",
+                           .name = s->name,
+                           .threads = c->threads,
+                           .unit = "GFLOP/s",
+                           .limit_is = bf16          ? "the f32 path"
+                                       : s->backward ? "three bare products"
+                                                     : "bare product",
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
+    bench_print(options, &result);
     return c->failed;
 }
 
@@ -180,17 +179,17 @@ static bool fill(bench_case *c)
 }
 
 /* All of one shape. Too little memory: a sentence, no figure. */
-static int run_shape(const shape *s, const embla_bench_options *options)
+static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 2};
     size_t vectors = s->count * s->dim * sizeof(float), rows = (size_t)s->rows;
     int exit_code = 0;
     c.block = LOGITS_MOST / (rows * sizeof(float));
     if (c.block > s->count) c.block = s->count;
-    c.hidden = embla_bench_memory(vectors);
-    c.hidden_gradient = embla_bench_memory(vectors);
-    c.table_gradient = embla_bench_memory(rows * s->dim * sizeof(float));
-    c.logits = embla_bench_memory(c.block * rows * sizeof(float));
+    c.hidden = bench_memory(vectors);
+    c.hidden_gradient = bench_memory(vectors);
+    c.table_gradient = bench_memory(rows * s->dim * sizeof(float));
+    c.logits = bench_memory(c.block * rows * sizeof(float));
     c.each = malloc(s->count * sizeof *c.each);
     c.targets = malloc(s->count * sizeof *c.targets);
     if (c.hidden && c.hidden_gradient && c.table_gradient && c.logits && c.each && c.targets &&
@@ -208,11 +207,11 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     return exit_code;
 }
 
-int embla_bench_loss(embla_bench_cases *cases)
+int bench_loss(bench_cases *cases)
 {
     int exit_code = 0;
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
-        if (embla_bench_wants(cases, shapes[i].name, true))
+        if (bench_wants(cases, shapes[i].name, true))
             exit_code = run_shape(&shapes[i], cases->options);
     return exit_code;
 }

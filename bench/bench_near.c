@@ -90,7 +90,7 @@ static void run_read(void *context, size_t step)
     bench_case *c = context;
     size_t bytes = (size_t)c->shape->rows * embla_table_row_bytes(c->table);
     (void)step;
-    c->sum += embla_bench_read(embla_table_row(c->table, 0), bytes, c->streams, c->threads);
+    c->sum += bench_read(embla_table_row(c->table, 0), bytes, c->streams, c->threads);
 }
 
 /* ---- a case ---- */
@@ -115,23 +115,22 @@ static bool is_right(bench_case *c)
     return !c->failed && best_row == c->out[0].row && best == c->out[0].score;
 }
 
-static int run_case(bench_case *c, const embla_bench_options *options)
+static int run_case(bench_case *c, const bench_options *options)
 {
     const shape *s = c->shape;
     bool one = s->count == 1;
     char limit_is[48] = "bare product";
     if (one) {
-        c->streams = embla_bench_streams(embla_table_row(c->table, 0),
-                                         (size_t)c->shape->rows * embla_table_row_bytes(c->table),
-                                         c->threads);
+        c->streams =
+            bench_streams(embla_table_row(c->table, 0),
+                          (size_t)c->shape->rows * embla_table_row_bytes(c->table), c->threads);
         (void)snprintf(limit_is, sizeof limit_is, "read, %zu streams", c->streams);
     }
 #ifdef _OPENMP
     int before = omp_get_max_threads();
     omp_set_num_threads(c->threads); /* for the engine's own threads */
 #endif
-    embla_bench_times times =
-        embla_bench_measure(run_near, one ? run_read : run_product, c, TURNS, 1);
+    bench_times times = bench_measure(run_near, one ? run_read : run_product, c, TURNS, 1);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #endif
@@ -142,14 +141,14 @@ static int run_case(bench_case *c, const embla_bench_options *options)
     double numbers = (double)s->rows * (double)s->dim;
     double bytes = (double)s->rows * (double)embla_table_row_bytes(c->table);
     double work = (one ? bytes : 2.0 * numbers * (double)s->count) * 1e-9;
-    embla_bench_result result = {.bench = "near",
-                                 .name = s->name,
-                                 .threads = c->threads,
-                                 .unit = one ? "GB/s" : "GFLOP/s",
-                                 .limit_is = limit_is,
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "near",
+                           .name = s->name,
+                           .threads = c->threads,
+                           .unit = one ? "GB/s" : "GFLOP/s",
+                           .limit_is = limit_is,
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
@@ -165,7 +164,7 @@ static bool fill_queries(const shape *s, float *queries)
     return done;
 }
 
-static int run_threads(bench_case *c, const embla_bench_options *options)
+static int run_threads(bench_case *c, const bench_options *options)
 {
     int most = options->threads > 0 ? options->threads : 2, failed = 0;
     for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
@@ -176,7 +175,7 @@ static int run_threads(bench_case *c, const embla_bench_options *options)
 }
 
 /* All of one shape; what it needs lives no longer. Too little memory: a sentence, no figure. */
-static int run_shape(const shape *s, const embla_bench_options *options)
+static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s};
     embla_table *table = NULL;
@@ -185,7 +184,7 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     int exit_code = 0;
     c.queries = malloc(s->count * s->dim * sizeof *c.queries);
     c.out = malloc(s->count * s->k * sizeof *c.out);
-    c.products = embla_bench_memory(products * sizeof *c.products);
+    c.products = bench_memory(products * sizeof *c.products);
     bool ready = c.queries && c.out && c.products && fill_queries(s, c.queries) &&
                  embla_table_new(s->dtype, s->rows, s->dim, NULL, &table) == EMBLA_OK &&
                  embla_table_init(table, &init) == EMBLA_OK;
@@ -201,13 +200,12 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     return exit_code;
 }
 
-int embla_bench_near(const embla_bench_options *options)
+int bench_near(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("near", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("near", options, &cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
-        if (embla_bench_wants(&cases, shapes[i].name, true))
-            exit_code = run_shape(&shapes[i], options);
-    return embla_bench_end(&cases, exit_code);
+        if (bench_wants(&cases, shapes[i].name, true)) exit_code = run_shape(&shapes[i], options);
+    return bench_end(&cases, exit_code);
 }

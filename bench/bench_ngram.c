@@ -111,7 +111,7 @@ static bool is_right(bench_case *c)
     return !c->failed && memcmp(c->rows, c->others, bytes) == 0;
 }
 
-static int run_case(bench_case *c, const embla_bench_options *options)
+static int run_case(bench_case *c, const bench_options *options)
 {
     char limit_is[64];
     double numbers = (double)c->shape->count * (double)c->info.columns;
@@ -120,24 +120,24 @@ static int run_case(bench_case *c, const embla_bench_options *options)
         options->complain("bench ngram: %s: wrong rows, or: %s", c->shape->name, embla_error());
         return 1;
     }
-    embla_bench_times times = embla_bench_measure(run_rows, run_division, c, TURNS, calls);
+    bench_times times = bench_measure(run_rows, run_division, c, TURNS, calls);
     (void)snprintf(limit_is, sizeof limit_is, "division, %.2f : %.2f ns",
                    times.seconds / numbers * 1e9, times.limit_seconds / numbers * 1e9);
-    embla_bench_result result = {.bench = "ngram",
-                                 .name = c->shape->name,
-                                 .threads = c->threads,
-                                 .unit = "M rows/s",
-                                 .limit_is = limit_is,
-                                 .value = numbers / times.seconds * 1e-6,
-                                 .limit = numbers / times.limit_seconds * 1e-6};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "ngram",
+                           .name = c->shape->name,
+                           .threads = c->threads,
+                           .unit = "M rows/s",
+                           .limit_is = limit_is,
+                           .value = numbers / times.seconds * 1e-6,
+                           .limit = numbers / times.limit_seconds * 1e-6};
+    bench_print(options, &result);
     return 0;
 }
 
 static bool fill(bench_case *c)
 {
     size_t orders = (size_t)c->info.orders, columns = c->info.columns;
-    if (!embla_bench_tokens(false, c->info.tokens, REACH + TOKENS, c->tokens)) return false;
+    if (!bench_tokens(false, c->info.tokens, REACH + TOKENS, c->tokens)) return false;
     for (size_t i = 0; i < REACH + TOKENS; i++)
         if (c->tokens[i] == c->info.eos) c->tokens[i]++;
     for (size_t i = 0; i < columns && !c->info.multipliers; i++) {
@@ -150,7 +150,7 @@ static bool fill(bench_case *c)
 }
 
 /* The limit has one thread: so have we, unless asked for more. */
-static int run_shape(const shape *s, const embla_bench_options *options)
+static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 1};
     embla_ngram *ngram = NULL;
@@ -163,8 +163,8 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     embla_ngram_describe(ngram, &c.info);
     c.powers = malloc(c.info.columns * (size_t)c.info.orders * sizeof *c.powers);
     c.tokens = malloc((REACH + TOKENS) * sizeof *c.tokens);
-    c.rows = embla_bench_memory(TOKENS * c.info.columns * sizeof *c.rows);
-    c.others = embla_bench_memory(TOKENS * c.info.columns * sizeof *c.others);
+    c.rows = bench_memory(TOKENS * c.info.columns * sizeof *c.rows);
+    c.others = bench_memory(TOKENS * c.info.columns * sizeof *c.others);
     if (c.powers && c.tokens && c.rows && c.others && fill(&c))
         exit_code = run_case(&c, options);
     else
@@ -177,13 +177,12 @@ static int run_shape(const shape *s, const embla_bench_options *options)
     return exit_code;
 }
 
-int embla_bench_ngram(const embla_bench_options *options)
+int bench_ngram(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("ngram", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("ngram", options, &cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++)
-        if (embla_bench_wants(&cases, shapes[i].name, true))
-            exit_code = run_shape(&shapes[i], options);
-    return embla_bench_end(&cases, exit_code);
+        if (bench_wants(&cases, shapes[i].name, true)) exit_code = run_shape(&shapes[i], options);
+    return bench_end(&cases, exit_code);
 }

@@ -90,9 +90,9 @@ static bool fill(int fd, const shape *sh)
     return good;
 }
 
-static bool make_file(const shape *sh, const embla_bench_options *options)
+static bool make_file(const shape *sh, const bench_options *options)
 {
-    path = embla_bench_file("table.safetensors");
+    path = bench_file("table.safetensors");
     if (!path) {
         options->complain("bench open: no temporary folder: %s", strerror(errno));
         return false;
@@ -199,30 +199,28 @@ static bool is_right(bench_case *c)
 
 /* ---- cases ---- */
 
-static int run_case(bench_case *c, int kind, const char *name, const embla_bench_options *options)
+static int run_case(bench_case *c, int kind, const char *name, const bench_options *options)
 {
     double bytes = (double)c->shape.rows * (double)c->shape.dim * sizeof(float);
-    embla_bench_times times = kind == SCAN
-                                  ? embla_bench_measure(scan, copy, c, SCAN_TURNS, 1)
-                                  : embla_bench_measure(open_ours, open_bare, c, OPEN_TURNS, OPENS);
+    bench_times times = kind == SCAN ? bench_measure(scan, copy, c, SCAN_TURNS, 1)
+                                     : bench_measure(open_ours, open_bare, c, OPEN_TURNS, OPENS);
     if (c->failed || (kind == SCAN && !is_right(c))) {
         options->complain("bench open: %s: wrong rows: %s", name, embla_error());
         return 1;
     }
     double work = kind == SCAN ? 2.0 * bytes * 1e-9 : 1e-3; /* read and written; thousands */
-    embla_bench_result result = {.bench = "open",
-                                 .name = name,
-                                 .threads = c->threads,
-                                 .unit = kind == SCAN ? "GB/s" : "kopen/s",
-                                 .limit_is = kind == SCAN ? "memcpy of map" : "open+mmap",
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "open",
+                           .name = name,
+                           .threads = c->threads,
+                           .unit = kind == SCAN ? "GB/s" : "kopen/s",
+                           .limit_is = kind == SCAN ? "memcpy of map" : "open+mmap",
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
-static int run_threads(bench_case *c, int kind, const char *name,
-                       const embla_bench_options *options)
+static int run_threads(bench_case *c, int kind, const char *name, const bench_options *options)
 {
     int most = options->threads > 0 ? options->threads : 2, failed = 0;
     if (kind == OPEN) most = 1;
@@ -234,7 +232,7 @@ static int run_threads(bench_case *c, int kind, const char *name,
 }
 
 /* The file is there: opens it both ways. */
-static bool set_up(bench_case *c, const embla_bench_options *options)
+static bool set_up(bench_case *c, const bench_options *options)
 {
     embla_checkpoint *checkpoint = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -242,7 +240,7 @@ static bool set_up(bench_case *c, const embla_bench_options *options)
     void *map = fd >= 0 ? mmap(NULL, c->map_bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (fd >= 0) (void)close(fd);
     c->map = map == MAP_FAILED ? NULL : map;
-    c->out = embla_bench_memory(BLOCK);
+    c->out = bench_memory(BLOCK);
     c->rows = malloc((size_t)c->shape.rows * sizeof *c->rows);
     for (int64_t i = 0; c->rows && i < c->shape.rows; i++) c->rows[i] = i;
     bool good = c->map && c->out && c->rows;
@@ -267,21 +265,21 @@ static void put_away(bench_case *c)
 
 /* All wanted cases of one shape; its file lives no longer. */
 static int run_shape(const shape *sh, const bool *wanted, char names[KINDS][64],
-                     const embla_bench_options *options)
+                     const bench_options *options)
 {
     bench_case c = {.shape = *sh};
     int failed = !make_file(sh, options) || !set_up(&c, options);
     for (int kind = 0; kind < KINDS && !failed; kind++)
         if (wanted[kind]) failed = run_threads(&c, kind, names[kind], options);
     put_away(&c);
-    embla_bench_file_drop();
+    bench_file_drop();
     return failed;
 }
 
-int embla_bench_open(const embla_bench_options *options)
+int bench_open(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("open", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("open", options, &cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) {
         char names[KINDS][64];
@@ -289,10 +287,10 @@ int embla_bench_open(const embla_bench_options *options)
         for (int kind = 0; kind < KINDS; kind++) {
             snprintf(names[kind], sizeof names[kind], "%lldx%zu/f32/%s", (long long)shapes[i].rows,
                      shapes[i].dim, kinds[kind]);
-            wanted[kind] = embla_bench_wants(&cases, names[kind], shapes[i].standard);
+            wanted[kind] = bench_wants(&cases, names[kind], shapes[i].standard);
             any = any || wanted[kind];
         }
         if (any) exit_code = run_shape(&shapes[i], wanted, names, options);
     }
-    return embla_bench_end(&cases, exit_code);
+    return bench_end(&cases, exit_code);
 }

@@ -239,7 +239,7 @@ static void choose_way(bench_case *c)
     const way *best = NULL;
     for (size_t i = 0; i < WAYS; i++) {
         c->way = &ways[i];
-        embla_bench_times times = embla_bench_measure(run_limit, run_limit, c, 3, 1);
+        bench_times times = bench_measure(run_limit, run_limit, c, 3, 1);
         double seconds = times.seconds < times.limit_seconds ? times.seconds : times.limit_seconds;
         if (!best || seconds < least) {
             least = seconds;
@@ -249,7 +249,7 @@ static void choose_way(bench_case *c)
     c->way = best;
 }
 
-static int run_case(bench_case *c, const embla_bench_options *options)
+static int run_case(bench_case *c, const bench_options *options)
 {
     char name[64], limit_is[64];
     double bytes = 0.0;
@@ -258,21 +258,21 @@ static int run_case(bench_case *c, const embla_bench_options *options)
         return 1;
     }
     choose_way(c);
-    embla_bench_times times = embla_bench_measure(run_step, run_limit, c, TURNS, BATCHES);
+    bench_times times = bench_measure(run_step, run_limit, c, TURNS, BATCHES);
     for (size_t b = 0; b < BATCHES; b++)
         bytes += (c->step->dense ? ROWS : (double)c->touched[b]) / BATCHES * DIM * sizeof(float);
     bytes *= (double)(2 * c->step->arrays + 1);
     (void)snprintf(name, sizeof name, "%dx%d/%s", ROWS, DIM, c->step->name);
     (void)snprintf(limit_is, sizeof limit_is, "%zu streams, %s", 2 * c->step->arrays + 1,
                    c->way->name);
-    embla_bench_result result = {.bench = "optim",
-                                 .name = name,
-                                 .threads = c->threads,
-                                 .unit = "GB/s",
-                                 .limit_is = limit_is,
-                                 .value = bytes * 1e-9 / times.seconds,
-                                 .limit = bytes * 1e-9 / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "optim",
+                           .name = name,
+                           .threads = c->threads,
+                           .unit = "GB/s",
+                           .limit_is = limit_is,
+                           .value = bytes * 1e-9 / times.seconds,
+                           .limit = bytes * 1e-9 / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
@@ -293,13 +293,13 @@ static bool fill(bench_case *c)
 {
     int32_t *tokens = malloc((size_t)BATCHES * TOKENS * sizeof *tokens);
     bool *seen = malloc(ROWS * sizeof *seen), done = tokens && seen;
-    c->gradient = embla_bench_memory((size_t)ROWS * DIM * sizeof(float));
+    c->gradient = bench_memory((size_t)ROWS * DIM * sizeof(float));
     done = done && c->gradient;
     for (size_t b = 0; b < BATCHES; b++) {
         c->rows[b] = malloc(TOKENS * sizeof *c->rows[b]);
         done = done && c->rows[b];
     }
-    done = done && embla_bench_tokens(true, ROWS, (size_t)BATCHES * TOKENS, tokens);
+    done = done && bench_tokens(true, ROWS, (size_t)BATCHES * TOKENS, tokens);
     if (done) mark_rows(c, tokens, seen);
     for (size_t i = 0; done && i < (size_t)ROWS * DIM; i++)
         c->gradient[i] = ((float)(int)(i * 2654435761u >> 8 & 0xffff) * 0x1p-15f - 1.0f) * 1e-2f;
@@ -329,7 +329,7 @@ static bool make_optim(bench_case *c)
 }
 
 /* Too little memory: a sentence, no figure. */
-static int run_one(const step_case *step, const embla_bench_options *options)
+static int run_one(const step_case *step, const bench_options *options)
 {
     bench_case c = {.step = step, .threads = options->threads > 0 ? options->threads : 2};
     int exit_code = 0;
@@ -344,15 +344,15 @@ static int run_one(const step_case *step, const embla_bench_options *options)
     return exit_code;
 }
 
-int embla_bench_optim(const embla_bench_options *options)
+int bench_optim(const bench_options *options)
 {
-    embla_bench_cases wanted;
-    int exit_code = embla_bench_begin("optim", options, &wanted);
+    bench_cases wanted;
+    int exit_code = bench_begin("optim", options, &wanted);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < CASES && exit_code == 0; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "%dx%d/%s", ROWS, DIM, cases[i].name);
-        if (embla_bench_wants(&wanted, name, true)) exit_code = run_one(&cases[i], options);
+        if (bench_wants(&wanted, name, true)) exit_code = run_one(&cases[i], options);
     }
-    return embla_bench_end(&wanted, exit_code);
+    return bench_end(&wanted, exit_code);
 }

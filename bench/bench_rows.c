@@ -15,7 +15,7 @@
  *         bf16         decoded and narrowed; limit: raw
  *         batch        raw, by embla_batch_lookup; limit: raw
  *
- * Text is read from $EMBLA_DATA/enwiki100 by xz. EMBLA_BENCH_GIB is another size of the table.
+ * Text is read from $EMBLA_DATA/enwiki100 by xz. BENCH_GIB is another size of the table.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ static void run_naive(void *context, size_t step)
 
 typedef struct {
     const char *name, *limit_is;
-    embla_bench_fn *ours, *limit;
+    bench_fn *ours, *limit;
     embla_dtype dtype;
     size_t tokens;
     double limit_times; /* the limit is so many times what was measured */
@@ -225,7 +225,7 @@ static bool is_right(bench_case *c, const what_kind *what)
 }
 
 static int run_case(bench_case *c, const what_kind *what, const char *name,
-                    const embla_bench_options *options)
+                    const bench_options *options)
 {
     int first = options->threads ? options->threads : what->threads ? what->threads : 1;
     int last = options->threads ? options->threads : what->threads ? what->threads : 2;
@@ -233,19 +233,19 @@ static int run_case(bench_case *c, const what_kind *what, const char *name,
         double rows = (double)TOKENS * (double)c->kind->heads * 1e-6;
         c->dtype = what->dtype;
         c->tokens = what->tokens;
-        embla_bench_times times = embla_bench_measure(what->ours, what->limit, c, TURNS, 1);
+        bench_times times = bench_measure(what->ours, what->limit, c, TURNS, 1);
         if (!is_right(c, what)) {
             options->complain("bench rows: %s: wrong rows: %s", name, embla_error());
             return 1;
         }
-        embla_bench_result result = {.bench = "rows",
-                                     .name = name,
-                                     .threads = c->threads,
-                                     .unit = "Mrows/s",
-                                     .limit_is = what->limit_is,
-                                     .value = rows / times.seconds,
-                                     .limit = what->limit_times * rows / times.limit_seconds};
-        embla_bench_print(options, &result);
+        bench_result result = {.bench = "rows",
+                               .name = name,
+                               .threads = c->threads,
+                               .unit = "Mrows/s",
+                               .limit_is = what->limit_is,
+                               .value = rows / times.seconds,
+                               .limit = what->limit_times * rows / times.limit_seconds};
+        bench_print(options, &result);
     }
     return 0;
 }
@@ -254,7 +254,7 @@ static int run_case(bench_case *c, const what_kind *what, const char *name,
 
 static size_t table_bytes(void)
 {
-    const char *text = getenv("EMBLA_BENCH_GIB");
+    const char *text = getenv("BENCH_GIB");
     long gib = text ? strtol(text, NULL, 10) : 0;
     return (size_t)(gib >= 1 && gib <= 1024 ? gib : 4) << 30;
 }
@@ -300,7 +300,7 @@ static void fill_scales(char *memory, int64_t rows, size_t row_bytes, size_t sca
 }
 
 /* The same bytes on pages of 4 KiB; NULL where there is no room for them. */
-static char *small_pages(const char *data, size_t bytes, const embla_bench_options *options)
+static char *small_pages(const char *data, size_t bytes, const bench_options *options)
 {
     size_t spare = (size_t)1 << 30;
     if (available() < bytes + spare) {
@@ -398,8 +398,8 @@ static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
 /* ---- all of it ---- */
 
 typedef struct {
-    const embla_bench_options *options;
-    embla_bench_cases cases;
+    const bench_options *options;
+    bench_cases cases;
     char *data, *small, *out; /* the table, once more on small pages, results */
     size_t bytes;
     int64_t *rows;
@@ -412,8 +412,8 @@ static bool have_memory(session *s)
     if (s->data) return true;
     s->bytes = table_bytes();
     if (available() < s->bytes + ((size_t)1 << 30)) return false;
-    s->data = embla_bench_memory(s->bytes);
-    s->out = embla_bench_memory((size_t)TOKENS * MOST_COLUMNS * 256 * sizeof(float));
+    s->data = bench_memory(s->bytes);
+    s->out = bench_memory((size_t)TOKENS * MOST_COLUMNS * 256 * sizeof(float));
     s->rows = malloc(sizeof *s->rows * SETS * TOKENS * MOST_COLUMNS);
     if (!s->data || !s->out || !s->rows) return false;
     fill(s->data, s->bytes);
@@ -461,7 +461,7 @@ static int run_kind(session *s, const row_kind *kind)
             char name[96];
             bool standard = whats[w].standard[ids] && (!whats[w].first_only || kind == kinds);
             (void)snprintf(name, sizeof name, "%s/%s/%s", kind->name, id_kinds[ids], whats[w].name);
-            if (!embla_bench_wants(&s->cases, name, standard)) continue;
+            if (!bench_wants(&s->cases, name, standard)) continue;
             if (!have_memory(s)) {
                 s->options->complain("bench rows: no memory for a table of %zu bytes", s->bytes);
                 return 1;
@@ -486,15 +486,15 @@ static int run_kind(session *s, const row_kind *kind)
     return exit_code;
 }
 
-int embla_bench_rows(const embla_bench_options *options)
+int bench_rows(const bench_options *options)
 {
     session s = {.options = options};
-    int exit_code = embla_bench_begin("rows", options, &s.cases);
+    int exit_code = bench_begin("rows", options, &s.cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < KINDS && exit_code == 0; i++) exit_code = run_kind(&s, &kinds[i]);
     if (s.small) (void)munmap(s.small, s.bytes);
     free(s.rows);
     free(s.out);
     free(s.data);
-    return embla_bench_end(&s.cases, exit_code);
+    return bench_end(&s.cases, exit_code);
 }

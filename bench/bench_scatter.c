@@ -149,28 +149,28 @@ static bool is_right(bench_case *c, size_t step)
     return right && !c->failed;
 }
 
-static int run_case(bench_case *c, const char *name, const embla_bench_options *options)
+static int run_case(bench_case *c, const char *name, const bench_options *options)
 {
     bool moves = c->what != PLAN;
     if (!is_right(c, 2)) {
         options->complain("bench scatter: %s: wrong sums: %s", name, embla_error());
         return 1;
     }
-    embla_bench_times times =
-        embla_bench_measure(run_ours, moves ? run_memcpy : run_move, c, TURNS, moves ? 1 : 32);
+    bench_times times =
+        bench_measure(run_ours, moves ? run_memcpy : run_move, c, TURNS, moves ? 1 : 32);
     double work = moves ? (double)case_bytes(c) * 1e-9 : (double)BATCH * 1e-6;
-    embla_bench_result result = {.bench = "scatter",
-                                 .name = name,
-                                 .threads = c->threads,
-                                 .unit = moves ? "GB/s" : "Mtok/s",
-                                 .limit_is = moves ? "memcpy" : "move",
-                                 .value = work / times.seconds,
-                                 .limit = work / times.limit_seconds};
+    bench_result result = {.bench = "scatter",
+                           .name = name,
+                           .threads = c->threads,
+                           .unit = moves ? "GB/s" : "Mtok/s",
+                           .limit_is = moves ? "memcpy" : "move",
+                           .value = work / times.seconds,
+                           .limit = work / times.limit_seconds};
     if (c->failed) {
         options->complain("bench scatter: %s: %s", name, embla_error());
         return 1;
     }
-    embla_bench_print(options, &result);
+    bench_print(options, &result);
     return 0;
 }
 
@@ -180,7 +180,7 @@ static int run_case(bench_case *c, const char *name, const embla_bench_options *
 static bool make_tokens(int kind, int64_t rows, int32_t *tokens)
 {
     for (size_t i = 0; i < (size_t)BATCHES * BATCH; i++) tokens[i] = (int32_t)(rows / 2);
-    return kind == SAME || embla_bench_tokens(kind == ZIPF, rows, (size_t)BATCHES * BATCH, tokens);
+    return kind == SAME || bench_tokens(kind == ZIPF, rows, (size_t)BATCHES * BATCH, tokens);
 }
 
 /* Rows that all batches touch, each batch's counted; and where a batch's tokens go when they
@@ -212,11 +212,11 @@ static bool in_default_set(const bench_case *c)
     return c->ids == ZIPF || (c->what == SUM && c->shape.rows == 50257);
 }
 
-static bool is_wanted(embla_bench_cases *cases, const bench_case *c, char *name, size_t size)
+static bool is_wanted(bench_cases *cases, const bench_case *c, char *name, size_t size)
 {
     (void)snprintf(name, size, "%lldx%zu/%s/%s", (long long)c->shape.rows, c->shape.dim,
                    id_kinds[c->ids], whats[c->what]);
-    return embla_bench_wants(cases, name, in_default_set(c));
+    return bench_wants(cases, name, in_default_set(c));
 }
 
 /* Memory of a shape: twice the last-level cache for what is read and what is written, and three
@@ -224,10 +224,10 @@ static bool is_wanted(embla_bench_cases *cases, const bench_case *c, char *name,
 static bool make_room(bench_case *c)
 {
     size_t batch = BATCH * c->shape.dim, bytes = batch * sizeof(float);
-    c->places = 2 * embla_bench_cache() / bytes + 3;
+    c->places = 2 * bench_cache() / bytes + 3;
     c->out_places = c->places;
-    c->pool = embla_bench_memory((c->places + c->out_places) * bytes);
-    c->dense = embla_bench_memory((size_t)c->shape.rows * c->shape.dim * sizeof(float));
+    c->pool = bench_memory((c->places + c->out_places) * bytes);
+    c->dense = bench_memory((size_t)c->shape.rows * c->shape.dim * sizeof(float));
     if (!c->pool || !c->dense) return false;
     for (size_t i = 0; i < c->places * batch; i++)
         c->pool[i] = (float)(int)(i * 2654435761u >> 8 & 0xffff) * 0x1p-16f;
@@ -235,7 +235,7 @@ static bool make_room(bench_case *c)
     return true;
 }
 
-static int run_threads(bench_case *c, const char *name, const embla_bench_options *options)
+static int run_threads(bench_case *c, const char *name, const bench_options *options)
 {
     int most = options->threads > 0 ? options->threads : 2, failed = 0;
     if (c->what == PLAN) most = 1;
@@ -246,7 +246,7 @@ static int run_threads(bench_case *c, const char *name, const embla_bench_option
     return failed;
 }
 
-static int run_wanted(bench_case *c, const char *name, const embla_bench_options *options)
+static int run_wanted(bench_case *c, const char *name, const bench_options *options)
 {
     bool ready = c->pool || make_room(c);
     ready = ready && make_tokens(c->ids, c->shape.rows, c->tokens);
@@ -260,7 +260,7 @@ static int run_wanted(bench_case *c, const char *name, const embla_bench_options
 }
 
 /* All wanted cases of one shape; its memory lives no longer. */
-static int run_shape(embla_bench_cases *cases, shape sh)
+static int run_shape(bench_cases *cases, shape sh)
 {
     bench_case c = {.shape = sh};
     int exit_code = 0;
@@ -286,11 +286,11 @@ static int run_shape(embla_bench_cases *cases, shape sh)
     return exit_code;
 }
 
-int embla_bench_scatter(const embla_bench_options *options)
+int bench_scatter(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("scatter", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("scatter", options, &cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < SHAPES && exit_code == 0; i++) exit_code = run_shape(&cases, shapes[i]);
-    return embla_bench_end(&cases, exit_code);
+    return bench_end(&cases, exit_code);
 }

@@ -114,9 +114,9 @@ static bool write_names(FILE *file, const int32_t *tokens)
 static bool make_file(const model *m)
 {
     int32_t *tokens = malloc(TOKENS * sizeof *tokens);
-    path = embla_bench_file("corpus");
+    path = bench_file("corpus");
     FILE *file = path && tokens ? fopen(path, "wbx") : NULL;
-    bool good = file && embla_bench_tokens(true, m->small ? 26 : m->vocab, TOKENS, tokens);
+    bool good = file && bench_tokens(true, m->small ? 26 : m->vocab, TOKENS, tokens);
     good = good && (m->small ? write_names : write_tokens)(file, tokens);
     if (file && fclose(file) != 0) good = false;
     free(tokens);
@@ -255,10 +255,10 @@ static bool make_limit(bench_case *c)
     add_matrix(c, 0, NULL, vocab, s->dim);
     size_t logits = c->block * vocab > n * wide ? c->block * vocab : n * wide;
     size_t largest = vocab > wide ? vocab * s->dim : wide * s->dim;
-    c->x = embla_bench_memory(n * wide * sizeof(float));
-    c->dx = embla_bench_memory(n * wide * sizeof(float));
-    c->y = embla_bench_memory(logits * sizeof(float));
-    c->dw = embla_bench_memory(largest * sizeof(float));
+    c->x = bench_memory(n * wide * sizeof(float));
+    c->dx = bench_memory(n * wide * sizeof(float));
+    c->y = bench_memory(logits * sizeof(float));
+    c->dw = bench_memory(largest * sizeof(float));
     for (size_t i = 0; c->x && i < n * wide; i++) c->x[i] = (float)(i % 1009) * 1e-3f - 0.5f;
     return c->x && c->dx && c->y && c->dw;
 }
@@ -276,7 +276,7 @@ static bool is_right(const bench_case *c, double first)
            embla_train_steps(c->train) == (int64_t)c->steps;
 }
 
-static int run_case(bench_case *c, const embla_bench_options *options)
+static int run_case(bench_case *c, const bench_options *options)
 {
     const model *m = c->model;
     for (size_t i = 0; i < (m->small ? MEAN : 1); i++) run_step(c, 0);
@@ -285,8 +285,8 @@ static int run_case(bench_case *c, const embla_bench_options *options)
     int before = omp_get_max_threads();
     omp_set_num_threads(c->threads); /* for the engine's own threads */
 #endif
-    embla_bench_times times =
-        embla_bench_measure(run_step, m->small ? run_loops : run_products, c, m->turns, m->calls);
+    bench_times times =
+        bench_measure(run_step, m->small ? run_loops : run_products, c, m->turns, m->calls);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #endif
@@ -295,14 +295,14 @@ static int run_case(bench_case *c, const embla_bench_options *options)
                           mean_loss(c, MEAN), embla_error());
         return 1;
     }
-    embla_bench_result result = {.bench = "train",
-                                 .name = m->name,
-                                 .threads = c->threads,
-                                 .unit = "token/s",
-                                 .limit_is = m->small ? "bare products, loops" : "bare products",
-                                 .value = tokens / times.seconds,
-                                 .limit = tokens / times.limit_seconds};
-    embla_bench_print(options, &result);
+    bench_result result = {.bench = "train",
+                           .name = m->name,
+                           .threads = c->threads,
+                           .unit = "token/s",
+                           .limit_is = m->small ? "bare products, loops" : "bare products",
+                           .value = tokens / times.seconds,
+                           .limit = tokens / times.limit_seconds};
+    bench_print(options, &result);
     return 0;
 }
 
@@ -337,7 +337,7 @@ static embla_status make_training(bench_case *c)
 }
 
 /* All of one model. Too little memory: a sentence, no figure. */
-static int run_model(const model *m, const embla_bench_options *options)
+static int run_model(const model *m, const bench_options *options)
 {
     bench_case c = {.model = m, .threads = options->threads > 0 ? options->threads : 2};
     int exit_code = 1;
@@ -361,17 +361,16 @@ static int run_model(const model *m, const embla_bench_options *options)
     free(c.y);
     free(c.dx);
     free(c.x);
-    embla_bench_file_drop();
+    bench_file_drop();
     return exit_code;
 }
 
-int embla_bench_train(const embla_bench_options *options)
+int bench_train(const bench_options *options)
 {
-    embla_bench_cases cases;
-    int exit_code = embla_bench_begin("train", options, &cases);
+    bench_cases cases;
+    int exit_code = bench_begin("train", options, &cases);
     if (exit_code != 0) return exit_code;
     for (size_t i = 0; i < MODELS && exit_code == 0; i++)
-        if (embla_bench_wants(&cases, models[i].name, true))
-            exit_code = run_model(&models[i], options);
-    return embla_bench_end(&cases, exit_code);
+        if (bench_wants(&cases, models[i].name, true)) exit_code = run_model(&models[i], options);
+    return bench_end(&cases, exit_code);
 }

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int embla_bench_begin(const char *bench, const embla_bench_options *options, embla_bench_cases *out)
+int bench_begin(const char *bench, const bench_options *options, bench_cases *out)
 {
     int wrong = 0;
-    *out = (embla_bench_cases){.bench = bench, .options = options};
+    *out = (bench_cases){.bench = bench, .options = options};
     if (options->case_regex)
         wrong = regcomp(&out->regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
     if (!wrong) return 0;
@@ -18,9 +18,9 @@ int embla_bench_begin(const char *bench, const embla_bench_options *options, emb
     return 2;
 }
 
-bool embla_bench_wants(embla_bench_cases *cases, const char *name, bool standard)
+bool bench_wants(bench_cases *cases, const char *name, bool standard)
 {
-    const embla_bench_options *options = cases->options;
+    const bench_options *options = cases->options;
     if (options->case_regex) standard = regexec(&cases->regex, name, 0, NULL, 0) == 0;
     if (!standard) return false;
     cases->asked_for++;
@@ -32,9 +32,9 @@ bool embla_bench_wants(embla_bench_cases *cases, const char *name, bool standard
     return false;
 }
 
-int embla_bench_end(embla_bench_cases *cases, int exit_code)
+int bench_end(bench_cases *cases, int exit_code)
 {
-    const embla_bench_options *options = cases->options;
+    const bench_options *options = cases->options;
     if (exit_code == 0 && cases->asked_for == 0) {
         options->complain("bench %s: no case matches '%.60s'; --list shows them", cases->bench,
                           options->case_regex);
@@ -53,7 +53,7 @@ static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */
 }
 
 /* The running sum of likelihoods is searched. */
-bool embla_bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out)
+bool bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out)
 {
     uint64_t state = 20260815;
     double *sums = malloc((size_t)rows * sizeof *sums), sum = 0.0;

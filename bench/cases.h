@@ -2,8 +2,8 @@
 /* What benchmarks share before they measure: which of their cases are asked for, and tokens as
  * text has them.
  */
-#ifndef EMBLA_BENCH_CASES_H
-#define EMBLA_BENCH_CASES_H
+#ifndef BENCH_CASES_H
+#define BENCH_CASES_H
 
 #include <regex.h>
 #include <stdbool.h>
@@ -14,25 +14,24 @@
 
 typedef struct {
     const char *bench;
-    const embla_bench_options *options;
+    const bench_options *options;
     regex_t regex;
     size_t asked_for; /* cases so far */
-} embla_bench_cases;
+} bench_cases;
 
 /* 0; or the exit code, after a complaint, if --case is no regular expression. */
-int embla_bench_begin(const char *bench, const embla_bench_options *options,
-                      embla_bench_cases *out);
+int bench_begin(const char *bench, const bench_options *options, bench_cases *out);
 /* Whether this case is to be run: its name matches --case; without --case, it is standard. With
  * --list its name is printed, and it is not to be run. */
-bool embla_bench_wants(embla_bench_cases *cases, const char *name, bool standard);
+bool bench_wants(bench_cases *cases, const char *name, bool standard);
 /* The exit code: that of the cases that ran, or 2, after a complaint, if there were none. */
-int embla_bench_end(embla_bench_cases *cases, int exit_code);
+int bench_end(bench_cases *cases, int exit_code);
 
-/* The cases of head that are losses; embla_bench_head runs them after its own. */
-int embla_bench_loss(embla_bench_cases *cases);
+/* The cases of head that are losses; bench_head runs them after its own. */
+int bench_loss(bench_cases *cases);
 
 /* count tokens below rows, always the same ones: all alike likely, or (zipf) token k with a
  * likelihood of 1 / (k + 1). false: no memory. */
-bool embla_bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out);
+bool bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out);
 
 #endif

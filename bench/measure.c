@@ -32,11 +32,11 @@ static double median(double *values, size_t n)
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
-embla_bench_times embla_bench_measure(embla_bench_fn *ours, embla_bench_fn *limit, void *context,
-                                      size_t turns, size_t calls)
+bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
+                          size_t calls)
 {
     double times[2][MOST_TURNS];
-    embla_bench_fn *const both[2] = {limit, ours};
+    bench_fn *const both[2] = {limit, ours};
     size_t step = 0;
     if (turns > MOST_TURNS) turns = MOST_TURNS;
     for (size_t turn = 0; turn < turns + 1; turn++) { /* the first is to warm up */
@@ -46,11 +46,11 @@ embla_bench_times embla_bench_measure(embla_bench_fn *ours, embla_bench_fn *limi
             if (turn > 0) times[which][turn - 1] = (now() - start) / (double)calls;
         }
     }
-    return (embla_bench_times){.limit_seconds = median(times[0], turns),
-                               .seconds = median(times[1], turns)};
+    return (bench_times){.limit_seconds = median(times[0], turns),
+                         .seconds = median(times[1], turns)};
 }
 
-void embla_bench_print(const embla_bench_options *options, const embla_bench_result *result)
+void bench_print(const bench_options *options, const bench_result *result)
 {
     static bool headed;
     double ratio = result->value / result->limit;
@@ -88,7 +88,7 @@ static uint64_t read_streams(const char *data, size_t bytes, size_t streams)
     return sums[0];
 }
 
-uint64_t embla_bench_read(const void *data, size_t bytes, size_t streams, int threads)
+uint64_t bench_read(const void *data, size_t bytes, size_t streams, int threads)
 {
     enum { BLOCK = 1 << 20 };
     const char *bytes_at = data;
@@ -100,7 +100,7 @@ uint64_t embla_bench_read(const void *data, size_t bytes, size_t streams, int th
     return sum + read_streams(bytes_at + (size_t)blocks * BLOCK, bytes % BLOCK, 1);
 }
 
-size_t embla_bench_streams(const void *data, size_t bytes, int threads)
+size_t bench_streams(const void *data, size_t bytes, int threads)
 {
     enum { MOST = 16, TRIES = 3 };
     static volatile uint64_t kept;
@@ -110,7 +110,7 @@ size_t embla_bench_streams(const void *data, size_t bytes, int threads)
         double times[TRIES];
         for (size_t i = 0; i < TRIES; i++) {
             double start = now();
-            kept = embla_bench_read(data, bytes, streams, threads);
+            kept = bench_read(data, bytes, streams, threads);
             times[i] = now() - start;
         }
         double typical = median(times, TRIES);
@@ -123,7 +123,7 @@ size_t embla_bench_streams(const void *data, size_t bytes, int threads)
     return best;
 }
 
-void *embla_bench_memory(size_t bytes)
+void *bench_memory(size_t bytes)
 {
     size_t huge = (size_t)2 << 20, rounded = (bytes + huge - 1) / huge * huge;
     void *memory = aligned_alloc(huge, rounded);
@@ -133,7 +133,7 @@ void *embla_bench_memory(size_t bytes)
     return memory;
 }
 
-size_t embla_bench_cache(void)
+size_t bench_cache(void)
 {
     long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
@@ -144,7 +144,7 @@ size_t embla_bench_cache(void)
 /* For the handler: what must not stay behind. */
 static char folder[256], path[sizeof folder + 32];
 
-void embla_bench_file_drop(void)
+void bench_file_drop(void)
 {
     if (path[0]) (void)unlink(path);
     if (folder[0]) (void)rmdir(folder);
@@ -153,12 +153,12 @@ void embla_bench_file_drop(void)
 
 static void on_signal(int number)
 {
-    embla_bench_file_drop();
+    bench_file_drop();
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }
 
-const char *embla_bench_file(const char *name)
+const char *bench_file(const char *name)
 {
     const char *where = getenv("TMPDIR");
     if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);

@@ -2,8 +2,8 @@
 /* How every benchmark measures: the thing and its limit in turns, in the same run, and
  * the median of each. What carries over to another machine is the ratio.
  */
-#ifndef EMBLA_BENCH_MEASURE_H
-#define EMBLA_BENCH_MEASURE_H
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,41 +13,41 @@
 
 /* One of the two things timed. step counts up over all calls of both, so that each call
  * can take other memory than the one before. */
-typedef void embla_bench_fn(void *context, size_t step);
+typedef void bench_fn(void *context, size_t step);
 
 typedef struct {
     double seconds, limit_seconds; /* medians, for one call */
-} embla_bench_times;
+} bench_times;
 
 /* Times ours and limit in turns, `turns` times each, `calls` calls a turn. */
-embla_bench_times embla_bench_measure(embla_bench_fn *ours, embla_bench_fn *limit, void *context,
-                                      size_t turns, size_t calls);
+bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
+                          size_t calls);
 
 typedef struct {
     const char *bench, *name, *unit, *limit_is;
     int threads;
     double value, limit; /* higher is better */
-} embla_bench_result;
+} bench_result;
 
 /* One line: JSON, or text for people with a heading before the first. */
-void embla_bench_print(const embla_bench_options *options, const embla_bench_result *result);
+void bench_print(const bench_options *options, const bench_result *result);
 
 /* Memory on huge pages where the system has them, every page touched; free() takes it
  * back. NULL if there is none to be had. */
-void *embla_bench_memory(size_t bytes);
+void *bench_memory(size_t bytes);
 
 /* Reads all bytes once, as so many streams side by side in each thread, and returns a sum of
  * them, so that nobody leaves the reading out; and the number of streams, 1 to 16, that reads
  * fastest here: the limit of whoever must read the same. */
-uint64_t embla_bench_read(const void *data, size_t bytes, size_t streams, int threads);
-size_t embla_bench_streams(const void *data, size_t bytes, int threads);
+uint64_t bench_read(const void *data, size_t bytes, size_t streams, int threads);
+size_t bench_streams(const void *data, size_t bytes, int threads);
 
 /* Bytes of the last-level cache, or a guess. */
-size_t embla_bench_cache(void);
+size_t bench_cache(void);
 
 /* The path of a file, which is not made yet, in a new folder in $TMPDIR, or /tmp; one at a time.
  * Both go when it is dropped, and where a signal ends the program. NULL: no folder, by errno. */
-const char *embla_bench_file(const char *name);
-void embla_bench_file_drop(void);
+const char *bench_file(const char *name);
+void bench_file_drop(void);
 
 #endif

@@ -11,19 +11,18 @@
 
 #include "embla.h"
 
-#include "out.h"
-#include "verbs.h"
+#include "core/out.h"
+#include "core/verbs.h"
 
-const embla_verb *const embla_verbs[] = {
-    &embla_verb_info,       &embla_verb_doctor,   &embla_verb_lookup,
-    &embla_verb_near,       &embla_verb_analogy,  &embla_verb_eval,
-    &embla_verb_health,     &embla_verb_spectrum, &embla_verb_diff,
-    &embla_verb_map,        &embla_verb_rows,     &embla_verb_warm,
-    &embla_verb_verify,     &embla_verb_train,    &embla_verb_generate,
-    &embla_verb_convert,    &embla_verb_cost,     &embla_verb_bench,
-    &embla_verb_completion, &embla_verb_help,     NULL};
+const cli_verb *const cli_verbs[] = {&cli_verb_info,       &cli_verb_doctor,   &cli_verb_lookup,
+                                     &cli_verb_near,       &cli_verb_analogy,  &cli_verb_eval,
+                                     &cli_verb_health,     &cli_verb_spectrum, &cli_verb_diff,
+                                     &cli_verb_map,        &cli_verb_rows,     &cli_verb_warm,
+                                     &cli_verb_verify,     &cli_verb_train,    &cli_verb_generate,
+                                     &cli_verb_convert,    &cli_verb_cost,     &cli_verb_bench,
+                                     &cli_verb_completion, &cli_verb_help,     NULL};
 
-const embla_option embla_global_options[] = {
+const cli_option cli_global_options[] = {
     {.name = "json", .help = "print JSON, for programs"},
     {.name = "quiet", .letter = 'q', .help = "print no messages, only results and errors"},
     {.name = "threads",
@@ -39,37 +38,37 @@ static int print_version(bool as_json)
 {
     const char *const names[] = {"version", "kernels", "build"};
     const char *const texts[] = {embla_version(), embla_kernels_name(), embla_build_info()};
-    embla_json json = {0};
+    cli_json json = {0};
     if (!as_json) {
         printf("embla %s\n", texts[0]);
         for (size_t i = 1; i < 3; i++) printf("%-8s %s\n", names[i], texts[i]);
-        return EMBLA_DONE;
+        return CLI_DONE;
     }
-    embla_json_open(&json, NULL, '{');
-    for (size_t i = 0; i < 3; i++) embla_json_text(&json, names[i], texts[i]);
-    embla_json_close(&json, '}');
+    cli_json_open(&json, NULL, '{');
+    for (size_t i = 0; i < 3; i++) cli_json_text(&json, names[i], texts[i]);
+    cli_json_close(&json, '}');
     putchar('\n');
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_run(int argc, char **argv)
+int cli_run(int argc, char **argv)
 {
-    embla_args args;
-    int code = embla_args_parse(argc, argv, &args);
-    if (code != EMBLA_DONE) return code;
-    if (embla_args_flag(&args, "help")) {
-        embla_help_print(args.verb, embla_args_flag(&args, "json"));
-        return EMBLA_DONE;
+    cli_args args;
+    int code = cli_args_parse(argc, argv, &args);
+    if (code != CLI_DONE) return code;
+    if (cli_args_flag(&args, "help")) {
+        cli_help_print(args.verb, cli_args_flag(&args, "json"));
+        return CLI_DONE;
     }
-    if (embla_args_flag(&args, "version")) return print_version(embla_args_flag(&args, "json"));
-    if (embla_args_count(&args, "threads") > embla_threads_most())
-        return embla_usage("--threads: '%s' is more than %d, the most that are used here",
-                           embla_args_text(&args, "threads"), embla_threads_most());
+    if (cli_args_flag(&args, "version")) return print_version(cli_args_flag(&args, "json"));
+    if (cli_args_count(&args, "threads") > embla_threads_most())
+        return cli_usage("--threads: '%s' is more than %d, the most that are used here",
+                         cli_args_text(&args, "threads"), embla_threads_most());
     if (!args.verb) {
         fputs("usage: embla VERB [OPERANDS] [OPTIONS]\nverbs:", stderr);
-        for (size_t n = 0; embla_verbs[n]; n++) fprintf(stderr, " %s", embla_verbs[n]->name);
+        for (size_t n = 0; cli_verbs[n]; n++) fprintf(stderr, " %s", cli_verbs[n]->name);
         fputs("\nSee 'embla help'.\n", stderr);
-        return EMBLA_USAGE;
+        return CLI_USAGE;
     }
     return args.verb->run(&args);
 }
@@ -80,8 +79,8 @@ int main(int argc, char **argv)
      * parent process told us to ignore the signal. */
     signal(SIGPIPE, SIG_DFL);
     /* A file that is cut short while we read it is a failure with a sentence, no crash. */
-    if (embla_guard() != EMBLA_OK) return embla_failed("%s", embla_error());
-    int code = embla_run(argc, argv);
-    if (!embla_out_finish()) return embla_failed("cannot write the output: %s", strerror(errno));
+    if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
+    int code = cli_run(argc, argv);
+    if (!cli_out_finish()) return cli_failed("cannot write the output: %s", strerror(errno));
     return code;
 }

@@ -9,10 +9,10 @@
 #include <errno.h>
 
 #include "bench/bench.h"
+#include "core/model.h"
+#include "core/verbs.h"
 #include "input.h"
-#include "model.h"
-#include "train_make.h"
-#include "verbs.h"
+#include "train/train_make.h"
 
 enum { WORDS = 40, BOUND = 64 << 10 };
 
@@ -36,76 +36,76 @@ static FILE *counting(tally *t)
 }
 
 /* In place of the benchmark: the line is read and handed on, nothing is measured. */
-int embla_bench_lookup(const embla_bench_options *options)
+int bench_lookup(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_open(const embla_bench_options *options)
+int bench_open(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_near(const embla_bench_options *options)
+int bench_near(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_scatter(const embla_bench_options *options)
+int bench_scatter(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_optim(const embla_bench_options *options)
+int bench_optim(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_head(const embla_bench_options *options)
+int bench_head(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_ngram(const embla_bench_options *options)
+int bench_ngram(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_codec(const embla_bench_options *options)
+int bench_codec(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_rows(const embla_bench_options *options)
+int bench_rows(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
-int embla_bench_train(const embla_bench_options *options)
+int bench_train(const bench_options *options)
 {
     PROMISE(options->complain);
-    return EMBLA_DONE;
+    return CLI_DONE;
 }
 
 /* No file is opened, whatever the line names. */
-embla_status embla_open_path(const char *path, const embla_open_options *options,
-                             embla_checkpoint **out)
+embla_status cli_open_path(const char *path, const embla_open_options *options,
+                           embla_checkpoint **out)
 {
     PROMISE(path && options && out);
     return EMBLA_ERR_NOT_FOUND;
 }
 
-embla_status embla_open_corpus(const char *path, const embla_corpus_options *options,
-                               embla_corpus **out)
+embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,
+                             embla_corpus **out)
 {
     PROMISE(path && options && out);
     return EMBLA_ERR_NOT_FOUND;
@@ -136,16 +136,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *counted_out = counting(&out), *counted_err = counting(&err);
     stdout = counted_out;
     stderr = counted_err;
-    int code = embla_run(argc, argv);
+    int code = cli_run(argc, argv);
     stdout = real_out;
     stderr = real_err;
     fclose(counted_out);
     fclose(counted_err);
 
-    PROMISE(code == EMBLA_DONE || code == EMBLA_USAGE || code == EMBLA_FAILED);
+    PROMISE(code == CLI_DONE || code == CLI_USAGE || code == CLI_FAILED);
     PROMISE(out.bytes + err.bytes <= BOUND + 2 * size);
-    if (code == EMBLA_DONE) PROMISE(err.bytes == 0);
-    if (code != EMBLA_DONE) PROMISE(out.bytes == 0 && (err.lines == 1 || err.lines == 3));
+    if (code == CLI_DONE) PROMISE(err.bytes == 0);
+    if (code != CLI_DONE) PROMISE(out.bytes == 0 && (err.lines == 1 || err.lines == 3));
     free(text);
     return 0;
 }

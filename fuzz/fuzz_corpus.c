@@ -10,7 +10,7 @@
  */
 #include "base/mem.h"
 #include "input.h"
-#include "learn/corpus.h"
+#include "text/corpus.h"
 
 enum { MOST = 4096 };
 static int32_t tokens[MOST], targets[MOST];

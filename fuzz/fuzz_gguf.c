@@ -12,7 +12,7 @@
  */
 #include "base/mem.h"
 #include "files/cursor.h"
-#include "files/gguf.h"
+#include "formats/gguf.h"
 #include "input.h"
 
 enum { MOST_WRITTEN = 1 << 20 }; /* bytes of a file written again */

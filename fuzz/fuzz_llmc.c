@@ -5,7 +5,7 @@
  *     the tensors follow it: its directory is the same again.
  * The mutator chooses sizes and makes the file as long as they say.
  */
-#include "files/llmc.h"
+#include "formats/llmc.h"
 #include "models.h"
 
 enum { FIELDS = 8, CHANNELS = 6 };

@@ -38,7 +38,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    return setenv("EMBLA_STORE", "stream", 0);
+    return setenv("EMBLA_WRITE", "stream", 0);
 }
 
 static int64_t take_id(input *in, int64_t rows)

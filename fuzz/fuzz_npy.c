@@ -9,8 +9,8 @@
  * length, and never change a shape and the number of data bytes together.
  */
 #include "base/mem.h"
-#include "files/format.h"
-#include "files/npy.h"
+#include "formats/format.h"
+#include "formats/npy.h"
 #include "input.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));

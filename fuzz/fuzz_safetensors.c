@@ -9,7 +9,7 @@
  */
 #include "base/mem.h"
 #include "files/cursor.h"
-#include "files/safetensors.h"
+#include "formats/safetensors.h"
 #include "input.h"
 
 /* ---- the promises ---- */

@@ -5,7 +5,7 @@
  * gone, they must be refused.
  */
 #include "base/mem.h"
-#include "files/safetensors.h"
+#include "formats/safetensors.h"
 #include "input.h"
 
 enum { FEW = 32 };

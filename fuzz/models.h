@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "files/cursor.h"
-#include "files/format.h"
+#include "formats/format.h"
 #include "input.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));

@@ -13,8 +13,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "files/format.h"
-#include "files/vec.h"
+#include "formats/format.h"
+#include "formats/vec.h"
 #include "input.h"
 
 #define VEC_NAME "fuzz.vec"

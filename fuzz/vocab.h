@@ -6,7 +6,7 @@
 #define EMBLA_FUZZ_VOCAB_H
 
 #include "base/mem.h"
-#include "files/vocab.h"
+#include "formats/vocab.h"
 #include "input.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));

@@ -70,9 +70,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_head_sample(const embla_head *head, c
 
 /* ---- loss: how surprised the head is by the tokens that came ---- */
 
-/* A target that is not counted, as PyTorch has it. */
-enum { EMBLA_IGNORE = -100 };
-
 typedef struct {
     double smoothing; /* share of the target spread evenly over all tokens; 0 .. below 1 */
     double z_loss;    /* times (log of the sum of exponentials)^2 is added; 0: none */

@@ -19,35 +19,6 @@
 extern "C" {
 #endif
 
-/* ---- row format: what the bytes of a row mean ---- */
-
-/* Scales that stand beside the numbers of a row, one byte for each group of them. */
-typedef enum {
-    EMBLA_SCALES_NONE = 0,
-    EMBLA_SCALES_UE8M0_32 = 1,  /* 2^(byte - 127) for 32 numbers (DeepSeek-V4.1); 255: NaN */
-    EMBLA_SCALES_UE8M0_128 = 2, /* the same for 128 */
-    EMBLA_SCALES_E4M3_16 = 3    /* an f8_e4m3 for 16 numbers (NVFP4 of ModelOpt) */
-} embla_scales;
-
-typedef struct {
-    size_t dim;
-    embla_dtype dtype;
-    embla_scales scales; /* with f8_e4m3 and f4_e2m1 only */
-    float scale;         /* of the whole table: i8, f8 and f4; 0: 1 */
-} embla_row_format;
-
-/* Bytes of a row: its numbers, then its scales (one for each group begun). EMBLA_ERR_SHAPE
- * where dim is no whole number of blocks, EMBLA_ERR_ARGUMENT for scales that do not go with
- * the dtype. */
-EMBLA_API EMBLA_CHECKED embla_status embla_row_bytes(const embla_row_format *format, size_t *out);
-/* count rows, one after the other, to floats (count x dim). */
-EMBLA_API EMBLA_CHECKED embla_status embla_row_decode(const embla_row_format *format,
-                                                      const void *rows, size_t count, float *out);
-/* The reverse. Each group gets the smallest scale that holds its largest number.
- * EMBLA_ERR_UNSUPPORTED for a dtype that is only read. */
-EMBLA_API EMBLA_CHECKED embla_status embla_row_encode(const embla_row_format *format,
-                                                      const float *in, size_t count, void *out);
-
 /* ---- fold: tokens that count as one ---- */
 
 typedef struct embla_fold embla_fold;

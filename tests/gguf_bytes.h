@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "files/gguf.h"
+#include "formats/gguf.h"
 
 #define SHOWN "some/file.gguf" /* what messages call it */
 

@@ -16,8 +16,8 @@
 
 #include "base/mem.h"
 #include "files/cursor.h"
-#include "files/format.h"
 #include "files/io.h"
+#include "formats/format.h"
 #include "scratch.h"
 
 /* ---- bytes ---- */

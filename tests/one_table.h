@@ -13,8 +13,8 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "files/format.h"
 #include "files/io.h"
+#include "formats/format.h"
 #include "scratch.h"
 
 #define ONE_NAME "a.file"

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "learn/layers.h"
+#include "model/layers.h"
 
 typedef struct {
     float *f;

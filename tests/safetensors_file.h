@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "files/cursor.h"
-#include "files/safetensors.h"
+#include "formats/safetensors.h"
 
 #define FILE_NAME "a.safetensors"
 

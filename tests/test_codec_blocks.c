@@ -44,7 +44,7 @@ static void compare(embla_dtype dtype, const unsigned char *bytes, size_t n, flo
 {
     float out[16 * MOST_BLOCK];
     assert_true(n <= COUNT_OF(out));
-    embla_dtype_decoder(dtype, EMBLA_ISA_SCALAR)(bytes, n, scale, EMBLA_STORE_PLAIN, out);
+    embla_dtype_decoder(dtype, EMBLA_ISA_SCALAR)(bytes, n, scale, EMBLA_WRITE_PLAIN, out);
     for (size_t i = 0; i < n; i++) {
         float wanted = second_opinion(dtype, bytes, i, scale);
         if (!reference_same(out[i], wanted))
@@ -191,14 +191,14 @@ static void compare_sets(const layout *l, size_t blocks, size_t in_offset, float
     float *wanted = malloc(n * sizeof *wanted);
     assert_true(space && wanted);
     fill_blocks(l, 1000 * blocks + in_offset, blocks, in);
-    embla_dtype_decoder(l->dtype, EMBLA_ISA_SCALAR)(in, n, scale, EMBLA_STORE_PLAIN, wanted);
+    embla_dtype_decoder(l->dtype, EMBLA_ISA_SCALAR)(in, n, scale, EMBLA_WRITE_PLAIN, wanted);
     for (size_t s = 0; s < CHECK_SETS; s++) {
         const embla_kernels *kernels = embla_kernels_find(check_sets[s]);
         if (!kernels) continue;
-        for (int way = EMBLA_STORE_PLAIN; way <= EMBLA_STORE_STREAM; way++) {
-            size_t offset = way == EMBLA_STORE_STREAM ? 0 : 4 * (blocks % 5);
+        for (int way = EMBLA_WRITE_PLAIN; way <= EMBLA_WRITE_STREAM; way++) {
+            size_t offset = way == EMBLA_WRITE_STREAM ? 0 : 4 * (blocks % 5);
             check_guarded out = check_guard(n * sizeof(float), offset);
-            embla_dtype_decoder(l->dtype, kernels->isa)(in, n, scale, (embla_store_way)way,
+            embla_dtype_decoder(l->dtype, kernels->isa)(in, n, scale, (embla_write_mode)way,
                                                         (float *)(void *)out.bytes);
             kernels->fence();
             if (memcmp(out.bytes, wanted, out.size) != 0)

@@ -31,7 +31,7 @@ static void check_decode(embla_dtype dtype, const unsigned char *p, size_t n)
     size_t dim = n * SUPER, bytes = n * info->block_bytes;
     float *first = calloc(dim + 1, sizeof *first);
     assert_non_null(first);
-    embla_dtype_decoder(dtype, EMBLA_ISA_SCALAR)(p, dim, 1.0f, EMBLA_STORE_PLAIN, first);
+    embla_dtype_decoder(dtype, EMBLA_ISA_SCALAR)(p, dim, 1.0f, EMBLA_WRITE_PLAIN, first);
     for (size_t i = 0; i < dim; i++) {
         float wanted = reference_number(dtype, p, i, 1.0f);
         if (!reference_same(first[i], wanted))
@@ -40,12 +40,12 @@ static void check_decode(embla_dtype dtype, const unsigned char *p, size_t n)
     for (size_t s = 0; s < CHECK_SETS; s++) {
         const embla_kernels *kernels = embla_kernels_find(check_sets[s]);
         if (!kernels) continue;
-        for (int way = EMBLA_STORE_PLAIN; way <= EMBLA_STORE_STREAM; way++) {
-            size_t shift = way == EMBLA_STORE_STREAM ? 0 : 4;
+        for (int way = EMBLA_WRITE_PLAIN; way <= EMBLA_WRITE_STREAM; way++) {
+            size_t shift = way == EMBLA_WRITE_STREAM ? 0 : 4;
             check_guarded in = check_guard(bytes, s + (size_t)way);
             check_guarded out = check_guard(dim * sizeof(float), shift);
             memcpy(in.bytes, p, bytes);
-            embla_dtype_decoder(dtype, kernels->isa)(in.bytes, dim, 1.0f, (embla_store_way)way,
+            embla_dtype_decoder(dtype, kernels->isa)(in.bytes, dim, 1.0f, (embla_write_mode)way,
                                                      (float *)(void *)out.bytes);
             kernels->fence();
             check_guards(&out);
@@ -109,7 +109,7 @@ static void every_bit_is_in_its_place(void **state)
                     const embla_kernels *kernels = embla_kernels_find(check_sets[s]);
                     if (!kernels) continue;
                     embla_dtype_decoder(dtypes[t], kernels->isa)(row, SUPER, 1.0f,
-                                                                 EMBLA_STORE_PLAIN, out);
+                                                                 EMBLA_WRITE_PLAIN, out);
                     for (size_t i = 0; i < SUPER; i++)
                         if (!reference_same(out[i], wanted[i]))
                             fail_msg("%s %s: byte %zu = %d, number %zu", check_sets[s],

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "embla_train.h"
-#include "learn/layers.h"
+#include "model/layers.h"
 
 enum { LENGTH = 24, VOCAB = 29 };
 

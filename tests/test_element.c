@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/dtype.h"
-#include "files/element.h"
+#include "formats/element.h"
 #include "gguf_types.h"
 
 static const struct {

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "embla_lab.h"
 #include "files/io.h"
-#include "files/vocab.h"
+#include "formats/vocab.h"
 #include "scratch.h"
 #include "see/eval.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "files/io.h"
-#include "table/ngram.h"
+#include "ngram/ngram.h"
 
 static const int32_t good[] = {0, 1, 0, 2, 2, 1, 3, 0};
 

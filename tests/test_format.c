@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-#include "files/format.h"
+#include "formats/format.h"
 
 #define READ_HERE                                                                                  \
     "gguf, npy, fasttext, llm.c, safetensors, llama2.c, word2vec-bin, word2vec, glove (C15)"

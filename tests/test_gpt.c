@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/linalg.h"
 #include "base/mem.h"
-#include "learn/gpt.h"
+#include "engine/linalg.h"
+#include "model/gpt.h"
 
 enum { MOST = 64 }; /* tokens of a batch here */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "learn/gpt.h"
+#include "model/gpt.h"
 
 static embla_gpt_shape tiny(void)
 {

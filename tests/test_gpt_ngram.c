@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "files/io.h"
-#include "learn/gpt.h"
+#include "model/gpt.h"
 
 enum { BATCH = 3, LENGTH = 9, TOKENS = BATCH * LENGTH, VOCAB = 11, DIM = 12 };
 

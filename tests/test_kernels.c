@@ -195,7 +195,7 @@ static void rows_are_copied_alike_whatever_their_size(void **state)
                                       .count = COUNT,
                                       .known = KNOWN,
                                       .out_stride = row_bytes + (row_bytes + (size_t)way) % 5,
-                                      .store = (embla_store_way)(way % 3),
+                                      .mode = (embla_write_mode)(way % 3),
                                       .fetch = way < 3};
                 copy_and_compare(sets[s], job, 0);
                 copy_and_compare(sets[s], job, 1 + row_bytes % 63);
@@ -452,16 +452,16 @@ static void compare_codecs(compare_fn *compare)
         }
 }
 
-static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_store_way store)
+static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_write_mode store)
 {
     const embla_dtype_info *info = embla_dtype_find_info(dtype);
-    size_t offset = store == EMBLA_STORE_STREAM ? 0 : 4 * (n % 16);
+    size_t offset = store == EMBLA_WRITE_STREAM ? 0 : 4 * (n % 16);
     check_guarded in = check_guard(embla_dtype_bytes(info, n), 1 + 2 * (n % 31));
     check_guarded wanted = check_guard(n * sizeof(float), offset);
     check_guarded got = check_guard(n * sizeof(float), offset);
     float scale = info->scaled ? 0.37f : 1.0f;
     check_fill_bytes(n + 10 * (size_t)dtype, in.size, in.bytes);
-    embla_dtype_decoder(dtype, EMBLA_ISA_SCALAR)(in.bytes, n, scale, EMBLA_STORE_PLAIN,
+    embla_dtype_decoder(dtype, EMBLA_ISA_SCALAR)(in.bytes, n, scale, EMBLA_WRITE_PLAIN,
                                                  (float *)(void *)wanted.bytes);
     embla_dtype_decoder(dtype, isa)(in.bytes, n, scale, store, (float *)(void *)got.bytes);
     embla_kernels_find(check_sets[isa])->fence();
@@ -476,8 +476,8 @@ static void compare_stored(embla_dtype dtype, embla_isa isa, size_t n, embla_sto
 
 static void compare_decoders(embla_dtype dtype, embla_isa isa, size_t n)
 {
-    for (int store = EMBLA_STORE_PLAIN; store <= EMBLA_STORE_STREAM; store++)
-        compare_stored(dtype, isa, n, (embla_store_way)store);
+    for (int store = EMBLA_WRITE_PLAIN; store <= EMBLA_WRITE_STREAM; store++)
+        compare_stored(dtype, isa, n, (embla_write_mode)store);
 }
 
 static void every_decoder_gives_the_same_bits(void **state)
@@ -527,9 +527,9 @@ static void hardware_halves_agree_with_the_scalar_ones(void **state)
     for (size_t s = 0; s < count; s++)
         for (int d = EMBLA_F16; d <= EMBLA_BF16; d++) {
             embla_isa isa = sets[s]->isa;
-            embla_dtype_decoder((embla_dtype)d, EMBLA_ISA_SCALAR)(codes, N, 1, EMBLA_STORE_PLAIN,
+            embla_dtype_decoder((embla_dtype)d, EMBLA_ISA_SCALAR)(codes, N, 1, EMBLA_WRITE_PLAIN,
                                                                   numbers);
-            embla_dtype_decoder((embla_dtype)d, isa)(codes, N, 1, EMBLA_STORE_PLAIN, again);
+            embla_dtype_decoder((embla_dtype)d, isa)(codes, N, 1, EMBLA_WRITE_PLAIN, again);
             assert_memory_equal(again, numbers, sizeof numbers);
             for (size_t i = 0; i < N; i++) /* halfway to the next code, in bits */
                 numbers[i] = check_float_of(check_bits_of(numbers[i]) +

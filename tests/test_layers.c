@@ -6,8 +6,8 @@
 #include "reals.h"
 
 #include "base/half.h"
-#include "base/linalg.h"
 #include "engine.h"
+#include "engine/linalg.h"
 
 static const embla_gpt_precision both[] = {EMBLA_GPT_F32, EMBLA_GPT_F64};
 

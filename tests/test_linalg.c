@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/linalg.h"
 #include "base/mem.h"
+#include "engine/linalg.h"
 
 static const char *refused_name; /* names with this in them are not found */
 

@@ -2,7 +2,7 @@
 /* llm.c's GPT-2 checkpoints: a test for each clause of rules L1 to L3, then the writer: what
  * it refuses, and that a file read and written again is the same file, whatever fails.
  */
-#include "files/llmc.h"
+#include "formats/llmc.h"
 
 #include "models.h"
 

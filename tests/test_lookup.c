@@ -3,7 +3,7 @@
  * outside the table, wherever output begins and however far apart its rows are.
  * What a row should be is had by embla_decode and embla_encode, which test_dtype.c checks.
  * CTest runs the tests of large results three times: written as the CPU likes it, and in
- * both ways there are (EMBLA_STORE).
+ * both ways there are (EMBLA_WRITE).
  */
 #include "check.h"
 

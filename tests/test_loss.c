@@ -9,10 +9,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "embla_lab.h"
 #include "embla_learn.h"
+#include "engine/linalg.h"
 #include "files/io.h"
 #include "learn/head.h"
 #include "learn/loss.h"

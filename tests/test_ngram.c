@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "table/ngram.h"
+#include "ngram/ngram.h"
 
 /* ---- what the oracle says: tokens x columns ---- */
 

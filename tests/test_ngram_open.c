@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "files/io.h"
-#include "table/ngram.h"
+#include "ngram/ngram.h"
 
 /* ---- helpers ---- */
 

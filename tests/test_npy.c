@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "files/cursor.h"
-#include "files/npy.h"
+#include "formats/npy.h"
 #include "one_table.h"
 
 #define FORMAT (&embla_format_npy)

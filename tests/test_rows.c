@@ -369,7 +369,7 @@ static void every_placement_is_as_row_after_row(void **state)
         }
 }
 
-/* Large results are written in other ways: ahead of the store, or past the caches (EMBLA_STORE). */
+/* Large results are written in other ways: ahead of the store, or past the caches (EMBLA_WRITE). */
 static void large_results_are_right(void **state)
 {
     static const size_t some[] = {4, 5, 10, 9}; /* of the last, vectors are no whole lines */

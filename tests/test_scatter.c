@@ -625,7 +625,7 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     /* results of 64 KiB and more are written ahead anyway; so let large ones be streamed */
-    (void)setenv("EMBLA_STORE", "stream", 1);
+    (void)setenv("EMBLA_WRITE", "stream", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_those_of_the_definition),
         cmocka_unit_test(large_batches_are_those_of_the_definition_for_any_threads),

@@ -14,7 +14,7 @@
 #include "base/checksum.h"
 #include "base/mem.h"
 #include "files/io.h"
-#include "learn/train.h"
+#include "train/train.h"
 
 /* ---- what there is to train on ---- */
 

@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "files/io.h"
-#include "learn/train.h"
+#include "train/train.h"
 
 /* ---- trainings ---- */
 

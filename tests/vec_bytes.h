@@ -5,7 +5,7 @@
 #ifndef EMBLA_TESTS_VEC_BYTES_H
 #define EMBLA_TESTS_VEC_BYTES_H
 
-#include "files/vec.h"
+#include "formats/vec.h"
 #include "one_table.h"
 
 #define TEXT   (&embla_format_word2vec)

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "files/vocab.h"
+#include "formats/vocab.h"
 
 #define SHOWN "some/vocab"
 

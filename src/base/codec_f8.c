@@ -39,10 +39,10 @@ static inline float e4m3(byte code)
 
 /* ---- loops ---- */
 
-static void e4m3_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void e4m3_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
     const byte *codes = in;
-    (void)store;
+    (void)mode;
     for (size_t i = 0; i < n; i++) out[i] = e4m3(codes[i]) * scale;
 }
 
@@ -55,10 +55,10 @@ static void group_decode(const byte *codes, size_t n, float group, float scale, 
 }
 
 static void rows_decode(const embla_row_format *f, const byte *codes, const byte *scales, size_t n,
-                        embla_store_way way, float *out)
+                        embla_write_mode mode, float *out)
 {
     const size_t group = f->scales == EMBLA_SCALES_UE8M0_32 ? 32 : 128;
-    (void)way;
+    (void)mode;
     for (size_t i = 0; i < n; i += group)
         group_decode(codes + i, n - i < group ? n - i : group, ue8m0(*scales++), f->scale, out + i);
 }
@@ -75,9 +75,9 @@ static void e4m3_encode(const float *in, size_t n, float scale, void *out)
     }
 }
 
-static void e5m2_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void e5m2_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *bytes = in;
     for (size_t i = 0; i < n; i++) out[i] = embla_f32_from_f16((uint16_t)(bytes[i] << 8)) * scale;
 }
@@ -121,7 +121,7 @@ static inline bool usual_times(const usual *u, byte group, float *times)
 
 /* Thirty-two codes times one float; true if one of them is NaN, which comes out wrong. An f8 is
  * an f16 that is 256 too small when its sign is in bit 15 and the rest is moved up by 7. */
-EMBLA_AVX2 static inline bool decode_32_avx2(const byte *codes, float times, embla_store_way way,
+EMBLA_AVX2 static inline bool decode_32_avx2(const byte *codes, float times, embla_write_mode mode,
                                              float *out)
 {
     const __m256i most = _mm256_set1_epi8(0x7f), keep = _mm256_set1_epi16((short)0xbfff);
@@ -132,14 +132,14 @@ EMBLA_AVX2 static inline bool decode_32_avx2(const byte *codes, float times, emb
         x = _mm256_and_si256(_mm256_slli_epi16(x, 7), keep);
         __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(x));
         __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
-        embla_put_avx2(out + i, _mm256_mul_ps(low, scale), way);
-        embla_put_avx2(out + i + 8, _mm256_mul_ps(high, scale), way);
+        embla_put_avx2(out + i, _mm256_mul_ps(low, scale), mode);
+        embla_put_avx2(out + i + 8, _mm256_mul_ps(high, scale), mode);
     }
     return _mm256_movemask_epi8(_mm256_cmpeq_epi8(all, most)) != 0;
 }
 
 EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
-                                                 embla_store_way way, float *out)
+                                                 embla_write_mode mode, float *out)
 {
     const __m256i most = _mm256_set1_epi8(0x7f);
     const __m512 scale = _mm512_set1_ps(times);
@@ -148,30 +148,30 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
     x = _mm512_and_si512(x, _mm512_set1_epi16((short)0xbfff));
     __m512 low = _mm512_cvtph_ps(_mm512_castsi512_si256(x));
     __m512 high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(x, 1));
-    embla_put_avx512(out, _mm512_mul_ps(low, scale), way);
-    embla_put_avx512(out + 16, _mm512_mul_ps(high, scale), way);
+    embla_put_avx512(out, _mm512_mul_ps(low, scale), mode);
+    embla_put_avx512(out + 16, _mm512_mul_ps(high, scale), mode);
     return _mm256_cmpeq_epi8_mask(_mm256_and_si256(all, most), most) != 0;
 }
 
 /* Loops of both sets. What was streamed is out before the scalar loop writes the same places. */
 #define LOOPS(TARGET, decode_32, e4m3_loop, rows_loop)                                             \
-    TARGET static void e4m3_loop(const void *in, size_t n, float scale, embla_store_way store,     \
+    TARGET static void e4m3_loop(const void *in, size_t n, float scale, embla_write_mode mode,     \
                                  float *out)                                                       \
     {                                                                                              \
         const byte *codes = in;                                                                    \
         const float times = 256.0f * scale;                                                        \
         bool again = !isfinite(times);                                                             \
         size_t i = 0;                                                                              \
-        for (; i + 32 <= n; i += 32) again |= decode_32(codes + i, times, store, out + i);         \
+        for (; i + 32 <= n; i += 32) again |= decode_32(codes + i, times, mode, out + i);          \
         if (again) {                                                                               \
             _mm_sfence();                                                                          \
             i = 0;                                                                                 \
         }                                                                                          \
-        e4m3_decode(codes + i, n - i, scale, store, out + i);                                      \
+        e4m3_decode(codes + i, n - i, scale, mode, out + i);                                       \
     }                                                                                              \
                                                                                                    \
     TARGET static void rows_loop(const embla_row_format *f, const byte *codes, const byte *scales, \
-                                 size_t n, embla_store_way way, float *out)                        \
+                                 size_t n, embla_write_mode mode, float *out)                      \
     {                                                                                              \
         const unsigned bits = f->scales == EMBLA_SCALES_UE8M0_32 ? 5 : 7;                          \
         const usual u = usual_of(f->scale);                                                        \
@@ -180,11 +180,11 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
         for (; i + 32 <= n; i += 32) {                                                             \
             float times;                                                                           \
             again |= !usual_times(&u, scales[i >> bits], &times);                                  \
-            again |= decode_32(codes + i, times, way, out + i);                                    \
+            again |= decode_32(codes + i, times, mode, out + i);                                   \
         }                                                                                          \
         if (again) {                                                                               \
             _mm_sfence();                                                                          \
-            rows_decode(f, codes, scales, n, way, out);                                            \
+            rows_decode(f, codes, scales, n, mode, out);                                           \
         } else if (i < n) {                                                                        \
             group_decode(codes + i, n - i, ue8m0(scales[i >> bits]), f->scale, out + i);           \
         }                                                                                          \
@@ -194,7 +194,7 @@ LOOPS(EMBLA_AVX2, decode_32_avx2, e4m3_decode_avx2, rows_decode_avx2)
 LOOPS(EMBLA_AVX512, decode_32_avx512, e4m3_decode_avx512, rows_decode_avx512)
 
 EMBLA_AVX2 static void e5m2_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *bytes = in;
     const __m256 times = _mm256_set1_ps(scale);
@@ -202,13 +202,13 @@ EMBLA_AVX2 static void e5m2_decode_avx2(const void *in, size_t n, float scale,
     for (; i + 8 <= n; i += 8) {
         __m128i codes = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)(bytes + i)));
         __m256 x = _mm256_cvtph_ps(_mm_slli_epi16(codes, 8));
-        embla_put_avx2(out + i, _mm256_mul_ps(x, times), store);
+        embla_put_avx2(out + i, _mm256_mul_ps(x, times), mode);
     }
-    e5m2_decode(bytes + i, n - i, scale, store, out + i);
+    e5m2_decode(bytes + i, n - i, scale, mode, out + i);
 }
 
 EMBLA_AVX512 static void e5m2_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *bytes = in;
     const __m512 times = _mm512_set1_ps(scale);
@@ -216,9 +216,9 @@ EMBLA_AVX512 static void e5m2_decode_avx512(const void *in, size_t n, float scal
     for (; i + 16 <= n; i += 16) {
         __m256i codes = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(bytes + i)));
         __m512 x = _mm512_cvtph_ps(_mm256_slli_epi16(codes, 8));
-        embla_put_avx512(out + i, _mm512_mul_ps(x, times), store);
+        embla_put_avx512(out + i, _mm512_mul_ps(x, times), mode);
     }
-    e5m2_decode(bytes + i, n - i, scale, store, out + i);
+    e5m2_decode(bytes + i, n - i, scale, mode, out + i);
 }
 
 const embla_codec embla_codec_f8_e4m3 = {{e4m3_decode, e4m3_decode_avx2, e4m3_decode_avx512},

@@ -14,9 +14,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are little-end
 
 /* ---- f32 ---- */
 
-static void f32_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void f32_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     (void)scale;
     memcpy(out, in, n * sizeof *out);
 }
@@ -41,9 +41,9 @@ EMBLA_BODY void f64_decode_body(const void *in, size_t n, float *out)
     }
 }
 
-static void f64_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void f64_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     (void)scale;
     f64_decode_body(in, n, out);
 }
@@ -60,9 +60,9 @@ static void f64_encode(const float *in, size_t n, float scale, void *out)
 
 /* ---- f16 ---- */
 
-static void f16_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void f16_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const char *bytes = in;
     (void)scale;
     for (size_t i = 0; i < n; i++) out[i] = embla_f32_from_f16(embla_load_u16(bytes + 2 * i));
@@ -77,9 +77,9 @@ static void f16_encode(const float *in, size_t n, float scale, void *out)
 
 /* ---- bf16 ---- */
 
-static void bf16_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void bf16_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const char *bytes = in;
     (void)scale;
     for (size_t i = 0; i < n; i++) out[i] = embla_f32_from_bf16(embla_load_u16(bytes + 2 * i));
@@ -94,36 +94,36 @@ static void bf16_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void f64_decode_avx2(const void *in, size_t n, float scale, embla_store_way store,
+EMBLA_AVX2 static void f64_decode_avx2(const void *in, size_t n, float scale, embla_write_mode mode,
                                        float *out)
 {
-    (void)store;
+    (void)mode;
     (void)scale;
     f64_decode_body(in, n, out);
 }
 
-EMBLA_AVX2 static void f16_decode_avx2(const void *in, size_t n, float scale, embla_store_way store,
+EMBLA_AVX2 static void f16_decode_avx2(const void *in, size_t n, float scale, embla_write_mode mode,
                                        float *out)
 {
     const char *bytes = in;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m128i half = _mm_loadu_si128((const void *)(bytes + 2 * i));
-        embla_put_avx2(out + i, _mm256_cvtph_ps(half), store);
+        embla_put_avx2(out + i, _mm256_cvtph_ps(half), mode);
     }
-    f16_decode(bytes + 2 * i, n - i, scale, store, out + i);
+    f16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
 }
 
 EMBLA_AVX512 static void f16_decode_avx512(const void *in, size_t n, float scale,
-                                           embla_store_way store, float *out)
+                                           embla_write_mode mode, float *out)
 {
     const char *bytes = in;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i half = _mm256_loadu_si256((const void *)(bytes + 2 * i));
-        embla_put_avx512(out + i, _mm512_cvtph_ps(half), store);
+        embla_put_avx512(out + i, _mm512_cvtph_ps(half), mode);
     }
-    f16_decode(bytes + 2 * i, n - i, scale, store, out + i);
+    f16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
 }
 
 EMBLA_AVX2 static void f16_encode_avx2(const float *in, size_t n, float scale, void *out)
@@ -151,29 +151,29 @@ EMBLA_AVX512 static void f16_encode_avx512(const float *in, size_t n, float scal
 }
 
 EMBLA_AVX2 static void bf16_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *bytes = in;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m128i half = _mm_loadu_si128((const void *)(bytes + 2 * i));
         __m256i wide = _mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16);
-        embla_put_avx2(out + i, _mm256_castsi256_ps(wide), store);
+        embla_put_avx2(out + i, _mm256_castsi256_ps(wide), mode);
     }
-    bf16_decode(bytes + 2 * i, n - i, scale, store, out + i);
+    bf16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
 }
 
 EMBLA_AVX512 static void bf16_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *bytes = in;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i half = _mm256_loadu_si256((const void *)(bytes + 2 * i));
         __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
-        embla_put_avx512(out + i, _mm512_castsi512_ps(wide), store);
+        embla_put_avx512(out + i, _mm512_castsi512_ps(wide), mode);
     }
-    bf16_decode(bytes + 2 * i, n - i, scale, store, out + i);
+    bf16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
 }
 
 /* Eight floats to eight bf16, each in the low half of its lane. */

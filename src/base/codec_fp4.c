@@ -69,9 +69,9 @@ static unsigned scale_code(float x)
 
 /* ---- plain loops ---- */
 
-static void mxfp4_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void mxfp4_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += MX_BLOCK, block += MX_BYTES) {
@@ -83,9 +83,9 @@ static void mxfp4_decode(const void *in, size_t n, float scale, embla_store_way 
     }
 }
 
-static void nvfp4_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void nvfp4_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += NV_BLOCK, block += NV_BYTES)
@@ -104,9 +104,9 @@ static inline float e2m1_of(unsigned code)
     return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
 }
 
-static void f4_e2m1_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void f4_e2m1_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *bytes = in;
     for (size_t i = 0; i < n; i += 2) {
         out[i] = e2m1_of(bytes[i / 2] & 15) * scale;
@@ -192,7 +192,7 @@ EMBLA_AVX2 static inline __m256 eight_avx2(__m128i bytes, __m256 half)
 }
 
 EMBLA_AVX2 static void mxfp4_decode_avx2(const void *in, size_t n, float scale,
-                                         embla_store_way store, float *out)
+                                         embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m128i low_half = _mm_set1_epi8(15), table = _mm_loadu_si128((const void *)twice);
@@ -202,17 +202,17 @@ EMBLA_AVX2 static void mxfp4_decode_avx2(const void *in, size_t n, float scale,
         __m128i q = _mm_loadu_si128((const void *)(block + 1));
         __m128i low = _mm_shuffle_epi8(table, _mm_and_si128(q, low_half));
         __m128i high = _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(q, 4), low_half));
-        embla_put_avx2(out + i, eight_avx2(low, half), store);
-        embla_put_avx2(out + i + 8, eight_avx2(_mm_srli_si128(low, 8), half), store);
-        embla_put_avx2(out + i + 16, eight_avx2(high, half), store);
-        embla_put_avx2(out + i + 24, eight_avx2(_mm_srli_si128(high, 8), half), store);
+        embla_put_avx2(out + i, eight_avx2(low, half), mode);
+        embla_put_avx2(out + i + 8, eight_avx2(_mm_srli_si128(low, 8), half), mode);
+        embla_put_avx2(out + i + 16, eight_avx2(high, half), mode);
+        embla_put_avx2(out + i + 24, eight_avx2(_mm_srli_si128(high, 8), half), mode);
     }
 }
 
 /* A block has 16 numbers to choose from: all are computed, then picked. Picking looks at four
  * bits of each index only. */
 EMBLA_AVX512 static void mxfp4_decode_avx512(const void *in, size_t n, float scale,
-                                             embla_store_way store, float *out)
+                                             embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m512 table =
@@ -221,9 +221,9 @@ EMBLA_AVX512 static void mxfp4_decode_avx512(const void *in, size_t n, float sca
     for (size_t i = 0; i < n; i += MX_BLOCK, block += MX_BYTES) {
         __m512 numbers = _mm512_mul_ps(_mm512_set1_ps(power_of(block[0]) * 0.5f), table);
         __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 1)));
-        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), store);
+        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), mode);
         q = _mm512_srli_epi32(q, 4);
-        embla_put_avx512(out + i + 16, _mm512_permutexvar_ps(q, numbers), store);
+        embla_put_avx512(out + i + 16, _mm512_permutexvar_ps(q, numbers), mode);
     }
 }
 
@@ -239,7 +239,7 @@ EMBLA_AVX2 static inline __m128 half_scales(const unsigned char *block)
 }
 
 EMBLA_AVX2 static void nvfp4_decode_avx2(const void *in, size_t n, float scale,
-                                         embla_store_way store, float *out)
+                                         embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m128i low_half = _mm_set1_epi8(15), table = _mm_loadu_si128((const void *)twice);
@@ -252,14 +252,14 @@ EMBLA_AVX2 static void nvfp4_decode_avx2(const void *in, size_t n, float scale,
             __m128i q = _mm_loadl_epi64((const void *)(block + NV_GROUPS + 8 * g));
             __m128i low = _mm_shuffle_epi8(table, _mm_and_si128(q, low_half));
             __m128i high = _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(q, 4), low_half));
-            embla_put_avx2(out + i + NV_GROUP * g, eight_avx2(low, d), store);
-            embla_put_avx2(out + i + NV_GROUP * g + 8, eight_avx2(high, d), store);
+            embla_put_avx2(out + i + NV_GROUP * g, eight_avx2(low, d), mode);
+            embla_put_avx2(out + i + NV_GROUP * g + 8, eight_avx2(high, d), mode);
         }
     }
 }
 
 EMBLA_AVX512 static void nvfp4_decode_avx512(const void *in, size_t n, float scale,
-                                             embla_store_way store, float *out)
+                                             embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m512 table =
@@ -274,14 +274,14 @@ EMBLA_AVX512 static void nvfp4_decode_avx512(const void *in, size_t n, float sca
             memcpy(&eight, block + NV_GROUPS + 8 * g, sizeof eight);
             __m512i q = _mm512_cvtepu8_epi32(_mm_set1_epi64x(eight));
             __m512 x = _mm512_permutexvar_ps(_mm512_srlv_epi32(q, shift), _mm512_mul_ps(d, table));
-            embla_put_avx512(out + i + NV_GROUP * g, x, store);
+            embla_put_avx512(out + i + NV_GROUP * g, x, mode);
         }
     }
 }
 
 /* Four bytes hold eight numbers: each lane shifts them until its own is lowest. */
 EMBLA_AVX2 static void f4_e2m1_decode_avx2(const void *in, size_t n, float scale,
-                                           embla_store_way store, float *out)
+                                           embla_write_mode mode, float *out)
 {
     const unsigned char *bytes = in;
     const __m256 table = _mm256_mul_ps(_mm256_loadu_ps(magnitudes), _mm256_set1_ps(scale));
@@ -294,13 +294,13 @@ EMBLA_AVX2 static void f4_e2m1_decode_avx2(const void *in, size_t n, float scale
         __m256i q = _mm256_srlv_epi32(_mm256_set1_epi32(word), shift);
         __m256i negative = _mm256_and_si256(_mm256_slli_epi32(q, 28), sign);
         __m256 x = _mm256_permutevar8x32_ps(table, q);
-        embla_put_avx2(out + i, _mm256_xor_ps(x, _mm256_castsi256_ps(negative)), store);
+        embla_put_avx2(out + i, _mm256_xor_ps(x, _mm256_castsi256_ps(negative)), mode);
     }
-    f4_e2m1_decode(bytes + i / 2, n - i, scale, store, out + i);
+    f4_e2m1_decode(bytes + i / 2, n - i, scale, mode, out + i);
 }
 
 EMBLA_AVX512 static void f4_e2m1_decode_avx512(const void *in, size_t n, float scale,
-                                               embla_store_way store, float *out)
+                                               embla_write_mode mode, float *out)
 {
     const unsigned char *bytes = in;
     const __m512 table = _mm512_mul_ps(
@@ -314,9 +314,9 @@ EMBLA_AVX512 static void f4_e2m1_decode_avx512(const void *in, size_t n, float s
         __m128i words = _mm_loadl_epi64((const void *)(bytes + i / 2));
         __m512i q = _mm512_permutexvar_epi32(of_word, _mm512_castsi128_si512(words));
         q = _mm512_srlv_epi32(q, shift);
-        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, table), store);
+        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, table), mode);
     }
-    f4_e2m1_decode(bytes + i / 2, n - i, scale, store, out + i);
+    f4_e2m1_decode(bytes + i / 2, n - i, scale, mode, out + i);
 }
 
 const embla_codec embla_codec_mxfp4 = {{mxfp4_decode, mxfp4_decode_avx2, mxfp4_decode_avx512},

@@ -4,9 +4,9 @@
 
 #include "base/dtype.h"
 
-static void i8_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void i8_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const signed char *bytes = in;
     for (size_t i = 0; i < n; i++) out[i] = (float)bytes[i] * scale;
 }
@@ -24,7 +24,7 @@ static void i8_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, embla_store_way store,
+EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, embla_write_mode mode,
                                       float *out)
 {
     const char *bytes = in;
@@ -32,22 +32,22 @@ EMBLA_AVX2 static void i8_decode_avx2(const void *in, size_t n, float scale, emb
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(bytes + i)));
-        embla_put_avx2(out + i, _mm256_mul_ps(_mm256_cvtepi32_ps(wide), times), store);
+        embla_put_avx2(out + i, _mm256_mul_ps(_mm256_cvtepi32_ps(wide), times), mode);
     }
-    i8_decode(bytes + i, n - i, scale, store, out + i);
+    i8_decode(bytes + i, n - i, scale, mode, out + i);
 }
 
 EMBLA_AVX512 static void i8_decode_avx512(const void *in, size_t n, float scale,
-                                          embla_store_way store, float *out)
+                                          embla_write_mode mode, float *out)
 {
     const char *bytes = in;
     const __m512 times = _mm512_set1_ps(scale);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(bytes + i)));
-        embla_put_avx512(out + i, _mm512_mul_ps(_mm512_cvtepi32_ps(wide), times), store);
+        embla_put_avx512(out + i, _mm512_mul_ps(_mm512_cvtepi32_ps(wide), times), mode);
     }
-    i8_decode(bytes + i, n - i, scale, store, out + i);
+    i8_decode(bytes + i, n - i, scale, mode, out + i);
 }
 
 const embla_codec embla_codec_i8 = {{i8_decode, i8_decode_avx2, i8_decode_avx512}, {i8_encode}};

@@ -26,10 +26,10 @@ static inline int scale_of(const unsigned char *block, size_t b)
     return (low | high << 4) - 32;
 }
 
-static void iq4_xs_decode(const void *in, size_t n, float scale, embla_store_way way, float *out)
+static void iq4_xs_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
-    (void)scale, (void)way;
+    (void)scale, (void)mode;
     for (size_t i = 0; i < n; i += EMBLA_SUPER, block += BLOCK_BYTES) {
         float d = embla_f32_from_f16(embla_load_u16(block));
         for (size_t b = 0; b < 8; b++) {
@@ -46,7 +46,7 @@ static void iq4_xs_decode(const void *in, size_t n, float scale, embla_store_way
 #if EMBLA_X86
 
 EMBLA_AVX2 static void iq4_xs_decode_avx2(const void *in, size_t n, float scale,
-                                          embla_store_way way, float *out)
+                                          embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m128i table = _mm_loadu_si128((const void *)values), four = _mm_set1_epi8(15);
@@ -62,8 +62,8 @@ EMBLA_AVX2 static void iq4_xs_decode_avx2(const void *in, size_t n, float scale,
             _mm_storeu_si128((void *)q, _mm_shuffle_epi8(table, low));
             _mm_storeu_si128((void *)(q + 16), _mm_shuffle_epi8(table, high));
             EMBLA_K_STORED(q);
-            embla_k_group_avx2(q, group, way, out + i + 32 * b);
-            embla_k_group_avx2(q + 16, group, way, out + i + 32 * b + 16);
+            embla_k_group_avx2(q, group, mode, out + i + 32 * b);
+            embla_k_group_avx2(q + 16, group, mode, out + i + 32 * b + 16);
         }
     }
 }
@@ -71,7 +71,7 @@ EMBLA_AVX2 static void iq4_xs_decode_avx2(const void *in, size_t n, float scale,
 /* All that a group can be are sixteen floats: codes choose among them. The choice looks at the
  * four low bits of a lane alone. */
 EMBLA_AVX512 static void iq4_xs_decode_avx512(const void *in, size_t n, float scale,
-                                              embla_store_way way, float *out)
+                                              embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m512 all =
@@ -84,9 +84,9 @@ EMBLA_AVX512 static void iq4_xs_decode_avx512(const void *in, size_t n, float sc
             __m512 choices = _mm512_mul_ps(_mm512_set1_ps(group), all);
             __m512i codes =
                 _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + CODES + 16 * b)));
-            embla_put_avx512(to, _mm512_permutexvar_ps(codes, choices), way);
+            embla_put_avx512(to, _mm512_permutexvar_ps(codes, choices), mode);
             codes = _mm512_srli_epi32(codes, 4);
-            embla_put_avx512(to + 16, _mm512_permutexvar_ps(codes, choices), way);
+            embla_put_avx512(to + 16, _mm512_permutexvar_ps(codes, choices), mode);
         }
     }
 }

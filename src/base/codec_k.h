@@ -31,20 +31,20 @@ static inline uint32_t embla_k_word(const unsigned char *p)
 
 /* Sixteen signed bytes times d, to floats. */
 EMBLA_AVX512 static inline void embla_k_group_avx512(const signed char *q, float d,
-                                                     embla_store_way way, float *out)
+                                                     embla_write_mode mode, float *out)
 {
     __m512i x = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)q));
-    embla_put_avx512(out, _mm512_mul_ps(_mm512_set1_ps(d), _mm512_cvtepi32_ps(x)), way);
+    embla_put_avx512(out, _mm512_mul_ps(_mm512_set1_ps(d), _mm512_cvtepi32_ps(x)), mode);
 }
 
-EMBLA_AVX2 static inline void embla_k_group_avx2(const signed char *q, float d, embla_store_way way,
-                                                 float *out)
+EMBLA_AVX2 static inline void embla_k_group_avx2(const signed char *q, float d,
+                                                 embla_write_mode mode, float *out)
 {
     const __m256 times = _mm256_set1_ps(d);
     __m256i x = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)q));
     __m256i y = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(q + 8)));
-    embla_put_avx2(out, _mm256_mul_ps(times, _mm256_cvtepi32_ps(x)), way);
-    embla_put_avx2(out + 8, _mm256_mul_ps(times, _mm256_cvtepi32_ps(y)), way);
+    embla_put_avx2(out, _mm256_mul_ps(times, _mm256_cvtepi32_ps(x)), mode);
+    embla_put_avx2(out + 8, _mm256_mul_ps(times, _mm256_cvtepi32_ps(y)), mode);
 }
 
 /* d times each of eight bytes, as floats. */

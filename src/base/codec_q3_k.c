@@ -25,10 +25,10 @@ static inline void unpack_scales(const unsigned char *b, signed char *out)
     }
 }
 
-static void q3_k_decode(const void *in, size_t n, float scale, embla_store_way way, float *out)
+static void q3_k_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
-    (void)scale, (void)way;
+    (void)scale, (void)mode;
     for (size_t i = 0; i < n; i += EMBLA_SUPER, block += BLOCK_BYTES) {
         signed char scales[16];
         float d = embla_f32_from_f16(embla_load_u16(block + D));
@@ -82,8 +82,8 @@ EMBLA_AVX2 static inline void unpack_avx2(const unsigned char *block, signed cha
     }
 }
 
-EMBLA_AVX2 static void q3_k_decode_avx2(const void *in, size_t n, float scale, embla_store_way way,
-                                        float *out)
+EMBLA_AVX2 static void q3_k_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     (void)scale;
@@ -93,12 +93,12 @@ EMBLA_AVX2 static void q3_k_decode_avx2(const void *in, size_t n, float scale, e
         unpack_avx2(block, q, scales);
         EMBLA_K_STORED(q);
         for (size_t k = 0; k < 16; k++)
-            embla_k_group_avx2(q + 16 * k, scales[k], way, out + i + 16 * k);
+            embla_k_group_avx2(q + 16 * k, scales[k], mode, out + i + 16 * k);
     }
 }
 
 EMBLA_AVX512 static void q3_k_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way way, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     (void)scale;
@@ -108,7 +108,7 @@ EMBLA_AVX512 static void q3_k_decode_avx512(const void *in, size_t n, float scal
         unpack_avx2(block, q, scales);
         EMBLA_K_STORED(q);
         for (size_t k = 0; k < 16; k++)
-            embla_k_group_avx512(q + 16 * k, scales[k], way, out + i + 16 * k);
+            embla_k_group_avx512(q + 16 * k, scales[k], mode, out + i + 16 * k);
     }
 }
 

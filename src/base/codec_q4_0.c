@@ -16,9 +16,9 @@
 
 enum { BLOCK = 32, BLOCK_BYTES = 18, HALF = 16 };
 
-static void q4_0_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void q4_0_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
@@ -63,7 +63,7 @@ static void q4_0_encode(const float *in, size_t n, float scale, void *out)
 #if EMBLA_X86
 
 EMBLA_AVX2 static void q4_0_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *block = in;
     const __m128i low_half = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
@@ -76,14 +76,14 @@ EMBLA_AVX2 static void q4_0_decode_avx2(const void *in, size_t n, float scale,
         __m128i eights[4] = {low, _mm_srli_si128(low, 8), high, _mm_srli_si128(high, 8)};
         for (size_t j = 0; j < 4; j++) {
             __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eights[j]));
-            embla_put_avx2(out + i + 8 * j, _mm256_mul_ps(d, x), store);
+            embla_put_avx2(out + i + 8 * j, _mm256_mul_ps(d, x), mode);
         }
     }
 }
 
 /* A block has 16 numbers to choose from: all are computed, then picked. */
 EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *block = in;
     const __m512 steps = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -93,9 +93,9 @@ EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scal
         __m512 numbers = _mm512_mul_ps(d, steps);
         /* picking looks at four bits of each index only */
         __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 2)));
-        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), store);
+        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), mode);
         q = _mm512_srli_epi32(q, 4);
-        embla_put_avx512(out + i + HALF, _mm512_permutexvar_ps(q, numbers), store);
+        embla_put_avx512(out + i + HALF, _mm512_permutexvar_ps(q, numbers), mode);
     }
 }
 

@@ -27,9 +27,9 @@ static inline bool is_nan(const void *f16)
     return (embla_load_u16(f16) & 0x7fffu) > 0x7c00u;
 }
 
-static void q4_1_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void q4_1_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
@@ -87,7 +87,7 @@ EMBLA_AVX2 static inline __m128 d_and_m(const char *block)
 }
 
 EMBLA_AVX2 static void q4_1_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *block = in;
     const __m128i low_half = _mm_set1_epi8(15);
@@ -103,13 +103,13 @@ EMBLA_AVX2 static void q4_1_decode_avx2(const void *in, size_t n, float scale,
         for (size_t j = 0; j < 4; j++) {
             __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eights[j]));
             x = _mm256_add_ps(_mm256_mul_ps(d, x), m);
-            embla_put_avx2(out + i + 8 * j, x, store);
+            embla_put_avx2(out + i + 8 * j, x, mode);
         }
     }
 }
 
 EMBLA_AVX512 static void q4_1_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *block = in;
     const __m512 steps = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -121,9 +121,9 @@ EMBLA_AVX512 static void q4_1_decode_avx512(const void *in, size_t n, float scal
         __m512 numbers = _mm512_add_ps(_mm512_mul_ps(d, steps), m);
         /* picking looks at four bits of each index only */
         __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 4)));
-        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), store);
+        embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), mode);
         q = _mm512_srli_epi32(q, 4);
-        embla_put_avx512(out + i + HALF, _mm512_permutexvar_ps(q, numbers), store);
+        embla_put_avx512(out + i + HALF, _mm512_permutexvar_ps(q, numbers), mode);
     }
 }
 

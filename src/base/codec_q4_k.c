@@ -50,18 +50,18 @@ static void decode_super(const unsigned char *block, const unsigned char *fifth,
     }
 }
 
-static void q4_k_decode(const void *in, size_t n, float scale, embla_store_way way, float *out)
+static void q4_k_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
-    (void)scale, (void)way;
+    (void)scale, (void)mode;
     for (size_t i = 0; i < n; i += EMBLA_SUPER, block += Q4_BYTES)
         decode_super(block, NULL, block + Q4_CODES, out + i);
 }
 
-static void q5_k_decode(const void *in, size_t n, float scale, embla_store_way way, float *out)
+static void q5_k_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
-    (void)scale, (void)way;
+    (void)scale, (void)mode;
     for (size_t i = 0; i < n; i += EMBLA_SUPER, block += Q5_BYTES)
         decode_super(block, block + FIFTH, block + Q5_CODES, out + i);
 }
@@ -87,14 +87,14 @@ EMBLA_AVX2 static inline void scales_avx2(const unsigned char *block, float *sca
 
 /* Eight codes, one in each lane. */
 EMBLA_AVX2 static inline void put_eight(__m256i codes, __m256 scale, __m256 offset,
-                                        embla_store_way way, float *out)
+                                        embla_write_mode mode, float *out)
 {
     __m256 x = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(codes));
-    embla_put_avx2(out, _mm256_sub_ps(x, offset), way);
+    embla_put_avx2(out, _mm256_sub_ps(x, offset), mode);
 }
 
-EMBLA_AVX2 static void q4_k_decode_avx2(const void *in, size_t n, float scale, embla_store_way way,
-                                        float *out)
+EMBLA_AVX2 static void q4_k_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m256i four = _mm256_set1_epi32(15);
@@ -109,8 +109,8 @@ EMBLA_AVX2 static void q4_k_decode_avx2(const void *in, size_t n, float scale, e
             float *to = out + i + 32 * g;
             for (size_t l = 0; l < 32; l += 8) {
                 __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(codes + l)));
-                put_eight(_mm256_and_si256(x, four), d0, m0, way, to + l);
-                put_eight(_mm256_srli_epi32(x, 4), d1, m1, way, to + 32 + l);
+                put_eight(_mm256_and_si256(x, four), d0, m0, mode, to + l);
+                put_eight(_mm256_srli_epi32(x, 4), d1, m1, mode, to + 32 + l);
             }
         }
     }
@@ -130,8 +130,8 @@ EMBLA_AVX2 static inline void q5_codes(const unsigned char *block, unsigned char
     }
 }
 
-EMBLA_AVX2 static void q5_k_decode_avx2(const void *in, size_t n, float scale, embla_store_way way,
-                                        float *out)
+EMBLA_AVX2 static void q5_k_decode_avx2(const void *in, size_t n, float scale,
+                                        embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m256i five = _mm256_set1_epi32(31);
@@ -146,7 +146,7 @@ EMBLA_AVX2 static void q5_k_decode_avx2(const void *in, size_t n, float scale, e
             const __m256 d = _mm256_set1_ps(scales[g]), m = _mm256_set1_ps(offsets[g]);
             for (size_t l = 32 * g; l < 32 * g + 32; l += 8) {
                 __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(q + l)));
-                put_eight(_mm256_and_si256(x, five), d, m, way, out + i + l);
+                put_eight(_mm256_and_si256(x, five), d, m, mode, out + i + l);
             }
         }
     }
@@ -165,7 +165,7 @@ EMBLA_AVX512 static inline __m512i bytes_avx512(const unsigned char *p)
 }
 
 EMBLA_AVX512 static void q4_k_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way way, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m512 all = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -179,18 +179,18 @@ EMBLA_AVX512 static void q4_k_decode_avx512(const void *in, size_t n, float scal
             __m512 second = choices_avx512(scales[g + 1], all, offsets[g + 1]);
             __m512i x = bytes_avx512(codes), y = bytes_avx512(codes + 16);
             float *to = out + i + 32 * g;
-            embla_put_avx512(to, _mm512_permutexvar_ps(x, first), way);
-            embla_put_avx512(to + 16, _mm512_permutexvar_ps(y, first), way);
+            embla_put_avx512(to, _mm512_permutexvar_ps(x, first), mode);
+            embla_put_avx512(to + 16, _mm512_permutexvar_ps(y, first), mode);
             x = _mm512_srli_epi32(x, 4);
             y = _mm512_srli_epi32(y, 4);
-            embla_put_avx512(to + 32, _mm512_permutexvar_ps(x, second), way);
-            embla_put_avx512(to + 48, _mm512_permutexvar_ps(y, second), way);
+            embla_put_avx512(to + 32, _mm512_permutexvar_ps(x, second), mode);
+            embla_put_avx512(to + 48, _mm512_permutexvar_ps(y, second), mode);
         }
     }
 }
 
 EMBLA_AVX512 static void q5_k_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way way, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const unsigned char *block = in;
     const __m512 all = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -207,8 +207,8 @@ EMBLA_AVX512 static void q5_k_decode_avx512(const void *in, size_t n, float scal
             __m512 high = choices_avx512(scales[g], more, offsets[g]);
             __m512i x = bytes_avx512(q + 32 * g), y = bytes_avx512(q + 32 * g + 16);
             float *to = out + i + 32 * g;
-            embla_put_avx512(to, _mm512_permutex2var_ps(low, x, high), way);
-            embla_put_avx512(to + 16, _mm512_permutex2var_ps(low, y, high), way);
+            embla_put_avx512(to, _mm512_permutex2var_ps(low, x, high), mode);
+            embla_put_avx512(to + 16, _mm512_permutex2var_ps(low, y, high), mode);
         }
     }
 }

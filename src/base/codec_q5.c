@@ -41,9 +41,9 @@ static inline unsigned five_bits(const unsigned char *fifths, size_t j)
     return half | (load_u32(fifths) >> j & 1u) << 4;
 }
 
-static void q5_0_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void q5_0_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
@@ -53,9 +53,9 @@ static void q5_0_decode(const void *in, size_t n, float scale, embla_store_way s
     }
 }
 
-static void q5_1_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void q5_1_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BYTES_1) {
@@ -166,7 +166,7 @@ EMBLA_AVX2 static inline __m128 d_and_m(const char *block)
 }
 
 EMBLA_AVX2 static void q5_0_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *block = in;
     (void)scale;
@@ -174,12 +174,12 @@ EMBLA_AVX2 static void q5_0_decode_avx2(const void *in, size_t n, float scale,
         const __m256 d = _mm256_set1_ps(_cvtsh_ss(embla_load_u16(block)));
         __m256i five = _mm256_sub_epi8(five_bits_avx2(block + 2), _mm256_set1_epi8(16));
         for (size_t j = 0; j < BLOCK; j += 8)
-            embla_put_avx2(out + i + j, _mm256_mul_ps(d, eight_avx2(five, j)), store);
+            embla_put_avx2(out + i + j, _mm256_mul_ps(d, eight_avx2(five, j)), mode);
     }
 }
 
 EMBLA_AVX2 static void q5_1_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *block = in;
     (void)scale;
@@ -190,7 +190,7 @@ EMBLA_AVX2 static void q5_1_decode_avx2(const void *in, size_t n, float scale,
         __m256i five = five_bits_avx2(block + 4);
         for (size_t j = 0; j < BLOCK; j += 8) {
             __m256 x = _mm256_add_ps(_mm256_mul_ps(d, eight_avx2(five, j)), m);
-            embla_put_avx2(out + i + j, x, store);
+            embla_put_avx2(out + i + j, x, mode);
         }
     }
 }
@@ -199,7 +199,7 @@ EMBLA_AVX2 static void q5_1_decode_avx2(const void *in, size_t n, float scale,
  * Picking looks at five bits of each index only: four as they lie in q, and the fifth, which
  * each lane turns into its place. */
 EMBLA_AVX512 static inline void pick_avx512(const char *fifths, const __m512 numbers[2],
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const __m512i turn =
         _mm512_setr_epi32(4, 3, 2, 1, 0, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21);
@@ -212,12 +212,12 @@ EMBLA_AVX512 static inline void pick_avx512(const char *fifths, const __m512 num
     __m512i low = _mm512_ternarylogic_epi32(bits, q, fifth, FROM_A_WHERE_C_ELSE_B);
     __m512i high = _mm512_ternarylogic_epi32(_mm512_ror_epi32(bits, 16), _mm512_srli_epi32(q, 4),
                                              fifth, FROM_A_WHERE_C_ELSE_B);
-    embla_put_avx512(out, _mm512_permutex2var_ps(numbers[0], low, numbers[1]), store);
-    embla_put_avx512(out + HALF, _mm512_permutex2var_ps(numbers[0], high, numbers[1]), store);
+    embla_put_avx512(out, _mm512_permutex2var_ps(numbers[0], low, numbers[1]), mode);
+    embla_put_avx512(out + HALF, _mm512_permutex2var_ps(numbers[0], high, numbers[1]), mode);
 }
 
 EMBLA_AVX512 static void q5_0_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *block = in;
     const __m512 below =
@@ -227,12 +227,12 @@ EMBLA_AVX512 static void q5_0_decode_avx512(const void *in, size_t n, float scal
     for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
         const __m512 d = _mm512_set1_ps(_cvtsh_ss(embla_load_u16(block)));
         const __m512 numbers[2] = {_mm512_mul_ps(d, below), _mm512_mul_ps(d, above)};
-        pick_avx512(block + 2, numbers, store, out + i);
+        pick_avx512(block + 2, numbers, mode, out + i);
     }
 }
 
 EMBLA_AVX512 static void q5_1_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *block = in;
     const __m512 below = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -244,7 +244,7 @@ EMBLA_AVX512 static void q5_1_decode_avx512(const void *in, size_t n, float scal
         const __m512 m = _mm512_broadcastss_ps(_mm_movehdup_ps(head));
         const __m512 numbers[2] = {_mm512_add_ps(_mm512_mul_ps(d, below), m),
                                    _mm512_add_ps(_mm512_mul_ps(d, above), m)};
-        pick_avx512(block + 4, numbers, store, out + i);
+        pick_avx512(block + 4, numbers, mode, out + i);
     }
 }
 

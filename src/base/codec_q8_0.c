@@ -16,9 +16,9 @@
 
 enum { BLOCK = 32, BLOCK_BYTES = 34 };
 
-static void q8_0_decode(const void *in, size_t n, float scale, embla_store_way store, float *out)
+static void q8_0_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
-    (void)store;
+    (void)mode;
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
@@ -58,7 +58,7 @@ static void q8_0_encode(const float *in, size_t n, float scale, void *out)
 #if EMBLA_X86
 
 EMBLA_AVX2 static void q8_0_decode_avx2(const void *in, size_t n, float scale,
-                                        embla_store_way store, float *out)
+                                        embla_write_mode mode, float *out)
 {
     const char *block = in;
     (void)scale;
@@ -67,13 +67,13 @@ EMBLA_AVX2 static void q8_0_decode_avx2(const void *in, size_t n, float scale,
         for (size_t j = 0; j < BLOCK; j += 8) {
             __m128i q = _mm_loadl_epi64((const void *)(block + 2 + j));
             __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q));
-            embla_put_avx2(out + i + j, _mm256_mul_ps(d, x), store);
+            embla_put_avx2(out + i + j, _mm256_mul_ps(d, x), mode);
         }
     }
 }
 
 EMBLA_AVX512 static void q8_0_decode_avx512(const void *in, size_t n, float scale,
-                                            embla_store_way store, float *out)
+                                            embla_write_mode mode, float *out)
 {
     const char *block = in;
     (void)scale;
@@ -83,8 +83,8 @@ EMBLA_AVX512 static void q8_0_decode_avx512(const void *in, size_t n, float scal
         __m128i high = _mm_loadu_si128((const void *)(block + 18));
         __m512 x = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(low));
         __m512 y = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(high));
-        embla_put_avx512(out + i, _mm512_mul_ps(d, x), store);
-        embla_put_avx512(out + i + 16, _mm512_mul_ps(d, y), store);
+        embla_put_avx512(out + i, _mm512_mul_ps(d, x), mode);
+        embla_put_avx512(out + i + 16, _mm512_mul_ps(d, y), mode);
     }
 }
 

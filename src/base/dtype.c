@@ -145,7 +145,7 @@ embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float s
 {
     EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
     if (dim == 0) return EMBLA_OK;
-    embla_dtype_decoder(dtype, embla_kernels_get()->isa)(in, dim, scale, EMBLA_STORE_PLAIN, out);
+    embla_dtype_decoder(dtype, embla_kernels_get()->isa)(in, dim, scale, EMBLA_WRITE_PLAIN, out);
     return EMBLA_OK;
 }
 

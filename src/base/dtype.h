@@ -13,8 +13,8 @@
 #include "base/status.h"
 
 /* n is a whole number of blocks; pointers need no alignment, except that out begins a line
- * when store is STREAM; in and out are apart. */
-typedef void embla_decode_fn(const void *in, size_t n, float scale, embla_store_way store,
+ * when mode is STREAM; in and out are apart. */
+typedef void embla_decode_fn(const void *in, size_t n, float scale, embla_write_mode mode,
                              float *out);
 typedef void embla_encode_fn(const float *in, size_t n, float scale, void *out);
 

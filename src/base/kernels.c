@@ -69,23 +69,23 @@ const embla_kernels *embla_kernels_get(void)
  * one of the core's few places for lines under way until memory has it. Intel's cores of model 85
  * (Skylake, Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
  * and writing them in the cache takes a third less time (docs/decisions/002). */
-static embla_store_way choose_store(void)
+static embla_write_mode choose_store(void)
 {
 #if EMBLA_X86
     unsigned a = 0, b, c, d;
-    const char *wanted = getenv("EMBLA_STORE");
-    if (wanted && strcmp(wanted, "ahead") == 0) return EMBLA_STORE_AHEAD;
-    if (wanted && strcmp(wanted, "stream") == 0) return EMBLA_STORE_STREAM;
+    const char *wanted = getenv("EMBLA_WRITE");
+    if (wanted && strcmp(wanted, "ahead") == 0) return EMBLA_WRITE_AHEAD;
+    if (wanted && strcmp(wanted, "stream") == 0) return EMBLA_WRITE_STREAM;
     if (__builtin_cpu_is("intel") && __get_cpuid(1, &a, &b, &c, &d)) {
         unsigned family = a >> 8 & 15u, model = (a >> 4 & 15u) | (a >> 12 & 0xf0u);
-        if (family == 6 && model == 85) return EMBLA_STORE_AHEAD;
+        if (family == 6 && model == 85) return EMBLA_WRITE_AHEAD;
     }
 #endif
-    return EMBLA_STORE_STREAM;
+    return EMBLA_WRITE_STREAM;
 }
 
 /* The way of writing large results that is faster on this CPU. */
-static embla_store_way large_store(void)
+static embla_write_mode large_store(void)
 {
     static atomic_int known; /* 0: not yet asked; else the answer + 1 */
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
@@ -93,18 +93,18 @@ static embla_store_way large_store(void)
         answer = (int)choose_store() + 1;
         atomic_store_explicit(&known, answer, memory_order_relaxed);
     }
-    return (embla_store_way)(answer - 1);
+    return (embla_write_mode)(answer - 1);
 }
 
 /* Below the first size a cache holds the results; from the second on they would push everything
  * else out of the second-level cache and not fit in it themselves. docs/decisions/002 has the
  * measurements. */
-embla_store_way embla_kernels_store(size_t bytes, bool whole_lines)
+embla_write_mode embla_kernels_write_mode(size_t bytes, bool whole_lines)
 {
     enum { AHEAD = 64 << 10, LARGE = 4 << 20 };
-    if (bytes < AHEAD) return EMBLA_STORE_PLAIN;
+    if (bytes < AHEAD) return EMBLA_WRITE_PLAIN;
     if (bytes >= LARGE && whole_lines) return large_store();
-    return EMBLA_STORE_AHEAD;
+    return EMBLA_WRITE_AHEAD;
 }
 
 void embla_kernels_use(const embla_kernels *kernels)

@@ -27,7 +27,7 @@ typedef struct {
     size_t known; /* entries of rows that may be read, count or more: those to fetch ahead */
     char *out;
     size_t out_stride;
-    embla_store_way store;
+    embla_write_mode mode;
     bool fetch; /* the table is larger than a cache: fetch rows ahead (streaming always does) */
 } embla_copy_job;
 
@@ -92,7 +92,7 @@ extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
 EMBLA_PRIVATE const embla_kernels *embla_kernels_get(void);
 /* How results of so many bytes are written. whole_lines: all that is written begins and ends with
  * a line. */
-embla_store_way embla_kernels_store(size_t bytes, bool whole_lines);
+embla_write_mode embla_kernels_write_mode(size_t bytes, bool whole_lines);
 /* The set called name, or NULL if there is none or this CPU cannot run it. */
 const embla_kernels *embla_kernels_find(const char *name);
 /* For tests: use this set from now on; NULL goes back to choosing. */

@@ -18,18 +18,18 @@ typedef void embla_copy_fn(char *out, const char *in);
 typedef void embla_part_fn(char *out, const char *in, size_t bytes);
 
 /* One row. Streaming needs lines that begin on a boundary of out. */
-EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, embla_store_way store,
+EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, embla_write_mode mode,
                                     embla_fetch *fetch, embla_copy_fn *line, embla_part_fn *part)
 {
     size_t i = 0;
-    if (store == EMBLA_STORE_STREAM) {
+    if (mode == EMBLA_WRITE_STREAM) {
         i = (size_t)(-(uintptr_t)out) % EMBLA_LINE;
         if (i > bytes) i = bytes;
         if (i > 0) part(out, in, i);
     }
     for (; i + EMBLA_LINE <= bytes; i += EMBLA_LINE) {
         if (fetch) embla_fetch_line(fetch);
-        if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write(out + i);
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write(out + i);
         line(out + i, in + i);
     }
     if (i < bytes) {
@@ -38,8 +38,8 @@ EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, emb
     }
 }
 
-/* All rows, group by group. store and fetched are constants where this is put. */
-EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store_way store, bool fetched,
+/* All rows, group by group. mode and fetched are constants where this is put. */
+EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_write_mode mode, bool fetched,
                                      embla_copy_fn *line, embla_part_fn *part)
 {
     const embla_copy_job j = *job; /* what is written through out cannot change a copy */
@@ -48,7 +48,7 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store_way 
     embla_fetch fetch = embla_fetch_of(j.data, j.row_stride, j.row_bytes);
     if (!fetched && j.row_bytes == EMBLA_LINE) { /* microGPT's 16 floats: nothing but the copy */
         for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
-            if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write(out);
+            if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write(out);
             line(out, j.data + (size_t)j.rows[i] * j.row_stride);
         }
         return;
@@ -56,7 +56,7 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_store_way 
     for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
         if (fetched) embla_fetch_at(&fetch, j.rows, i, j.known);
         in = j.data + (size_t)j.rows[i] * j.row_stride;
-        embla_body_copy_row(out, in, j.row_bytes, store, fetched ? &fetch : NULL, line, part);
+        embla_body_copy_row(out, in, j.row_bytes, mode, fetched ? &fetch : NULL, line, part);
     }
 }
 
@@ -219,20 +219,20 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
 #define EMBLA_COPY_KERNELS(TARGET)                                                                 \
     TARGET static void copy_rows(const embla_copy_job *job)                                        \
     {                                                                                              \
-        if (job->store == EMBLA_STORE_STREAM)                                                      \
-            embla_body_copy_rows(job, EMBLA_STORE_STREAM, true, stream_line, copy_part);           \
-        else if (job->store == EMBLA_STORE_AHEAD && job->fetch)                                    \
-            embla_body_copy_rows(job, EMBLA_STORE_AHEAD, true, copy_line, copy_part);              \
-        else if (job->store == EMBLA_STORE_AHEAD)                                                  \
-            embla_body_copy_rows(job, EMBLA_STORE_AHEAD, false, copy_line, copy_part);             \
+        if (job->mode == EMBLA_WRITE_STREAM)                                                       \
+            embla_body_copy_rows(job, EMBLA_WRITE_STREAM, true, stream_line, copy_part);           \
+        else if (job->mode == EMBLA_WRITE_AHEAD && job->fetch)                                     \
+            embla_body_copy_rows(job, EMBLA_WRITE_AHEAD, true, copy_line, copy_part);              \
+        else if (job->mode == EMBLA_WRITE_AHEAD)                                                   \
+            embla_body_copy_rows(job, EMBLA_WRITE_AHEAD, false, copy_line, copy_part);             \
         else if (job->fetch)                                                                       \
-            embla_body_copy_rows(job, EMBLA_STORE_PLAIN, true, copy_line, copy_part);              \
+            embla_body_copy_rows(job, EMBLA_WRITE_PLAIN, true, copy_line, copy_part);              \
         else                                                                                       \
-            embla_body_copy_rows(job, EMBLA_STORE_PLAIN, false, copy_line, copy_part);             \
+            embla_body_copy_rows(job, EMBLA_WRITE_PLAIN, false, copy_line, copy_part);             \
     }                                                                                              \
     TARGET static void stream(void *out, const void *in, size_t bytes)                             \
     {                                                                                              \
-        embla_body_copy_row(out, in, bytes, EMBLA_STORE_STREAM, NULL, stream_line, copy_part);     \
+        embla_body_copy_row(out, in, bytes, EMBLA_WRITE_STREAM, NULL, stream_line, copy_part);     \
     }
 
 /* The set itself, of functions that have the names of its fields. */

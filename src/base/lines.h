@@ -21,17 +21,17 @@ enum {
     EMBLA_LINE = 64,  /* bytes of a cache line */
     EMBLA_GROUP = 16, /* rows in a group, at most */
     EMBLA_GROUP_LEAST = 4,
-    EMBLA_WRITE_AHEAD = 512,      /* bytes between a line being written and one asked for */
+    EMBLA_AHEAD_BYTES = 512,      /* bytes between a line being written and one asked for */
     EMBLA_SMALL_TABLE = 256 << 10 /* bytes that stay in the second-level cache: rows of a table up
                                      to this size need no fetching */
 };
 
 /* How results are written. All three leave the same bytes. */
 typedef enum {
-    EMBLA_STORE_PLAIN, /* they fit in a cache: just write */
-    EMBLA_STORE_AHEAD, /* they do not: ask for each line some time before it is written */
-    EMBLA_STORE_STREAM /* they do not: write past the caches, whole lines only */
-} embla_store_way;
+    EMBLA_WRITE_PLAIN, /* they fit in a cache: just write */
+    EMBLA_WRITE_AHEAD, /* they do not: ask for each line some time before it is written */
+    EMBLA_WRITE_STREAM /* they do not: write past the caches, whole lines only */
+} embla_write_mode;
 
 /* The lines of one group of rows, in the order they are asked for. */
 typedef struct {
@@ -78,7 +78,7 @@ EMBLA_BODY void embla_fetch_line(embla_fetch *f)
 /* Asks for the line some way past p, to write it whole. Never faults. */
 EMBLA_BODY void embla_fetch_to_write(const char *p)
 {
-    p += EMBLA_WRITE_AHEAD;
+    p += EMBLA_AHEAD_BYTES;
 #if EMBLA_X86
     __asm__ volatile("prefetchw %0" : : "m"(*p));
 #else
@@ -88,23 +88,23 @@ EMBLA_BODY void embla_fetch_to_write(const char *p)
 
 #if EMBLA_X86
 /* Sixteen floats to a line of out, which is aligned to it when streaming. */
-EMBLA_AVX512 static inline void embla_put_avx512(float *out, __m512 x, embla_store_way store)
+EMBLA_AVX512 static inline void embla_put_avx512(float *out, __m512 x, embla_write_mode mode)
 {
-    if (store == EMBLA_STORE_STREAM) {
+    if (mode == EMBLA_WRITE_STREAM) {
         _mm512_stream_ps(out, x);
     } else {
-        if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write((const char *)out);
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)out);
         _mm512_storeu_ps(out, x);
     }
 }
 
 /* The same for half a line: eight floats. */
-EMBLA_AVX2 static inline void embla_put_avx2(float *out, __m256 x, embla_store_way store)
+EMBLA_AVX2 static inline void embla_put_avx2(float *out, __m256 x, embla_write_mode mode)
 {
-    if (store == EMBLA_STORE_STREAM) {
+    if (mode == EMBLA_WRITE_STREAM) {
         _mm256_stream_ps(out, x);
     } else {
-        if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write((const char *)out);
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)out);
         _mm256_storeu_ps(out, x);
     }
 }

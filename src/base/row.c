@@ -60,10 +60,10 @@ __attribute__((noinline)) static void f4_numbers(const byte *codes, size_t n, fl
 }
 
 static void f4_scalar(const embla_row_format *f, const byte *codes, const byte *scales, size_t n,
-                      embla_store_way way, float *out)
+                      embla_write_mode mode, float *out)
 {
     size_t group = (size_t)1 << group_bits(f->scales);
-    (void)way;
+    (void)mode;
     for (size_t i = 0; i < n; i += group)
         f4_numbers(codes + i / 2, n - i < group ? n - i : group, scale_of(f->scales, *scales++),
                    f->scale, out + i);
@@ -92,7 +92,7 @@ EMBLA_AVX2 static inline __m256 f4_eight(const byte *codes, __m256 values)
 }
 
 EMBLA_AVX2 static void f4_avx2(const embla_row_format *f, const byte *codes, const byte *scales,
-                               size_t n, embla_store_way way, float *out)
+                               size_t n, embla_write_mode mode, float *out)
 {
     const __m256 values = _mm256_loadu_ps(e2m1), times = _mm256_set1_ps(f->scale);
     const unsigned bits = group_bits(f->scales);
@@ -101,8 +101,8 @@ EMBLA_AVX2 static void f4_avx2(const embla_row_format *f, const byte *codes, con
         const __m256 d = _mm256_set1_ps(scale_avx2(f->scales, scales[i >> bits]));
         __m256 low = _mm256_mul_ps(f4_eight(codes + i / 2, values), d);
         __m256 high = _mm256_mul_ps(f4_eight(codes + i / 2 + 4, values), d);
-        embla_put_avx2(out + i, _mm256_mul_ps(low, times), way);
-        embla_put_avx2(out + i + 8, _mm256_mul_ps(high, times), way);
+        embla_put_avx2(out + i, _mm256_mul_ps(low, times), mode);
+        embla_put_avx2(out + i + 8, _mm256_mul_ps(high, times), mode);
     }
     if (i < n)
         f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
@@ -145,7 +145,7 @@ EMBLA_AVX512 static inline void scales_16(embla_scales scales, const byte *codes
 }
 
 EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes, const byte *scales,
-                                   size_t n, embla_store_way way, float *out)
+                                   size_t n, embla_write_mode mode, float *out)
 {
     const __m512 values = _mm512_loadu_ps(e2m1), times = _mm512_set1_ps(f->scale);
     const unsigned bits = group_bits(f->scales);
@@ -156,7 +156,7 @@ EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes,
         if ((i & ((16u << bits) - 1)) == 0)
             scales_16(f->scales, scales + g, ((n - 1) >> bits) + 1 - g, groups);
         __m512 x = _mm512_mul_ps(f4_sixteen(codes + i / 2, values), _mm512_set1_ps(groups[g % 16]));
-        embla_put_avx512(out + i, _mm512_mul_ps(x, times), way);
+        embla_put_avx512(out + i, _mm512_mul_ps(x, times), mode);
     }
     if (i < n)
         f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
@@ -231,13 +231,13 @@ embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, emb
 }
 
 void embla_row_read(const embla_row *row, const embla_row_part *part, const void *in,
-                    embla_store_way way, float *out)
+                    embla_write_mode mode, float *out)
 {
     const byte *codes = in;
     if (row->scaled)
-        row->scaled(&row->format, codes, codes + part->code_bytes, part->n, way, out);
+        row->scaled(&row->format, codes, codes + part->code_bytes, part->n, mode, out);
     else
-        row->decode(codes, part->n, row->format.scale, way, out);
+        row->decode(codes, part->n, row->format.scale, mode, out);
 }
 
 /* ---- rows for everyone ---- */
@@ -276,7 +276,7 @@ embla_status embla_row_decode(const embla_row_format *format, const void *rows, 
     EMBLA_TRY(check_rows(format, rows, count, out, &row));
     EMBLA_TRY(embla_row_part_of(&row, 0, 0, &whole));
     for (size_t i = 0; i < count; i++)
-        embla_row_read(&row, &whole, in + i * row.bytes, EMBLA_STORE_PLAIN, out + i * format->dim);
+        embla_row_read(&row, &whole, in + i * row.bytes, EMBLA_WRITE_PLAIN, out + i * format->dim);
     return EMBLA_OK;
 }
 

@@ -10,11 +10,10 @@
 #define EMBLA_BASE_ROW_H
 
 #include "base/dtype.h"
-#include "embla_store.h"
 
 /* n numbers from their codes and the scales of their groups, the first of which begins here. */
 typedef void embla_scaled_fn(const embla_row_format *format, const unsigned char *codes,
-                             const unsigned char *scales, size_t n, embla_store_way way,
+                             const unsigned char *scales, size_t n, embla_write_mode mode,
                              float *out);
 
 /* Of f8_e4m3 with powers of two beside it, by instruction set (codec_f8.c). */
@@ -47,8 +46,8 @@ EMBLA_CHECKED embla_status embla_row_part_of(const embla_row *row, size_t first,
                                              embla_row_part *out);
 
 /* The numbers of a part of a row, from its bytes (codes, then scales), to n floats. in needs no
- * alignment; out begins a line when way is STREAM. Cannot fail. */
+ * alignment; out begins a line when mode is STREAM. Cannot fail. */
 void embla_row_read(const embla_row *row, const embla_row_part *part, const void *in,
-                    embla_store_way way, float *out);
+                    embla_write_mode mode, float *out);
 
 #endif

@@ -340,7 +340,7 @@ static void sum_decoded(const pass *p, const char *const *rows, size_t side, siz
                   .lanes = lanes};
         for (size_t r = 0; r < side; r++) {
             const char *bytes = rows[r] + embla_dtype_bytes(table->info, at);
-            p->decode(bytes, n, table->scale, EMBLA_STORE_PLAIN, space[r]);
+            p->decode(bytes, n, table->scale, EMBLA_WRITE_PLAIN, space[r]);
             if (rest > 0) memset(space[r] + n, 0, (LANES - rest) * sizeof space[r][0]);
             s.rows[r] = (const char *)space[r];
         }

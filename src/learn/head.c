@@ -9,9 +9,9 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "engine/linalg.h"
 #include "learn/decode.h"
 #include "table/table.h"
 
@@ -208,7 +208,7 @@ static const float *tile_of(const run *r, int64_t first, size_t n, float *space,
     }
     for (size_t i = 0; i < n; i++)
         r->decode(embla_table_at(table, first + (int64_t)i), r->walk->dim, table->scale,
-                  EMBLA_STORE_PLAIN, space + i * r->walk->dim);
+                  EMBLA_WRITE_PLAIN, space + i * r->walk->dim);
     return space;
 }
 

@@ -6,8 +6,8 @@
 #include "learn/lanes.h"
 
 #include "base/failure.h"
-#include "base/linalg.h"
 #include "base/threads.h"
+#include "engine/linalg.h"
 
 enum {
     LANES = 8,

@@ -19,10 +19,10 @@
 
 #include "base/failure.h"
 #include "base/kernels.h"
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "base/room.h"
 #include "base/threads.h"
+#include "engine/linalg.h"
 #include "learn/head.h"
 #include "learn/softmax.h"
 #include "table/table.h"
@@ -223,7 +223,7 @@ static void take_row(const job *j, int64_t row, void *out)
     float space[EMBLA_PIECE];
     if (!j->bf16) {
         j->decode(embla_table_at(j->head.table, row), j->dim, j->head.table->scale,
-                  EMBLA_STORE_PLAIN, out);
+                  EMBLA_WRITE_PLAIN, out);
         return;
     }
     for (size_t i = 0; i < j->dim; i += EMBLA_PIECE) {

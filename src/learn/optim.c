@@ -146,7 +146,7 @@ static embla_status add_master(embla_optim *o)
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t row = 0; row < t->rows; row++)
-        decode(embla_table_at(t, row), t->dim, t->scale, EMBLA_STORE_PLAIN,
+        decode(embla_table_at(t, row), t->dim, t->scale, EMBLA_WRITE_PLAIN,
                o->master + (size_t)row * t->dim);
     return embla_table_check_file(t);
 }

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "files/cursor.h"
-#include "files/gguf.h"
 #include "files/io.h"
-#include "files/vec.h"
+#include "formats/gguf.h"
+#include "formats/vec.h"
 #include "reshape/plan.h"
 
 enum {

@@ -5,8 +5,8 @@
 #ifndef EMBLA_RESHAPE_LABELS_H
 #define EMBLA_RESHAPE_LABELS_H
 
-#include "files/checkpoint.h"
-#include "files/vocab.h"
+#include "formats/checkpoint.h"
+#include "formats/vocab.h"
 #include "reshape/account.h"
 
 /* How a format keeps words. */

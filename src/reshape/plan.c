@@ -10,10 +10,10 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
-#include "files/gguf.h"
 #include "files/io.h"
-#include "files/safetensors.h"
 #include "files/utf8.h"
+#include "formats/gguf.h"
+#include "formats/safetensors.h"
 
 enum {
     ROW_MOST = 64 << 20 /* bytes of one row that has to be in memory at once */

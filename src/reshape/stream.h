@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/checksum.h"
-#include "files/checkpoint.h"
+#include "formats/checkpoint.h"
 #include "reshape/account.h"
 
 enum { EMBLA_BLOCK = 4 << 20 }; /* bytes that are worked on at a time, or one row */

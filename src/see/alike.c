@@ -94,7 +94,7 @@ bool embla_alike_read(const embla_alike *alike, int64_t row, float *values)
 {
     const embla_table *table = alike->table;
     uint32_t found = 0;
-    alike->decode(embla_table_at(table, row), table->dim, table->scale, EMBLA_STORE_PLAIN, values);
+    alike->decode(embla_table_at(table, row), table->dim, table->scale, EMBLA_WRITE_PLAIN, values);
     for (size_t k = 0; k < table->dim; k++) {
         uint32_t bits;
         values[k] += 0.0f; /* -0 becomes 0, all others stay */

@@ -68,7 +68,7 @@ static void read_piece(const work *w, int which, int64_t row, size_t first, size
         }
         return;
     }
-    w->decode[which](bytes, n, table->scale, EMBLA_STORE_PLAIN, values);
+    w->decode[which](bytes, n, table->scale, EMBLA_WRITE_PLAIN, values);
     for (size_t k = 0; k < n; k++) out[k] = (double)values[k];
 }
 

@@ -18,9 +18,9 @@
 #include "base/checked.h"
 #include "base/failure.h"
 #include "base/kernels.h"
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "engine/linalg.h"
 #include "table/table.h"
 
 enum {

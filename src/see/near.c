@@ -14,8 +14,8 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
-#include "base/linalg.h"
 #include "base/threads.h"
+#include "engine/linalg.h"
 #include "table/table.h"
 
 enum {
@@ -162,7 +162,7 @@ static const float *take_tile(const many *m, worker *w, int64_t first, size_t n)
         rows = w->rows;
         for (size_t r = 0; r < n; r++)
             m->decode(embla_table_at(q->table, first + (int64_t)r), q->dim, q->table->scale,
-                      EMBLA_STORE_PLAIN, w->rows + r * q->dim);
+                      EMBLA_WRITE_PLAIN, w->rows + r * q->dim);
     }
     for (; i + EMBLA_DOTS <= n; i += EMBLA_DOTS) {
         const float *at = rows + i * m->stride;
@@ -263,7 +263,7 @@ static bool settle(const many *m, worker *w, size_t query, embla_best *answer)
         int64_t row = best->items[i].row;
         const float *x = (const float *)(const void *)embla_table_at(q->table, row);
         if (m->decode) {
-            m->decode(x, q->dim, q->table->scale, EMBLA_STORE_PLAIN, w->rows);
+            m->decode(x, q->dim, q->table->scale, EMBLA_WRITE_PLAIN, w->rows);
             x = w->rows;
         }
         double square = q->kernels->dot(x, x, q->dim), dot = q->kernels->dot(x, numbers, q->dim);

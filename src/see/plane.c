@@ -7,10 +7,10 @@
 #include <math.h>
 
 #include "base/kernels.h"
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "embla_lab.h"
+#include "engine/linalg.h"
 #include "see/gram.h"
 #include "table/table.h"
 

@@ -98,7 +98,7 @@ static void take_rows(const pass *p, const worker *w, const int64_t *rows, size_
         size_t offset = embla_dtype_bytes(table->info, first);
         for (size_t r = 0; r < n; r++)
             p->decode(embla_table_at(table, rows[r]) + offset, length, table->scale,
-                      EMBLA_STORE_PLAIN, w->decoded + r * p->dim + first);
+                      EMBLA_WRITE_PLAIN, w->decoded + r * p->dim + first);
     }
 }
 

@@ -5,9 +5,9 @@
  */
 #include <math.h>
 
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "embla_lab.h"
+#include "engine/linalg.h"
 #include "see/gram.h"
 
 /* Eigenvalues, smallest first, to singular values, largest first, in the gram's own scale. A

@@ -12,7 +12,7 @@
 
 #include "embla_lab.h"
 #include "files/utf8.h"
-#include "files/vocab.h"
+#include "formats/vocab.h"
 
 enum {
     LONGEST = 56, /* letters that are typed; nothing is near a word of more */

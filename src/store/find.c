@@ -13,7 +13,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
-#include "files/checkpoint.h"
+#include "formats/checkpoint.h"
 #include "store/store.h"
 
 /* ---- names ---- */

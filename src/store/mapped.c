@@ -70,7 +70,7 @@ static void fetch_one(const embla_store *store, const embla_rows_job *job)
                                .known = job->known,
                                .out = job->out + (k == 0 ? 0 : r.bytes[0]),
                                .out_stride = job->out_stride,
-                               .store = EMBLA_STORE_PLAIN,
+                               .mode = EMBLA_WRITE_PLAIN,
                                .fetch = job->count > EMBLA_GROUP_LEAST};
         embla_kernels_get()->copy_rows(&copy);
     }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/row.h"
+#include "embla_store.h"
 
 /* Rows to fetch: part of row rows[i] goes to out + i * out_stride. */
 typedef struct {
@@ -18,8 +19,8 @@ typedef struct {
     const embla_row_part *part;
     char *out;
     size_t out_stride;
-    embla_store_way way; /* of writing; STREAM: parts, out and out_stride are whole lines. Rows that
-                            a file holds are written plainly whatever it says. */
+    embla_write_mode mode; /* of writing; STREAM: parts, out and out_stride are whole lines. Rows
+                            that a file holds are written plainly whatever it says. */
 } embla_rows_job;
 
 typedef struct {

@@ -245,7 +245,7 @@ static void copy_part(const embla_store *store, const embla_rows_job *job, size_
                            .known = job->known,
                            .out = out,
                            .out_stride = job->out_stride,
-                           .store = job->way,
+                           .mode = job->mode,
                            .fetch = large && job->count > EMBLA_GROUP_LEAST};
     embla_kernels_get()->copy_rows(&copy);
 }
@@ -263,7 +263,7 @@ embla_status embla_store_fetch(const embla_store *store, const embla_rows_job *j
     } else { /* scales stand right behind */
         copy_part(store, job, part->code_at, part->bytes, job->out);
     }
-    if (job->way == EMBLA_STORE_STREAM) embla_kernels_get()->fence();
+    if (job->mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
     return EMBLA_OK;
 }
 

@@ -38,7 +38,7 @@ typedef struct plan {
     bool in_place;    /* floats can be written straight to out */
     size_t row_bytes; /* of an output row */
     size_t tile;      /* rows in a tile: TILE, or fewer so that every thread has its share */
-    embla_store_way store;
+    embla_write_mode mode;
 } plan;
 
 /* ---- check ---- */
@@ -83,10 +83,10 @@ static embla_status check_positions(const embla_gather_job *job)
     return EMBLA_OK;
 }
 
-static embla_store_way choose_store(const embla_gather_job *job, size_t row_bytes)
+static embla_write_mode choose_mode(const embla_gather_job *job, size_t row_bytes)
 {
     bool whole_lines = ((uintptr_t)job->out | job->out_stride | row_bytes) % EMBLA_LINE == 0;
-    return embla_kernels_store(job->count * row_bytes, whole_lines);
+    return embla_kernels_write_mode(job->count * row_bytes, whole_lines);
 }
 
 /* The shape of the output; what it holds is not looked at. */
@@ -111,7 +111,7 @@ static embla_status check_output(embla_gather_job *job, plan *p)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows, %zu bytes apart, do not fit in memory",
                           job->count, job->out_stride);
     p->row_bytes = row_bytes;
-    p->store = choose_store(job, row_bytes);
+    p->mode = choose_mode(job, row_bytes);
     return EMBLA_OK;
 }
 
@@ -164,10 +164,10 @@ static void work_piece(const plan *p, int64_t row, size_t i, size_t first, size_
     char narrowed[2 * EMBLA_PIECE];
     char *out = job->out + i * job->out_stride + embla_dtype_bytes(p->out_info, first);
     size_t out_bytes = embla_dtype_bytes(p->out_info, n);
-    if (p->store == EMBLA_STORE_AHEAD)
+    if (p->mode == EMBLA_WRITE_AHEAD)
         for (size_t k = 0; k < out_bytes; k += EMBLA_LINE) embla_fetch_to_write(out + k);
     const float *x = embla_table_piece(job->table, p->decode, row, first, n, decoded);
-    float *sum = p->in_place && p->store != EMBLA_STORE_STREAM ? (float *)(void *)out : result;
+    float *sum = p->in_place && p->mode != EMBLA_WRITE_STREAM ? (float *)(void *)out : result;
     if (job->positions) {
         const float *y = embla_table_piece(job->positions, p->decode_position, position_of(job, i),
                                            first, n, position);
@@ -183,7 +183,7 @@ static void work_piece(const plan *p, int64_t row, size_t i, size_t first, size_
         bytes = narrowed;
     }
     if (bytes == (const void *)out) return;
-    if (p->store == EMBLA_STORE_STREAM)
+    if (p->mode == EMBLA_WRITE_STREAM)
         p->kernels->stream(out, bytes, out_bytes);
     else
         memcpy(out, bytes, out_bytes);
@@ -195,7 +195,7 @@ static void decode_piece(const plan *p, int64_t row, size_t i, size_t first, siz
     const embla_table *table = p->job->table;
     const char *in = embla_table_at(table, row) + embla_dtype_bytes(table->info, first);
     char *out = p->job->out + i * p->job->out_stride + first * sizeof(float);
-    p->decode(in, n, table->scale, p->store, (float *)(void *)out);
+    p->decode(in, n, table->scale, p->mode, (float *)(void *)out);
 }
 
 /* One output row, a piece at a time, with lines of later rows fetched in between. */
@@ -233,7 +233,7 @@ static void run_tile(const plan *p, int64_t tile)
                                .known = known,
                                .out = job->out + start * job->out_stride,
                                .out_stride = job->out_stride,
-                               .store = p->store,
+                               .mode = p->mode,
                                .fetch = p->fetch};
         p->kernels->copy_rows(&copy);
     } else {
@@ -243,7 +243,7 @@ static void run_tile(const plan *p, int64_t tile)
             work_row(p, &fetch, rows[i], start + i);
         }
     }
-    if (p->store == EMBLA_STORE_STREAM) p->kernels->fence();
+    if (p->mode == EMBLA_WRITE_STREAM) p->kernels->fence();
 }
 
 /* The largest tile up to TILE that gives all threads the same number of them. */

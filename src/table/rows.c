@@ -155,7 +155,7 @@ typedef struct {
     bool in_place; /* floats can be written straight to out */
     size_t tile;   /* rows in a tile; of a sum, whole tokens */
     size_t piece;  /* numbers of a row worked on at once */
-    embla_store_way way;
+    embla_write_mode mode;
 } plan;
 
 /* One thread's way through a tile: where the next row goes, and what a sum has come to. */
@@ -172,7 +172,7 @@ typedef struct {
 /* Part of n rows to out, stride apart: codes, then scales. known are the row numbers that may be
  * read, n or more. */
 static embla_status bring(const plan *p, const embla_row_part *part, const int64_t *rows, size_t n,
-                          size_t known, char *out, size_t stride, embla_store_way way)
+                          size_t known, char *out, size_t stride, embla_write_mode mode)
 {
     const embla_rows_source *s = p->source;
     const embla_row_part *whole = &p->call->part;
@@ -183,7 +183,7 @@ static embla_status bring(const plan *p, const embla_row_part *part, const int64
                                     .part = part,
                                     .out = out,
                                     .out_stride = stride,
-                                    .way = way};
+                                    .mode = mode};
         return embla_store_fetch(s->store, &job);
     }
     size_t codes = s->code_at + (part->code_at - whole->code_at);
@@ -197,7 +197,7 @@ static embla_status bring(const plan *p, const embla_row_part *part, const int64
                           .known = known,
                           .out = out,
                           .out_stride = stride,
-                          .store = way,
+                          .mode = mode,
                           .fetch = s->fetch};
     p->kernels->copy_rows(&job);
     if (together) return EMBLA_OK;
@@ -220,7 +220,7 @@ static embla_status copy_tile(const plan *p, size_t start, size_t n)
             p->line ? call->out + i * call->head_stride
                     : call->out + i / call->heads * call->token_stride + head * call->head_stride;
         EMBLA_TRY(bring(p, &call->part, p->rows + i, run, call->count - i, out, call->head_stride,
-                        p->way));
+                        p->mode));
         i += run;
     }
     return EMBLA_OK;
@@ -231,9 +231,9 @@ static void finish(walk *w, float *x, char *out)
 {
     const plan *p = w->p;
     size_t n = w->part.n, bytes = embla_dtype_bytes(p->out_info, n);
-    bool stream = p->way == EMBLA_STORE_STREAM;
+    bool stream = p->mode == EMBLA_WRITE_STREAM;
     const void *result = x;
-    if (p->way == EMBLA_STORE_AHEAD)
+    if (p->mode == EMBLA_WRITE_AHEAD)
         for (size_t k = 0; k < bytes; k += EMBLA_LINE) embla_fetch_to_write(out + k);
     if (p->call->scale != 1.0f) p->kernels->scale(x, p->call->scale, n, x);
     if (p->narrow) {
@@ -255,15 +255,15 @@ static void put(walk *w, const char *in)
     char *out = w->token + (call->sum ? 0 : w->head * call->head_stride) +
                 embla_dtype_bytes(p->out_info, w->part.first - call->part.first);
     if (p->in_place) {
-        embla_row_read(call->row, &w->part, in, p->way, (float *)(void *)out);
+        embla_row_read(call->row, &w->part, in, p->mode, (float *)(void *)out);
     } else if (!call->sum) {
-        embla_row_read(call->row, &w->part, in, EMBLA_STORE_PLAIN, w->numbers);
+        embla_row_read(call->row, &w->part, in, EMBLA_WRITE_PLAIN, w->numbers);
         finish(w, w->numbers, out);
     } else {
         if (w->head == 0) {
-            embla_row_read(call->row, &w->part, in, EMBLA_STORE_PLAIN, w->sums[w->now]);
+            embla_row_read(call->row, &w->part, in, EMBLA_WRITE_PLAIN, w->sums[w->now]);
         } else {
-            embla_row_read(call->row, &w->part, in, EMBLA_STORE_PLAIN, w->numbers);
+            embla_row_read(call->row, &w->part, in, EMBLA_WRITE_PLAIN, w->numbers);
             p->kernels->scale_add(w->numbers, 1.0f, w->sums[w->now], w->part.n, w->sums[!w->now]);
             w->now = !w->now;
         }
@@ -304,7 +304,7 @@ static embla_status staged_tile(walk *w, const int64_t *rows, size_t n, size_t k
     for (size_t i = 0; i < n; i += most) {
         size_t some = n - i < most ? n - i : most;
         EMBLA_TRY(
-            bring(w->p, &w->part, rows + i, some, known - i, stage, bytes, EMBLA_STORE_PLAIN));
+            bring(w->p, &w->part, rows + i, some, known - i, stage, bytes, EMBLA_WRITE_PLAIN));
         for (size_t k = 0; k < some; k++) put(w, stage + k * bytes);
     }
     return EMBLA_OK;
@@ -339,21 +339,21 @@ static embla_status run_tile(const plan *p, int64_t tile)
     size_t start = (size_t)tile * p->tile, left = p->call->count - start;
     size_t n = left < p->tile ? left : p->tile;
     embla_status status = p->call->copy ? copy_tile(p, start, n) : decode_tile(p, start, n);
-    if (p->way == EMBLA_STORE_STREAM) p->kernels->fence();
+    if (p->mode == EMBLA_WRITE_STREAM) p->kernels->fence();
     return status;
 }
 
 /* ---- plan ---- */
 
-static embla_store_way choose_way(const plan *p)
+static embla_write_mode choose_mode(const plan *p)
 {
     const embla_rows_call *c = p->call;
     size_t bytes = c->tokens * (c->sum ? 1 : c->heads) * c->vector_bytes;
     bool whole_lines =
         ((uintptr_t)c->out | c->token_stride | c->head_stride | c->vector_bytes) % EMBLA_LINE == 0;
-    embla_store_way way = embla_kernels_store(bytes, whole_lines);
+    embla_write_mode mode = embla_kernels_write_mode(bytes, whole_lines);
     /* What is asked for ahead is what follows in memory: it must be what comes next. */
-    return way == EMBLA_STORE_AHEAD && !p->line ? EMBLA_STORE_PLAIN : way;
+    return mode == EMBLA_WRITE_AHEAD && !p->line ? EMBLA_WRITE_PLAIN : mode;
 }
 
 /* The largest piece, whole groups, that arrays have room for. */
@@ -400,7 +400,7 @@ embla_status embla_rows_run(const embla_rows_call *call, const embla_rows_source
         ((uintptr_t)call->out | call->token_stride | call->head_stride) % sizeof(float) == 0;
     if (call->out_dtype != EMBLA_F32)
         p.narrow = embla_dtype_encoder(call->out_dtype, p.kernels->isa);
-    p.way = choose_way(&p);
+    p.mode = choose_mode(&p);
     p.piece = choose_piece(&p);
     int threads = choose_threads(call);
     size_t most = source->data || source->store->placement->at_once < TILE

@@ -89,12 +89,12 @@ EMBLA_BODY double squares_body(const double *x, size_t n)
     return sums[0];
 }
 
-EMBLA_BODY void put_body(const double *restrict sums, size_t columns, embla_store_way store,
+EMBLA_BODY void put_body(const double *restrict sums, size_t columns, embla_write_mode mode,
                          float *restrict out)
 {
     size_t c = 0;
     for (; c + LANES <= columns; c += LANES) {
-        if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write((const char *)(out + c));
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)(out + c));
         for (size_t k = 0; k < LANES; k++) out[c + k] = (float)sums[c + k];
     }
     for (; c < columns; c++) out[c] = (float)sums[c];
@@ -113,13 +113,13 @@ EMBLA_BODY void put_dense_body(const double *restrict sums, size_t columns, floa
 }
 
 /* A row of a single vector is that vector. */
-EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_store_way store,
+EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_write_mode mode,
                           float *restrict out, embla_fetch *fetch)
 {
     size_t c = 0;
     for (; c + LANES <= columns; c += LANES) {
         embla_fetch_line(fetch);
-        if (store == EMBLA_STORE_AHEAD) embla_fetch_to_write((const char *)(out + c));
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)(out + c));
         memcpy(out + c, x + c, LANES * sizeof *out);
     }
     if (c < columns) {
@@ -153,9 +153,9 @@ typedef struct {
     void (*divide)(double *sums, size_t columns, double by);
     void (*scale)(double *sums, size_t columns, double by);
     double (*squares)(const double *x, size_t n);
-    void (*put)(const double *sums, size_t columns, embla_store_way store, float *out);
+    void (*put)(const double *sums, size_t columns, embla_write_mode mode, float *out);
     void (*put_dense)(const double *sums, size_t columns, float *out, embla_fetch *fetch);
-    void (*copy)(const float *x, size_t columns, embla_store_way store, float *out,
+    void (*copy)(const float *x, size_t columns, embla_write_mode mode, float *out,
                  embla_fetch *fetch);
     void (*join)(const float *x, size_t columns, float *out, embla_fetch *vectors,
                  embla_fetch *dense);
@@ -205,15 +205,15 @@ static void add_scalar(const float *const *x, size_t n, size_t columns, bool fir
     add_body(x, n, 0, columns, first, sums, fetch);
 }
 
-static void put_scalar(const double *sums, size_t columns, embla_store_way store, float *out)
+static void put_scalar(const double *sums, size_t columns, embla_write_mode mode, float *out)
 {
-    put_body(sums, columns, store, out);
+    put_body(sums, columns, mode, out);
 }
 
-static void copy_scalar(const float *x, size_t columns, embla_store_way store, float *out,
+static void copy_scalar(const float *x, size_t columns, embla_write_mode mode, float *out,
                         embla_fetch *fetch)
 {
-    copy_body(x, columns, store, out, fetch);
+    copy_body(x, columns, mode, out, fetch);
 }
 
 LOOPS(scalar);
@@ -270,22 +270,22 @@ EMBLA_AVX512 static void add_avx512(const float *const *x, size_t n, size_t colu
 }
 
 /* Streaming is for whole lines only, so nothing is left over then. */
-EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_store_way store,
+EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_write_mode mode,
                                 float *out)
 {
-    if (store != EMBLA_STORE_STREAM) {
-        put_body(sums, columns, store, out);
+    if (mode != EMBLA_WRITE_STREAM) {
+        put_body(sums, columns, mode, out);
         return;
     }
     for (size_t c = 0; c < columns; c += 4)
         _mm_stream_ps(out + c, _mm256_cvtpd_ps(_mm256_loadu_pd(sums + c)));
 }
 
-EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_store_way store, float *out,
+EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_write_mode mode, float *out,
                                  embla_fetch *fetch)
 {
-    if (store != EMBLA_STORE_STREAM) {
-        copy_body(x, columns, store, out, fetch);
+    if (mode != EMBLA_WRITE_STREAM) {
+        copy_body(x, columns, mode, out, fetch);
         return;
     }
     for (size_t c = 0; c < columns; c += LANES) {
@@ -295,11 +295,11 @@ EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_store_way
     }
 }
 
-EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_store_way store,
+EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_write_mode mode,
                                     float *out)
 {
-    if (store != EMBLA_STORE_STREAM) {
-        put_body(sums, columns, store, out);
+    if (mode != EMBLA_WRITE_STREAM) {
+        put_body(sums, columns, mode, out);
         return;
     }
     for (size_t c = 0; c < columns; c += LANES) {
@@ -309,11 +309,11 @@ EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_st
     }
 }
 
-EMBLA_AVX512 static void copy_avx512(const float *x, size_t columns, embla_store_way store,
+EMBLA_AVX512 static void copy_avx512(const float *x, size_t columns, embla_write_mode mode,
                                      float *out, embla_fetch *fetch)
 {
-    if (store != EMBLA_STORE_STREAM) {
-        copy_body(x, columns, store, out, fetch);
+    if (mode != EMBLA_WRITE_STREAM) {
+        copy_body(x, columns, mode, out, fetch);
         return;
     }
     for (size_t c = 0; c < columns; c += LANES) {
@@ -342,7 +342,7 @@ static const loops *choose_loops(embla_isa isa)
 typedef struct {
     embla_scatter_job job;
     const loops *loops;
-    embla_store_way store;
+    embla_write_mode mode;
     bool fetch;        /* vectors come from memory, and rows are no longer than COLUMNS */
     size_t heavy;      /* rows of more vectors than this are cut by columns */
     size_t part_width; /* columns in one of the sums that make up a norm: whole units */
@@ -425,7 +425,7 @@ static void put(const call *c, worker *b, size_t u, size_t first, size_t n, doub
         c->loops->put_dense(sums, n, c->job.out + (size_t)c->job.plan->rows[u] * c->job.dim + first,
                             &b->dense);
     else
-        c->loops->put(sums, n, c->store, c->job.out + u * c->job.dim + first);
+        c->loops->put(sums, n, c->mode, c->job.out + u * c->job.dim + first);
 }
 
 /* The squares of columns first .. end-1 of a row to parts, if they are given, or its sums to
@@ -453,7 +453,7 @@ static void run_single(const call *c, worker *b, size_t u)
     if (c->job.dense)
         c->loops->join(x, dim, c->job.out + (size_t)plan->rows[u] * dim, &b->vectors, &b->dense);
     else
-        c->loops->copy(x, dim, c->store, c->job.out + u * dim, &b->vectors);
+        c->loops->copy(x, dim, c->mode, c->job.out + u * dim, &b->vectors);
 }
 
 static void run_row(const call *c, worker *b, size_t u)
@@ -498,7 +498,7 @@ static void run_rows(const call *c, size_t u, size_t end)
             embla_fetch_at(&b.dense, plan->rows + first, u - first, end - first);
         run_row(c, &b, u);
     }
-    if (c->store == EMBLA_STORE_STREAM) embla_kernels_get()->fence();
+    if (c->mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
 }
 
 /* Columns first .. end-1 of a heavy row. */
@@ -514,7 +514,7 @@ static void run_part(const call *shared, size_t u, size_t first, size_t end, dou
     b.known = c.job.plan->starts[u + 1] - b.base;
     c.fetch = end - first <= COLUMNS;
     run_columns(&c, &b, u, first, end, factor, parts);
-    if (c.store == EMBLA_STORE_STREAM) embla_kernels_get()->fence();
+    if (c.mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
 }
 
 /* A heavy row: each thread takes some of its columns. */
@@ -549,12 +549,12 @@ static size_t row_at(const embla_scatter *plan, size_t at)
     return low;
 }
 
-static embla_store_way choose_store(const embla_scatter_job *job)
+static embla_write_mode choose_store(const embla_scatter_job *job)
 {
     size_t row_bytes = job->dim * sizeof(float);
     bool whole_lines = ((uintptr_t)job->out | row_bytes) % EMBLA_LINE == 0;
-    if (job->dense) return EMBLA_STORE_PLAIN;
-    return embla_kernels_store(job->plan->count * row_bytes, whole_lines);
+    if (job->dense) return EMBLA_WRITE_PLAIN;
+    return embla_kernels_write_mode(job->plan->count * row_bytes, whole_lines);
 }
 
 void embla_scatter_run(const embla_scatter_job *job)
@@ -565,7 +565,7 @@ void embla_scatter_run(const embla_scatter_job *job)
     call c = {.job = *job, .heavy = SIZE_MAX};
     if (plan->count == 0) return;
     c.loops = choose_loops(embla_kernels_get()->isa);
-    c.store = choose_store(job);
+    c.mode = choose_store(job);
     c.fetch = job->dim <= COLUMNS && plan->tokens * row_bytes > EMBLA_SMALL_TABLE;
     c.part_width = ((job->dim - 1) / (UNIT * PARTS) + 1) * UNIT;
     int threads = embla_threads_for(plan->threads, vectors * row_bytes);

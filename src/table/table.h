@@ -49,7 +49,7 @@ static inline const float *embla_table_piece(const embla_table *table, embla_dec
     const char *bytes = embla_table_at(table, row) + embla_dtype_bytes(table->info, first);
     if (table->dtype == EMBLA_F32 && (uintptr_t)bytes % sizeof(float) == 0)
         return (const float *)(const void *)bytes;
-    decode(bytes, n, table->scale, EMBLA_STORE_PLAIN, space);
+    decode(bytes, n, table->scale, EMBLA_WRITE_PLAIN, space);
     return space;
 }
 

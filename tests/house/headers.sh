@@ -13,7 +13,7 @@ for header in include/*.h; do
     done
     if command -v c++ >/dev/null; then c++ -std=c++11 -pedantic $flags -x c++ "$header"; fi
 done
-for header in src/*/*.h cli/*.h bench/*.h tests/*.h; do
+for header in src/*/*.h cli/*/*.h bench/*.h tests/*.h; do
     [ -e "$header" ] || continue
     if grep -q "No include guard: it is included" "$header"; then continue; fi # with macros that it needs
     # an inline function that a header only offers is not an unused one

@@ -16,7 +16,7 @@ sort "$lists/embla.txt" "$lists/embla_private.txt" > "$work"
 exported "$2" | diff "$work" - || { echo "libembla exports other names (> now)"; exit 1; }
 exported "$3" | diff "$lists/embla_lab.txt" - || { echo "libembla_lab exports other names (> now)"; exit 1; }
 for name in $(cat "$lists/embla.txt" "$lists/embla_lab.txt"); do
-    grep -q "\b$name(" "$1/include/embla.h" "$1/include/embla_lab.h" "$1/include/embla_learn.h" "$1/include/embla_store.h" "$1/include/embla_train.h" ||
+    grep -q "\b$name(" "$1"/include/*.h ||
         { echo "$name is exported but not declared in include/"; exit 1; }
 done
 strangers=$(nm -g --defined-only "$4" | awk 'NF == 3 && $3 !~ /^embla_/ {print $3}')

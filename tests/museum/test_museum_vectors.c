@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "../one_table.h"
-#include "files/vec.h"
+#include "formats/vec.h"
 
 #define NPY    (&embla_format_npy)
 #define TEXT   (&embla_format_word2vec)

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the command line by the tables of args.h.
+ *
+ * Options may stand anywhere, before the verb too, so the line is read twice: once
+ * to find the verb, once with the verb's options known. What is not understood is
+ * an error, never ignored, and the error names what was meant where that is clear.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/args.h"
+#include "core/token.h"
+
+/* ---- sentences ---- */
+
+/* What was typed may hold anything; a terminal gets none of it raw. */
+void cli_complain(const char *format, ...)
+{
+    char text[640];
+    va_list list;
+    va_start(list, format);
+    bool cut = vsnprintf(text, sizeof text, format, list) >= (int)sizeof text;
+    va_end(list);
+    fputs("embla: ", stderr);
+    for (const char *c = text; *c;) {
+        size_t length = cli_printable(c, strlen(c));
+        if (length > 0)
+            fprintf(stderr, "%.*s", (int)length, c);
+        else
+            fprintf(stderr, "\\x%02x", (unsigned)(unsigned char)*c);
+        c += length > 0 ? length : 1;
+    }
+    fputs(cut ? " ..\n" : "\n", stderr);
+}
+
+/* ---- did you mean ---- */
+
+#define LONGEST 32
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to change, add, drop or swap with a neighbour to get from a to b. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][LONGEST + 1], m = strlen(a), n = strlen(b);
+    if (m > LONGEST || n > LONGEST) return LONGEST;
+    for (size_t j = 0; j <= n; j++) rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t changed = last[j - 1] +
+                             (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
+            now[j] = least_of(changed, least_of(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least_of(now[j], before[j - 2] + 1);
+        }
+    }
+    return rows[m % 3][n];
+}
+
+typedef struct {
+    const char *word, *best;
+    size_t far;
+} candidate;
+
+/* A word that begins the name counts as near: `qwen` is qwen3.8-flash-next. */
+static void consider(candidate *guess, const char *name)
+{
+    size_t length = strlen(guess->word);
+    size_t far =
+        length > 1 && strncasecmp(guess->word, name, length) == 0 ? 1 : distance(guess->word, name);
+    if (far < guess->far && far <= 1 + length / 5) {
+        guess->far = far;
+        guess->best = name;
+    }
+}
+
+static const char *nearest(const char *word, cli_choices choices)
+{
+    candidate guess = {word, NULL, LONGEST};
+    for (size_t n = 0; choices(n); n++) consider(&guess, choices(n));
+    return guess.best;
+}
+
+static bool among(const char *word, cli_choices choices)
+{
+    for (size_t n = 0; choices(n); n++)
+        if (strcmp(choices(n), word) == 0) return true;
+    return false;
+}
+
+const char *cli_choices_text(cli_choices choices, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t n = 0; choices(n) && used < size; n++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", n ? ", " : "", choices(n));
+    return text;
+}
+
+/* Refuses word, and names the one that was meant or all that there are. */
+static int refuse(const char *what, const char *word, cli_choices choices)
+{
+    const char *meant = nearest(word, choices);
+    char names[512];
+    if (meant) return cli_usage("there is no %s '%.60s'; did you mean '%s'?", what, word, meant);
+    return cli_usage("there is no %s '%.60s'; there %s %s", what, word,
+                     choices(0) && choices(1) ? "are" : "is only",
+                     cli_choices_text(choices, names, sizeof names));
+}
+
+/* ---- verbs and options by name ---- */
+
+const char *cli_verb_name(size_t n)
+{
+    return cli_verbs[n] ? cli_verbs[n]->name : NULL;
+}
+
+const cli_verb *cli_verb_find(const char *name)
+{
+    for (size_t n = 0; cli_verbs[n]; n++)
+        if (strcmp(cli_verbs[n]->name, name) == 0) return cli_verbs[n];
+    return NULL;
+}
+
+const cli_option *cli_option_at(const cli_verb *verb, size_t n)
+{
+    size_t own = 0;
+    if (verb)
+        for (; verb->options[own].name; own++)
+            if (own == n) return &verb->options[own];
+    for (size_t i = 0; cli_global_options[i].name; i++)
+        if (own + i == n) return &cli_global_options[i];
+    return NULL;
+}
+
+/* The option that word begins with or is: --name, --name=value, -l. */
+static const cli_option *option_of(const cli_verb *verb, const char *word, size_t *place)
+{
+    size_t length = strcspn(word, "=");
+    const cli_option *option;
+    for (size_t n = 0; (option = cli_option_at(verb, n)); n++) {
+        bool is_long = length > 2 && strncmp(word, "--", 2) == 0 &&
+                       strlen(option->name) == length - 2 &&
+                       strncmp(word + 2, option->name, length - 2) == 0;
+        bool is_short =
+            option->letter && length == 2 && word[0] == '-' && word[1] == option->letter;
+        if (is_long || is_short) {
+            if (place) *place = n;
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const cli_verb *verb, const char *word)
+{
+    const cli_option *option;
+    const char *where = verb ? verb->name : "the program";
+    int length = (int)strcspn(word, "="), dashes = word[1] == '-' ? 2 : 1;
+    char name[LONGEST + 1];
+    candidate guess = {name, NULL, LONGEST};
+    snprintf(name, sizeof name, "%.*s", length - dashes, word + dashes);
+    for (size_t n = 0; (option = cli_option_at(verb, n)); n++) consider(&guess, option->name);
+    if (guess.best)
+        return cli_usage("%s has no option '%.*s'; did you mean '--%s'?", where, length, word,
+                         guess.best);
+    if (verb && verb->signs && dashes == 1)
+        return cli_usage("%s has no option '%s'; write '- %s', or '\\%s' for a word", where, word,
+                         word + 1, word);
+    return cli_usage("%s has no option '%.*s'; see 'embla help%s%s'", where, length, word,
+                     verb ? " " : "", verb ? verb->name : "");
+}
+
+/* What people type who come from other tools. */
+static const struct {
+    const char *word, *verb;
+} elsewhere[] = {{"size", "cost"},       {"params", "cost"},   {"memory", "cost"},
+                 {"benchmark", "bench"}, {"perf", "bench"},    {"completions", "completion"},
+                 {"man", "help"},        {"ls", "info"},       {"inspect", "info"},
+                 {"show", "info"},       {"list", "info"},     {"check", "doctor"},
+                 {"get", "lookup"},      {"row", "lookup"},    {"export", "convert"},
+                 {"nn", "near"},         {"similar", "near"},  {"analogies", "analogy"},
+                 {"norms", "health"},    {"glitch", "health"}, {"svd", "spectrum"},
+                 {"pca", "map"},         {"plot", "map"},      {"compare", "diff"},
+                 {"evaluate", "eval"}};
+
+static int unknown_verb(const char *word)
+{
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        if (strcmp(elsewhere[i].word, word) != 0) continue;
+        return cli_usage("'%s' is called '%s' here; see 'embla help %s'", word, elsewhere[i].verb,
+                         elsewhere[i].verb);
+    }
+    return refuse("verb", word, cli_verb_name);
+}
+
+/* ---- numbers ---- */
+
+/* 128000, 128_000 or 128,000: one separator, groups of three after it. */
+static bool digits(const char *text, char *out, size_t size)
+{
+    const char *mark = strpbrk(text, ",_");
+    size_t used = 0, group = 0;
+    for (const char *c = text; *c; c++) {
+        if (mark && *c == *mark) {
+            if (c > mark ? group != 3 : c == text || c - text > 3) return false;
+            group = 0;
+            continue;
+        }
+        if (*c < '0' || *c > '9' || used + 1 >= size) return false;
+        out[used++] = *c;
+        group++;
+    }
+    out[used] = '\0';
+    return used > 0 && (!mark || group == 3);
+}
+
+static int read_count(const char *name, const char *text, int64_t *out)
+{
+    char plain[32];
+    int64_t value = 0;
+    size_t length = strlen(text);
+    if (text[0] == '-') return cli_usage("--%s: '%s' is below 0", name, text);
+    if (length > 1 && strspn(text, "0123456789.,_") == length - 1 &&
+        strchr("kKmMgGbB", text[length - 1]))
+        return cli_usage("--%s: '%s' has a suffix that means 1,000 to some and 1,024 to "
+                         "others; write the number out",
+                         name, text);
+    if (strlen(text) > 0 && strspn(text, "0123456789") == length && length >= sizeof plain)
+        return cli_usage("--%s: '%s' does not fit 64 bits", name, text);
+    if (!digits(text, plain, sizeof plain))
+        return cli_usage("--%s: '%s' is not a number like 128000, 128_000 or 128,000", name, text);
+    for (const char *c = plain; *c; c++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *c - '0', &value))
+            return cli_usage("--%s: '%s' does not fit 64 bits", name, text);
+    *out = value;
+    return CLI_DONE;
+}
+
+/* ---- the line ---- */
+
+/* An option with a value takes the next word along; which do is known without the
+ * verb too, because a name means the same in every verb. */
+static bool takes_next(const cli_verb *verb, const char *word)
+{
+    const cli_option *option = option_of(verb, word, NULL);
+    for (size_t n = 0; !option && !verb && cli_verbs[n]; n++)
+        option = option_of(cli_verbs[n], word, NULL);
+    return option && option->value && !strchr(word, '=');
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+/* Where the verb stands: the first word that is no option and no option's value. 0 if none. */
+static int find_verb(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (!is_option(argv[i])) return i;
+        if (strcmp(argv[i], "--") == 0) return i + 1 < argc ? i + 1 : 0;
+        if (takes_next(NULL, argv[i])) i++;
+    }
+    return 0;
+}
+
+static int set_value(cli_args *args, size_t place, const char *text)
+{
+    const cli_option *option = cli_option_at(args->verb, place);
+    char what[LONGEST + 3];
+    args->values[place] = text;
+    if (option->choices && !among(text, option->choices)) {
+        snprintf(what, sizeof what, "--%s", option->name);
+        return refuse(what, text, option->choices);
+    }
+    return option->count ? read_count(option->name, text, &args->counts[place]) : CLI_DONE;
+}
+
+/* Reads the option at *i and moves *i to the last word it took. */
+static int read_option(int argc, char **argv, int *i, cli_args *args)
+{
+    const char *word = argv[*i], *equals = strchr(word, '=');
+    size_t place = 0;
+    const cli_option *option = option_of(args->verb, word, &place);
+    if (!option) return unknown_option(args->verb, word);
+    args->given[place] = true;
+    if (!option->value) {
+        if (equals) return cli_usage("--%s takes no value, but got '%s'", option->name, equals + 1);
+        args->values[place] = "";
+        return CLI_DONE;
+    }
+    const char *text = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : NULL;
+    if (!text || text[0] == '\0' || (!equals && strncmp(text, "--", 2) == 0))
+        return cli_usage("--%s needs a value: --%s %s", option->name, option->name, option->value);
+    if (!equals) (*i)++;
+    return set_value(args, place, text);
+}
+
+static int read_operand(const char *word, cli_args *args)
+{
+    const cli_verb *verb = args->verb;
+    if (verb->choices && !among(word, verb->choices))
+        return refuse(verb->operand, word, verb->choices);
+    if (args->operand_count == verb->operands_most)
+        return cli_usage("%s takes at most %zu operand%s, and '%s' is one too many", verb->name,
+                         verb->operands_most, verb->operands_most == 1 ? "" : "s", word);
+    args->operands[args->operand_count++] = word;
+    return CLI_DONE;
+}
+
+static int set_standards(cli_args *args)
+{
+    const cli_option *option;
+    for (size_t n = 0; (option = cli_option_at(args->verb, n)); n++) {
+        assert(n < CLI_OPTIONS_MOST);
+        if (!option->standard) continue;
+        int code = set_value(args, n, option->standard);
+        if (code != CLI_DONE) return code;
+    }
+    return CLI_DONE;
+}
+
+int cli_args_parse(int argc, char **argv, cli_args *out)
+{
+    cli_args args = {0};
+    int code = CLI_DONE, verb_at = find_verb(argc, argv);
+    bool options_end = false;
+    if (verb_at > 0 && !(args.verb = cli_verb_find(argv[verb_at])))
+        return unknown_verb(argv[verb_at]);
+    code = set_standards(&args);
+    for (int i = 1; i < argc && code == CLI_DONE; i++) {
+        if (i == verb_at) continue;
+        if (!options_end && strcmp(argv[i], "--") == 0)
+            options_end = true;
+        else if (!options_end && is_option(argv[i]))
+            code = read_option(argc, argv, &i, &args);
+        else if (args.verb)
+            code = read_operand(argv[i], &args);
+        else
+            code = unknown_verb(argv[i]);
+    }
+    if (code != CLI_DONE) return code;
+    bool asks = cli_args_flag(&args, "help") || cli_args_flag(&args, "version");
+    if (args.verb && args.operand_count < args.verb->operands_least && !asks)
+        return cli_usage("%s needs a %s; see 'embla help %s'", args.verb->name, args.verb->operand,
+                         args.verb->name);
+    *out = args;
+    return CLI_DONE;
+}
+
+/* ---- what was read ---- */
+
+static size_t place_of(const cli_args *args, const char *name)
+{
+    const cli_option *option;
+    for (size_t n = 0; (option = cli_option_at(args->verb, n)); n++)
+        if (strcmp(option->name, name) == 0) return n;
+    assert(false && "an option of this verb");
+    return 0;
+}
+
+bool cli_args_given(const cli_args *args, const char *name)
+{
+    return args->given[place_of(args, name)];
+}
+
+bool cli_args_flag(const cli_args *args, const char *name)
+{
+    return args->values[place_of(args, name)] != NULL;
+}
+
+int64_t cli_args_count(const cli_args *args, const char *name)
+{
+    return args->counts[place_of(args, name)];
+}
+
+const char *cli_args_text(const cli_args *args, const char *name)
+{
+    return args->values[place_of(args, name)];
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers for people, aligned columns, wrapped text, and a JSON writer that escapes.
+ *
+ * Plain ASCII and no colour: what a terminal shows is what a pipe gets, and a test
+ * can compare it.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/args.h"
+#include "core/out.h"
+#include "core/token.h"
+
+const char *cli_commas(int64_t number, char text[CLI_CELL])
+{
+    char plain[24];
+    int length = snprintf(plain, sizeof plain, "%" PRId64, number);
+    int first = number < 0 ? 1 : 0, used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > first && (length - i) % 3 == 0) text[used++] = ',';
+        text[used++] = plain[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
+const char *cli_size(int64_t bytes, char text[CLI_CELL])
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes / 1000;
+    size_t unit = 0;
+    if (bytes < 1000) {
+        snprintf(text, CLI_CELL, "%" PRId64 " B", bytes);
+        return text;
+    }
+    /* 999,995 bytes and more would print as 1000.00 kB. */
+    for (; value >= 999.995 && unit < 5; unit++) value /= 1000;
+    snprintf(text, CLI_CELL, "%.2f %s", value, units[unit]);
+    return text;
+}
+
+int cli_out_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return CLI_WIDTH;
+    return size.ws_col < 40 ? 40 : size.ws_col > 100 ? 100 : size.ws_col;
+}
+
+static void wrap(const char *text, int column, int indent, int width)
+{
+    int start = column;
+    while (*text) {
+        if (*text == '\n') {
+            printf("\n%*s", text[1] && text[1] != '\n' ? indent : 0, "");
+            start = column = indent;
+            text++;
+            continue;
+        }
+        int length = (int)strcspn(text, " \n");
+        if (column > start && column + 1 + length > width) {
+            printf("\n%*s", indent, "");
+            start = column = indent;
+        }
+        if (column > start) column += printf(" ");
+        column += printf("%.*s", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+void cli_out_wrapped(const char *text, int column, int indent)
+{
+    wrap(text, column, indent, CLI_WIDTH);
+}
+
+void cli_out_fact(const char *label, const char *format, ...)
+{
+    char text[1024], shown[4 * sizeof text];
+    size_t used = 0;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    for (const char *c = text; *c;) {
+        size_t length = cli_printable(c, strlen(c));
+        if (length > 0)
+            memcpy(shown + used, c, length);
+        else
+            snprintf(shown + used, 5, "\\x%02x", (unsigned)(unsigned char)*c);
+        used += length > 0 ? length : 4;
+        c += length > 0 ? length : 1;
+    }
+    shown[used] = '\0';
+    wrap(shown, printf("%-*s", CLI_LABEL, label), CLI_LABEL, cli_out_width());
+}
+
+const char *cli_out_block(double share, int tall, int line, bool utf8)
+{
+    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    int full = share > 0 ? (int)(share * 8 * tall + 0.5) : 0, here;
+    if (share > 0 && full == 0) full = 1;
+    here = full - 8 * line;
+    here = here < 0 ? 0 : here > 8 ? 8 : here;
+    return utf8 ? eighths[here] : here > 4 ? "#" : here > 0 ? "." : " ";
+}
+
+void cli_grid_put(cli_grid *grid, const char *format, ...)
+{
+    va_list list;
+    assert(grid->used < sizeof grid->cells / sizeof grid->cells[0]);
+    va_start(list, format);
+    vsnprintf(grid->cells[grid->used++], CLI_CELL, format, list);
+    va_end(list);
+}
+
+void cli_grid_print(const cli_grid *grid, const char *align)
+{
+    int widths[16] = {0};
+    assert(grid->columns <= 16 && grid->columns == strlen(align));
+    for (size_t i = 0; i < grid->used; i++) {
+        int length = (int)strlen(grid->cells[i]);
+        if (length > widths[i % grid->columns]) widths[i % grid->columns] = length;
+    }
+    for (size_t i = 0; i < grid->used; i++) {
+        size_t column = i % grid->columns;
+        bool last = column + 1 == grid->columns;
+        if (align[column] == 'r')
+            printf("%*s", widths[column], grid->cells[i]);
+        else if (last)
+            printf("%s", grid->cells[i]);
+        else
+            printf("%-*s", widths[column], grid->cells[i]);
+        printf(last ? "\n" : "  ");
+    }
+}
+
+/* Printable or not, a character that is UTF-8 stays; a byte that is none cannot. */
+static bool quoted(const char *text, size_t length)
+{
+    bool whole = true;
+    putchar('"');
+    while (length > 0) {
+        unsigned char c = (unsigned char)*text;
+        size_t bytes = cli_utf8(text, length);
+        if (bytes == 0)
+            fputs("\\ufffd", stdout);
+        else if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            printf("\\u%04x", c);
+        else
+            (void)fwrite(text, 1, bytes, stdout);
+        whole = whole && bytes > 0;
+        text += bytes > 0 ? bytes : 1;
+        length -= bytes > 0 ? bytes : 1;
+    }
+    putchar('"');
+    return whole;
+}
+
+static void begin(cli_json *json, const char *key)
+{
+    if (json->comma) putchar(',');
+    json->comma = true;
+    if (!key) return;
+    (void)quoted(key, strlen(key));
+    putchar(':');
+}
+
+void cli_json_open(cli_json *json, const char *key, char bracket)
+{
+    begin(json, key);
+    putchar(bracket);
+    json->comma = false;
+}
+
+void cli_json_close(cli_json *json, char bracket)
+{
+    putchar(bracket);
+    json->comma = true;
+}
+
+void cli_json_text(cli_json *json, const char *key, const char *text)
+{
+    begin(json, key);
+    if (text)
+        (void)quoted(text, strlen(text));
+    else
+        fputs("null", stdout);
+}
+
+bool cli_json_bytes(cli_json *json, const char *key, const char *bytes, size_t length)
+{
+    begin(json, key);
+    return quoted(bytes, length);
+}
+
+void cli_json_whole(cli_json *json, const char *key, int64_t number)
+{
+    begin(json, key);
+    printf("%" PRId64, number);
+}
+
+void cli_json_real(cli_json *json, const char *key, double number)
+{
+    begin(json, key);
+    if (isfinite(number))
+        printf("%.9g", number);
+    else
+        fputs("null", stdout);
+}
+
+void cli_json_bool(cli_json *json, const char *key, bool value)
+{
+    begin(json, key);
+    fputs(value ? "true" : "false", stdout);
+}
+
+void cli_out_safe(const char *text)
+{
+    (void)cli_word_write(text, strlen(text), stdout);
+}
+
+const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL])
+{
+    char digits[CLI_CELL];
+    snprintf(text, CLI_CELL, "%.30s %.30s%s", cli_commas(number, digits), word,
+             number == 1 ? "" : "s");
+    return text;
+}
+
+/* ---- to a file ---- */
+
+/* One at a time; a signal must find it. */
+static char *target, *temporary;
+static const char *said; /* the path as it was typed */
+static bool device;      /* said is written to as it is */
+
+/* What ends the program leaves nothing behind. */
+static void on_signal(int number)
+{
+    if (temporary) (void)unlink(temporary);
+    (void)raise(number); /* as it would have been: the handler is gone by now */
+}
+
+static void watch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, was;
+    sigemptyset(&ours.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (sigaction(numbers[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            (void)sigaction(numbers[i], &ours, NULL);
+}
+
+static void forget(void)
+{
+    free(target);
+    free(temporary);
+    target = temporary = NULL;
+    said = NULL;
+    device = false;
+}
+
+/* stdout becomes a new file beside target, with the mode of what it replaces. */
+static bool begin_temporary(const struct stat *old)
+{
+    size_t room = strlen(target) + sizeof ".XXXXXX";
+    char *name = malloc(room);
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (!name) return false;
+    snprintf(name, room, "%s.XXXXXX", target);
+    int file = mkstemp(name);
+    if (file < 0) {
+        free(name);
+        return false;
+    }
+    temporary = name;
+    watch_signals();
+    (void)fflush(stdout);
+    bool good = fchmod(file, old ? old->st_mode & 0777 : 0666 & ~mask) == 0 &&
+                dup2(file, STDOUT_FILENO) >= 0;
+    int error = errno;
+    (void)close(file);
+    if (!good) (void)unlink(temporary);
+    errno = error;
+    return good;
+}
+
+int cli_out_to(const char *path, bool force)
+{
+    struct stat link, old, out;
+    bool there = lstat(path, &link) == 0, found = there && stat(path, &old) == 0;
+    if (found && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == old.st_dev &&
+        out.st_ino == old.st_ino)
+        return CLI_DONE; /* /dev/stdout, say: that is where it goes anyway */
+    if (found && !S_ISREG(old.st_mode)) {
+        if (!freopen(path, "w", stdout)) return cli_failed("%s: %s", path, strerror(errno));
+        said = path;
+        device = true;
+        return CLI_DONE;
+    }
+    if (there && !force) return cli_failed("%s exists; --force replaces it", path);
+    said = path;
+    target = found ? realpath(path, NULL) : strdup(path); /* a link stays one */
+    if (target && begin_temporary(found ? &old : NULL)) return CLI_DONE;
+    int error = errno;
+    forget();
+    return cli_failed("%s: %s", path, strerror(error));
+}
+
+int cli_out_done(int code)
+{
+    if (!temporary && !device) return code;
+    errno = 0;
+    bool written =
+        cli_out_finish() && (device || code != CLI_DONE || rename(temporary, target) == 0);
+    int error = errno;
+    if (code != CLI_DONE || !written) {
+        if (temporary) (void)unlink(temporary);
+        /* what could not be written is dropped: it has been said, or is said here */
+        if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
+    }
+    if (code == CLI_DONE && !written) code = cli_failed("%s: %s", said, strerror(error));
+    forget();
+    return code;
+}
+
+void cli_out_written(const cli_args *args, const char *path)
+{
+    struct stat file;
+    char size[CLI_CELL];
+    if (cli_args_flag(args, "json") || cli_args_flag(args, "quiet")) return;
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return;
+    putchar('\n');
+    cli_out_fact("written", "%s: %s", path, cli_size((int64_t)file.st_size, size));
+}
+
+bool cli_out_finish(void)
+{
+    errno = 0;
+    bool was_bad = ferror(stdout) != 0;
+    bool flushed = fflush(stdout) == 0;
+    if (was_bad && errno == 0) { /* long ago: what is wrong with one byte more? */
+        clearerr(stdout);
+        bool able = putchar('\n') != EOF && fflush(stdout) == 0;
+        if (able) errno = EIO;
+    }
+    return flushed && !was_bad;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws percent, speed and the time that is left. A handler only takes note of the signal:
+ * all that is done about it is done by the work itself, where it is safe.
+ */
+#include "core/progress.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/args.h"
+#include "core/out.h"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
+
+static volatile sig_atomic_t caught;
+static struct sigaction before[SIGNALS];
+
+static void take_note(int number)
+{
+    caught = number;
+}
+
+double cli_progress_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void cli_progress_begin(cli_progress *progress, bool quiet)
+{
+    *progress = (cli_progress){.shown = !quiet && isatty(STDERR_FILENO)};
+    caught = 0;
+    for (size_t i = 0; i < SIGNALS; i++) {
+        struct sigaction action = {.sa_handler = take_note};
+        (void)sigemptyset(&action.sa_mask);
+        (void)sigaction(signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) (void)sigaction(signals[i], &action, NULL);
+    }
+}
+
+bool cli_progress_caught(void)
+{
+    return caught != 0;
+}
+
+static struct winsize terminal(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        size = (struct winsize){.ws_col = CLI_WIDTH, .ws_row = 24};
+    return size;
+}
+
+int cli_progress_width(void)
+{
+    int width = terminal().ws_col;
+    return width > 1 ? width - 1 : 1; /* a full line would move the cursor on */
+}
+
+int cli_progress_height(void)
+{
+    int height = terminal().ws_row;
+    return height > 0 ? height : 24;
+}
+
+/* To the beginning of the first line that was drawn. */
+static void go_home(const cli_progress *progress, FILE *to)
+{
+    if (progress->drawn && progress->above > 0) fprintf(to, "\033[%dA", progress->above);
+    fputc('\r', to);
+}
+
+void cli_progress_wipe(cli_progress *progress)
+{
+    if (!progress->drawn) return;
+    if (progress->above > 0) {
+        go_home(progress, stderr);
+        fputs("\033[J", stderr);
+    } else {
+        fputs("\r\033[K", stderr);
+    }
+    progress->drawn = false;
+    progress->above = 0;
+}
+
+/* All of it in one write: a block that is drawn line by line flickers. */
+void cli_progress_draw(cli_progress *progress, const char *text)
+{
+    char *all = NULL;
+    size_t size = 0;
+    int above = 0;
+    if (!progress->shown) return;
+    FILE *to = open_memstream(&all, &size);
+    if (!to) return;
+    go_home(progress, to);
+    for (;; above++) {
+        size_t length = strcspn(text, "\n");
+        fprintf(to, "%.*s\033[K", (int)length, text);
+        if (text[length] == '\0') break;
+        fputc('\n', to);
+        text += length + 1;
+    }
+    fputs("\033[J", to);
+    if (fclose(to) == 0) {
+        (void)fwrite(all, 1, size, stderr);
+        (void)fflush(stderr);
+        progress->drawn = true;
+        progress->above = above;
+    }
+    free(all);
+}
+
+static void draw(cli_progress *progress, double time, int64_t done, int64_t all)
+{
+    double passed = time - progress->start;
+    double speed = passed > 0 ? (double)done / passed : 0;
+    char size[CLI_CELL];
+    cli_progress_wipe(progress);
+    fprintf(stderr, "%s %3d%%", progress->what,
+            all > 0 ? (int)(100.0 * (double)done / (double)all) : 100);
+    if (speed > 0) { /* before the first step is done nobody knows */
+        double left = (double)(all - done) / speed;
+        fprintf(stderr, "  %s/s  %d:%02d left", cli_size((int64_t)speed, size), (int)(left / 60),
+                (int)left % 60);
+    }
+    (void)fflush(stderr);
+    progress->drawn = true;
+}
+
+bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, int64_t all)
+{
+    double time;
+    if (caught) return false;
+    if (!progress->shown) return true;
+    time = cli_progress_now();
+    if (strncmp(progress->what, what, sizeof progress->what - 1) != 0) {
+        snprintf(progress->what, sizeof progress->what, "%s", what);
+        progress->start = time;
+        progress->last = time;
+    }
+    if (time - progress->last >= 0.1) {
+        draw(progress, time, done, all);
+        progress->last = time;
+    }
+    return true;
+}
+
+void cli_progress_end(cli_progress *progress, const char *sentence)
+{
+    cli_progress_wipe(progress);
+    for (size_t i = 0; i < SIGNALS; i++) (void)sigaction(signals[i], &before[i], NULL);
+    if (!caught) return;
+    cli_complain("%s", sentence);
+    (void)raise(caught);
+}

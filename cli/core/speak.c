@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prompts to tokens, tokens to text.
+ *
+ * Joining: a prompt begins as characters (bytes, where the vocabulary has no such character);
+ * then the two neighbours that together are the word of the lowest token become that token,
+ * until no two are. Vocabularies of byte-pair merges number their words in the order in which
+ * they were merged, so this is what llama2.c does by scores, and GPT-2 by ranks, but for the
+ * rules by which GPT-2 first cuts text into words.
+ */
+#include "core/speak.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/token.h"
+
+#define MARK "\xe2\x96\x81" /* U+2581 */
+enum { MARK_BYTES = 3, LETTER_MOST = 4, BYTE_WORD = 6 };
+
+/* ---- GPT-2's letters for bytes ---- */
+
+/* A byte that is seen stands for itself; the others, in order, are U+0100 and on. */
+static bool seen(unsigned byte)
+{
+    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
+static uint32_t letter_of(unsigned byte)
+{
+    uint32_t code = 0x100;
+    if (seen(byte)) return byte;
+    for (unsigned b = 0; b < byte; b++) code += !seen(b);
+    return code;
+}
+
+/* UTF-8 of a code below 0x800; returns its length. */
+static size_t write_letter(uint32_t code, char out[LETTER_MOST])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    out[0] = (char)(0xc0 | code >> 6);
+    out[1] = (char)(0x80 | (code & 0x3f));
+    return 2;
+}
+
+/* The byte that the letter at word stands for, *used bytes long; -1: it is none of them. */
+static int byte_of(const char *word, size_t left, size_t *used)
+{
+    const unsigned char *p = (const unsigned char *)word;
+    *used = cli_utf8(word, left);
+    if (*used == 0 || *used > 2) return -1;
+    uint32_t code = *used == 1 ? p[0] : (uint32_t)(p[0] & 0x1f) << 6 | (p[1] & 0x3f);
+    if (code < 0x100) return seen(code) ? (int)code : -1;
+    for (unsigned b = 0; b < 256; b++)
+        if (!seen(b) && letter_of(b) == code) return (int)b;
+    return -1;
+}
+
+/* ---- which words there are ---- */
+
+static bool find(const cli_speaker *s, const char *word, size_t length, int32_t *out)
+{
+    int32_t token;
+    size_t stored;
+    if (embla_vocab_find(s->vocab, word, length, &token) != EMBLA_OK || token >= s->tokens)
+        return false;
+    /* the search also takes a space for its mark; a word here is what it is */
+    const char *same = embla_vocab_word(s->vocab, token, &stored);
+    if (!same || stored != length || memcmp(same, word, length) != 0) return false;
+    *out = token;
+    return true;
+}
+
+static bool byte_word(const cli_speaker *s, unsigned byte, int32_t *out)
+{
+    char word[8];
+    (void)snprintf(word, sizeof word, "<0x%02X>", byte);
+    return find(s, word, BYTE_WORD, out);
+}
+
+static bool all_letters(const cli_speaker *s)
+{
+    char letter[LETTER_MOST];
+    int32_t token;
+    for (unsigned b = 0; b < 256; b++)
+        if (!find(s, letter, write_letter(letter_of(b), letter), &token)) return false;
+    return true;
+}
+
+static cli_speak_style style_of(cli_speaker *s)
+{
+    int32_t token;
+    size_t length;
+    if (all_letters(s)) return CLI_SPEAK_BYTES;
+    for (int64_t i = 0; i < s->tokens && !s->marked; i++) {
+        const char *word = embla_vocab_word(s->vocab, i, &length);
+        s->marked = word && length > MARK_BYTES && memcmp(word, MARK, MARK_BYTES) == 0;
+    }
+    return s->marked || byte_word(s, '\n', &token) ? CLI_SPEAK_PIECES : CLI_SPEAK_PLAIN;
+}
+
+static bool has_lines(const cli_speaker *s)
+{
+    size_t length;
+    if (s->style != CLI_SPEAK_PLAIN) return s->style != CLI_SPEAK_NUMBERS;
+    for (int64_t i = 0; i < s->tokens; i++) {
+        const char *word = embla_vocab_word(s->vocab, i, &length);
+        if (word && memchr(word, '\n', length)) return true;
+    }
+    return false;
+}
+
+/* ---- where texts begin and end ---- */
+
+static void add_end(cli_speaker *s, int64_t token)
+{
+    if (token < 0 || token >= s->tokens || s->end_count == CLI_SPEAK_ENDS) return;
+    if (!cli_speaker_ends(s, (int32_t)token)) s->ends[s->end_count++] = (int32_t)token;
+}
+
+/* config.json and GGUF's keys say it; llama2.c's files always have 1 and 2; GPT-2's word is
+ * known. */
+static void find_ends(const cli_model *model, cli_speaker *s)
+{
+    static const char *const bos[] = {"bos_token_id", "tokenizer.ggml.bos_token_id", NULL};
+    static const char *const eos[] = {"eos_token_id", "tokenizer.ggml.eos_token_id", NULL};
+    static const char text_end[] = "<|endoftext|>";
+    const char *format = embla_checkpoint_format(model->checkpoint);
+    int64_t token = -1, more[CLI_SPEAK_ENDS];
+    size_t count = 0;
+    int32_t end = -1;
+    bool known = s->vocab && find(s, text_end, sizeof text_end - 1, &end);
+    if (cli_model_number(model, bos, &token, NULL) && token >= 0 && token < s->tokens)
+        s->bos = (int32_t)token;
+    else if (known)
+        s->bos = end;
+    else if (strcmp(format, "llama2.c") == 0 && s->tokens > 2)
+        s->bos = 1;
+    add_end(s, s->bos);
+    if (strcmp(format, "llama2.c") == 0 && s->bos == 1) add_end(s, 2);
+    if (cli_model_number(model, eos, &token, NULL)) add_end(s, token);
+    if (embla_checkpoint_numbers(model->checkpoint, eos[0], CLI_SPEAK_ENDS, more, &count) ==
+        EMBLA_OK)
+        for (size_t i = 0; i < count && i < CLI_SPEAK_ENDS; i++) add_end(s, more[i]);
+    /* GPT-2 puts its mark between texts; a prompt begins without it */
+    s->leads = s->bos >= 0 && !(known && s->bos == end);
+}
+
+void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out)
+{
+    *out = (cli_speaker){.vocab = model->vocab, .tokens = tokens, .bos = -1};
+    if (out->vocab) out->style = style_of(out);
+    out->lines = has_lines(out);
+    find_ends(model, out);
+}
+
+bool cli_speaker_ends(const cli_speaker *speaker, int32_t token)
+{
+    for (size_t i = 0; i < speaker->end_count; i++)
+        if (speaker->ends[i] == token) return true;
+    return false;
+}
+
+/* ---- prompt ---- */
+
+typedef struct {
+    const cli_speaker *speaker;
+    int32_t *tokens;
+    size_t count;
+    char *joined; /* two words side by side */
+    size_t room;
+} prompting;
+
+static int unknown(const cli_speaker *s, const char *text, size_t left)
+{
+    size_t length = cli_utf8(text, left);
+    char words[CLI_CELL];
+    if (length == 0)
+        return cli_failed("--prompt: the byte 0x%02x is no UTF-8, and no word of %s",
+                          (unsigned)(unsigned char)text[0], embla_vocab_source(s->vocab));
+    return cli_failed("--prompt: there is no '%.*s' among the %s from %s", (int)length, text,
+                      cli_plural(embla_vocab_count(s->vocab), "word", words),
+                      embla_vocab_source(s->vocab));
+}
+
+/* The character at text, or its bytes; *used says how many bytes that was. */
+static int add_character(prompting *p, const char *text, size_t left, size_t *used)
+{
+    const cli_speaker *s = p->speaker;
+    size_t length = cli_utf8(text, left);
+    int32_t token, bytes[LETTER_MOST] = {0};
+    char letter[LETTER_MOST];
+    *used = length > 0 ? length : 1;
+    if (s->style == CLI_SPEAK_BYTES) {
+        *used = 1;
+        if (!find(s, letter, write_letter(letter_of((unsigned char)text[0]), letter), &token))
+            return unknown(s, text, left);
+        p->tokens[p->count++] = token;
+        return CLI_DONE;
+    }
+    if (find(s, text, *used, &token)) {
+        p->tokens[p->count++] = token;
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < *used; i++)
+        if (!byte_word(s, (unsigned char)text[i], &bytes[i]) && !find(s, text + i, 1, &bytes[i]))
+            return unknown(s, text, left);
+    for (size_t i = 0; i < *used; i++) p->tokens[p->count++] = bytes[i];
+    return CLI_DONE;
+}
+
+/* The token that two neighbours make together; INT32_MAX: none. */
+static int32_t joined(prompting *p, int32_t a, int32_t b)
+{
+    size_t first, second;
+    int32_t token;
+    const char *left = embla_vocab_word(p->speaker->vocab, a, &first);
+    const char *right = embla_vocab_word(p->speaker->vocab, b, &second);
+    if (!left || !right || first + second > p->room) return INT32_MAX;
+    memcpy(p->joined, left, first);
+    memcpy(p->joined + first, right, second);
+    return find(p->speaker, p->joined, first + second, &token) ? token : INT32_MAX;
+}
+
+/* pair[i] is what tokens i and i + 1 make. */
+static void join(prompting *p, size_t from, int32_t *pair)
+{
+    for (size_t i = from; i + 1 < p->count; i++)
+        pair[i] = joined(p, p->tokens[i], p->tokens[i + 1]);
+    for (;;) {
+        size_t best = from;
+        for (size_t i = from; i + 1 < p->count; i++)
+            if (pair[i] < pair[best]) best = i;
+        if (best + 1 >= p->count || pair[best] == INT32_MAX) return;
+        p->tokens[best] = pair[best];
+        size_t after = p->count - best - 2;
+        memmove(p->tokens + best + 1, p->tokens + best + 2, after * sizeof *p->tokens);
+        memmove(pair + best, pair + best + 1, after * sizeof *pair);
+        p->count--;
+        if (best > from) pair[best - 1] = joined(p, p->tokens[best - 1], p->tokens[best]);
+        if (best + 1 < p->count) pair[best] = joined(p, p->tokens[best], p->tokens[best + 1]);
+    }
+}
+
+/* Spaces as the vocabulary writes them, one more in front for pieces. Returns NULL without
+ * memory; *bytes is its length. */
+static char *as_written(const cli_speaker *s, const char *text, size_t *bytes)
+{
+    bool pieces = s->style == CLI_SPEAK_PIECES;
+    size_t length = strlen(text), used = 0;
+    char *out = calloc(length + 1, MARK_BYTES);
+    if (!out) return NULL;
+    for (size_t i = pieces ? 0 : 1; i <= length; i++) {
+        char c = i == 0 ? ' ' : text[i - 1];
+        if (c == ' ' && s->marked) {
+            memcpy(out + used, MARK, MARK_BYTES);
+            used += MARK_BYTES;
+        } else {
+            out[used++] = c;
+        }
+    }
+    *bytes = used;
+    return out;
+}
+
+static size_t longest_word(const cli_speaker *s)
+{
+    size_t most = 0, length;
+    for (int64_t i = 0; i < s->tokens; i++)
+        if (embla_vocab_word(s->vocab, i, &length) && length > most) most = length;
+    return most;
+}
+
+static int add_words(prompting *p, const char *written, size_t bytes)
+{
+    size_t used, from = p->count;
+    int code = CLI_DONE;
+    for (size_t at = 0; at < bytes && code == CLI_DONE; at += used)
+        code = add_character(p, written + at, bytes - at, &used);
+    if (code != CLI_DONE || p->count - from < 2) return code;
+    p->room = longest_word(p->speaker);
+    p->joined = malloc(p->room + 1);
+    int32_t *pair = malloc(p->count * sizeof *pair);
+    if (p->joined && pair)
+        join(p, from, pair);
+    else
+        code = cli_failed("no memory for a prompt of %zu bytes", bytes);
+    free(pair);
+    free(p->joined);
+    return code;
+}
+
+/* A model without words is told numbers. */
+static int numbers_prompt(prompting *p, const char *text)
+{
+    cli_tokens list = {0};
+    int code = cli_tokens_list(&list, text, "--prompt, for a model without words");
+    for (size_t i = 0; i < list.count && code == CLI_DONE; i++) {
+        if ((uint64_t)list.ids[i] >= (uint64_t)p->speaker->tokens)
+            code = cli_failed("--prompt: token %" PRId64 ", and the model has 0..%" PRId64,
+                              list.ids[i], p->speaker->tokens - 1);
+        else
+            p->tokens[p->count++] = (int32_t)list.ids[i];
+    }
+    cli_tokens_free(&list);
+    return code;
+}
+
+int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **out, size_t *count)
+{
+    size_t bytes = text ? strlen(text) : 0;
+    char *written = text && speaker->vocab ? as_written(speaker, text, &bytes) : NULL;
+    prompting p = {.speaker = speaker, .tokens = malloc((bytes + 2) * sizeof *p.tokens)};
+    int code = CLI_DONE;
+    if (!p.tokens || (text && speaker->vocab && !written)) {
+        free(written);
+        free(p.tokens);
+        return cli_failed("no memory for a prompt of %zu bytes", bytes);
+    }
+    if (speaker->bos >= 0 && (speaker->leads || !text)) p.tokens[p.count++] = speaker->bos;
+    if (text && speaker->vocab)
+        code = add_words(&p, written, bytes);
+    else if (text)
+        code = numbers_prompt(&p, text);
+    else if (p.count == 0)
+        p.tokens[p.count++] = 0;
+    free(written);
+    if (code != CLI_DONE) {
+        free(p.tokens);
+        return code;
+    }
+    *out = p.tokens;
+    *count = p.count;
+    return CLI_DONE;
+}
+
+/* ---- what is said ---- */
+
+static bool add(cli_said *said, const char *bytes, size_t count)
+{
+    if (count > said->room - said->count) {
+        size_t room = 2 * said->room + count + 64;
+        char *grown = realloc(said->bytes, room);
+        if (!grown) return false;
+        said->bytes = grown;
+        said->room = room;
+    }
+    memcpy(said->bytes + said->count, bytes, count);
+    said->count += count;
+    return true;
+}
+
+static bool add_letters(cli_said *said, const char *word, size_t length)
+{
+    for (size_t at = 0, used; at < length; at += used) {
+        int byte = byte_of(word + at, length - at, &used);
+        if (used == 0) used = 1;
+        const char one = (char)byte;
+        if (!(byte < 0 ? add(said, word + at, used) : add(said, &one, 1))) return false;
+    }
+    return true;
+}
+
+/* 0..255 for "<0x0A>", else -1. */
+static int byte_named(const char *word, size_t length)
+{
+    unsigned byte;
+    char end;
+    if (length != BYTE_WORD || sscanf(word, "<0x%2X%c", &byte, &end) != 2 || end != '>') return -1;
+    return (int)byte;
+}
+
+static bool add_piece(cli_said *said, const cli_speaker *s, bool first, const char *word,
+                      size_t length)
+{
+    int byte = byte_named(word, length);
+    const char one = (char)byte;
+    if (byte >= 0) return add(said, &one, 1);
+    for (size_t at = 0; at < length;) {
+        bool mark = s->marked && length - at >= MARK_BYTES && !memcmp(word + at, MARK, MARK_BYTES);
+        bool space = mark || word[at] == ' ';
+        if (!(space && first && at == 0) && !add(said, mark ? " " : word + at, 1)) return false;
+        at += mark ? MARK_BYTES : 1;
+    }
+    return true;
+}
+
+bool cli_said_add(cli_said *said, const cli_speaker *s, int32_t before, int32_t token)
+{
+    size_t length = 0;
+    char number[32];
+    bool first = before < 0 || (before == s->bos && s->leads);
+    const char *word = s->vocab ? embla_vocab_word(s->vocab, token, &length) : NULL;
+    if (!word) {
+        int used = snprintf(number, sizeof number, "%s%" PRId32,
+                            s->vocab          ? "#"
+                            : said->count > 0 ? " "
+                                              : "",
+                            token);
+        return add(said, number, (size_t)used);
+    }
+    if (s->style == CLI_SPEAK_BYTES) return add_letters(said, word, length);
+    if (s->style == CLI_SPEAK_PIECES) return add_piece(said, s, first, word, length);
+    return add(said, word, length);
+}
+
+/* Whether bytes to come could still make a character of these. */
+static bool begins(const char *text, size_t left)
+{
+    char whole[LETTER_MOST];
+    if (left == 0 || left >= LETTER_MOST) return false;
+    memcpy(whole, text, left);
+    for (size_t more = 1; left + more <= LETTER_MOST; more++)
+        for (int last = 0x80; last < 0xc0; last += 0x10) { /* each fourth has its own rules */
+            memset(whole + left, 0x80, more);
+            whole[left] = (char)last;
+            if (cli_utf8(whole, left + more) == left + more) return true;
+        }
+    return false;
+}
+
+void cli_said_print(cli_said *said, bool last, bool shown, FILE *to)
+{
+    while (said->printed < said->count) {
+        const char *text = said->bytes + said->printed;
+        size_t left = said->count - said->printed, length = cli_utf8(text, left);
+        if (length == 0 && !last && begins(text, left)) break;
+        bool plain = !shown || text[0] == '\n' || text[0] == '\t' || length == 0;
+        if (length == 0)
+            (void)fputs("\xef\xbf\xbd", to);
+        else if (plain || cli_printable(text, length) > 0)
+            (void)fwrite(text, 1, length, to);
+        else
+            for (size_t i = 0; i < length; i++)
+                (void)fprintf(to, "\\x%02x", (unsigned)(unsigned char)text[i]);
+        said->printed += length > 0 ? length : 1;
+    }
+    (void)fflush(to);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a giant table for `warm` and `verify`: where its tensors are named by a pattern, which
+ * no path of a checkpoint can be, the pattern is cut off first.
+ */
+#include "core/stored.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool cli_stored_step(void *context, int64_t done, int64_t all)
+{
+    cli_stored *s = context;
+    return cli_progress_step(&s->progress, s->doing, done, all);
+}
+
+void cli_stored_free(cli_stored *s)
+{
+    embla_store_free(s->store);
+    embla_checkpoint_free(s->checkpoint);
+}
+
+/* "FILE::a.shard_*.weight" is cut where the pattern begins: no tensor is called so. Any other path
+ * is left to the checkpoint. NULL where there is no pattern. */
+static const char *pattern_of(const char *path)
+{
+    const char *mark = NULL;
+    for (const char *at = strstr(path, "::"); at; at = strstr(at + 1, "::")) mark = at;
+    return mark && mark > path && strchr(mark, '*') && access(path, F_OK) != 0 ? mark + 2 : NULL;
+}
+
+/* Opens the checkpoint, then its table by the pattern, if there is one. */
+static embla_status find(const cli_args *args, int32_t layer, const embla_store_options *options,
+                         const embla_open_options *open, cli_stored *out)
+{
+    const char *pattern = pattern_of(out->path);
+    char *base = pattern ? strndup(out->path, (size_t)(pattern - out->path) - 2) : NULL;
+    embla_status status = cli_open_path(base ? base : out->path, open, &out->checkpoint);
+    free(base);
+    if (status != EMBLA_OK) return status;
+    cli_progress_begin(&out->progress, cli_args_flag(args, "quiet"));
+    status = embla_store_open(out->checkpoint, pattern, layer, options, &out->store);
+    if (status == EMBLA_OK) status = embla_store_describe(out->store, &out->info);
+    cli_progress_end(&out->progress, options->place == EMBLA_PLACE_SHARED
+                                         ? "interrupted; no copy has been made"
+                                         : "interrupted");
+    return status;
+}
+
+/* The first operand's table, at options->place; progress, threads and names are filled in.
+ * CLI_DONE, or another code after a sentence; either way cli_stored_free. */
+int cli_stored_open(const cli_args *args, embla_store_options *options, const char *doing,
+                    cli_stored *out)
+{
+    embla_open_options open = {.lenient = cli_args_flag(args, "lenient")};
+    int64_t layer = cli_args_given(args, "layer") ? cli_args_count(args, "layer") : -1;
+    *out = (cli_stored){.path = args->operands[0], .doing = doing};
+    if (layer > INT32_MAX) return cli_usage("--layer: no model has so many layers");
+    if (options->place != EMBLA_PLACE_SHARED &&
+        (cli_args_given(args, "name") || cli_args_given(args, "folder")))
+        return cli_usage("--name and --folder are of a shared copy");
+    if (cli_args_given(args, "as") &&
+        embla_dtype_find(cli_args_text(args, "as"), &open.as) != EMBLA_OK)
+        return cli_usage("%s", embla_error());
+    options->shared_name = cli_args_text(args, "name");
+    options->shared_folder = cli_args_text(args, "folder");
+    options->threads = (int)cli_args_count(args, "threads");
+    options->progress = cli_stored_step;
+    options->context = out;
+    embla_status status = find(args, (int32_t)layer, options, &open, out);
+    if (status == EMBLA_ERR_ARGUMENT) return cli_usage("%s", embla_error());
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
+}
+
+/* "table  FILE: 2,304 rows of 160 f8_e4m3 (160 bytes), 4 parts, 368.64 kB" */
+void cli_stored_facts(const cli_stored *s)
+{
+    char rows[CLI_CELL], parts[CLI_CELL], size[CLI_CELL];
+    cli_out_fact("table", "%s: %s of %zu %s (%zu bytes), %s, %s", s->path,
+                 cli_plural(s->info.rows, "row", rows), s->info.format.dim,
+                 embla_dtype_name(s->info.format.dtype), s->info.row_bytes,
+                 cli_plural((int64_t)s->info.parts, "part", parts), cli_size(s->info.bytes, size));
+}
+
+void cli_stored_json(const cli_stored *s, cli_json *json)
+{
+    cli_json_text(json, "file", s->path);
+    cli_json_whole(json, "rows", s->info.rows);
+    cli_json_whole(json, "dim", (int64_t)s->info.format.dim);
+    cli_json_text(json, "dtype", embla_dtype_name(s->info.format.dtype));
+    cli_json_whole(json, "row_bytes", (int64_t)s->info.row_bytes);
+    cli_json_whole(json, "parts", (int64_t)s->info.parts);
+    cli_json_whole(json, "bytes", s->info.bytes);
+    cli_json_text(json, "place", embla_place_name(s->info.place));
+    cli_json_text(json, "copy", s->info.shared);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words are made visible, tokens are read.
+ *
+ * A word is looked for as it was typed; only `#` with a number after it is never a word,
+ * so that each token has one spelling that always works. A backslash in front makes a word
+ * of anything.
+ */
+#include "core/token.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <wchar.h>
+
+#include "embla_lab.h"
+
+#include "core/args.h"
+#include "core/out.h"
+
+/* ---- characters ---- */
+
+size_t cli_utf8(const char *text, size_t left)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    if (left == 0) return 0;
+    if (p[0] < 0x80) return 1;
+    size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    if (length == 0 || length > left) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return overlong || outside ? 0 : length;
+}
+
+static uint32_t code_of(const char *text, size_t length)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    uint32_t code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) code = code << 6 | (p[i] & 0x3fu);
+    return code;
+}
+
+/* Control characters, and those that have no width or turn the direction of writing. */
+static bool hidden(uint32_t code)
+{
+    static const uint32_t ranges[][2] = {
+        {0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
+        {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+        {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe000, 0xf8ff}, {0xe0000, 0x10ffff}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
+    return false;
+}
+
+size_t cli_printable(const char *text, size_t left)
+{
+    size_t length = cli_utf8(text, left);
+    return length > 0 && !hidden(code_of(text, length)) ? length : 0;
+}
+
+/* ---- words ---- */
+
+/* Writes what stands for the character or byte at word to out; *used are its bytes in word.
+ * Returns how many columns it takes. */
+static size_t spell(const char *word, size_t left, bool ascii, char out[16], size_t *used)
+{
+    size_t length = cli_utf8(word, left), shown = cli_printable(word, left);
+    uint32_t code = length > 0 ? code_of(word, length) : (unsigned char)word[0];
+    *used = length > 0 ? length : 1;
+    if (code == '\n' || code == '\t' || code == '\r' || code == '\\')
+        return (size_t)snprintf(out, 16, "\\%c",
+                                code == '\n'   ? 'n'
+                                : code == '\t' ? 't'
+                                : code == '\r' ? 'r'
+                                               : '\\');
+    if (length < 2 && shown == 0) return (size_t)snprintf(out, 16, "\\x%02x", (unsigned)code);
+    if (shown == 0 || (ascii && length > 1))
+        return (size_t)snprintf(out, 16, code > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)code);
+    memcpy(out, word, length);
+    out[length] = '\0';
+    int columns = length > 1 ? wcwidth((wchar_t)code) : 1;
+    return columns >= 0 ? (size_t)columns : 1;
+}
+
+size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns,
+                     char text[CLI_WORD_TEXT])
+{
+    bool quotes = length == 0 || memchr(word, ' ', length) || word[0] == '"' || word[0] == '#';
+    size_t taken = quotes, bytes = quotes, room = quotes + 2; /* the end, or ".." and the end */
+    size_t cut_bytes = 0, cut_taken = 0;
+    if (columns > CLI_WORD_COLUMNS) columns = CLI_WORD_COLUMNS;
+    if (quotes) text[0] = '"';
+    while (length > 0) {
+        char piece[16];
+        size_t used, wide = spell(word, length, ascii, piece, &used), n = strlen(piece);
+        if (taken + room <= columns) { /* here it could still be cut */
+            cut_bytes = bytes;
+            cut_taken = taken;
+        }
+        if (taken + wide + quotes > columns || bytes + n + 4 > CLI_WORD_TEXT) {
+            snprintf(text + cut_bytes, 4, "..%s", quotes ? "\"" : "");
+            return cut_taken + room;
+        }
+        memcpy(text + bytes, piece, n + 1);
+        bytes += n;
+        taken += wide;
+        word += used;
+        length -= used;
+    }
+    snprintf(text + bytes, 2, "%s", quotes ? "\"" : "");
+    return taken + quotes;
+}
+
+bool cli_word_write(const char *word, size_t length, FILE *to)
+{
+    while (length > 0) {
+        char piece[16];
+        size_t used;
+        (void)spell(word, length, false, piece, &used);
+        if (fputs(piece, to) == EOF) return false;
+        word += used;
+        length -= used;
+    }
+    return true;
+}
+
+/* ---- lists of tokens ---- */
+
+void cli_tokens_free(cli_tokens *tokens)
+{
+    free(tokens->ids);
+    for (size_t i = 0; i < CLI_MISSING_NAMED; i++) free(tokens->missing_words[i]);
+    *tokens = (cli_tokens){0};
+}
+
+int cli_tokens_add(cli_tokens *tokens, int64_t id)
+{
+    if (tokens->count == tokens->room) {
+        size_t room = tokens->room > 0 ? 2 * tokens->room : 64;
+        int64_t *ids =
+            room < SIZE_MAX / sizeof *ids ? realloc(tokens->ids, room * sizeof *ids) : NULL;
+        if (!ids) return cli_failed("no memory for %zu tokens", room);
+        tokens->ids = ids;
+        tokens->room = room;
+    }
+    tokens->ids[tokens->count++] = id;
+    return CLI_DONE;
+}
+
+/* A whole number with its sign, all of length bytes. */
+static bool number(const char *text, size_t length, int64_t *out)
+{
+    size_t at = length > 0 && text[0] == '-';
+    int64_t value = 0;
+    if (at == length) return false;
+    for (; at < length; at++) {
+        if (text[at] < '0' || text[at] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, text[at] - '0', &value)) /* below 0: room for INT64_MIN */
+            return false;
+    }
+    if (text[0] != '-' && value == INT64_MIN) return false;
+    *out = text[0] == '-' ? value : -value;
+    return true;
+}
+
+/* Whether text is a whole number as it is written, however large. */
+static bool digits(const char *text, size_t length)
+{
+    size_t at = length > 0 && text[0] == '-';
+    for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) continue;
+    return at == length && length > (text[0] == '-');
+}
+
+static int out_of_range(const char *text, size_t length)
+{
+    return cli_failed("token %.*s is out of range: no table has so many rows",
+                      (int)(length < 60 ? length : 60), text);
+}
+
+/* Commas or spaces stand between entries, and something between commas: an entry that is
+ * missing would shift all that come after it. */
+int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where)
+{
+    static const char spaces[] = " \t\r\n", ends[] = ", \t\r\n";
+    const char *all = text + strspn(text, spaces);
+    bool due = true;
+    for (text = all; due || *text;) {
+        size_t length = strcspn(text, ends);
+        bool marked = text[0] == '#';
+        int64_t id;
+        if (length == 0)
+            return cli_usage("%s: '%.60s' has an empty entry; a token's number is due, like 5",
+                             where, all);
+        if (!number(text + marked, length - marked, &id)) {
+            if (digits(text + marked, length - marked))
+                return out_of_range(text + marked, length - marked);
+            return cli_usage("%s: '%.*s' is not a token's number, like 5 or -1", where,
+                             (int)(length < 60 ? length : 60), text);
+        }
+        int code = cli_tokens_add(tokens, id);
+        if (code != CLI_DONE) return code;
+        text += length;
+        text += strspn(text, spaces);
+        due = *text == ',';
+        if (due) text++;
+        if (due) text += strspn(text, spaces);
+    }
+    return CLI_DONE;
+}
+
+/* ---- words that are not there ---- */
+
+enum { HINT = 256, HINTS = 3, HINT_WORD = 60, SHOWN = 32 };
+
+/* A word as it would be typed: the sign for a leading space is one. Returns its length. */
+static size_t typed_as(const char *word, size_t length, char out[HINT_WORD + 1])
+{
+    static const char *const signs[] = {"\xe2\x96\x81", "\xc4\xa0"};
+    size_t sign = 0, used = 0;
+    for (size_t i = 0; i < 2 && sign == 0; i++)
+        if (length >= strlen(signs[i]) && memcmp(word, signs[i], strlen(signs[i])) == 0)
+            sign = strlen(signs[i]);
+    if (sign > 0) out[used++] = ' ';
+    for (size_t at = sign; at < length && used < HINT_WORD; at++) out[used++] = word[at];
+    out[used] = '\0';
+    return used;
+}
+
+/* Whether two words differ in nothing but case and the space before them. */
+static bool alike(const char *a, size_t m, const char *b, size_t n)
+{
+    size_t skip_a = m > 0 && a[0] == ' ', skip_b = n > 0 && b[0] == ' ';
+    return m - skip_a == n - skip_b && strncasecmp(a + skip_a, b + skip_b, m - skip_a) == 0;
+}
+
+/* "; did you mean ' cat', with a space?": many vocabularies keep words with the space before
+ * them, and most know one case alone. "; did you mean 'queen' or 'queer'?" where it is another
+ * mistake. "" if nothing is near. */
+static const char *hint(const embla_vocab *vocab, const char *word, size_t length, char text[HINT])
+{
+    int32_t tokens[HINTS];
+    size_t found = embla_vocab_nearly(vocab, word, length, HINTS, tokens), used = 0;
+    bool spaced = length > 0 && word[0] == ' ';
+    text[0] = '\0';
+    for (size_t i = 0; i < found; i++) {
+        char other[HINT_WORD + 1];
+        size_t bytes = 0;
+        const char *stored = embla_vocab_word(vocab, tokens[i], &bytes);
+        size_t count = typed_as(stored, bytes, other);
+        bool only = i == 0 && alike(word, length, other, count),
+             turned = spaced != (other[0] == ' ');
+        if (only) found = 1;
+        used += (size_t)snprintf(text + used, HINT - used, "%s'%s'%s",
+                                 i == 0           ? "; did you mean "
+                                 : i + 1 == found ? " or "
+                                                  : ", ",
+                                 other,
+                                 !only || !turned ? ""
+                                 : spaced         ? ", without the space"
+                                                  : ", with a space");
+    }
+    if (found > 0) snprintf(text + used, HINT - used, "?");
+    return text;
+}
+
+/* Kept, so that one run names several of them. */
+static int add_missing(cli_tokens *tokens, const char *word, size_t length)
+{
+    if (tokens->missing++ >= CLI_MISSING_NAMED) return CLI_DONE;
+    char **place = &tokens->missing_words[tokens->missing - 1];
+    *place = malloc(length + 1);
+    if (!*place) return cli_failed("no memory for a word of %zu bytes", length);
+    memcpy(*place, word, length);
+    (*place)[length] = '\0';
+    tokens->missing_lengths[tokens->missing - 1] = length;
+    return CLI_DONE;
+}
+
+static int one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const char *words)
+{
+    const char *word = tokens->missing_words[0];
+    size_t length = tokens->missing_lengths[0];
+    int cut = (int)(length < 60 ? length : 60);
+    char meant[HINT];
+    if (digits(word, length))
+        return cli_failed("there is no word '%.*s' among the %s from %s; write '#%.*s' for "
+                          "token %.*s",
+                          cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
+    (void)hint(vocab, word, length, meant);
+    return cli_failed("there is no word '%.*s' among the %s from %s%s", cut, word, words,
+                      embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5");
+}
+
+/* " ('king'?)" for 'kign', where there is room for it among others. */
+static const char *short_hint(const embla_vocab *vocab, const char *word, size_t length,
+                              char text[CLI_CELL])
+{
+    char other[HINT_WORD + 1];
+    int32_t token;
+    size_t bytes = 0;
+    text[0] = '\0';
+    if (embla_vocab_nearly(vocab, word, length, 1, &token) == 0) return text;
+    const char *stored = embla_vocab_word(vocab, token, &bytes);
+    if (typed_as(stored, bytes, other) <= SHOWN)
+        snprintf(text, CLI_CELL, " ('%.*s'?)", SHOWN, other);
+    return text;
+}
+
+int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab)
+{
+    char words[CLI_CELL], list[CLI_MISSING_NAMED * 2 * CLI_CELL] = "", rest[CLI_CELL] = "";
+    size_t used = 0;
+    if (tokens->missing == 0) return CLI_DONE;
+    (void)cli_commas(embla_vocab_count(vocab), words);
+    if (tokens->missing == 1) return one_missing(tokens, vocab, words);
+    for (size_t i = 0; i < tokens->missing && i < CLI_MISSING_NAMED; i++) {
+        char meant[CLI_CELL];
+        const char *word = tokens->missing_words[i];
+        size_t length = tokens->missing_lengths[i];
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s'%.*s'%s%s", i > 0 ? ", " : "",
+                             (int)(length < SHOWN ? length : SHOWN), word,
+                             length > SHOWN ? ".." : "", short_hint(vocab, word, length, meant));
+    }
+    if (tokens->missing > CLI_MISSING_NAMED)
+        snprintf(rest, sizeof rest, " and %zu more", tokens->missing - CLI_MISSING_NAMED);
+    return cli_failed("there are no words %s%s among the %s from %s", list, rest, words,
+                      embla_vocab_source(vocab));
+}
+
+/* ---- words ---- */
+
+int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length)
+{
+    int64_t id;
+    int32_t token;
+    if (length > 1 && word[0] == '#' && number(word + 1, length - 1, &id))
+        return cli_tokens_add(tokens, id);
+    if (length > 1 && word[0] == '#' && digits(word + 1, length - 1))
+        return out_of_range(word + 1, length - 1);
+    if (length > 0 && word[0] == '\\') { /* the rest is a word, whatever it looks like */
+        word++;
+        length--;
+    }
+    if (!vocab)
+        return cli_failed("'%.*s': there are no words here, only tokens; write '#5' for token 5",
+                          (int)(length < 60 ? length : 60), word);
+    if (embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
+        return cli_tokens_add(tokens, token);
+    return add_missing(tokens, word, length);
+}
+
+/* A line without its end, used bytes. An empty one is the empty word or a mistake: were it
+ * passed over, rows and lines would no longer go together. */
+static int add_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
+                    size_t used, size_t number_of_line)
+{
+    char where[CLI_CELL];
+    int32_t token;
+    snprintf(where, sizeof where, "standard input, line %zu", number_of_line);
+    if (ids && strlen(line) != used)
+        return cli_usage("%s: '%.60s' has a zero byte after it", where, line);
+    if (ids && line[strspn(line, " \t\r")] == '\0')
+        return cli_usage("%s is empty; a token's number is due, like 5", where);
+    if (ids) return cli_tokens_list(tokens, line, where);
+    if (used == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
+        return cli_failed("%s is empty, and there is no empty word here", where);
+    return cli_tokens_word(tokens, vocab, line, used);
+}
+
+int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from)
+{
+    char *line = NULL;
+    size_t room = 0, lines = 0;
+    ssize_t length;
+    int code = CLI_DONE;
+    while (code == CLI_DONE && (length = getline(&line, &room, from)) >= 0) {
+        size_t used = (size_t)length;
+        if (used > 0 && line[used - 1] == '\n') {
+            used--;
+            if (used > 0 && line[used - 1] == '\r') used--;
+        }
+        line[used] = '\0';
+        code = add_line(tokens, vocab, ids, line, used, ++lines);
+    }
+    if (code == CLI_DONE && ferror(from))
+        code = cli_failed("cannot read standard input: %s", strerror(errno));
+    free(line);
+    return code;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verbs, each described and carried out by its own file, and the help that is
+ * printed from their tables. A new verb is one file, one line here, and one line in
+ * the list of main.c.
+ */
+#ifndef CLI_CORE_VERBS_H
+#define CLI_CORE_VERBS_H
+
+#include "core/args.h"
+
+extern const cli_verb cli_verb_info;
+extern const cli_verb cli_verb_doctor;
+extern const cli_verb cli_verb_lookup;
+extern const cli_verb cli_verb_near;
+extern const cli_verb cli_verb_analogy;
+extern const cli_verb cli_verb_eval;
+extern const cli_verb cli_verb_health;
+extern const cli_verb cli_verb_spectrum;
+extern const cli_verb cli_verb_diff;
+extern const cli_verb cli_verb_map;
+extern const cli_verb cli_verb_rows;
+extern const cli_verb cli_verb_warm;
+extern const cli_verb cli_verb_verify;
+extern const cli_verb cli_verb_train;
+extern const cli_verb cli_verb_generate;
+extern const cli_verb cli_verb_convert;
+extern const cli_verb cli_verb_cost;
+extern const cli_verb cli_verb_bench;
+extern const cli_verb cli_verb_completion;
+extern const cli_verb cli_verb_help;
+
+/* The program, short of making sure that its output arrived: reads the line, does what it
+ * asks for, returns the exit code. */
+int cli_run(int argc, char **argv);
+
+/* Prints the help of verb, or of the whole program if it is NULL. */
+void cli_help_print(const cli_verb *verb, bool as_json);
+
+#endif

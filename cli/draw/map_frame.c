@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pictures of a table share: which part of the plane is worth seeing, colours, and
+ * where words can stand without running into each other.
+ */
+#include "draw/map_frame.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/out.h"
+
+/* ---- the plane ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The finite ones of count numbers that lie stride apart, in order. NULL: no memory. */
+static float *sorted(const float *numbers, int64_t count, int64_t stride, int64_t *kept)
+{
+    float *out = malloc((size_t)(count > 0 ? count : 1) * sizeof *out);
+    *kept = 0;
+    for (int64_t i = 0; out && i < count; i++)
+        if (isfinite(numbers[i * stride])) out[(*kept)++] = numbers[i * stride];
+    if (out) qsort(out, (size_t)*kept, sizeof *out, by_size);
+    return out;
+}
+
+/* A few rows far away would make a spot of all others: then what is shown at first is where
+ * all but one in a hundred are. */
+static void axis_range(const cli_map *map, int axis, double *least, double *most)
+{
+    int64_t kept;
+    float *order = sorted(map->places + axis, map->rows, 2, &kept);
+    *least = -1;
+    *most = 1;
+    if (order && kept > 0) {
+        double low = (double)order[kept / 200], high = (double)order[kept - 1 - kept / 200];
+        double margin = 0.25 * (high - low);
+        *least = (double)order[0];
+        *most = (double)order[kept - 1];
+        if (*most - *least > 2.5 * (high - low) && high > low) {
+            *least = *least < low - margin ? low - margin : *least;
+            *most = *most > high + margin ? high + margin : *most;
+        }
+    }
+    free(order);
+}
+
+/* Both axes are moved and divided alike, in double: rows of 1e38 have places too. */
+static void normalise(cli_map *map)
+{
+    double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY}, half = 0;
+    for (int64_t i = 0; i < 2 * map->rows; i++) {
+        double at = (double)map->places[i];
+        if (at < least[i % 2]) least[i % 2] = at;
+        if (at > most[i % 2]) most[i % 2] = at;
+    }
+    for (int axis = 0; axis < 2; axis++)
+        if (most[axis] - least[axis] > 2 * half) half = (most[axis] - least[axis]) / 2;
+    for (int64_t i = 0; i < 2 * map->rows; i++) {
+        double middle = (least[i % 2] + most[i % 2]) / 2;
+        double at = half > 0 ? ((double)map->places[i] - middle) / half : 0;
+        map->places[i] = (float)(at < -1 ? -1 : at > 1 ? 1 : at); /* a NaN stays one */
+    }
+}
+
+void cli_map_frame_all(cli_map *map)
+{
+    normalise(map);
+    for (int axis = 0; axis < 2; axis++) {
+        double least, most;
+        axis_range(map, axis, &least, &most);
+        map->middle[axis] = (least + most) / 2;
+        map->half[axis] = (most - least) / 2;
+    }
+    map->outside = 0;
+    for (int64_t row = 0; row < map->rows; row++) {
+        double x = (double)map->places[2 * row], y = (double)map->places[2 * row + 1];
+        if (isnan(x)) continue;
+        map->outside += fabs(x - map->middle[0]) > map->half[0] + 1e-6 ||
+                        fabs(y - map->middle[1]) > map->half[1] + 1e-6;
+    }
+}
+
+cli_map_frame cli_map_frame_in(const cli_map *map, double left, double top, double width,
+                               double height)
+{
+    cli_map_frame frame = {.left = left, .top = top, .width = width, .height = height};
+    double across = map->half[0] > 0 ? 0.48 * width / map->half[0] : INFINITY;
+    double down = map->half[1] > 0 ? 0.47 * height / map->half[1] : INFINITY;
+    frame.scale = across < down ? across : down;
+    if (!isfinite(frame.scale)) frame.scale = 1; /* all in one place */
+    frame.x = map->middle[0];
+    frame.y = map->middle[1];
+    return frame;
+}
+
+bool cli_map_at(const cli_map *map, const cli_map_frame *frame, int64_t row, double *x, double *y)
+{
+    double at_x = (double)map->places[2 * row], at_y = (double)map->places[2 * row + 1];
+    if (isnan(at_x)) return false;
+    *x = frame->left + frame->width / 2 + (at_x - frame->x) * frame->scale;
+    *y = frame->top + frame->height / 2 - (at_y - frame->y) * frame->scale;
+    return *x >= frame->left && *x <= frame->left + frame->width && *y >= frame->top &&
+           *y <= frame->top + frame->height;
+}
+
+/* ---- colours ---- */
+
+/* The middle of where a number stands among those in order: equal ones get one place. */
+static double rank(const float *order, int64_t count, float number)
+{
+    int64_t ends[2];
+    for (int end = 0; end < 2; end++) { /* first not below it; first above it */
+        int64_t low = 0, high = count;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (order[middle] < number || (end == 1 && order[middle] == number))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        ends[end] = low;
+    }
+    return count > 0 ? (double)(ends[0] + ends[1]) / 2 / (double)count : 0.5;
+}
+
+uint8_t *cli_map_shades(const cli_map *map)
+{
+    int64_t kept = 0;
+    bool norms = strcmp(map->color, "norm") == 0, numbers = strcmp(map->color, "row") == 0;
+    uint8_t *shades = calloc((size_t)map->rows, 1);
+    float *order = norms && shades ? sorted(map->norms, map->rows, 1, &kept) : NULL;
+    if (norms && !order) {
+        free(shades);
+        return NULL;
+    }
+    for (int64_t row = 0; shades && row < map->rows; row++) {
+        double at = numbers ? (double)row / (double)map->rows : 0;
+        if (norms) at = rank(order, kept, map->norms[row]);
+        shades[row] = (uint8_t)(at * 255);
+    }
+    free(order);
+    return shades;
+}
+
+uint32_t cli_map_color(const cli_map *map, uint8_t shade, bool dark)
+{
+    /* the ramps of map_page.html */
+    static const uint32_t ramps[2][5] = {{0x26309e, 0x6f2aa8, 0xb23a8c, 0xde6350, 0xee9a2f},
+                                         {0x5f73e6, 0xa566d6, 0xe2679f, 0xf79a67, 0xf8ec8b}};
+    if (strcmp(map->color, "none") == 0) return dark ? 0x8aaaf0 : 0x3458aa;
+    double at = shade / 255.0 * 4;
+    int part = at < 3 ? (int)at : 3;
+    uint32_t out = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        double a = ramps[dark][part] >> shift & 0xff, b = ramps[dark][part + 1] >> shift & 0xff;
+        out |= (uint32_t)(a + (b - a) * (at - part) + 0.5) << shift;
+    }
+    return out;
+}
+
+double cli_map_radius(const cli_map *map, double pixels)
+{
+    double radius = 0.8 * sqrt(0.2 * pixels / (double)(map->rows > 0 ? map->rows : 1));
+    return radius < 1 ? 1 : radius > 4.5 ? 4.5 : radius;
+}
+
+/* ---- words ---- */
+
+const char *cli_map_word(const cli_map *map, int64_t row, size_t *length)
+{
+    int64_t token = map->tokens ? map->tokens[row] : row;
+    *length = 0;
+    return map->vocab && token >= 0 ? embla_vocab_word(map->vocab, token, length) : NULL;
+}
+
+size_t cli_map_label(const cli_map *map, int64_t row, bool ascii, char text[CLI_WORD_TEXT])
+{
+    size_t length;
+    const char *word = cli_map_word(map, row, &length);
+    if (word) return cli_word_show(word, length, ascii, CLI_WORD_COLUMNS, text);
+    return (size_t)snprintf(text, CLI_WORD_TEXT, "#%lld", (long long)row);
+}
+
+/* A sign that stands for a space before a word. */
+static bool space_sign(const char *word, size_t length)
+{
+    return (length >= 3 && memcmp(word, "\xe2\x96\x81", 3) == 0) ||
+           (length >= 2 && memcmp(word, "\xc4\xa0", 2) == 0);
+}
+
+/* The label of a row where only ASCII can be drawn; 0: it has none such. "_dog" for a word
+ * that begins with a sign for a space. */
+static size_t ascii_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT])
+{
+    size_t length, cut = 0, columns;
+    const char *word = cli_map_word(map, row, &length);
+    if (!word) return cli_map_label(map, row, true, text);
+    if (space_sign(word, length)) cut = word[0] == '\xc4' ? 2 : 3;
+    for (size_t i = cut; i < length; i++)
+        if ((unsigned char)word[i] < 0x20 || (unsigned char)word[i] > 0x7e) return 0;
+    columns = cli_word_show(word + cut, length - cut, true, CLI_WORD_COLUMNS, text);
+    if (cut == 0) return columns;
+    memmove(text + 1, text, strlen(text) + 1);
+    text[0] = '_';
+    return columns + 1;
+}
+
+/* Where words stand already. A grid remembers which squares have one. */
+enum { SQUARES = 64 };
+typedef struct {
+    cli_map_text *texts;
+    size_t count;
+    bool full[SQUARES][SQUARES];
+} lettered;
+
+static bool is_free(const lettered *done, const cli_map_text *text, double height)
+{
+    for (size_t i = 0; i < done->count; i++) {
+        const cli_map_text *other = &done->texts[i];
+        if (text->x < other->x + other->width + 6 && other->x < text->x + text->width + 6 &&
+            fabs(text->y - other->y) < height * 1.15)
+            return false;
+    }
+    return true;
+}
+
+static bool place(const cli_map *map, const cli_map_frame *frame,
+                  const cli_map_lettering *lettering, int64_t row, lettered *done)
+{
+    cli_map_text *text = &done->texts[done->count];
+    double x, y;
+    if (!cli_map_at(map, frame, row, &x, &y)) return false;
+    /* squares are four times as wide as high, as words are */
+    int column = (int)((x - frame->left) / (lettering->height * 10));
+    int line = (int)((y - frame->top) / (lettering->height * 3.4));
+    bool *full =
+        &done->full[line < SQUARES ? line : SQUARES - 1][column < SQUARES ? column : SQUARES - 1];
+    if (*full) return false;
+    size_t columns = lettering->ascii ? ascii_label(map, row, text->text)
+                                      : cli_map_label(map, row, false, text->text);
+    if (columns == 0) return false;
+    text->row = row;
+    text->width = lettering->width(text->text, columns, lettering->height);
+    text->x = x + lettering->gap;
+    text->y = y + lettering->height * 0.3;
+    if (text->x + text->width > frame->left + frame->width)
+        text->x = x - lettering->gap - text->width;
+    if (text->x < frame->left || !is_free(done, text, lettering->height)) return false;
+    return *full = true;
+}
+
+size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
+                     const cli_map_lettering *lettering, cli_map_text out[CLI_MAP_TEXTS])
+{
+    lettered *done = calloc(1, sizeof *done);
+    size_t count;
+    if (!done) return 0; /* a picture without words, then */
+    done->texts = out;
+    for (int64_t row = 0; row < map->rows && done->count < CLI_MAP_TEXTS; row++)
+        if (place(map, frame, lettering, row, done)) done->count++;
+    count = done->count;
+    free(done);
+    return count;
+}
+
+/* ---- sentences ---- */
+
+void cli_map_facts(const cli_map *map, char *text, size_t size)
+{
+    char rows[CLI_CELL], of[CLI_CELL], left[CLI_CELL];
+    int used = snprintf(text, size, "%s", cli_commas(map->rows, rows));
+    if (map->rows < map->all)
+        used += snprintf(text + used, size - (size_t)used, " of %s", cli_commas(map->all, of));
+    used += snprintf(text + used, size - (size_t)used, " rows x %s", cli_commas(map->dim, of));
+    if (strcmp(map->color, "none") != 0)
+        used += snprintf(text + used, size - (size_t)used, ", coloured by %s",
+                         strcmp(map->color, "row") == 0 ? "row number" : "norm");
+    if (map->nonfinite > 0)
+        used += snprintf(text + used, size - (size_t)used, "; not finite: %s",
+                         cli_commas(map->nonfinite, left));
+    if (map->outside > 0)
+        snprintf(text + used, size - (size_t)used, "; beyond the edges: %s",
+                 cli_commas(map->outside, left));
+}
+
+void cli_map_axis(const cli_map *map, int axis, char *text, size_t size)
+{
+    snprintf(text, size, "%s main direction: %.1f %% of the variance",
+             axis == 0 ? "first" : "second", 100 * map->share[axis]);
+}

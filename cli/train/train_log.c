@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes loss.csv without a system call for each step, and reads it back. Numbers have 17 digits:
+ * the same double is read back.
+ */
+#include "train/train_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/args.h"
+
+static const char header[] = "step,loss,validation,rate,norm,tokens,seconds\n";
+
+enum { LINE_MOST = 256, FIELDS = 7 };
+
+/* ---- reading ---- */
+
+/* Seven fields with commas between them, a line end after the last; validation may be empty. */
+static bool parse(const char *text, cli_log_line *out)
+{
+    double values[FIELDS];
+    for (size_t i = 0; i < FIELDS; i++) {
+        bool empty = i == 2 && *text == ',';
+        char *end = NULL;
+        values[i] = empty ? NAN : strtod(text, &end);
+        const char *after = empty ? text : end;
+        if (!empty && after == text) return false;
+        if (*after != (i + 1 < FIELDS ? ',' : '\n')) return false;
+        text = after + 1;
+    }
+    if (!(values[0] >= 0 && values[0] < 9e15 && values[5] >= 0 && values[5] < 9e15)) return false;
+    *out = (cli_log_line){.step = (int64_t)values[0],
+                          .loss = values[1],
+                          .validation = values[2],
+                          .rate = values[3],
+                          .norm = values[4],
+                          .tokens = (int64_t)values[5],
+                          .seconds = values[6]};
+    return *text == '\0';
+}
+
+bool cli_log_read(const char *path, int64_t below,
+                  void (*take)(void *context, const cli_log_line *), void *context, int64_t *end)
+{
+    char text[LINE_MOST];
+    int64_t last = -1, good = 0;
+    cli_log_line line;
+    FILE *from = fopen(path, "re");
+    if (!from) return false;
+    if (fgets(text, sizeof text, from) && strcmp(text, header) == 0) {
+        good = (int64_t)strlen(text);
+        while (fgets(text, sizeof text, from) && parse(text, &line) && line.step > last &&
+               line.step < below) {
+            if (take) take(context, &line);
+            good += (int64_t)strlen(text);
+            last = line.step;
+        }
+    }
+    bool read = !ferror(from);
+    int error = errno;
+    (void)fclose(from);
+    errno = error;
+    if (end) *end = good;
+    return read;
+}
+
+/* ---- writing ---- */
+
+/* How much of it was written; all, unless *error says why not. */
+static size_t put(int file, const char *text, size_t length, int *error)
+{
+    size_t done = 0;
+    while (done < length && *error == 0) {
+        ssize_t written = write(file, text + done, length - done);
+        if (written > 0)
+            done += (size_t)written;
+        else if (written == 0 || errno != EINTR)
+            *error = written < 0 ? errno : EIO;
+    }
+    return done;
+}
+
+int cli_log_open(const char *folder, cli_log *out)
+{
+    size_t size = strlen(folder) + sizeof "/loss.csv";
+    cli_log log = {.file = -1, .path = malloc(size)};
+    if (!log.path) return cli_failed("no memory for a path of %zu bytes", size);
+    (void)snprintf(log.path, size, "%s/loss.csv", folder);
+    log.file = open(log.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int code = CLI_DONE;
+    if (log.file < 0)
+        code = cli_failed("%s: %s", log.path, strerror(errno));
+    else if (flock(log.file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        code = cli_failed("another process is training in %s", folder);
+    if (code == CLI_DONE)
+        *out = log;
+    else
+        cli_log_close(&log);
+    return code;
+}
+
+int cli_log_cut(cli_log *log, int64_t step, void (*take)(void *context, const cli_log_line *),
+                void *context)
+{
+    int64_t end = 0;
+    log->used = 0;
+    if (!cli_log_read(log->path, step, take, context, &end) ||
+        ftruncate(log->file, (off_t)end) != 0 || lseek(log->file, 0, SEEK_END) < 0)
+        return cli_failed("%s: %s", log->path, strerror(errno));
+    int error = 0;
+    if (end == 0) (void)put(log->file, header, strlen(header), &error);
+    return error == 0 ? CLI_DONE : cli_failed("%s: %s", log->path, strerror(error));
+}
+
+bool cli_log_add(cli_log *log, const cli_log_line *line)
+{
+    char validation[32] = "";
+    if (log->room - log->used < LINE_MOST) {
+        size_t room = log->room > 0 ? 2 * log->room : 1 << 16;
+        char *text = realloc(log->text, room);
+        if (!text) return false;
+        log->text = text;
+        log->room = room;
+    }
+    if (!isnan(line->validation))
+        (void)snprintf(validation, sizeof validation, "%.17g", line->validation);
+    log->used += (size_t)snprintf(log->text + log->used, log->room - log->used,
+                                  "%" PRId64 ",%.17g,%s,%.17g,%.17g,%" PRId64 ",%.6f\n", line->step,
+                                  line->loss, validation, line->rate, line->norm, line->tokens,
+                                  line->seconds);
+    return true;
+}
+
+bool cli_log_flush(cli_log *log, bool sure)
+{
+    int error = 0;
+    size_t done = put(log->file, log->text, log->used, &error);
+    if (done > 0) memmove(log->text, log->text + done, log->used - done);
+    log->used -= done;
+    if (error == 0 && sure && fdatasync(log->file) != 0) error = errno;
+    errno = error;
+    return error == 0;
+}
+
+void cli_log_close(cli_log *log)
+{
+    if (log->file >= 0) (void)close(log->file);
+    free(log->path);
+    free(log->text);
+    *log = (cli_log){.file = -1};
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Corpus, model and training of `embla train`. The vocabulary of a model is that of its text; a
+ * model that begins with the weights of another must have its shape and its words, or its rows
+ * would mean something else.
+ */
+#include "train/train_make.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/model.h"
+#include "train/train_view.h"
+
+/* What does not fit together was asked for so; all else went wrong. */
+static int refuse(embla_status status)
+{
+    if (status == EMBLA_ERR_ARGUMENT || status == EMBLA_ERR_SHAPE)
+        return cli_usage("%s", embla_error());
+    return cli_failed("%s", embla_error());
+}
+
+/* ---- the folder ---- */
+
+static char *join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path) (void)snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static bool holds(const char *folder, const char *name)
+{
+    char *path = join(folder, name);
+    bool there = path && access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+int cli_make_free_folder(const char *folder)
+{
+    static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json",
+                                        "loss.csv"};
+    char *checkpoints = join(folder, "checkpoints"), path[PATH_MAX];
+    bool training =
+        checkpoints && embla_train_newest(checkpoints, path, sizeof path, NULL) == EMBLA_OK;
+    free(checkpoints);
+    if (training)
+        return cli_failed("%s holds a training: --resume %s goes on with it", folder, folder);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (holds(folder, names[i]))
+            return cli_failed("%s holds a %s, which would be overwritten; name a new folder",
+                              folder, names[i]);
+    return CLI_DONE;
+}
+
+static int set_folder(cli_training *t)
+{
+    t->checkpoints = join(t->folder, "checkpoints");
+    return t->checkpoints ? CLI_DONE : cli_failed("no memory for the path of %s", t->folder);
+}
+
+/* As it is found from any folder, for the note of a checkpoint: one line of it. */
+static int absolute(const char *path, char **out)
+{
+    *out = realpath(path, NULL);
+    if (!*out) return cli_failed("%s: %s", path, strerror(errno));
+    if (strchr(*out, '\n')) return cli_failed("%s: its path has a line end in it", path);
+    return CLI_DONE;
+}
+
+/* ---- the text ---- */
+
+static int open_corpus(cli_training *t)
+{
+    embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
+    if (status != EMBLA_OK) return refuse(status);
+    int32_t token, target;
+    t->validates = embla_corpus_validation(t->corpus, 0, 1, 1, &token, &target, NULL) == EMBLA_OK;
+    return CLI_DONE;
+}
+
+/* The words of all tokens, for tokenizer.json; tokens of a file have none. */
+static int set_words(cli_training *t)
+{
+    int64_t vocab = t->shape.vocab, known = embla_corpus_vocab(t->corpus);
+    if (t->corpus_options.kind == EMBLA_CORPUS_TOKENS) return CLI_DONE;
+    t->words = calloc((size_t)vocab, sizeof *t->words);
+    if (!t->words) return cli_failed("no memory for %" PRId64 " words", vocab);
+    for (int64_t i = 0; i < vocab && i < known; i++)
+        t->words[i] = embla_corpus_word(t->corpus, i, NULL);
+    return CLI_DONE;
+}
+
+/* ---- weights of another model ---- */
+
+typedef struct {
+    const char *name;
+    int64_t asked, found;
+} figure;
+
+static int compare_shapes(const cli_training *t, const embla_gpt_shape *b)
+{
+    const embla_gpt_shape *a = &t->shape;
+    const figure figures[] = {{"numbers in a row", (int64_t)a->dim, (int64_t)b->dim},
+                              {"layers", (int64_t)a->layers, (int64_t)b->layers},
+                              {"heads", (int64_t)a->heads, (int64_t)b->heads},
+                              {"heads of keys", (int64_t)(a->kv_heads ? a->kv_heads : a->heads),
+                               (int64_t)(b->kv_heads ? b->kv_heads : b->heads)},
+                              {"numbers inside the feed-forward part",
+                               (int64_t)(a->hidden ? a->hidden : 4 * a->dim),
+                               (int64_t)(b->hidden ? b->hidden : 4 * b->dim)},
+                              {"as kind of norm", a->norm, b->norm},
+                              {"as activation", a->activation, b->activation},
+                              {"as kind of positions", a->position_kind, b->position_kind},
+                              {"as an own head", a->untied, b->untied},
+                              {"as biases", a->biases, b->biases},
+                              {"as norms without gain", a->no_gain, b->no_gain},
+                              {"as first norm", a->norm_first, b->norm_first},
+                              {"as no last norm", a->no_norm_last, b->no_norm_last}};
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        if (figures[i].asked != figures[i].found)
+            return cli_usage("%s has %" PRId64 " %s, and %" PRId64 " asked for; without --preset "
+                             "its own shape is taken",
+                             t->from, figures[i].found, figures[i].name, figures[i].asked);
+    return CLI_DONE;
+}
+
+/* The same tokens: as many, and the same words where both have them. */
+static int compare_words(const cli_training *t, const embla_gpt_shape *shape,
+                         const embla_checkpoint *checkpoint)
+{
+    int64_t vocab = embla_corpus_vocab(t->corpus);
+    bool tokens = t->corpus_options.kind == EMBLA_CORPUS_TOKENS;
+    embla_vocab *words = NULL;
+    int code = CLI_DONE;
+    if (tokens ? vocab > shape->vocab : vocab != shape->vocab)
+        return cli_failed("%s has %" PRId64 " tokens, but %s has %" PRId64, t->from, shape->vocab,
+                          t->text, vocab);
+    if (tokens || embla_checkpoint_vocab(checkpoint, &words) != EMBLA_OK) return CLI_DONE;
+    for (int64_t i = 0; i < vocab && code == CLI_DONE; i++) {
+        size_t a = 0, b = 0;
+        const char *ours = embla_corpus_word(t->corpus, i, &a);
+        const char *theirs = embla_vocab_word(words, i, &b);
+        if (ours && theirs && (a != b || memcmp(ours, theirs, a) != 0))
+            code = cli_failed("token %" PRId64 " is '%.20s' in %s, but '%.20s' in %s: its row "
+                              "would mean something else",
+                              i, theirs, t->from, ours, t->text);
+    }
+    embla_vocab_free(words);
+    return code;
+}
+
+static void copy_numbers(const embla_gpt_tensor *from, const embla_gpt_tensor *to, bool wide)
+{
+    size_t count = (size_t)from->rows * from->dim;
+    const float *values = from->values;
+    if (!wide) memcpy(to->values, values, count * sizeof *values);
+    for (size_t i = 0; wide && i < count; i++) ((double *)to->values)[i] = (double)values[i];
+}
+
+/* A new model of t's shape with the weights of source; what source has not stays as it is. */
+static int copy_weights(cli_training *t, const embla_gpt *source)
+{
+    embla_gpt_tensor from, to;
+    embla_status status =
+        embla_gpt_new(&t->shape, t->precision, t->options.seed, t->spread, &t->gpt);
+    if (status != EMBLA_OK) return refuse(status);
+    for (size_t i = 0; embla_gpt_tensor_at(t->gpt, i, &to) == EMBLA_OK; i++)
+        for (size_t k = 0; embla_gpt_tensor_at(source, k, &from) == EMBLA_OK; k++)
+            if (strcmp(from.name, to.name) == 0 && from.rows == to.rows && from.dim == to.dim)
+                copy_numbers(&from, &to, t->precision == EMBLA_GPT_F64);
+    return CLI_DONE;
+}
+
+/* source as it is where that will do, and *source is then NULL; else a copy. */
+static int take_source(cli_training *t, embla_gpt **source)
+{
+    const embla_gpt_shape found = *embla_gpt_shape_of(*source);
+    double dropout = t->shape.dropout;
+    embla_gpt_ngram ngram = t->shape.ngram;
+    t->shape = found;
+    if (dropout < 0) dropout = found.dropout;
+    t->shape.dropout = dropout;
+    if (ngram.rows > 0) {
+        if (found.ngram.rows > 0) return cli_usage("%s has an n-gram table already", t->from);
+        t->shape.ngram = ngram;
+    }
+    if (dropout == found.dropout && ngram.rows == 0 && t->precision == EMBLA_GPT_F32) {
+        t->gpt = *source;
+        *source = NULL;
+        return CLI_DONE;
+    }
+    if (found.ngram.rows > 0)
+        return cli_usage("%s has an n-gram table, which is taken as it is: no --f64, no other "
+                         "--dropout",
+                         t->from);
+    return copy_weights(t, *source);
+}
+
+/* The model of --from; where a preset was given, it must have that shape. */
+static int load_model(cli_training *t)
+{
+    embla_checkpoint *checkpoint = NULL;
+    embla_gpt *source = NULL;
+    embla_open_options options = {0};
+    int code = CLI_DONE;
+    if (cli_open_path(t->from, &options, &checkpoint) != EMBLA_OK ||
+        embla_gpt_open(checkpoint, &source) != EMBLA_OK) {
+        code = cli_failed("%s", embla_error());
+    } else {
+        const embla_gpt_shape *shape = embla_gpt_shape_of(source);
+        if (t->preset) code = compare_shapes(t, shape);
+        if (code == CLI_DONE) code = compare_words(t, shape, checkpoint);
+        if (!t->preset && t->options.length > shape->positions)
+            t->options.length = shape->positions;
+        if (code == CLI_DONE) code = take_source(t, &source);
+    }
+    embla_gpt_free(source);
+    embla_checkpoint_free(checkpoint);
+    return code;
+}
+
+/* ---- the model ---- */
+
+static int make_model(cli_training *t)
+{
+    if (t->from) return load_model(t);
+    embla_status status =
+        embla_gpt_new(&t->shape, t->precision, t->options.seed, t->spread, &t->gpt);
+    return status == EMBLA_OK ? CLI_DONE : refuse(status);
+}
+
+static int make_training(const cli_args *args, cli_training *t)
+{
+    const char *shared = cli_args_text(args, "ngram-shared");
+    char memory[CLI_CELL];
+    if (shared && t->shape.ngram.rows == 0)
+        return cli_usage("--ngram-shared, but this model has no n-gram table");
+    if (shared && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
+    if (status == EMBLA_ERR_MEMORY)
+        return cli_failed("%s; this training takes %s", embla_error(), cli_view_memory(t, memory));
+    return status == EMBLA_OK ? CLI_DONE : refuse(status);
+}
+
+/* The rows a resumed training began with are made once more, to tell how far they have come. */
+static int begin_watch(const cli_args *args, cli_training *t)
+{
+    const char *list = cli_args_text(args, "watch");
+    embla_gpt *now = t->gpt;
+    int code = CLI_DONE;
+    if (!list) return CLI_DONE;
+    if (t->precision == EMBLA_GPT_F64) return cli_usage("--watch needs a model of f32");
+    if (t->resumed) {
+        t->gpt = NULL;
+        code = make_model(t);
+    }
+    embla_gpt *start = t->gpt;
+    t->gpt = now;
+    if (code == CLI_DONE) code = cli_watch_open(t->corpus, now, start, list, &t->watch);
+    if (start != now) embla_gpt_free(start);
+    return code;
+}
+
+/* A preset's vocabulary gives way to the text's, unless it holds the tokens of a file. */
+static void set_vocab(cli_training *t)
+{
+    int64_t vocab = embla_corpus_vocab(t->corpus);
+    bool tokens = t->corpus_options.kind == EMBLA_CORPUS_TOKENS;
+    if (!tokens || t->shape.vocab < vocab) t->shape.vocab = vocab;
+}
+
+int cli_make_new(const cli_args *args, cli_training *t)
+{
+    embla_gpt_plan plan;
+    embla_status status = EMBLA_OK;
+    const char *from = cli_args_text(args, "from");
+    int code = set_folder(t);
+    if (code == CLI_DONE) code = absolute(args->operands[0], &t->text);
+    if (code == CLI_DONE && from) code = absolute(from, &t->from);
+    if (code == CLI_DONE) code = open_corpus(t);
+    if (code != CLI_DONE) return code;
+    set_vocab(t);
+    if (!t->from)
+        status =
+            embla_gpt_plan_of(&t->shape, t->precision, t->options.batch, t->options.length, &plan);
+    if (status != EMBLA_OK) return refuse(status);
+    code = make_model(t);
+    if (code == CLI_DONE) code = make_training(args, t);
+    if (code == CLI_DONE) code = begin_watch(args, t);
+    return code == CLI_DONE ? set_words(t) : code;
+}
+
+/* ---- one that goes on ---- */
+
+static int64_t noted_number(const char *note, const char *key, int64_t standard)
+{
+    char *text = cli_training_noted(note, key), *end = NULL;
+    long long value = text ? strtoll(text, &end, 10) : 0;
+    bool good = text && end != text && *end == '\0' && value >= 0;
+    free(text);
+    return good ? (int64_t)value : standard;
+}
+
+static void read_note(cli_training *t, const char *note)
+{
+    char *preset = cli_training_noted(note, "preset"), *spread;
+    for (size_t n = 0; preset && embla_gpt_preset_name(n); n++)
+        if (strcmp(preset, embla_gpt_preset_name(n)) == 0) t->preset = embla_gpt_preset_name(n);
+    free(preset);
+    spread = cli_training_noted(note, "spread");
+    if (spread) t->spread = strtod(spread, NULL);
+    free(spread);
+    t->from = cli_training_noted(note, "from");
+    if (t->from && t->from[0] == '\0') {
+        free(t->from);
+        t->from = NULL;
+    }
+    t->text = cli_training_noted(note, "text");
+    t->steps = noted_number(note, "steps", t->options.schedule.steps);
+    t->validate_every = noted_number(note, "validate_every", 1);
+    if (t->validate_every < 1) t->validate_every = 1;
+    t->save_every = noted_number(note, "save_every", 0);
+    t->keep = noted_number(note, "keep", t->keep);
+    if (t->keep < 1) t->keep = 1;
+}
+
+int cli_make_saved(const cli_args *args, cli_training *t)
+{
+    embla_train_saved *saved = malloc(sizeof *saved);
+    int threads = t->options.threads, code = set_folder(t);
+    t->checkpoint = malloc(PATH_MAX);
+    if (code == CLI_DONE && (!saved || !t->checkpoint))
+        code = cli_failed("no memory for what was saved");
+    if (code == CLI_DONE &&
+        (embla_train_newest(t->checkpoints, t->checkpoint, PATH_MAX, &t->damaged) != EMBLA_OK ||
+         embla_train_saved_of(t->checkpoint, saved) != EMBLA_OK))
+        code = cli_failed("%s", embla_error());
+    if (code == CLI_DONE) {
+        t->shape = saved->shape;
+        t->precision = saved->precision;
+        t->options = saved->options;
+        t->options.threads = threads;
+        t->corpus_options = saved->corpus;
+        t->first = saved->step;
+        read_note(t, saved->note);
+        if (!t->text)
+            code = cli_failed("%s was not written by 'embla train': it does not say which text",
+                              t->checkpoint);
+    }
+    free(saved);
+    if (code != CLI_DONE || !cli_args_given(args, "steps")) return code;
+    t->steps = cli_args_count(args, "steps");
+    if (t->steps < t->first)
+        code = cli_usage("--steps %" PRId64 ": the training has made %" PRId64 " already", t->steps,
+                         t->first);
+    return code;
+}
+
+int cli_make_again(const cli_args *args, cli_training *t)
+{
+    int code = cli_log_open(t->folder, &t->log);
+    if (code == CLI_DONE) code = open_corpus(t);
+    if (code != CLI_DONE) return code;
+    if (embla_gpt_new(&t->shape, t->precision, t->options.seed, t->spread, &t->gpt) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    code = make_training(args, t);
+    if (code == CLI_DONE && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
+        code = cli_failed("%s", embla_error());
+    if (code == CLI_DONE) code = begin_watch(args, t);
+    return code == CLI_DONE ? set_words(t) : code;
+}

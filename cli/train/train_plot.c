@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws loss.svg. A long training has more steps than a chart has pixels: of the steps that share
+ * one, the least and the highest loss are drawn. The mean is over a window of steps on both sides,
+ * so that it does not lag behind.
+ */
+#include "train/train_plot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/args.h"
+#include "core/out.h"
+#include "draw/svg.h"
+#include "train/train_log.h"
+
+enum { POINTS = 700, RECENT = 100 };
+
+typedef struct {
+    double *x, *y; /* of each step; its loss */
+    double *sums;  /* of all losses before it */
+    size_t count, room;
+    double *vx, *vy; /* validation */
+    size_t valid, valid_room;
+    bool full; /* there was no memory for one more */
+} curve;
+
+/* ---- what is drawn ---- */
+
+static bool grow(double **a, double **b, size_t count, size_t *room)
+{
+    if (count < *room) return true;
+    size_t more = *room > 0 ? 2 * *room : 1024;
+    double *first = realloc(*a, more * sizeof **a);
+    if (first) *a = first;
+    double *second = realloc(*b, more * sizeof **b);
+    if (second) *b = second;
+    if (first && second) *room = more;
+    return first && second;
+}
+
+static void take(void *context, const cli_log_line *line)
+{
+    curve *c = context;
+    double at = (double)(line->step + 1); /* a validation comes after the step */
+    if (isfinite(line->loss)) {
+        if (!grow(&c->x, &c->y, c->count, &c->room)) c->full = true;
+        if (c->full) return;
+        c->x[c->count] = at;
+        c->y[c->count++] = line->loss;
+    }
+    if (isfinite(line->validation)) {
+        if (!grow(&c->vx, &c->vy, c->valid, &c->valid_room)) c->full = true;
+        if (c->full) return;
+        c->vx[c->valid] = at;
+        c->vy[c->valid++] = line->validation;
+    }
+}
+
+static bool add_up(curve *c)
+{
+    c->sums = malloc((c->count + 1) * sizeof *c->sums);
+    if (!c->sums) return false;
+    c->sums[0] = 0;
+    for (size_t i = 0; i < c->count; i++) c->sums[i + 1] = c->sums[i] + c->y[i];
+    return true;
+}
+
+static double mean(const curve *c, size_t from, size_t to)
+{
+    return to > from ? (c->sums[to] - c->sums[from]) / (double)(to - from) : NAN;
+}
+
+/* Around step i, over about a twentieth of all. */
+static double smooth(const curve *c, size_t i)
+{
+    size_t half = c->count / 40;
+    return mean(c, i > half ? i - half : 0, i + half + 1 < c->count ? i + half + 1 : c->count);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What must be seen: all means, all validations, and all but the wildest of the steps. */
+static bool bounds(const curve *c, cli_svg_axis *axis)
+{
+    double *sorted = malloc((c->count + 1) * sizeof *sorted);
+    if (!sorted) return false;
+    if (c->count > 0) memcpy(sorted, c->y, c->count * sizeof *sorted);
+    qsort(sorted, c->count, sizeof *sorted, ascending);
+    double least = c->count ? sorted[c->count / 200] : NAN;
+    double most = c->count ? sorted[c->count - 1 - c->count / 200] : NAN;
+    for (size_t i = 0; i < c->count; i += c->count / POINTS + 1) {
+        least = fmin(least, smooth(c, i));
+        most = fmax(most, smooth(c, i));
+    }
+    for (size_t i = 0; i < c->valid; i++) {
+        least = fmin(least, c->vy[i]);
+        most = fmax(most, c->vy[i]);
+    }
+    axis->least = least;
+    axis->most = most;
+    free(sorted);
+    return true;
+}
+
+/* ---- drawing ---- */
+
+static void draw_steps(const cli_svg *svg, const curve *c)
+{
+    double x[2 * POINTS], y[2 * POINTS];
+    size_t used = 0, each = c->count / POINTS + 1;
+    for (size_t i = 0; i < c->count && used + 2 <= 2 * POINTS; i += each) {
+        size_t low = i, high = i;
+        for (size_t k = i; k < i + each && k < c->count; k++) {
+            if (c->y[k] < c->y[low]) low = k;
+            if (c->y[k] > c->y[high]) high = k;
+        }
+        size_t first = low < high ? low : high, second = low < high ? high : low;
+        x[used] = c->x[first];
+        y[used++] = fmin(fmax(c->y[first], svg->y.least), svg->y.most);
+        if (second == first) continue;
+        x[used] = c->x[second];
+        y[used++] = fmin(fmax(c->y[second], svg->y.least), svg->y.most);
+    }
+    cli_svg_line(svg, "a raw", x, y, used);
+}
+
+static void draw_mean(const cli_svg *svg, const curve *c)
+{
+    double x[POINTS + 1], y[POINTS + 1];
+    size_t used = 0, each = c->count / POINTS + 1;
+    for (size_t i = 0; i < c->count && used < POINTS; i += each) {
+        x[used] = c->x[i];
+        y[used++] = smooth(c, i);
+    }
+    if (c->count > 0 && x[used - 1] < c->x[c->count - 1]) {
+        x[used] = c->x[c->count - 1];
+        y[used++] = smooth(c, c->count - 1);
+    }
+    cli_svg_line(svg, "a", x, y, used);
+    if (c->count == 1) cli_svg_points(svg, "a", x, y, 1, 3);
+}
+
+/* What the colours mean, at the right above the plot. */
+static void draw_key(const cli_svg *svg, const curve *c)
+{
+    double x = svg->right - 4, y = svg->top - 10;
+    if (c->valid > 0) {
+        cli_svg_text(x, y, NULL, "end", "validation");
+        printf("<circle class=\"point b\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>\n", x - 72, y - 4);
+        x -= 92;
+    }
+    cli_svg_text(x, y, NULL, "end", "training");
+    printf("<circle class=\"point a\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>\n", x - 60, y - 4);
+}
+
+static void draw(const curve *c, cli_svg *svg, int64_t steps, const char *text)
+{
+    char title[160], subtitle[160], count[CLI_CELL], last[CLI_CELL] = "";
+    const char *name = strrchr(text, '/');
+    (void)snprintf(title, sizeof title, "Loss on %.100s", name && name[1] ? name + 1 : text);
+    if (c->valid > 0) (void)snprintf(last, sizeof last, ", validation %.4f", c->vy[c->valid - 1]);
+    if (c->count > 0)
+        (void)snprintf(subtitle, sizeof subtitle, "%s: %.4f, the mean of the last %zu%s",
+                       cli_plural((int64_t)c->x[c->count - 1], "step", count),
+                       mean(c, c->count > RECENT ? c->count - RECENT : 0, c->count),
+                       c->count < RECENT ? c->count : (size_t)RECENT, last);
+    else
+        (void)snprintf(subtitle, sizeof subtitle, "no step yet");
+    svg->title = title;
+    svg->subtitle = subtitle;
+    svg->width = 760;
+    svg->height = 440;
+    svg->x = (cli_svg_axis){.least = 0, .most = (double)(steps > 0 ? steps : 1), .label = "step"};
+    if (c->count > 0) svg->x.most = fmax(svg->x.most, c->x[c->count - 1]);
+    svg->x.tight = true;
+    svg->y.label = "cross-entropy";
+    svg->style = ".line.raw{stroke-width:1;stroke-opacity:.3}\n";
+    cli_svg_open(svg);
+    if (c->count > 1) draw_steps(svg, c);
+    draw_mean(svg, c);
+    cli_svg_line(svg, "b", c->vx, c->vy, c->valid);
+    cli_svg_points(svg, "b", c->vx, c->vy, c->valid, 3);
+    draw_key(svg, c);
+    cli_svg_close(svg);
+}
+
+/* ---- the file ---- */
+
+int cli_plot_check(const char *path)
+{
+    struct stat file;
+    char start[5] = "";
+    if (stat(path, &file) != 0) return CLI_DONE;
+    FILE *from = S_ISREG(file.st_mode) ? fopen(path, "re") : NULL;
+    bool is_svg = from && (file.st_size == 0 ||
+                           (fread(start, 1, 4, from) == 4 && memcmp(start, "<svg", 4) == 0));
+    if (from) (void)fclose(from);
+    if (is_svg) return CLI_DONE;
+    return cli_failed("%s exists, and is no SVG that could be drawn anew", path);
+}
+
+/* stdout is the file while it is drawn. */
+static int write_svg(const char *path, const char *temporary, const curve *c, cli_svg *svg,
+                     int64_t steps, const char *text)
+{
+    (void)fflush(stdout);
+    int out = dup(STDOUT_FILENO);
+    int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool good = out >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) >= 0;
+    int error = errno;
+    if (good) {
+        draw(c, svg, steps, text);
+        good = fflush(stdout) == 0;
+        error = errno;
+        if (!good) clearerr(stdout);
+        if (dup2(out, STDOUT_FILENO) < 0) good = false;
+    }
+    if (out >= 0) (void)close(out);
+    if (file >= 0) (void)close(file);
+    if (good && rename(temporary, path) == 0) return CLI_DONE;
+    if (good) error = errno;
+    if (file >= 0) (void)unlink(temporary);
+    return cli_failed("%s: %s", path, strerror(error));
+}
+
+int cli_plot_write(const char *path, const char *log, int64_t steps, const char *text)
+{
+    size_t size = strlen(path) + sizeof ".part";
+    char *temporary = malloc(size);
+    curve c = {0};
+    cli_svg svg = {0};
+    int code = CLI_DONE;
+    if (temporary) (void)snprintf(temporary, size, "%s.part", path);
+    if (!cli_log_read(log, INT64_MAX, take, &c, NULL))
+        code = cli_failed("%s: %s", log, strerror(errno));
+    else if (!temporary || c.full || !add_up(&c) || !bounds(&c, &svg.y))
+        code = cli_failed("no memory to draw %zu steps", c.count);
+    else
+        code = write_svg(path, temporary, &c, &svg, steps, text);
+    free(c.x);
+    free(c.y);
+    free(c.sums);
+    free(c.vx);
+    free(c.vy);
+    free(temporary);
+    return code;
+}

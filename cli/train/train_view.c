@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints how a training goes. Facts, lines and the summary are results and go to stdout; what is
+ * redrawn goes to stderr, where that is a terminal. Where both would be on one terminal, lines are
+ * left to the redrawn one unless --every asks for them.
+ */
+#include "train/train_view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "embla_lab.h"
+
+#include "core/out.h"
+
+/* ---- numbers for people ---- */
+
+/* "0:43", "2:10:05". */
+static const char *clock_text(double seconds, char text[CLI_CELL])
+{
+    if (!(seconds >= 0) || seconds > 3e9) {
+        (void)snprintf(text, CLI_CELL, "-");
+        return text;
+    }
+    int64_t all = (int64_t)(seconds + 0.5);
+    if (all < 3600)
+        (void)snprintf(text, CLI_CELL, "%d:%02d", (int)(all / 60), (int)(all % 60));
+    else
+        (void)snprintf(text, CLI_CELL, "%" PRId64 ":%02d:%02d", all / 3600, (int)(all / 60 % 60),
+                       (int)(all % 60));
+    return text;
+}
+
+static const char *left_text(const cli_training *t, char text[CLI_CELL])
+{
+    int64_t left = t->steps - embla_train_steps(t->train);
+    double spent = t->begun > 0 ? cli_progress_now() - t->begun : 0;
+    int64_t done = embla_train_steps(t->train) - t->first;
+    return clock_text(done > 0 ? spent / (double)done * (double)left : NAN, text);
+}
+
+static const char *real_text(double value, char text[CLI_CELL])
+{
+    (void)snprintf(text, CLI_CELL, isfinite(value) ? "%.4f" : "-", value);
+    return text;
+}
+
+/* ---- the beginning ---- */
+
+static const char *const norm_names[] = {"layer norm", "RMS norm"};
+static const char *const activation_names[] = {"GELU", "ReLU", "ReLU squared", "SwiGLU"};
+static const char *const position_names[] = {"learned", "sinusoidal", "rotary", "no"};
+
+static int threads_of(const cli_training *t)
+{
+    if (t->options.threads > 0) return t->options.threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+/* Products of small models are done by plain loops, and no engine is loaded for them: asking for
+ * its name would. */
+static const char *engine_of(const cli_training *t)
+{
+    size_t tokens = t->options.batch * t->options.length, dim = t->shape.dim;
+    bool large = (double)tokens * (double)dim * (double)dim > 131072.0;
+    return t->precision == EMBLA_GPT_F64 || !large ? NULL : embla_engine_name();
+}
+
+static void plan_of(const cli_training *t, embla_gpt_plan *plan)
+{
+    *plan = (embla_gpt_plan){0};
+    if (embla_gpt_plan_of(&t->shape, t->precision, t->options.batch, t->options.length, plan) !=
+        EMBLA_OK)
+        *plan = (embla_gpt_plan){0};
+}
+
+const char *cli_view_memory(const cli_training *t, char text[CLI_CELL])
+{
+    embla_gpt_plan plan;
+    plan_of(t, &plan);
+    return cli_size(plan.total, text);
+}
+
+static void print_corpus(const cli_training *t)
+{
+    char tokens[CLI_CELL], vocab[CLI_CELL], documents[CLI_CELL], kept[CLI_CELL];
+    const embla_corpus *c = t->corpus;
+    double share = t->corpus_options.validation;
+    if (share == 0) share = 0.1; /* of a stream; of documents none, and it does not validate */
+    (void)snprintf(kept, sizeof kept, "%.3g %% of it", 100 * share);
+    if (t->corpus_options.documents)
+        (void)snprintf(documents, sizeof documents, " in %s documents",
+                       cli_commas(embla_corpus_documents(c), vocab));
+    else
+        documents[0] = '\0';
+    cli_out_fact("text", "%s: %s%s, %s different; %s kept for validation",
+                 t->named ? t->named : t->text, cli_plural(embla_corpus_tokens(c), "token", tokens),
+                 documents, cli_commas(embla_corpus_vocab(c), vocab),
+                 t->validates ? kept : "nothing");
+}
+
+static void print_model(const cli_training *t)
+{
+    const embla_gpt_shape *s = &t->shape;
+    char number[CLI_CELL], rows[CLI_CELL], layers[CLI_CELL], heads[CLI_CELL];
+    const char *name = t->preset ? t->preset : t->from;
+    cli_out_fact("model",
+                 "%s: %s parameters; a table of %s x %zu, %s of %s, %s, %s, %zu %s "
+                 "positions, %s%s",
+                 name, cli_commas(embla_gpt_parameters(t->gpt), number), cli_commas(s->vocab, rows),
+                 s->dim, cli_plural((int64_t)s->layers, "layer", layers),
+                 cli_plural((int64_t)s->heads, "head", heads), norm_names[s->norm],
+                 activation_names[s->activation], s->positions, position_names[s->position_kind],
+                 s->untied ? "a head of its own" : "the table as head",
+                 t->precision == EMBLA_GPT_F64      ? "; f64"
+                 : t->options.compute == EMBLA_BF16 ? "; products in bf16"
+                                                    : "");
+    if (s->ngram.rows > 0) {
+        const embla_table *table = embla_gpt_ngram_table(t->gpt);
+        cli_out_fact("n-grams", "%s rows x %zu beside it, into layer %zu",
+                     cli_commas(table ? embla_table_rows(table) : s->ngram.rows, rows),
+                     table ? embla_table_dim(table) : s->ngram.dim, s->ngram.layer);
+    }
+}
+
+static void print_training(const cli_training *t)
+{
+    const embla_schedule *s = &t->options.schedule;
+    embla_gpt_plan plan;
+    char cells[5][CLI_CELL], warm[CLI_CELL] = "", steps[CLI_CELL];
+    const char *engine = engine_of(t);
+    plan_of(t, &plan);
+    cli_out_fact("memory", "%s weights + %s gradients + %s optimizer + %s activations = %s",
+                 cli_size(plan.weights, cells[0]), cli_size(plan.gradients, cells[1]),
+                 cli_size(plan.optimizer, cells[2]), cli_size(plan.activations, cells[3]),
+                 cli_size(plan.total, cells[4]));
+    if (s->warm_up > 0)
+        (void)snprintf(warm, sizeof warm, ", %s of warm-up", cli_plural(s->warm_up, "step", steps));
+    if (s->kind == EMBLA_SCHEDULE_CONSTANT)
+        (void)snprintf(cells[0], CLI_CELL, "%g", s->rate);
+    else
+        (void)snprintf(cells[0], CLI_CELL, "%g to %g (%s)", s->rate, s->final,
+                       embla_schedule_name(s->kind));
+    cli_out_fact("training", "%s of %zu x %zu tokens, rate %s%s; %s, %s",
+                 cli_plural(t->steps, "step", steps), t->options.batch, t->options.length, cells[0],
+                 warm, engine ? engine : "plain loops",
+                 cli_plural(threads_of(t), "thread", cells[1]));
+    if (t->resumed)
+        cli_out_fact("resumed", "after step %s, from %s", cli_commas(t->first, steps),
+                     t->checkpoint);
+    if (t->damaged > 0)
+        cli_out_fact("note", "%s newer than that cannot be read",
+                     cli_plural((int64_t)t->damaged, "checkpoint", steps));
+    if (engine && embla_engine_warning()) cli_complain("note: %s", embla_engine_warning());
+}
+
+static void json_start(const cli_training *t)
+{
+    cli_json json = {0};
+    embla_gpt_plan plan;
+    const char *engine = engine_of(t);
+    plan_of(t, &plan);
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "event", "start");
+    cli_json_text(&json, "text", t->text);
+    cli_json_text(&json, "folder", t->folder);
+    cli_json_text(&json, "preset", t->preset);
+    cli_json_text(&json, "from", t->from);
+    cli_json_whole(&json, "tokens", embla_corpus_tokens(t->corpus));
+    cli_json_whole(&json, "documents", embla_corpus_documents(t->corpus));
+    cli_json_bool(&json, "validation", t->validates);
+    cli_json_whole(&json, "parameters", embla_gpt_parameters(t->gpt));
+    cli_json_whole(&json, "vocab", t->shape.vocab);
+    cli_json_whole(&json, "dim", (int64_t)t->shape.dim);
+    cli_json_whole(&json, "layers", (int64_t)t->shape.layers);
+    cli_json_whole(&json, "heads", (int64_t)t->shape.heads);
+    cli_json_whole(&json, "positions", (int64_t)t->shape.positions);
+    cli_json_whole(&json, "batch", (int64_t)t->options.batch);
+    cli_json_whole(&json, "length", (int64_t)t->options.length);
+    cli_json_whole(&json, "step", t->first);
+    cli_json_whole(&json, "steps", t->steps);
+    cli_json_open(&json, "memory", '{');
+    cli_json_whole(&json, "weights", plan.weights);
+    cli_json_whole(&json, "gradients", plan.gradients);
+    cli_json_whole(&json, "optimizer", plan.optimizer);
+    cli_json_whole(&json, "activations", plan.activations);
+    cli_json_whole(&json, "total", plan.total);
+    cli_json_close(&json, '}');
+    cli_json_text(&json, "engine", engine);
+    cli_json_whole(&json, "threads", threads_of(t));
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* Lines about steps: unless the terminal has them redrawn. */
+static bool lines_wanted(const cli_training *t)
+{
+    return !t->quiet && (t->every_asked || !t->progress.shown || !isatty(STDOUT_FILENO));
+}
+
+/* Whether there are lines at all, below a heading. */
+static bool table_shown(const cli_training *t)
+{
+    return lines_wanted(t) && t->first < t->steps;
+}
+
+void cli_view_start(const cli_training *t)
+{
+    if (t->quiet) return;
+    if (t->json) {
+        json_start(t);
+    } else {
+        print_corpus(t);
+        print_model(t);
+        print_training(t);
+        if (table_shown(t))
+            printf("\n%12s  %8s  %10s  %11s  %9s\n", "step", "loss", "validation", "tokens/s",
+                   "left");
+        else
+            putchar('\n');
+    }
+    (void)fflush(stdout);
+}
+
+/* ---- on the way ---- */
+
+static bool watching(const cli_training *t)
+{
+    return t->watch.corpus != NULL;
+}
+
+/* The line that is redrawn, no wider than the terminal. */
+static void progress_line(const cli_training *t, FILE *to)
+{
+    char text[256], step[CLI_CELL], steps[CLI_CELL], loss[CLI_CELL], left[CLI_CELL];
+    char speed[CLI_CELL], validation[CLI_CELL] = "";
+    if (isfinite(t->validation))
+        (void)snprintf(validation, sizeof validation, "  validation %.4f", t->validation);
+    (void)snprintf(text, sizeof text, "step %s of %s  loss %s%s  %s tokens/s  %s left",
+                   cli_commas(embla_train_steps(t->train), step), cli_commas(t->steps, steps),
+                   real_text(cli_training_loss(t), loss), validation,
+                   cli_commas((int64_t)cli_training_speed(t), speed), left_text(t, left));
+    fprintf(to, "%.*s", cli_progress_width(), text);
+}
+
+int cli_view_draw(cli_training *t, double now)
+{
+    char *text = NULL;
+    size_t size = 0;
+    bool look = watching(t) && now - t->looked >= fmax(1.0, 20 * t->watch.cost);
+    if (!t->progress.shown || now - t->drawn < 0.1) return CLI_DONE;
+    if (look) {
+        int code = cli_watch_look(&t->watch, t->options.threads);
+        if (code != CLI_DONE) return code;
+        t->looked = now;
+    }
+    FILE *to = open_memstream(&text, &size);
+    if (!to) return cli_failed("no memory for a line");
+    if (watching(t) && t->watch.found_count > 0)
+        cli_watch_print(&t->watch, to, cli_progress_width(), cli_progress_height() - 2);
+    progress_line(t, to);
+    if (fclose(to) == 0) cli_progress_draw(&t->progress, text);
+    free(text);
+    t->drawn = now;
+    t->paused = true;
+    return CLI_DONE;
+}
+
+static void json_report(const cli_training *t, const char *event)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "event", event);
+    cli_json_whole(&json, "step", embla_train_steps(t->train));
+    cli_json_real(&json, "loss", t->recents > 0 ? t->last.loss : NAN);
+    cli_json_real(&json, "mean_loss", cli_training_loss(t));
+    cli_json_real(&json, "validation", t->validation);
+    cli_json_real(&json, "rate", t->last.rate);
+    cli_json_real(&json, "norm", t->last.norm);
+    cli_json_whole(&json, "tokens", t->tokens);
+    cli_json_real(&json, "seconds", t->before + t->seconds);
+    cli_json_real(&json, "tokens_per_second", cli_training_speed(t));
+    cli_json_whole(&json, "left_out", t->left_out);
+    if (watching(t)) cli_watch_json(&t->watch, &json);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+static void print_report(const cli_training *t)
+{
+    char step[CLI_CELL], loss[CLI_CELL], validation[CLI_CELL] = "", speed[CLI_CELL];
+    char left[CLI_CELL];
+    if (t->validated) (void)real_text(t->validation, validation);
+    printf("%12s  %8s  %10s  %11s  %9s\n", cli_commas(embla_train_steps(t->train), step),
+           real_text(cli_training_loss(t), loss), validation,
+           cli_commas((int64_t)cli_training_speed(t), speed), left_text(t, left));
+    if (!watching(t)) return;
+    putchar('\n');
+    cli_watch_print(&t->watch, stdout, cli_out_width(), INT16_MAX);
+    putchar('\n');
+}
+
+int cli_view_report(cli_training *t)
+{
+    int code = CLI_DONE;
+    if (!lines_wanted(t)) return CLI_DONE;
+    if (watching(t)) code = cli_watch_look(&t->watch, t->options.threads);
+    if (code != CLI_DONE) return code;
+    cli_progress_wipe(&t->progress);
+    if (t->json)
+        json_report(t, "report");
+    else
+        print_report(t);
+    (void)fflush(stdout);
+    return CLI_DONE;
+}
+
+/* ---- the end ---- */
+
+static const char *seconds_text(double seconds, char text[CLI_CELL])
+{
+    (void)snprintf(text, CLI_CELL, seconds < 10 ? "%.3f s" : "%.1f s", seconds);
+    return text;
+}
+
+/* Whether more is kept for validation than was looked at. */
+static bool has_more(const cli_training *t)
+{
+    size_t count = t->options.batch * t->options.length;
+    int32_t *tokens = t->batches > 0 ? malloc(2 * count * sizeof *tokens) : NULL;
+    bool more = tokens &&
+                embla_corpus_validation(t->corpus, t->batches, t->options.batch, t->options.length,
+                                        tokens, tokens + count, NULL) == EMBLA_OK;
+    free(tokens);
+    return more;
+}
+
+static const char *pace_text(double pace, char text[CLI_CELL])
+{
+    if (pace >= 100) return cli_commas((int64_t)pace, text);
+    (void)snprintf(text, CLI_CELL, "%.3g", pace);
+    return text;
+}
+
+static void print_end(const cli_training *t)
+{
+    char steps[CLI_CELL], seconds[CLI_CELL], speed[CLI_CELL], pace[CLI_CELL];
+    int64_t done = embla_train_steps(t->train), count = t->recents;
+    bool more = has_more(t);
+    if (table_shown(t) && !watching(t)) putchar('\n');
+    if (count > CLI_RECENT) count = CLI_RECENT;
+    if (done > t->first)
+        cli_out_fact("steps", "%s in %s: %s steps and %s tokens a second",
+                     cli_plural(done - t->first, "step", steps), seconds_text(t->seconds, seconds),
+                     pace_text(cli_training_pace(t), pace),
+                     cli_commas((int64_t)cli_training_speed(t), speed));
+    else
+        cli_out_fact("steps", "none%s", t->resumed ? ": it was complete" : "");
+    if (count > 0)
+        cli_out_fact("loss", "%.4f, the mean of the last %s", cli_training_loss(t),
+                     cli_plural(count, "step", pace));
+    if (isfinite(t->validation))
+        cli_out_fact("validation", "%.4f%s%s%s", t->validation, more ? ", over the first " : "",
+                     more ? cli_commas(t->batches, pace) : "", more ? " batches" : "");
+    if (t->left_out > 0)
+        cli_out_fact("left out", "%s: the gradient was not finite",
+                     cli_plural(t->left_out, "step", pace));
+    cli_out_fact("written", "%s: model.safetensors, checkpoints to go on from, loss.csv%s%s",
+                 t->folder, t->plot ? "; " : "", t->plot ? t->plot : "");
+    if (done >= t->steps) cli_out_fact("next", "embla generate %s", t->folder);
+}
+
+void cli_view_end(const cli_training *t)
+{
+    if (t->json)
+        json_report(t, embla_train_steps(t->train) < t->steps ? "interrupted" : "done");
+    else
+        print_end(t);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla convert: a checkpoint in another format, or its tables in another dtype.
+ *
+ * What became of every row is printed: how many are the same, how many were rounded and by
+ * how much at most. Tensors that are no tables are copied byte for byte. The library reads
+ * the new file back before it gets its name; that is what "verified" means.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "embla_lab.h"
+
+#include "core/model.h"
+#include "core/out.h"
+#include "core/progress.h"
+#include "core/token.h"
+#include "core/verbs.h"
+
+enum { COLUMNS = 7 };
+
+/* The n-th line. The account has shown that there is one. */
+static embla_account_line line_at(const embla_account *account, size_t n)
+{
+    embla_account_line line = {0};
+    if (embla_account_at(account, n, &line) != EMBLA_OK) line.name = "";
+    return line;
+}
+
+/* ---- text ---- */
+
+typedef struct {
+    char cells[COLUMNS][CLI_CELL];
+} cells;
+
+static cells cells_of(const embla_account_line *line)
+{
+    cells c;
+    bool same_type = strcmp(line->type, line->new_type) == 0;
+    snprintf(c.cells[0], CLI_CELL, "%.20s%s%.20s", line->type, same_type ? "" : " > ",
+             same_type ? "" : line->new_type);
+    (void)cli_commas(line->rows, c.cells[1]);
+    (void)cli_commas(line->new_rows, c.cells[2]);
+    (void)cli_commas(line->rows_same, c.cells[3]);
+    (void)cli_commas(line->rows_rounded, c.cells[4]);
+    (void)cli_commas(line->rows_nonfinite, c.cells[5]);
+    snprintf(c.cells[6], CLI_CELL, "%.3g", line->difference);
+    return c;
+}
+
+static void print_cells(const cells *c, const int *widths, const char *name, const char *new_name)
+{
+    printf("%-*s", widths[0], c->cells[0]);
+    for (size_t i = 1; i < COLUMNS; i++) printf("  %*s", widths[i], c->cells[i]);
+    fputs("  ", stdout);
+    cli_out_safe(name);
+    if (new_name && strcmp(name, new_name) != 0) {
+        fputs(" > ", stdout);
+        cli_out_safe(new_name);
+    }
+    putchar('\n');
+}
+
+/* Rows in and out of every table. */
+static void print_tables(const embla_account *account)
+{
+    static const cells heads = {
+        {"type", "rows in", "out", "same", "rounded", "not finite", "difference"}};
+    int widths[COLUMNS];
+    for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1) print_cells(&heads, widths, "table", NULL);
+        for (size_t n = 0; n < embla_account_count(account); n++) {
+            embla_account_line line = line_at(account, n);
+            if (!line.table || !line.new_name) continue;
+            cells c = cells_of(&line);
+            if (pass == 1) print_cells(&c, widths, line.name, line.new_name);
+            for (size_t i = 0; i < COLUMNS; i++)
+                if ((int)strlen(c.cells[i]) > widths[i]) widths[i] = (int)strlen(c.cells[i]);
+        }
+    }
+}
+
+/* Rows that are not what their reader expects, in words. */
+static void print_losses(const embla_account *account)
+{
+    char count[CLI_CELL];
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        if (line.rows_overflowed > 0)
+            cli_out_fact("note",
+                         "overflow: finite before, an infinity or a NaN now in %s of %.128s: too "
+                         "large for %s",
+                         cli_plural(line.rows_overflowed, "row", count), line.name, line.new_type);
+        if (line.rows_vanished > 0)
+            cli_out_fact("note",
+                         "vanished: nothing but zeros now in %s of %.128s: the numbers were too "
+                         "small for %s",
+                         cli_plural(line.rows_vanished, "row", count), line.name, line.new_type);
+    }
+}
+
+typedef struct {
+    int64_t written, tables, others, other_bytes, left_out;
+} sums;
+
+static sums add_up(const embla_account *account)
+{
+    sums s = {0};
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        bool written = line.new_name != NULL;
+        s.written += written;
+        s.left_out += !written;
+        s.tables += written && line.table;
+        s.others += written && !line.table;
+        s.other_bytes += written && !line.table ? line.bytes : 0;
+    }
+    return s;
+}
+
+static void print_checksums(const embla_account *account)
+{
+    putchar('\n');
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        if (!line.new_name) continue;
+        printf("%s  ", line.checksum);
+        cli_out_safe(line.new_name);
+        putchar('\n');
+    }
+}
+
+/* Those left out are named, up to some; --json names all. */
+static void print_left_out(const embla_account *account, int64_t left_out)
+{
+    int64_t shown = 0;
+    for (size_t n = 0; n < embla_account_count(account) && shown < 10; n++) {
+        embla_account_line line = line_at(account, n);
+        if (line.new_name) continue;
+        cli_out_fact("left out", "%.128s%s%s", line.name, line.why ? ": " : "",
+                     line.why ? line.why : "");
+        shown++;
+    }
+    if (left_out > shown)
+        cli_out_fact("left out", "%lld more; --json names them", (long long)(left_out - shown));
+}
+
+static void print_text(const embla_account *account, const char *path, bool checksums)
+{
+    sums s = add_up(account);
+    const char *note;
+    char size[CLI_CELL], count[CLI_CELL];
+    cli_out_fact("written", "%s: %s, %s", path, embla_account_format(account),
+                 cli_size(embla_account_bytes(account), size));
+    if (s.tables > 0) {
+        putchar('\n');
+        print_tables(account);
+        putchar('\n');
+    }
+    if (s.others > 0)
+        cli_out_fact("copied", "%s, %s, byte for byte", cli_plural(s.others, "other tensor", count),
+                     cli_size(s.other_bytes, size));
+    print_left_out(account, s.left_out);
+    print_losses(account);
+    for (size_t n = 0; (note = embla_account_note(account, n)); n++)
+        cli_out_fact("note", "%s", note);
+    cli_out_fact("verified", "read back, %s equal", cli_plural(s.written, "checksum", count));
+    if (checksums) print_checksums(account);
+}
+
+/* ---- JSON ---- */
+
+static void json_line(cli_json *json, const embla_account_line *line)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "name", line->name);
+    cli_json_text(json, "new_name", line->new_name);
+    cli_json_text(json, "type", line->type);
+    cli_json_text(json, "new_type", line->new_name ? line->new_type : NULL);
+    if (!line->new_name) cli_json_text(json, "why", line->why);
+    if (line->new_name && line->table) {
+        cli_json_whole(json, "rows", line->rows);
+        cli_json_whole(json, "new_rows", line->new_rows);
+        cli_json_whole(json, "rows_same", line->rows_same);
+        cli_json_whole(json, "rows_rounded", line->rows_rounded);
+        cli_json_whole(json, "rows_not_finite", line->rows_nonfinite);
+        cli_json_whole(json, "rows_overflowed", line->rows_overflowed);
+        cli_json_whole(json, "rows_vanished", line->rows_vanished);
+        cli_json_real(json, "difference", line->difference);
+    }
+    if (line->new_name) {
+        cli_json_whole(json, "bytes", line->bytes);
+        cli_json_text(json, "checksum", line->checksum);
+    }
+    cli_json_close(json, '}');
+}
+
+static void print_json(const embla_account *account, const char *from, const char *path)
+{
+    cli_json json = {0};
+    const char *note;
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "from", from);
+    cli_json_text(&json, "to", path);
+    cli_json_text(&json, "format", embla_account_format(account));
+    cli_json_whole(&json, "bytes", embla_account_bytes(account));
+    cli_json_open(&json, "tensors", '[');
+    for (size_t n = 0; n < embla_account_count(account); n++) {
+        embla_account_line line = line_at(account, n);
+        json_line(&json, &line);
+    }
+    cli_json_close(&json, ']');
+    cli_json_open(&json, "notes", '[');
+    for (size_t n = 0; (note = embla_account_note(account, n)); n++)
+        cli_json_text(&json, NULL, note);
+    cli_json_close(&json, ']');
+    cli_json_whole(&json, "checksums_equal", add_up(account).written);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static bool step(void *context, const char *what, int64_t done, int64_t all)
+{
+    return cli_progress_step(context, what, done, all);
+}
+
+/* What is at the path that is to be written; CLI_DONE: nothing that stays. */
+static int check_path(const cli_model *model, const char *path, bool force)
+{
+    struct stat found;
+    if (cli_model_has_file(model, path))
+        return cli_failed("%s is the file that is read; it is not overwritten", path);
+    if (lstat(path, &found) != 0) return CLI_DONE;
+    if (!S_ISREG(found.st_mode))
+        return cli_failed("%s is %s: name a file to be written", path,
+                          S_ISDIR(found.st_mode)   ? "a folder"
+                          : S_ISLNK(found.st_mode) ? "a symbolic link"
+                                                   : "a device or a pipe");
+    return force ? CLI_DONE : cli_failed("%s exists; --force replaces it", path);
+}
+
+/* A name from which no format follows is a line that cannot be right. */
+static int not_converted(const cli_args *args, embla_status status)
+{
+    bool nameless = status == EMBLA_ERR_ARGUMENT && !cli_args_given(args, "to") &&
+                    strstr(embla_error(), "--to FORMAT");
+    return nameless ? cli_usage("%s", embla_error()) : cli_failed("%s", embla_error());
+}
+
+static int write_file(const cli_args *args, const cli_model *model, embla_account **out)
+{
+    const char *path = args->operands[1];
+    cli_progress progress;
+    embla_convert_options options = {.to = cli_args_text(args, "to"),
+                                     .tables_only = cli_args_flag(args, "tables"),
+                                     .overwrite = cli_args_flag(args, "force"),
+                                     .progress = step,
+                                     .context = &progress};
+    if (cli_args_given(args, "dtype") &&
+        embla_dtype_find(cli_args_text(args, "dtype"), &options.dtype) != EMBLA_OK)
+        return cli_usage("%s", embla_error());
+    int code = check_path(model, path, options.overwrite);
+    if (code != CLI_DONE) return code;
+    cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
+    embla_status status = embla_convert(model->checkpoint, path, &options, out);
+    cli_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file had been written"
+                                                   : "interrupted; nothing has been written");
+    return status == EMBLA_OK ? CLI_DONE : not_converted(args, status);
+}
+
+static int run(const cli_args *args)
+{
+    cli_model model;
+    embla_account *account = NULL;
+    if (args->operand_count < 2)
+        return cli_usage("convert needs a file to write: embla convert IN OUT");
+    if (strcmp(args->operands[1], "-") == 0)
+        return cli_usage("convert writes a file, not standard output");
+    int code = cli_model_open(args, args->operands[0], &model);
+    if (code != CLI_DONE) return code;
+    code = write_file(args, &model, &account);
+    if (code == CLI_DONE && cli_args_flag(args, "json"))
+        print_json(account, args->operands[0], args->operands[1]);
+    else if (code == CLI_DONE)
+        print_text(account, args->operands[1], cli_args_flag(args, "checksums"));
+    embla_account_free(account);
+    cli_model_free(&model);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "to",
+     .value = "FORMAT",
+     .choices = embla_convert_format,
+     .help = "format to write, if OUT's extension does not say"},
+    {.name = "dtype",
+     .value = "DTYPE",
+     .choices = cli_model_dtype,
+     .help = "store token table, head and positions so; otherwise as they are"},
+    {.name = "tables", .help = "write the tables and leave out every other tensor"},
+    {.name = "force", .help = "replace OUT if it exists, and words that convert wrote beside it"},
+    {.name = "checksums", .help = "print the checksum of every tensor written (XXH3, 128 bits)"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_convert = {
+    .name = "convert",
+    .synopsis = "IN OUT",
+    .operand = "file to read",
+    .operands_least = 1,
+    .operands_most = 2,
+    .about = "a checkpoint in another format, or its tables in another dtype",
+    .text = "Writes the checkpoint IN, which is named as for 'embla info', to the file OUT. The "
+            "format follows from OUT's extension. Formats that hold one table take the token "
+            "table, or the tensor of IN::TENSOR. Prints what became of the rows of each table: "
+            "how many are the same bit for bit, how many were rounded to the nearest numbers of "
+            "the new dtype, how many hold a NaN or an infinity, and the largest difference. Every "
+            "other tensor is copied byte for byte. Words go into OUT, or to NAME.vocab.txt beside "
+            "it where it would not find them otherwise.\n\n"
+            "OUT gets its name when all of it has been written, read back and compared: either "
+            "the whole file is there, or what was there before. IN is never changed.",
+    .example = "embla convert examples/quick-brown-fox.vec fox.safetensors --dtype bf16",
+    .options = options,
+    .run = run};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla cost: what the tables of a model cost, worked out and printed.
+ *
+ * One model gives its parts, several give one line each. Options change a preset or
+ * describe a model from nothing. Shares are printed only where the whole model is
+ * known, and GB are decimal: 128,000 x 4,096 is 2.10 GB in f32 and 1.05 GB in bf16.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "embla_lab.h"
+
+#include "core/out.h"
+#include "core/verbs.h"
+
+typedef struct {
+    const char *name; /* of the preset; NULL: described by options alone */
+    const char *about;
+    embla_cost_model model;
+    embla_cost cost;
+    bool changed; /* by options: about no longer describes it */
+} priced;
+
+static const char *dtype_name(size_t n)
+{
+    return embla_dtype_name((embla_dtype)(n + 1));
+}
+
+/* ---- a model from preset and options ---- */
+
+static void set_sizes(const cli_args *args, bool all, embla_cost_model *model)
+{
+    static const char *const names[] = {
+        "rows",       "dim",       "positions",       "layers",           "trunk",
+        "ngram-rows", "ngram-dim", "ngram-per-token", "ngram-scale-bytes"};
+    int64_t *const fields[] = {&model->rows,
+                               &model->dim,
+                               &model->positions,
+                               &model->layers,
+                               &model->trunk,
+                               &model->ngram_rows,
+                               &model->ngram_dim,
+                               &model->ngram_per_token,
+                               &model->ngram_scale_bytes};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (all || cli_args_given(args, names[i])) *fields[i] = cli_args_count(args, names[i]);
+}
+
+/* What a preset knew and an option has made untrue is dropped. */
+static void drop_stale(const cli_args *args, embla_cost_model *model)
+{
+    bool trunk = cli_args_given(args, "trunk"), layers = cli_args_given(args, "layers");
+    bool total = cli_args_given(args, "total");
+    if (!trunk && (layers || total || cli_args_given(args, "dim"))) model->trunk = 0;
+    if (!layers && (trunk || total)) model->layers = 0;
+    if (cli_args_given(args, "ngram-dtype") && !cli_args_given(args, "ngram-scale-bytes"))
+        model->ngram_scale_bytes = 0;
+}
+
+static int work_out(const cli_args *args, priced *out)
+{
+    const int64_t all = cli_args_count(args, "total");
+    if (embla_cost_of(&out->model, &out->cost) != EMBLA_OK) return cli_usage("%s", embla_error());
+    if (!cli_args_given(args, "total")) return CLI_DONE;
+    if (all < out->cost.tables.parameters) {
+        char tables[CLI_CELL], total[CLI_CELL];
+        return cli_usage("--total: the tables alone have %s parameters, more than %s",
+                         cli_commas(out->cost.tables.parameters, tables), cli_commas(all, total));
+    }
+    out->model.trunk = all - out->cost.tables.parameters;
+    return embla_cost_of(&out->model, &out->cost) == EMBLA_OK ? CLI_DONE
+                                                              : cli_usage("%s", embla_error());
+}
+
+static bool same(const embla_cost_model *a, const embla_cost_model *b)
+{
+    return a->rows == b->rows && a->dim == b->dim && a->positions == b->positions &&
+           a->layers == b->layers && a->trunk == b->trunk && a->ngram_rows == b->ngram_rows &&
+           a->ngram_dim == b->ngram_dim && a->ngram_per_token == b->ngram_per_token &&
+           a->ngram_scale_bytes == b->ngram_scale_bytes && a->dtype == b->dtype &&
+           a->ngram_dtype == b->ngram_dtype && a->untied == b->untied;
+}
+
+static int describe(const cli_args *args, const char *name, priced *out)
+{
+    priced entry = {.name = name};
+    embla_cost_model preset = {0};
+    embla_status status = EMBLA_OK;
+    for (size_t n = 0; name && embla_cost_preset_name(n); n++)
+        if (strcmp(embla_cost_preset_name(n), name) == 0) entry.about = embla_cost_preset_about(n);
+    if (name) status = embla_cost_preset(name, &preset);
+    entry.model = preset;
+    if (status == EMBLA_OK && (!name || cli_args_given(args, "dtype")))
+        status = embla_dtype_find(cli_args_text(args, "dtype"), &entry.model.dtype);
+    if (status == EMBLA_OK && cli_args_given(args, "ngram-dtype"))
+        status = embla_dtype_find(cli_args_text(args, "ngram-dtype"), &entry.model.ngram_dtype);
+    if (status != EMBLA_OK) return cli_usage("%s", embla_error());
+
+    set_sizes(args, !name, &entry.model);
+    if (entry.model.ngram_rows == 0 &&
+        (entry.model.ngram_dim > 0 || entry.model.ngram_per_token > 0 ||
+         entry.model.ngram_scale_bytes > 0 || entry.model.ngram_dtype))
+        return cli_usage("options of n-gram tables need --ngram-rows");
+    if (entry.model.ngram_rows > 0 &&
+        (entry.model.ngram_dim == 0 || entry.model.ngram_per_token == 0))
+        return cli_usage("--ngram-rows needs --ngram-dim and --ngram-per-token");
+    drop_stale(args, &entry.model);
+    if (cli_args_given(args, "tied")) entry.model.untied = false;
+    if (cli_args_given(args, "untied")) entry.model.untied = true;
+    int code = work_out(args, &entry);
+    entry.changed = name && !same(&entry.model, &preset);
+    if (code == CLI_DONE) *out = entry;
+    return code;
+}
+
+/* ---- text ---- */
+
+static const char *share(const priced *entry, int64_t parameters, char text[CLI_CELL])
+{
+    if (entry->cost.trunk.parameters == 0) return "-";
+    if (parameters == entry->cost.total.parameters) return "100%";
+    snprintf(text, CLI_CELL, "%.2f%%",
+             100 * (double)parameters / (double)entry->cost.total.parameters);
+    return text;
+}
+
+static const char *shape(int64_t rows, int64_t dim, char text[CLI_CELL])
+{
+    char a[CLI_CELL], b[CLI_CELL];
+    snprintf(text, CLI_CELL, "%.27sx%.27s", cli_commas(rows, a), cli_commas(dim, b));
+    return text;
+}
+
+static void put_part(cli_grid *grid, const priced *entry, const char *name, const char *rows,
+                     embla_cost_part part)
+{
+    char text[CLI_CELL];
+    cli_grid_put(grid, "%s", name);
+    cli_grid_put(grid, "%s", rows);
+    cli_grid_put(grid, "%s", cli_commas(part.parameters, text));
+    cli_grid_put(grid, "%s", cli_commas(part.bytes, text));
+    cli_grid_put(grid, "%s", cli_size(part.bytes, text));
+    if (grid->columns == 6) cli_grid_put(grid, "%s", share(entry, part.parameters, text));
+}
+
+static void print_parts(const priced *entry)
+{
+    static const char *const heads[] = {"part",  "rows x dim", "parameters",
+                                        "bytes", "size",       "share"};
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    bool whole = cost->trunk.parameters > 0;
+    cli_grid grid = {.columns = whole ? 6 : 5};
+    char text[CLI_CELL];
+    for (size_t i = 0; i < grid.columns; i++) cli_grid_put(&grid, "%s", heads[i]);
+    put_part(&grid, entry, "token table", shape(model->rows, model->dim, text), cost->tokens);
+    if (model->positions > 0)
+        put_part(&grid, entry, "positions", shape(model->positions, model->dim, text),
+                 cost->positions);
+    put_part(&grid, entry, "head", model->untied ? shape(model->rows, model->dim, text) : "tied",
+             cost->head);
+    if (model->ngram_rows > 0)
+        put_part(&grid, entry, "n-gram tables", shape(model->ngram_rows, model->ngram_dim, text),
+                 cost->ngram);
+    put_part(&grid, entry, "all tables", "", cost->tables);
+    if (whole) put_part(&grid, entry, "trunk", "", cost->trunk);
+    if (whole) put_part(&grid, entry, "total", "", cost->total);
+    cli_grid_print(&grid, whole ? "lrrrrr" : "lrrrr");
+}
+
+static void put_line(cli_grid *grid, const char *what, int64_t count, const char *unit)
+{
+    char text[CLI_CELL];
+    cli_grid_put(grid, "%s", what);
+    cli_grid_put(grid, "%s", cli_commas(count, text));
+    cli_grid_put(grid, "%s", unit);
+}
+
+static void print_work(const priced *entry)
+{
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    cli_grid grid = {.columns = 4};
+    char text[CLI_CELL];
+    int64_t rows =
+        1 + (model->positions > 0) + (model->ngram_rows > 0 ? model->ngram_per_token : 0);
+
+    put_line(&grid, "lookup, one token", cost->lookup_bytes, "bytes");
+    cli_grid_put(&grid, "%s row%s, copied", cli_commas(rows, text), rows == 1 ? "" : "s");
+    put_line(&grid, "as a one-hot product", cost->one_hot_madds, "multiply-adds");
+    cli_grid_put(&grid, "all but %s by zero", cli_commas(model->dim, text));
+    put_line(&grid, "head, one token", cost->head_madds, "multiply-adds");
+    cli_grid_put(&grid, "reads %s", cli_size(cost->head_bytes, text));
+    put_line(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
+             "parameters");
+    cli_grid_put(&grid, "%s; the work stays", cli_size(cost->tokens.bytes, text));
+    cli_grid_print(&grid, "lrll");
+}
+
+static void print_one(const priced *entry)
+{
+    const embla_cost_model *model = &entry->model;
+    char text[CLI_CELL];
+    if (entry->name) printf("%s%s: ", entry->name, entry->changed ? ", changed" : "");
+    printf("%s, %s, head %s\n", shape(model->rows, model->dim, text),
+           embla_dtype_name(model->dtype), model->untied ? "untied" : "tied");
+    if (entry->about && !entry->changed) cli_out_wrapped(entry->about, 0, 0);
+    putchar('\n');
+    print_parts(entry);
+    putchar('\n');
+    print_work(entry);
+}
+
+static void print_several(const priced *entries, size_t count)
+{
+    static const char *const heads[] = {"model",  "rows x dim", "dtype", "head",
+                                        "tables", "of all",     "lookup"};
+    cli_grid grid = {.columns = 7};
+    char text[CLI_CELL];
+    for (size_t i = 0; i < 7; i++) cli_grid_put(&grid, "%s", heads[i]);
+    for (size_t i = 0; i < count; i++) {
+        const embla_cost_model *model = &entries[i].model;
+        const embla_cost *cost = &entries[i].cost;
+        cli_grid_put(&grid, "%s%s", entries[i].name, entries[i].changed ? ", changed" : "");
+        cli_grid_put(&grid, "%s", shape(model->rows, model->dim, text));
+        cli_grid_put(&grid, "%s", embla_dtype_name(model->dtype));
+        cli_grid_put(&grid, "%s", model->untied ? "untied" : "tied");
+        cli_grid_put(&grid, "%s", cli_size(cost->tables.bytes, text));
+        cli_grid_put(&grid, "%s", share(&entries[i], cost->tables.parameters, text));
+        cli_grid_put(&grid, "%s", cli_size(cost->lookup_bytes, text));
+    }
+    cli_grid_print(&grid, "lrllrrr");
+}
+
+/* ---- JSON ---- */
+
+static void json_part(cli_json *json, const char *key, embla_cost_part part)
+{
+    cli_json_open(json, key, '{');
+    cli_json_count(json, "parameters", part.parameters);
+    cli_json_count(json, "bytes", part.bytes);
+    cli_json_close(json, '}');
+}
+
+static void json_entry(cli_json *json, const priced *entry)
+{
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    embla_dtype ngram_dtype = model->ngram_dtype ? model->ngram_dtype : model->dtype;
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "model", entry->name);
+    cli_json_bool(json, "changed", entry->changed);
+    cli_json_count(json, "rows", model->rows);
+    cli_json_count(json, "dim", model->dim);
+    cli_json_count(json, "positions", model->positions);
+    cli_json_count(json, "layers", model->layers);
+    cli_json_text(json, "dtype", embla_dtype_name(model->dtype));
+    cli_json_bool(json, "tied", !model->untied);
+    cli_json_count(json, "ngram_rows", model->ngram_rows);
+    cli_json_count(json, "ngram_dim", model->ngram_dim);
+    cli_json_count(json, "ngram_per_token", model->ngram_per_token);
+    cli_json_count(json, "ngram_scale_bytes", model->ngram_scale_bytes);
+    cli_json_text(json, "ngram_dtype", model->ngram_rows ? embla_dtype_name(ngram_dtype) : NULL);
+    json_part(json, "token_table", cost->tokens);
+    json_part(json, "position_table", cost->positions);
+    json_part(json, "head", cost->head);
+    json_part(json, "ngram_tables", cost->ngram);
+    json_part(json, "tables", cost->tables);
+    json_part(json, "trunk", cost->trunk);
+    json_part(json, "total", cost->total);
+    if (cost->trunk.parameters > 0)
+        cli_json_real(json, "tables_share",
+                      (double)cost->tables.parameters / (double)cost->total.parameters);
+    else
+        cli_json_text(json, "tables_share", NULL);
+    cli_json_count(json, "lookup_bytes_per_token", cost->lookup_bytes);
+    cli_json_count(json, "one_hot_madds_per_token", cost->one_hot_madds);
+    cli_json_count(json, "head_madds_per_token", cost->head_madds);
+    cli_json_count(json, "head_bytes_per_token", cost->head_bytes);
+    cli_json_close(json, '}');
+}
+
+static void json_all(const priced *entries, size_t count)
+{
+    cli_json json = {0};
+    if (count == 1) {
+        json_entry(&json, &entries[0]);
+    } else {
+        cli_json_open(&json, NULL, '{');
+        cli_json_open(&json, "models", '[');
+        for (size_t i = 0; i < count; i++) json_entry(&json, &entries[i]);
+        cli_json_close(&json, ']');
+        cli_json_close(&json, '}');
+    }
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static int list(bool as_json)
+{
+    cli_json json = {0};
+    const char *name;
+    if (as_json) {
+        cli_json_open(&json, NULL, '{');
+        cli_json_open(&json, "presets", '[');
+    }
+    for (size_t n = 0; (name = embla_cost_preset_name(n)); n++) {
+        if (!as_json) {
+            cli_out_wrapped(embla_cost_preset_about(n), printf("%-20s ", name), 21);
+            continue;
+        }
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "name", name);
+        cli_json_text(&json, "about", embla_cost_preset_about(n));
+        cli_json_close(&json, '}');
+    }
+    if (as_json) {
+        cli_json_close(&json, ']');
+        cli_json_close(&json, '}');
+        putchar('\n');
+    }
+    return CLI_DONE;
+}
+
+static int run(const cli_args *args)
+{
+    priced entries[CLI_OPERANDS_MOST];
+    size_t count = args->operand_count > 0 ? args->operand_count : 1;
+    bool json = cli_args_flag(args, "json");
+    if (cli_args_flag(args, "list") && args->operand_count > 0)
+        return cli_usage("--list prints all presets; it takes no PRESET");
+    if (cli_args_flag(args, "list")) return list(json);
+    if (args->operand_count == 0 && cli_args_given(args, "rows") != cli_args_given(args, "dim"))
+        return cli_usage("cost needs --%s too", cli_args_given(args, "rows") ? "dim" : "rows");
+    if (args->operand_count == 0 && !cli_args_given(args, "rows"))
+        return cli_usage("cost needs a PRESET, or --rows and --dim; 'embla cost --list' prints "
+                         "the presets");
+    if (cli_args_given(args, "tied") && cli_args_given(args, "untied"))
+        return cli_usage("--tied and --untied exclude each other");
+    if (cli_args_given(args, "total") &&
+        (cli_args_given(args, "trunk") || cli_args_given(args, "layers")))
+        return cli_usage("--total excludes --trunk and --layers");
+    for (size_t i = 0; i < count; i++) {
+        int code = describe(args, args->operand_count > 0 ? args->operands[i] : NULL, &entries[i]);
+        if (code != CLI_DONE) return code;
+    }
+    if (json)
+        json_all(entries, count);
+    else if (count == 1)
+        print_one(&entries[0]);
+    else
+        print_several(entries, count);
+    return CLI_DONE;
+}
+
+#define COUNT(option, meaning, zero)                                                               \
+    {                                                                                              \
+        .name = option, .value = "N", .count = true, .standard = zero, .help = meaning             \
+    }
+static const cli_option options[] = {
+    COUNT("rows", "rows of the token table", NULL),
+    COUNT("dim", "numbers in a row", NULL),
+    COUNT("positions", "rows of a learned position table", "0"),
+    {.name = "dtype",
+     .value = "DTYPE",
+     .standard = "f32",
+     .choices = dtype_name,
+     .help = "how tables and trunk are stored"},
+    {.name = "tied", .standard = "on", .help = "the head is the token table itself"},
+    {.name = "untied", .help = "the head is a table of its own"},
+    COUNT("layers", "layers of a GPT trunk, 12 dim^2 parameters each", "0"),
+    COUNT("trunk", "parameters outside the tables, instead of --layers", "0"),
+    COUNT("total", "parameters of the whole model, instead of --trunk", NULL),
+    COUNT("ngram-rows", "rows of all hashed n-gram tables together", "0"),
+    COUNT("ngram-dim", "numbers in an n-gram row", "0"),
+    COUNT("ngram-per-token", "n-gram rows looked up for one token", "0"),
+    {.name = "ngram-dtype",
+     .value = "DTYPE",
+     .choices = dtype_name,
+     .help = "how n-gram rows are stored, if not as --dtype"},
+    COUNT("ngram-scale-bytes", "bytes of scales beside each n-gram row", "0"),
+    {.name = "list", .help = "print the presets and where their figures come from"},
+    {.name = NULL}};
+
+const cli_verb cli_verb_cost = {
+    .name = "cost",
+    .synopsis = "[PRESET]...",
+    .operand = "PRESET",
+    .operands_most = 16,
+    .choices = embla_cost_preset_name,
+    .about = "parameters, bytes and operations of a model's tables",
+    .text = "Prints what each table of a model costs: its parameters, its bytes and its share of "
+            "the model; what a lookup reads for one token; and how many multiply-adds the head "
+            "makes for one token, which is the same tied or untied. Several presets are compared, "
+            "one on a line: the bytes of all tables, their share of the parameters, and what one "
+            "token looks up.\n\n"
+            "Options change the presets; the defaults hold where no preset is named, and --rows "
+            "and --dim are then needed. Shares are printed where the trunk is known. kB, MB and GB "
+            "are decimal.",
+    .example = "embla cost --rows 128,000 --dim 4,096 --dtype bf16 --total 70_000_000_000",
+    .options = options,
+    .run = run};

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla eval: how well a table answers what people answered. Files of analogies are scored by
+ * section, files of pairs by correlation; which a file is, is seen from its first line.
+ *
+ * Numbers stand before names, so that a name may be as long as it likes. Beside each score
+ * stands how much of the file it covers: a score without that says nothing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "embla_lab.h"
+
+#include "core/answers.h"
+#include "core/progress.h"
+#include "core/verbs.h"
+
+typedef struct {
+    char *path;
+    embla_eval *eval;
+    bool analogies;
+} scored;
+
+typedef struct {
+    cli_asked asked;
+    embla_eval_options options;
+    cli_progress progress;
+    char what[32]; /* the file that is being worked on, and how long it is */
+    int64_t file_bytes;
+    scored *files;
+    size_t count, room;
+} job;
+
+/* What is added up over sections. */
+typedef struct {
+    int64_t asked, covered, correct;
+} sums;
+
+enum { SEMANTIC, SYNTACTIC, ALL, TOTALS };
+static const char *const total_names[TOTALS] = {"semantic", "syntactic", "all"};
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The n-th part. The eval has shown that there is one. */
+static embla_eval_part part_at(const embla_eval *eval, size_t n)
+{
+    embla_eval_part part = {.name = ""};
+    (void)!embla_eval_at(eval, n, &part);
+    return part;
+}
+
+static void add_up(const embla_eval *eval, sums out[TOTALS])
+{
+    memset(out, 0, TOTALS * sizeof *out);
+    for (size_t n = 0; n < embla_eval_count(eval); n++) {
+        embla_eval_part part = part_at(eval, n);
+        for (int i = 0; i < TOTALS; i++) {
+            if (i != ALL && (i == SYNTACTIC) != part.syntactic) continue;
+            out[i].asked += part.asked;
+            out[i].covered += part.covered;
+            out[i].correct += part.correct;
+        }
+    }
+}
+
+static double share(const sums *s)
+{
+    return s->covered > 0 ? (double)s->correct / (double)s->covered : NAN;
+}
+
+/* ---- text ---- */
+
+enum { SCORE = 8, COUNT = 9 }; /* columns: "-0.1234", "4,194,304" */
+
+static void print_score(double score, const char *gap)
+{
+    char text[CLI_CELL] = "-";
+    if (isfinite(score)) snprintf(text, sizeof text, "%.4f", score);
+    printf("%s%*s", gap, SCORE, text);
+}
+
+static void print_count(int64_t count)
+{
+    char text[CLI_CELL];
+    printf("  %*s", COUNT, cli_commas(count, text));
+}
+
+static void print_name(const char *name)
+{
+    fputs("  ", stdout);
+    cli_out_safe(name);
+    putchar('\n');
+}
+
+static void print_sums(const sums *s, const char *name)
+{
+    print_score(share(s), "");
+    print_count(s->correct);
+    print_count(s->covered);
+    print_count(s->asked);
+    print_name(name);
+}
+
+static void print_analogies(const scored *file)
+{
+    sums totals[TOTALS];
+    add_up(file->eval, totals);
+    printf("%*s  %*s  %*s  %*s", SCORE, "accuracy", COUNT, "correct", COUNT, "covered", COUNT,
+           "asked");
+    print_name(name_of(file->path));
+    for (size_t n = 0; n < embla_eval_count(file->eval); n++) {
+        embla_eval_part part = part_at(file->eval, n);
+        sums s = {part.asked, part.covered, part.correct};
+        print_sums(&s, part.name);
+    }
+    bool both = totals[SEMANTIC].asked > 0 && totals[SYNTACTIC].asked > 0;
+    putchar('\n');
+    for (int i = both ? SEMANTIC : ALL; i < TOTALS; i++) print_sums(&totals[i], total_names[i]);
+}
+
+static void print_pairs(const job *j)
+{
+    printf("%*s  %*s  %*s  %*s", SCORE, "spearman", SCORE, "pearson", COUNT, "covered", COUNT,
+           "asked");
+    print_name("pairs");
+    for (size_t i = 0; i < j->count; i++) {
+        if (j->files[i].analogies) continue;
+        embla_eval_part part = part_at(j->files[i].eval, 0);
+        print_score(part.spearman, "");
+        print_score(part.pearson, "  ");
+        print_count(part.covered);
+        print_count(part.asked);
+        print_name(name_of(part.name));
+    }
+}
+
+static void print_missing(const scored *file)
+{
+    const char *word;
+    int64_t times;
+    if (!embla_eval_missing(file->eval, 0, NULL)) return;
+    printf("\n%*s", COUNT, "times");
+    fputs("  words without a row: ", stdout);
+    cli_out_safe(name_of(file->path));
+    putchar('\n');
+    for (size_t n = 0; (word = embla_eval_missing(file->eval, n, &times)); n++) {
+        char text[CLI_CELL];
+        printf("%*s", COUNT, cli_commas(times, text));
+        print_name(word);
+    }
+}
+
+/* asked and covered of all files of one kind. */
+static sums all_of(const job *j, bool analogies)
+{
+    sums all = {0};
+    for (size_t i = 0; i < j->count; i++) {
+        sums totals[TOTALS];
+        if (j->files[i].analogies != analogies) continue;
+        add_up(j->files[i].eval, totals);
+        all.asked += totals[ALL].asked;
+        all.covered += totals[ALL].covered;
+    }
+    return all;
+}
+
+static void print_text(const cli_args *args, const job *j)
+{
+    sums questions = all_of(j, true), pairs = all_of(j, false);
+    char left[2][CLI_CELL];
+    bool first = true;
+    for (size_t i = 0; i < j->count; i++) {
+        if (!j->files[i].analogies) continue;
+        if (!first) putchar('\n');
+        print_analogies(&j->files[i]);
+        first = false;
+    }
+    if (pairs.asked > 0 && !first) putchar('\n');
+    if (pairs.asked > 0) print_pairs(j);
+    if (cli_args_flag(args, "missing"))
+        for (size_t i = 0; i < j->count; i++) print_missing(&j->files[i]);
+    int64_t no_question = questions.asked - questions.covered;
+    int64_t no_pair = pairs.asked - pairs.covered;
+    if (no_question + no_pair == 0 || cli_args_flag(args, "quiet") ||
+        cli_args_flag(args, "missing"))
+        return;
+    (void)cli_plural(no_question, "question", left[0]);
+    (void)cli_plural(no_pair, "pair", left[1]);
+    putchar('\n');
+    cli_out_fact("left out", "%s%s%s, for words that have no row; --missing lists them",
+                 no_question > 0 ? left[0] : "", no_question > 0 && no_pair > 0 ? " and " : "",
+                 no_pair > 0 ? left[1] : "");
+}
+
+/* ---- JSON ---- */
+
+static void json_sums(cli_json *json, const sums *s)
+{
+    cli_json_whole(json, "asked", s->asked);
+    cli_json_whole(json, "covered", s->covered);
+    cli_json_whole(json, "correct", s->correct);
+    cli_json_real(json, "accuracy", share(s));
+}
+
+static void json_analogies(cli_json *json, const embla_eval *eval)
+{
+    sums totals[TOTALS];
+    add_up(eval, totals);
+    json_sums(json, &totals[ALL]);
+    for (int i = 0; i < ALL; i++) {
+        cli_json_open(json, total_names[i], '{');
+        json_sums(json, &totals[i]);
+        cli_json_close(json, '}');
+    }
+    cli_json_open(json, "sections", '[');
+    for (size_t n = 0; n < embla_eval_count(eval); n++) {
+        embla_eval_part part = part_at(eval, n);
+        sums s = {part.asked, part.covered, part.correct};
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", part.name);
+        cli_json_bool(json, "syntactic", part.syntactic);
+        json_sums(json, &s);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void json_pairs(cli_json *json, const embla_eval *eval)
+{
+    embla_eval_part part = part_at(eval, 0);
+    cli_json_whole(json, "asked", part.asked);
+    cli_json_whole(json, "covered", part.covered);
+    cli_json_real(json, "spearman", part.spearman);
+    cli_json_real(json, "pearson", part.pearson);
+}
+
+static void json_file(cli_json *json, const scored *file, bool missing)
+{
+    const char *word;
+    size_t n = 0;
+    int64_t times;
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "file", file->path);
+    if (file->analogies)
+        json_analogies(json, file->eval);
+    else
+        json_pairs(json, file->eval);
+    while (embla_eval_missing(file->eval, n, NULL)) n++;
+    cli_json_whole(json, "missing_words", (int64_t)n);
+    if (missing) cli_json_open(json, "missing", '[');
+    for (n = 0; missing && (word = embla_eval_missing(file->eval, n, &times)); n++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "word", word);
+        cli_json_whole(json, "times", times);
+        cli_json_close(json, '}');
+    }
+    if (missing) cli_json_close(json, ']');
+    cli_json_close(json, '}');
+}
+
+static void print_json(const cli_args *args, const job *j)
+{
+    static const char *const kinds[] = {"pairs", "analogies"};
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "checkpoint", args->operands[0]);
+    cli_json_whole(&json, "rows", j->options.rows ? j->options.rows : j->asked.model.rows);
+    cli_json_whole(&json, "dim", j->asked.model.dim);
+    cli_json_text(&json, "kind", j->options.kind == EMBLA_COS_MUL ? "3CosMul" : "3CosAdd");
+    for (int analogies = 1; analogies >= 0; analogies--) {
+        cli_json_open(&json, kinds[analogies], '[');
+        for (size_t i = 0; i < j->count; i++)
+            if (j->files[i].analogies == (analogies == 1))
+                json_file(&json, &j->files[i], cli_args_flag(args, "missing"));
+        cli_json_close(&json, ']');
+    }
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- files ---- */
+
+/* Questions are counted; progress is drawn in bytes of the file they stand in. */
+static bool step(void *context, const char *what, int64_t done, int64_t all)
+{
+    job *j = context;
+    (void)what;
+    return cli_progress_step(&j->progress, j->what,
+                             (int64_t)((double)j->file_bytes * (double)done / (double)all),
+                             j->file_bytes);
+}
+
+static void begin_file(job *j, const char *path)
+{
+    struct stat found;
+    const char *name = name_of(path);
+    size_t used = 0;
+    j->file_bytes = stat(path, &found) == 0 ? (int64_t)found.st_size : 0;
+    for (; name[used] && used < sizeof j->what - 1; used++)
+        j->what[used] = name[used] > ' ' && name[used] < 0x7f ? name[used] : '?';
+    j->what[used] = '\0';
+}
+
+/* Room for one file more. */
+static bool make_room(job *j)
+{
+    size_t room = 2 * j->room + 8;
+    if (j->count < j->room) return true;
+    scored *files = realloc(j->files, room * sizeof *files);
+    if (!files) return false;
+    j->files = files;
+    j->room = room;
+    return true;
+}
+
+/* Progress is wiped before anything is said: it begins and ends here. */
+static embla_status score_file(job *j, const char *path, bool quiet)
+{
+    scored file = {.path = make_room(j) ? strdup(path) : NULL};
+    if (!file.path) return EMBLA_ERR_MEMORY;
+    begin_file(j, path);
+    cli_progress_begin(&j->progress, quiet);
+    embla_status status =
+        embla_eval_analogies(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
+    file.analogies = status == EMBLA_OK;
+    if (status == EMBLA_ERR_UNSUPPORTED)
+        status = embla_eval_pairs(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
+    cli_progress_end(&j->progress, "interrupted; nothing has been printed");
+    if (status == EMBLA_OK)
+        j->files[j->count++] = file;
+    else
+        free(file.path);
+    return status;
+}
+
+static int not_scored(const char *path, embla_status status)
+{
+    if (status == EMBLA_ERR_MEMORY) return cli_failed("no memory to score %s", path);
+    return cli_failed("%s", embla_error());
+}
+
+static int wanted(const struct dirent *entry)
+{
+    static const char *const ends[] = {".txt", ".csv", ".tsv"};
+    const char *dot = strrchr(entry->d_name, '.');
+    if (!dot || entry->d_name[0] == '.') return 0;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strcmp(dot, ends[i]) == 0) return 1;
+    return 0;
+}
+
+static int in_order(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* What lies beside questions (a README.txt) is said and passed over. */
+static int score_folder(job *j, const char *path, bool quiet)
+{
+    struct dirent **entries = NULL;
+    size_t before = j->count;
+    int code = CLI_DONE, count = scandir(path, &entries, wanted, in_order);
+    if (count < 0) return cli_failed("%s: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        char name[4096];
+        int used = snprintf(name, sizeof name, "%s/%s", path, entries[i]->d_name);
+        free(entries[i]);
+        if (code != CLI_DONE || used < 0 || (size_t)used >= sizeof name) continue;
+        embla_status status = score_file(j, name, quiet);
+        if (status == EMBLA_OK) continue;
+        if (status != EMBLA_ERR_FORMAT && status != EMBLA_ERR_UNSUPPORTED)
+            code = not_scored(name, status);
+        else if (!quiet)
+            cli_complain("note: left out: %s", embla_error());
+    }
+    free(entries);
+    if (code == CLI_DONE && j->count == before)
+        code = cli_failed("%s: none of its %d files .txt, .csv or .tsv holds questions or pairs",
+                          path, count);
+    return code;
+}
+
+static int score_files(const cli_args *args, job *j)
+{
+    bool quiet = cli_args_flag(args, "quiet");
+    embla_status status;
+    int code = CLI_DONE;
+    for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++) {
+        struct stat found;
+        const char *path = args->operands[i];
+        if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+            code = score_folder(j, path, quiet);
+        else if ((status = score_file(j, path, quiet)) != EMBLA_OK)
+            code = not_scored(path, status);
+    }
+    return code;
+}
+
+/* ---- the verb ---- */
+
+static int set_up(const cli_args *args, job *j)
+{
+    const char *path = args->operands[0];
+    int code = cli_asked_open(args, path, &j->asked);
+    const cli_model *model = &j->asked.model;
+    if (code != CLI_DONE) return code;
+    if (!j->asked.vocab)
+        return cli_failed("%s: there are no words for its %" PRId64 " rows", path, model->rows);
+    if (model->has_mapping)
+        return cli_failed("%s: its %" PRId64 " tokens share %" PRId64
+                          " rows by tensor '%.64s', and eval needs a row for each token",
+                          path, cli_model_tokens_most(model), model->rows, model->mapping.name);
+    j->options = (embla_eval_options){.rows = cli_args_count(args, "rows"),
+                                      .threads = (int)cli_args_count(args, "threads"),
+                                      .exact_case = cli_args_flag(args, "exact-case"),
+                                      .kind = cli_args_flag(args, "multiply") ? EMBLA_COS_MUL
+                                                                              : EMBLA_COS_ADD,
+                                      .progress = step,
+                                      .context = j};
+    if (j->options.rows > model->rows) j->options.rows = model->rows;
+    return CLI_DONE;
+}
+
+static int print_scores(const cli_args *args, const job *j)
+{
+    int64_t asked = all_of(j, true).asked + all_of(j, false).asked;
+    char text[CLI_CELL];
+    if (cli_args_flag(args, "json"))
+        print_json(args, j);
+    else
+        print_text(args, j);
+    if (all_of(j, true).covered + all_of(j, false).covered > 0) return CLI_DONE;
+    return cli_failed("none of the %s questions and pairs has a row for each of its words",
+                      cli_commas(asked, text));
+}
+
+static int run(const cli_args *args)
+{
+    job j = {.count = 0};
+    if (cli_args_given(args, "rows") && cli_args_count(args, "rows") < 1)
+        return cli_usage("--rows: in 0 rows nothing is found; 1 is the least");
+    if (args->operand_count < 2)
+        return cli_usage("eval needs a file of questions or pairs: embla eval TABLE FILE...");
+    int code = set_up(args, &j);
+    if (code == CLI_DONE) code = score_files(args, &j);
+    if (code == CLI_DONE) code = print_scores(args, &j);
+    for (size_t i = 0; i < j.count; i++) {
+        embla_eval_free(j.files[i].eval);
+        free(j.files[i].path);
+    }
+    free(j.files);
+    cli_asked_free(&j.asked);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "rows",
+     .value = "N",
+     .count = true,
+     .help = "only the first N rows of the table are looked at; without it all are"},
+    {.name = "multiply",
+     .help = "answer analogies by products of cosines (3CosMul), one at a time: slower"},
+    {.name = "exact-case", .help = "a word that is not there is not looked for in lower case"},
+    {.name = "missing", .help = "list the words that have no row, the most asked for first"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_eval = {
+    .name = "eval",
+    .synopsis = "TABLE FILE...",
+    .operand = "TABLE",
+    .operands_least = 1,
+    .operands_most = CLI_OPERANDS_MOST,
+    .about = "how well a table answers analogies and pairs that people answered",
+    .text =
+        "TABLE is a checkpoint as 'embla info' takes it. FILE holds analogies or pairs, which is "
+        "seen from its first line; of a folder all files .txt, .csv and .tsv are taken. "
+        "Analogies are four words on a line, ': name' before a section (Google's "
+        "questions-words.txt): the nearest row to second - first + third, these three left out, "
+        "should be that of the fourth. Sections whose names begin with 'gram' are syntactic, all "
+        "others semantic. Pairs are two words and a number, with tabs, commas or spaces between "
+        "them (WordSim-353, SimLex-999, MEN): Spearman's and Pearson's correlation of number and "
+        "cosine. A heading, empty lines and comments (#) are passed over.\n\n"
+        "Words are looked for with a space before them, as vocabularies hold them that mark "
+        "where a word begins, then as they are, then both ways in lower case. Questions with a "
+        "word that has no row, or one that is not finite, are left out; 'covered' counts the "
+        "others, and all scores are of these. Exit code 1 if nothing is covered.",
+    .example = "printf 'lazy dog 9\\nquick slow 8\\nfox the 2\\n' > pairs.txt && "
+               "embla eval examples/quick-brown-fox.vec pairs.txt",
+    .options = options,
+    .run = run};

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla generate: a model goes on with a text, a token at a time.
+ *
+ * Keys and values of what was said are kept, so that a token costs one pass through the layers.
+ * Text is printed as it is made. Draw i of text n is the same whatever the other texts were:
+ * its number is n * 2^32 + i.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "embla_train.h"
+
+#include "core/progress.h"
+#include "core/speak.h"
+#include "core/verbs.h"
+
+enum { PARALLEL_FROM = 4000000 }; /* parameters */
+
+typedef enum { END = 0, TOKENS = 1, POSITIONS = 2, STOPPED = 3 } reason;
+static const char *const reasons[] = {"end", "tokens", "positions", "interrupted"};
+
+typedef struct {
+    cli_model model;
+    embla_gpt *gpt;
+    embla_decoder *decoder;
+    embla_head head;
+    cli_speaker speaker;
+    embla_sample_options sample;
+    int32_t *tokens; /* the prompt, then what was made of it */
+    size_t prompt;   /* tokens of it */
+    bool implied;    /* nobody typed it: it is not printed */
+    size_t most;     /* tokens to make for each text */
+    size_t places;   /* positions of the decoder */
+    size_t fed;      /* of them taken */
+    float *hidden;
+    int64_t made;   /* tokens of all texts, .. */
+    double seconds; /* .. and what they took, without prompts */
+    bool json, shown;
+    cli_progress progress;
+} job;
+
+/* ---- numbers on the line ---- */
+
+static int read_real(const cli_args *args, const char *name, double most, double *out)
+{
+    const char *text = cli_args_text(args, name);
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value))
+        return cli_usage("--%s: '%.60s' is not a number like 0.8", name, text);
+    if (value < 0 || value > most)
+        return cli_usage("--%s: '%.60s' is not between 0 and %g", name, text, most);
+    *out = value;
+    return CLI_DONE;
+}
+
+static int read_sampling(const cli_args *args, embla_sample_options *out)
+{
+    embla_sample_options o = {.top_k = (size_t)cli_args_count(args, "top-k"),
+                              .seed = (uint64_t)cli_args_count(args, "seed"),
+                              .threads = (int)cli_args_count(args, "threads")};
+    int code = read_real(args, "temperature", 1000, &o.temperature);
+    if (code == CLI_DONE) code = read_real(args, "top-p", 1, &o.top_p);
+    if (code == CLI_DONE) code = read_real(args, "min-p", 1, &o.min_p);
+    *out = o;
+    return code;
+}
+
+/* ---- the model ---- */
+
+static int open_model(const cli_args *args, job *j)
+{
+    int code = cli_model_open(args, args->operands[0], &j->model);
+    if (code != CLI_DONE) return code;
+    if (embla_gpt_open(j->model.checkpoint, &j->gpt) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    if (j->model.vocab_error[0]) cli_complain("%s", j->model.vocab_error);
+    cli_speaker_of(&j->model, embla_gpt_shape_of(j->gpt)->vocab, &j->speaker);
+    /* a token of a small model is done before a second thread has woken up */
+    if (j->sample.threads == 0 && embla_gpt_parameters(j->gpt) < PARALLEL_FROM)
+        j->sample.threads = 1;
+    return CLI_DONE;
+}
+
+/* The prompt, with room after it for what is made. */
+static int take_prompt(const cli_args *args, job *j)
+{
+    const char *text = cli_args_text(args, "prompt");
+    int64_t most = cli_args_count(args, "tokens");
+    int code = cli_speaker_prompt(&j->speaker, text, &j->tokens, &j->prompt);
+    if (code != CLI_DONE) return code;
+    j->implied = !text;
+    size_t room = 0;
+    if (__builtin_add_overflow(j->prompt, (size_t)most, &room) ||
+        __builtin_mul_overflow(room, sizeof *j->tokens, &room))
+        return cli_usage("--tokens: %" PRId64 " is too many", most);
+    int32_t *grown = realloc(j->tokens, room);
+    if (!grown) return cli_failed("no memory for %" PRId64 " tokens", most);
+    j->tokens = grown;
+    j->most = (size_t)most;
+    return CLI_DONE;
+}
+
+/* Texts with an end stop where positions do; a stream goes on, see slide. */
+static int make_decoder(job *j)
+{
+    const embla_gpt_shape *shape = embla_gpt_shape_of(j->gpt);
+    size_t wanted = j->prompt + j->most;
+    j->places = wanted < shape->positions ? wanted : shape->positions;
+    if (j->speaker.end_count > 0 && j->prompt > shape->positions)
+        return cli_failed("--prompt: %zu tokens, and the model has %zu positions", j->prompt,
+                          shape->positions);
+    j->hidden = malloc(shape->dim * sizeof *j->hidden);
+    if (!j->hidden) return cli_failed("no memory for %zu numbers", shape->dim);
+    if (embla_decoder_new(j->gpt, j->places, &j->decoder) != EMBLA_OK ||
+        embla_decoder_head(j->decoder, &j->head) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    return CLI_DONE;
+}
+
+/* ---- one text ---- */
+
+/* The sentence stands on a line of its own, after what was said. */
+static int broken(const job *j, const char *sentence)
+{
+    if (!j->json) putchar('\n');
+    (void)fflush(stdout);
+    return cli_failed("%s", sentence);
+}
+
+static int take(job *j, const int32_t *tokens, size_t count)
+{
+    if (embla_decoder_take(j->decoder, tokens, count, j->sample.threads, j->hidden) != EMBLA_OK)
+        return broken(j, embla_error());
+    j->fed += count;
+    return CLI_DONE;
+}
+
+/* Positions are full: begins anew with the last half of them, tokens up to `used`. */
+static int slide(job *j, size_t used)
+{
+    size_t half = j->places > 1 ? j->places / 2 : 1;
+    embla_decoder_reset(j->decoder);
+    j->fed = 0;
+    return take(j, j->tokens + used - half, half);
+}
+
+static int begin_text(job *j, cli_said *said)
+{
+    int32_t before = -1;
+    embla_decoder_reset(j->decoder);
+    j->fed = 0;
+    for (size_t i = 0; i < j->prompt && !j->implied; i++) {
+        int32_t token = j->tokens[i];
+        bool silent = i == 0 && j->speaker.leads;
+        if (!silent && !cli_said_add(said, &j->speaker, before, token))
+            return broken(j, "no memory for the text");
+        before = token;
+    }
+    if (!j->json) cli_said_print(said, false, j->shown, stdout);
+    return j->prompt > j->places ? slide(j, j->prompt) : take(j, j->tokens, j->prompt);
+}
+
+static int choose(job *j, size_t text, size_t i, int32_t *out)
+{
+    embla_choice choice;
+    embla_sample_options options = j->sample;
+    options.step = (int64_t)((uint64_t)text << 32) + (int64_t)i;
+    if (embla_head_sample(&j->head, j->hidden, 1, &options, &choice) != EMBLA_OK)
+        return broken(j, embla_error());
+    if (choice.token < 0)
+        return broken(j, "the model's numbers are not finite: no token is likely");
+    *out = (int32_t)choice.token;
+    return CLI_DONE;
+}
+
+/* Makes tokens after the prompt; *count of them. */
+static int go_on(job *j, size_t text, cli_said *said, size_t *count, reason *why)
+{
+    int code = CLI_DONE;
+    size_t i = 0;
+    for (*why = TOKENS; i < j->most && code == CLI_DONE; i++) {
+        int32_t token = 0, before = j->implied && i == 0 && !j->speaker.leads
+                                        ? -1
+                                        : j->tokens[j->prompt + i - 1];
+        if (!cli_progress_step(&j->progress, "generate", 0, 1)) {
+            *why = STOPPED;
+            break;
+        }
+        if (i > 0 && j->fed == j->places) {
+            *why = POSITIONS;
+            if (j->speaker.end_count > 0) break;
+            *why = TOKENS;
+            code = slide(j, j->prompt + i);
+        } else if (i > 0) {
+            code = take(j, &j->tokens[j->prompt + i - 1], 1);
+        }
+        if (code == CLI_DONE) code = choose(j, text, i, &token);
+        if (code != CLI_DONE) break;
+        j->tokens[j->prompt + i] = token;
+        if (cli_speaker_ends(&j->speaker, token)) {
+            *why = END;
+            break;
+        }
+        if (!cli_said_add(said, &j->speaker, before, token))
+            code = broken(j, "no memory for the text");
+        if (!j->json) cli_said_print(said, false, j->shown, stdout);
+    }
+    *count = i;
+    return code;
+}
+
+static void print_json(const job *j, const cli_said *said, size_t count, reason why, cli_json *json)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_bytes(json, "text", said->bytes ? said->bytes : "", said->count);
+    cli_json_open(json, "tokens", '[');
+    for (size_t i = 0; i < count; i++) cli_json_whole(json, NULL, j->tokens[j->prompt + i]);
+    cli_json_close(json, ']');
+    cli_json_text(json, "stopped", reasons[why]);
+    cli_json_close(json, '}');
+}
+
+static int one_text(job *j, size_t text, cli_json *json, reason *why)
+{
+    cli_said said = {0};
+    size_t count = 0;
+    if (text > 0 && j->speaker.lines && !j->json) putchar('\n');
+    int code = begin_text(j, &said);
+    double start = cli_progress_now();
+    if (code == CLI_DONE) code = go_on(j, text, &said, &count, why);
+    j->seconds += cli_progress_now() - start;
+    j->made += (int64_t)count;
+    if (code == CLI_DONE && j->json) print_json(j, &said, count, *why, json);
+    if (code == CLI_DONE && !j->json) {
+        cli_said_print(&said, true, j->shown, stdout);
+        putchar('\n');
+    }
+    free(said.bytes);
+    return code;
+}
+
+/* ---- all texts ---- */
+
+static void print_summary(const cli_args *args, const job *j)
+{
+    char tokens[CLI_CELL], speed[CLI_CELL];
+    if (cli_args_flag(args, "quiet") || j->json || !isatty(STDERR_FILENO)) return;
+    (void)fflush(stdout);
+    fprintf(stderr, "%s in %.2f s", cli_plural(j->made, "token", tokens), j->seconds);
+    if (j->seconds > 0)
+        fprintf(stderr, ", %s tokens/s",
+                cli_commas((int64_t)((double)j->made / j->seconds), speed));
+    fputc('\n', stderr);
+}
+
+static int all_texts(const cli_args *args, job *j)
+{
+    size_t count = (size_t)cli_args_count(args, "count");
+    cli_json json = {0};
+    reason why = TOKENS;
+    int code = CLI_DONE;
+    if (j->json) {
+        cli_json_open(&json, NULL, '{');
+        cli_json_open(&json, "prompt", '[');
+        for (size_t i = 0; i < j->prompt; i++) cli_json_whole(&json, NULL, j->tokens[i]);
+        cli_json_close(&json, ']');
+        cli_json_open(&json, "texts", '[');
+    }
+    cli_progress_begin(&j->progress, true);
+    for (size_t n = 0; n < count && code == CLI_DONE && why != STOPPED; n++)
+        code = one_text(j, n, &json, &why);
+    if (j->json && code == CLI_DONE) {
+        cli_json_close(&json, ']');
+        cli_json_whole(&json, "made", j->made);
+        cli_json_real(&json, "seconds", j->seconds);
+        cli_json_real(&json, "tokens_per_second",
+                      j->seconds > 0 ? (double)j->made / j->seconds : 0);
+        cli_json_close(&json, '}');
+        putchar('\n');
+    }
+    print_summary(args, j);
+    (void)fflush(stdout);
+    cli_progress_end(&j->progress, "interrupted");
+    return code;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {.json = cli_args_flag(args, "json"), .shown = isatty(STDOUT_FILENO)};
+    int code = read_sampling(args, &j.sample);
+    if (code == CLI_DONE && cli_args_count(args, "count") > INT32_MAX)
+        code = cli_usage("--count: '%s' is more than %d", cli_args_text(args, "count"), INT32_MAX);
+    if (code == CLI_DONE && cli_args_count(args, "tokens") > INT32_MAX)
+        code =
+            cli_usage("--tokens: '%s' is more than %d", cli_args_text(args, "tokens"), INT32_MAX);
+    if (code == CLI_DONE) code = open_model(args, &j);
+    if (code == CLI_DONE) code = take_prompt(args, &j);
+    if (code == CLI_DONE) code = make_decoder(&j);
+    if (code == CLI_DONE) code = all_texts(args, &j);
+    embla_decoder_free(j.decoder);
+    embla_gpt_free(j.gpt);
+    cli_model_free(&j.model);
+    free(j.tokens);
+    free(j.hidden);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "prompt",
+     .value = "TEXT",
+     .help = "what the text begins with; not given: the token that begins texts, or token 0"},
+    {.name = "tokens",
+     .value = "N",
+     .standard = "256",
+     .count = true,
+     .help = "tokens to make for each text, at most"},
+    {.name = "temperature",
+     .value = "X",
+     .standard = "0.8",
+     .help = "logits are divided by X; 0: always the likeliest token"},
+    {.name = "top-k",
+     .value = "N",
+     .standard = "0",
+     .count = true,
+     .help = "only the N likeliest tokens; 0: all"},
+    {.name = "top-p",
+     .value = "X",
+     .standard = "0",
+     .help = "only the fewest tokens whose probabilities reach X; 0: all"},
+    {.name = "min-p",
+     .value = "X",
+     .standard = "0",
+     .help = "only tokens at least X times as probable as the likeliest; 0: all"},
+    {.name = "seed",
+     .value = "S",
+     .standard = "0",
+     .count = true,
+     .help = "another seed draws other texts"},
+    {.name = "count", .value = "N", .standard = "1", .count = true, .help = "texts to make"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_generate = {
+    .name = "generate",
+    .synopsis = "MODEL",
+    .operand = "MODEL",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "let a model go on with a text",
+    .text = "MODEL is a folder of 'embla train', a folder of GPT-2 or Llama with config.json and "
+            "safetensors, or a file of llama2.c or llm.c. The prompt and what the model makes of "
+            "it are printed as they come, whole characters only. The same seed gives the same "
+            "text for any number of threads.\n\n"
+            "A text ends with the token that ends texts, if the model has one, or where its "
+            "positions do; then each text is on a line of its own (an empty line between them "
+            "where they may have lines). A model of a stream has no such token: when its "
+            "positions are full it goes on with the last half of them.\n\n"
+            "A prompt is cut into characters, or bytes, and the two neighbours that make the word "
+            "of the lowest token are joined until no two do. That is how llama2.c, Llama and our "
+            "own models have it; GPT-2 cuts text into words first, which differs for some spaces. "
+            "A model without words prints token numbers, and its prompt is a list of them: "
+            "5,7.",
+    .example = "seq 99 > n && embla train n --preset microgpt -o m -q && embla generate m",
+    .options = options,
+    .run = run};

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla health: what is wrong with the rows of a table, and which tokens it hardly learned.
+ *
+ * Facts first, the worst of them with what helps after an arrow, as `doctor` has it; then the
+ * tokens that look least trained. Rows that are known to be unused, and padding, stand for
+ * nothing that could be trained, so they are named once and left out of the list.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embla.h"
+#include "embla_lab.h"
+
+#include "core/answers.h"
+#include "core/out.h"
+#include "core/tie_text.h"
+#include "core/verbs.h"
+#include "draw/svg.h"
+
+enum { NAMED = 12, GROUPS_SHOWN = 5, TIE_SAMPLE = 64 };
+
+static const char *const quantile_names[EMBLA_HEALTH_QUANTILES] = {
+    "0.1%", "1%", "5%", "25%", "50%", "75%", "95%", "99%", "99.9%"};
+
+typedef struct {
+    const cli_args *args;
+    cli_asked asked;
+    embla_tensor tensor; /* that is looked at */
+    bool head;           /* it is the head, and not the table as well */
+    bool has_tie;
+    embla_tie tie;
+    int64_t tokens; /* rows from here on are padding; 0: none are */
+    embla_health *health;
+    const embla_health_summary *sum;
+    embla_neighbour *ranked; /* --top of those that stand for tokens */
+    cli_rank rank;
+    bool utf8;
+} job;
+
+/* ---- which table ---- */
+
+static bool own_head(const job *j)
+{
+    return j->has_tie && (j->tie.kind == EMBLA_TIE_UNTIED || j->tie.kind == EMBLA_TIE_HEAD_MISSING);
+}
+
+/* The head in place of the table; where they are one tensor, that is the table. */
+static int take_head(job *j)
+{
+    cli_asked *asked = &j->asked;
+    embla_tensor head;
+    if (asked->model.named)
+        return cli_usage("--head and a tensor chosen by FILE::TENSOR exclude each other");
+    if (j->has_tie && (j->tie.kind == EMBLA_TIE_TIED || j->tie.kind == EMBLA_TIE_INVERTED))
+        return CLI_DONE;
+    if (embla_checkpoint_role(asked->model.checkpoint, EMBLA_ROLE_HEAD, &head, NULL) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    embla_table_free(asked->table);
+    asked->table = NULL;
+    if (embla_table_open(asked->model.checkpoint, head.name, NULL, &asked->table) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    j->tensor = head;
+    j->head = true;
+    return CLI_DONE;
+}
+
+/* Padding is what is past the last word; in fastText's files n-grams come there. */
+static int64_t tokens_of(const job *j)
+{
+    const cli_model *model = &j->asked.model;
+    int64_t end = cli_model_tokens_end(model);
+    bool ngrams = strcmp(embla_checkpoint_format(model->checkpoint), "fasttext") == 0;
+    return end > 0 && !model->has_mapping && !ngrams ? end : 0;
+}
+
+static int set_up(job *j)
+{
+    const cli_args *args = j->args;
+    int64_t top = cli_args_count(args, "top");
+    int code = cli_asked_open(args, args->operands[0], &j->asked);
+    if (code != CLI_DONE) return code;
+    j->tensor = j->asked.model.table;
+    /* a tensor that was chosen says nothing about the others */
+    bool judged = !j->asked.model.named || j->asked.model.role == EMBLA_ROLE_TOKENS;
+    j->has_tie =
+        judged && embla_checkpoint_tie(j->asked.model.checkpoint, TIE_SAMPLE, &j->tie) == EMBLA_OK;
+    if (cli_args_flag(args, "head")) code = take_head(j);
+    if (code == CLI_DONE) code = cli_asked_turn(&j->asked);
+    if (code != CLI_DONE) return code;
+    bool named_head = j->asked.model.named && j->asked.model.role == EMBLA_ROLE_HEAD;
+    j->head = j->head || named_head;
+    j->tokens = tokens_of(j);
+    j->utf8 = cli_utf8_wanted();
+    const embla_health_options options = {.tokens = j->tokens,
+                                          .threads = (int)cli_args_count(args, "threads"),
+                                          .untied = own_head(j) && !j->head};
+    if (embla_health_of(j->asked.table, &options, &j->health) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    j->sum = embla_health_summary_of(j->health);
+    j->rank = (cli_rank){.asked = &j->asked,
+                         .form = CLI_RANK_TABLE,
+                         .utf8 = j->utf8,
+                         .rows = j->sum->rows,
+                         .top = (size_t)(top < j->sum->rows ? top : j->sum->rows)};
+    return CLI_DONE;
+}
+
+/* ---- the least trained ---- */
+
+static bool is_padding(const job *j, int64_t row)
+{
+    return j->tokens > 0 && row >= j->tokens;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The first of the ranking that are neither padding nor unused rows themselves. */
+static int list_ranked(job *j)
+{
+    int64_t count = 0, *unused = NULL;
+    while (embla_health_unused(j->health, count) >= 0) count++;
+    j->ranked = malloc((j->rank.top + 1) * sizeof *j->ranked);
+    unused = malloc(((size_t)count + 1) * sizeof *unused);
+    if (!j->ranked || !unused) {
+        free(unused);
+        return cli_failed("no memory for %zu rows", j->rank.top);
+    }
+    for (int64_t i = 0; i < count; i++) unused[i] = embla_health_unused(j->health, i);
+    qsort(unused, (size_t)count, sizeof *unused, compare_rows);
+    size_t used = 0;
+    embla_neighbour at;
+    for (int64_t n = 0; used < j->rank.top; n++) {
+        if (embla_health_ranked(j->health, n, &at) != EMBLA_OK) break;
+        if (is_padding(j, at.row) ||
+            bsearch(&at.row, unused, (size_t)count, sizeof at.row, compare_rows))
+            continue;
+        j->ranked[used++] = at;
+    }
+    j->ranked[used] = (embla_neighbour){.row = -1};
+    free(unused);
+    return CLI_DONE;
+}
+
+/* ---- what is wanting ---- */
+
+typedef struct {
+    int64_t zero, duplicates; /* rows of tokens */
+} defects;
+
+static defects defects_of(const job *j)
+{
+    defects d = {0};
+    int64_t row, of = -1;
+    for (int64_t n = 0; (row = embla_health_zero(j->health, n)) >= 0; n++)
+        d.zero += !is_padding(j, row);
+    for (int64_t n = 0; (row = embla_health_duplicate(j->health, n, &of)) >= 0; n++)
+        d.duplicates += !is_padding(j, row);
+    return d;
+}
+
+/* As `doctor` judges: a row without numbers is an error; zeros (one row may be meant to be so)
+ * and copies are worth a warning. */
+static int code_of(const job *j)
+{
+    defects d = defects_of(j);
+    bool strict = cli_args_flag(j->args, "strict") && (d.zero > 1 || d.duplicates > 0);
+    return j->sum->nonfinite > 0 || strict ? CLI_WANTING : CLI_DONE;
+}
+
+/* ---- facts ---- */
+
+/* "<unk>, </s>, .. and 157 more": the tokens of rows. */
+typedef int64_t row_at(const job *j, size_t group, int64_t n);
+
+static const char *names(const job *j, row_at *at, size_t group, int64_t count, char text[800])
+{
+    size_t used = 0;
+    char word[CLI_WORD_TEXT], cell[CLI_CELL];
+    text[0] = '\0';
+    int64_t shown = count < NAMED + 2 ? count : NAMED; /* "and 1 more" is longer than the one */
+    for (int64_t i = 0; i < shown && used < 640; i++) {
+        int64_t row = at(j, group, i), token = cli_asked_token(&j->asked, row, NULL);
+        (void)cli_token_show(&j->asked, token, !j->utf8, 16, word);
+        if (token < 0) snprintf(word, sizeof word, "row %" PRId64, row);
+        const char *quote = strchr(word, ',') && word[0] != '"' ? "\"" : "";
+        used += (size_t)snprintf(text + used, 800 - used, "%s%s%s%s", i > 0 ? ", " : "", quote,
+                                 word, quote);
+    }
+    if (count > shown)
+        snprintf(text + used, 800 - used, " and %s more", cli_commas(count - shown, cell));
+    return text;
+}
+
+static int64_t nonfinite_at(const job *j, size_t group, int64_t n)
+{
+    (void)group;
+    return embla_health_nonfinite(j->health, n);
+}
+
+static int64_t zero_at(const job *j, size_t group, int64_t n)
+{
+    (void)group;
+    return embla_health_zero(j->health, n);
+}
+
+static int64_t duplicate_at(const job *j, size_t group, int64_t n)
+{
+    (void)group;
+    return embla_health_duplicate(j->health, n, NULL);
+}
+
+static int64_t member_at(const job *j, size_t group, int64_t n)
+{
+    embla_health_group g;
+    return embla_health_group_at(j->health, group, &g) == EMBLA_OK && n < g.count ? g.rows[n] : -1;
+}
+
+static void print_rows(const job *j, const char *label, int64_t count, row_at *at,
+                       const char *remedy)
+{
+    char text[800], rows[CLI_CELL];
+    if (count == 0) {
+        cli_out_fact(label, "none");
+        return;
+    }
+    cli_out_fact(label, "%s: %s", cli_plural(count, "row", rows), names(j, at, 0, count, text));
+    if (remedy) cli_out_fact("", "-> %s", remedy);
+}
+
+static void print_groups(const job *j)
+{
+    char text[800], rows[CLI_CELL];
+    size_t count = embla_health_groups(j->health);
+    int64_t left = 0;
+    embla_health_group g;
+    if (count == 0) cli_out_fact("one direction", "none");
+    for (size_t i = 0; i < count && embla_health_group_at(j->health, i, &g) == EMBLA_OK; i++) {
+        if (i >= GROUPS_SHOWN) {
+            left += g.count;
+            continue;
+        }
+        cli_out_fact(i == 0 ? "one direction" : "",
+                     "%s, cosine with the first %.8f or more, norm %.4g to %.4g: %s",
+                     cli_plural(g.count, "row", rows), g.cosine_least, g.norm_least, g.norm_most,
+                     names(j, member_at, i, g.count, text));
+    }
+    if (left > 0)
+        cli_out_fact("", "and %s in %s", cli_plural(left, "row", rows),
+                     cli_plural((int64_t)(count - GROUPS_SHOWN), "further group", text));
+    if (count > 0 && j->sum->dim < 8)
+        cli_out_fact("", "-> with %s in a row many share a direction by chance",
+                     cli_plural(j->sum->dim, "number", rows));
+    else if (count > 0)
+        cli_out_fact("", "-> most often tokens that training never met: keep them from the "
+                         "model, or train them");
+}
+
+/* ---- norms ---- */
+
+enum { TALL = 6 }; /* lines of the histogram */
+
+/* One column of it on one line. */
+static const char *block(int64_t count, int64_t most, int line, bool utf8)
+{
+    return cli_out_block((double)count / (double)most, TALL, line, utf8);
+}
+
+static void print_histogram(const job *j)
+{
+    const embla_health_summary *s = j->sum;
+    char cell[CLI_CELL], right[CLI_CELL];
+    int64_t most = 1, bins[EMBLA_HEALTH_BINS] = {0};
+    /* a narrow terminal has room for half of them */
+    int each = cli_out_width() < CLI_LABEL + EMBLA_HEALTH_BINS ? 2 : 1;
+    int columns = EMBLA_HEALTH_BINS / each;
+    for (int i = 0; i < EMBLA_HEALTH_BINS; i++) bins[i / each] += s->norm_bins[i];
+    for (int i = 0; i < columns; i++)
+        if (bins[i] > most) most = bins[i];
+    for (int line = TALL - 1; line >= 0; line--) {
+        int last = columns;
+        while (last > 0 && block(bins[last - 1], most, line, j->utf8)[0] == ' ') last--;
+        printf("%*s %s", CLI_LABEL - 2, line == TALL - 1 ? cli_commas(most, cell) : "",
+               j->utf8 ? "│" : "|");
+        for (int i = 0; i < last; i++) fputs(block(bins[i], most, line, j->utf8), stdout);
+        putchar('\n');
+    }
+    printf("%*d %s", CLI_LABEL - 2, 0, j->utf8 ? "└" : "+");
+    for (int i = 0; i < columns; i++) fputs(j->utf8 ? "─" : "-", stdout);
+    int wide = columns - snprintf(right, sizeof right, "%.4g", s->norm_most);
+    printf("\n%*s%-*.4g%s\n\n", CLI_LABEL, "", wide, s->norm_least, right);
+}
+
+static void print_norms(const job *j)
+{
+    const embla_health_summary *s = j->sum;
+    static cli_grid grid;
+    if (s->nonfinite == s->rows) return;
+    cli_out_fact("norms", "%.4g on average, deviation %.4g, from %.4g to %.4g", s->norm_mean,
+                 s->norm_deviation, s->norm_least, s->norm_most);
+    putchar('\n');
+    print_histogram(j);
+    grid = (cli_grid){.columns = EMBLA_HEALTH_QUANTILES + 1};
+    cli_grid_put(&grid, "%-*s", CLI_LABEL - 2, "quantile");
+    for (int i = 0; i < EMBLA_HEALTH_QUANTILES; i++) cli_grid_put(&grid, "%s", quantile_names[i]);
+    cli_grid_put(&grid, "norm");
+    for (int i = 0; i < EMBLA_HEALTH_QUANTILES; i++)
+        cli_grid_put(&grid, "%.3g", s->norm_quantiles[i]);
+    cli_grid_print(&grid, "lrrrrrrrrr");
+    putchar('\n');
+}
+
+/* ---- all of it, for people ---- */
+
+static void print_table_fact(const job *j)
+{
+    char shape[CLI_CELL], tie[CLI_SENTENCE], rows[CLI_CELL];
+    cli_out_fact(j->head ? "head" : "table", "%s, %s, %s", j->tensor.name,
+                 cli_shape_text(&j->tensor, shape), j->tensor.type);
+    if (j->has_tie && j->tie.kind != EMBLA_TIE_NO_TABLE && j->tie.kind != EMBLA_TIE_NO_HEAD)
+        cli_out_fact("tied", "%s", cli_tie_text(&j->tie, tie));
+    if (j->sum->padding > 0)
+        cli_out_fact("padding", "%s past the last token", cli_plural(j->sum->padding, "row", rows));
+}
+
+static void print_ranked(const job *j)
+{
+    int64_t unused = 0;
+    char rows[CLI_CELL];
+    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_RANKED_BY_UNUSED;
+    while (embla_health_unused(j->health, unused) >= 0) unused++;
+    if (j->rank.top == 0 || j->ranked[0].row < 0) return;
+    putchar('\n');
+    if (by_unused && is_padding(j, embla_health_unused(j->health, 0)))
+        cli_out_fact("under-trained",
+                     "tokens that point where padding does, by cosine with the mean of %s, the "
+                     "table's own mean taken off:",
+                     cli_plural(unused, "row", rows));
+    else if (by_unused)
+        cli_out_fact("under-trained",
+                     "tokens that point where the %s of one direction do, by cosine with their "
+                     "mean, the table's own mean taken off:",
+                     cli_plural(unused, "row", rows));
+    else
+        cli_out_fact("under-trained", "%s, the shortest rows first:",
+                     own_head(j) && !j->head ? "by norm, since the head is a table of its own"
+                                             : "by norm, since no rows are known to be unused");
+    putchar('\n');
+    cli_rank_print(&j->rank, j->ranked, by_unused ? 1 : j->sum->norm_quantiles[4]);
+}
+
+static void print_text(const job *j)
+{
+    const embla_health_summary *s = j->sum;
+    print_table_fact(j);
+    print_norms(j);
+    print_rows(j, "not finite", s->nonfinite, nonfinite_at,
+               "one such row spoils every sum it is in: take it from an earlier save");
+    print_rows(j, "zeros", s->zero, zero_at,
+               defects_of(j).zero > 1
+                   ? "often these are tokens that were never trained: leave them out of statistics"
+                   : NULL);
+    print_rows(j, "duplicates", s->duplicates, duplicate_at,
+               "their tokens cannot be told apart: was a table copied when it grew?");
+    print_groups(j);
+    if (isfinite(s->anisotropy))
+        cli_out_fact("anisotropy", "%.4f, the mean cosine of two rows%s", s->anisotropy,
+                     s->anisotropy > 0.2 ? "" : "; 0 where they point everywhere alike");
+    if (s->anisotropy > 0.2)
+        cli_out_fact("", "-> rows lean to one side: take the mean row off before comparing them");
+    if (s->nonfinite < s->rows)
+        cli_out_fact("mean row", "norm %.4g; rows are %.4g away from it on average, deviation %.4g",
+                     s->mean_norm, s->from_mean, s->from_mean_deviation);
+    print_ranked(j);
+}
+
+/* ---- for programs ---- */
+
+static void json_rows(cli_json *json, const job *j, const char *key, row_at *at, size_t group,
+                      int64_t count)
+{
+    cli_json_open(json, key, '[');
+    for (int64_t n = 0; n < count; n++) cli_json_whole(json, NULL, at(j, group, n));
+    cli_json_close(json, ']');
+}
+
+static void json_duplicates(cli_json *json, const job *j)
+{
+    int64_t row, of = -1;
+    cli_json_open(json, "duplicates", '[');
+    for (int64_t n = 0; (row = embla_health_duplicate(j->health, n, &of)) >= 0; n++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_whole(json, "row", row);
+        cli_json_whole(json, "of", of);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void json_norms(cli_json *json, const embla_health_summary *s)
+{
+    cli_json_open(json, "norms", '{');
+    cli_json_real(json, "least", s->norm_least);
+    cli_json_real(json, "most", s->norm_most);
+    cli_json_real(json, "mean", s->norm_mean);
+    cli_json_real(json, "deviation", s->norm_deviation);
+    cli_json_open(json, "quantiles", '{');
+    for (int i = 0; i < EMBLA_HEALTH_QUANTILES; i++)
+        cli_json_real(json, quantile_names[i], s->norm_quantiles[i]);
+    cli_json_close(json, '}');
+    cli_json_open(json, "bins", '[');
+    for (int i = 0; i < EMBLA_HEALTH_BINS; i++) cli_json_whole(json, NULL, s->norm_bins[i]);
+    cli_json_close(json, ']');
+    cli_json_close(json, '}');
+}
+
+static void json_groups(cli_json *json, const job *j)
+{
+    embla_health_group g;
+    cli_json_open(json, "groups", '[');
+    for (size_t i = 0; i < embla_health_groups(j->health); i++) {
+        if (embla_health_group_at(j->health, i, &g) != EMBLA_OK) break;
+        cli_json_open(json, NULL, '{');
+        cli_json_whole(json, "count", g.count);
+        cli_json_real(json, "norm_least", g.norm_least);
+        cli_json_real(json, "norm_most", g.norm_most);
+        cli_json_real(json, "cosine_least", g.cosine_least);
+        json_rows(json, j, "rows", member_at, i, g.count);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void json_ranked(cli_json *json, const job *j)
+{
+    int64_t unused = 0;
+    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_RANKED_BY_UNUSED;
+    while (embla_health_unused(j->health, unused) >= 0) unused++;
+    cli_json_text(json, "ranked_by", by_unused ? "unused" : "norm");
+    cli_json_whole(json, "unused", unused);
+    cli_json_open(json, "under_trained", '[');
+    for (size_t i = 0; i < j->rank.top && j->ranked[i].row >= 0; i++) {
+        int64_t token = cli_asked_token(&j->asked, j->ranked[i].row, NULL);
+        cli_json_open(json, NULL, '{');
+        cli_token_json(&j->asked, token, json);
+        cli_json_whole(json, "id", token);
+        cli_json_whole(json, "row", j->ranked[i].row);
+        cli_json_real(json, "score", j->ranked[i].score);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void print_json(const job *j, int code)
+{
+    const embla_health_summary *s = j->sum;
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "checkpoint", j->args->operands[0]);
+    cli_json_text(&json, "tensor", j->tensor.name);
+    embla_role role = j->asked.model.named ? j->asked.model.role : EMBLA_ROLE_TOKENS;
+    cli_json_text(&json, "role", embla_role_name(j->head ? EMBLA_ROLE_HEAD : role));
+    cli_json_text(&json, "tie", j->has_tie ? embla_tie_name(j->tie.kind) : NULL);
+    cli_json_bool(&json, "good", code == CLI_DONE);
+    cli_json_whole(&json, "rows", s->rows);
+    cli_json_whole(&json, "dim", s->dim);
+    cli_json_whole(&json, "padding", s->padding);
+    json_rows(&json, j, "nonfinite", nonfinite_at, 0, s->nonfinite);
+    json_rows(&json, j, "zero", zero_at, 0, s->zero);
+    json_duplicates(&json, j);
+    json_norms(&json, s);
+    cli_json_real(&json, "anisotropy", s->anisotropy);
+    cli_json_real(&json, "mean_norm", s->mean_norm);
+    cli_json_real(&json, "from_mean", s->from_mean);
+    cli_json_real(&json, "from_mean_deviation", s->from_mean_deviation);
+    json_groups(&json, j);
+    json_ranked(&json, j);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the picture ---- */
+
+static int draw(const void *context)
+{
+    const job *j = context;
+    const embla_health_summary *s = j->sum;
+    char title[256], subtitle[256], rows[CLI_CELL], text[CLI_CELL];
+    int64_t most = 1;
+    for (int i = 0; i < EMBLA_HEALTH_BINS; i++)
+        if (s->norm_bins[i] > most) most = s->norm_bins[i];
+    snprintf(title, sizeof title, "Norms of %.200s", j->tensor.name);
+    snprintf(subtitle, sizeof subtitle, "%s of %s; %.4g on average, deviation %.4g",
+             cli_plural(s->rows, "row", rows), cli_plural(s->dim, "number", text), s->norm_mean,
+             s->norm_deviation);
+    cli_svg svg = {.title = title,
+                   .subtitle = subtitle,
+                   .width = 760,
+                   .height = 420,
+                   .x = {.least = s->norm_least,
+                         .most = s->norm_most,
+                         .label = "norm of a row",
+                         .tight = true},
+                   .y = {.least = 0, .most = (double)most, .label = "rows"}};
+    bool one = !(s->norm_most > s->norm_least); /* all of one norm: a bar in the middle */
+    double least = one ? s->norm_least * 0.99 : s->norm_least;
+    cli_svg_open(&svg);
+    cli_svg_bars(&svg, s->norm_bins, one ? 1 : EMBLA_HEALTH_BINS, least,
+                 one ? s->norm_most * 1.01 : s->norm_most, "rows");
+    snprintf(text, sizeof text, "median %.4g", s->norm_quantiles[4]);
+    cli_svg_mark(&svg, s->norm_quantiles[4], 0, text);
+    cli_svg_close(&svg);
+    return CLI_DONE;
+}
+
+/* ---- the verb ---- */
+
+static int run(const cli_args *args)
+{
+    job j = {.args = args};
+    int code = set_up(&j);
+    if (code == CLI_DONE) code = list_ranked(&j);
+    if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
+    if (code == CLI_DONE) {
+        code = code_of(&j);
+        if (cli_args_flag(args, "json"))
+            print_json(&j, code);
+        else
+            print_text(&j);
+        if (cli_args_given(args, "svg")) cli_out_written(args, cli_args_text(args, "svg"));
+    }
+    free(j.ranked);
+    embla_health_free(j.health);
+    cli_asked_free(&j.asked);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "top",
+     .letter = 'k',
+     .value = "N",
+     .standard = "10",
+     .count = true,
+     .help = "how many under-trained tokens are listed"},
+    {.name = "head", .help = "look at the head instead of the token table"},
+    {.name = "strict", .help = "rows of zeros and duplicates of tokens count as wanting"},
+    {.name = "svg", .value = "FILE", .help = "write the histogram of norms to FILE"},
+    {.name = "force", .help = "replace FILE if it exists"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_health = {
+    .name = "health",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "norms, broken and equal rows, tokens that were hardly trained",
+    .text = "FILE is a checkpoint as 'embla info' takes it. Looks at every row: its norm; whether "
+            "it holds a NaN or an infinity, nothing but zeros, or another row's numbers; which "
+            "rows share one direction (a cosine above 0.999999 with the first of them), as rows do "
+            "that training never moved apart; how far rows lean to one side.\n\n"
+            "Then it lists the tokens that look least trained, after the idea of 'Fishing for "
+            "Magikarp' (Land and Bartolo, 2024). Where table and head are one tensor, and in a "
+            "head: by the cosine with rows that are not in use, which are those past the last "
+            "token or, if there are none, the largest group of one direction; these rows "
+            "themselves are left out. Where the head is a table of its own, and where no row is "
+            "known to be unused: by norm, the shortest first. No model is asked, so a token in the "
+            "list is a candidate, not a verdict.\n\n"
+            "The exit code is 3 where a row is not finite; with --strict also where more than one "
+            "token has a row of zeros, or a token has the row of another.",
+    .example = "embla health examples/quick-brown-fox.vec",
+    .options = options,
+    .run = run};

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla help: the tables of args.h as text, as JSON and as a man page.
+ *
+ * Defaults and choices are printed from the table that parses them. docs/embla.1
+ * is what `embla help --man` prints; a test compares the two.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "embla.h"
+
+#include "core/out.h"
+#include "core/verbs.h"
+
+#define ABOUT  "the embedding layer of a language model"
+#define COLUMN 26
+
+typedef struct {
+    const char *word, *meaning;
+} line;
+
+static const line exit_codes[] = {{"0", "done"},
+                                  {"1", "failed"},
+                                  {"2", "wrong usage"},
+                                  {"3", "checked and found wanting"},
+                                  {NULL, NULL}};
+
+static const line environment[] = {
+    {"EMBLA_ISA",
+     "kernel set to use, instead of the best one for this CPU: scalar, avx2 or avx512; any other "
+     "name means scalar"},
+    {"EMBLA_WRITE",
+     "how large results are written, instead of what suits this CPU: ahead or stream"},
+    {"OMP_NUM_THREADS",
+     "threads the library uses where none are asked for; bench runs 1 and 2 all the same"},
+    {"NO_COLOR", "no colour, unless --color asks for it"},
+    {"COLUMNS", "how wide the picture of lookup may be, where stdout is no terminal"},
+    {"TMPDIR", "where bench open makes its file, instead of /tmp"},
+    {NULL, NULL}};
+
+static const char numbers[] =
+    "Options may stand anywhere on the line, as --name value or --name=value; -- ends them. "
+    "Numbers are written 128000, 128,000 or 128_000.";
+
+/* "how tables are stored (f32, f64; default: f32)" */
+static const char *meaning(const cli_option *option, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", option->help);
+    const char *gap = " (";
+    for (size_t n = 0; option->choices && option->choices(n) && used < size; n++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%s", gap, option->choices(n));
+        gap = ", ";
+    }
+    if (option->standard && used < size) {
+        used += (size_t)snprintf(text + used, size - used, "%sdefault%s%s",
+                                 option->choices ? "; " : gap, option->value ? ": " : "",
+                                 option->value ? option->standard : "");
+        gap = "";
+    }
+    if (*gap != ' ' && used < size) snprintf(text + used, size - used, ")");
+    return text;
+}
+
+static const char *spelled(const cli_option *option, char *text, size_t size)
+{
+    char letter[] = {'-', option->letter, ',', ' ', '\0'};
+    snprintf(text, size, "%s--%s%s%s", option->letter ? letter : "", option->name,
+             option->value ? " " : "", option->value ? option->value : "");
+    return text;
+}
+
+/* ---- text ---- */
+
+static void print_pair(const char *name, const char *meaning)
+{
+    int column = printf("  %-*s ", COLUMN - 3, name);
+    if (column > COLUMN) column = printf("\n%*s", COLUMN, "") - 1;
+    cli_out_wrapped(meaning, column, COLUMN);
+}
+
+static void print_options(const cli_option *options)
+{
+    char name[64], text[512];
+    for (; options->name; options++)
+        print_pair(spelled(options, name, sizeof name), meaning(options, text, sizeof text));
+}
+
+static void print_choices(const cli_verb *verb)
+{
+    char text[512];
+    printf("\n%s is one of:\n  ", verb->operand);
+    cli_out_wrapped(cli_choices_text(verb->choices, text, sizeof text), 2, 2);
+}
+
+static void print_verb(const cli_verb *verb)
+{
+    printf("embla %s - %s\n\nUsage: embla %s %s [OPTIONS]\n\n", verb->name, verb->about, verb->name,
+           verb->synopsis);
+    cli_out_wrapped(verb->text, 0, 0);
+    if (verb->choices) print_choices(verb);
+    if (verb->options->name) printf("\nOptions:\n");
+    print_options(verb->options);
+    printf("\nOptions of every verb:\n");
+    print_options(cli_global_options);
+    printf("\nExample:\n  %s\n", verb->example);
+}
+
+static void print_all(void)
+{
+    printf("embla %s - " ABOUT "\n\nUsage: embla VERB [OPERANDS] [OPTIONS]\n\nVerbs:\n",
+           embla_version());
+    for (size_t n = 0; cli_verbs[n]; n++) print_pair(cli_verbs[n]->name, cli_verbs[n]->about);
+    printf("\nOptions of every verb:\n");
+    print_options(cli_global_options);
+    putchar('\n');
+    cli_out_wrapped(numbers, 0, 0);
+    printf("\nExit codes:\n");
+    for (const line *code = exit_codes; code->word; code++) print_pair(code->word, code->meaning);
+    printf("\nEnvironment:\n");
+    for (const line *name = environment; name->word; name++) print_pair(name->word, name->meaning);
+    printf("\nExamples:\n");
+    for (size_t n = 0; cli_verbs[n]; n++) printf("  %s\n", cli_verbs[n]->example);
+    printf("\n'embla help VERB' says more about a verb.\n");
+}
+
+/* ---- JSON ---- */
+
+static void json_choices(cli_json *json, cli_choices choices)
+{
+    if (!choices) return;
+    cli_json_open(json, "choices", '[');
+    for (size_t n = 0; choices(n); n++) cli_json_text(json, NULL, choices(n));
+    cli_json_close(json, ']');
+}
+
+static void json_verb(cli_json *json, const cli_verb *verb)
+{
+    const cli_option *option;
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "name", verb->name);
+    cli_json_text(json, "operands", verb->synopsis);
+    cli_json_text(json, "about", verb->about);
+    cli_json_text(json, "example", verb->example);
+    json_choices(json, verb->choices);
+    cli_json_open(json, "options", '[');
+    for (size_t n = 0; (option = cli_option_at(verb, n)); n++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", option->name);
+        cli_json_text(json, "value", option->value);
+        cli_json_text(json, "default", option->standard);
+        cli_json_text(json, "help", option->help);
+        json_choices(json, option->choices);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+    cli_json_close(json, '}');
+}
+
+static void print_json(const cli_verb *verb)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "version", embla_version());
+    cli_json_open(&json, "verbs", '[');
+    for (size_t n = 0; cli_verbs[n]; n++)
+        if (!verb || verb == cli_verbs[n]) json_verb(&json, cli_verbs[n]);
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+void cli_help_print(const cli_verb *verb, bool as_json)
+{
+    if (as_json)
+        print_json(verb);
+    else if (verb)
+        print_verb(verb);
+    else
+        print_all();
+}
+
+/* ---- man page ---- */
+
+/* A hyphen that may be typed is \-; a backslash is \e; a dot or quote that begins a
+ * line would be a request. An empty line becomes a new paragraph. */
+static void roff(const char *text)
+{
+    bool start = true;
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+        start = *text == '\n';
+        if (start && text[1] == '\n')
+            printf("\n.P");
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '\'')
+            fputs("\\(aq", stdout);
+        else
+            putchar(*text);
+    }
+}
+
+static void roff_line(const char *before, const char *text)
+{
+    fputs(before, stdout);
+    roff(text);
+    putchar('\n');
+}
+
+static void roff_options(const cli_option *options)
+{
+    char text[512];
+    for (; options->name; options++) {
+        printf(".TP\n");
+        roff_line(".B ", spelled(options, text, sizeof text));
+        roff_line("", meaning(options, text, sizeof text));
+    }
+}
+
+static void roff_verb(const cli_verb *verb)
+{
+    printf(".SS embla %s ", verb->name);
+    roff_line("", verb->synopsis);
+    roff_line("", verb->text);
+    if (verb->choices) {
+        char text[512];
+        printf(".P\n%s is one of: ", verb->operand);
+        roff_line("", cli_choices_text(verb->choices, text, sizeof text));
+    }
+    roff_options(verb->options);
+}
+
+static void roff_lines(const char *heading, const line *lines)
+{
+    printf(".SH %s\n", heading);
+    for (; lines->word; lines++) {
+        printf(".TP\n");
+        roff_line(".B ", lines->word);
+        roff_line("", lines->meaning);
+    }
+}
+
+static void print_man(void)
+{
+    printf(".\\\" SPDX-License-Identifier: Apache-2.0\n");
+    printf(".\\\" Printed by: embla help --man\n");
+    printf(".TH EMBLA 1 \"\" \"Embla %s\" \"User Commands\"\n", embla_version());
+    printf(".SH NAME\nembla \\- " ABOUT "\n");
+    printf(".SH SYNOPSIS\n.B embla\n.I verb\n.RI [ operands ]\n.RI [ options ]\n");
+    printf(".SH DESCRIPTION\n");
+    roff_line("", "Embla works with embedding tables: rows of numbers, one for each token. Results "
+                  "go to standard output, messages to standard error.");
+    printf(".P\n");
+    roff_line("", numbers);
+    printf(".SH VERBS\n");
+    for (size_t n = 0; cli_verbs[n]; n++) roff_verb(cli_verbs[n]);
+    printf(".SH OPTIONS OF EVERY VERB\n");
+    roff_options(cli_global_options);
+    roff_lines("EXIT STATUS", exit_codes);
+    roff_lines("ENVIRONMENT", environment);
+    printf(".SH EXAMPLES\n.nf\n");
+    for (size_t n = 0; cli_verbs[n]; n++) roff_line("", cli_verbs[n]->example);
+    printf(".fi\n");
+}
+
+/* ---- the verb ---- */
+
+static int run(const cli_args *args)
+{
+    if (cli_args_flag(args, "man") && cli_args_flag(args, "json"))
+        return cli_usage("the man page is not JSON; 'embla help --json' has the same facts");
+    if (cli_args_flag(args, "man"))
+        print_man();
+    else
+        cli_help_print(args->operand_count > 0 ? cli_verb_find(args->operands[0]) : NULL,
+                       cli_args_flag(args, "json"));
+    return CLI_DONE;
+}
+
+static const cli_option options[] = {{.name = "man", .help = "print the man page, as roff"},
+                                     {.name = NULL}};
+
+const cli_verb cli_verb_help = {
+    .name = "help",
+    .synopsis = "[VERB]",
+    .operand = "VERB",
+    .operands_most = 1,
+    .choices = cli_verb_name,
+    .about = "what the program does, or one of its verbs",
+    .text = "Prints the verbs, or the options of VERB with their defaults and an example.",
+    .example = "embla help cost",
+    .options = options,
+    .run = run};

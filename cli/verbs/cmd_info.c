@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla info: what is in a checkpoint, from its header alone.
+ *
+ * The tensors that are tables, what each is for, whether the head is tied and how that is
+ * known, and how many rows belong to tokens. Of the rows themselves at most 64 are read, to
+ * compare table and head, so that the answer comes at once for a file of any size.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "embla_store.h"
+
+#include "core/model.h"
+#include "core/out.h"
+#include "core/tie_text.h"
+#include "core/verbs.h"
+
+enum { SAMPLE = 64, COLUMNS = 5, ROLES = EMBLA_ROLE_WEIGHTS };
+
+typedef struct {
+    cli_model model;
+    const char *path;
+    int64_t file_bytes, tensor_bytes;
+    size_t files, others; /* others: tensors that have no role */
+    int64_t other_bytes;
+    bool all;
+    bool has_tie;
+    embla_tie tie;
+    char tie_error[CLI_SENTENCE];
+} report;
+
+/* The n-th tensor. The handle has shown that there is one. */
+static embla_tensor tensor_at(const report *r, size_t n)
+{
+    embla_tensor tensor = {0};
+    if (embla_checkpoint_tensor(r->model.checkpoint, n, &tensor) != EMBLA_OK) tensor.name = "";
+    return tensor;
+}
+
+static void add_up(report *r)
+{
+    int64_t bytes;
+    while (embla_checkpoint_file(r->model.checkpoint, r->files, &bytes)) {
+        r->file_bytes += bytes;
+        r->files++;
+    }
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+        r->tensor_bytes += tensor.bytes;
+        if (tensor.role != EMBLA_ROLE_NONE) continue;
+        r->others++;
+        r->other_bytes += tensor.bytes;
+    }
+    r->has_tie = embla_checkpoint_tie(r->model.checkpoint, SAMPLE, &r->tie) == EMBLA_OK;
+    if (!r->has_tie) snprintf(r->tie_error, sizeof r->tie_error, "%s", embla_error());
+}
+
+/* Several tensors that could be the table: the list has been printed, and a choice is due. */
+static bool is_ambiguous(const report *r)
+{
+    size_t candidates = 0;
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++)
+        candidates += tensor_at(r, n).role == EMBLA_ROLE_TOKENS;
+    return !r->model.has_table && candidates > 1;
+}
+
+/* ---- text ---- */
+
+typedef struct {
+    char cells[COLUMNS][CLI_CELL];
+} line;
+
+static line line_of(const report *r, const embla_tensor *tensor)
+{
+    line out;
+    snprintf(out.cells[0], CLI_CELL, "%s",
+             tensor->role == EMBLA_ROLE_NONE ? "-" : embla_role_name(tensor->role));
+    (void)cli_shape_text(tensor, out.cells[1]);
+    snprintf(out.cells[2], CLI_CELL, "%s", tensor->type);
+    (void)cli_size(tensor->bytes, out.cells[3]);
+    snprintf(out.cells[4], CLI_CELL, "%.2f%%",
+             r->tensor_bytes > 0 ? 100 * (double)tensor->bytes / (double)r->tensor_bytes : 0.0);
+    return out;
+}
+
+static void print_line(const line *l, const int *widths, const char *name)
+{
+    printf("%-*s  %*s  %-*s  %*s  %*s  ", widths[0], l->cells[0], widths[1], l->cells[1], widths[2],
+           l->cells[2], widths[3], l->cells[3], widths[4], l->cells[4]);
+    cli_out_safe(name);
+    putchar('\n');
+}
+
+/* Calls each for every tensor that is listed: all in their order, or the tables by role. */
+static void listed(const report *r, bool all, void *context,
+                   void (*each)(const report *r, const embla_tensor *tensor, void *context))
+{
+    size_t count = embla_checkpoint_count(r->model.checkpoint);
+    for (int role = 1; role <= (all ? 1 : ROLES); role++) {
+        for (size_t n = 0; n < count; n++) {
+            embla_tensor tensor = tensor_at(r, n);
+            if (all || (int)tensor.role == role) each(r, &tensor, context);
+        }
+    }
+}
+
+static void widen(const report *r, const embla_tensor *tensor, void *context)
+{
+    int *widths = context;
+    line l = line_of(r, tensor);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if ((int)strlen(l.cells[i]) > widths[i]) widths[i] = (int)strlen(l.cells[i]);
+}
+
+static void print_tensor(const report *r, const embla_tensor *tensor, void *context)
+{
+    line l = line_of(r, tensor);
+    print_line(&l, context, tensor->name);
+}
+
+static void print_tensors(const report *r)
+{
+    static const line heads = {{"role", "rows x dim", "type", "size", "share"}};
+    int widths[COLUMNS];
+    if (embla_checkpoint_count(r->model.checkpoint) == (r->all ? 0 : r->others)) return;
+    for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
+    listed(r, r->all, widths, widen);
+    putchar('\n');
+    print_line(&heads, widths, "tensor");
+    listed(r, r->all, widths, print_tensor);
+}
+
+static void print_rows(const report *r)
+{
+    const cli_model *model = &r->model;
+    char rows[CLI_CELL], tokens[CLI_CELL], rest[CLI_CELL];
+    int64_t most = cli_model_tokens_most(model), end = cli_model_tokens_end(model);
+    if (end < 0 || !model->has_table) return;
+    (void)cli_plural(model->rows, "row", rows);
+    (void)cli_plural(end, "token", tokens);
+    if (model->has_mapping)
+        cli_out_fact("rows", "%s for %s: a tensor of their own says which", rows, tokens);
+    else if (most < end)
+        cli_out_fact("rows", "%s, %s: %s without a row", rows, tokens,
+                     cli_plural(end - most, "token", rest));
+    else if (most > end && strcmp(embla_checkpoint_format(model->checkpoint), "fasttext") == 0)
+        cli_out_fact("rows", "%s, %s: %s of n-grams", rows, tokens,
+                     cli_plural(most - end, "row", rest));
+    else if (most > end)
+        cli_out_fact("rows", "%s, %s: %s of padding", rows, tokens,
+                     cli_plural(most - end, "row", rest));
+    else
+        cli_out_fact("rows", "%s, %s: one for each", rows, tokens);
+}
+
+static void print_vocab(const report *r)
+{
+    const embla_vocab *vocab = r->model.vocab;
+    char words[CLI_CELL], last[CLI_CELL];
+    if (r->model.vocab_error[0]) {
+        cli_out_fact("vocabulary", "cannot be read: %s", r->model.vocab_error);
+    } else if (r->model.no_words[0]) {
+        cli_out_fact("vocabulary", "no words: %s", r->model.no_words);
+    } else if (!vocab) {
+        cli_out_fact("vocabulary", "none here: no words come with the file");
+    } else if (embla_vocab_count(vocab) == embla_vocab_end(vocab)) {
+        cli_out_fact("vocabulary", "%s, from %s",
+                     cli_plural(embla_vocab_count(vocab), "word", words),
+                     embla_vocab_source(vocab));
+    } else {
+        cli_out_fact("vocabulary", "%s, from %s; the last is token %s",
+                     cli_plural(embla_vocab_count(vocab), "word", words), embla_vocab_source(vocab),
+                     cli_commas(embla_vocab_end(vocab) - 1, last));
+    }
+    print_rows(r);
+}
+
+static void print_positions(const report *r)
+{
+    int64_t first = cli_model_first_position(&r->model);
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+        char rows[CLI_CELL], positions[CLI_CELL];
+        if (tensor.role != EMBLA_ROLE_POSITIONS || tensor.rank != 2) continue;
+        if (first > 0 && tensor.shape[0] > first)
+            cli_out_fact("positions", "%s: position 0 is row %d, so %s",
+                         cli_plural(tensor.shape[0], "row", rows), (int)first,
+                         cli_plural(tensor.shape[0] - first, "position", positions));
+        else
+            cli_out_fact("positions", "%s", cli_plural(tensor.shape[0], "position", positions));
+    }
+}
+
+/* A table that is only gathered, and how its rows are named. False where there is none; one
+ * chosen by its name is not looked at again. */
+static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *ngram)
+{
+    const embla_store_options options = {.place = EMBLA_PLACE_READ};
+    embla_store *store = NULL;
+    embla_ngram *hasher = NULL;
+    if (r->model.named ||
+        embla_store_open(r->model.checkpoint, NULL, -1, &options, &store) != EMBLA_OK)
+        return false;
+    bool found = embla_store_describe(store, info) == EMBLA_OK;
+    *ngram = (embla_ngram_info){0};
+    if (embla_ngram_open(r->model.checkpoint, -1, NULL, &hasher) == EMBLA_OK)
+        embla_ngram_describe(hasher, ngram);
+    embla_ngram_free(hasher);
+    embla_store_free(store);
+    return found;
+}
+
+static void print_giant(const report *r)
+{
+    embla_store_info info;
+    embla_ngram_info ngram;
+    char rows[CLI_CELL], parts[CLI_CELL], size[CLI_CELL], named[CLI_CELL] = "";
+    if (!giant_of(r, &info, &ngram)) return;
+    if (ngram.columns > 0)
+        (void)snprintf(named, sizeof named, "; %zu for each token, see 'embla rows'",
+                       ngram.columns);
+    cli_out_fact("giant table", "%s of %zu %s (%zu bytes), %s, %s%s",
+                 cli_plural(info.rows, "row", rows), info.format.dim,
+                 embla_dtype_name(info.format.dtype), info.row_bytes,
+                 cli_plural((int64_t)info.parts, "part", parts), cli_size(info.bytes, size), named);
+}
+
+static void json_giant(const report *r, cli_json *json)
+{
+    embla_store_info info;
+    embla_ngram_info ngram;
+    if (!giant_of(r, &info, &ngram)) {
+        cli_json_text(json, "giant_table", NULL);
+        return;
+    }
+    cli_json_open(json, "giant_table", '{');
+    cli_json_whole(json, "rows", info.rows);
+    cli_json_whole(json, "dim", (int64_t)info.format.dim);
+    cli_json_text(json, "dtype", embla_dtype_name(info.format.dtype));
+    cli_json_whole(json, "row_bytes", (int64_t)info.row_bytes);
+    cli_json_whole(json, "parts", (int64_t)info.parts);
+    cli_json_whole(json, "bytes", info.bytes);
+    if (ngram.columns > 0)
+        cli_json_whole(json, "rows_for_each_token", (int64_t)ngram.columns);
+    else
+        cli_json_text(json, "rows_for_each_token", NULL);
+    cli_json_close(json, '}');
+}
+
+static void print_text(const report *r)
+{
+    const cli_model *model = &r->model;
+    const char *key, *type = cli_model_architecture(model, &key), *note;
+    char files[CLI_CELL], size[CLI_CELL], tie[CLI_SENTENCE];
+    cli_out_fact("checkpoint", "%s", r->path);
+    cli_out_fact("format", "%s, %s, %s", embla_checkpoint_format(model->checkpoint),
+                 cli_plural((int64_t)r->files, "file", files), cli_size(r->file_bytes, size));
+    if (type) cli_out_fact("architecture", "%.128s (%s)", type, key);
+    print_tensors(r);
+    putchar('\n');
+    if (r->others > 0)
+        cli_out_fact("other", "%s, %s%s", cli_plural((int64_t)r->others, "tensor", files),
+                     cli_size(r->other_bytes, size), r->all ? "" : "; --all lists them");
+    if (embla_checkpoint_count(model->checkpoint) == 0) cli_out_fact("tensors", "none");
+    if (model->has_table)
+        cli_out_fact("token table", "%s, %s", model->table.name, cli_model_why(model, size));
+    else if (model->no_matrix)
+        cli_out_fact("token table", "none: %s", model->table_error);
+    else if (embla_checkpoint_count(model->checkpoint) > 0 && !is_ambiguous(r))
+        cli_out_fact("token table", "none is known by its name; choose one with FILE::TENSOR");
+    if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE && !model->no_matrix &&
+        (!model->named || model->role == EMBLA_ROLE_TOKENS))
+        cli_out_fact("tied", "%s", cli_tie_text(&r->tie, tie));
+    else if (!r->has_tie && model->has_table)
+        cli_out_fact("tied", "cannot be told: %s", r->tie_error);
+    print_giant(r);
+    print_vocab(r);
+    print_positions(r);
+    if (cli_model_scaling(model)) cli_out_fact("scaling", "%s", cli_model_scaling(model));
+    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
+        cli_out_fact("note", "%s", note);
+}
+
+/* ---- JSON ---- */
+
+static void json_tensor(const report *r, const embla_tensor *tensor, void *context)
+{
+    cli_json *json = context;
+    const char *dtype = tensor->dtype ? embla_dtype_name(tensor->dtype) : NULL;
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "role",
+                  tensor->role == EMBLA_ROLE_NONE ? NULL : embla_role_name(tensor->role));
+    cli_json_text(json, "name", tensor->name);
+    cli_json_open(json, "shape", '[');
+    for (size_t i = 0; i < tensor->rank; i++) cli_json_whole(json, NULL, tensor->shape[i]);
+    cli_json_close(json, ']');
+    cli_json_text(json, "type", tensor->type);
+    cli_json_text(json, "dtype", dtype);
+    cli_json_whole(json, "bytes", tensor->bytes);
+    cli_json_real(json, "share",
+                  r->tensor_bytes > 0 ? (double)tensor->bytes / (double)r->tensor_bytes : 0.0);
+    cli_json_text(json, "file", tensor->file);
+    if (tensor->offset >= 0)
+        cli_json_whole(json, "offset", tensor->offset);
+    else
+        cli_json_text(json, "offset", NULL);
+    cli_json_close(json, '}');
+}
+
+static void json_vocab(const report *r, cli_json *json)
+{
+    const cli_model *model = &r->model;
+    int64_t most = cli_model_tokens_most(model), end = cli_model_tokens_end(model);
+    if (model->vocab) {
+        cli_json_open(json, "vocab", '{');
+        cli_json_text(json, "source", embla_vocab_source(model->vocab));
+        cli_json_whole(json, "words", embla_vocab_count(model->vocab));
+        cli_json_whole(json, "tokens", end);
+        cli_json_close(json, '}');
+    } else {
+        cli_json_text(json, "vocab", NULL);
+    }
+    if (end < 0 || !model->has_table) {
+        cli_json_text(json, "padding_rows", NULL);
+        cli_json_text(json, "tokens_without_row", NULL);
+        return;
+    }
+    cli_json_whole(json, "padding_rows", most > end ? most - end : 0);
+    cli_json_whole(json, "tokens_without_row", end > most ? end - most : 0);
+}
+
+static void json_positions(const report *r, cli_json *json)
+{
+    int64_t first = cli_model_first_position(&r->model);
+    cli_json_open(json, "positions", '[');
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+        if (tensor.role != EMBLA_ROLE_POSITIONS || tensor.rank != 2) continue;
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", tensor.name);
+        cli_json_whole(json, "rows", tensor.shape[0]);
+        cli_json_whole(json, "first_row", first);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void json_head(const report *r, cli_json *json)
+{
+    const cli_model *model = &r->model;
+    const char *name;
+    int64_t bytes;
+    cli_json_text(json, "checkpoint", r->path);
+    cli_json_text(json, "format", embla_checkpoint_format(model->checkpoint));
+    cli_json_open(json, "files", '[');
+    for (size_t n = 0; (name = embla_checkpoint_file(model->checkpoint, n, &bytes)); n++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", name);
+        cli_json_whole(json, "bytes", bytes);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+    cli_json_whole(json, "bytes", r->file_bytes);
+    cli_json_text(json, "architecture", cli_model_architecture(model, NULL));
+    if (model->has_table) {
+        cli_json_open(json, "table", '{');
+        cli_json_text(json, "name", model->table.name);
+        cli_json_whole(json, "rows", model->rows);
+        cli_json_whole(json, "dim", model->dim);
+        cli_json_text(json, "type", model->table.type);
+        cli_json_text(json, "why", model->why);
+        cli_json_close(json, '}');
+    } else {
+        cli_json_text(json, "table", NULL);
+    }
+}
+
+static void print_json(const report *r)
+{
+    const cli_model *model = &r->model;
+    cli_json json = {0};
+    const char *note;
+    cli_json_open(&json, NULL, '{');
+    json_head(r, &json);
+    cli_json_open(&json, "tables", '[');
+    listed(r, false, &json, json_tensor);
+    cli_json_close(&json, ']');
+    if (r->all) {
+        cli_json_open(&json, "tensors", '[');
+        listed(r, true, &json, json_tensor);
+        cli_json_close(&json, ']');
+    }
+    cli_json_open(&json, "others", '{');
+    cli_json_whole(&json, "tensors", (int64_t)r->others);
+    cli_json_whole(&json, "bytes", r->other_bytes);
+    cli_json_close(&json, '}');
+    if (r->has_tie)
+        cli_tie_json(&r->tie, &json, "tied");
+    else
+        cli_json_text(&json, "tied", NULL);
+    json_giant(r, &json);
+    json_vocab(r, &json);
+    json_positions(r, &json);
+    cli_json_text(&json, "scaling", cli_model_scaling(model));
+    cli_json_open(&json, "notes", '[');
+    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
+        cli_json_text(&json, NULL, note);
+    cli_json_close(&json, ']');
+    cli_json_text(&json, "error", model->table_error[0] ? model->table_error : NULL);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static int run(const cli_args *args)
+{
+    report r = {.path = args->operands[0], .all = cli_args_flag(args, "all")};
+    int code = cli_model_open(args, r.path, &r.model);
+    if (code != CLI_DONE) return code;
+    add_up(&r);
+    if (cli_args_flag(args, "json"))
+        print_json(&r);
+    else
+        print_text(&r);
+    if (is_ambiguous(&r)) {
+        (void)fflush(stdout); /* the list comes first */
+        code = cli_failed("%s", r.model.table_error);
+    }
+    cli_model_free(&r.model);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "all", .help = "list every tensor"}, CLI_OPEN_OPTIONS, {.name = NULL}};
+
+const cli_verb cli_verb_info = {
+    .name = "info",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "what is in a checkpoint: its tables, words and head",
+    .text = "FILE is a checkpoint: a file (safetensors, GGUF, npy, word2vec text or binary, GloVe, "
+            "fastText, llm.c, llama2.c), an index of shards, or a model's folder; FILE::TENSOR "
+            "names the tensor that is the table. What a file is, is seen from its bytes.\n\n"
+            "Prints the format; the tensors that are tables, what each is for and its share of "
+            "all bytes; whether the head is tied to the table, and how that is known; where the "
+            "words are, and how many rows belong to tokens. Of a binary file only the header is "
+            "read, and at most 64 rows of table and head.\n\n"
+            "A file without a table (only a vocabulary) is fine. Where several tensors could be "
+            "the table they are listed, and the exit code is 1.",
+    .example = "embla info examples/quick-brown-fox.vec",
+    .options = options,
+    .run = run};

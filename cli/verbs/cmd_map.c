@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla map: every row as a point on a plane, as a page, an SVG or a PNG.
+ *
+ * All is worked out first and written then, through a temporary file. A page holds no vectors,
+ * so that the neighbours of every row are found here, exactly, unless that would take long and
+ * nobody has asked for it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "embla_lab.h"
+
+#include "core/model.h"
+#include "core/out.h"
+#include "core/progress.h"
+#include "core/verbs.h"
+#include "draw/map_frame.h"
+#include "draw/png_out.h"
+
+/* Rows that a map takes unasked; neighbours of each; rows that are looked up at once. */
+enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024 };
+/* Multiply-adds that neighbours may take unasked: some ten seconds on two cores. */
+static const double MADDS_UNASKED = 2e12;
+
+enum { HTML, SVG, PNG, KINDS };
+static const char *const kinds[KINDS] = {"html", "svg", "png"};
+static const char *const colors[] = {"norm", "row", "none"};
+static const char *const themes[] = {"auto", "light", "dark"};
+
+static const char *kind_name(size_t n)
+{
+    return n < KINDS ? kinds[n] : NULL;
+}
+
+static const char *color_name(size_t n)
+{
+    return n < sizeof colors / sizeof colors[0] ? colors[n] : NULL;
+}
+
+static const char *theme_name(size_t n)
+{
+    return n < sizeof themes / sizeof themes[0] ? themes[n] : NULL;
+}
+
+typedef struct {
+    cli_model model;
+    embla_table *table; /* of map.rows rows */
+    cli_map map;
+    const char *path;
+    char title[256], why_none[256];
+    int kind, threads;
+    int64_t bytes; /* of the file, -1: not known */
+} job;
+
+/* ---- what is asked for ---- */
+
+static int find_kind(const cli_args *args, job *j)
+{
+    const char *path = cli_args_text(args, "output"), *dot = path ? strrchr(path, '.') : NULL;
+    const char *name = cli_args_given(args, "format") ? cli_args_text(args, "format")
+                       : dot                          ? dot + 1
+                                                      : "";
+    if (!path) return cli_usage("map needs a file to write: --output map.html, .svg or .png");
+    j->path = strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+    for (j->kind = 0; j->kind < KINDS; j->kind++)
+        if (strcasecmp(name, kinds[j->kind]) == 0) break;
+    if (j->kind == KINDS && strcasecmp(name, "htm") == 0) j->kind = HTML;
+    if (j->kind == KINDS)
+        return cli_usage("--output: '%s' ends in none of .html, .svg, .png; --format says which "
+                         "it is to be",
+                         path);
+    if (j->kind == PNG && !cli_png_able())
+        return cli_failed("this program was built without libpng; write .svg or .html instead");
+    if (j->kind != HTML && cli_args_given(args, "neighbours"))
+        return cli_usage("--neighbours is for a page (.html): a still picture shows none");
+    return CLI_DONE;
+}
+
+/* "1600x1200" */
+static int find_size(const cli_args *args, job *j)
+{
+    const char *text = cli_args_text(args, "size");
+    char rest;
+    j->map.width = j->kind == SVG ? 1200 : 1600;
+    j->map.height = j->kind == SVG ? 900 : 1200;
+    if (!text) return CLI_DONE;
+    if (j->kind == HTML)
+        return cli_usage("--size is for a picture (.svg, .png): a page is as large as its window");
+    if (sscanf(text, "%5dx%5d%c", &j->map.width, &j->map.height, &rest) != 2 ||
+        j->map.width < 200 || j->map.height < 150 || j->map.width > 16000 ||
+        j->map.height > 16000 || j->map.width * j->map.height > 64000000)
+        return cli_usage("--size: '%.20s' is not WxH like 1600x1200, from 200x150 to 64,000,000 "
+                         "pixels",
+                         text);
+    return CLI_DONE;
+}
+
+/* Long work is not begun for a file that could not be written. */
+static int check_path(const cli_args *args, const job *j)
+{
+    struct stat found;
+    if (cli_model_has_file(&j->model, j->path))
+        return cli_failed("%s is the file that is read; it is not overwritten", j->path);
+    if (!cli_args_flag(args, "force") && lstat(j->path, &found) == 0 &&
+        (S_ISREG(found.st_mode) ||
+         (S_ISLNK(found.st_mode) && stat(j->path, &found) == 0 && S_ISREG(found.st_mode))))
+        return cli_failed("%s exists; --force replaces it", j->path);
+    return CLI_DONE;
+}
+
+/* How many rows, and how many neighbours of each. */
+static int find_counts(const cli_args *args, job *j)
+{
+    cli_map *map = &j->map;
+    int64_t wanted = cli_args_count(args, "rows"), near = cli_args_count(args, "neighbours");
+    char all[CLI_CELL];
+    bool asked = cli_args_given(args, "rows");
+    if (asked && (wanted < 1 || wanted > CLI_MAP_ROWS_MOST))
+        return cli_usage("--rows: %" PRId64 " is not 1 to %d", wanted, CLI_MAP_ROWS_MOST);
+    if (!asked && map->all > ROWS_UNASKED)
+        return cli_failed("the table has %s rows, and a map of more than 300,000 is slow to "
+                          "open; --rows 300000 takes the first 300,000",
+                          cli_commas(map->all, all));
+    map->rows = asked && wanted < map->all ? wanted : map->all;
+    if (near > NEIGHBOURS_MOST)
+        return cli_usage("--neighbours: %" PRId64 " is more than %d", near, NEIGHBOURS_MOST);
+    map->neighbours = j->kind == HTML ? (size_t)near : 0;
+    double madds = (double)map->rows * (double)map->rows * (double)map->dim;
+    map->why_none = NULL;
+    if (j->kind == HTML && cli_args_given(args, "neighbours") && near == 0)
+        map->why_none = "Neighbours are not in this file: it was made with --neighbours 0.";
+    if (madds <= MADDS_UNASKED || cli_args_given(args, "neighbours") || j->kind != HTML)
+        return CLI_DONE;
+    map->neighbours = 0;
+    snprintf(j->why_none, sizeof j->why_none,
+             "Neighbours are not in this file: all of them take %.1e multiply-adds, some %.0f "
+             "seconds or more. 'embla map --neighbours 8' finds them.",
+             madds, madds / 1.5e11);
+    map->why_none = j->why_none;
+    return CLI_DONE;
+}
+
+/* ---- what is shown ---- */
+
+/* The first rows alone, as they are stored: a table of its own. */
+static int take_rows(job *j)
+{
+    embla_table *part = NULL;
+    const embla_table_options options = {.scale = embla_table_scale(j->table)};
+    const embla_lookup_options raw = {.raw = true, .threads = j->threads};
+    int64_t rows[PIECE];
+    if (j->map.rows == j->map.all) return CLI_DONE;
+    if (embla_table_new(embla_table_dtype(j->table), j->map.rows, embla_table_dim(j->table),
+                        &options, &part) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    size_t stride = embla_table_row_bytes(j->table);
+    for (int64_t at = 0; at < j->map.rows; at += PIECE) {
+        size_t count = (size_t)(j->map.rows - at < PIECE ? j->map.rows - at : PIECE);
+        for (size_t i = 0; i < count; i++) rows[i] = at + (int64_t)i;
+        char *to = (char *)embla_table_data(part) + (size_t)at * stride;
+        if (embla_lookup_rows(j->table, rows, count, &raw, to) != EMBLA_OK) {
+            embla_table_free(part);
+            return cli_failed("%s", embla_error());
+        }
+    }
+    embla_table_free(j->table);
+    j->table = part;
+    return CLI_DONE;
+}
+
+/* Rows from first on, decoded; finite[i]: row i is. */
+static int read_rows(const job *j, int64_t first, size_t count, float *values, bool *finite)
+{
+    const embla_lookup_options options = {.threads = j->threads};
+    int64_t rows[PIECE];
+    size_t dim = (size_t)j->map.dim;
+    for (size_t i = 0; i < count; i++) rows[i] = first + (int64_t)i;
+    if (embla_lookup_rows(j->table, rows, count, &options, values) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    for (size_t i = 0; i < count; i++) {
+        finite[i] = true;
+        for (size_t k = 0; k < dim; k++) finite[i] = finite[i] && isfinite(values[i * dim + k]);
+    }
+    return CLI_DONE;
+}
+
+static void put_neighbours(job *j, int64_t row, const embla_neighbour *found)
+{
+    uint8_t *to = j->map.near + (size_t)row * j->map.neighbours * CLI_MAP_NEAR_BYTES;
+    for (size_t i = 0; i < j->map.neighbours; i++, to += CLI_MAP_NEAR_BYTES) {
+        double score = found[i].score < -1 ? -1 : found[i].score > 1 ? 1 : found[i].score;
+        unsigned place = (unsigned)((score + 1) / 2 * 65535 + 0.5);
+        uint32_t other = found[i].row < 0 ? 0xffffff : (uint32_t)found[i].row;
+        for (int b = 0; b < 3; b++) to[b] = (uint8_t)(other >> (8 * b));
+        to[3] = (uint8_t)place;
+        to[4] = (uint8_t)(place >> 8);
+    }
+}
+
+/* Room for one piece of rows. */
+typedef struct {
+    float *values;
+    embla_neighbour *found;
+    int64_t own[PIECE];
+    bool finite[PIECE];
+} piece;
+
+/* Norms of a piece, and its rows' nearest: each row asks for all but itself. */
+static int do_piece(job *j, int64_t first, size_t count, piece *p)
+{
+    size_t dim = (size_t)j->map.dim, k = j->map.neighbours, kept = 0;
+    int code = read_rows(j, first, count, p->values, p->finite);
+    if (code != CLI_DONE) return code;
+    for (size_t i = 0; i < count; i++) {
+        const float *row = p->values + i * dim;
+        j->map.norms[first + (int64_t)i] = p->finite[i] ? (float)embla_norm(row, dim) : NAN;
+        if (!p->finite[i]) continue;
+        if (kept != i) memmove(p->values + kept * dim, row, dim * sizeof *row);
+        p->own[kept++] = first + (int64_t)i;
+    }
+    if (k == 0 || kept == 0) return CLI_DONE;
+    const embla_near_options options = {.leave_out = p->own, .left_out = 1, .threads = j->threads};
+    if (embla_near(j->table, p->values, kept, k, &options, p->found, NULL) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    for (size_t i = 0; i < kept; i++) put_neighbours(j, p->own[i], p->found + i * k);
+    return CLI_DONE;
+}
+
+static int do_rows(const cli_args *args, job *j)
+{
+    cli_progress progress;
+    size_t dim = (size_t)j->map.dim, k = j->map.neighbours > 0 ? j->map.neighbours : 1;
+    int64_t row_bytes = (int64_t)embla_table_row_bytes(j->table);
+    piece *p = calloc(1, sizeof *p);
+    if (p) p->values = malloc(PIECE * dim * sizeof *p->values);
+    if (p) p->found = malloc(PIECE * k * sizeof *p->found);
+    int code = p && p->values && p->found ? CLI_DONE : cli_failed("no memory for %d rows", PIECE);
+    cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
+    for (int64_t at = 0; at < j->map.rows && code == CLI_DONE; at += PIECE) {
+        int64_t count = j->map.rows - at < PIECE ? j->map.rows - at : PIECE;
+        if (!cli_progress_step(&progress, "neighbours", at * row_bytes, j->map.rows * row_bytes))
+            code = CLI_FAILED; /* cli_progress_end says why */
+        else
+            code = do_piece(j, at, (size_t)count, p);
+    }
+    cli_progress_end(&progress, "interrupted; nothing has been written");
+    if (p) {
+        free(p->values);
+        free(p->found);
+    }
+    free(p);
+    return code;
+}
+
+/* Model2Vec: words belong to tokens, and a tensor says which row a token has. A row is called
+ * by its first token. */
+static int find_tokens(job *j)
+{
+    const embla_tensor *mapping = &j->model.mapping;
+    int64_t most = cli_model_tokens_most(&j->model);
+    if (!j->model.has_mapping || !j->map.vocab) return CLI_DONE;
+    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
+    j->map.tokens = malloc((size_t)j->map.rows * sizeof *j->map.tokens);
+    if (!j->map.tokens) return cli_failed("no memory for %" PRId64 " rows", j->map.rows);
+    for (int64_t row = 0; row < j->map.rows; row++) j->map.tokens[row] = -1;
+    if (strcmp(mapping->type, "I64") != 0 && strcmp(mapping->type, "I32") != 0) return CLI_DONE;
+    for (int64_t token = 0; token < most; token++) {
+        unsigned char bytes[8] = {0};
+        uint64_t row = 0;
+        if (embla_checkpoint_read(j->model.checkpoint, mapping->name, token * (int64_t)size, size,
+                                  bytes) != EMBLA_OK)
+            return cli_failed("%s", embla_error());
+        for (size_t b = size; b-- > 0;) row = row << 8 | bytes[b];
+        if (row < (uint64_t)j->map.rows && j->map.tokens[row] < 0) j->map.tokens[row] = token;
+    }
+    return CLI_DONE;
+}
+
+/* Places of all rows, and how many neighbours each of them can have. */
+static int lay_out(job *j)
+{
+    cli_map *map = &j->map;
+    embla_plane_report report;
+    size_t rows = (size_t)map->rows;
+    map->places = malloc(rows * 2 * sizeof *map->places);
+    map->norms = malloc(rows * sizeof *map->norms);
+    if (!map->places || !map->norms)
+        return cli_failed("no memory for the places of %zu rows", rows);
+    if (embla_plane(j->table, j->threads, map->places, &report) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    map->nonfinite = report.nonfinite;
+    for (int axis = 0; axis < 2; axis++)
+        map->share[axis] = isfinite(report.share[axis]) ? report.share[axis] : 0;
+    cli_map_frame_all(map);
+    int64_t others = map->rows - map->nonfinite - 1;
+    if (others < 1) map->why_none = "There is no other row.";
+    if ((int64_t)map->neighbours > others) map->neighbours = others > 0 ? (size_t)others : 0;
+    if (map->neighbours == 0) return CLI_DONE;
+    map->near = malloc(rows * map->neighbours * CLI_MAP_NEAR_BYTES);
+    if (!map->near) return cli_failed("no memory for the neighbours of %zu rows", rows);
+    memset(map->near, 0xff, rows * map->neighbours * CLI_MAP_NEAR_BYTES);
+    return CLI_DONE;
+}
+
+/* Places, norms, words, neighbours. */
+static int see(const cli_args *args, job *j)
+{
+    int code = take_rows(j);
+    if (code == CLI_DONE) code = find_tokens(j);
+    if (code == CLI_DONE) code = lay_out(j);
+    return code == CLI_DONE ? do_rows(args, j) : code;
+}
+
+/* ---- what is said ---- */
+
+static void print_json(const job *j)
+{
+    const cli_map *map = &j->map;
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "file", j->path);
+    cli_json_text(&json, "format", kinds[j->kind]);
+    cli_json_whole(&json, "bytes", j->bytes);
+    cli_json_whole(&json, "rows", map->all);
+    cli_json_whole(&json, "dim", map->dim);
+    cli_json_whole(&json, "points", map->rows - map->nonfinite);
+    cli_json_whole(&json, "nonfinite", map->nonfinite);
+    cli_json_open(&json, "share", '[');
+    for (int axis = 0; axis < 2; axis++) cli_json_real(&json, NULL, map->share[axis]);
+    cli_json_close(&json, ']');
+    cli_json_text(&json, "color", map->color);
+    if (j->kind == HTML) cli_json_whole(&json, "neighbours", (int64_t)map->neighbours);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+static void print_facts(const job *j)
+{
+    const cli_map *map = &j->map;
+    char size[CLI_CELL], count[CLI_CELL];
+    cli_out_fact("written", "%s: %s, %s", j->path,
+                 cli_plural(map->rows - map->nonfinite, "point", count), cli_size(j->bytes, size));
+    if (map->rows < map->all) cli_out_fact("rows", "the first of %s", cli_commas(map->all, count));
+    if (map->nonfinite > 0)
+        cli_out_fact("left out", "%s with a NaN or an infinity",
+                     cli_plural(map->nonfinite, "row", count));
+    cli_out_fact("axes", "%.1f %% and %.1f %% of the variance", 100 * map->share[0],
+                 100 * map->share[1]);
+    if (map->outside > 0 && j->kind != HTML)
+        cli_out_fact("beyond", "%s, so far away that the others would be a spot",
+                     cli_plural(map->outside, "point", count));
+    if (j->kind != HTML) return;
+    if (map->neighbours > 0)
+        cli_out_fact("neighbours", "%zu of each row, exact, by cosine", map->neighbours);
+    else
+        cli_out_fact("neighbours", "none. %s", map->why_none ? map->why_none : "");
+}
+
+/* ---- the verb ---- */
+
+static int set_up(const cli_args *args, job *j)
+{
+    const char *note, *title = cli_args_text(args, "title"), *name = args->operands[0];
+    int code = cli_model_open(args, name, &j->model);
+    if (code != CLI_DONE) return code;
+    if (j->model.no_matrix) return cli_failed("%s", j->model.table_error);
+    if (embla_table_open(j->model.checkpoint, NULL, NULL, &j->table) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    if (!cli_args_flag(args, "quiet")) {
+        if (j->model.vocab_error[0]) cli_complain("no words: %s", j->model.vocab_error);
+        if (j->model.no_words[0]) cli_complain("no words: %s", j->model.no_words);
+        for (size_t n = 0; (note = embla_checkpoint_note(j->model.checkpoint, n)); n++)
+            cli_complain("note: %s", note);
+    }
+    /* a folder's name may end in a slash */
+    size_t length = strlen(name), start;
+    while (length > 1 && name[length - 1] == '/') length--;
+    for (start = length; start > 0 && name[start - 1] != '/';) start--;
+    snprintf(j->title, sizeof j->title, "%.*s", (int)(length - start < 200 ? length - start : 200),
+             name + start);
+    j->map.title = title ? title : j->title;
+    j->map.all = embla_table_rows(j->table);
+    j->map.dim = (int64_t)embla_table_dim(j->table);
+    j->map.vocab = j->model.vocab;
+    j->map.color = cli_args_text(args, "color");
+    j->map.theme = cli_args_text(args, "theme");
+    j->threads = (int)cli_args_count(args, "threads");
+    code = find_counts(args, j);
+    return code == CLI_DONE ? check_path(args, j) : code;
+}
+
+static int put_picture(const cli_map *map, int kind)
+{
+    return kind == HTML ? cli_map_html(map) : kind == SVG ? cli_map_svg(map) : cli_map_png(map);
+}
+
+/* The picture to the file, then the facts to where stdout was. */
+static int write_file(const cli_args *args, job *j)
+{
+    struct stat file, out;
+    bool same = stat(j->path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+                file.st_dev == out.st_dev && file.st_ino == out.st_ino;
+    int kept = dup(STDOUT_FILENO);
+    int code = cli_out_to(j->path, cli_args_flag(args, "force"));
+    if (code == CLI_DONE) code = put_picture(&j->map, j->kind);
+    code = cli_out_done(code);
+    if (code == CLI_DONE && !same && kept >= 0 && dup2(kept, STDOUT_FILENO) >= 0) {
+        j->bytes = stat(j->path, &file) == 0 ? (int64_t)file.st_size : 0;
+        if (cli_args_flag(args, "json"))
+            print_json(j);
+        else if (!cli_args_flag(args, "quiet"))
+            print_facts(j);
+    }
+    if (kept >= 0) (void)close(kept);
+    return code;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {0};
+    int code = find_kind(args, &j);
+    if (code == CLI_DONE) code = find_size(args, &j);
+    if (code == CLI_DONE) code = set_up(args, &j);
+    if (code == CLI_DONE) code = see(args, &j);
+    if (code == CLI_DONE) code = write_file(args, &j);
+    free(j.map.places);
+    free(j.map.norms);
+    free(j.map.near);
+    free(j.map.tokens);
+    embla_table_free(j.table);
+    cli_model_free(&j.model);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .value = "FILE",
+     .help = "what to write: FILE.html, FILE.svg or FILE.png"},
+    {.name = "format",
+     .value = "KIND",
+     .choices = kind_name,
+     .help = "what to write, if the name of FILE does not say"},
+    {.name = "force", .help = "replace FILE if it exists"},
+    {.name = "title", .value = "TEXT", .help = "above the map; otherwise the name of the file"},
+    {.name = "color",
+     .value = "WHAT",
+     .standard = "row",
+     .choices = color_name,
+     .help = "what colours stand for; row: the row number, in many tables how rare a word is"},
+    {.name = "neighbours",
+     .value = "K",
+     .standard = "8",
+     .count = true,
+     .help = "nearest rows of each row, in a page; 0: none"},
+    {.name = "rows", .value = "N", .count = true, .help = "only the first N rows"},
+    {.name = "size",
+     .value = "WxH",
+     .help = "pixels of a picture; otherwise 1600x1200, of an SVG 1200x900"},
+    {.name = "theme",
+     .value = "THEME",
+     .standard = "auto",
+     .choices = theme_name,
+     .help = "light or dark; auto: as the reader's system is, a PNG: light"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_map = {
+    .name = "map",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "every row as a point on a plane: a page, an SVG or a PNG",
+    .text = "FILE is a checkpoint as 'embla info' takes it. Its rows are laid on the plane of "
+            "their two main directions (PCA), all of them, up to 300,000; with --rows the first N "
+            "of more. Rows that lie near each other there may still be far apart in the other "
+            "directions: how much of the variance the plane shows is written beside it.\n\n"
+            "A page (.html) is one file that needs no network: words under the pointer, a search "
+            "box, the nearest rows of the row that is clicked, by cosine in all directions. They "
+            "are found when the page is made; where that would take long it is left out unless "
+            "--neighbours asks for it. A picture (.svg, .png) shows words where there is room "
+            "for them, early rows first.",
+    .example = "embla map examples/quick-brown-fox.vec -o fox.html",
+    .options = options,
+    .run = run};

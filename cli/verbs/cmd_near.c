@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla near: the rows nearest to those of tokens, or to vectors.
+ *
+ * Everything that was asked is read and checked before the table is searched. Then some
+ * hundreds of questions are asked at a time: one pass over the table answers all of them, and
+ * a long list takes no more memory than a short one.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/answers.h"
+#include "core/verbs.h"
+
+enum { QUERIES = 1024, QUERY_BYTES = 64 << 20 }; /* asked at a time, at most */
+
+typedef struct {
+    cli_asked asked;
+    cli_rank rank;
+    cli_tokens tokens;
+    int64_t *rows;  /* the row of each token */
+    float *vectors; /* those that were typed; NULL: tokens are asked for */
+    size_t count;   /* of tokens, or of vectors */
+    size_t dim, room;
+    embla_near_options options;
+    bool self;
+    cli_json json;
+} job;
+
+/* ---- vectors that are typed ---- */
+
+/* Numbers with commas or white space between them: all of a row, each of them finite. */
+static int read_vector(const char *text, size_t dim, const char *where, float *out)
+{
+    static const char gaps[] = " \t\r\n,";
+    size_t count = 0;
+    for (text += strspn(text, gaps); *text; text += strspn(text, gaps)) {
+        size_t length = strcspn(text, gaps);
+        char *end;
+        double value = strtod(text, &end);
+        if (end != text + length || !isfinite((float)value))
+            return cli_usage("%s: '%.*s' is not a finite number, like -0.25", where,
+                             (int)(length < 60 ? length : 60), text);
+        if (count < dim) out[count] = (float)value;
+        count++;
+        text += length;
+    }
+    if (count != dim) return cli_usage("%s: %zu numbers, but a row has %zu", where, count, dim);
+    return CLI_DONE;
+}
+
+/* One vector more, if there is memory for it. */
+static float *next_vector(job *j)
+{
+    if (j->count == j->room) {
+        size_t room = j->room > 0 ? 2 * j->room : 1, bytes;
+        if (__builtin_mul_overflow(room, j->dim * sizeof(float), &bytes)) return NULL;
+        float *vectors = realloc(j->vectors, bytes);
+        if (!vectors) return NULL;
+        j->vectors = vectors;
+        j->room = room;
+    }
+    return j->vectors + j->count++ * j->dim;
+}
+
+static int add_vector(job *j, const char *text, const char *where)
+{
+    float *vector = next_vector(j);
+    if (!vector) return cli_failed("no memory for vector %zu", j->count + 1);
+    return read_vector(text, j->dim, where, vector);
+}
+
+static int read_vectors(job *j, FILE *from)
+{
+    char *line = NULL, where[CLI_CELL];
+    size_t room = 0, lines = 0;
+    ssize_t length;
+    int code = CLI_DONE;
+    while (code == CLI_DONE && (length = getline(&line, &room, from)) >= 0) {
+        snprintf(where, sizeof where, "standard input, line %zu", ++lines);
+        if (strlen(line) != (size_t)length)
+            code = cli_usage("%s: '%.60s' has a zero byte after it", where, line);
+        else
+            code = add_vector(j, line, where);
+    }
+    if (code == CLI_DONE && ferror(from))
+        code = cli_failed("cannot read standard input: %s", strerror(errno));
+    free(line);
+    return code;
+}
+
+/* ---- questions ---- */
+
+static int read_questions(const cli_args *args, job *j)
+{
+    const char *vector = cli_args_text(args, "vector");
+    int code = CLI_DONE;
+    if (vector) {
+        code =
+            strcmp(vector, "-") == 0 ? read_vectors(j, stdin) : add_vector(j, vector, "--vector");
+    } else {
+        code = cli_asked_tokens(args, &j->asked, &j->tokens);
+        if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
+        j->count = j->tokens.count;
+    }
+    if (code == CLI_DONE && j->count == 0)
+        code = cli_usage("standard input is empty: near needs a token or a vector");
+    return code;
+}
+
+/* Nothing is near a row that is not finite, and the user should hear which it was. */
+static int check_query(const job *j, size_t n, const float *values)
+{
+    char word[CLI_WORD_TEXT];
+    for (size_t i = 0; i < j->dim; i++) {
+        if (isfinite(values[i])) continue;
+        (void)cli_token_show(&j->asked, j->tokens.ids[n], true, CLI_WORD_COLUMNS, word);
+        return cli_failed("token %" PRId64 ", %s: number %zu of its row is %s; nothing is near it",
+                          j->tokens.ids[n], word, i,
+                          isnan(values[i]) ? "NaN"
+                          : values[i] < 0  ? "-infinity"
+                                           : "infinity");
+    }
+    return CLI_DONE;
+}
+
+/* The vectors of count questions from at on. */
+static int read_queries(const job *j, size_t at, size_t count, float *out)
+{
+    const embla_lookup_options options = {.threads = j->rank.threads};
+    int code = CLI_DONE;
+    if (j->vectors) {
+        memcpy(out, j->vectors + at * j->dim, count * j->dim * sizeof *out);
+        return CLI_DONE;
+    }
+    if (embla_lookup_rows(j->asked.table, j->rows + at, count, &options, out) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+        code = check_query(j, at + i, out + i * j->dim);
+    return code;
+}
+
+/* ---- answers ---- */
+
+static void print_heading(const job *j, size_t n)
+{
+    char word[CLI_WORD_TEXT], rows[CLI_CELL];
+    if (j->vectors)
+        snprintf(word, sizeof word, "vector %zu", n + 1);
+    else
+        (void)cli_token_show(&j->asked, j->tokens.ids[n], !j->rank.utf8, CLI_WORD_COLUMNS, word);
+    printf("%s%s", n > 0 ? "\n" : "", word);
+    if (!j->vectors && j->asked.vocab) printf(", token %" PRId64, j->tokens.ids[n]);
+    printf(": %s among %s\n\n", embla_measure_name(j->options.measure),
+           cli_plural(j->rank.rows, "row", rows));
+}
+
+static void print_json(job *j, size_t n, const embla_neighbour *found)
+{
+    cli_json_open(&j->json, NULL, '{');
+    if (j->vectors) {
+        cli_json_whole(&j->json, "vector", (int64_t)n + 1);
+    } else {
+        cli_token_json(&j->asked, j->tokens.ids[n], &j->json);
+        cli_json_whole(&j->json, "id", j->tokens.ids[n]);
+        cli_json_whole(&j->json, "row", j->rows[n]);
+    }
+    cli_rank_json(&j->rank, found, &j->json);
+    cli_json_close(&j->json, '}');
+}
+
+/* Cosines fill the same bar in every list; other scores have no largest. */
+static void print_answer(job *j, size_t n, const embla_neighbour *found)
+{
+    if (j->rank.form == CLI_RANK_JSON) {
+        print_json(j, n, found);
+        return;
+    }
+    if (j->rank.form == CLI_RANK_TABLE)
+        print_heading(j, n);
+    else if (n > 0)
+        putchar('\n');
+    cli_rank_print(&j->rank, found, j->options.measure == EMBLA_COSINE ? 1 : 0);
+}
+
+typedef struct {
+    float *queries;
+    int64_t *own; /* the row of each, that is left out */
+    embla_neighbour *found;
+    size_t most;
+} buffers;
+
+static int answer(job *j, const buffers *b, embla_near_report *report)
+{
+    embla_near_options options = j->options;
+    int code = CLI_DONE;
+    for (size_t at = 0; at < j->count && code == CLI_DONE; at += b->most) {
+        size_t count = j->count - at < b->most ? j->count - at : b->most;
+        code = read_queries(j, at, count, b->queries);
+        if (code != CLI_DONE) return code;
+        for (size_t i = 0; i < count; i++) b->own[i] = j->rows && !j->self ? j->rows[at + i] : -1;
+        options.leave_out = b->own;
+        options.left_out = 1;
+        if (embla_near(j->asked.table, b->queries, count, j->rank.top, &options, b->found,
+                       report) != EMBLA_OK)
+            return cli_failed("%s", embla_error());
+        for (size_t i = 0; i < count; i++) print_answer(j, at + i, b->found + i * j->rank.top);
+    }
+    return code;
+}
+
+static int answer_all(job *j, embla_near_report *report)
+{
+    size_t each = j->dim * sizeof(float) + j->rank.top * sizeof(embla_neighbour);
+    buffers b = {.most = each < QUERY_BYTES / QUERIES ? QUERIES : QUERY_BYTES / each + 1};
+    if (b.most > j->count) b.most = j->count;
+    b.queries = malloc(b.most * j->dim * sizeof *b.queries);
+    b.own = malloc(b.most * sizeof *b.own);
+    b.found = calloc(b.most * j->rank.top, sizeof *b.found);
+    int code = b.queries && b.own && b.found ? answer(j, &b, report)
+                                             : cli_failed("no memory for %zu answers", b.most);
+    free(b.queries);
+    free(b.own);
+    free(b.found);
+    return code;
+}
+
+static int print_answers(job *j)
+{
+    embla_near_report report = {0};
+    bool json = j->rank.form == CLI_RANK_JSON;
+    if (json) {
+        cli_json_open(&j->json, NULL, '{');
+        cli_json_text(&j->json, "measure", embla_measure_name(j->options.measure));
+        cli_json_open(&j->json, "queries", '[');
+    }
+    int code = answer_all(j, &report);
+    if (code != CLI_DONE) return code;
+    if (json) {
+        cli_json_close(&j->json, ']');
+        cli_json_whole(&j->json, "rows", j->rank.rows);
+        cli_json_whole(&j->json, "nonfinite", report.nonfinite);
+        cli_json_close(&j->json, '}');
+        putchar('\n');
+    }
+    cli_rank_report(&j->rank, &report);
+    return code;
+}
+
+/* ---- the verb ---- */
+
+static const char *measure_name(size_t n)
+{
+    return embla_measure_name((embla_measure)n);
+}
+
+static int set_up(const cli_args *args, job *j)
+{
+    int code = cli_asked_open(args, args->operands[0], &j->asked);
+    if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
+    if (code != CLI_DONE) return code;
+    j->dim = embla_table_dim(j->asked.table);
+    j->self = cli_args_flag(args, "self");
+    j->options = (embla_near_options){.rows = j->rank.rows, .threads = j->rank.threads};
+    while (strcmp(embla_measure_name(j->options.measure), cli_args_text(args, "measure")) != 0)
+        j->options.measure++;
+    code = read_questions(args, j);
+    return code == CLI_DONE ? cli_asked_turn(&j->asked) : code;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {0};
+    bool vector = cli_args_given(args, "vector"), words = args->operand_count > 1;
+    if (!vector && !words)
+        return cli_usage("near needs a TOKEN, or --vector; '-' reads tokens from standard input");
+    if (vector && words)
+        return cli_usage("--vector and the token '%.60s' exclude each other", args->operands[1]);
+    int code = set_up(args, &j);
+    if (code == CLI_DONE) code = print_answers(&j);
+    free(j.rows);
+    free(j.vectors);
+    cli_tokens_free(&j.tokens);
+    cli_asked_free(&j.asked);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_RANK_OPTIONS,
+    {.name = "measure",
+     .value = "MEASURE",
+     .standard = "cosine",
+     .choices = measure_name,
+     .help = "what near means"},
+    {.name = "self", .help = "a token's own row is an answer, too"},
+    {.name = "vector",
+     .value = "NUMBERS",
+     .help = "what is near a vector, 0.5,-1,..; - reads one on each line of standard input"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_near = {
+    .name = "near",
+    .synopsis = "FILE [TOKEN]...",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = CLI_OPERANDS_MOST,
+    .about = "the rows nearest to those of tokens",
+    .text = "FILE is a checkpoint as 'embla info' takes it, TOKEN a word or '#5' as 'embla lookup' "
+            "takes it; - reads one on each line of standard input. Each token has a list of its "
+            "own, the nearest row first, rows as near as each other by their numbers. Every row of "
+            "the table is compared, in the dtype it is stored in, so the answer is exact. A row "
+            "that holds a NaN or an infinity is never found; how many there are is said.\n\n"
+            "cosine compares directions (1 is the same one, 0 for a row of zeros), dot is the sum "
+            "of products, both the larger the nearer; euclidean is a distance, the smaller the "
+            "nearer.\n\n"
+            "text is one line for each row found: rank, token, id and score, tabs between them, an "
+            "empty line between lists. A backslash and what cannot be seen are escaped in words "
+            "(\\n, \\x1b); a row without a word is #5. Where a tensor maps tokens to rows, a row "
+            "goes by the first of its tokens.",
+    .example = "embla near examples/quick-brown-fox.vec fox --top 3",
+    .options = options,
+    .run = run};

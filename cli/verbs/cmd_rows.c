@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla rows: which rows of a giant table the tokens of a text name.
+ *
+ * The hasher comes from a known model (--model) or from what a checkpoint says of itself. Each
+ * token is shown with its n-grams, and each n-gram with the rows that its heads choose, so that
+ * one can follow how the numbers come about. With a checkpoint the rows can be looked at too.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embla_store.h"
+
+#include "core/model.h"
+#include "core/out.h"
+#include "core/token.h"
+#include "core/verbs.h"
+
+enum { VALUES_MOST = 64, HISTORY_MOST = 16 };
+
+typedef struct {
+    const char *model_name; /* NULL: a checkpoint */
+    cli_model model;        /* of the checkpoint */
+    embla_fold *fold;
+    embla_ngram *ngram;
+    embla_ngram_info info;
+    embla_store *store; /* NULL: values are not asked for */
+    size_t dim, shown;  /* numbers of a row, and of them shown */
+    cli_tokens tokens;
+    int32_t *ids;
+    int32_t history[HISTORY_MOST]; /* before them, oldest first; -1: none */
+    int64_t *rows;                 /* tokens x columns */
+    float *values;                 /* tokens x columns x dim */
+} job;
+
+static const char *const kinds[] = {"identity", "engram", "qwen", "longcat"};
+
+/* ---- where tokens come from ---- */
+
+static int usable(void)
+{
+    return cli_failed("%s", embla_error());
+}
+
+/* A number, or #number where words could be meant. */
+static int add_number(cli_tokens *tokens, const char *text)
+{
+    return cli_tokens_list(tokens, *text == '#' ? text + 1 : text, "TOKEN");
+}
+
+static int read_tokens(const cli_args *args, job *j)
+{
+    const embla_vocab *vocab = j->model_name ? NULL : j->model.vocab;
+    const char *ids = cli_args_text(args, "ids");
+    int code = CLI_DONE;
+    if (ids && strcmp(ids, "-") == 0)
+        code = cli_tokens_lines(&j->tokens, vocab, true, stdin);
+    else if (ids)
+        code = cli_tokens_list(&j->tokens, ids, "--ids");
+    for (size_t i = j->model_name ? 0 : 1; i < args->operand_count && code == CLI_DONE; i++) {
+        const char *word = args->operands[i];
+        code = vocab ? cli_tokens_word(&j->tokens, vocab, word, strlen(word))
+                     : add_number(&j->tokens, word);
+    }
+    if (code == CLI_DONE && vocab) code = cli_tokens_finish(&j->tokens, vocab);
+    if (code == CLI_DONE && j->tokens.count == 0) code = cli_usage("rows needs a TOKEN, or --ids");
+    return code;
+}
+
+/* The last of what --history names; before that there is nothing. */
+static int read_history(const cli_args *args, job *j)
+{
+    cli_tokens tokens = {0};
+    const char *text = cli_args_text(args, "history");
+    size_t room = j->info.history;
+    for (size_t i = 0; i < HISTORY_MOST; i++) j->history[i] = -1;
+    if (!text) return CLI_DONE;
+    int code = cli_tokens_list(&tokens, text, "--history");
+    for (size_t i = 0; i < room && i < tokens.count && code == CLI_DONE; i++) {
+        int64_t id = tokens.ids[tokens.count - 1 - i];
+        if (id < 0 || id >= j->info.tokens)
+            code = cli_failed("--history: token %" PRId64 " is not below %" PRId64, id,
+                              j->info.tokens);
+        else
+            j->history[room - 1 - i] = (int32_t)id;
+    }
+    cli_tokens_free(&tokens);
+    return code;
+}
+
+/* ---- hasher, row numbers, values ---- */
+
+/* -1: the first that has a table. */
+static int32_t layer_of(const cli_args *args)
+{
+    int64_t layer = cli_args_count(args, "layer");
+    if (!cli_args_given(args, "layer")) return -1;
+    return layer < INT32_MAX ? (int32_t)layer : INT32_MAX;
+}
+
+static int open_hasher(const cli_args *args, job *j)
+{
+    const char *fold = cli_args_text(args, "fold");
+    int32_t layer = layer_of(args);
+    if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return usable();
+    if (!j->model_name) {
+        int code = cli_model_open(args, args->operands[0], &j->model);
+        if (code != CLI_DONE) return code;
+    }
+    embla_status status = j->model_name
+                              ? embla_ngram_model(j->model_name, layer, j->fold, &j->ngram)
+                              : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
+    if (status != EMBLA_OK) return usable();
+    embla_ngram_describe(j->ngram, &j->info);
+    if (j->info.history > HISTORY_MOST)
+        return cli_failed("n-grams of %d tokens are more than %d", (int)j->info.orders,
+                          (int)HISTORY_MOST + 1);
+    return CLI_DONE;
+}
+
+static int open_store(const cli_args *args, job *j)
+{
+    const embla_store_options options = {.place = EMBLA_PLACE_MAPPED};
+    embla_store_info about;
+    int32_t layer = layer_of(args);
+    if (embla_store_open(j->model.checkpoint, NULL, layer, &options, &j->store) != EMBLA_OK ||
+        embla_store_describe(j->store, &about) != EMBLA_OK)
+        return usable();
+    if (about.rows < j->info.used)
+        return cli_failed("the table has %" PRId64 " rows, and n-grams name %" PRId64, about.rows,
+                          j->info.used);
+    j->dim = about.format.dim;
+    if (j->shown > j->dim) j->shown = j->dim;
+    return CLI_DONE;
+}
+
+static int hash(job *j)
+{
+    size_t count = j->tokens.count, columns = j->info.columns;
+    int32_t history[HISTORY_MOST];
+    const embla_ngram_options options = {.history = j->info.history > 0 ? history : NULL};
+    memcpy(history, j->history, sizeof history);
+    j->ids = malloc(count * sizeof *j->ids);
+    j->rows = count <= SIZE_MAX / sizeof *j->rows / columns
+                  ? malloc(count * columns * sizeof *j->rows)
+                  : NULL;
+    if (!j->ids || !j->rows) return cli_failed("no memory for the rows of %zu tokens", count);
+    for (size_t i = 0; i < count; i++) {
+        if (j->tokens.ids[i] < 0 || j->tokens.ids[i] >= j->info.tokens)
+            return cli_failed("token %" PRId64 " at place %zu: tokens are below %" PRId64,
+                              j->tokens.ids[i], i, j->info.tokens);
+        j->ids[i] = (int32_t)j->tokens.ids[i];
+    }
+    if (embla_ngram_rows(j->ngram, j->ids, 1, count, &options, j->rows) != EMBLA_OK)
+        return usable();
+    return CLI_DONE;
+}
+
+static int look_up(job *j)
+{
+    size_t count = j->tokens.count * j->info.columns;
+    const embla_rows_options options = {.heads = j->info.columns};
+    if (!j->store) return CLI_DONE;
+    j->values =
+        count <= SIZE_MAX / sizeof(float) / j->dim ? malloc(count * j->dim * sizeof(float)) : NULL;
+    if (!j->values) return cli_failed("no memory for %zu rows of %zu numbers", count, j->dim);
+    if (embla_store_lookup(j->store, j->rows, count, &options, j->values) != EMBLA_OK)
+        return usable();
+    return CLI_DONE;
+}
+
+/* ---- for programs ---- */
+
+static void json_list(cli_json *json, const char *key, const int64_t *numbers, size_t count)
+{
+    if (!numbers) return;
+    cli_json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++) cli_json_whole(json, NULL, numbers[i]);
+    cli_json_close(json, ']');
+}
+
+static void json_token(const job *j, size_t t, cli_json *json)
+{
+    size_t columns = j->info.columns, length;
+    const embla_vocab *vocab = j->model_name ? NULL : j->model.vocab;
+    const char *word = vocab ? embla_vocab_word(vocab, j->ids[t], &length) : NULL;
+    cli_json_open(json, NULL, '{');
+    cli_json_whole(json, "token", j->ids[t]);
+    if (word) (void)cli_json_bytes(json, "word", word, length);
+    json_list(json, "rows", j->rows + t * columns, columns);
+    if (j->values) {
+        cli_json_open(json, "values", '[');
+        for (size_t c = 0; c < columns; c++) {
+            const float *row = j->values + (t * columns + c) * j->dim;
+            cli_json_open(json, NULL, '[');
+            for (size_t k = 0; k < j->shown; k++) cli_json_real(json, NULL, row[k]);
+            cli_json_close(json, ']');
+        }
+        cli_json_close(json, ']');
+    }
+    cli_json_close(json, '}');
+}
+
+static void print_json(const job *j)
+{
+    const embla_ngram_info *info = &j->info;
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    if (j->model_name) cli_json_text(&json, "model", j->model_name);
+    cli_json_text(&json, "hasher", kinds[info->kind]);
+    cli_json_whole(&json, "layer", info->layer);
+    cli_json_whole(&json, "tokens_below", info->tokens);
+    cli_json_whole(&json, "rows_in_table", info->rows);
+    cli_json_whole(&json, "rows_used", info->used);
+    cli_json_whole(&json, "orders", info->orders);
+    cli_json_whole(&json, "heads", info->heads);
+    cli_json_whole(&json, "columns", (int64_t)info->columns);
+    json_list(&json, "multipliers", info->multipliers, (size_t)info->orders);
+    json_list(&json, "sizes", info->sizes, info->columns);
+    json_list(&json, "offsets", info->offsets, info->columns);
+    cli_json_open(&json, "tokens", '[');
+    for (size_t t = 0; t < j->tokens.count; t++) json_token(j, t, &json);
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- for people ---- */
+
+static void print_facts(const job *j)
+{
+    const embla_ngram_info *info = &j->info;
+    char rows[CLI_CELL], used[CLI_CELL], columns[CLI_CELL];
+    if (info->kind == EMBLA_NGRAM_IDENTITY)
+        cli_out_fact("hasher", "identity: a token's row is the row of its number");
+    else
+        cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d heads each: %s a token",
+                     kinds[info->kind], (int)info->orders, (int)info->heads,
+                     cli_plural((int64_t)info->columns, "row", columns));
+    if (info->used == info->rows)
+        cli_out_fact("table", "%s rows", cli_commas(info->rows, rows));
+    else
+        cli_out_fact("table", "%s rows, %s of them used", cli_commas(info->rows, rows),
+                     cli_commas(info->used, used));
+    if (info->kind == EMBLA_NGRAM_ENGRAM || info->kind == EMBLA_NGRAM_QWEN) {
+        char text[512] = "";
+        size_t at = 0;
+        for (int i = 0; i < info->orders && at < sizeof text - 64; i++) {
+            at += (size_t)snprintf(text + at, sizeof text - at, i ? " xor t[-%d]" : "t", i);
+            at += (size_t)snprintf(text + at, sizeof text - at, "*%" PRId64, info->multipliers[i]);
+        }
+        cli_out_fact("rule", "mix = %s; row = mix mod size + offset", text);
+    } else if (info->kind == EMBLA_NGRAM_LONGCAT) {
+        cli_out_fact("rule", "row = (t + t[-1]*V + t[-2]*V*V ..) mod size + offset, V = %" PRId64,
+                     info->vocab);
+    }
+}
+
+/* The tokens of an n-gram, oldest first; "." for what lies before the start, an EOS or so. */
+static void ngram_text(const job *j, size_t t, size_t n, char *out, size_t size)
+{
+    size_t at = 0;
+    bool cut = false;
+    char parts[9][16];
+    for (size_t s = 0; s < n; s++) {
+        int64_t k = (int64_t)t - (int64_t)s;
+        int32_t id = k >= 0 ? j->ids[k] : j->history[(int64_t)j->info.history + k];
+        bool ends = j->info.kind != EMBLA_NGRAM_ENGRAM && id == j->info.eos;
+        cut = cut || id < 0 || (s > 0 && ends);
+        (void)snprintf(parts[s], sizeof parts[s], cut ? "." : "%" PRId32, id);
+    }
+    for (size_t s = n; s-- > 0 && at < size;)
+        at += (size_t)snprintf(out + at, size - at, "%s%s", parts[s], s ? " " : "");
+}
+
+static void print_values(const job *j, size_t t, size_t c)
+{
+    const float *row = j->values + (t * j->info.columns + c) * j->dim;
+    printf("      head %-2zu row %" PRId64 ":", c % (size_t)j->info.heads,
+           j->rows[t * j->info.columns + c]);
+    for (size_t k = 0; k < j->shown; k++) printf(" %.6g", (double)row[k]);
+    printf("%s\n", j->shown < j->dim ? " .." : "");
+}
+
+/* One n-gram and the rows of its heads, as many on a line as fit. */
+static void print_ngram(const job *j, size_t t, size_t order, size_t label, int cell)
+{
+    size_t heads = order == 1 ? 1 : (size_t)j->info.heads;
+    size_t first = order == 1 ? 0 : (order - 2) * heads;
+    const int64_t *rows = j->rows + t * j->info.columns + first;
+    char text[160], number[CLI_CELL];
+    ngram_text(j, t, order, text, sizeof text);
+    int indent = 2 + (int)label;
+    size_t fit = (size_t)((cli_out_width() - indent) / (cell + 2));
+    if (fit < 1) fit = 1;
+    if (fit >= heads) fit = heads;
+    if (fit > 4 && fit < heads) fit = 4; /* 8 heads: two lines of four read best */
+    printf("  %-*s", (int)label, text);
+    for (size_t h = 0; h < heads; h++) {
+        if (h > 0 && h % fit == 0) printf("\n%*s", indent, "");
+        printf("  %*s", cell, cli_commas(rows[h], number));
+    }
+    putchar('\n');
+    for (size_t h = 0; j->values && h < heads; h++) print_values(j, t, first + h);
+}
+
+static void print_people(const cli_args *args, const job *j)
+{
+    const embla_vocab *vocab = j->model_name ? NULL : j->model.vocab;
+    size_t most = j->info.kind == EMBLA_NGRAM_IDENTITY ? 1 : (size_t)j->info.orders;
+    size_t least = most == 1 ? 1 : 2, label = 0;
+    char text[160], number[CLI_CELL], shown[CLI_WORD_TEXT];
+    int cell = (int)strlen(cli_commas(j->info.rows - 1, number));
+    if (!cli_args_flag(args, "quiet")) print_facts(j);
+    for (size_t t = 0; t < j->tokens.count; t++) {
+        ngram_text(j, t, most, text, sizeof text);
+        if (strlen(text) > label) label = strlen(text);
+    }
+    for (size_t t = 0; t < j->tokens.count; t++) {
+        size_t length;
+        const char *word = vocab ? embla_vocab_word(vocab, j->ids[t], &length) : NULL;
+        if (word) (void)cli_word_show(word, length, false, CLI_WORD_COLUMNS, shown);
+        printf("\n#%" PRId32 "%s%s\n", j->ids[t], word ? "  " : "", word ? shown : "");
+        for (size_t order = least; order <= most; order++) print_ngram(j, t, order, label, cell);
+    }
+}
+
+/* ---- the verb ---- */
+
+static int list(bool as_json)
+{
+    cli_json json = {0};
+    if (as_json) cli_json_open(&json, NULL, '[');
+    for (size_t n = 0; embla_ngram_model_name(n); n++)
+        if (as_json)
+            cli_json_text(&json, NULL, embla_ngram_model_name(n));
+        else
+            puts(embla_ngram_model_name(n));
+    if (as_json) {
+        cli_json_close(&json, ']');
+        putchar('\n');
+    }
+    return CLI_DONE;
+}
+
+static int work(const cli_args *args, job *j)
+{
+    int code = open_hasher(args, j);
+    if (code == CLI_DONE) code = read_tokens(args, j);
+    if (code == CLI_DONE) code = read_history(args, j);
+    if (code == CLI_DONE && j->shown > 0) code = open_store(args, j);
+    if (code == CLI_DONE) code = hash(j);
+    if (code == CLI_DONE) code = look_up(j);
+    if (code != CLI_DONE) return code;
+    if (cli_args_flag(args, "json"))
+        print_json(j);
+    else
+        print_people(args, j);
+    return CLI_DONE;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {.model_name = cli_args_text(args, "model")};
+    if (cli_args_flag(args, "list")) return list(cli_args_flag(args, "json"));
+    if (!j.model_name && args->operand_count == 0)
+        return cli_usage("rows needs a FILE, or --model NAME");
+    if (cli_args_count(args, "values") > VALUES_MOST)
+        return cli_usage("--values: %" PRId64 " is more than %d", cli_args_count(args, "values"),
+                         (int)VALUES_MOST);
+    j.shown = (size_t)cli_args_count(args, "values");
+    if (j.shown > 0 && j.model_name)
+        return cli_usage("--values needs a FILE: --model knows names of rows, not rows");
+    int code = work(args, &j);
+    free(j.values);
+    free(j.rows);
+    free(j.ids);
+    cli_tokens_free(&j.tokens);
+    embla_store_free(j.store);
+    embla_ngram_free(j.ngram);
+    embla_fold_free(j.fold);
+    cli_model_free(&j.model);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "model",
+     .value = "NAME",
+     .choices = embla_ngram_model_name,
+     .help = "the hasher of a known model; then all operands are tokens"},
+    {.name = "layer",
+     .value = "N",
+     .count = true,
+     .help = "the layer whose table is meant, where several have one; else the first"},
+    {.name = "fold",
+     .value = "FILE",
+     .help = "what tokens count as (DeepSeek), an npy file of int32; without it tokens are taken "
+             "as folded"},
+    {.name = "ids",
+     .value = "LIST",
+     .help = "tokens by number, 2,5,7; - reads them from standard input"},
+    {.name = "history",
+     .value = "LIST",
+     .help = "the tokens before the first, oldest first; without it a text starts there"},
+    {.name = "values",
+     .value = "N",
+     .count = true,
+     .standard = "0",
+     .help = "show the first N numbers of each row, too"},
+    {.name = "list", .help = "print the names of known models"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_rows = {
+    .name = "rows",
+    .synopsis = "[FILE] [TOKEN]...",
+    .operand = "TOKEN",
+    .operands_most = CLI_OPERANDS_MOST,
+    .about = "which rows of a giant table tokens name",
+    .text = "Giant tables are addressed by hashing the last few tokens. FILE is a checkpoint that "
+            "says how (config.json, GGUF keys), or --model names one that is known. TOKEN is a "
+            "number, or where FILE has a vocabulary, a word of it or '#5', in quotes.\n\n"
+            "Printed are the n-grams that end in each token, a dot for what lies before the start "
+            "of a text or before an end-of-text token, and the row that each head chooses, in "
+            "the order of heads. With --json it is one object, the constants of the hasher in it.",
+    .example = "embla rows --model qwen3.8-flash-next 100 200 300",
+    .options = options,
+    .run = run};

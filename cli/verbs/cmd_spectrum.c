@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `embla spectrum`: how many of its directions a table uses. A few figures, the falling
+ * singular values as a small picture on a log scale, and the same as JSON or as a chart.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "embla_lab.h"
+
+#include "core/answers.h"
+#include "core/verbs.h"
+#include "draw/svg.h"
+
+typedef struct {
+    const cli_args *args;
+    cli_asked asked;
+    embla_spectrum_summary sum;
+    double *s; /* singular values, largest first; sum.count of them */
+    size_t top;
+    bool centred, utf8;
+} job;
+
+static int set_up(job *j)
+{
+    const cli_args *args = j->args;
+    int code = cli_asked_open(args, args->operands[0], &j->asked);
+    if (code != CLI_DONE) return code;
+    size_t dim = embla_table_dim(j->asked.table);
+    int64_t top = cli_args_count(args, "top");
+    embla_spectrum_options options = {.threads = (int)cli_args_count(args, "threads"),
+                                      .centred = cli_args_flag(args, "centred")};
+    j->centred = options.centred;
+    j->utf8 = cli_utf8_wanted();
+    j->s = malloc(dim * sizeof *j->s);
+    if (!j->s) return cli_failed("no memory for %zu singular values", dim);
+    if (embla_spectrum(j->asked.table, &options, j->s, &j->sum) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    bool all = cli_args_flag(args, "json") && !cli_args_given(args, "top");
+    j->top = all || (uint64_t)top > dim ? dim : (size_t)top;
+    const char *warning = embla_engine_warning();
+    if (warning && !cli_args_flag(args, "quiet")) cli_complain("note: %s", warning);
+    return CLI_DONE;
+}
+
+/* Values that are not 0. */
+static size_t positive(const job *j)
+{
+    size_t count = 0;
+    while (count < j->sum.count && j->s[count] > 0) count++;
+    return count;
+}
+
+/* ---- the picture ---- */
+
+enum { TALL = 8, WIDE = 60 }; /* lines, and columns at most */
+
+/* Where the bars begin: a decade below the largest at least, four at most. */
+static double foot_of(const job *j)
+{
+    double largest = j->s[0], least = j->s[positive(j) - 1];
+    if (least > largest / 10) return largest / 10;
+    return least < largest / 10000 ? largest / 10000 : least * 0.9;
+}
+
+/* Of the values that one column stands for the largest, between foot and the first of all. */
+static const char *block_at(const job *j, double foot, size_t column, size_t columns, int line)
+{
+    double value = j->s[column * j->sum.count / columns];
+    double share = value > foot ? log(value / foot) / log(j->s[0] / foot) : 0;
+    return cli_out_block(share, TALL, line, j->utf8);
+}
+
+static void print_picture(const job *j)
+{
+    char cell[CLI_CELL];
+    double foot = foot_of(j);
+    size_t room = (size_t)(cli_out_width() - CLI_LABEL);
+    size_t wide = room < WIDE ? room : WIDE, columns = j->sum.count < wide ? j->sum.count : wide;
+    for (int line = TALL - 1; line >= 0; line--) {
+        size_t last = columns;
+        cell[0] = '\0';
+        if (line == TALL - 1) (void)snprintf(cell, sizeof cell, "%.4g", j->s[0]);
+        if (line == TALL / 2) (void)snprintf(cell, sizeof cell, "%.4g", sqrt(j->s[0] * foot));
+        while (last > 0 && block_at(j, foot, last - 1, columns, line)[0] == ' ') last--;
+        printf("%*s %s", CLI_LABEL - 2, cell, j->utf8 ? "│" : "|");
+        for (size_t i = 0; i < last; i++) fputs(block_at(j, foot, i, columns, line), stdout);
+        putchar('\n');
+    }
+    printf("%*.4g %s", CLI_LABEL - 2, foot, j->utf8 ? "└" : "+");
+    for (size_t i = 0; i < columns; i++) fputs(j->utf8 ? "─" : "-", stdout);
+    printf("\n%*s1", CLI_LABEL, "");
+    (void)cli_commas((int64_t)j->sum.count, cell);
+    if (j->sum.count > 1) printf("%*s", columns > 6 ? (int)columns - 1 : 2, cell);
+    putchar('\n');
+}
+
+/* ---- for people ---- */
+
+static void print_largest(const job *j)
+{
+    char text[900];
+    size_t used = 0, i = 0;
+    for (; i < j->top && used + 32 < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.5g", i ? " " : "", j->s[i]);
+    if (i < j->top) (void)snprintf(text + used, sizeof text - used, " ..; --json has all of them");
+    if (j->top > 0) cli_out_fact("largest", "%s", text);
+}
+
+static void print_table(const job *j)
+{
+    const embla_tensor *tensor = &j->asked.model.table;
+    char shape[CLI_CELL], rows[CLI_CELL], dim[CLI_CELL];
+    cli_out_fact("table", "%s, %s, %s%s", tensor->name, cli_shape_text(tensor, shape), tensor->type,
+                 j->centred ? ", its mean row taken off" : "");
+    if (j->sum.nonfinite > 0)
+        cli_out_fact("left out", "%s with a NaN or an infinity",
+                     cli_plural(j->sum.nonfinite, "row", rows));
+    int64_t most = j->centred && j->sum.rows > 0 ? j->sum.rows - 1 : j->sum.rows;
+    if (most < (int64_t)j->sum.count)
+        cli_out_fact("note", "%s cannot use more than %s of %s directions",
+                     cli_plural(j->sum.rows, "row", rows), cli_commas(most, shape),
+                     cli_commas((int64_t)j->sum.count, dim));
+}
+
+static void print_text(const job *j)
+{
+    const embla_spectrum_summary *sum = &j->sum;
+    char half[CLI_CELL], most[CLI_CELL], dim[CLI_CELL];
+    print_table(j);
+    if (positive(j) == 0) {
+        cli_out_fact("directions", sum->rows == 0 ? "none: no row is finite"
+                                   : j->centred   ? "none: all rows are the same"
+                                                  : "none: all numbers are zero");
+        return;
+    }
+    (void)cli_commas((int64_t)sum->count, dim);
+    cli_out_fact("effective", "rank %.2f of %s, by the entropy of the singular values",
+                 sum->effective_rank, dim);
+    cli_out_fact("participation", "%.2f of %s, by their squares: few large ones count more",
+                 sum->participation, dim);
+    cli_out_fact("stable rank", "%.2f, all squares over the largest", sum->stable_rank);
+    cli_out_fact("50 %, 90 %", "of all squares are in the first %s and %s of %s directions",
+                 cli_commas(sum->half, half), cli_commas(sum->most, most), dim);
+    if (!j->centred && sum->half == 1 && sum->count > 2 && sum->rows > (int64_t)sum->count)
+        cli_out_fact("", "-> one direction holds most of it; if that is the mean row, --centred "
+                         "shows what is beside it");
+    print_largest(j);
+    putchar('\n');
+    print_picture(j);
+}
+
+/* ---- for programs ---- */
+
+static void print_json(const job *j)
+{
+    const embla_spectrum_summary *sum = &j->sum;
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "checkpoint", j->args->operands[0]);
+    cli_json_text(&json, "tensor", j->asked.model.table.name);
+    cli_json_whole(&json, "rows", embla_table_rows(j->asked.table));
+    cli_json_whole(&json, "dim", (int64_t)sum->count);
+    cli_json_whole(&json, "nonfinite", sum->nonfinite);
+    cli_json_bool(&json, "centred", j->centred);
+    cli_json_real(&json, "effective_rank", sum->effective_rank);
+    cli_json_real(&json, "participation", sum->participation);
+    cli_json_real(&json, "stable_rank", sum->stable_rank);
+    cli_json_whole(&json, "directions_50", sum->half);
+    cli_json_whole(&json, "directions_90", sum->most);
+    cli_json_open(&json, "singular_values", '[');
+    for (size_t i = 0; i < j->top; i++) cli_json_real(&json, NULL, j->s[i]);
+    cli_json_close(&json, ']');
+    cli_json_text(&json, "engine", embla_engine_name());
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the chart ---- */
+
+static void draw_marks(const cli_svg *svg, const job *j)
+{
+    struct {
+        double at;
+        const char *what;
+    } marks[] = {{(double)j->sum.half, "50 % of squares"},
+                 {(double)j->sum.most, "90 % of squares"},
+                 {j->sum.effective_rank, "effective rank"}};
+    char text[CLI_CELL];
+    for (size_t i = 1; i < 3; i++) /* from left to right */
+        for (size_t k = i; k > 0 && marks[k].at < marks[k - 1].at; k--) {
+            double at = marks[k].at;
+            const char *what = marks[k].what;
+            marks[k] = marks[k - 1];
+            marks[k - 1].at = at;
+            marks[k - 1].what = what;
+        }
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(text, sizeof text, "%s: %.4g", marks[i].what, marks[i].at);
+        cli_svg_mark(svg, marks[i].at, i, text);
+    }
+}
+
+static int draw(const void *context)
+{
+    const job *j = context;
+    char subtitle[256], shape[CLI_CELL];
+    size_t count = positive(j);
+    double *x = malloc((j->sum.count + 1) * sizeof *x);
+    if (!x) return cli_failed("no memory for %zu points", j->sum.count);
+    for (size_t i = 0; i < j->sum.count; i++) x[i] = (double)(i + 1);
+    (void)snprintf(subtitle, sizeof subtitle, "%.120s, %s%s", j->asked.model.table.name,
+                   cli_shape_text(&j->asked.model.table, shape),
+                   j->centred ? ", its mean row taken off" : "");
+    cli_svg svg = {.title = "Singular values",
+                   .subtitle = subtitle,
+                   .width = 760,
+                   .height = 440,
+                   .x = {.least = 1,
+                         .most = (double)(j->sum.count > 1 ? j->sum.count : 2),
+                         .label = "direction",
+                         .tight = true},
+                   .y = {.least = count ? j->s[count - 1] : 0.1,
+                         .most = count ? j->s[0] : 1,
+                         .label = "singular value",
+                         .log = true}};
+    cli_svg_open(&svg);
+    if (count > 0) draw_marks(&svg, j);
+    cli_svg_line(&svg, "a", x, j->s, count);
+    if (count <= 200) cli_svg_points(&svg, "a", x, j->s, count, 2.5);
+    cli_svg_close(&svg);
+    free(x);
+    return CLI_DONE;
+}
+
+/* ---- the verb ---- */
+
+static int run(const cli_args *args)
+{
+    job j = {.args = args};
+    if (cli_args_flag(args, "force") && !cli_args_given(args, "svg"))
+        return cli_usage("--force goes with --svg FILE");
+    int code = set_up(&j);
+    if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
+    if (code == CLI_DONE) {
+        if (cli_args_flag(args, "json"))
+            print_json(&j);
+        else
+            print_text(&j);
+        if (cli_args_given(args, "svg")) cli_out_written(args, cli_args_text(args, "svg"));
+    }
+    free(j.s);
+    cli_asked_free(&j.asked);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "centred", .help = "take the mean row off first"},
+    {.name = "top",
+     .letter = 'k',
+     .value = "N",
+     .standard = "10",
+     .count = true,
+     .help = "how many singular values are printed; with --json all, unless it is given"},
+    {.name = "svg", .value = "FILE", .help = "write a chart of the singular values to FILE"},
+    {.name = "force", .help = "replace FILE if it exists"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_spectrum = {
+    .name = "spectrum",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "singular values: how many directions a table uses",
+    .text = "FILE is a checkpoint as 'embla info' takes it. A table of dim numbers in a row can "
+            "spread its rows over dim directions; its singular values say how far it goes in each. "
+            "Few large ones mean that most of what the table could hold is not used, or that all "
+            "rows share a direction, which is often their mean: --centred takes that off.\n\n"
+            "The effective rank is exp of the entropy of the singular values' shares, the "
+            "participation (sum of squares)^2 / sum of fourth powers, the stable rank the sum of "
+            "squares over the largest. Values are found from sums of products of columns: those "
+            "below about 1/3000 of the largest cannot be told from rounding and are 0. The picture "
+            "is on a log scale. Rows with a NaN or an infinity are left out and counted.",
+    .example = "embla spectrum examples/quick-brown-fox.vec",
+    .options = options,
+    .run = run};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla verify: rows as a placement has them, compared with their files, read once more.
+ *
+ * For whoever does not trust a copy, a disk or this program. The two ways to a row share no more
+ * than the list of where rows are.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/stored.h"
+#include "core/verbs.h"
+
+static const struct {
+    const char *name;
+    embla_place place;
+} places[] = {
+    {"mapped", EMBLA_PLACE_MAPPED}, {"ram", EMBLA_PLACE_RAM}, {"shared", EMBLA_PLACE_SHARED}};
+
+static const char *place_name(size_t n)
+{
+    return n < sizeof places / sizeof places[0] ? places[n].name : NULL;
+}
+
+typedef struct {
+    cli_stored stored;
+    embla_verified verified;
+    uint64_t seed;
+    double seconds;
+} job;
+
+static void print_text(const job *j)
+{
+    const embla_verified *v = &j->verified;
+    char rows[CLI_CELL], all[CLI_CELL], first[CLI_CELL];
+    cli_stored_facts(&j->stored);
+    if (j->stored.info.shared)
+        cli_out_fact("placement", "shared: %s", j->stored.info.shared);
+    else
+        cli_out_fact("placement", "%s", embla_place_name(j->stored.info.place));
+    if (v->rows == j->stored.info.rows)
+        cli_out_fact("compared", "all %s", cli_plural(v->rows, "row", rows));
+    else
+        cli_out_fact("compared", "%s of %s, chosen by seed %" PRIu64 ", the first and the last",
+                     cli_plural(v->rows, "row", rows), cli_commas(j->stored.info.rows, all),
+                     j->seed);
+    if (v->different > 0)
+        cli_out_fact("different", "%s; the first is row %s", cli_plural(v->different, "row", rows),
+                     cli_commas(v->first, first));
+    else
+        cli_out_fact("different", "none");
+}
+
+static void print_json(const job *j)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_stored_json(&j->stored, &json);
+    cli_json_whole(&json, "compared", j->verified.rows);
+    cli_json_whole(&json, "different", j->verified.different);
+    if (j->verified.first >= 0)
+        cli_json_whole(&json, "first", j->verified.first);
+    else
+        cli_json_text(&json, "first", NULL);
+    cli_json_whole(&json, "seed", (int64_t)j->seed);
+    cli_json_real(&json, "seconds", j->seconds);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+static int compare(const cli_args *args, job *j)
+{
+    int64_t sample = cli_args_flag(args, "all") ? 0 : cli_args_count(args, "sample");
+    double begun = cli_progress_now();
+    if (embla_store_verify(j->stored.store, sample, j->seed, &j->verified) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    j->seconds = cli_progress_now() - begun;
+    if (cli_args_flag(args, "json"))
+        print_json(j);
+    else
+        print_text(j);
+    return j->verified.different > 0 ? CLI_WANTING : CLI_DONE;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {.seed = (uint64_t)cli_args_count(args, "seed")};
+    embla_store_options options = {.place = EMBLA_PLACE_MAPPED, .found_only = true};
+    const char *place = cli_args_text(args, "place");
+    for (size_t i = 0; place_name(i); i++)
+        if (strcmp(place, place_name(i)) == 0) options.place = places[i].place;
+    if (cli_args_flag(args, "all") && cli_args_given(args, "sample"))
+        return cli_usage("--sample and --all cannot both be meant");
+    if (cli_args_count(args, "sample") == 0)
+        return cli_usage("--sample: '0' rows show nothing; --all compares every row");
+    int code = cli_stored_open(args, &options, "reading", &j.stored);
+    if (code == CLI_DONE) code = compare(args, &j);
+    cli_stored_free(&j.stored);
+    return code;
+}
+
+static const cli_option options[] = {{.name = "place",
+                                      .value = "PLACE",
+                                      .standard = "mapped",
+                                      .choices = place_name,
+                                      .help = "where the rows are that are compared"},
+                                     {.name = "sample",
+                                      .value = "N",
+                                      .standard = "10000",
+                                      .count = true,
+                                      .help = "compare N rows, the first and the last among them"},
+                                     {.name = "all", .help = "compare every row"},
+                                     {.name = "seed",
+                                      .value = "S",
+                                      .standard = "0",
+                                      .count = true,
+                                      .help = "another seed chooses other rows"},
+                                     CLI_STORED_OPTIONS,
+                                     {.name = NULL}};
+
+const cli_verb cli_verb_verify = {
+    .name = "verify",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "compare rows of a giant table with their files",
+    .text = "FILE is a checkpoint with a giant table, as for 'embla warm'. Opens it mapped, in "
+            "memory of this process (ram), or as the shared copy that 'embla warm --shared' has "
+            "made, takes rows from there, reads the same rows from the files once more, one by "
+            "one, and compares bytes.\n\n"
+            "The exit code is 3 if a row is different.",
+    .example = "embla convert examples/quick-brown-fox.vec b.npy && embla verify b.npy::array",
+    .options = options,
+    .run = run};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla warm: a giant table into memory before anybody asks for its rows.
+ *
+ * Without --shared that is the page cache, which forgets when others need the memory; with it a
+ * copy that all processes of the machine share, and that stays until somebody removes it.
+ */
+#include <stdio.h>
+
+#include "core/stored.h"
+#include "core/verbs.h"
+
+typedef struct {
+    cli_stored stored;
+    int64_t before, after; /* bytes in memory; -1: not known */
+    double seconds;        /* of the work, without opening the checkpoint */
+    bool json;
+} job;
+
+/* "12.3%" of all bytes; "not known". */
+static const char *share(int64_t bytes, int64_t all, char text[CLI_CELL])
+{
+    if (bytes < 0)
+        snprintf(text, CLI_CELL, "not known");
+    else
+        snprintf(text, CLI_CELL, "%.1f%%", all > 0 ? 100 * (double)bytes / (double)all : 100.0);
+    return text;
+}
+
+static double per_second(const job *j)
+{
+    return j->seconds > 0 ? (double)j->stored.info.bytes / j->seconds : 0;
+}
+
+/* ---- the page cache ---- */
+
+static void print_cache(const job *j)
+{
+    const cli_stored *s = &j->stored;
+    char before[CLI_CELL], after[CLI_CELL], size[CLI_CELL];
+    cli_stored_facts(s);
+    cli_out_fact("read", "%s in %.2f s, %.2f GB/s", cli_size(s->info.bytes, size), j->seconds,
+                 per_second(j) / 1e9);
+    cli_out_fact("in memory", "%s before, %s now", share(j->before, s->info.bytes, before),
+                 share(j->after, s->info.bytes, after));
+}
+
+static void json_cache(const job *j)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_stored_json(&j->stored, &json);
+    cli_json_whole(&json, "resident_before", j->before);
+    cli_json_whole(&json, "resident", j->after);
+    cli_json_real(&json, "seconds", j->seconds);
+    cli_json_real(&json, "bytes_per_second", per_second(j));
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* The store's own warming, with progress. */
+static int warm(const cli_args *args, job *j, const char *doing, const char *interrupted)
+{
+    cli_stored *s = &j->stored;
+    embla_store_options options = {
+        .threads = (int)cli_args_count(args, "threads"), .progress = cli_stored_step, .context = s};
+    s->doing = doing;
+    cli_progress_begin(&s->progress, cli_args_flag(args, "quiet"));
+    embla_status status = embla_store_warm(s->store, &options);
+    cli_progress_end(&s->progress, interrupted);
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
+}
+
+static int warm_cache(const cli_args *args, job *j)
+{
+    embla_store_options options = {.place = EMBLA_PLACE_MAPPED};
+    embla_store_info info;
+    int code = cli_stored_open(args, &options, "opening", &j->stored);
+    if (code != CLI_DONE) return code;
+    j->before = j->stored.info.resident;
+    double begun = cli_progress_now();
+    code = warm(args, j, "reading", "interrupted; what was read is in memory");
+    if (code != CLI_DONE) return code;
+    j->seconds = cli_progress_now() - begun;
+    if (embla_store_describe(j->stored.store, &info) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    j->after = info.resident;
+    if (j->json)
+        json_cache(j);
+    else
+        print_cache(j);
+    return CLI_DONE;
+}
+
+/* ---- a shared copy ---- */
+
+static void print_copy(const job *j)
+{
+    const cli_stored *s = &j->stored;
+    char huge[CLI_CELL], size[CLI_CELL];
+    cli_stored_facts(s);
+    cli_out_fact("copy", "%s", s->info.shared);
+    if (s->info.built)
+        cli_out_fact("built", "%s in %.2f s, %.2f GB/s", cli_size(s->info.bytes, size), j->seconds,
+                     per_second(j) / 1e9);
+    else
+        cli_out_fact("found", "it was there; its checksums are right (%.2f s)", j->seconds);
+    cli_out_fact("huge pages", "%s%s", share(s->info.huge_bytes, s->info.bytes, huge),
+                 s->info.huge_bytes < 0 ? "" : " of it");
+}
+
+static void json_copy(const job *j)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_stored_json(&j->stored, &json);
+    cli_json_bool(&json, "built", j->stored.info.built);
+    cli_json_whole(&json, "huge_bytes", j->stored.info.huge_bytes);
+    cli_json_real(&json, "seconds", j->seconds);
+    cli_json_real(&json, "bytes_per_second", per_second(j));
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+static int warm_copy(const cli_args *args, job *j)
+{
+    embla_store_options options = {.place = EMBLA_PLACE_SHARED};
+    double begun = cli_progress_now();
+    int code = cli_stored_open(args, &options, "building", &j->stored);
+    if (code == CLI_DONE && !j->stored.info.built)
+        code = warm(args, j, "checking", "interrupted; the copy is as it was");
+    if (code != CLI_DONE) return code;
+    j->seconds = cli_progress_now() - begun;
+    if (j->json)
+        json_copy(j);
+    else
+        print_copy(j);
+    return CLI_DONE;
+}
+
+static int remove_copy(const cli_args *args, job *j)
+{
+    embla_store_options options = {.place = EMBLA_PLACE_SHARED, .found_only = true};
+    cli_stored *s = &j->stored;
+    char size[CLI_CELL];
+    int code = cli_stored_open(args, &options, "opening", s);
+    if (code != CLI_DONE) return code;
+    if (embla_store_unshare(s->store) != EMBLA_OK) return cli_failed("%s", embla_error());
+    if (j->json) {
+        cli_json json = {0};
+        cli_json_open(&json, NULL, '{');
+        cli_stored_json(s, &json);
+        cli_json_bool(&json, "removed", true);
+        cli_json_close(&json, '}');
+        putchar('\n');
+    } else {
+        cli_out_fact("removed", "%s: %s, once the last process that has it open ends",
+                     s->info.shared, cli_size(s->info.bytes, size));
+    }
+    return CLI_DONE;
+}
+
+/* ---- the verb ---- */
+
+static int run(const cli_args *args)
+{
+    job j = {.json = cli_args_flag(args, "json")};
+    int code = cli_args_flag(args, "remove")   ? remove_copy(args, &j)
+               : cli_args_flag(args, "shared") ? warm_copy(args, &j)
+                                               : warm_cache(args, &j);
+    cli_stored_free(&j.stored);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "shared", .help = "make, or find, one copy for all processes of this machine"},
+    {.name = "remove", .help = "remove that copy; processes that have it open keep it"},
+    CLI_STORED_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_warm = {
+    .name = "warm",
+    .synopsis = "FILE",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "bring a giant table into memory",
+    .text = "FILE is a checkpoint with a giant table, as for 'embla info'; FILE::TENSOR names it, "
+            "with * for the number of a part ('model::a.shard_*.weight'). Its rows are read into "
+            "the page cache, so that the first lookups of a mapped store need not wait for the "
+            "disk. The system drops them again when others need the memory.\n\n"
+            "--shared makes a copy in memory that all processes share, each row once for the whole "
+            "machine, on huge pages where the system has them. It is built by one process, under a "
+            "lock, and has its name only once it is complete; if it is there already its checksums "
+            "are compared. It stays, and takes memory, until 'embla warm FILE --remove' or rm.",
+    .example = "embla convert examples/quick-brown-fox.vec a.npy && embla warm a.npy::array",
+    .options = options,
+    .run = run};

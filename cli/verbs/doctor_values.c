@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks of `embla doctor` that read rows: is the head the table, are copies equal, are
+ * there numbers that are none, rows of zeros. All rows are read, in pieces of some megabytes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/progress.h"
+#include "core/tie_text.h"
+#include "verbs/doctor.h"
+
+enum { PIECE = 4 << 20 };
+
+/* ---- tied ---- */
+
+static void check_tie(cli_doctor *d)
+{
+    embla_tie tie;
+    embla_tensor head = {0};
+    size_t n = 0;
+    if (d->model.no_matrix) return; /* said by the first check */
+    char text[CLI_SENTENCE], bytes[CLI_CELL], rows[CLI_CELL];
+    if (embla_checkpoint_tie(d->model.checkpoint, 0, &tie) != EMBLA_OK) {
+        if (!d->model.has_table) return; /* said by the first check */
+        cli_found(d, CLI_ERROR, "tied", "name the tensor that is meant, FILE::TENSOR", "%s",
+                  embla_error());
+        return;
+    }
+    (void)cli_tie_text(&tie, text);
+    bool has_head = cli_doctor_next(d, EMBLA_ROLE_HEAD, &n, &head);
+    if (tie.conflict)
+        cli_found(d, CLI_ERROR, "tied",
+                  "set the flag to false: some loaders keep both tensors, others drop the head",
+                  "%s; the largest difference in %s is %.6g", text,
+                  cli_plural(tie.rows_compared, "row", rows), tie.difference);
+    else if (tie.kind == EMBLA_TIE_STORED_TWICE)
+        cli_found(d, CLI_WARNING, "tied",
+                  "the head may be left out once the flag says that it is tied (a GGUF needs none)",
+                  "%s; one of them would save %s bytes", text,
+                  cli_commas(has_head ? head.bytes : 0, bytes));
+    else if (tie.kind == EMBLA_TIE_HEAD_MISSING && strcmp(tie.flag, "not said") == 0)
+        cli_found(d, CLI_WARNING, "tied",
+                  "put the model's config.json beside the file: it says whether a head is due",
+                  "there is no head, and neither a flag nor a known architecture says whether "
+                  "one is due (case %s)",
+                  tie.rule);
+    else if (tie.kind == EMBLA_TIE_HEAD_MISSING)
+        cli_found(d, CLI_ERROR, "tied",
+                  "find the file with the head, or set tie_word_embeddings to true if the model "
+                  "was trained so",
+                  "%s", text);
+    else if (tie.kind == EMBLA_TIE_NO_TABLE && has_head)
+        cli_found(d, CLI_ERROR, "tied", "set tie_word_embeddings to true if the head is both",
+                  "there is a head, no table, and no flag that says the head is the table");
+    else if (tie.kind != EMBLA_TIE_NO_TABLE)
+        cli_found(d, CLI_FINE, "tied", NULL, "%s", text);
+}
+
+/* ---- copies ---- */
+
+/* Bytes of a and b, piece by piece. 1: all equal, 0: not, -1: could not be read. */
+static int compare(cli_doctor *d, const embla_tensor *a, const embla_tensor *b, char *space)
+{
+    for (int64_t at = 0; at < a->bytes; at += PIECE) {
+        size_t bytes = (size_t)(a->bytes - at < PIECE ? a->bytes - at : PIECE);
+        if (embla_checkpoint_read(d->model.checkpoint, a->name, at, bytes, space) != EMBLA_OK ||
+            embla_checkpoint_read(d->model.checkpoint, b->name, at, bytes, space + PIECE) !=
+                EMBLA_OK)
+            return -1;
+        if (memcmp(space, space + PIECE, bytes) != 0) return 0;
+    }
+    return 1;
+}
+
+static void check_copy(cli_doctor *d, const embla_tensor *of, const embla_tensor *copy, char *space)
+{
+    char a[CLI_CELL], b[CLI_CELL];
+    bool alike = strcmp(of->type, copy->type) == 0 && of->bytes == copy->bytes;
+    int equal = alike ? compare(d, of, copy, space) : 0;
+    if (equal < 0)
+        cli_found(d, CLI_ERROR, "copies", "the file cannot be read to its end", "%s",
+                  embla_error());
+    else if (!alike)
+        cli_found(d, CLI_WARNING, "copies", "change a table and its copies together",
+                  "%.128s is %s, %s, but %.128s %s, %s", copy->name, cli_shape_text(copy, a),
+                  copy->type, of->name, cli_shape_text(of, b), of->type);
+    else
+        cli_found(d, equal ? CLI_FINE : CLI_WARNING, "copies",
+                  equal ? NULL : "change a table and its copies together", "%.128s %s %.128s",
+                  copy->name, equal ? "equals" : "differs from", of->name);
+}
+
+static void check_copies(cli_doctor *d)
+{
+    static const embla_role roles[][2] = {{EMBLA_ROLE_TOKENS, EMBLA_ROLE_TOKENS_COPY},
+                                          {EMBLA_ROLE_HEAD, EMBLA_ROLE_HEAD_COPY}};
+    char *space = malloc(2 * PIECE);
+    for (size_t i = 0; i < 2 && space; i++) {
+        embla_tensor of, copy;
+        size_t n = 0;
+        if (embla_checkpoint_role(d->model.checkpoint, roles[i][0], &of, NULL) != EMBLA_OK)
+            continue;
+        while (cli_doctor_next(d, roles[i][1], &n, &copy)) check_copy(d, &of, &copy, space);
+    }
+    d->no_memory = d->no_memory || !space;
+    free(space);
+}
+
+/* ---- numbers ---- */
+
+typedef struct {
+    int64_t not_finite, first_not_finite; /* rows with a NaN or an infinity */
+    int64_t zero, first_zero;             /* rows of zeros */
+    int64_t zero_padding;                 /* of them, rows that belong to no token */
+} tally;
+
+static void count_row(tally *t, const float *values, size_t dim, int64_t row, int64_t tokens)
+{
+    bool finite = true, zero = true;
+    for (size_t k = 0; k < dim; k++) {
+        finite = finite && isfinite(values[k]);
+        zero = zero && values[k] == 0.0f;
+    }
+    if (!finite && t->not_finite++ == 0) t->first_not_finite = row;
+    if (zero && row >= tokens) t->zero_padding++;
+    if (zero && row < tokens && t->zero++ == 0) t->first_zero = row;
+}
+
+/* False: a sentence is kept, or the user ended it. */
+static bool count_rows(cli_doctor *d, const embla_table *table, int64_t tokens, tally *t)
+{
+    int64_t rows = embla_table_rows(table);
+    size_t dim = embla_table_dim(table), most = PIECE / (dim * sizeof(float));
+    const embla_lookup_options options = {.threads = d->threads};
+    cli_progress progress;
+    bool good = true;
+    if (most == 0) most = 1;
+    float *values = malloc(most * dim * sizeof *values);
+    int64_t *numbers = malloc(most * sizeof *numbers);
+    d->no_memory = d->no_memory || !values || !numbers;
+    cli_progress_begin(&progress, d->quiet);
+    for (int64_t at = 0; at < rows && good && values && numbers; at += (int64_t)most) {
+        size_t count = rows - at < (int64_t)most ? (size_t)(rows - at) : most;
+        for (size_t i = 0; i < count; i++) numbers[i] = at + (int64_t)i;
+        good = embla_lookup_rows(table, numbers, count, &options, values) == EMBLA_OK;
+        for (size_t i = 0; i < count && good; i++)
+            count_row(t, values + i * dim, dim, numbers[i], tokens);
+        good = good && cli_progress_step(&progress, "reading",
+                                         (at + (int64_t)count) * (int64_t)(dim * sizeof *values),
+                                         rows * (int64_t)(dim * sizeof *values));
+    }
+    free(numbers);
+    free(values);
+    cli_progress_end(&progress, "interrupted");
+    return good;
+}
+
+static void report(cli_doctor *d, const embla_tensor *tensor, const tally *t)
+{
+    char a[CLI_CELL], b[CLI_CELL], word[640];
+    bool tokens = tensor->role == EMBLA_ROLE_TOKENS || tensor->role == EMBLA_ROLE_HEAD;
+    if (t->not_finite > 0)
+        cli_found(d, CLI_ERROR, "numbers",
+                  "one such row spoils every sum it is in: take it from an earlier save",
+                  "%.128s: a NaN or an infinity in %s, the first is %s", tensor->name,
+                  cli_plural(t->not_finite, "row", a),
+                  tokens ? cli_doctor_tokens(d, t->first_not_finite, 1, word)
+                         : cli_commas(t->first_not_finite, b));
+    if (t->zero > 1)
+        cli_found(
+            d, CLI_WARNING, "zeros",
+            "often these are tokens that were never trained: leave them out of statistics",
+            "%.128s: all zero in %s, the first is %s", tensor->name, cli_plural(t->zero, "row", a),
+            tokens ? cli_doctor_tokens(d, t->first_zero, 1, word) : cli_commas(t->first_zero, b));
+    else if (t->zero + t->zero_padding > 0)
+        cli_found(d, CLI_FINE, "zeros", NULL, "%.128s: all zero in %s%s", tensor->name,
+                  cli_plural(t->zero + t->zero_padding, "row", a),
+                  t->zero == 0 ? ", of padding" : "");
+    if (t->not_finite == 0)
+        cli_found(d, CLI_FINE, "numbers", NULL, "%.128s: all are finite", tensor->name);
+}
+
+static void check_numbers(cli_doctor *d, const embla_tensor *tensor)
+{
+    embla_table *table = NULL;
+    tally t = {0};
+    bool of_tokens = tensor->role != EMBLA_ROLE_POSITIONS;
+    int64_t end = cli_model_tokens_end(&d->model);
+    int64_t tokens = of_tokens && end >= 0 && !d->model.has_mapping ? end : INT64_MAX;
+    if (tensor->rank > 2 && d->model.no_matrix) return; /* said by the first check */
+    if (tensor->dtype == 0) {
+        cli_found(d, CLI_WARNING, "type", "convert it with the tool that made it",
+                  "%.128s is stored as %s, which cannot be decoded: its rows were not looked at",
+                  tensor->name, tensor->type);
+        return;
+    }
+    if (embla_table_open(d->model.checkpoint, tensor->name, NULL, &table) == EMBLA_OK &&
+        count_rows(d, table, tokens, &t))
+        report(d, tensor, &t);
+    else
+        cli_found(d, CLI_ERROR, "numbers", "the rows cannot be read", "%s", embla_error());
+    embla_table_free(table);
+}
+
+/* Row numbers of a mapping must be those of the table. */
+static void check_mapping(cli_doctor *d)
+{
+    const embla_tensor *mapping = &d->model.mapping;
+    int64_t outside = 0;
+    char a[CLI_CELL], b[CLI_CELL];
+    unsigned char *bytes = NULL;
+    if (!d->model.has_mapping) return;
+    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
+    if (size == 4 && strcmp(mapping->type, "I32") != 0) {
+        cli_found(d, CLI_ERROR, "mapping", "write row numbers as I32 or I64", "%.128s is %s",
+                  mapping->name, mapping->type);
+        return;
+    }
+    bytes = malloc((size_t)mapping->bytes + 1);
+    d->no_memory = d->no_memory || !bytes;
+    if (bytes && embla_checkpoint_read(d->model.checkpoint, mapping->name, 0,
+                                       (size_t)mapping->bytes, bytes) == EMBLA_OK) {
+        for (size_t at = 0; at + size <= (size_t)mapping->bytes; at += size) {
+            uint64_t row = 0; /* one below zero is far above the rows, too */
+            for (size_t k = size; k-- > 0;) row = row << 8 | bytes[at + k];
+            outside += row >= (uint64_t)d->model.rows;
+        }
+        if (outside > 0)
+            cli_found(d, CLI_ERROR, "mapping", "table and mapping are of different models",
+                      "%s outside the table of %s", cli_plural(outside, "row number", a),
+                      cli_plural(d->model.rows, "row", b));
+    }
+    free(bytes);
+}
+
+void cli_doctor_values(cli_doctor *d)
+{
+    static const embla_role roles[] = {EMBLA_ROLE_TOKENS, EMBLA_ROLE_HEAD, EMBLA_ROLE_PER_LAYER,
+                                       EMBLA_ROLE_POSITIONS};
+    check_tie(d);
+    check_copies(d);
+    check_mapping(d);
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+        embla_tensor tensor = {0};
+        size_t n = 0;
+        while (cli_doctor_next(d, roles[i], &n, &tensor)) check_numbers(d, &tensor);
+    }
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one door: what was opened, asked about. Opening itself is in open.c.
+ *
+ * Everything here only looks at lists that opening has checked; reading goes through pread,
+ * so that no question can raise a signal.
+ */
+#include "formats/checkpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/dtype.h"
+#include "files/cursor.h"
+#include "files/io.h"
+#include "formats/gguf.h"
+
+void embla_checkpoint_free(embla_checkpoint *cp)
+{
+    if (!cp) return;
+    for (size_t i = 0; i < cp->shard_count; i++) {
+        embla_directory_free(&cp->shards[i].directory);
+        embla_map_free(cp->shards[i].map);
+    }
+    embla_json_free(cp->config);
+    if (cp->folder >= 0) embla_io_drop(cp->folder);
+    embla_arena arena = cp->arena; /* holds the handle itself */
+    embla_arena_free(&arena);
+}
+
+const char *embla_checkpoint_format(const embla_checkpoint *cp)
+{
+    return cp->format->name;
+}
+
+const char *embla_checkpoint_file(const embla_checkpoint *cp, size_t n, int64_t *bytes)
+{
+    if (n >= cp->shard_count) return NULL;
+    if (bytes) *bytes = (int64_t)cp->shards[n].map->size;
+    return cp->shards[n].map->name;
+}
+
+const char *embla_checkpoint_note(const embla_checkpoint *cp, size_t n)
+{
+    if (n < cp->note_count) return cp->notes[n];
+    n -= cp->note_count;
+    for (size_t i = 0; i < cp->shard_count; i++) {
+        const embla_directory *directory = &cp->shards[i].directory;
+        if (n < directory->note_count) return directory->notes[n];
+        n -= directory->note_count;
+    }
+    return NULL;
+}
+
+/* "text_config.vocab_size": one object inside another. */
+static const embla_json_value *config_at(const embla_checkpoint *cp, const char *key)
+{
+    const embla_json_value *value = cp->config;
+    char part[128];
+    while (value) {
+        size_t length = strcspn(key, ".");
+        if (length >= sizeof part) return NULL;
+        memcpy(part, key, length);
+        part[length] = '\0';
+        value = embla_json_get(value, part);
+        if (key[length] == '\0') break;
+        key += length + 1;
+    }
+    return value;
+}
+
+const char *embla_checkpoint_text(const embla_checkpoint *cp, const char *key)
+{
+    bool gguf = cp && cp->format == &embla_format_gguf; /* says itself what it is */
+    if (!cp || !key) return NULL;
+    const char *text = gguf ? NULL : embla_json_string(config_at(cp, key), NULL);
+    for (size_t i = 0; !text && i < cp->shard_count; i++) {
+        const embla_directory *directory = &cp->shards[i].directory;
+        for (size_t p = 0; !text && p < directory->pair_count; p++)
+            if (strcmp(directory->pairs[p].key, key) == 0) text = directory->pairs[p].value;
+    }
+    if (!text && gguf) text = embla_json_string(config_at(cp, key), NULL);
+    return text;
+}
+
+embla_json_kind embla_checkpoint_kind(const embla_checkpoint *cp, const char *key)
+{
+    return embla_json_what(config_at(cp, key));
+}
+
+embla_status embla_checkpoint_number(const embla_checkpoint *cp, const char *key, int64_t *out)
+{
+    if (!cp || !key || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_number: an argument is NULL");
+    const embla_shard *first = &cp->shards[0];
+    if (cp->format == &embla_format_gguf && embla_gguf_has(&first->directory, key))
+        return embla_gguf_number(&first->directory, first->map, key, out);
+    if (embla_json_integer(config_at(cp, key), out)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
+}
+
+/* Elements of an array of integers, the first `most` of them; out NULL: they are only checked. */
+static embla_status array_numbers(const embla_shard *shard, const embla_gguf_key *key, size_t most,
+                                  int64_t *out)
+{
+    uint64_t size = embla_gguf_type_bytes(key->element);
+    uint64_t top = size > 0 ? UINT64_C(1) << (8 * size - 1) : 0;
+    bool is_signed = key->element == EMBLA_GGUF_I8 || key->element == EMBLA_GGUF_I16 ||
+                     key->element == EMBLA_GGUF_I32 || key->element == EMBLA_GGUF_I64;
+    embla_cursor c;
+    embla_status status = EMBLA_OK;
+    embla_cursor_begin(&c, shard->map, key->value);
+    for (size_t i = 0; i < most && i < key->count && status == EMBLA_OK; i++) {
+        const uint8_t *bytes;
+        uint8_t wide[8] = {0};
+        status = embla_cursor_bytes(&c, size, "an element", &bytes);
+        if (status != EMBLA_OK) break;
+        memcpy(wide, bytes, (size_t)size);
+        uint64_t raw = embla_le64(wide);
+        if (is_signed) raw = (raw ^ top) - top; /* carries the sign up */
+        if (!is_signed && raw > (uint64_t)INT64_MAX)
+            status = embla_fail(EMBLA_ERR_FORMAT,
+                                "%.200s: element %zu of '%.128s' is %" PRIu64 ", more than %" PRId64
+                                " (G5)",
+                                shard->map->name, i, key->key, raw, INT64_MAX);
+        else if (out)
+            memcpy(&out[i], &raw, sizeof raw);
+    }
+    embla_cursor_end(&c);
+    return status;
+}
+
+static bool is_integer_array(const embla_gguf_key *key)
+{
+    bool other = key->element == EMBLA_GGUF_F32 || key->element == EMBLA_GGUF_F64 ||
+                 key->element == EMBLA_GGUF_STRING || key->element == EMBLA_GGUF_ARRAY ||
+                 key->element == EMBLA_GGUF_BOOL;
+    return key->type == EMBLA_GGUF_ARRAY && !other;
+}
+
+embla_status embla_checkpoint_numbers(const embla_checkpoint *cp, const char *key, size_t most,
+                                      int64_t *out, size_t *count)
+{
+    if (!cp || !key || !count || (most > 0 && !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_numbers: an argument is NULL");
+    const embla_shard *first = &cp->shards[0];
+    const embla_gguf_key *found =
+        cp->format == &embla_format_gguf ? embla_gguf_find(&first->directory, key) : NULL;
+    const embla_json_value *list = found ? NULL : config_at(cp, key);
+    bool good = found ? is_integer_array(found) : embla_json_what(list) == EMBLA_JSON_ARRAY;
+    const embla_json_value *item = embla_json_item(list, 0);
+    int64_t number;
+    for (const embla_json_value *v = item; v && good; v = embla_json_after(v))
+        good = embla_json_integer(v, &number);
+    if (!good)
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no list of whole numbers for '%.128s'",
+                          cp->shown, key);
+    if (found) EMBLA_TRY(array_numbers(first, found, most, NULL));
+    if (found) EMBLA_TRY(array_numbers(first, found, most, out));
+    for (size_t i = 0; item && i < most; i++, item = embla_json_after(item))
+        (void)embla_json_integer(item, &out[i]);
+    *count = found ? (size_t)found->count : embla_json_count(list);
+    return EMBLA_OK;
+}
+
+embla_status embla_checkpoint_real(const embla_checkpoint *cp, const char *key, double *out)
+{
+    int64_t whole;
+    if (!cp || !key || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_real: an argument is NULL");
+    const embla_shard *first = &cp->shards[0];
+    const embla_gguf_key *found =
+        cp->format == &embla_format_gguf ? embla_gguf_find(&first->directory, key) : NULL;
+    if (found && (found->type == EMBLA_GGUF_F32 || found->type == EMBLA_GGUF_F64))
+        return embla_gguf_real(&first->directory, first->map, key, out);
+    if (found) {
+        EMBLA_TRY(embla_gguf_number(&first->directory, first->map, key, &whole));
+        *out = (double)whole;
+        return EMBLA_OK;
+    }
+    if (embla_json_double(config_at(cp, key), out)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
+}
+
+/* ---- tensors ---- */
+
+static void describe(const embla_checkpoint *cp, size_t n, embla_tensor *out)
+{
+    const embla_entry *entry = &cp->entries[n];
+    *out = (embla_tensor){.name = entry->name,
+                          .type = entry->element->name,
+                          .dtype = entry->element->dtype,
+                          .role = cp->roles[n],
+                          .rank = entry->rank,
+                          .bytes = (int64_t)entry->bytes,
+                          .offset = entry->made ? -1 : (int64_t)entry->offset,
+                          .file = cp->shards[entry->file].map->name};
+    for (size_t i = 0; i < entry->rank; i++) out->shape[i] = (int64_t)entry->shape[i];
+}
+
+size_t embla_checkpoint_count(const embla_checkpoint *cp)
+{
+    return cp->count;
+}
+
+embla_status embla_checkpoint_tensor(const embla_checkpoint *cp, size_t n, embla_tensor *out)
+{
+    if (!cp || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_tensor: %s is NULL",
+                          cp ? "out" : "the checkpoint");
+    if (n >= cp->count)
+        return embla_fail(EMBLA_ERR_RANGE, "%.200s: tensor %zu: there are %zu", cp->shown, n,
+                          cp->count);
+    describe(cp, n, out);
+    return EMBLA_OK;
+}
+
+/* A name that holds what was asked for, or that it holds; NULL if none does. */
+static const char *nearly(const embla_checkpoint *cp, const char *name)
+{
+    for (size_t i = 0; *name && i < cp->count; i++)
+        if (strstr(cp->entries[i].name, name) || strstr(name, cp->entries[i].name))
+            return cp->entries[i].name;
+    return NULL;
+}
+
+embla_status embla_checkpoint_named(const embla_checkpoint *cp, const char *name,
+                                    const embla_entry **out)
+{
+    const embla_name *found = embla_names_find(&cp->index, name, strlen(name));
+    const char *meant = found ? NULL : nearly(cp, name);
+    if (found) {
+        *out = &cp->entries[found->number];
+        return EMBLA_OK;
+    }
+    if (meant)
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "%.200s has no tensor '%.128s'; did you mean '%.128s'?", cp->shown, name,
+                          meant);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no tensor '%.128s' among its %zu", cp->shown,
+                      name, cp->count);
+}
+
+embla_status embla_checkpoint_find(const embla_checkpoint *cp, const char *name, embla_tensor *out)
+{
+    const embla_entry *entry = NULL;
+    if (!cp || !name || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_find: an argument is NULL");
+    EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
+    describe(cp, (size_t)(entry - cp->entries), out);
+    return EMBLA_OK;
+}
+
+/* "name (rows x dim), .." of all that have a role, for the message about several. */
+static void list_candidates(const embla_checkpoint *cp, embla_role role, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < cp->count; i++) {
+        const embla_entry *e = &cp->entries[i];
+        if (cp->roles[i] != role || used >= size) continue;
+        int more = snprintf(text + used, size - used, "%s%.100s (%" PRIu64 " x %" PRIu64 ")",
+                            used > 0 ? ", " : "", e->name, e->rank > 0 ? e->shape[0] : 1,
+                            e->rank > 1 ? e->shape[1] : 1);
+        used += more > 0 ? (size_t)more : 0;
+    }
+}
+
+const embla_entry *embla_checkpoint_only(const embla_checkpoint *cp, embla_role role, size_t *count)
+{
+    const embla_entry *found = NULL;
+    *count = 0;
+    for (size_t i = 0; i < cp->count; i++) {
+        if (cp->roles[i] != role) continue;
+        found = &cp->entries[i];
+        ++*count;
+    }
+    return *count == 1 ? found : NULL;
+}
+
+/* Only the head is stored and the flag says that it is the table too (case 5). */
+static const embla_entry *inverted(const embla_checkpoint *cp)
+{
+    const char *where;
+    size_t heads;
+    const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
+    if (cp->format == &embla_format_gguf) return NULL; /* no flag exists there */
+    return head && embla_roles_tie_flag(cp, &where) == 1 ? head : NULL;
+}
+
+embla_status embla_checkpoint_entry(const embla_checkpoint *cp, embla_role role,
+                                    const embla_entry **out, const char **why)
+{
+    char list[400];
+    size_t count;
+    const embla_entry *found = embla_checkpoint_only(cp, role, &count);
+    const char *rule = found ? cp->whys[found - cp->entries] : NULL;
+    if (count == 0 && role == EMBLA_ROLE_TOKENS && (found = inverted(cp))) {
+        rule = "the head, stored once and tied (case 5)";
+        count = 1;
+    }
+    if (count > 1) {
+        list_candidates(cp, role, list, sizeof list);
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "%.100s: %zu tensors could be its %s: %s; choose one with "
+                          "'FILE::TENSOR'",
+                          cp->shown, count, embla_role_name(role), list);
+    }
+    if (count == 0)
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "%.200s: none of its %zu tensors is known as its %s; name one with "
+                          "'FILE::TENSOR'",
+                          cp->shown, cp->count, embla_role_name(role));
+    *out = found;
+    if (why) *why = rule;
+    return EMBLA_OK;
+}
+
+embla_status embla_checkpoint_role(const embla_checkpoint *cp, embla_role role, embla_tensor *out,
+                                   const char **why)
+{
+    const embla_entry *entry = NULL;
+    if (!cp || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_role: %s is NULL",
+                          cp ? "out" : "the checkpoint");
+    EMBLA_TRY(embla_checkpoint_entry(cp, role, &entry, why));
+    describe(cp, (size_t)(entry - cp->entries), out);
+    return EMBLA_OK;
+}
+
+/* ---- numbers ---- */
+
+embla_status embla_entry_shape(const embla_entry *entry, int64_t *rows, size_t *dim)
+{
+    uint64_t r = entry->rank == 2 ? entry->shape[0] : 1;
+    uint64_t d = entry->rank == 2 ? entry->shape[1] : entry->rank == 1 ? entry->shape[0] : 0;
+    if (entry->rank < 1 || entry->rank > 2)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "tensor '%.128s' has %u dimensions; a table has 2, rows x dim",
+                          entry->name, (unsigned)entry->rank);
+    if (r < 1 || r > (uint64_t)EMBLA_ROWS_MOST || d < 1 || d > EMBLA_DIM_MOST)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "tensor '%.128s' is %" PRIu64 " x %" PRIu64
+                          ": a table has 1 to 2^40 rows of 1 to 2^20 numbers (C10)",
+                          entry->name, r, d);
+    *rows = (int64_t)r;
+    *dim = (size_t)d;
+    return EMBLA_OK;
+}
+
+/* Of rows that do not lie in the file as they are. */
+static embla_status read_made(const embla_shard *shard, const embla_entry *entry, uint64_t offset,
+                              size_t bytes, void *out)
+{
+    uint64_t rows = entry->rank > 1 ? entry->shape[0] : 1;
+    uint64_t row_bytes = rows > 0 ? entry->bytes / rows : 0;
+    if (row_bytes == 0 || offset % row_bytes != 0 || bytes % row_bytes != 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "tensor '%.128s': %zu bytes from %" PRIu64
+                          " are not whole rows of %" PRIu64 " bytes",
+                          entry->name, bytes, offset, row_bytes);
+    return shard->directory.make(&shard->directory, shard->map, entry, offset / row_bytes,
+                                 bytes / row_bytes, out);
+}
+
+embla_status embla_entry_read(const embla_checkpoint *cp, const embla_entry *entry, uint64_t offset,
+                              size_t bytes, void *out)
+{
+    const embla_shard *shard = &cp->shards[entry->file];
+    if (offset > entry->bytes || bytes > entry->bytes - offset)
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "tensor '%.128s': %zu bytes from %" PRIu64 ", and it has %" PRIu64,
+                          entry->name, bytes, offset, entry->bytes);
+    if (bytes == 0) return EMBLA_OK;
+    if (entry->made) return read_made(shard, entry, offset, bytes, out);
+    return embla_map_read(shard->map, entry->offset + offset, bytes, out);
+}
+
+embla_status embla_checkpoint_read(const embla_checkpoint *cp, const char *name, int64_t offset,
+                                   size_t bytes, void *out)
+{
+    const embla_entry *entry = NULL;
+    if (!cp || !name || (bytes > 0 && !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_read: an argument is NULL");
+    EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
+    if (offset < 0)
+        return embla_fail(EMBLA_ERR_RANGE, "tensor '%.128s': offset %" PRId64 " is below 0", name,
+                          offset);
+    return embla_entry_read(cp, entry, (uint64_t)offset, bytes, out);
+}

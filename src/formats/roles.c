@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each tensor is for, by the names that architectures give it.
+ *
+ * A name is compared from the right, whole dotted components at a time; what stands in
+ * front must be one of the outer prefixes that wrappers and families add. So the copies
+ * inside layers (`model.layers.61.embed_tokens.weight`) and the tables of a vision tower
+ * are never taken for the token table. Nothing is guessed: what no rule names has no role.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/checkpoint.h"
+
+typedef enum {
+    SUFFIX, /* only outer prefixes in front */
+    WHOLE,  /* nothing in front */
+    LAYER   /* "layers.N." or "blk.N." in front, whatever stands before that */
+} place;
+
+typedef struct {
+    embla_role role;
+    place where;
+    const char *name;
+} rule;
+
+/* The first that fits decides. */
+static const rule rules[] = {
+    {EMBLA_ROLE_TOKENS, WHOLE, "token_embd.weight"}, /* GGUF */
+    {EMBLA_ROLE_TOKENS, SUFFIX, "wte.weight"},
+    {EMBLA_ROLE_TOKENS, SUFFIX, "embed_tokens.weight"},
+    {EMBLA_ROLE_TOKENS, SUFFIX, "embed_in.weight"},
+    {EMBLA_ROLE_TOKENS, SUFFIX, "tok_embeddings.weight"},
+    {EMBLA_ROLE_TOKENS, SUFFIX, "word_embeddings.weight"},
+    {EMBLA_ROLE_TOKENS, SUFFIX, "shared.weight"},                     /* T5, BART */
+    {EMBLA_ROLE_TOKENS, SUFFIX, "transformer.word_embedding.weight"}, /* XLNet */
+    {EMBLA_ROLE_TOKENS, SUFFIX, "transformer.w.weight"},              /* CTRL */
+    {EMBLA_ROLE_TOKENS, SUFFIX, "backbone.embeddings.weight"},        /* Mamba */
+    {EMBLA_ROLE_TOKENS, SUFFIX, "backbone.embedding.weight"},
+    {EMBLA_ROLE_TOKENS, SUFFIX, "rwkv.embeddings.weight"},
+    {EMBLA_ROLE_TOKENS, WHOLE, "model.embeddings.weight"}, /* RWKV 7 */
+    {EMBLA_ROLE_TOKENS, WHOLE, "layers.0.wte.weight"},     /* phi-1 */
+    {EMBLA_ROLE_TOKENS, WHOLE, "embeddings"},              /* Model2Vec */
+    {EMBLA_ROLE_TOKENS, WHOLE, "embedding.weight"},        /* static models */
+    {EMBLA_ROLE_TOKENS, WHOLE, "0"},
+    {EMBLA_ROLE_TOKENS, WHOLE, "wte"},     /* llm.c, microGPT */
+    {EMBLA_ROLE_TOKENS, WHOLE, "vectors"}, /* word vectors */
+    {EMBLA_ROLE_TOKENS, WHOLE, "array"},   /* npy */
+    {EMBLA_ROLE_TOKENS, WHOLE, "input"},   /* fastText */
+    {EMBLA_ROLE_POSITIONS, WHOLE, "position_embd.weight"},
+    {EMBLA_ROLE_POSITIONS, SUFFIX, "wpe.weight"},
+    {EMBLA_ROLE_POSITIONS, SUFFIX, "position_embeddings.weight"},
+    {EMBLA_ROLE_POSITIONS, SUFFIX, "embed_positions.weight"},
+    {EMBLA_ROLE_POSITIONS, WHOLE, "wpe"},
+    {EMBLA_ROLE_HEAD, WHOLE, "output.weight"}, /* GGUF, Meta, InternLM2 */
+    {EMBLA_ROLE_HEAD, SUFFIX, "lm_head.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "embed_out.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "model.transformer.ff_out.weight"}, /* OLMo */
+    {EMBLA_ROLE_HEAD, SUFFIX, "cls.predictions.decoder.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "predictions.decoder.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "lm_head.decoder.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "lm_head.linear.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "generator_lm_head.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "vocab_projector.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "lm_loss.weight"},
+    {EMBLA_ROLE_HEAD, SUFFIX, "transformer.output_layer.weight"},
+    {EMBLA_ROLE_HEAD, WHOLE, "head.weight"},    /* RWKV */
+    {EMBLA_ROLE_HEAD, WHOLE, "decoder.weight"}, /* ModernBERT */
+    {EMBLA_ROLE_HEAD, WHOLE, "lm_head"},        /* microGPT */
+    {EMBLA_ROLE_HEAD_BIAS, WHOLE, "output.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "lm_head.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "embed_out.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "lm_head.linear.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "lm_loss.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "cls.predictions.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "predictions.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "generator_lm_head.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "vocab_projector.bias"},
+    {EMBLA_ROLE_HEAD_BIAS, SUFFIX, "final_logits_bias"},
+    {EMBLA_ROLE_HEAD_BIAS, WHOLE, "decoder.bias"},
+    {EMBLA_ROLE_PER_LAYER, SUFFIX, "embed_tokens_per_layer.weight"},
+    {EMBLA_ROLE_PER_LAYER, WHOLE, "per_layer_token_embd.weight"},
+    {EMBLA_ROLE_TOKENS_COPY, LAYER, "embed_tokens.weight"}, /* DeepSeek's MTP layers */
+    {EMBLA_ROLE_TOKENS_COPY, LAYER, "nextn.embed_tokens.weight"},
+    {EMBLA_ROLE_HEAD_COPY, LAYER, "shared_head.head.weight"},
+    {EMBLA_ROLE_HEAD_COPY, LAYER, "nextn.shared_head_head.weight"},
+    {EMBLA_ROLE_TOKEN_TYPES, SUFFIX, "token_type_embeddings.weight"},
+    {EMBLA_ROLE_TOKEN_TYPES, WHOLE, "token_types.weight"},
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+/* One component that may stand in front of a suffix. */
+static const char *const outer[] = {
+    "model",   "transformer", "bert",      "roberta",  "mpnet",      "distilbert",
+    "electra", "albert",      "deberta",   "gpt_neox", "backbone",   "language_model",
+    "rwkv",    "base_model",  "_orig_mod", "module",   "encoder",    "decoder",
+    "cls",     "embeddings",  "embedding", "embd",     "text_model", "generator"};
+
+static bool is_outer(const char *component, size_t length)
+{
+    for (size_t i = 0; i < sizeof outer / sizeof outer[0]; i++)
+        if (strlen(outer[i]) == length && memcmp(outer[i], component, length) == 0) return true;
+    return false;
+}
+
+/* Only outer prefixes in the first length bytes, which end with a dot. */
+static bool all_outer(const char *front, size_t length)
+{
+    while (length > 0) {
+        const char *dot = memchr(front, '.', length);
+        size_t part = (size_t)(dot - front);
+        if (!is_outer(front, part)) return false;
+        front += part + 1;
+        length -= part + 1;
+    }
+    return true;
+}
+
+/* The first length bytes end with "layers.N." or "blk.N.". */
+static bool in_layer(const char *front, size_t length)
+{
+    size_t end = length > 0 ? length - 1 : 0, at = end;
+    while (at > 0 && front[at - 1] >= '0' && front[at - 1] <= '9') at--;
+    if (at == end || at == 0 || front[at - 1] != '.') return false;
+    front += at - 1; /* at the dot before the number */
+    return (at >= 7 && memcmp(front - 6, "layers", 6) == 0 && (at == 7 || front[-7] == '.')) ||
+           (at >= 4 && memcmp(front - 3, "blk", 3) == 0 && (at == 4 || front[-4] == '.'));
+}
+
+static bool fits(const rule *r, const char *name)
+{
+    size_t length = strlen(name), tail = strlen(r->name);
+    if (tail > length || strcmp(name + length - tail, r->name) != 0) return false;
+    size_t front = length - tail;
+    if (front == 0) return r->where != LAYER;
+    if (r->where == WHOLE || name[front - 1] != '.') return false;
+    return r->where == SUFFIX ? all_outer(name, front) : in_layer(name, front);
+}
+
+/* phi-1 numbers its head like a layer, the last one: layers.N.linear.weight and .bias. */
+static void find_phi1(embla_checkpoint *cp)
+{
+    long last = -1, number;
+    int end;
+    if (!embla_names_find(&cp->index, "layers.0.wte.weight", 19)) return;
+    for (size_t i = 0; i < cp->count; i++) {
+        end = 0;
+        if (sscanf(cp->entries[i].name, "layers.%6ld.linear.weight%n", &number, &end) == 1 &&
+            end > 0 && cp->entries[i].name[end] == '\0' && number > last)
+            last = number;
+    }
+    if (last < 0) return;
+    for (size_t i = 0; i < cp->count; i++) {
+        char weight[64], bias[64];
+        (void)snprintf(weight, sizeof weight, "layers.%ld.linear.weight", last);
+        (void)snprintf(bias, sizeof bias, "layers.%ld.linear.bias", last);
+        if (strcmp(cp->entries[i].name, weight) == 0) {
+            cp->roles[i] = EMBLA_ROLE_HEAD;
+            cp->whys[i] = "layers.N.linear.weight";
+        } else if (strcmp(cp->entries[i].name, bias) == 0) {
+            cp->roles[i] = EMBLA_ROLE_HEAD_BIAS;
+            cp->whys[i] = "layers.N.linear.bias";
+        }
+    }
+}
+
+/* The last two components but ".weight": is this "encoder" or "decoder"'s own table? */
+static bool under(const char *name, const char *parent)
+{
+    const char *at = strstr(name, parent);
+    return at && (at == name || at[-1] == '.') &&
+           strcmp(at + strlen(parent), ".embed_tokens.weight") == 0;
+}
+
+/* In encoder-decoders the table stands three times: shared, then encoder, then decoder is
+ * the one that counts, the others are its copies. */
+static void rank_shared(embla_checkpoint *cp)
+{
+    size_t shared = cp->count, encoder = cp->count, decoder = cp->count;
+    for (size_t i = 0; i < cp->count; i++) {
+        if (cp->roles[i] != EMBLA_ROLE_TOKENS) continue;
+        if (strcmp(cp->whys[i], "shared.weight") == 0) shared = i;
+        if (under(cp->entries[i].name, "encoder")) encoder = i;
+        if (under(cp->entries[i].name, "decoder")) decoder = i;
+    }
+    bool has_shared = shared < cp->count, has_encoder = encoder < cp->count;
+    if (has_shared && has_encoder) cp->roles[encoder] = EMBLA_ROLE_TOKENS_COPY;
+    if ((has_shared || has_encoder) && decoder < cp->count)
+        cp->roles[decoder] = EMBLA_ROLE_TOKENS_COPY;
+}
+
+/* Model2Vec may keep fewer rows than tokens, with a row number and a weight for each. */
+static void find_mapping(embla_checkpoint *cp)
+{
+    bool model2vec = embla_names_find(&cp->index, "embeddings", 10) != NULL;
+    for (size_t i = 0; model2vec && i < cp->count; i++) {
+        bool mapping = strcmp(cp->entries[i].name, "mapping") == 0;
+        if (!mapping && strcmp(cp->entries[i].name, "weights") != 0) continue;
+        cp->roles[i] = mapping ? EMBLA_ROLE_MAPPING : EMBLA_ROLE_WEIGHTS;
+        cp->whys[i] = cp->entries[i].name;
+    }
+}
+
+/* "file::tensor": that one is the table, and no other. */
+static embla_status take_chosen(embla_checkpoint *cp)
+{
+    const embla_entry *entry = NULL;
+    EMBLA_TRY(embla_checkpoint_named(cp, cp->chosen, &entry));
+    for (size_t i = 0; i < cp->count; i++)
+        if (cp->roles[i] == EMBLA_ROLE_TOKENS) cp->roles[i] = EMBLA_ROLE_NONE;
+    cp->roles[entry - cp->entries] = EMBLA_ROLE_TOKENS;
+    cp->whys[entry - cp->entries] = "named by the caller";
+    return EMBLA_OK;
+}
+
+/* Of several candidates those of another width than config.json's are none. */
+static embla_status drop_other_widths(embla_checkpoint *cp)
+{
+    static const char *const keys[] = {"hidden_size",
+                                       "n_embd",
+                                       "d_model",
+                                       "embedding_size",
+                                       "hidden_dim",
+                                       "word_embed_proj_dim",
+                                       "text_config.hidden_size"};
+    int64_t widths[sizeof keys / sizeof keys[0]];
+    size_t known = 0, candidates = 0, fitting = 0;
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        embla_status status = embla_checkpoint_number(cp, keys[k], &widths[known]);
+        if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
+        known += status == EMBLA_OK;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < cp->count; i++) {
+            const embla_entry *e = &cp->entries[i];
+            bool fit = false;
+            if (cp->roles[i] != EMBLA_ROLE_TOKENS) continue;
+            for (size_t k = 0; k < known; k++)
+                fit = fit || (e->rank == 2 && e->shape[1] == (uint64_t)widths[k]);
+            if (pass == 0) {
+                candidates++;
+                fitting += fit;
+            } else if (!fit) {
+                cp->roles[i] = EMBLA_ROLE_NONE;
+            }
+        }
+        if (candidates < 2 || fitting == 0) break;
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_roles_find(embla_checkpoint *cp)
+{
+    bool found = false;
+    for (size_t i = 0; i < cp->count; i++) {
+        for (size_t r = 0; r < RULES && cp->roles[i] == EMBLA_ROLE_NONE; r++) {
+            if (!fits(&rules[r], cp->entries[i].name)) continue;
+            cp->roles[i] = rules[r].role;
+            cp->whys[i] = rules[r].name;
+        }
+        /* a table has rows and columns */
+        if (cp->roles[i] == EMBLA_ROLE_TOKENS && cp->entries[i].rank != 2 &&
+            !(cp->format->one_table && cp->entries[i].rank == 1))
+            cp->roles[i] = EMBLA_ROLE_NONE;
+        found = found || cp->roles[i] != EMBLA_ROLE_NONE;
+    }
+    find_phi1(cp);
+    find_mapping(cp);
+    rank_shared(cp);
+    EMBLA_TRY(drop_other_widths(cp));
+    /* a quantized fastText model shows its output alone, which is no table of words */
+    if (!found && cp->count == 1 && cp->entries[0].rank == 2 &&
+        cp->format != &embla_format_fasttext) {
+        cp->roles[0] = EMBLA_ROLE_TOKENS;
+        cp->whys[0] = "the only tensor";
+    }
+    return cp->chosen ? take_chosen(cp) : EMBLA_OK;
+}
+
+const char *embla_role_name(embla_role role)
+{
+    static const char *const names[] = {
+        "",          "tokens",      "positions", "head",   "head bias", "per layer", "tokens copy",
+        "head copy", "token types", "mapping",   "weights"};
+    size_t n = (size_t)role;
+    return n < sizeof names / sizeof names[0] ? names[n] : "unknown";
+}
+
+/* ---- tied or not: the flag, and what an architecture does without one ---- */
+
+static int flag_of(const embla_json_value *value)
+{
+    embla_json_kind kind = embla_json_what(value);
+    return kind == EMBLA_JSON_TRUE ? 1 : kind == EMBLA_JSON_FALSE ? 0 : -1;
+}
+
+int embla_roles_tie_flag(const embla_checkpoint *cp, const char **where)
+{
+    static const char *const places[][2] = {
+        {"tie_word_embeddings = false", "tie_word_embeddings = true"},
+        {"text_config.tie_word_embeddings = false", "text_config.tie_word_embeddings = true"},
+        {"weight_tying = false", "weight_tying = true"}};
+    const embla_json_value *values[] = {
+        embla_json_get(cp->config, "tie_word_embeddings"),
+        embla_json_get(embla_json_get(cp->config, "text_config"), "tie_word_embeddings"),
+        embla_json_get(cp->config, "weight_tying")};
+    const char *said;
+    for (size_t i = 0; i < 3; i++) {
+        int flag = flag_of(values[i]);
+        if (flag < 0) continue;
+        *where = places[i][flag];
+        return flag;
+    }
+    if ((said = embla_checkpoint_text(cp, "tie_word_embeddings"))) { /* llama2.c's header */
+        int flag = strcmp(said, "true") == 0;
+        *where = places[0][flag];
+        return flag;
+    }
+    *where = "not said";
+    return -1;
+}
+
+static bool listed(const char *word, const char *const *list)
+{
+    for (; word && *list; list++)
+        if (strcmp(word, *list) == 0) return true;
+    return false;
+}
+
+/* architectures[0] says whether this save has an output head at all. */
+static bool headless(const embla_checkpoint *cp)
+{
+    static const char *const heads[] = {
+        "LMHead",         "ForCausalLM", "ForConditionalGeneration", "ForMaskedLM",
+        "ForPreTraining", "ForLMHead",   "ForCausalLMWithValueHead", "LMModel"};
+    const embla_json_value *list = embla_json_get(cp->config, "architectures");
+    const char *name = embla_json_string(embla_json_item(list, 0), NULL);
+    for (size_t i = 0; name && i < sizeof heads / sizeof heads[0]; i++)
+        if (strstr(name, heads[i])) return false;
+    return name != NULL;
+}
+
+int embla_roles_tie_default(const embla_checkpoint *cp)
+{
+    static const char *const tied[] = {
+        "gpt2",        "gpt_bigcode", "gpt_neo",    "gemma",  "gemma2",       "gemma3",
+        "gemma3_text", "gemma3n",     "opt",        "bloom",  "falcon",       "mamba",
+        "cohere",      "cohere2",     "xlnet",      "ctrl",   "bert",         "roberta",
+        "xlm-roberta", "mpnet",       "modernbert", "albert", "electra",      "distilbert",
+        "t5",          "mt5",         "umt5",       "bart",   "gemma3n_text", NULL};
+    static const char *const untied[] = {
+        "gptj",        "gpt_neox",  "llama", "mistral", "mixtral", "qwen2",       "qwen2_moe",
+        "qwen3",       "qwen3_moe", "phi",   "phi3",    "mamba2",  "rwkv",        "deepseek_v2",
+        "deepseek_v3", "olmo",      "olmo2", "olmo3",   "granite", "llama4_text", NULL};
+    static const char *const gguf_encoders[] = {
+        "bert",      "nomic-bert",  "nomic-bert-moe", "jina-bert-v2",    "jina-bert-v3",
+        "t5encoder", "modern-bert", "neo-bert",       "gemma-embedding", NULL};
+    static const char *const static_tables[] = {
+        "embeddings", "embedding.weight", "0", "vectors", "array", "input", NULL};
+    const char *type = embla_json_string(embla_json_get(cp->config, "model_type"), NULL);
+    const embla_entry *table = NULL;
+    if (cp->format->one_table || strcmp(cp->format->name, "fasttext") == 0) return -1;
+    if (strcmp(cp->format->name, "gguf") == 0)
+        return listed(embla_checkpoint_text(cp, "general.architecture"), gguf_encoders) ? -1 : 1;
+    if (strcmp(cp->format->name, "llm.c") == 0) return 1;
+    if (headless(cp)) return -1;
+    if (listed(type, tied)) return 1;
+    if (listed(type, untied)) return 0;
+    for (size_t i = 0; i < cp->count; i++)
+        if (cp->roles[i] == EMBLA_ROLE_TOKENS) table = &cp->entries[i];
+    if (table && listed(table->name, static_tables)) return -1;
+    return -2;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* safetensors written (S14): larger numbers first, then by name, so that every tensor lies on
+ * a multiple of its number's size; the header padded with spaces, so that the data begins on
+ * a line of 64 bytes. What our own reader would refuse is refused before a byte is written.
+ */
+#include "formats/safetensors.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "files/cursor.h"
+#include "files/utf8.h"
+
+enum {
+    PREFIX = EMBLA_SAFETENSORS_PREFIX,
+    ALIGNMENT = 64, /* where the data begins */
+};
+
+/* Bytes that are counted where out is NULL, and written where it is not: a header is made
+ * twice, first to know how long it is. */
+typedef struct {
+    uint8_t *out;
+    uint64_t used;
+} sink;
+
+static void put(sink *s, const char *text, size_t length)
+{
+    if (s->out) memcpy(s->out + s->used, text, length);
+    s->used += length;
+}
+
+static void put_text(sink *s, const char *text)
+{
+    put(s, text, strlen(text));
+}
+
+static void put_number(sink *s, uint64_t number)
+{
+    char digits[20];
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    put(s, digits + first, sizeof digits - first);
+}
+
+static void put_string(sink *s, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+    put_text(s, "\"");
+    for (; *text; text++) {
+        uint8_t c = (uint8_t)*text;
+        char escaped[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+        if (c < 0x20)
+            put(s, escaped, sizeof escaped);
+        else if (c == '"' || c == '\\')
+            put(s, (const char[]){'\\', (char)c}, 2);
+        else
+            put(s, text, 1);
+    }
+    put_text(s, "\"");
+}
+
+static void put_tensor(sink *s, const embla_part *part, uint64_t begin)
+{
+    put_string(s, part->name);
+    put_text(s, ":{\"dtype\":\"");
+    put_text(s, part->element->safetensors);
+    put_text(s, "\",\"shape\":[");
+    for (uint32_t i = 0; i < part->rank; i++) {
+        if (i > 0) put_text(s, ",");
+        put_number(s, part->shape[i]);
+    }
+    put_text(s, "],\"data_offsets\":[");
+    put_number(s, begin);
+    put_text(s, ",");
+    put_number(s, begin + part->bytes);
+    put_text(s, "]}");
+}
+
+/* Prefix, header and padding. length: of header and padding, which the first pass finds. */
+static void put_header(sink *s, const embla_contents *contents, const uint32_t *order,
+                       uint64_t length)
+{
+    uint8_t prefix[PREFIX];
+    uint64_t begin = 0;
+    embla_put_le64(length, prefix);
+    put(s, (const char *)prefix, sizeof prefix);
+    put_text(s, "{");
+    if (contents->pair_count > 0) {
+        put_text(s, "\"__metadata__\":{");
+        for (size_t i = 0; i < contents->pair_count; i++) {
+            if (i > 0) put_text(s, ",");
+            put_string(s, contents->pairs[i].key);
+            put_text(s, ":");
+            put_string(s, contents->pairs[i].value);
+        }
+        put_text(s, "}");
+    }
+    for (size_t i = 0; i < contents->count; i++) {
+        if (i > 0 || contents->pair_count > 0) put_text(s, ",");
+        put_tensor(s, &contents->parts[order[i]], begin);
+        begin += contents->parts[order[i]].bytes;
+    }
+    put_text(s, "}");
+    while (s->used % ALIGNMENT != 0) put_text(s, " ");
+}
+
+static bool is_utf8(const char *text)
+{
+    return embla_utf8_valid((const uint8_t *)text, strlen(text)) == strlen(text);
+}
+
+static embla_status check_part(const embla_part *part)
+{
+    uint64_t count = 1, bytes = 0;
+    size_t length = strlen(part->name);
+    if (!part->element->safetensors)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "tensor '%.128s' is %s, which safetensors does not have (S7)", part->name,
+                          part->element->name);
+    if (length < 1 || length > EMBLA_SAFETENSORS_NAME_MOST || !is_utf8(part->name) ||
+        strcmp(part->name, EMBLA_SAFETENSORS_METADATA) == 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "'%.128s', %zu bytes, cannot name a tensor in safetensors (S11)",
+                          part->name, length);
+    bool fits = part->rank <= EMBLA_RANK_MOST;
+    for (uint32_t i = 0; fits && i < part->rank; i++)
+        fits = part->shape[i] <= INT64_MAX && embla_mul_ok(count, part->shape[i], &count);
+    if (!fits || !embla_element_bytes(part->element, count, &bytes) || bytes != part->bytes)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "tensor '%.128s' of %" PRIu64 " bytes does not have the bytes of its "
+                          "%u dimensions (S8)",
+                          part->name, part->bytes, (unsigned)part->rank);
+    return EMBLA_OK;
+}
+
+/* By name, and no name twice: of the tensors, or of the pairs. */
+static embla_status sort_names(embla_arena *arena, const embla_name *names, size_t count,
+                               embla_names *out)
+{
+    EMBLA_TRY(embla_names_sort(arena, names, count, out));
+    const embla_name *twice = embla_names_twice(out);
+    if (twice)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "'%.128s' occurs twice among %zu names, which safetensors does not "
+                          "have (S5)",
+                          twice->bytes, count);
+    return EMBLA_OK;
+}
+
+static embla_status check_parts(const embla_contents *contents, embla_arena *arena,
+                                embla_names *sorted)
+{
+    embla_name *names = NULL;
+    uint64_t bytes = 0;
+    if (contents->count > EMBLA_SAFETENSORS_TENSORS_MOST)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%zu tensors, and safetensors takes %d (S11)",
+                          contents->count, EMBLA_SAFETENSORS_TENSORS_MOST);
+    EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *names, "names", &names));
+    for (size_t i = 0; i < contents->count; i++) {
+        const embla_part *part = &contents->parts[i];
+        EMBLA_TRY(check_part(part));
+        names[i] = (embla_name){part->name, (uint32_t)strlen(part->name), (uint32_t)i};
+        if (!embla_add_ok(bytes, part->bytes, &bytes) ||
+            bytes > (uint64_t)INT64_MAX - PREFIX - EMBLA_SAFETENSORS_HEADER_MOST)
+            return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                              "%zu tensors of more bytes than a file can have (S9)",
+                              contents->count);
+    }
+    return sort_names(arena, names, contents->count, sorted);
+}
+
+static embla_status check_pairs(const embla_contents *contents, embla_arena *arena)
+{
+    embla_name *keys = NULL;
+    embla_names sorted;
+    size_t bytes = 0;
+    if (contents->pair_count > EMBLA_SAFETENSORS_METADATA_PAIRS)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%zu pairs of metadata, and safetensors takes %d (S10)",
+                          contents->pair_count, EMBLA_SAFETENSORS_METADATA_PAIRS);
+    EMBLA_TRY(embla_arena_many(arena, contents->pair_count, sizeof *keys, "keys", &keys));
+    for (size_t i = 0; i < contents->pair_count; i++) {
+        const embla_pair *pair = &contents->pairs[i];
+        size_t key_length = strlen(pair->key), length = strlen(pair->value);
+        if (!is_utf8(pair->key) || !is_utf8(pair->value))
+            return embla_fail(EMBLA_ERR_UNSUPPORTED, "'%.128s' of the metadata is not UTF-8 (S2)",
+                              pair->key);
+        if (key_length + length > EMBLA_SAFETENSORS_METADATA_MOST - bytes)
+            return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                              "metadata of %zu bytes and more, and safetensors takes %d (S10)",
+                              bytes + key_length + length, EMBLA_SAFETENSORS_METADATA_MOST);
+        bytes += key_length + length;
+        keys[i] = (embla_name){pair->key, (uint32_t)key_length, (uint32_t)i};
+    }
+    return sort_names(arena, keys, contents->pair_count, &sorted);
+}
+
+/* The largest numbers first, and by name where they are of one size. */
+static void order_parts(const embla_part *parts, const embla_names *sorted, uint32_t *order)
+{
+    uint32_t bits = UINT32_MAX, next;
+    for (size_t used = 0; used < sorted->count; bits = next) {
+        next = 0; /* the largest size below bits */
+        for (size_t i = 0; i < sorted->count; i++) {
+            uint32_t number = sorted->sorted[i]->number;
+            uint32_t own = parts[number].element->block_bits;
+            if (own == bits) order[used++] = number;
+            if (own < bits && own > next) next = own;
+        }
+    }
+}
+
+embla_status embla_safetensors_header(const embla_contents *contents, embla_arena *arena,
+                                      uint8_t **bytes, size_t *length, uint32_t **order)
+{
+    uint32_t *numbers = NULL;
+    void *memory = NULL;
+    embla_names sorted;
+    sink counted = {0};
+    EMBLA_TRY(check_parts(contents, arena, &sorted));
+    EMBLA_TRY(check_pairs(contents, arena));
+    EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *numbers, "an order", &numbers));
+    order_parts(contents->parts, &sorted, numbers);
+    put_header(&counted, contents, numbers, 0);
+    if (counted.used - PREFIX > EMBLA_SAFETENSORS_HEADER_MOST)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%zu tensors take a header of %" PRIu64 " bytes, above %d (S14)",
+                          contents->count, counted.used - PREFIX, EMBLA_SAFETENSORS_HEADER_MOST);
+    EMBLA_TRY(embla_arena_take(arena, (size_t)counted.used, "a header", &memory));
+    sink written = {.out = memory};
+    put_header(&written, contents, numbers, counted.used - PREFIX);
+    *bytes = memory;
+    *length = (size_t)written.used;
+    *order = numbers;
+    return EMBLA_OK;
+}
+
+static embla_status write_all(embla_durable *out, const embla_contents *contents,
+                              embla_arena *arena)
+{
+    uint8_t *header = NULL;
+    size_t length = 0;
+    uint32_t *order = NULL;
+    EMBLA_TRY(embla_safetensors_header(contents, arena, &header, &length, &order));
+    uint64_t size = length;
+    for (size_t i = 0; i < contents->count; i++) size += contents->parts[i].bytes;
+    EMBLA_TRY(embla_durable_reserve(out, size));
+    EMBLA_TRY(embla_durable_write(out, header, length));
+    for (size_t i = 0; i < contents->count; i++)
+        EMBLA_TRY(embla_part_write(out, &contents->parts[order[i]]));
+    return EMBLA_OK;
+}
+
+embla_status embla_safetensors_write(embla_durable *out, const embla_contents *contents)
+{
+    embla_arena arena = {0};
+    embla_status status = write_all(out, contents, &arena);
+    embla_arena_free(&arena);
+    return status;
+}

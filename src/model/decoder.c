@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One sequence, a few tokens at a time: what a layer has made of the tokens before, their keys
+ * and values, is kept, so that a token more costs one pass over the weights.
+ *
+ * Tokens are taken in blocks: norms and products are of all tokens of a block, attention of one
+ * token after the other, each over the keys and values up to its own. The position where the
+ * sequence ends is moved last, so that a call that fails has taken nothing.
+ *
+ * All memory is one block, from embla_decoder_new: keys (layers x most x K), values, and what
+ * passes through a layer for a block of tokens. K numbers are those of the kv_heads of a token.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "model/gpt.h"
+
+enum { BLOCK = 64 }; /* tokens that pass through the layers together */
+
+struct embla_decoder {
+    const embla_gpt *gpt;
+    size_t bytes;                 /* of this block of memory */
+    size_t most, taken;           /* positions there is room for; tokens so far */
+    size_t kv;                    /* K */
+    float *keys, *values;         /* layers x most x K, turned if rotary */
+    float *x;                     /* BLOCK x dim: what passes from layer to layer */
+    float *normed;                /* BLOCK x dim */
+    float *stats;                 /* BLOCK x 2: of norms, not needed again */
+    float *joint;                 /* BLOCK x (dim + 2K): q, k, v */
+    float *attended;              /* BLOCK x dim */
+    float *up, *gate;             /* BLOCK x hidden; gate: swiglu */
+    float *active;                /* BLOCK x hidden */
+    int32_t *tokens;              /* those taken, and those being taken: n-grams need some before */
+    embla_gpt_ngram_arrays grams; /* of BLOCK tokens */
+};
+
+typedef struct {
+    float **out;
+    size_t count, numbers;
+} array;
+
+/* Places for all arrays behind the struct; then, once there is memory, their addresses. */
+static embla_status place_arrays(const embla_gpt *gpt, size_t most, embla_decoder *d, char *memory,
+                                 size_t *bytes)
+{
+    const embla_gpt_shape *s = &gpt->shape;
+    size_t block = most < BLOCK ? most : BLOCK, kv = gpt->size * s->kv_heads;
+    size_t gate = s->activation == EMBLA_SWIGLU ? s->hidden : 0;
+    uint64_t rows;
+    if (!embla_mul_ok(s->layers, most, &rows) || rows > SIZE_MAX) rows = SIZE_MAX;
+    const array arrays[] = {{&d->keys, (size_t)rows, kv},
+                            {&d->values, (size_t)rows, kv},
+                            {&d->x, block, s->dim},
+                            {&d->normed, block, s->dim},
+                            {&d->stats, block, 2},
+                            {&d->joint, block, gpt->joint},
+                            {&d->attended, block, s->dim},
+                            {&d->up, block, s->hidden},
+                            {&d->gate, block, gate},
+                            {&d->active, block, s->hidden},
+                            {&d->grams.grams, block, embla_gpt_ngram_width(s)},
+                            {&d->grams.pair, block, gpt->grams ? 2 * s->dim : 0},
+                            {&d->grams.stats, block, gpt->grams ? EMBLA_GATE_STATS : 0}};
+    embla_room room = {0};
+    (void)embla_room_add(&room, 1, sizeof *d);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        size_t at = embla_room_add(&room, arrays[i].count, arrays[i].numbers * sizeof(float));
+        if (memory) *arrays[i].out = (float *)(void *)(memory + at);
+    }
+    size_t rows_at = embla_room_add(&room, block, embla_gpt_ngram_columns(s) * sizeof(int64_t));
+    size_t tokens_at = embla_room_add(&room, gpt->grams ? most : 0, sizeof(int32_t));
+    if (memory) d->grams.rows = (int64_t *)(void *)(memory + rows_at);
+    if (memory) d->tokens = (int32_t *)(void *)(memory + tokens_at);
+    if (room.over)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "keys and values of %zu positions in %zu layers do not fit in memory",
+                          most, s->layers);
+    *bytes = room.bytes;
+    return EMBLA_OK;
+}
+
+embla_status embla_decoder_new(const embla_gpt *gpt, size_t most, embla_decoder **out)
+{
+    embla_decoder plan = {0};
+    void *memory = NULL;
+    size_t bytes;
+    if (!gpt || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_new: %s is NULL",
+                          gpt ? "out" : "the model");
+    if (gpt->precision != EMBLA_GPT_F32)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a decoder takes a model in f32, not in f64");
+    if (most < 1 || most > gpt->shape.positions)
+        return embla_fail(EMBLA_ERR_RANGE, "a decoder of %zu positions: 1 to the model's %zu", most,
+                          gpt->shape.positions);
+    EMBLA_TRY(place_arrays(gpt, most, &plan, NULL, &bytes));
+    EMBLA_TRY(embla_mem_new(bytes, "keys and values of a decoder", &memory));
+    embla_decoder *d = memory;
+    (void)!place_arrays(gpt, most, d, memory, &bytes);
+    d->gpt = gpt;
+    d->bytes = bytes;
+    d->most = most;
+    d->kv = gpt->size * gpt->shape.kv_heads;
+    *out = d;
+    return EMBLA_OK;
+}
+
+void embla_decoder_free(embla_decoder *d)
+{
+    if (d) embla_mem_free(d, d->bytes);
+}
+
+void embla_decoder_reset(embla_decoder *d)
+{
+    if (d) d->taken = 0;
+}
+
+/* ---- n tokens through the layers, the first at position first ---- */
+
+static const void *weight(const embla_decoder *d, size_t layer, size_t slot)
+{
+    return embla_gpt_weight(d->gpt, embla_gpt_slot(layer, slot));
+}
+
+static void norm(const embla_decoder *d, const embla_layer_way *way, const void *gain,
+                 const void *bias, const float *x, size_t n, float *out)
+{
+    const embla_gpt_shape *s = &d->gpt->shape;
+    embla_norm_forward(way, s->norm, s->norm_epsilon, x, n, s->dim, gain, bias, out, d->stats);
+}
+
+/* x += what the attention of a layer says. */
+static embla_status attend(embla_decoder *d, const embla_layer_way *way, size_t layer, size_t first,
+                           size_t n)
+{
+    const embla_gpt *gpt = d->gpt;
+    const embla_gpt_shape *s = &gpt->shape;
+    float *keys = d->keys + layer * d->most * d->kv, *values = d->values + layer * d->most * d->kv;
+    norm(d, way, weight(d, layer, EMBLA_GPT_NORM1_GAIN), weight(d, layer, EMBLA_GPT_NORM1_BIAS),
+         d->x, n, d->normed);
+    EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_Q),
+                                   weight(d, layer, EMBLA_GPT_Q_BIAS), gpt->joint, false,
+                                   d->joint));
+    if (s->position_kind == EMBLA_POSITIONS_ROTARY) /* keys follow the queries */
+        EMBLA_TRY(embla_turn_heads(way, s, gpt->size, s->heads + s->kv_heads, n, n, first,
+                                   gpt->joint, false, d->joint));
+    for (size_t i = 0; i < n; i++) {
+        const float *joint = d->joint + i * gpt->joint;
+        memcpy(keys + (first + i) * d->kv, joint + s->dim, d->kv * sizeof(float));
+        memcpy(values + (first + i) * d->kv, joint + s->dim + d->kv, d->kv * sizeof(float));
+        EMBLA_TRY(embla_attention_one(way, joint, keys, values, first + i + 1, s->heads,
+                                      s->kv_heads, gpt->size, d->attended + i * s->dim));
+    }
+    return embla_linear_forward(way, d->attended, n, s->dim, weight(d, layer, EMBLA_GPT_O),
+                                weight(d, layer, EMBLA_GPT_O_BIAS), s->dim, true, d->x);
+}
+
+/* x += what the feed-forward part of a layer says. */
+static embla_status feed(embla_decoder *d, const embla_layer_way *way, size_t layer, size_t n)
+{
+    const embla_gpt_shape *s = &d->gpt->shape;
+    bool swiglu = s->activation == EMBLA_SWIGLU;
+    norm(d, way, weight(d, layer, EMBLA_GPT_NORM2_GAIN), weight(d, layer, EMBLA_GPT_NORM2_BIAS),
+         d->x, n, d->normed);
+    EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_UP),
+                                   weight(d, layer, EMBLA_GPT_UP_BIAS), s->hidden, false, d->up));
+    if (swiglu)
+        EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_GATE),
+                                       weight(d, layer, EMBLA_GPT_GATE_BIAS), s->hidden, false,
+                                       d->gate));
+    embla_activation_forward(way, s->activation, swiglu ? d->gate : d->up, swiglu ? d->up : NULL, n,
+                             s->hidden, d->active);
+    return embla_linear_forward(way, d->active, n, s->hidden, weight(d, layer, EMBLA_GPT_DOWN),
+                                weight(d, layer, EMBLA_GPT_DOWN_BIAS), s->dim, true, d->x);
+}
+
+static embla_status pass(embla_decoder *d, const embla_layer_way *way, const int32_t *tokens,
+                         size_t first, size_t n)
+{
+    const embla_gpt *gpt = d->gpt;
+    embla_embed_options embed = {.threads = way->threads};
+    if (gpt->positions) embed.first_position = (int64_t)first;
+    EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, tokens, 1, n, &embed, d->x));
+    if (gpt->shape.norm_first) {
+        norm(d, way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+             embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS), d->x, n, d->normed);
+        memcpy(d->x, d->normed, n * gpt->shape.dim * sizeof(float));
+    }
+    if (gpt->grams) memcpy(d->tokens + first, tokens, n * sizeof *tokens);
+    for (size_t layer = 0; layer < gpt->shape.layers; layer++) {
+        if (gpt->grams && layer == gpt->shape.ngram.layer)
+            EMBLA_TRY(embla_gpt_ngram_more(gpt, way, d->tokens + first, first, n, &d->grams, d->x));
+        EMBLA_TRY(attend(d, way, layer, first, n));
+        EMBLA_TRY(feed(d, way, layer, n));
+    }
+    return EMBLA_OK;
+}
+
+/* ---- what is asked of it ---- */
+
+static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, size_t count)
+{
+    int64_t vocab = d->gpt->shape.vocab;
+    if (count > d->most - d->taken)
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "%zu tokens more after %zu: the decoder has %zu positions", count,
+                          d->taken, d->most);
+    for (size_t i = 0; i < count; i++)
+        if (tokens[i] < 0 || tokens[i] >= vocab)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "token %" PRId32 " at %zu: the model has 0..%" PRId64, tokens[i], i,
+                              vocab - 1);
+    return EMBLA_OK;
+}
+
+embla_status embla_decoder_take(embla_decoder *d, const int32_t *tokens, size_t count, int threads,
+                                float *hidden)
+{
+    const embla_layer_way way = {
+        .precision = EMBLA_GPT_F32, .compute = EMBLA_F32, .threads = threads};
+    size_t n = 0;
+    if (!d || (count > 0 && !tokens))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_take: %s NULL",
+                          d ? "tokens are" : "the decoder is");
+    EMBLA_TRY(embla_threads_check(threads));
+    EMBLA_TRY(check_tokens(d, tokens, count));
+    for (size_t done = 0; done < count; done += n) {
+        n = count - done < BLOCK ? count - done : BLOCK;
+        EMBLA_TRY(pass(d, &way, tokens + done, d->taken + done, n));
+    }
+    if (count > 0 && hidden) {
+        const embla_gpt *gpt = d->gpt;
+        const float *last = d->x + (n - 1) * gpt->shape.dim;
+        if (gpt->shape.no_norm_last)
+            memcpy(hidden, last, gpt->shape.dim * sizeof(float));
+        else
+            norm(d, &way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
+                 embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), last, 1, hidden);
+    }
+    d->taken += count;
+    return EMBLA_OK;
+}
+
+embla_status embla_decoder_head(const embla_decoder *d, embla_head *out)
+{
+    if (!d || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_head: %s is NULL",
+                          d ? "out" : "the decoder");
+    *out = (embla_head){.table = d->gpt->head ? d->gpt->head : d->gpt->tokens};
+    return EMBLA_OK;
+}

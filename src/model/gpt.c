@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A decoder forward and backward: rows and positions, layers, head and loss, and the same way
+ * back. Each part's backward stands below its forward; shapes are in model/gpt.h.
+ *
+ * x, the stream, goes through the layers; each adds two branches to it, attention and the
+ * feed-forward part, both of a norm of x. Backward, dx is the gradient of the stream, in one
+ * array: a branch adds its own to it. All else is kept by the forward pass, in places that were
+ * planned once.
+ */
+#include "model/gpt.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/random.h"
+#include "base/threads.h"
+
+typedef struct {
+    const embla_gpt *gpt;
+    const embla_gpt_shape *shape;
+    embla_layer_way way;
+    size_t batch, length, n;
+    const int32_t *tokens, *targets;
+    double weight;
+    double dropout; /* 0: nothing is dropped */
+    uint64_t seed;  /* of what is dropped */
+} pass;
+
+/* An array of the pass; of a layer. */
+static char *array(const pass *p, size_t place)
+{
+    return p->gpt->activations + place;
+}
+
+static char *in_layer(const pass *p, size_t layer, size_t place)
+{
+    return array(p, p->gpt->at.layers + layer * p->gpt->at.layer_bytes + place);
+}
+
+static const void *weight(const pass *p, size_t layer, size_t slot)
+{
+    return embla_gpt_weight(p->gpt, embla_gpt_slot(layer, slot));
+}
+
+static void *gradient(const pass *p, size_t layer, size_t slot)
+{
+    return embla_gpt_gradient(p->gpt, embla_gpt_slot(layer, slot));
+}
+
+/* The stream as what is before layer `layer` gives it; of one past the last: as the last one
+ * does. */
+static char *given(const pass *p, size_t layer)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    if (layer > 0) return in_layer(p, layer - 1, at->out);
+    return array(p, p->shape->norm_first ? at->first : at->embedded);
+}
+
+/* Whether n-grams are added to what this layer takes. */
+static bool has_grams(const pass *p, size_t layer)
+{
+    return p->gpt->grams && layer == p->shape->ngram.layer;
+}
+
+/* The stream as layer `layer` takes it. */
+static char *stream(const pass *p, size_t layer)
+{
+    return has_grams(p, layer) ? array(p, p->gpt->at.enriched) : given(p, layer);
+}
+
+static size_t stream_bytes(const pass *p)
+{
+    return p->n * p->shape->dim * p->gpt->real;
+}
+
+/* ---- dropout ---- */
+
+/* Whether a number is dropped depends on (seed, step, branch, token, column) alone, so nothing is
+ * kept between forward and backward. Branch: 2 * layer, and one more for the feed-forward part. */
+enum { GROUP = 4 * EMBLA_RANDOM_LANES };
+
+static void keep_group(const pass *p, size_t branch, size_t token, size_t first, double *keep)
+{
+    uint32_t words[4][EMBLA_RANDOM_LANES];
+    uint64_t row = (uint64_t)branch << 48 ^ token;
+    uint32_t limit = (uint32_t)(p->dropout * 0x1p32);
+    embla_philox(p->seed, (uint32_t)(first / 4), row, EMBLA_RANDOM_DROPOUT, words);
+    for (size_t i = 0; i < GROUP; i++)
+        keep[i] = words[i % 4][i / 4] < limit ? 0 : 1 / (1 - p->dropout);
+}
+
+/* out (n x C) = in times what is kept of it; with add, added to out. */
+static void drop(const pass *p, size_t branch, const void *in, bool add, void *out)
+{
+    size_t dim = p->shape->dim;
+    int threads = embla_threads_for(p->way.threads, stream_bytes(p));
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t token = 0; token < p->n; token++)
+        for (size_t first = 0; first < dim; first += GROUP) {
+            double keep[GROUP];
+            keep_group(p, branch, token, first, keep);
+            for (size_t c = first; c < dim && c < first + GROUP; c++) {
+                size_t i = token * dim + c;
+                if (p->way.precision == EMBLA_GPT_F64) {
+                    double y = ((const double *)in)[i] * keep[c - first], *to = out;
+                    to[i] = add ? to[i] + y : y;
+                } else {
+                    float y = ((const float *)in)[i] * (float)keep[c - first], *to = out;
+                    to[i] = add ? to[i] + y : y;
+                }
+            }
+        }
+}
+
+/* ---- rows and positions ---- */
+
+static void embed_wide(const pass *p, double *out)
+{
+    const embla_gpt *gpt = p->gpt;
+    size_t dim = p->shape->dim;
+    const double *wte = embla_gpt_weight(gpt, EMBLA_GPT_WTE);
+    const double *wpe = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
+    for (size_t i = 0; i < p->n; i++) {
+        size_t row = (size_t)p->tokens[i] * dim, position = i % p->length * dim;
+        for (size_t c = 0; c < dim; c++) {
+            double x = wte[row + c];
+            if (wpe) x += wpe[position + c];
+            if (gpt->sines) x += (double)gpt->sines[position + c];
+            out[i * dim + c] = x;
+        }
+    }
+}
+
+static embla_status embed_forward(const pass *p)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    const embla_embed_options options = {.threads = p->way.threads};
+    if (gpt->precision == EMBLA_GPT_F64)
+        embed_wide(p, (double *)(void *)array(p, at->embedded));
+    else
+        EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, p->tokens, p->batch, p->length, &options,
+                              array(p, at->embedded)));
+    if (p->shape->norm_first)
+        embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon, array(p, at->embedded),
+                           p->n, p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS), array(p, at->first),
+                           array(p, at->first_stats));
+    return EMBLA_OK;
+}
+
+/* A position's gradient is the sum over sequences, in their order, in double, rounded once. */
+static void add_positions(const pass *p, const void *dx, void *dwpe)
+{
+    size_t dim = p->shape->dim;
+    int threads = embla_threads_for(p->way.threads, stream_bytes(p));
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t t = 0; t < p->length; t++)
+        for (size_t c = 0; c < dim; c++) {
+            double sum = 0;
+            for (size_t b = 0; b < p->batch; b++) {
+                size_t i = (b * p->length + t) * dim + c;
+                sum += p->way.precision == EMBLA_GPT_F64 ? ((const double *)dx)[i]
+                                                         : (double)((const float *)dx)[i];
+            }
+            if (p->way.precision == EMBLA_GPT_F64)
+                ((double *)dwpe)[t * dim + c] += sum;
+            else
+                ((float *)dwpe)[t * dim + c] = (float)((double)((float *)dwpe)[t * dim + c] + sum);
+        }
+}
+
+static embla_status add_rows(const pass *p, const void *dx)
+{
+    size_t dim = p->shape->dim;
+    void *dwte = embla_gpt_gradient(p->gpt, EMBLA_GPT_WTE);
+    const embla_scatter_options options = {.threads = p->way.threads};
+    if (p->gpt->precision == EMBLA_GPT_F32) {
+        EMBLA_TRY(embla_scatter_plan(p->gpt->scatter, p->tokens, p->n, &options));
+        return embla_scatter_add(p->gpt->scatter, dx, dim, dwte);
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        double *row = (double *)dwte + (size_t)p->tokens[i] * dim;
+        for (size_t c = 0; c < dim; c++) row[c] += ((const double *)dx)[i * dim + c];
+    }
+    return EMBLA_OK;
+}
+
+static embla_status embed_backward(const pass *p)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    char *dx = array(p, at->dx);
+    void *dwpe = embla_gpt_gradient(gpt, EMBLA_GPT_WPE);
+    if (p->shape->norm_first) {
+        char *dy = dx;
+        dx = array(p, at->dy);
+        memset(dx, 0, stream_bytes(p));
+        EMBLA_TRY(embla_norm_backward(&p->way, p->shape->norm, array(p, at->embedded),
+                                      array(p, at->first_stats), p->n, p->shape->dim,
+                                      embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN), dy, dx,
+                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_BIAS)));
+    }
+    if (dwpe) add_positions(p, dx, dwpe);
+    return add_rows(p, dx);
+}
+
+/* ---- a branch begins with a norm and ends with a linear layer ---- */
+
+/* Which norm, and where it lies. */
+typedef struct {
+    size_t gain, bias, out, stats;
+} norm_of;
+
+static norm_of norm1_of(const pass *p)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    return (norm_of){EMBLA_GPT_NORM1_GAIN, EMBLA_GPT_NORM1_BIAS, at->norm1, at->stats1};
+}
+
+static norm_of norm2_of(const pass *p)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    return (norm_of){EMBLA_GPT_NORM2_GAIN, EMBLA_GPT_NORM2_BIAS, at->norm2, at->stats2};
+}
+
+static void norm_forward(const pass *p, size_t layer, norm_of norm, const void *x)
+{
+    embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon, x, p->n, p->shape->dim,
+                       weight(p, layer, norm.gain), weight(p, layer, norm.bias),
+                       in_layer(p, layer, norm.out), in_layer(p, layer, norm.stats));
+}
+
+/* dy, the gradient of its output, is taken back to the stream. */
+static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, const void *x)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    return embla_norm_backward(&p->way, p->shape->norm, x, in_layer(p, layer, norm.stats), p->n,
+                               p->shape->dim, weight(p, layer, norm.gain), array(p, at->dy),
+                               array(p, at->dx), gradient(p, layer, norm.gain),
+                               gradient(p, layer, norm.bias));
+}
+
+/* out = x + a (n x in) times the matrix of the slot (its bias is the next slot). */
+static embla_status end_forward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
+                                const void *x, void *out)
+{
+    size_t branch = 2 * layer + (slot == EMBLA_GPT_DOWN);
+    bool drops = p->dropout > 0;
+    void *y = drops ? array(p, p->gpt->at.dy) : out;
+    memcpy(out, x, stream_bytes(p));
+    EMBLA_TRY(embla_linear_forward(&p->way, a, p->n, in, weight(p, layer, slot),
+                                   weight(p, layer, slot + 1), p->shape->dim, !drops, y));
+    if (drops) drop(p, branch, y, true, out);
+    return EMBLA_OK;
+}
+
+/* da (n x in) of dx; space (n x C) is for what dropout leaves of dx. */
+static embla_status end_backward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
+                                 void *space, void *da)
+{
+    const void *dy = array(p, p->gpt->at.dx);
+    if (p->dropout > 0) {
+        drop(p, 2 * layer + (slot == EMBLA_GPT_DOWN), dy, false, space);
+        dy = space;
+    }
+    return embla_linear_backward(&p->way, a, dy, p->n, in, weight(p, layer, slot), p->shape->dim,
+                                 false, da, gradient(p, layer, slot), gradient(p, layer, slot + 1));
+}
+
+/* ---- attention ---- */
+
+static embla_attention attention_of(const pass *p, size_t layer)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    const char *q = in_layer(p, layer, at->joint);
+    const char *k = q + p->shape->dim * gpt->real;
+    return (embla_attention){.batch = p->batch,
+                             .length = p->length,
+                             .heads = p->shape->heads,
+                             .kv_heads = p->shape->kv_heads,
+                             .size = gpt->size,
+                             .q = q,
+                             .k = k,
+                             .v = k + p->shape->kv_heads * gpt->size * gpt->real,
+                             .q_stride = gpt->joint,
+                             .kv_stride = gpt->joint,
+                             .out = in_layer(p, layer, at->attended),
+                             .stats = in_layer(p, layer, at->attended_stats)};
+}
+
+/* Queries and keys lie side by side: their heads are turned together. */
+static embla_status turn(const pass *p, bool back, void *joint)
+{
+    const embla_gpt *gpt = p->gpt;
+    if (p->shape->position_kind != EMBLA_POSITIONS_ROTARY) return EMBLA_OK;
+    return embla_turn_heads(&p->way, p->shape, gpt->size, p->shape->heads + p->shape->kv_heads,
+                            p->n, p->length, 0, gpt->joint, back, joint);
+}
+
+static embla_status attention_forward(const pass *p, size_t layer)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    const char *x = stream(p, layer);
+    char *joint = in_layer(p, layer, at->joint);
+    embla_attention attention = attention_of(p, layer);
+    norm_forward(p, layer, norm1_of(p), x);
+    EMBLA_TRY(embla_linear_forward(
+        &p->way, in_layer(p, layer, at->norm1), p->n, p->shape->dim, weight(p, layer, EMBLA_GPT_Q),
+        weight(p, layer, EMBLA_GPT_Q_BIAS), p->gpt->joint, false, joint));
+    EMBLA_TRY(turn(p, false, joint));
+    EMBLA_TRY(embla_attention_forward(&p->way, &attention));
+    return end_forward(p, layer, EMBLA_GPT_O, attention.out, p->shape->dim, x,
+                       in_layer(p, layer, at->middle));
+}
+
+static embla_status attention_backward(const pass *p, size_t layer)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    embla_attention attention = attention_of(p, layer);
+    char *dy = array(p, at->dy), *dq = array(p, at->djoint);
+    char *dk = dq + p->shape->dim * gpt->real;
+    char *dv = dk + p->shape->kv_heads * gpt->size * gpt->real;
+    EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_O, attention.out, p->shape->dim,
+                           array(p, at->dhidden), dy));
+    EMBLA_TRY(embla_attention_backward(&p->way, &attention, dy, dq, dk, dv));
+    EMBLA_TRY(turn(p, true, dq));
+    EMBLA_TRY(embla_linear_backward(&p->way, in_layer(p, layer, at->norm1), dq, p->n, p->shape->dim,
+                                    weight(p, layer, EMBLA_GPT_Q), gpt->joint, false, dy,
+                                    gradient(p, layer, EMBLA_GPT_Q),
+                                    gradient(p, layer, EMBLA_GPT_Q_BIAS)));
+    return norm_backward(p, layer, norm1_of(p), stream(p, layer));
+}
+
+/* ---- the feed-forward part ---- */
+
+static bool has_gate(const pass *p)
+{
+    return p->shape->activation == EMBLA_SWIGLU;
+}
+
+/* y (n x H) = norm2 times up, or gate. */
+static embla_status widen_forward(const pass *p, size_t layer, size_t slot, size_t place)
+{
+    return embla_linear_forward(&p->way, in_layer(p, layer, p->gpt->at.norm2), p->n, p->shape->dim,
+                                weight(p, layer, slot), weight(p, layer, slot + 1),
+                                p->shape->hidden, false, in_layer(p, layer, place));
+}
+
+static embla_status widen_backward(const pass *p, size_t layer, size_t slot, size_t place, bool add)
+{
+    return embla_linear_backward(&p->way, in_layer(p, layer, p->gpt->at.norm2), array(p, place),
+                                 p->n, p->shape->dim, weight(p, layer, slot), p->shape->hidden, add,
+                                 array(p, p->gpt->at.dy), gradient(p, layer, slot),
+                                 gradient(p, layer, slot + 1));
+}
+
+static embla_status feed_forward(const pass *p, size_t layer)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    char *x = in_layer(p, layer, at->middle), *active = in_layer(p, layer, at->active);
+    char *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
+    norm_forward(p, layer, norm2_of(p), x);
+    EMBLA_TRY(widen_forward(p, layer, EMBLA_GPT_UP, at->up));
+    if (has_gate(p)) EMBLA_TRY(widen_forward(p, layer, EMBLA_GPT_GATE, at->gate));
+    embla_activation_forward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
+                             has_gate(p) ? up : NULL, p->n, p->shape->hidden, active);
+    return end_forward(p, layer, EMBLA_GPT_DOWN, active, p->shape->hidden, x,
+                       in_layer(p, layer, at->out));
+}
+
+static embla_status feed_backward(const pass *p, size_t layer)
+{
+    const embla_gpt_places *at = &p->gpt->at;
+    char *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
+    char *da = array(p, at->dhidden), *dup = array(p, at->dup);
+    EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_DOWN, in_layer(p, layer, at->active),
+                           p->shape->hidden, array(p, at->dy), da));
+    embla_activation_backward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
+                              has_gate(p) ? up : NULL, da, p->n, p->shape->hidden, da,
+                              has_gate(p) ? dup : NULL);
+    if (has_gate(p)) {
+        EMBLA_TRY(widen_backward(p, layer, EMBLA_GPT_GATE, at->dhidden, false));
+        EMBLA_TRY(widen_backward(p, layer, EMBLA_GPT_UP, at->dup, true));
+    } else {
+        EMBLA_TRY(widen_backward(p, layer, EMBLA_GPT_UP, at->dhidden, false));
+    }
+    return norm_backward(p, layer, norm2_of(p), in_layer(p, layer, at->middle));
+}
+
+/* ---- the last norm, head and loss ---- */
+
+static char *hidden_of(const pass *p)
+{
+    if (p->shape->no_norm_last) return stream(p, p->shape->layers);
+    return array(p, p->gpt->at.hidden);
+}
+
+static void last_forward(const pass *p)
+{
+    const embla_gpt *gpt = p->gpt;
+    size_t count = p->n * p->shape->dim;
+    if (!p->shape->no_norm_last)
+        embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon,
+                           stream(p, p->shape->layers), p->n, p->shape->dim,
+                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
+                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), array(p, gpt->at.hidden),
+                           array(p, gpt->at.hidden_stats));
+    if (gpt->precision != EMBLA_GPT_F64) return;
+    const double *wide = (const double *)(void *)hidden_of(p);
+    float *narrow = (float *)(void *)array(p, gpt->at.narrow);
+    for (size_t i = 0; i < count; i++) narrow[i] = (float)wide[i];
+}
+
+/* dy, the gradient of hidden, becomes dx. */
+static embla_status last_backward(const pass *p)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    memset(array(p, at->dx), 0, stream_bytes(p));
+    return embla_norm_backward(&p->way, p->shape->norm, stream(p, p->shape->layers),
+                               array(p, at->hidden_stats), p->n, p->shape->dim,
+                               embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN), array(p, at->dy),
+                               array(p, at->dx), embla_gpt_gradient(gpt, EMBLA_GPT_NORM_GAIN),
+                               embla_gpt_gradient(gpt, EMBLA_GPT_NORM_BIAS));
+}
+
+static embla_status loss_of(const pass *p, bool learns, embla_loss_report *report)
+{
+    const embla_gpt *gpt = p->gpt;
+    size_t head = embla_gpt_head_slot(gpt);
+    void *dhidden = array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
+    return embla_layer_loss(&p->way, hidden_of(p), p->targets, p->n, p->shape->dim,
+                            embla_gpt_weight(gpt, head), p->shape->vocab, p->weight,
+                            learns ? dhidden : NULL, learns ? embla_gpt_gradient(gpt, head) : NULL,
+                            report);
+}
+
+/* ---- all of it ---- */
+
+static embla_status forward(const pass *p, bool learns)
+{
+    EMBLA_TRY(embed_forward(p));
+    for (size_t layer = 0; layer < p->shape->layers; layer++) {
+        if (has_grams(p, layer))
+            EMBLA_TRY(embla_gpt_ngram_forward(p->gpt, &p->way, p->tokens, p->batch, p->length,
+                                              learns, given(p, layer), stream(p, layer)));
+        EMBLA_TRY(attention_forward(p, layer));
+        EMBLA_TRY(feed_forward(p, layer));
+    }
+    last_forward(p);
+    return EMBLA_OK;
+}
+
+static embla_status backward(const pass *p)
+{
+    if (!p->shape->no_norm_last) EMBLA_TRY(last_backward(p));
+    for (size_t layer = p->shape->layers; layer-- > 0;) {
+        EMBLA_TRY(feed_backward(p, layer));
+        EMBLA_TRY(attention_backward(p, layer));
+        if (has_grams(p, layer))
+            EMBLA_TRY(embla_gpt_ngram_backward(p->gpt, &p->way, p->n, given(p, layer),
+                                               array(p, p->gpt->at.dx)));
+    }
+    return embed_backward(p);
+}
+
+static embla_status check_options(const embla_gpt *gpt, const embla_gpt_options *o)
+{
+    EMBLA_TRY(embla_threads_check(o->threads));
+    if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model computes in f32 or bf16, not in dtype %d",
+                          (int)o->compute);
+    if (o->compute == EMBLA_BF16 && gpt->precision == EMBLA_GPT_F64)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
+    if (!isfinite(o->weight))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "gradients times %g: it must be a finite number",
+                          o->weight);
+    return EMBLA_OK;
+}
+
+static embla_status check_sizes(const embla_gpt *gpt, size_t batch, size_t length)
+{
+    uint64_t n;
+    if (batch < 1 || length < 1)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens: 1 of 1 at least", batch,
+                          length);
+    if (length > gpt->shape.positions)
+        return embla_fail(EMBLA_ERR_RANGE, "sequences of %zu tokens: the model has %zu positions",
+                          length, gpt->shape.positions);
+    if (!gpt->activations || !embla_mul_ok(batch, length, &n) || n > gpt->at.tokens)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "%zu sequences of %zu tokens: the model has room for %zu tokens "
+                          "(embla_gpt_room)",
+                          batch, length, gpt->activations ? gpt->at.tokens : 0);
+    return EMBLA_OK;
+}
+
+/* Tokens, and targets that may be left out. Only where the kernel says no is the culprit
+ * searched. */
+static embla_status check_tokens(const pass *p, const int32_t *tokens, bool may_ignore)
+{
+    int64_t vocab = p->shape->vocab;
+    if (embla_kernels_get()->tokens_below(tokens, p->n, (uint32_t)vocab)) return EMBLA_OK;
+    for (size_t i = 0; i < p->n; i++) {
+        bool in = tokens[i] >= 0 && tokens[i] < vocab;
+        if (in || (may_ignore && tokens[i] == EMBLA_IGNORE)) continue;
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "%s %zu of sequence %zu is %d: the model has tokens 0 to %" PRId64,
+                          may_ignore ? "target" : "token", i % p->length, i / p->length,
+                          (int)tokens[i], vocab - 1);
+    }
+    return EMBLA_OK;
+}
+
+/* What is dropped changes with every step. */
+static uint64_t seed_of(const embla_gpt_options *o)
+{
+    return o->seed ^ (uint64_t)o->step * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns,
+                        embla_loss_report *report)
+{
+    const embla_gpt_options defaults = {0};
+    embla_loss_report found = {0};
+    if (!gpt || !p->tokens || !p->targets)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s NULL",
+                          !gpt         ? "the model is"
+                          : !p->tokens ? "tokens are"
+                                       : "targets are");
+    if (!options) options = &defaults;
+    EMBLA_TRY(check_sizes(gpt, p->batch, p->length));
+    EMBLA_TRY(check_options(gpt, options));
+    p->gpt = gpt;
+    p->shape = &gpt->shape;
+    p->n = p->batch * p->length;
+    p->way = (embla_layer_way){.precision = gpt->precision,
+                               .compute = options->compute ? options->compute : EMBLA_F32,
+                               .threads = options->threads};
+    p->weight = options->weight == 0 ? 1 : options->weight;
+    p->dropout = learns ? gpt->shape.dropout : 0;
+    p->seed = seed_of(options);
+    EMBLA_TRY(check_tokens(p, p->tokens, false));
+    EMBLA_TRY(check_tokens(p, p->targets, true));
+    gpt->ran = false;
+    EMBLA_TRY(forward(p, learns));
+    EMBLA_TRY(loss_of(p, learns, &found));
+    if (learns) EMBLA_TRY(backward(p));
+    gpt->ran = true;
+    if (report) *report = found;
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_loss(embla_gpt *gpt, const int32_t *tokens, const int32_t *targets,
+                            size_t batch, size_t length, const embla_gpt_options *options,
+                            embla_loss_report *report)
+{
+    pass p = {.tokens = tokens, .targets = targets, .batch = batch, .length = length};
+    return run(gpt, &p, options, false, report);
+}
+
+embla_status embla_gpt_learn(embla_gpt *gpt, const int32_t *tokens, const int32_t *targets,
+                             size_t batch, size_t length, const embla_gpt_options *options,
+                             embla_loss_report *report)
+{
+    pass p = {.tokens = tokens, .targets = targets, .batch = batch, .length = length};
+    return run(gpt, &p, options, true, report);
+}
+
+const float *embla_gpt_hidden(const embla_gpt *gpt)
+{
+    if (!gpt || !gpt->ran) return NULL;
+    const pass p = {.gpt = gpt, .shape = &gpt->shape};
+    bool wide = gpt->precision == EMBLA_GPT_F64;
+    return (const float *)(void *)(wide ? array(&p, gpt->at.narrow) : hidden_of(&p));
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A decoder is made: its shape is checked, its tensors are listed and get their places, then
+ * memory is taken, once for weights, once for gradients, once for activations.
+ *
+ * Everything that a backward pass looks at again is kept, outputs of norms and of the activation
+ * too: with 1,024 tokens of GPT-2 124M that is 0.6 GiB beside 1.9 GiB of weights, gradients and
+ * an optimizer's numbers, and a step need not compute anything twice. Gradients of activations
+ * are held for one layer at a time.
+ */
+#include "model/gpt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/room.h"
+#include "table/table.h"
+
+/* ---- tensors ---- */
+
+/* What a slot is: rows and numbers in a row by letter (V vocab, T positions, C dim, K keys,
+ * H hidden, E rows of n-grams, 1), and when there is one. */
+typedef enum {
+    ALWAYS,
+    LEARNED,
+    UNTIED,
+    FIRST_GAIN,
+    FIRST_BIAS,
+    LAST_GAIN,
+    LAST_BIAS,
+    GAIN,
+    NORM_BIAS,
+    BIAS,
+    SWIGLU,
+    SWIGLU_BIAS,
+    NGRAM
+} condition;
+
+typedef struct {
+    const char *name;
+    char rows, dim;
+    bool follows; /* the tensor before it, without a gap */
+    condition when;
+} slot_kind;
+
+static const slot_kind model_slots[EMBLA_GPT_LAYERS] = {
+    [EMBLA_GPT_WTE] = {"wte", 'V', 'C', false, ALWAYS},
+    [EMBLA_GPT_WPE] = {"wpe", 'T', 'C', false, LEARNED},
+    [EMBLA_GPT_LM_HEAD] = {"lm_head", 'V', 'C', false, UNTIED},
+    [EMBLA_GPT_NORM_FIRST_GAIN] = {"norm_first.gain", '1', 'C', false, FIRST_GAIN},
+    [EMBLA_GPT_NORM_FIRST_BIAS] = {"norm_first.bias", '1', 'C', false, FIRST_BIAS},
+    [EMBLA_GPT_NORM_GAIN] = {"norm.gain", '1', 'C', false, LAST_GAIN},
+    [EMBLA_GPT_NORM_BIAS] = {"norm.bias", '1', 'C', false, LAST_BIAS},
+};
+
+static const slot_kind layer_slots[EMBLA_GPT_LAYER_SLOTS] = {
+    [EMBLA_GPT_NORM1_GAIN] = {"norm1.gain", '1', 'C', false, GAIN},
+    [EMBLA_GPT_NORM1_BIAS] = {"norm1.bias", '1', 'C', false, NORM_BIAS},
+    [EMBLA_GPT_Q] = {"attn.q", 'C', 'C', false, ALWAYS},
+    [EMBLA_GPT_K] = {"attn.k", 'K', 'C', true, ALWAYS},
+    [EMBLA_GPT_V] = {"attn.v", 'K', 'C', true, ALWAYS},
+    [EMBLA_GPT_Q_BIAS] = {"attn.q.bias", '1', 'C', false, BIAS},
+    [EMBLA_GPT_K_BIAS] = {"attn.k.bias", '1', 'K', true, BIAS},
+    [EMBLA_GPT_V_BIAS] = {"attn.v.bias", '1', 'K', true, BIAS},
+    [EMBLA_GPT_O] = {"attn.o", 'C', 'C', false, ALWAYS},
+    [EMBLA_GPT_O_BIAS] = {"attn.o.bias", '1', 'C', false, BIAS},
+    [EMBLA_GPT_NORM2_GAIN] = {"norm2.gain", '1', 'C', false, GAIN},
+    [EMBLA_GPT_NORM2_BIAS] = {"norm2.bias", '1', 'C', false, NORM_BIAS},
+    [EMBLA_GPT_UP] = {"mlp.up", 'H', 'C', false, ALWAYS},
+    [EMBLA_GPT_UP_BIAS] = {"mlp.up.bias", '1', 'H', false, BIAS},
+    [EMBLA_GPT_GATE] = {"mlp.gate", 'H', 'C', false, SWIGLU},
+    [EMBLA_GPT_GATE_BIAS] = {"mlp.gate.bias", '1', 'H', false, SWIGLU_BIAS},
+    [EMBLA_GPT_DOWN] = {"mlp.down", 'C', 'H', false, ALWAYS},
+    [EMBLA_GPT_DOWN_BIAS] = {"mlp.down.bias", '1', 'C', false, BIAS},
+};
+
+static const slot_kind ngram_slots[EMBLA_GPT_NGRAM_SLOTS] = {
+    [EMBLA_GPT_NGRAM_KEY] = {"ngram.key", 'C', 'E', false, NGRAM},
+    [EMBLA_GPT_NGRAM_VALUE] = {"ngram.value", 'C', 'E', true, NGRAM},
+};
+
+static bool holds(const embla_gpt_shape *s, condition when)
+{
+    bool gains = !s->no_gain, swiglu = s->activation == EMBLA_SWIGLU;
+    bool shifts = s->biases && s->norm == EMBLA_NORM_LAYER;
+    switch (when) {
+    case ALWAYS:
+        return true;
+    case LEARNED:
+        return s->position_kind == EMBLA_POSITIONS_LEARNED;
+    case UNTIED:
+        return s->untied;
+    case FIRST_GAIN:
+        return gains && s->norm_first;
+    case FIRST_BIAS:
+        return shifts && s->norm_first;
+    case LAST_GAIN:
+        return gains && !s->no_norm_last;
+    case LAST_BIAS:
+        return shifts && !s->no_norm_last;
+    case GAIN:
+        return gains;
+    case NORM_BIAS:
+        return shifts;
+    case BIAS:
+        return s->biases;
+    case SWIGLU:
+        return swiglu;
+    case SWIGLU_BIAS:
+        return swiglu && s->biases;
+    case NGRAM:
+        return embla_gpt_has_ngram(s);
+    }
+    return false;
+}
+
+static size_t size_of(const embla_gpt_shape *s, char letter)
+{
+    switch (letter) {
+    case 'V':
+        return (size_t)s->vocab;
+    case 'T':
+        return s->positions;
+    case 'C':
+        return s->dim;
+    case 'K':
+        return s->dim / s->heads * s->kv_heads;
+    case 'H':
+        return s->hidden;
+    case 'E':
+        return embla_gpt_ngram_width(s);
+    default:
+        return 1;
+    }
+}
+
+/* The list as it grows. parts NULL: only counts. */
+typedef struct {
+    const embla_gpt_shape *shape;
+    embla_gpt_part *parts;
+    int32_t *part_of;
+    size_t count;
+    uint64_t end, parameters; /* numbers, with gaps and without */
+} listing;
+
+enum { LINE = 16 }; /* a tensor begins at a multiple of so many numbers */
+
+static uint64_t whole_lines(uint64_t numbers)
+{
+    return (numbers + LINE - 1) / LINE * LINE;
+}
+
+static void add(listing *l, const slot_kind *kind, size_t slot, const char *before)
+{
+    if (l->part_of) l->part_of[slot] = -1;
+    if (!holds(l->shape, kind->when)) return;
+    size_t rows = size_of(l->shape, kind->rows), dim = size_of(l->shape, kind->dim);
+    uint64_t numbers = (uint64_t)rows * dim, at = kind->follows ? l->end : whole_lines(l->end);
+    if (l->parts) {
+        embla_gpt_part *part = &l->parts[l->count];
+        *part = (embla_gpt_part){.slot = slot, .rows = (int64_t)rows, .dim = dim};
+        (void)snprintf(part->name, sizeof part->name, "%s%s", before, kind->name);
+        part->at = (size_t)at;
+        part->decays = kind->rows != '1';
+        l->part_of[slot] = (int32_t)l->count;
+    }
+    l->count++;
+    l->parameters += numbers;
+    l->end = at + numbers;
+}
+
+/* In the order in which microGPT makes them, with norms where they are passed. */
+static void list(listing *l)
+{
+    char before[32];
+    for (size_t slot = 0; slot < EMBLA_GPT_NORM_GAIN; slot++) add(l, &model_slots[slot], slot, "");
+    for (size_t layer = 0; layer < l->shape->layers; layer++) {
+        (void)snprintf(before, sizeof before, "layer%zu.", layer);
+        for (size_t slot = 0; slot < EMBLA_GPT_LAYER_SLOTS; slot++)
+            add(l, &layer_slots[slot], embla_gpt_slot(layer, slot), before);
+    }
+    for (size_t slot = EMBLA_GPT_NORM_GAIN; slot < EMBLA_GPT_LAYERS; slot++)
+        add(l, &model_slots[slot], slot, "");
+    for (size_t slot = 0; slot < EMBLA_GPT_NGRAM_SLOTS; slot++)
+        add(l, &ngram_slots[slot], embla_gpt_ngram_slot(l->shape, slot), "");
+    l->end = whole_lines(l->end);
+}
+
+/* ---- activations ---- */
+
+/* n x `numbers` of the precision. */
+static size_t place(embla_room *room, size_t n, size_t numbers, size_t real)
+{
+    return embla_room_add(room, n, numbers * real); /* numbers are bounded by the shape */
+}
+
+static void place_layer(const embla_gpt_shape *s, size_t n, size_t real, embla_gpt_places *at)
+{
+    embla_room room = {0};
+    size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_SWIGLU;
+    at->norm1 = place(&room, n, dim, real);
+    at->stats1 = place(&room, n, 2, real);
+    at->joint = place(&room, n, dim + 2 * kv, real);
+    at->attended = place(&room, n, dim, real);
+    at->attended_stats = place(&room, n, s->heads, real);
+    at->middle = place(&room, n, dim, real);
+    at->norm2 = place(&room, n, dim, real);
+    at->stats2 = place(&room, n, 2, real);
+    at->up = place(&room, n, s->hidden, real);
+    at->gate = place(&room, n, swiglu * s->hidden, real);
+    at->active = place(&room, n, s->hidden, real);
+    at->out = place(&room, n, dim, real);
+    at->layer_bytes = room.over ? SIZE_MAX : room.bytes;
+}
+
+static embla_status place_all(const embla_gpt_shape *s, embla_gpt_precision precision, size_t n,
+                              embla_gpt_places *out)
+{
+    embla_gpt_places at = {.tokens = n};
+    embla_room room = {0};
+    size_t real = embla_real_bytes(precision), dim = s->dim, kv = size_of(s, 'K');
+    size_t swiglu = s->activation == EMBLA_SWIGLU, wide = precision == EMBLA_GPT_F64;
+    place_layer(s, n, real, &at);
+    at.embedded = place(&room, n, dim, real);
+    at.first = place(&room, n, s->norm_first * dim, real);
+    at.first_stats = place(&room, n, s->norm_first * (size_t)2, real);
+    at.hidden = place(&room, n, !s->no_norm_last * dim, real);
+    at.hidden_stats = place(&room, n, !s->no_norm_last * (size_t)2, real);
+    at.narrow = embla_room_add(&room, n, wide * dim * sizeof(float));
+    at.dx = place(&room, n, dim, real);
+    at.dy = place(&room, n, dim, real);
+    at.djoint = place(&room, n, dim + 2 * kv, real);
+    size_t pair = embla_gpt_has_ngram(s) ? 2 * dim : 0, least = pair > dim ? pair : dim;
+    at.dhidden = place(&room, n, s->hidden > least ? s->hidden : least, real);
+    at.dup = place(&room, n, swiglu * s->hidden, real);
+    at.grams = place(&room, n, embla_gpt_ngram_width(s), real);
+    at.dgrams = place(&room, n, embla_gpt_ngram_width(s), real);
+    at.pair = place(&room, n, pair, real);
+    at.pair_stats = place(&room, n, pair > 0 ? EMBLA_GATE_STATS : 0, real);
+    at.enriched = place(&room, n, pair / 2, real);
+    at.layers = embla_room_add(&room, s->layers, at.layer_bytes);
+    if (room.over)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "activations of %zu tokens in %zu layers do not fit in memory", n,
+                          s->layers);
+    at.bytes = room.bytes;
+    *out = at;
+    return EMBLA_OK;
+}
+
+static embla_status check_batch(const embla_gpt_shape *s, size_t batch, size_t length, size_t *n)
+{
+    uint64_t tokens;
+    if (batch < 1 || length < 1)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens: 1 of 1 at least", batch,
+                          length);
+    if (length > s->positions)
+        return embla_fail(EMBLA_ERR_RANGE, "sequences of %zu tokens: the model has %zu positions",
+                          length, s->positions);
+    if (!embla_mul_ok(batch, length, &tokens) || !embla_size_ok(tokens, n))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens do not fit in memory",
+                          batch, length);
+    return EMBLA_OK;
+}
+
+/* Bytes of a formula's positions, which are no weights but lie beside them. */
+static size_t sines_bytes(const embla_gpt_shape *s)
+{
+    bool any = s->position_kind == EMBLA_POSITIONS_SINUSOIDAL;
+    return any ? s->positions * s->dim * sizeof(float) : 0;
+}
+
+embla_status embla_gpt_plan_of(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                               size_t batch, size_t length, embla_gpt_plan *out)
+{
+    embla_gpt_shape s;
+    embla_gpt_places at;
+    size_t n;
+    int64_t rows;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_plan_of: out is NULL");
+    EMBLA_TRY(embla_gpt_shape_check(shape, &s));
+    EMBLA_TRY(embla_gpt_precision_check(&s, precision));
+    EMBLA_TRY(check_batch(&s, batch, length, &n));
+    EMBLA_TRY(place_all(&s, precision, n, &at));
+    EMBLA_TRY(embla_gpt_ngram_count(&s, &rows));
+    listing l = {.shape = &s};
+    list(&l);
+    uint64_t bytes = l.end * embla_real_bytes(precision), total;
+    uint64_t grams = (uint64_t)rows * s.ngram.dim * sizeof(float), remembered = (uint64_t)rows * 4;
+    uint64_t active = embla_gpt_ngram_space(&s, n);
+    if (!embla_add_ok(active, at.bytes, &active) || !embla_mul_ok(bytes, 4, &total) ||
+        !embla_add_ok(total, sines_bytes(&s) + grams + remembered, &total) ||
+        !embla_add_ok(total, active, &total) || total > INT64_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%" PRIu64 " parameters and %" PRIu64 " bytes of activations do not fit",
+                          l.parameters + grams / sizeof(float), active);
+    *out = (embla_gpt_plan){.weights = (int64_t)(bytes + sines_bytes(&s) + grams),
+                            .gradients = (int64_t)bytes,
+                            .optimizer = (int64_t)(2 * bytes + remembered),
+                            .activations = (int64_t)active,
+                            .total = (int64_t)total};
+    return EMBLA_OK;
+}
+
+/* ---- new, free ---- */
+
+/* The struct and its lists, all in one block. */
+static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                               embla_gpt **out)
+{
+    embla_room room = {0};
+    listing l = {.shape = shape};
+    void *memory;
+    size_t slots = embla_gpt_ngram_slot(shape, EMBLA_GPT_NGRAM_SLOTS);
+    list(&l);
+    (void)embla_room_add(&room, 1, sizeof **out);
+    size_t parts = embla_room_add(&room, l.count, sizeof(embla_gpt_part));
+    size_t part_of = embla_room_add(&room, slots, sizeof(int32_t));
+    EMBLA_TRY(embla_mem_new(room.bytes, "a model", &memory));
+    embla_gpt *gpt = memory;
+    *gpt = (embla_gpt){.shape = *shape, .precision = precision, .bytes = room.bytes};
+    gpt->parts = (embla_gpt_part *)(void *)((char *)memory + parts);
+    gpt->part_of = (int32_t *)(void *)((char *)memory + part_of);
+    gpt->real = embla_real_bytes(precision);
+    gpt->size = shape->dim / shape->heads;
+    gpt->joint = shape->dim + 2 * size_of(shape, 'K');
+    l = (listing){.shape = &gpt->shape, .parts = gpt->parts, .part_of = gpt->part_of};
+    list(&l);
+    gpt->part_count = l.count;
+    gpt->parameters = (int64_t)l.parameters;
+    gpt->numbers = (size_t)l.end;
+    *out = gpt;
+    return EMBLA_OK;
+}
+
+static embla_status view(const void *values, int64_t rows, size_t dim, embla_table **out)
+{
+    const embla_table_options options = {.writable = true};
+    size_t bytes = (size_t)rows * dim * sizeof(float);
+    return embla_table_view(EMBLA_F32, rows, dim, values, bytes, &options, out);
+}
+
+static embla_status view_tables(embla_gpt *gpt)
+{
+    const embla_gpt_shape *s = &gpt->shape;
+    void *learned = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
+    void *head = embla_gpt_weight(gpt, EMBLA_GPT_LM_HEAD);
+    const void *positions = learned ? learned : gpt->sines;
+    EMBLA_TRY(view(embla_gpt_weight(gpt, EMBLA_GPT_WTE), s->vocab, s->dim, &gpt->tokens));
+    if (positions) EMBLA_TRY(view(positions, (int64_t)s->positions, s->dim, &gpt->positions));
+    if (head) EMBLA_TRY(view(head, s->vocab, s->dim, &gpt->head));
+    return EMBLA_OK;
+}
+
+static embla_status new_memory(embla_gpt *gpt)
+{
+    void *memory;
+    size_t sines = sines_bytes(&gpt->shape);
+    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the weights of a model", &memory));
+    gpt->weights = memory;
+    if (sines > 0) {
+        EMBLA_TRY(embla_mem_new(sines, "the positions of a model", &memory));
+        gpt->sines = memory;
+        EMBLA_TRY(embla_sinusoid(0, gpt->shape.positions, gpt->shape.dim, 0, gpt->sines));
+    }
+    if (embla_gpt_has_ngram(&gpt->shape)) {
+        EMBLA_TRY(embla_gpt_ngram_new(&gpt->shape, &gpt->grams));
+        const embla_table *table = embla_gpt_ngram_table(gpt);
+        gpt->parameters += embla_table_rows(table) * (int64_t)embla_table_dim(table);
+    }
+    return gpt->precision == EMBLA_GPT_F32 ? view_tables(gpt) : EMBLA_OK;
+}
+
+embla_status embla_gpt_blank(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                             embla_gpt **out)
+{
+    embla_gpt_shape s;
+    embla_gpt *gpt;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "a model is asked for, but out is NULL");
+    EMBLA_TRY(embla_gpt_shape_check(shape, &s));
+    EMBLA_TRY(embla_gpt_precision_check(&s, precision));
+    EMBLA_TRY(new_handle(&s, precision, &gpt));
+    embla_status status = new_memory(gpt);
+    if (status != EMBLA_OK) {
+        embla_gpt_free(gpt);
+        return status;
+    }
+    *out = gpt;
+    return EMBLA_OK;
+}
+
+void embla_gpt_free(embla_gpt *gpt)
+{
+    if (!gpt) return;
+    embla_gpt_ngram_free(gpt->grams);
+    embla_scatter_free(gpt->scatter);
+    embla_table_free(gpt->head);
+    embla_table_free(gpt->positions);
+    embla_table_free(gpt->tokens);
+    embla_mem_free(gpt->sines, sines_bytes(&gpt->shape));
+    embla_mem_free(gpt->activations, gpt->at.bytes);
+    embla_mem_free(gpt->gradients, gpt->numbers * gpt->real);
+    embla_mem_free(gpt->weights, gpt->numbers * gpt->real);
+    embla_mem_free(gpt, gpt->bytes);
+}
+
+/* ---- room ---- */
+
+embla_status embla_gpt_room(embla_gpt *gpt, size_t batch, size_t length)
+{
+    embla_gpt_places at;
+    embla_scatter *scatter = NULL;
+    void *gradients = NULL, *activations = NULL;
+    size_t n;
+    if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_room: the model is NULL");
+    EMBLA_TRY(check_batch(&gpt->shape, batch, length, &n));
+    if (gpt->activations && n <= gpt->at.tokens) return EMBLA_OK;
+    EMBLA_TRY(place_all(&gpt->shape, gpt->precision, n, &at));
+    size_t bytes = gpt->gradients ? 0 : gpt->numbers * gpt->real;
+    if (gpt->precision == EMBLA_GPT_F32)
+        EMBLA_TRY(embla_scatter_new(gpt->shape.vocab, n, &scatter));
+    embla_status status = embla_mem_new(at.bytes, "the activations of a model", &activations);
+    if (status == EMBLA_OK && bytes > 0)
+        status = embla_mem_new(bytes, "the gradients of a model", &gradients);
+    if (status == EMBLA_OK && gpt->grams) {
+        status = embla_gpt_ngram_room(gpt, n);
+        if (status != EMBLA_OK) embla_mem_free(gradients, bytes);
+    }
+    if (status != EMBLA_OK) {
+        embla_mem_free(activations, at.bytes);
+        embla_scatter_free(scatter);
+        return status;
+    }
+    embla_mem_free(gpt->activations, gpt->at.bytes);
+    embla_scatter_free(gpt->scatter);
+    if (bytes > 0) gpt->gradients = gradients;
+    gpt->activations = activations;
+    gpt->scatter = scatter;
+    gpt->at = at;
+    gpt->ran = false;
+    return EMBLA_OK;
+}
+
+void embla_gpt_zero_gradients(embla_gpt *gpt)
+{
+    if (gpt && gpt->gradients) memset(gpt->gradients, 0, gpt->numbers * gpt->real);
+}
+
+/* ---- what it is ---- */
+
+const embla_gpt_shape *embla_gpt_shape_of(const embla_gpt *gpt)
+{
+    return gpt ? &gpt->shape : NULL;
+}
+
+embla_gpt_precision embla_gpt_precision_of(const embla_gpt *gpt)
+{
+    return gpt ? gpt->precision : EMBLA_GPT_F32;
+}
+
+const embla_table *embla_gpt_tokens(const embla_gpt *gpt)
+{
+    return gpt ? gpt->tokens : NULL;
+}
+
+int64_t embla_gpt_parameters(const embla_gpt *gpt)
+{
+    return gpt ? gpt->parameters : 0;
+}
+
+size_t embla_gpt_tensor_count(const embla_gpt *gpt)
+{
+    return gpt ? gpt->part_count : 0;
+}
+
+embla_status embla_gpt_tensor_at(const embla_gpt *gpt, size_t n, embla_gpt_tensor *out)
+{
+    if (!gpt || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_tensor_at: %s is NULL",
+                          gpt ? "out" : "the model");
+    if (n >= gpt->part_count)
+        return embla_fail(EMBLA_ERR_RANGE, "tensor %zu: the model has %zu", n, gpt->part_count);
+    const embla_gpt_part *part = &gpt->parts[n];
+    *out = (embla_gpt_tensor){.name = part->name,
+                              .rows = part->rows,
+                              .dim = part->dim,
+                              .values = embla_gpt_weight(gpt, part->slot),
+                              .decays = part->decays};
+    if (gpt->gradients) out->gradient = embla_gpt_gradient(gpt, part->slot);
+    return EMBLA_OK;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hashed n-gram table beside the trunk of a decoder. The last tokens name rows of it; these,
+ * side by side, become a key and a value by one product, and the value goes to the stream as far
+ * as the key is like it (model/layers_gate.c).
+ *
+ * Rows are 0 at first: the model begins as it would be without them, and a row takes memory when
+ * it is first learned. Row numbers depend on tokens alone, so those of the batch after this one
+ * can be had, and sorted for the scatter, ahead: there are two plans, that of the last learn,
+ * whose gradients may still be asked for, and that of the batch to come.
+ *
+ * The hash is Qwen's, whose n-grams do not reach past an EOS and which has it before the start:
+ * here the last token of the vocabulary, which is the BOS of our corpora of documents and the
+ * end-of-text of GPT-2's. Where it is any other token, n-grams are shorter there, no more.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "files/durable.h"
+#include "files/io.h"
+#include "formats/npy.h"
+#include "model/gpt.h"
+#include "ngram/ngram.h"
+#include "table/table.h"
+
+/* Which rows a batch names. */
+typedef struct {
+    size_t batch, length; /* 0: none has been planned */
+    int32_t *tokens;
+    int64_t *rows; /* n x N */
+    embla_scatter *scatter;
+} plan;
+
+/* Room for batches of so many tokens. */
+typedef struct {
+    size_t tokens, bytes;
+    void *memory; /* all arrays but those of the scatters */
+    plan plans[2];
+    int64_t *rows;    /* n x N: of a batch that is not learned */
+    float *gradients; /* n x N x dim: of the last learn's rows, as many as there are */
+} room;
+
+struct embla_gpt_grams {
+    embla_ngram *hasher;
+    embla_table *table; /* the handle stays when the rows move */
+    void *map;          /* where they are shared; NULL: the table's own memory */
+    size_t map_bytes;
+    size_t history; /* tokens before a token that its rows depend on */
+    room room;
+    size_t now;   /* the plan of the last learn; the other is that of the batch to come */
+    bool learned; /* its gradients are there */
+};
+
+/* ---- shape ---- */
+
+static embla_status check_between(const char *what, uint64_t is, uint64_t least, uint64_t most)
+{
+    if (is >= least && is <= most) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT,
+                      "an n-gram table with %" PRIu64 " %s: %" PRIu64 " to %" PRIu64 " can be had",
+                      is, what, least, most);
+}
+
+embla_status embla_gpt_ngram_check(embla_gpt_shape *s)
+{
+    embla_gpt_ngram *g = &s->ngram;
+    if (g->rows == 0) { /* nothing else of it counts */
+        *g = (embla_gpt_ngram){0};
+        return EMBLA_OK;
+    }
+    if (g->heads == 0) g->heads = 4;
+    if (g->orders == 0) g->orders = 3;
+    if (g->rows < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "an n-gram table of %" PRId64 " rows: 0 for none",
+                          g->rows);
+    EMBLA_TRY(check_between("heads", g->heads, 1, EMBLA_NGRAM_HEADS_MOST));
+    EMBLA_TRY(check_between("tokens in the longest n-gram", g->orders, 2, EMBLA_NGRAM_ORDERS_MOST));
+    EMBLA_TRY(check_between("tokens", (uint64_t)s->vocab, 1, EMBLA_NGRAM_VOCAB_MOST));
+    size_t columns = embla_gpt_ngram_columns(s);
+    EMBLA_TRY(check_between("rows", (uint64_t)g->rows, columns, EMBLA_ROWS_MOST));
+    if (g->dim == 0) g->dim = s->dim > columns ? s->dim / columns : 1;
+    EMBLA_TRY(check_between("numbers in a row", g->dim, 1, EMBLA_DIM_MOST / columns));
+    if (g->layer >= s->layers)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "an n-gram table in layer %zu: the model has %zu",
+                          g->layer, s->layers);
+    return EMBLA_OK;
+}
+
+static embla_status new_hasher(const embla_gpt_shape *s, embla_ngram **out)
+{
+    int64_t columns = (int64_t)embla_gpt_ngram_columns(s);
+    const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,
+                                               .vocab = s->vocab,
+                                               .orders = (int32_t)s->ngram.orders,
+                                               .heads = (int32_t)s->ngram.heads,
+                                               .base = columns > 0 ? s->ngram.rows / columns : 1,
+                                               .seed = (int64_t)s->ngram.seed,
+                                               .eos = (int32_t)(s->vocab - 1)};
+    return embla_ngram_new(&parameters, out);
+}
+
+embla_status embla_gpt_ngram_count(const embla_gpt_shape *s, int64_t *out)
+{
+    embla_ngram_info info = {0};
+    embla_ngram *hasher;
+    if (embla_gpt_has_ngram(s)) {
+        EMBLA_TRY(new_hasher(s, &hasher));
+        embla_ngram_describe(hasher, &info);
+        embla_ngram_free(hasher);
+    }
+    *out = info.rows;
+    return EMBLA_OK;
+}
+
+/* ---- room ---- */
+
+/* Gives arrays their places; once there is memory, their addresses. */
+static void place(const embla_gpt_shape *s, size_t n, room *r)
+{
+    size_t columns = embla_gpt_ngram_columns(s), at[6];
+    embla_room all = {0};
+    for (size_t i = 0; i < 2; i++) {
+        at[2 * i] = embla_room_add(&all, n, sizeof(int32_t));
+        at[2 * i + 1] = embla_room_add(&all, n, columns * sizeof(int64_t));
+    }
+    at[4] = embla_room_add(&all, n, columns * sizeof(int64_t));
+    at[5] = embla_room_add(&all, n, columns * s->ngram.dim * sizeof(float));
+    r->tokens = n;
+    r->bytes = all.over ? SIZE_MAX : all.bytes;
+    if (!r->memory) return;
+    char *memory = r->memory;
+    for (size_t i = 0; i < 2; i++) {
+        r->plans[i].tokens = (int32_t *)(void *)(memory + at[2 * i]);
+        r->plans[i].rows = (int64_t *)(void *)(memory + at[2 * i + 1]);
+    }
+    r->rows = (int64_t *)(void *)(memory + at[4]);
+    r->gradients = (float *)(void *)(memory + at[5]);
+}
+
+size_t embla_gpt_ngram_space(const embla_gpt_shape *s, size_t n)
+{
+    room r = {0};
+    if (embla_gpt_has_ngram(s)) place(s, n, &r);
+    return r.bytes;
+}
+
+static void free_room(room *r)
+{
+    for (size_t i = 0; i < 2; i++) embla_scatter_free(r->plans[i].scatter);
+    embla_mem_free(r->memory, r->memory ? r->bytes : 0);
+}
+
+static embla_status fill_room(const embla_gpt *gpt, size_t n, room *r)
+{
+    const embla_gpt_shape *s = &gpt->shape;
+    int64_t rows = embla_table_rows(gpt->grams->table);
+    place(s, n, r);
+    if (r->bytes == SIZE_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "n-grams of %zu tokens do not fit in memory", n);
+    EMBLA_TRY(embla_mem_new(r->bytes, "the n-grams of a batch", &r->memory));
+    place(s, n, r);
+    for (size_t i = 0; i < 2; i++)
+        EMBLA_TRY(embla_scatter_new(rows, n * embla_gpt_ngram_columns(s), &r->plans[i].scatter));
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_ngram_room(const embla_gpt *gpt, size_t n)
+{
+    room made = {0};
+    embla_status status = fill_room(gpt, n, &made);
+    if (status != EMBLA_OK) {
+        free_room(&made);
+        return status;
+    }
+    free_room(&gpt->grams->room);
+    gpt->grams->room = made;
+    gpt->grams->learned = false;
+    return EMBLA_OK;
+}
+
+/* ---- new, free ---- */
+
+static embla_status fill_grams(const embla_gpt_shape *s, embla_gpt_grams *g)
+{
+    embla_ngram_info info;
+    EMBLA_TRY(new_hasher(s, &g->hasher));
+    embla_ngram_describe(g->hasher, &info);
+    g->history = info.history;
+    return embla_table_new(EMBLA_F32, info.rows, s->ngram.dim, NULL, &g->table);
+}
+
+embla_status embla_gpt_ngram_new(const embla_gpt_shape *shape, embla_gpt_grams **out)
+{
+    void *memory;
+    EMBLA_TRY(embla_mem_new(sizeof **out, "an n-gram table", &memory));
+    embla_gpt_grams *g = memory;
+    embla_status status = fill_grams(shape, g);
+    if (status != EMBLA_OK) {
+        embla_gpt_ngram_free(g);
+        return status;
+    }
+    *out = g;
+    return EMBLA_OK;
+}
+
+void embla_gpt_ngram_free(embla_gpt_grams *g)
+{
+    if (!g) return;
+    free_room(&g->room);
+    embla_table_free(g->table);
+    if (g->map) embla_io_unmap(g->map, g->map_bytes);
+    embla_ngram_free(g->hasher);
+    embla_mem_free(g, sizeof *g);
+}
+
+/* ---- which rows ---- */
+
+/* The rows of a batch, and their order. */
+static embla_status make_plan(const embla_gpt_grams *g, const int32_t *tokens, size_t batch,
+                              size_t length, int threads, plan *p)
+{
+    const embla_ngram_options options = {.threads = threads};
+    const embla_scatter_options order = {.threads = threads};
+    embla_ngram_info info;
+    embla_ngram_describe(g->hasher, &info);
+    p->batch = p->length = 0;
+    EMBLA_TRY(embla_ngram_rows(g->hasher, tokens, batch, length, &options, p->rows));
+    EMBLA_TRY(embla_scatter_plan_rows(p->scatter, p->rows, batch * length * info.columns, &order));
+    memcpy(p->tokens, tokens, batch * length * sizeof *tokens);
+    p->batch = batch;
+    p->length = length;
+    return EMBLA_OK;
+}
+
+static bool is_plan_of(const plan *p, const int32_t *tokens, size_t batch, size_t length)
+{
+    return p->batch == batch && p->length == length &&
+           memcmp(p->tokens, tokens, batch * length * sizeof *tokens) == 0;
+}
+
+/* The rows of a batch. That which learns becomes the plan of now. */
+static embla_status name_rows(embla_gpt_grams *g, const embla_layer_way *way, const int32_t *tokens,
+                              size_t batch, size_t length, bool learns, const int64_t **rows)
+{
+    const embla_ngram_options options = {.threads = way->threads};
+    plan *next = &g->room.plans[1 - g->now], *now = &g->room.plans[g->now];
+    bool had = is_plan_of(next, tokens, batch, length);
+    *rows = had ? next->rows : learns ? now->rows : g->room.rows;
+    if (!learns)
+        return had ? EMBLA_OK
+                   : embla_ngram_rows(g->hasher, tokens, batch, length, &options, g->room.rows);
+    g->learned = false;
+    if (had)
+        g->now = 1 - g->now;
+    else
+        return make_plan(g, tokens, batch, length, way->threads, now);
+    now->batch = now->length = 0;
+    return EMBLA_OK;
+}
+
+/* ---- forward, backward ---- */
+
+/* out = x + gate * value. */
+static embla_status enrich(const embla_gpt *gpt, const embla_layer_way *way, const int64_t *rows,
+                           size_t n, const embla_gpt_ngram_arrays *a, const float *x, float *out)
+{
+    const embla_gpt_shape *s = &gpt->shape;
+    const embla_lookup_options options = {.threads = way->threads};
+    const void *w = embla_gpt_weight(gpt, embla_gpt_ngram_slot(s, EMBLA_GPT_NGRAM_KEY));
+    EMBLA_TRY(embla_lookup_rows(gpt->grams->table, rows, n * embla_gpt_ngram_columns(s), &options,
+                                a->grams));
+    EMBLA_TRY(embla_linear_forward(way, a->grams, n, embla_gpt_ngram_width(s), w, NULL, 2 * s->dim,
+                                   false, a->pair));
+    embla_gate_forward(way, s->norm_epsilon, x, a->pair, a->pair + s->dim, 2 * s->dim, n, s->dim,
+                       out, a->stats);
+    return EMBLA_OK;
+}
+
+static float *array(const embla_gpt *gpt, size_t place)
+{
+    return (float *)(void *)(gpt->activations + place);
+}
+
+static embla_gpt_ngram_arrays arrays_of(const embla_gpt *gpt)
+{
+    return (embla_gpt_ngram_arrays){.grams = array(gpt, gpt->at.grams),
+                                    .pair = array(gpt, gpt->at.pair),
+                                    .stats = array(gpt, gpt->at.pair_stats)};
+}
+
+embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way *way,
+                                     const int32_t *tokens, size_t batch, size_t length,
+                                     bool learns, const void *x, void *out)
+{
+    const embla_gpt_ngram_arrays a = arrays_of(gpt);
+    const int64_t *rows = NULL;
+    EMBLA_TRY(name_rows(gpt->grams, way, tokens, batch, length, learns, &rows));
+    return enrich(gpt, way, rows, batch * length, &a, x, out);
+}
+
+embla_status embla_gpt_ngram_backward(const embla_gpt *gpt, const embla_layer_way *way, size_t n,
+                                      const void *x, void *dx)
+{
+    const embla_gpt_shape *s = &gpt->shape;
+    const embla_gpt_ngram_arrays a = arrays_of(gpt);
+    embla_gpt_grams *g = gpt->grams;
+    size_t key = embla_gpt_ngram_slot(s, EMBLA_GPT_NGRAM_KEY), stride = 2 * s->dim;
+    float *dpair = array(gpt, gpt->at.dhidden), *dgrams = array(gpt, gpt->at.dgrams);
+    embla_gate_backward(way, x, a.pair, a.pair + s->dim, stride, a.stats, n, s->dim, dx, dpair,
+                        dpair + s->dim);
+    EMBLA_TRY(embla_linear_backward(way, a.grams, dpair, n, embla_gpt_ngram_width(s),
+                                    embla_gpt_weight(gpt, key), stride, false, dgrams,
+                                    embla_gpt_gradient(gpt, key), NULL));
+    EMBLA_TRY(
+        embla_scatter_sum(g->room.plans[g->now].scatter, dgrams, s->ngram.dim, g->room.gradients));
+    g->learned = true;
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_ngram_more(const embla_gpt *gpt, const embla_layer_way *way,
+                                  const int32_t *tokens, size_t before, size_t n,
+                                  const embla_gpt_ngram_arrays *a, float *x)
+{
+    const embla_gpt_grams *g = gpt->grams;
+    int32_t history[EMBLA_NGRAM_ORDERS_MOST];
+    const embla_ngram_options options = {.history = history, .threads = way->threads};
+    for (size_t i = 0; i < g->history; i++) { /* oldest first */
+        size_t back = g->history - i;
+        history[i] = back <= before ? tokens[-(ptrdiff_t)back] : -1;
+    }
+    EMBLA_TRY(embla_ngram_rows(g->hasher, tokens, 1, n, &options, a->rows));
+    return enrich(gpt, way, a->rows, n, a, x, x);
+}
+
+/* ---- what is asked of it ---- */
+
+embla_table *embla_gpt_ngram_table(embla_gpt *gpt)
+{
+    return gpt && gpt->grams ? gpt->grams->table : NULL;
+}
+
+const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt)
+{
+    return gpt && gpt->grams ? gpt->grams->hasher : NULL;
+}
+
+static embla_status check_has(const embla_gpt *gpt, const char *call)
+{
+    if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "%s: the model is NULL", call);
+    if (!gpt->grams)
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%s: the model has no n-gram table", call);
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_ngram_gradients(const embla_gpt *gpt, const int64_t **rows,
+                                       const float **gradients, size_t *count)
+{
+    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_gradients"));
+    if (!rows || !gradients || !count)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_ngram_gradients: %s NULL",
+                          !rows        ? "rows are"
+                          : !gradients ? "gradients are"
+                                       : "count is");
+    const embla_gpt_grams *g = gpt->grams;
+    if (!g->learned)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "gradients of n-grams are those of an embla_gpt_learn, and there was "
+                          "none that ended well");
+    *rows = embla_scatter_rows(g->room.plans[g->now].scatter);
+    *count = embla_scatter_count(g->room.plans[g->now].scatter);
+    *gradients = g->room.gradients;
+    return EMBLA_OK;
+}
+
+/* Asks for the lines of rows that a plan names. */
+static void fetch_rows(const embla_table *table, const embla_scatter *scatter)
+{
+    enum { LINE = 64 };
+    const int64_t *rows = embla_scatter_rows(scatter);
+    size_t count = embla_scatter_count(scatter);
+    for (size_t i = 0; i < count; i++) {
+        const char *row = embla_table_at(table, rows[i]);
+        for (size_t at = 0; at < table->row_bytes; at += LINE) __builtin_prefetch(row + at, 1, 2);
+    }
+}
+
+embla_status embla_gpt_ngram_ahead(embla_gpt *gpt, const int32_t *tokens, size_t batch,
+                                   size_t length, int threads)
+{
+    uint64_t n;
+    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_ahead"));
+    EMBLA_TRY(embla_threads_check(threads));
+    if (!tokens || batch < 1 || length < 1)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "embla_gpt_ngram_ahead: %zu sequences of %zu tokens%s: 1 of 1 at least",
+                          batch, length, tokens ? "" : " at NULL");
+    embla_gpt_grams *g = gpt->grams;
+    if (!embla_mul_ok(batch, length, &n) || n > g->room.tokens)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "%zu sequences of %zu tokens: the model has room for %zu tokens "
+                          "(embla_gpt_room)",
+                          batch, length, g->room.tokens);
+    plan *next = &g->room.plans[1 - g->now];
+    if (!is_plan_of(next, tokens, batch, length))
+        EMBLA_TRY(make_plan(g, tokens, batch, length, threads, next));
+    fetch_rows(g->table, next->scatter);
+    return EMBLA_OK;
+}
+
+/* ---- rows that other processes see ---- */
+
+/* The table as an npy file, whole under its name, which must be free. */
+static embla_status write_npy(const embla_table *t, const char *path, size_t *header)
+{
+    char bytes[EMBLA_NPY_HEADER_MOST];
+    const uint64_t shape[] = {(uint64_t)t->rows, t->dim};
+    embla_durable *file = NULL;
+    int fd = -1;
+    embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd);
+    if (status == EMBLA_OK) {
+        embla_io_drop(fd);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s exists", path);
+    }
+    if (status != EMBLA_ERR_NOT_FOUND) return status;
+    *header = embla_npy_header(embla_element_of(EMBLA_F32), 2, shape, bytes);
+    EMBLA_TRY(embla_durable_open(path, &file));
+    status = embla_durable_write(file, bytes, *header);
+    if (status == EMBLA_OK)
+        status = embla_durable_write(file, t->data, (size_t)t->rows * t->row_stride);
+    if (status == EMBLA_OK) return embla_durable_commit_new(file);
+    embla_durable_abandon(file);
+    return status;
+}
+
+static embla_status map_file(const char *path, size_t bytes, void **out)
+{
+    struct stat found;
+    int fd;
+    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDWR, 0, &fd));
+    embla_status status = embla_io_stat(fd, path, &found);
+    if (status == EMBLA_OK && (uint64_t)found.st_size != bytes)
+        status = embla_fail(EMBLA_ERR_IO, "%.256s has %" PRId64 " bytes, %zu were written", path,
+                            (int64_t)found.st_size, bytes);
+    if (status == EMBLA_OK) status = embla_io_map_shared(fd, path, bytes, out);
+    embla_io_drop(fd);
+    return status;
+}
+
+embla_status embla_gpt_ngram_share(embla_gpt *gpt, const char *path)
+{
+    size_t header = 0;
+    void *map = NULL;
+    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_share"));
+    if (!path || !*path)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_ngram_share: the path is %s",
+                          path ? "empty" : "NULL");
+    embla_gpt_grams *g = gpt->grams;
+    embla_table *t = g->table;
+    EMBLA_TRY(write_npy(t, path, &header));
+    size_t bytes = header + (size_t)t->rows * t->row_stride;
+    embla_status status = map_file(path, bytes, &map);
+    if (status != EMBLA_OK) {
+        embla_io_remove(AT_FDCWD, path);
+        return status;
+    }
+    if (g->map)
+        embla_io_unmap(g->map, g->map_bytes);
+    else
+        embla_mem_free(t->writable, t->owned);
+    t->owned = 0;
+    t->writable = (char *)map + header;
+    t->data = t->writable;
+    g->map = map;
+    g->map_bytes = bytes;
+    return EMBLA_OK;
+}

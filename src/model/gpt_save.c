@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model as a folder that others open: config.json, model.safetensors, tokenizer.json.
+ *
+ * Where GPT2LMHeadModel or LlamaForCausalLM can be the model, its keys, names and shapes are
+ * theirs (GPT-2's linear layers input x output, and no head where it is tied; rotary pairs in
+ * Hugging Face's order, for which rows of q and k change places). Any other shape is written
+ * under our own names with model_type "embla", for embla_gpt_open. Numbers are written as they
+ * are, f32 or f64.
+ *
+ * All files are complete and synced under other names before the first gets its own; the weights
+ * come last: a folder without them was never finished.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "files/durable.h"
+#include "files/io.h"
+#include "files/json_out.h"
+#include "files/names.h"
+#include "files/utf8.h"
+#include "formats/format.h"
+#include "model/gpt.h"
+
+/* ---- what a file has ---- */
+
+typedef struct {
+    uint8_t slot; /* of the model, or of a layer */
+    bool joint;   /* q, k and v together */
+    bool turned;  /* stored input x output */
+    bool paired;  /* rows are turned in pairs: their order is the rotary one */
+    const char *name;
+} line;
+
+typedef struct {
+    const char *layer; /* stands before a layer's number */
+    const line *model, *layers;
+    size_t model_count, layer_count;
+} form;
+
+static const line gpt2_model[] = {
+    {EMBLA_GPT_WTE, false, false, false, "transformer.wte.weight"},
+    {EMBLA_GPT_WPE, false, false, false, "transformer.wpe.weight"},
+    {EMBLA_GPT_NORM_GAIN, false, false, false, "transformer.ln_f.weight"},
+    {EMBLA_GPT_NORM_BIAS, false, false, false, "transformer.ln_f.bias"},
+    {EMBLA_GPT_LM_HEAD, false, false, false, "lm_head.weight"},
+};
+static const line gpt2_layers[] = {
+    {EMBLA_GPT_NORM1_GAIN, false, false, false, "ln_1.weight"},
+    {EMBLA_GPT_NORM1_BIAS, false, false, false, "ln_1.bias"},
+    {EMBLA_GPT_Q, true, true, false, "attn.c_attn.weight"},
+    {EMBLA_GPT_Q_BIAS, true, false, false, "attn.c_attn.bias"},
+    {EMBLA_GPT_O, false, true, false, "attn.c_proj.weight"},
+    {EMBLA_GPT_O_BIAS, false, false, false, "attn.c_proj.bias"},
+    {EMBLA_GPT_NORM2_GAIN, false, false, false, "ln_2.weight"},
+    {EMBLA_GPT_NORM2_BIAS, false, false, false, "ln_2.bias"},
+    {EMBLA_GPT_UP, false, true, false, "mlp.c_fc.weight"},
+    {EMBLA_GPT_UP_BIAS, false, false, false, "mlp.c_fc.bias"},
+    {EMBLA_GPT_DOWN, false, true, false, "mlp.c_proj.weight"},
+    {EMBLA_GPT_DOWN_BIAS, false, false, false, "mlp.c_proj.bias"},
+};
+static const form gpt2_form = {"transformer.h.", gpt2_model, gpt2_layers, 5, 12};
+
+static const line llama_model[] = {
+    {EMBLA_GPT_WTE, false, false, false, "model.embed_tokens.weight"},
+    {EMBLA_GPT_NORM_GAIN, false, false, false, "model.norm.weight"},
+    {EMBLA_GPT_LM_HEAD, false, false, false, "lm_head.weight"},
+};
+static const line llama_layers[] = {
+    {EMBLA_GPT_NORM1_GAIN, false, false, false, "input_layernorm.weight"},
+    {EMBLA_GPT_Q, false, false, true, "self_attn.q_proj.weight"},
+    {EMBLA_GPT_Q_BIAS, false, false, true, "self_attn.q_proj.bias"},
+    {EMBLA_GPT_K, false, false, true, "self_attn.k_proj.weight"},
+    {EMBLA_GPT_K_BIAS, false, false, true, "self_attn.k_proj.bias"},
+    {EMBLA_GPT_V, false, false, false, "self_attn.v_proj.weight"},
+    {EMBLA_GPT_V_BIAS, false, false, false, "self_attn.v_proj.bias"},
+    {EMBLA_GPT_O, false, false, false, "self_attn.o_proj.weight"},
+    {EMBLA_GPT_O_BIAS, false, false, false, "self_attn.o_proj.bias"},
+    {EMBLA_GPT_NORM2_GAIN, false, false, false, "post_attention_layernorm.weight"},
+    {EMBLA_GPT_GATE, false, false, false, "mlp.gate_proj.weight"},
+    {EMBLA_GPT_GATE_BIAS, false, false, false, "mlp.gate_proj.bias"},
+    {EMBLA_GPT_UP, false, false, false, "mlp.up_proj.weight"},
+    {EMBLA_GPT_UP_BIAS, false, false, false, "mlp.up_proj.bias"},
+    {EMBLA_GPT_DOWN, false, false, false, "mlp.down_proj.weight"},
+    {EMBLA_GPT_DOWN_BIAS, false, false, false, "mlp.down_proj.bias"},
+};
+static const form llama_form = {"model.layers.", llama_model, llama_layers, 3, 16};
+
+/* The form that has this shape; NULL: our own. */
+static const form *form_of(const embla_gpt_shape *s)
+{
+    bool plain = !s->no_gain && !s->norm_first && !s->no_norm_last && !embla_gpt_has_ngram(s);
+    if (plain && s->norm == EMBLA_NORM_LAYER && s->biases && s->kv_heads == s->heads &&
+        s->activation != EMBLA_SWIGLU && s->position_kind == EMBLA_POSITIONS_LEARNED)
+        return &gpt2_form;
+    if (plain && s->norm == EMBLA_NORM_RMS && s->activation == EMBLA_SWIGLU &&
+        s->position_kind == EMBLA_POSITIONS_ROTARY)
+        return &llama_form;
+    return NULL;
+}
+
+/* ---- one folder being written ---- */
+
+enum { CONFIG, TOKENIZER, MODEL, FILES };
+
+typedef struct {
+    const embla_gpt *gpt;
+    const form *form;
+    embla_arena arena;
+    embla_name *words; /* vocab of them; NULL: none were given */
+    uint8_t *special;  /* one for each word: no text of its own */
+    int64_t bos;       /* the only special word; -1: there is not exactly one */
+    embla_part *parts;
+    size_t part_count;
+    embla_durable *files[FILES];
+} saving;
+
+/* ---- tensors ---- */
+
+/* Where the numbers of a part are. */
+typedef struct {
+    const char *values;
+    size_t rows, dim, real;
+    bool turned;
+    size_t paired; /* numbers in a head whose pairs are split up; 0: rows as they are */
+} source;
+
+/* Row r of Hugging Face's order is this one of the interleaved order. */
+static size_t split_row(size_t r, size_t size)
+{
+    size_t first = r / size * size, at = r - first, half = size / 2;
+    return first + (at < half ? 2 * at : 2 * (at - half) + 1);
+}
+
+/* count numbers of dim x rows from number first on; values are rows x dim. */
+#define READ_TURNED(NAME, TYPE)                                                                    \
+    static void NAME(const source *s, size_t first, size_t count, TYPE *out)                       \
+    {                                                                                              \
+        const TYPE *values = (const TYPE *)(const void *)s->values;                                \
+        size_t i = first / s->rows, j = first % s->rows;                                           \
+        for (size_t n = 0; n < count; n++) {                                                       \
+            out[n] = values[j * s->dim + i];                                                       \
+            if (++j == s->rows) j = 0, i++;                                                        \
+        }                                                                                          \
+    }
+READ_TURNED(read_turned_f32, uint32_t)
+READ_TURNED(read_turned_f64, uint64_t)
+
+/* Bytes of rows in Hugging Face's order. */
+static void read_split(const source *s, size_t offset, size_t bytes, char *out)
+{
+    size_t row_bytes = s->dim * s->real;
+    for (size_t done = 0; done < bytes;) {
+        size_t row = (offset + done) / row_bytes, at = (offset + done) % row_bytes;
+        size_t some = row_bytes - at < bytes - done ? row_bytes - at : bytes - done;
+        memcpy(out + done, s->values + split_row(row, s->paired) * row_bytes + at, some);
+        done += some;
+    }
+}
+
+/* Writers ask for whole numbers: pieces are of a power of two bytes. */
+static embla_status read_part(void *context, uint64_t offset, size_t bytes, void *out)
+{
+    const source *s = context;
+    size_t first = (size_t)offset / s->real, count = bytes / s->real;
+    if (s->paired > 0)
+        read_split(s, (size_t)offset, bytes, out);
+    else if (!s->turned)
+        memcpy(out, s->values + offset, bytes);
+    else if (s->real == sizeof(uint64_t))
+        read_turned_f64(s, first, count, out);
+    else
+        read_turned_f32(s, first, count, out);
+    return EMBLA_OK;
+}
+
+/* One tensor more: slot (joint: with the two that follow it) under this name. */
+static embla_status add_part(saving *w, size_t slot, const line *l, const char *name)
+{
+    const embla_gpt *gpt = w->gpt;
+    const embla_gpt_part *ours = &gpt->parts[gpt->part_of[slot]];
+    bool matrix = ours->decays, joint = l && l->joint;
+    embla_part *part = &w->parts[w->part_count];
+    source *s = NULL;
+    EMBLA_TRY(embla_arena_many(&w->arena, 1, sizeof *s, "a tensor to be written", &s));
+    EMBLA_TRY(embla_arena_text(&w->arena, name, strlen(name), &part->name));
+    *s = (source){.values = embla_gpt_weight(gpt, slot),
+                  .rows = matrix ? (size_t)ours->rows : 1,
+                  .dim = ours->dim,
+                  .real = gpt->real,
+                  .turned = l && l->turned};
+    if (joint && matrix) s->rows = gpt->joint;
+    if (joint && !matrix) s->dim = gpt->joint;
+    part->element = embla_element_of(gpt->precision == EMBLA_GPT_F64 ? EMBLA_F64 : EMBLA_F32);
+    if (matrix) part->shape[part->rank++] = s->turned ? s->dim : s->rows;
+    part->shape[part->rank++] = s->turned ? s->rows : s->dim;
+    part->bytes = (uint64_t)s->rows * s->dim * s->real;
+    if (l && l->paired && gpt->shape.rope_order == EMBLA_ROPE_INTERLEAVED) {
+        s->paired = gpt->size;
+        if (!matrix) s->rows = s->dim, s->dim = 1; /* a bias has a number for each row */
+    }
+    part->read = read_part;
+    part->context = s;
+    w->part_count++;
+    return EMBLA_OK;
+}
+
+/* The n-gram table, a piece at a time from where it lies. */
+static embla_status add_grams(saving *w)
+{
+    const embla_table *table = embla_gpt_ngram_table((embla_gpt *)(uintptr_t)w->gpt);
+    embla_part *part = &w->parts[w->part_count++];
+    source *s = NULL;
+    EMBLA_TRY(embla_arena_many(&w->arena, 1, sizeof *s, "a tensor to be written", &s));
+    *s = (source){.values = embla_table_row(table, 0),
+                  .rows = (size_t)embla_table_rows(table),
+                  .dim = embla_table_dim(table),
+                  .real = sizeof(float)};
+    *part = (embla_part){.name = EMBLA_GPT_NGRAM_NAME,
+                         .element = embla_element_of(EMBLA_F32),
+                         .rank = 2,
+                         .shape = {s->rows, s->dim},
+                         .bytes = (uint64_t)s->rows * s->dim * s->real,
+                         .read = read_part,
+                         .context = s};
+    return EMBLA_OK;
+}
+
+static embla_status list_parts(saving *w)
+{
+    const embla_gpt *gpt = w->gpt;
+    const form *f = w->form;
+    char name[160];
+    EMBLA_TRY(
+        embla_arena_many(&w->arena, gpt->part_count + 1, sizeof *w->parts, "tensors", &w->parts));
+    for (size_t i = 0; !f && i < gpt->part_count; i++)
+        EMBLA_TRY(add_part(w, gpt->parts[i].slot, NULL, gpt->parts[i].name));
+    if (gpt->grams) EMBLA_TRY(add_grams(w));
+    for (size_t i = 0; f && i < f->model_count; i++)
+        if (gpt->part_of[f->model[i].slot] >= 0)
+            EMBLA_TRY(add_part(w, f->model[i].slot, &f->model[i], f->model[i].name));
+    for (size_t layer = 0; f && layer < gpt->shape.layers; layer++)
+        for (size_t i = 0; i < f->layer_count; i++) {
+            size_t slot = embla_gpt_slot(layer, f->layers[i].slot);
+            if (gpt->part_of[slot] < 0) continue;
+            (void)snprintf(name, sizeof name, "%s%zu.%s", f->layer, layer, f->layers[i].name);
+            EMBLA_TRY(add_part(w, slot, &f->layers[i], name));
+        }
+    return EMBLA_OK;
+}
+
+static embla_status write_model(saving *w)
+{
+    const embla_pair pairs[] = {{"format", "pt"}}; /* transformers asks for it */
+    const embla_contents contents = {
+        .parts = w->parts, .count = w->part_count, .pairs = pairs, .pair_count = 1};
+    const embla_format *format = NULL;
+    EMBLA_TRY(embla_format_find("safetensors", &format));
+    return format->write(w->files[MODEL], &contents);
+}
+
+/* ---- config.json ---- */
+
+static void say_gpt2(embla_json_out *t, const embla_gpt_shape *s)
+{
+    static const char *const activations[] = {"gelu_new", "relu", "relu2"};
+    embla_json_say_text(t, "activation_function", activations[s->activation]);
+    embla_json_say_real(t, "attn_pdrop",
+                        0.0); /* ours drops at the end of residual branches alone */
+    embla_json_say_real(t, "embd_pdrop", 0.0);
+    embla_json_say_real(t, "initializer_range", 0.02);
+    embla_json_say_real(t, "layer_norm_epsilon", s->norm_epsilon);
+    embla_json_say_text(t, "model_type", "gpt2");
+    embla_json_say_whole(t, "n_embd", (int64_t)s->dim);
+    embla_json_say_whole(t, "n_head", (int64_t)s->heads);
+    embla_json_say_whole(t, "n_inner", (int64_t)s->hidden);
+    embla_json_say_whole(t, "n_layer", (int64_t)s->layers);
+    embla_json_say_whole(t, "n_positions", (int64_t)s->positions);
+    embla_json_say_flag(t, "reorder_and_upcast_attn", false);
+    embla_json_say_flag(t, "scale_attn_by_inverse_layer_idx", false);
+    embla_json_say_flag(t, "scale_attn_weights", true);
+}
+
+static void say_sizes(embla_json_out *t, const embla_gpt_shape *s)
+{
+    embla_json_say_whole(t, "hidden_size", (int64_t)s->dim);
+    embla_json_say_whole(t, "intermediate_size", (int64_t)s->hidden);
+    embla_json_say_whole(t, "max_position_embeddings", (int64_t)s->positions);
+    embla_json_say_whole(t, "num_attention_heads", (int64_t)s->heads);
+    embla_json_say_whole(t, "num_hidden_layers", (int64_t)s->layers);
+    embla_json_say_whole(t, "num_key_value_heads", (int64_t)s->kv_heads);
+    embla_json_say_real(t, "rope_theta", s->rope_theta);
+}
+
+static void say_llama(embla_json_out *t, const embla_gpt_shape *s)
+{
+    embla_json_say_flag(t, "attention_bias", s->biases);
+    embla_json_say_real(t, "attention_dropout", 0.0);
+    embla_json_say_whole(t, "head_dim", (int64_t)(s->dim / s->heads));
+    embla_json_say_text(t, "hidden_act", "silu");
+    embla_json_say_real(t, "initializer_range", 0.02);
+    embla_json_say_flag(t, "mlp_bias", s->biases);
+    embla_json_say_text(t, "model_type", "llama");
+    embla_json_say_whole(t, "pretraining_tp", 1);
+    embla_json_say_real(t, "rms_norm_eps", s->norm_epsilon);
+    embla_json_say_key(t, "rope_scaling");
+    embla_json_say(t, "null");
+    say_sizes(t, s);
+}
+
+/* What only embla_gpt_open reads has numbers for flags. */
+static void say_own(embla_json_out *t, const embla_gpt_shape *s)
+{
+    static const char *const activations[] = {"gelu", "relu", "relu_squared", "swiglu"};
+    static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
+    embla_json_say_text(t, "activation_function", activations[s->activation]);
+    embla_json_say_whole(t, "biases", s->biases);
+    embla_json_say_text(t, "model_type", "embla");
+    embla_json_say_text(t, "norm", s->norm == EMBLA_NORM_RMS ? "rms" : "layer");
+    embla_json_say_real(t, "norm_epsilon", s->norm_epsilon);
+    embla_json_say_whole(t, "norm_first", s->norm_first);
+    embla_json_say_whole(t, "norm_gain", !s->no_gain);
+    embla_json_say_whole(t, "norm_last", !s->no_norm_last);
+    if (embla_gpt_has_ngram(s)) {
+        embla_json_say_whole(t, "ngram_dim", (int64_t)s->ngram.dim);
+        embla_json_say_whole(t, "ngram_heads", (int64_t)s->ngram.heads);
+        embla_json_say_whole(t, "ngram_layer", (int64_t)s->ngram.layer);
+        embla_json_say_whole(t, "ngram_orders", (int64_t)s->ngram.orders);
+        embla_json_say_whole(t, "ngram_rows", s->ngram.rows);
+        embla_json_say_whole(t, "ngram_seed", (int64_t)s->ngram.seed);
+    }
+    embla_json_say_text(t, "positions", positions[s->position_kind]);
+    embla_json_say_text(t, "rope_order",
+                        s->rope_order == EMBLA_ROPE_HALF_SPLIT ? "half_split" : "interleaved");
+    say_sizes(t, s);
+}
+
+static embla_status write_config(saving *w)
+{
+    const embla_gpt_shape *s = &w->gpt->shape;
+    embla_json_out t = {.out = w->files[CONFIG]};
+    embla_json_say(&t, "{\n  \"architectures\": [\"%s\"]",
+                   w->form == &gpt2_form    ? "GPT2LMHeadModel"
+                   : w->form == &llama_form ? "LlamaForCausalLM"
+                                            : "EmblaForCausalLM");
+    if (w->form == &gpt2_form)
+        say_gpt2(&t, s);
+    else if (w->form == &llama_form)
+        say_llama(&t, s);
+    else
+        say_own(&t, s);
+    embla_json_say_real(&t, "resid_pdrop", s->dropout);
+    embla_json_say_token(&t, "bos_token_id", w->bos);
+    embla_json_say_token(&t, "eos_token_id", w->bos);
+    embla_json_say_flag(&t, "tie_word_embeddings", !s->untied);
+    embla_json_say_text(&t, "torch_dtype",
+                        w->gpt->precision == EMBLA_GPT_F64 ? "float64" : "float32");
+    embla_json_say_flag(&t, "use_cache", true);
+    embla_json_say_whole(&t, "vocab_size", s->vocab);
+    embla_json_say(&t, "\n}\n");
+    return t.status;
+}
+
+/* ---- tokenizer.json ---- */
+
+enum { BYTES = 256 };
+
+/* Each of the first 256 words is the byte of its number. (That of 0 no string can hold.) */
+static bool are_bytes(const char *const *words, int64_t count)
+{
+    bool all = count >= BYTES && (!words[0] || !*words[0]);
+    for (int i = 1; all && i < BYTES; i++)
+        all = words[i] && (unsigned char)words[i][0] == i && words[i][1] == '\0';
+    return all;
+}
+
+/* The character that stands for a byte in GPT-2's vocabulary: itself where it is seen when
+ * printed, else the next free one from U+0100 on. */
+static size_t byte_character(int byte, char out[4])
+{
+    uint32_t next = 256;
+    for (int b = 0;; b++) {
+        bool seen = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
+        if (b == byte) return embla_utf8_put(seen ? (uint32_t)b : next, out);
+        next += !seen;
+    }
+}
+
+/* "<bos>", "<|endoftext|>": names of what is no text. */
+static bool is_named(const char *word, size_t length)
+{
+    return length >= 3 && word[0] == '<' && word[length - 1] == '>';
+}
+
+static embla_status take_word(saving *w, const char *word, int64_t token, bool bytes)
+{
+    char name[32];
+    size_t length = word ? strlen(word) : 0;
+    if (bytes && token < BYTES) {
+        length = byte_character((int)token, name);
+        word = name;
+    } else if (length == 0) {
+        length = (size_t)snprintf(name, sizeof name, "<|%" PRId64 "|>", token);
+        word = name;
+    } else if (embla_utf8_valid((const uint8_t *)word, length) != length) {
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the word of token %" PRId64 ", %zu bytes, is not UTF-8", token, length);
+    }
+    if (length > UINT32_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the word of token %" PRId64 " has %zu bytes", token,
+                          length);
+    w->special[token] = is_named(word, length) && !(bytes && token < BYTES);
+    w->words[token].length = (uint32_t)length;
+    w->words[token].number = (uint32_t)token;
+    return embla_arena_text(&w->arena, word, length, &w->words[token].bytes);
+}
+
+/* No two words are the same: a tokenizer finds a token by its word. */
+static embla_status check_words(saving *w, size_t count)
+{
+    embla_names sorted;
+    EMBLA_TRY(embla_names_sort(&w->arena, w->words, count, &sorted));
+    for (size_t i = 1; i < sorted.count; i++) {
+        const embla_name *a = sorted.sorted[i - 1], *b = sorted.sorted[i];
+        if (a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0)
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "tokens %" PRIu32 " and %" PRIu32 " have the same word, '%.64s'",
+                              a->number, b->number, a->bytes);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status take_words(saving *w, const char *const *words)
+{
+    int64_t count = w->gpt->shape.vocab;
+    bool bytes = are_bytes(words, count);
+    size_t specials = 0;
+    EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)count, sizeof *w->words, "words", &w->words));
+    EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)count, 1, "words", &w->special));
+    for (int64_t i = 0; i < count; i++) {
+        EMBLA_TRY(take_word(w, words[i], i, bytes));
+        if (w->special[i]) w->bos = specials++ == 0 ? i : -1;
+    }
+    return check_words(w, (size_t)count);
+}
+
+static void say_vocab(embla_json_out *t, const saving *w)
+{
+    embla_json_say(t, "\"vocab\": {");
+    for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
+        embla_json_say(t, "%s\n      ", i > 0 ? "," : "");
+        embla_json_say_string(t, w->words[i].bytes, w->words[i].length);
+        embla_json_say(t, ": %" PRId64, i);
+    }
+    embla_json_say(t, "\n    }");
+}
+
+static void say_added(embla_json_out *t, const saving *w)
+{
+    bool any = false;
+    embla_json_say(t, ",\n  \"added_tokens\": [");
+    for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
+        if (!w->special[i]) continue;
+        embla_json_say(t, "%s\n    {\"id\": %" PRId64 ", \"content\": ", any ? "," : "", i);
+        embla_json_say_string(t, w->words[i].bytes, w->words[i].length);
+        embla_json_say(t, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+                          "\"normalized\": false, \"special\": true}");
+        any = true;
+    }
+    embla_json_say(t, "%s]", any ? "\n  " : "");
+}
+
+/* Whether each word that is text is one character. */
+static bool are_characters(const saving *w)
+{
+    for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
+        const embla_name *word = &w->words[i];
+        if (!w->special[i] &&
+            embla_utf8_length((const uint8_t *)word->bytes, word->length) != word->length)
+            return false;
+    }
+    return true;
+}
+
+/* How text is cut, and put together again: bytes as GPT-2 writes them, characters, or words
+ * between spaces. */
+static void say_cut(embla_json_out *t, bool bytes, bool characters)
+{
+    const char *level = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
+                        "\"trim_offsets\": true, \"use_regex\": false}";
+    embla_json_say_key(t, "normalizer");
+    embla_json_say(t, "null");
+    embla_json_say_key(t, "pre_tokenizer");
+    if (bytes)
+        embla_json_say(t, "%s", level);
+    else if (characters)
+        embla_json_say(t, "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[\\\\s\\\\S]\"}, "
+                          "\"behavior\": \"Isolated\", \"invert\": false}");
+    else
+        embla_json_say(t, "{\"type\": \"WhitespaceSplit\"}");
+    embla_json_say_key(t, "post_processor");
+    embla_json_say(t, "null");
+    embla_json_say_key(t, "decoder");
+    embla_json_say(t, "%s", bytes ? level : characters ? "{\"type\": \"Fuse\"}" : "null");
+}
+
+static embla_status write_tokenizer(saving *w, bool bytes)
+{
+    embla_json_out t = {.out = w->files[TOKENIZER]};
+    embla_json_say(&t, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null");
+    say_added(&t, w);
+    say_cut(&t, bytes, are_characters(w));
+    embla_json_say_key(&t, "model");
+    if (bytes)
+        embla_json_say(&t, "{\n    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
+                           "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
+                           "\"fuse_unk\": false, \"byte_fallback\": false,\n    ");
+    else
+        embla_json_say(&t, "{\n    \"type\": \"WordLevel\",\n    ");
+    say_vocab(&t, w);
+    /* WordLevel wants a name; where no word has it, what is not known is an error */
+    embla_json_say(&t, "%s\n  }\n}\n",
+                   bytes ? ",\n    \"merges\": []" : ",\n    \"unk_token\": \"<unk>\"");
+    return t.status;
+}
+
+/* ---- the folder ---- */
+
+static embla_status open_file(saving *w, const char *folder, int which)
+{
+    static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors"};
+    size_t length = strlen(folder), room = length + 1 + sizeof "model.safetensors";
+    char *path = NULL;
+    EMBLA_TRY(embla_arena_many(&w->arena, room, 1, "a path", &path));
+    (void)snprintf(path, room, "%s/%s", folder, names[which]);
+    return embla_durable_open(path, &w->files[which]);
+}
+
+static embla_status write_folder(saving *w, const char *folder, const char *const *words)
+{
+    EMBLA_TRY(list_parts(w));
+    if (words) EMBLA_TRY(take_words(w, words));
+    EMBLA_TRY(embla_io_folder(folder));
+    EMBLA_TRY(open_file(w, folder, CONFIG));
+    EMBLA_TRY(write_config(w));
+    if (words) {
+        EMBLA_TRY(open_file(w, folder, TOKENIZER));
+        EMBLA_TRY(write_tokenizer(w, are_bytes(words, w->gpt->shape.vocab)));
+    }
+    EMBLA_TRY(open_file(w, folder, MODEL));
+    EMBLA_TRY(write_model(w));
+    for (int i = 0; i < FILES; i++)
+        if (w->files[i]) EMBLA_TRY(embla_durable_sync(w->files[i], NULL));
+    for (int i = 0; i < FILES; i++) {
+        embla_durable *file = w->files[i];
+        w->files[i] = NULL;
+        if (file) EMBLA_TRY(embla_durable_commit(file));
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder, const char *const *words)
+{
+    saving w = {.gpt = gpt, .bos = -1};
+    if (!gpt || !folder)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: %s is NULL",
+                          gpt ? "the folder" : "the model");
+    if (!*folder) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: the folder has no name");
+    w.form = form_of(&gpt->shape);
+    embla_status status = write_folder(&w, folder, words);
+    for (int i = 0; i < FILES; i++) embla_durable_abandon(w.files[i]);
+    embla_arena_free(&w.arena);
+    return status;
+}

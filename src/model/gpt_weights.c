@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first weights of a decoder: normal numbers that depend on the seed, on what a tensor is for
+ * and on the place in it alone, so that they are the same whatever other tensors there are.
+ */
+#include <math.h>
+
+#include "base/dtype.h"
+#include "base/kernels.h"
+#include "model/gpt.h"
+
+#define SPREAD_MOST 1e6
+
+/* A seed for each slot: numbers that differ in one bit of seed or slot have nothing in common
+ * (the last step of splitmix64), nor with a table made from the same seed. */
+static uint64_t seed_of(uint64_t seed, size_t slot)
+{
+    uint64_t z = seed + (slot + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/* The slot as if it were of layer 0's, or SIZE_MAX for one of the model's. */
+static size_t in_layer(const embla_gpt *gpt, size_t slot)
+{
+    if (slot < EMBLA_GPT_LAYERS || slot >= embla_gpt_ngram_slot(&gpt->shape, 0)) return SIZE_MAX;
+    return (slot - EMBLA_GPT_LAYERS) % EMBLA_GPT_LAYER_SLOTS;
+}
+
+/* Slots of n-grams come last, but their numbers do not depend on how many layers there are. */
+static uint64_t seed_of_slot(const embla_gpt *gpt, uint64_t seed, size_t slot)
+{
+    size_t first = embla_gpt_ngram_slot(&gpt->shape, 0);
+    return seed_of(seed, slot < first ? slot : SIZE_MAX - EMBLA_GPT_NGRAM_SLOTS + (slot - first));
+}
+
+static double spread_of(const embla_gpt *gpt, size_t slot, double spread)
+{
+    size_t kind = in_layer(gpt, slot), grams = embla_gpt_ngram_slot(&gpt->shape, 0);
+    if (slot >= grams) /* of values wide: rows begin at 0 and are heard sooner; found by trying */
+        return (slot > grams ? 4 : 1) / sqrt((double)embla_gpt_ngram_width(&gpt->shape));
+    if (kind == SIZE_MAX) return spread > 0 ? spread : 1 / sqrt((double)gpt->shape.dim);
+    if (spread == 0) spread = 0.02;
+    if (kind == EMBLA_GPT_O || kind == EMBLA_GPT_DOWN)
+        spread /= sqrt(2 * (double)gpt->shape.layers);
+    return spread;
+}
+
+/* f64: the same numbers as an f32 model has. */
+static void fill_wide(const embla_gpt_part *part, uint64_t seed, float spread, double *out)
+{
+    const embla_kernels *kernels = embla_kernels_get();
+    float piece[EMBLA_PIECE];
+    for (int64_t row = 0; row < part->rows; row++, out += part->dim)
+        for (size_t first = 0; first < part->dim; first += EMBLA_PIECE) {
+            size_t n = part->dim - first < EMBLA_PIECE ? part->dim - first : EMBLA_PIECE;
+            kernels->normal(seed, (uint64_t)row, first, n, spread, piece);
+            for (size_t i = 0; i < n; i++) out[first + i] = (double)piece[i];
+        }
+}
+
+static embla_status fill_random(embla_gpt *gpt, const embla_gpt_part *part, uint64_t seed,
+                                float spread)
+{
+    void *values = embla_gpt_weight(gpt, part->slot);
+    const embla_table_options writable = {.writable = true};
+    embla_init_options init = {.seed = seed, .spread = spread};
+    embla_table *table;
+    if (gpt->precision == EMBLA_GPT_F64) {
+        fill_wide(part, seed, spread, values);
+        return EMBLA_OK;
+    }
+    EMBLA_TRY(embla_table_view(EMBLA_F32, part->rows, part->dim, values,
+                               (size_t)part->rows * part->dim * sizeof(float), &writable, &table));
+    embla_status status = embla_table_init(table, &init);
+    embla_table_free(table);
+    return status;
+}
+
+static bool is_gain(const embla_gpt *gpt, size_t slot)
+{
+    size_t kind = in_layer(gpt, slot);
+    return slot == EMBLA_GPT_NORM_GAIN || slot == EMBLA_GPT_NORM_FIRST_GAIN ||
+           kind == EMBLA_GPT_NORM1_GAIN || kind == EMBLA_GPT_NORM2_GAIN;
+}
+
+static void fill_ones(embla_gpt *gpt, const embla_gpt_part *part)
+{
+    void *values = embla_gpt_weight(gpt, part->slot);
+    for (size_t i = 0; i < part->dim; i++)
+        if (gpt->precision == EMBLA_GPT_F64)
+            ((double *)values)[i] = 1;
+        else
+            ((float *)values)[i] = 1;
+}
+
+embla_status embla_gpt_new(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                           uint64_t seed, double spread, embla_gpt **out)
+{
+    embla_gpt *gpt;
+    embla_status status = EMBLA_OK;
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_new: out is NULL");
+    if (!(spread >= 0 && spread <= SPREAD_MOST))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: 0 to %g can be had", spread,
+                          SPREAD_MOST);
+    EMBLA_TRY(embla_gpt_blank(shape, precision, &gpt));
+    for (size_t i = 0; i < gpt->part_count && status == EMBLA_OK; i++) {
+        const embla_gpt_part *part = &gpt->parts[i];
+        if (part->decays)
+            status = fill_random(gpt, part, seed_of_slot(gpt, seed, part->slot),
+                                 (float)spread_of(gpt, part->slot, spread));
+        else if (is_gain(gpt, part->slot))
+            fill_ones(gpt, part);
+    }
+    if (status != EMBLA_OK) {
+        embla_gpt_free(gpt);
+        return status;
+    }
+    *out = gpt;
+    return EMBLA_OK;
+}

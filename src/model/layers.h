@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layers of a decoder, forward and backward. Arrays are f32 or f64, as way->precision says:
+ * one plain body for both, and for f32 the engine of products where it pays.
+ *
+ * What runs in parallel is cut by sizes alone and belongs to one thread: no bit depends on the
+ * number of threads. "added" means that gradients are added to what is there; everything else is
+ * overwritten. n counts tokens (B x T). Linear weights are stored output x input.
+ */
+#ifndef EMBLA_MODEL_LAYERS_H
+#define EMBLA_MODEL_LAYERS_H
+
+#include "base/status.h"
+#include "embla_train.h"
+
+typedef struct {
+    embla_gpt_precision precision;
+    /* f32, or bf16 (f32 precision only): the factors of linear layers and of the head are rounded,
+     * their sums are f32; all else, attention too, stays f32 */
+    embla_dtype compute;
+    int threads;
+} embla_layer_way;
+
+static inline size_t embla_real_bytes(embla_gpt_precision precision)
+{
+    return precision == EMBLA_GPT_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* y (n x out) = x (n x in) times w (out x in) turned, plus bias (out; NULL: none); with add, added
+ * to y. */
+EMBLA_CHECKED embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n,
+                                                size_t in, const void *w, const void *bias,
+                                                size_t out, bool add, void *y);
+/* dx (n x in; NULL: not wanted; with add_dx added), dw and dbias (NULL: none) added. */
+EMBLA_CHECKED embla_status embla_linear_backward(const embla_layer_way *way, const void *x,
+                                                 const void *dy, size_t n, size_t in, const void *w,
+                                                 size_t out, bool add_dx, void *dx, void *dw,
+                                                 void *dbias);
+
+/* y = (x - mean) / sqrt(variance + epsilon) * gain + bias (layer), x / sqrt(mean square + epsilon)
+ * * gain (rms). gain, bias may be NULL. stats: 2 numbers a token (mean, 1 / root), for backward. */
+void embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double epsilon,
+                        const void *x, size_t n, size_t dim, const void *gain, const void *bias,
+                        void *y, void *stats);
+/* dx added; dgain, dbias (NULL: none) added, in the order of tokens within fixed blocks. */
+EMBLA_CHECKED embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kind,
+                                               const void *x, const void *stats, size_t n,
+                                               size_t dim, const void *gain, const void *dy,
+                                               void *dx, void *dgain, void *dbias);
+
+/* y (n x hidden) of a (n x hidden); swiglu: of gate and up. up is NULL otherwise. */
+void embla_activation_forward(const embla_layer_way *way, embla_activation kind, const void *a,
+                              const void *up, size_t n, size_t hidden, void *y);
+/* da, dup overwritten; da may be dy. */
+void embla_activation_backward(const embla_layer_way *way, embla_activation kind, const void *a,
+                               const void *up, const void *dy, size_t n, size_t hidden, void *da,
+                               void *dup);
+
+/* Causal attention. q (B, T, heads, size), k and v (B, T, kv_heads, size), strides in numbers from
+ * one token to the next (q, k, v may lie in one array). Scores times 1 / sqrt(size). */
+typedef struct {
+    size_t batch, length, heads, kv_heads, size;
+    const void *q, *k, *v;
+    size_t q_stride, kv_stride;
+    void *out;   /* (B, T, heads * size) */
+    void *stats; /* (B, heads, T): log of the sum of exponentials, for backward */
+} embla_attention;
+
+/* In blocks: beyond 64 tokens no T x T matrix is held; memory beside the arguments is a few blocks
+ * a thread. */
+EMBLA_CHECKED embla_status embla_attention_forward(const embla_layer_way *way,
+                                                   const embla_attention *a);
+/* dq, dk, dv with the strides of q, k, v; overwritten. */
+EMBLA_CHECKED embla_status embla_attention_backward(const embla_layer_way *way,
+                                                    const embla_attention *a, const void *dout,
+                                                    void *dq, void *dk, void *dv);
+/* One token more (f32): q (heads, size) against keys and values of count positions (count,
+ * kv_heads, size), the newest last. */
+EMBLA_CHECKED embla_status embla_attention_one(const embla_layer_way *way, const float *q,
+                                               const float *keys, const float *values, size_t count,
+                                               size_t heads, size_t kv_heads, size_t size,
+                                               float *out);
+
+/* Turns heads by their position, in place (see embla_rope_apply); back: the adjoint. x has
+ * `stride` numbers from one token to the next, heads * size of them are turned. Position of token
+ * i: first + i mod length. */
+EMBLA_CHECKED embla_status embla_turn_heads(const embla_layer_way *way,
+                                            const embla_gpt_shape *shape, size_t size, size_t heads,
+                                            size_t n, size_t length, size_t first, size_t stride,
+                                            bool back, void *x);
+
+/* The head and its loss. logits = hidden (n x dim) times table (vocab x dim) turned; mean
+ * cross-entropy; gradients as embla_loss_gradients, of the precision. f32 with an engine is
+ * embla_head_loss; small ones and f64 are plain loops with the same contract. dhidden NULL: loss
+ * only. */
+EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
+                                            const int32_t *targets, size_t n, size_t dim,
+                                            const void *table, int64_t vocab, double weight,
+                                            void *dhidden, void *dtable, embla_loss_report *report);
+
+/* ---- the gate of a table beside the trunk ---- */
+
+enum { EMBLA_GATE_STATS = 4 }; /* numbers of a token: 1 / roots of x and key, likeness, gate */
+
+/* y = x + gate * value, gate = sigmoid(rms(x) . rms(key) / sqrt(dim)) with rms(x) = x / sqrt(mean
+ * square + epsilon). key and value have `stride` numbers from one token to the next (they may lie
+ * in one array). y may be x. stats (n x EMBLA_GATE_STATS) are for backward. */
+void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x, const void *key,
+                        const void *value, size_t stride, size_t n, size_t dim, void *y,
+                        void *stats);
+/* dx is the gradient of y and becomes that of x; dkey, dvalue (with that stride) overwritten. */
+void embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
+                         const void *value, size_t stride, const void *stats, size_t n, size_t dim,
+                         void *dx, void *dkey, void *dvalue);
+
+#endif

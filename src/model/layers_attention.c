@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Causal attention, in tiles of scores that are made, used and forgotten (Dao and others,
+ * "FlashAttention", 2022) or, of short sequences, without tiles and without an engine; and the
+ * turning of heads by position.
+ *
+ * Forward, a unit of work is a block of queries of one head; backward, all heads of one sequence
+ * that share keys and values, in their order, because they add to the same gradients. A unit
+ * belongs to one thread and tiles are cut by sizes alone: no bit depends on the number of threads.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "engine/linalg.h"
+#include "learn/softmax.h"
+#include "model/layers.h"
+#include "model/layers_attention_rows.h"
+#include "model/layers_product.h"
+#include "model/real.h"
+
+enum {
+    QUERIES = 128,   /* rows of a tile, at most */
+    KEYS = 512,      /* columns of a tile, at most.. */
+    KEYS_BACK = 128, /* ..and backward, where half of each tile on the diagonal is for nothing */
+    SMALL = 1 << 17, /* multiplications of a tile that plain loops do sooner than the engine */
+    SHORT = 64,      /* tokens of a sequence that needs no tiles.. */
+    SHORT_ROWS = 4,  /* ..and how many of them at a time */
+    STACK = 4096,    /* numbers that need no allocation */
+    PAIRS = 256      /* of a head that are turned at a time */
+};
+
+/* What all tiles of a call share. */
+typedef struct {
+    size_t length, queries, keys; /* tokens; rows and columns of a tile */
+    size_t q_stride, kv_stride, out_stride;
+    double scale;
+} head_job;
+
+/* Tokens query .. query+queries-1 against positions key .. key+keys-1. */
+typedef struct {
+    embla_gpt_precision precision;
+    bool engine;
+    bool all; /* every row sees every key */
+    size_t size, query, queries, key, keys;
+    size_t total; /* keys of all tiles */
+} tile_of;
+
+/* What all heads of short sequences share. Rows of numbers are `wide` numbers apart, rows of scores
+ * `keys`, both multiples of a VEC; there are `rows` of them. */
+typedef struct {
+    size_t length, size, rows, wide, keys;
+    size_t q_stride, kv_stride, out_stride;
+    double scale;
+} short_job;
+
+/* Scores that a row of a tile may see: from its first on. */
+static inline size_t seen(const tile_of *tile, size_t row)
+{
+    size_t most = tile->query + row + 1; /* positions 0 .. query + row */
+    if (tile->all) return tile->keys;
+    if (most <= tile->key) return 0;
+    return most - tile->key < tile->keys ? most - tile->key : tile->keys;
+}
+
+/* The largest; a NaN is passed over. */
+static inline float row_max_f32(const float *x, size_t n)
+{
+    enum { FEW = 32 }; /* which a plain loop does sooner */
+    float most = -INFINITY;
+    if (n >= FEW) return embla_softmax_max(x, n);
+    for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+#define row_powers_f32 embla_softmax_powers
+#define row_sum_f32    embla_softmax_plain_sum
+
+static double row_max_f64(const double *x, size_t n)
+{
+    double most = -INFINITY;
+    for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+static void row_powers_f64(const double *x, size_t n, double base, double *out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = exp(x[i] - base);
+}
+
+static double row_sum_f64(const double *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += x[i];
+    return sum;
+}
+
+#define EMBLA_REAL 32
+#include "model/layers_attention_body.h"
+#include "model/layers_attention_short_body.h"
+#undef EMBLA_REAL
+#define EMBLA_REAL 64
+#include "model/layers_attention_body.h"
+#include "model/layers_attention_short_body.h"
+#undef EMBLA_REAL
+
+/* ---- a call ---- */
+
+typedef struct {
+    const embla_layer_way *way;
+    const embla_attention *a;
+    const void *dout;
+    void *dq, *dk, *dv;
+    head_job job;
+    tile_of tile;
+    size_t units, blocks; /* units of work; blocks of queries */
+    size_t group;         /* heads that share keys and values */
+    size_t each;          /* numbers of space that a thread needs */
+    short_job small;
+} call;
+
+static size_t blocks_of(size_t n, size_t size)
+{
+    return n / size + (n % size > 0);
+}
+
+static short_job short_of(const embla_layer_way *way, const embla_attention *a)
+{
+    size_t vec = 64 / embla_real_bytes(way->precision);
+    return (short_job){.length = a->length,
+                       .size = a->size,
+                       .rows = blocks_of(a->length, SHORT_ROWS) * SHORT_ROWS,
+                       .wide = blocks_of(a->size, vec) * vec,
+                       .keys = blocks_of(a->length, vec) * vec,
+                       .q_stride = a->q_stride,
+                       .kv_stride = a->kv_stride,
+                       .out_stride = a->heads * a->size,
+                       .scale = 1.0 / sqrt((double)a->size)};
+}
+
+static call call_of(const embla_layer_way *way, const embla_attention *a, size_t keys)
+{
+    size_t unit = 64 / embla_real_bytes(way->precision);
+    call c = {.way = way, .a = a, .group = a->heads / a->kv_heads};
+    c.job = (head_job){.length = a->length,
+                       .queries = a->length < QUERIES ? a->length : QUERIES,
+                       .keys = a->length < keys ? a->length : keys,
+                       .q_stride = a->q_stride,
+                       .kv_stride = a->kv_stride,
+                       .out_stride = a->heads * a->size,
+                       .scale = 1.0 / sqrt((double)a->size)};
+    c.tile = (tile_of){.precision = way->precision, .size = a->size};
+    c.tile.engine = way->precision == EMBLA_GPT_F32 && a->length > SHORT &&
+                    c.job.queries * c.job.keys * a->size > SMALL && embla_linalg_has_engine();
+    c.small = short_of(way, a);
+    c.blocks = blocks_of(a->length, c.job.queries);
+    c.each = c.job.queries * (a->size + 2 * c.job.keys + 1) + a->length;
+    c.each = (c.each + unit - 1) / unit * unit;
+    return c;
+}
+
+typedef embla_status unit_fn(const call *c, size_t unit, char *space);
+
+/* space: c->each numbers for each thread. */
+static embla_status run_units(const call *c, unit_fn *f, int team, char *space)
+{
+    embla_failure failed = EMBLA_NO_FAILURE;
+    size_t each = c->each * embla_real_bytes(c->way->precision);
+    if (team <= 1) {
+        for (size_t unit = 0; unit < c->units; unit++) EMBLA_TRY(f(c, unit, space));
+        return EMBLA_OK;
+    }
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t unit = 0; unit < c->units; unit++)
+        embla_failure_keep(&failed, f(c, unit, space + (size_t)embla_threads_mine() * each));
+    return embla_failure_say(&failed);
+}
+
+/* work: multiplications of all units. */
+static embla_status run(const call *c, unit_fn *f, size_t work)
+{
+    double stack[STACK];
+    embla_room room = {0};
+    void *memory;
+    int team = embla_threads_for(c->way->threads, work);
+    if ((size_t)team > c->units) team = (int)c->units;
+    if (team <= 1 && c->each <= STACK) return run_units(c, f, 1, (char *)stack);
+    (void)embla_room_add(&room, c->each * (size_t)team, embla_real_bytes(c->way->precision));
+    if (room.over) return embla_fail(EMBLA_ERR_MEMORY, "tiles of attention do not fit in memory");
+    EMBLA_TRY(embla_mem_new(room.bytes, "tiles of attention", &memory));
+    embla_status status = run_units(c, f, team, memory);
+    embla_mem_free(memory, room.bytes);
+    return status;
+}
+
+/* ---- forward ---- */
+
+/* Later blocks see more keys: they come first. */
+static embla_status forward_unit(const call *c, size_t unit, char *space)
+{
+    const embla_attention *a = c->a;
+    size_t heads = a->batch * a->heads, b = unit % heads / a->heads, h = unit % a->heads;
+    tile_of tile = c->tile;
+    tile.query = (c->blocks - 1 - unit / heads) * c->job.queries;
+    size_t left = a->length - tile.query, first = b * a->length;
+    tile.queries = left < c->job.queries ? left : c->job.queries;
+    tile.total = tile.query + tile.queries;
+    size_t q = (first + tile.query) * a->q_stride + h * a->size;
+    size_t k = first * a->kv_stride + h / c->group * a->size;
+    size_t out = (first + tile.query) * c->job.out_stride + h * a->size;
+    size_t stats = (b * a->heads + h) * a->length + tile.query;
+    if (tile.precision == EMBLA_GPT_F64)
+        return forward_block_f64(&c->job, tile, (const double *)a->q + q, (const double *)a->k + k,
+                                 (const double *)a->v + k, (double *)a->out + out,
+                                 (double *)a->stats + stats, (double *)(void *)space);
+    return forward_block_f32(&c->job, tile, (const float *)a->q + q, (const float *)a->k + k,
+                             (const float *)a->v + k, (float *)a->out + out,
+                             (float *)a->stats + stats, (float *)(void *)space);
+}
+
+/* ---- backward ---- */
+
+#define BACKWARD_UNIT(NAME, TYPE, HEAD, CLEAR, BACKWARD)                                           \
+    static embla_status NAME(const call *c, size_t unit, TYPE *space)                              \
+    {                                                                                              \
+        const embla_attention *a = c->a;                                                           \
+        size_t b = unit / a->kv_heads, kv = unit % a->kv_heads, first = b * a->length;             \
+        size_t k = first * a->kv_stride + kv * a->size;                                            \
+        TYPE *dk = (TYPE *)c->dk + k, *dv = (TYPE *)c->dv + k;                                     \
+        CLEAR(dk, a->length, a->kv_stride, a->size);                                               \
+        CLEAR(dv, a->length, a->kv_stride, a->size);                                               \
+        for (size_t h = kv * c->group; h < (kv + 1) * c->group; h++) {                             \
+            size_t q = first * a->q_stride + h * a->size;                                          \
+            size_t out = first * c->job.out_stride + h * a->size;                                  \
+            HEAD head = {.q = (const TYPE *)a->q + q,                                              \
+                         .k = (const TYPE *)a->k + k,                                              \
+                         .v = (const TYPE *)a->v + k,                                              \
+                         .out = (const TYPE *)a->out + out,                                        \
+                         .dout = (const TYPE *)c->dout + out,                                      \
+                         .stats = (const TYPE *)a->stats + (b * a->heads + h) * a->length,         \
+                         .dq = (TYPE *)c->dq + q,                                                  \
+                         .dk = dk,                                                                 \
+                         .dv = dv,                                                                 \
+                         .inner = space};                                                          \
+            EMBLA_TRY(BACKWARD(&c->job, c->tile, &head, space + a->length));                       \
+        }                                                                                          \
+        return EMBLA_OK;                                                                           \
+    }
+BACKWARD_UNIT(group_f32, float, head_f32, clear_f32, backward_head_f32)
+BACKWARD_UNIT(group_f64, double, head_f64, clear_f64, backward_head_f64)
+
+static embla_status backward_unit(const call *c, size_t unit, char *space)
+{
+    if (c->way->precision == EMBLA_GPT_F64) return group_f64(c, unit, (double *)(void *)space);
+    return group_f32(c, unit, (float *)(void *)space);
+}
+
+/* ---- short sequences ---- */
+
+#define SHORT_UNITS(TYPE, HEAD, FORWARD, BACK, FORWARD_UNIT, BACK_UNIT)                            \
+    static void FORWARD_UNIT(const call *c, size_t unit, TYPE *space)                              \
+    {                                                                                              \
+        const embla_attention *a = c->a;                                                           \
+        size_t b = unit / a->heads, h = unit % a->heads, first = b * a->length;                    \
+        size_t k = first * a->kv_stride + h / c->group * a->size;                                  \
+        HEAD head = {.q = (const TYPE *)a->q + first * a->q_stride + h * a->size,                  \
+                     .k = (const TYPE *)a->k + k,                                                  \
+                     .v = (const TYPE *)a->v + k,                                                  \
+                     .made = (TYPE *)a->out + first * c->small.out_stride + h * a->size,           \
+                     .sums = (TYPE *)a->stats + unit * a->length};                                 \
+        FORWARD(&c->small, &head, space);                                                          \
+    }                                                                                              \
+    static void BACK_UNIT(const call *c, size_t unit, TYPE *space)                                 \
+    {                                                                                              \
+        const embla_attention *a = c->a;                                                           \
+        size_t b = unit / a->kv_heads, kv = unit % a->kv_heads, first = b * a->length;             \
+        size_t k = first * a->kv_stride + kv * a->size;                                            \
+        for (size_t i = 0; i < c->group; i++) {                                                    \
+            bool last = i + 1 == c->group;                                                         \
+            size_t h = kv * c->group + i, q = first * a->q_stride + h * a->size;                   \
+            size_t out = first * c->small.out_stride + h * a->size;                                \
+            HEAD head = {.q = (const TYPE *)a->q + q,                                              \
+                         .k = (const TYPE *)a->k + k,                                              \
+                         .v = (const TYPE *)a->v + k,                                              \
+                         .out = (const TYPE *)a->out + out,                                        \
+                         .dout = (const TYPE *)c->dout + out,                                      \
+                         .stats = (const TYPE *)a->stats + (b * a->heads + h) * a->length,         \
+                         .dq = (TYPE *)c->dq + q,                                                  \
+                         .dk = last ? (TYPE *)c->dk + k : NULL,                                    \
+                         .dv = last ? (TYPE *)c->dv + k : NULL};                                   \
+            BACK(&c->small, &head, i > 0, space);                                                  \
+        }                                                                                          \
+    }
+SHORT_UNITS(float, head_f32, short_forward_f32, short_back_f32, short_unit_f32, short_group_f32)
+SHORT_UNITS(double, head_f64, short_forward_f64, short_back_f64, short_unit_f64, short_group_f64)
+
+static embla_status short_unit(const call *c, size_t unit, char *space)
+{
+    if (c->way->precision == EMBLA_GPT_F64)
+        short_unit_f64(c, unit, (double *)(void *)space);
+    else
+        short_unit_f32(c, unit, (float *)(void *)space);
+    return EMBLA_OK;
+}
+
+static embla_status short_group(const call *c, size_t unit, char *space)
+{
+    if (c->way->precision == EMBLA_GPT_F64)
+        short_group_f64(c, unit, (double *)(void *)space);
+    else
+        short_group_f32(c, unit, (float *)(void *)space);
+    return EMBLA_OK;
+}
+
+/* Numbers: q, v, k turned, a few rows of scores and of the result; backward dk, dv, q, k, dout, k
+ * and v turned, all probabilities and their gradients. */
+static size_t short_forward_space(const short_job *s)
+{
+    return (2 * s->rows + SHORT_ROWS) * s->wide + (s->size + SHORT_ROWS) * s->keys;
+}
+
+static size_t short_back_space(const short_job *s)
+{
+    return 5 * s->rows * s->wide + 2 * (s->size + s->rows) * s->keys;
+}
+
+/* ---- forward and backward, of any length ---- */
+
+embla_status embla_attention_forward(const embla_layer_way *way, const embla_attention *a)
+{
+    if (a->batch == 0 || a->length == 0 || a->heads == 0 || a->size == 0) return EMBLA_OK;
+    size_t work = a->batch * a->heads * a->length * a->length / 2 * a->size;
+    call c = call_of(way, a, KEYS);
+    if (a->length <= SHORT) {
+        c.units = a->batch * a->heads;
+        c.each = short_forward_space(&c.small);
+        return run(&c, short_unit, work);
+    }
+    c.units = a->batch * a->heads * c.blocks;
+    return run(&c, forward_unit, work);
+}
+
+embla_status embla_attention_backward(const embla_layer_way *way, const embla_attention *a,
+                                      const void *dout, void *dq, void *dk, void *dv)
+{
+    if (a->batch == 0 || a->length == 0 || a->heads == 0 || a->size == 0) return EMBLA_OK;
+    size_t work = a->batch * a->heads * a->length * a->length * 5 / 4 * a->size;
+    call c = call_of(way, a, KEYS_BACK);
+    c.dout = dout, c.dq = dq, c.dk = dk, c.dv = dv;
+    c.units = a->batch * a->kv_heads;
+    if (a->length > SHORT) return run(&c, backward_unit, work);
+    c.each = short_back_space(&c.small);
+    return run(&c, short_group, work);
+}
+
+/* ---- one token more ---- */
+
+/* The heads that share keys and values are the rows of a tile that sees every key. */
+static embla_status one_unit(const call *c, size_t unit, char *space)
+{
+    const embla_attention *a = c->a;
+    tile_of tile = c->tile;
+    size_t k = unit * a->size;
+    for (size_t first = 0; first < c->group; first += c->job.queries) {
+        size_t q = (unit * c->group + first) * a->size;
+        tile.queries = c->group - first < c->job.queries ? c->group - first : c->job.queries;
+        EMBLA_TRY(forward_block_f32(&c->job, tile, (const float *)a->q + q, (const float *)a->k + k,
+                                    (const float *)a->v + k, (float *)a->out + q, NULL,
+                                    (float *)(void *)space));
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_attention_one(const embla_layer_way *way, const float *q, const float *keys,
+                                 const float *values, size_t count, size_t heads, size_t kv_heads,
+                                 size_t size, float *out)
+{
+    embla_layer_way f32 = {.precision = EMBLA_GPT_F32, .threads = way->threads};
+    embla_attention a = {.batch = 1,
+                         .length = count,
+                         .heads = heads,
+                         .kv_heads = kv_heads,
+                         .size = size,
+                         .q = q,
+                         .k = keys,
+                         .v = values,
+                         .q_stride = size,
+                         .kv_stride = kv_heads * size,
+                         .out = out};
+    if (count == 0 || heads == 0 || size == 0) return EMBLA_OK;
+    call c = {.way = &f32, .a = &a, .group = heads / kv_heads, .units = kv_heads};
+    c.job = (head_job){.queries = c.group < QUERIES ? c.group : QUERIES,
+                       .keys = count < KEYS ? count : KEYS,
+                       .q_stride = size,
+                       .kv_stride = a.kv_stride,
+                       .out_stride = size,
+                       .scale = 1.0 / sqrt((double)size)};
+    c.tile = (tile_of){.precision = EMBLA_GPT_F32, .size = size, .all = true, .total = count};
+    c.each = (c.job.queries * (size + c.job.keys + 1) + 15) / 16 * 16;
+    return run(&c, one_unit, count * heads * size * 2);
+}
+
+/* ---- turning heads ---- */
+
+/* What one position is turned by: all tokens at it, in all sequences. */
+typedef struct {
+    const embla_gpt_shape *shape;
+    embla_gpt_precision precision;
+    size_t size, heads, n, length, first, stride;
+    bool back;
+    const double *rates; /* of each pair */
+    void *x;
+} turn;
+
+static void turn_f32(const turn *t, float *x, size_t pair, size_t n, const double *cosine,
+                     const double *sine)
+{
+    bool split = t->shape->rope_order == EMBLA_ROPE_HALF_SPLIT;
+    float c[PAIRS], s[PAIRS];
+    for (size_t i = 0; i < n; i++) c[i] = (float)cosine[i], s[i] = (float)sine[i];
+    for (size_t h = 0; h < t->heads; h++, x += t->size) {
+        embla_turn_job job = {.first = x + (split ? pair : 2 * pair),
+                              .step = split ? 1 : 2,
+                              .pairs = n,
+                              .cosine = c,
+                              .sine = s};
+        job.second = split ? job.first + t->size / 2 : job.first + 1;
+        embla_kernels_get()->turn(&job);
+    }
+}
+
+static void turn_f64(const turn *t, double *x, size_t pair, size_t n, const double *cosine,
+                     const double *sine)
+{
+    bool split = t->shape->rope_order == EMBLA_ROPE_HALF_SPLIT;
+    for (size_t h = 0; h < t->heads; h++, x += t->size)
+        for (size_t i = 0; i < n; i++) {
+            double *a = x + (split ? pair + i : 2 * (pair + i)),
+                   *b = split ? a + t->size / 2 : a + 1;
+            double first = *a, second = *b;
+            *a = first * cosine[i] - second * sine[i];
+            *b = first * sine[i] + second * cosine[i];
+        }
+}
+
+static void turn_position(const turn *t, size_t p)
+{
+    double cosine[PAIRS], sine[PAIRS];
+    for (size_t pair = 0; pair < t->size / 2; pair += PAIRS) {
+        size_t left = t->size / 2 - pair, n = left < PAIRS ? left : PAIRS;
+        for (size_t i = 0; i < n; i++) {
+            double angle = (double)(t->first + p) * t->rates[pair + i];
+            cosine[i] = cos(angle);
+            sine[i] = t->back ? -sin(angle) : sin(angle);
+        }
+        for (size_t token = p; token < t->n; token += t->length)
+            if (t->precision == EMBLA_GPT_F64)
+                turn_f64(t, (double *)t->x + token * t->stride, pair, n, cosine, sine);
+            else
+                turn_f32(t, (float *)t->x + token * t->stride, pair, n, cosine, sine);
+    }
+}
+
+embla_status embla_turn_heads(const embla_layer_way *way, const embla_gpt_shape *shape, size_t size,
+                              size_t heads, size_t n, size_t length, size_t first, size_t stride,
+                              bool back, void *x)
+{
+    double few[PAIRS], *rates = few;
+    double theta = shape->rope_theta == 0.0 ? 10000.0 : shape->rope_theta;
+    size_t positions = n < length ? n : length, bytes = size / 2 * sizeof(double);
+    void *memory = NULL;
+    if (size % 2 != 0)
+        return embla_fail(EMBLA_ERR_SHAPE, "heads of %zu numbers: an even number can be turned",
+                          size);
+    if (size / 2 > PAIRS) {
+        EMBLA_TRY(embla_mem_new(bytes, "the rates of a rotary embedding", &memory));
+        rates = memory;
+    }
+    for (size_t i = 0; i < size / 2; i++) rates[i] = pow(theta, -2.0 * (double)i / (double)size);
+    turn t = {.shape = shape,
+              .precision = way->precision,
+              .size = size,
+              .heads = heads,
+              .n = n,
+              .length = length,
+              .first = first,
+              .stride = stride,
+              .back = back,
+              .rates = rates,
+              .x = x};
+    int team = embla_threads_for(way->threads, 2 * n * heads * size * sizeof(float));
+    if (team <= 1)
+        for (size_t p = 0; p < positions; p++) turn_position(&t, p);
+    else {
+#pragma omp parallel for num_threads(team) schedule(static)
+        for (size_t p = 0; p < positions; p++) turn_position(&t, p);
+    }
+    embla_mem_free(memory, bytes);
+    return EMBLA_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate of what a table beside the trunk says: value is added to the stream as far as its key
+ * is like the stream. Tokens are independent; a gate is one number of a token.
+ *
+ * Key and stream are compared by their directions (root mean square 1), so that the gate does not
+ * depend on how large rows have grown; the gate's argument is within sqrt(dim) of 0.
+ */
+#include <math.h>
+
+#include "base/threads.h"
+#include "learn/softmax.h"
+#include "model/layers.h"
+#include "model/real.h"
+
+enum { SUMS = 16 }; /* partial sums of a token */
+
+typedef struct {
+    double epsilon;
+    size_t dim, stride;
+    const void *x, *key, *value;
+    void *y, *stats, *dkey, *dvalue; /* y: dx, backward */
+} gate_job;
+
+/* 1 / (1 + e^-x) by an exponential with the same bits everywhere. */
+static inline float sigmoid_f32(float x)
+{
+    float less = -x, power;
+    embla_softmax_powers(&less, 1, 0.0f, &power);
+    return 1.0f / (1.0f + power);
+}
+
+static inline double sigmoid_f64(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+#define EMBLA_REAL 32
+#include "model/layers_gate_body.h"
+#undef EMBLA_REAL
+#define EMBLA_REAL 64
+#include "model/layers_gate_body.h"
+#undef EMBLA_REAL
+
+typedef void gate_fn(const gate_job *job, size_t first, size_t n);
+
+static void each_token(const embla_layer_way *way, gate_fn *f, const gate_job *job, size_t n)
+{
+    int team = embla_threads_for(way->threads, 4 * n * job->dim * embla_real_bytes(way->precision));
+    if (team <= 1) {
+        f(job, 0, n);
+        return;
+    }
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t t = 0; t < n; t++) f(job, t, 1);
+}
+
+void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x, const void *key,
+                        const void *value, size_t stride, size_t n, size_t dim, void *y,
+                        void *stats)
+{
+    gate_job job = {.epsilon = epsilon,
+                    .dim = dim,
+                    .stride = stride,
+                    .x = x,
+                    .key = key,
+                    .value = value,
+                    .y = y,
+                    .stats = stats};
+    each_token(way, way->precision == EMBLA_GPT_F64 ? gate_rows_f64 : gate_rows_f32, &job, n);
+}
+
+void embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
+                         const void *value, size_t stride, const void *stats, size_t n, size_t dim,
+                         void *dx, void *dkey, void *dvalue)
+{
+    gate_job job = {.dim = dim,
+                    .stride = stride,
+                    .x = x,
+                    .key = key,
+                    .value = value,
+                    .y = dx,
+                    .stats = (void *)(uintptr_t)stats,
+                    .dkey = dkey,
+                    .dvalue = dvalue};
+    each_token(way, way->precision == EMBLA_GPT_F64 ? gate_back_f64 : gate_back_f32, &job, n);
+}

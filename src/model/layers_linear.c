@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linear layers, forward and backward: three products, each cut into blocks of its result.
+ *
+ * A block has a shape that depends on the sizes alone and belongs to one thread, which multiplies
+ * it with the engine (f32) or with plain loops (f64, small, no engine). So no bit depends on the
+ * number of threads; whether the engine serves is decided by sizes too. In bf16 the factors are
+ * rounded once for each call.
+ */
+#include "base/dtype.h"
+#include "base/failure.h"
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "engine/linalg.h"
+#include "model/layers.h"
+#include "model/layers_product.h"
+#include "model/real.h"
+
+enum {
+    SMALL = 1 << 17, /* multiplications that plain loops do sooner than the engine */
+    ROWS = 256,      /* of a block, at most.. */
+    ROWS_LEAST = 96, /* ..and at least, where that makes.. */
+    BLOCKS = 8,      /* ..so many blocks for threads to share */
+    COLUMNS = 384,   /* of a block, at most */
+    PLAIN = 64,      /* rows and columns of a block by plain loops */
+    BIAS = 256,      /* columns of a bias' gradient that one thread sums */
+    PARTS = 3        /* products, or sums, of one call */
+};
+
+#define EMBLA_REAL 32
+#include "model/layers_product_body.h"
+#undef EMBLA_REAL
+#define EMBLA_REAL 64
+#include "model/layers_product_body.h"
+#undef EMBLA_REAL
+
+void embla_product_plain(embla_gpt_precision precision, const embla_plain_product *product)
+{
+    if (precision == EMBLA_GPT_F64)
+        product_f64(product);
+    else
+        product_f32(product);
+}
+
+embla_status embla_product_either(embla_gpt_precision precision, bool engine,
+                                  const embla_plain_product *p)
+{
+    if (!engine) {
+        embla_product_plain(precision, p);
+        return EMBLA_OK;
+    }
+    return embla_linalg_product(&(embla_product){.m = p->m,
+                                                 .n = p->n,
+                                                 .k = p->k,
+                                                 .a = p->a,
+                                                 .b = p->b,
+                                                 .a_stride = p->a_stride,
+                                                 .b_stride = p->b_stride,
+                                                 .out = p->out,
+                                                 .out_stride = p->out_stride,
+                                                 .form = p->form,
+                                                 .add = p->add});
+}
+
+/* ---- parts of a call and their blocks ---- */
+
+/* A product and what is added to each row of it (bias, or NULL); or, without a form to speak of,
+ * the sums of the columns of a (k x n), added to out. */
+typedef struct {
+    embla_plain_product product;
+    const void *bias;
+    bool sums;
+    size_t rows, columns; /* of a block */
+    size_t across, blocks;
+} part_of_call;
+
+typedef struct {
+    const embla_layer_way *way;
+    part_of_call parts[PARTS];
+    size_t count, blocks; /* parts; blocks of all of them */
+    bool engine, bf16;
+    float *space; /* for products of bf16: EMBLA_BF16_SPACE for each thread, or NULL */
+} call;
+
+static size_t blocks_of(size_t n, size_t size)
+{
+    return n / size + (n % size > 0);
+}
+
+static void add_part(call *c, const part_of_call *given)
+{
+    part_of_call *part = &c->parts[c->count++];
+    *part = *given;
+    part->across = blocks_of(part->product.n, part->columns);
+    part->blocks = part->across * (part->sums ? 1 : blocks_of(part->product.m, part->rows));
+    c->blocks += part->blocks;
+}
+
+/* n in as few parts of `most` as there must be, all about as long, multiples of unit. */
+static size_t even(size_t n, size_t most, size_t unit)
+{
+    size_t parts = blocks_of(n, most);
+    return blocks_of(blocks_of(n, parts), unit) * unit;
+}
+
+static void add_product(call *c, const embla_plain_product *product, const void *bias)
+{
+    enum { UNIT = 16 };
+    part_of_call part = {.product = *product, .bias = bias, .rows = PLAIN, .columns = PLAIN};
+    if (c->engine) {
+        part.columns = even(product->n, COLUMNS, UNIT);
+        size_t across = blocks_of(product->n, part.columns);
+        size_t rows = blocks_of(product->m * across, BLOCKS);
+        rows = rows < ROWS_LEAST ? ROWS_LEAST : rows;
+        part.rows = even(product->m, rows < ROWS ? rows : ROWS, UNIT);
+    }
+    add_part(c, &part);
+}
+
+/* out[j] += the sum of column j of a, in double, in the order of rows. */
+#define SUM_COLUMNS(NAME, TYPE)                                                                    \
+    static void NAME(const TYPE *a, size_t rows, size_t stride, size_t columns, TYPE *out)         \
+    {                                                                                              \
+        double sums[BIAS] = {0};                                                                   \
+        for (size_t i = 0; i < rows; i++)                                                          \
+            for (size_t j = 0; j < columns; j++) sums[j] += (double)a[i * stride + j];             \
+        for (size_t j = 0; j < columns; j++) out[j] = (TYPE)((double)out[j] + sums[j]);            \
+    }
+SUM_COLUMNS(sum_columns_f32, float)
+SUM_COLUMNS(sum_columns_f64, double)
+
+#define ADD_BIAS(NAME, TYPE)                                                                       \
+    static void NAME(const TYPE *bias, size_t rows, size_t columns, size_t stride, TYPE *out)      \
+    {                                                                                              \
+        for (size_t i = 0; i < rows; i++)                                                          \
+            for (size_t j = 0; j < columns; j++) out[i * stride + j] += bias[j];                   \
+    }
+ADD_BIAS(add_bias_f32, float)
+ADD_BIAS(add_bias_f64, double)
+
+/* The block of the product that begins at row, column. */
+static embla_plain_product block_at(const call *c, const part_of_call *part, size_t row,
+                                    size_t column)
+{
+    embla_plain_product p = part->product;
+    size_t unit = embla_real_bytes(c->way->precision), factor = c->bf16 ? sizeof(uint16_t) : unit;
+    size_t a = p.form == EMBLA_AT_B ? row : row * p.a_stride;
+    size_t b = p.form == EMBLA_A_BT ? column * p.b_stride : column;
+    p.m = p.m - row < part->rows ? p.m - row : part->rows;
+    p.n = p.n - column < part->columns ? p.n - column : part->columns;
+    p.a = (const char *)p.a + a * factor;
+    p.b = (const char *)p.b + b * factor;
+    p.out = (char *)p.out + (row * p.out_stride + column) * unit;
+    return p;
+}
+
+static embla_status multiply(const call *c, const embla_plain_product *p)
+{
+    if (!c->bf16) return embla_product_either(c->way->precision, c->engine, p);
+    float *space = c->space;
+    if (space) space += (size_t)embla_threads_mine() * EMBLA_BF16_SPACE;
+    return embla_linalg_product_bf16(&(embla_product_bf16){.m = p->m,
+                                                           .n = p->n,
+                                                           .k = p->k,
+                                                           .a = p->a,
+                                                           .b = p->b,
+                                                           .a_stride = p->a_stride,
+                                                           .b_stride = p->b_stride,
+                                                           .out = p->out,
+                                                           .out_stride = p->out_stride,
+                                                           .space = space,
+                                                           .form = p->form,
+                                                           .add = p->add});
+}
+
+static void sum_block(const call *c, const part_of_call *part, size_t column)
+{
+    const embla_plain_product *p = &part->product;
+    size_t columns = p->n - column < part->columns ? p->n - column : part->columns;
+    if (c->way->precision == EMBLA_GPT_F64)
+        sum_columns_f64((const double *)p->a + column, p->k, p->a_stride, columns,
+                        (double *)p->out + column);
+    else
+        sum_columns_f32((const float *)p->a + column, p->k, p->a_stride, columns,
+                        (float *)p->out + column);
+}
+
+static embla_status run_block(const call *c, size_t block)
+{
+    const part_of_call *part = c->parts;
+    for (; block >= part->blocks; part++) block -= part->blocks;
+    size_t row = block / part->across * part->rows, column = block % part->across * part->columns;
+    if (part->sums) {
+        sum_block(c, part, column);
+        return EMBLA_OK;
+    }
+    embla_plain_product p = block_at(c, part, row, column);
+    EMBLA_TRY(multiply(c, &p));
+    if (part->bias && c->way->precision == EMBLA_GPT_F64)
+        add_bias_f64((const double *)part->bias + column, p.m, p.n, p.out_stride, p.out);
+    else if (part->bias)
+        add_bias_f32((const float *)part->bias + column, p.m, p.n, p.out_stride, p.out);
+    return EMBLA_OK;
+}
+
+/* A thread for what takes about ten microseconds. */
+static int team_for(const call *c, size_t work)
+{
+    int team = embla_threads_for(c->way->threads, c->engine ? work / 2 : work * 2);
+    return (size_t)team > c->blocks ? (int)c->blocks : team;
+}
+
+static embla_status run(const call *c, int team)
+{
+    embla_failure failed = EMBLA_NO_FAILURE;
+    if (team <= 1) {
+        for (size_t block = 0; block < c->blocks; block++) EMBLA_TRY(run_block(c, block));
+        return EMBLA_OK;
+    }
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t block = 0; block < c->blocks; block++)
+        embla_failure_keep(&failed, run_block(c, block));
+    return embla_failure_say(&failed);
+}
+
+static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t out)
+{
+    return way->precision == EMBLA_GPT_F32 && n > EMBLA_PRODUCT_FEW && n * in * out > SMALL &&
+           embla_linalg_has_engine();
+}
+
+/* ---- factors in bf16 ---- */
+
+/* One factor: count floats, rounded to bf16; as uint16_t for the engine, else as floats. */
+typedef struct {
+    const float *from;
+    size_t count, place;
+} rounded;
+
+static void round_factor(const embla_layer_way *way, bool engine, const rounded *factor, char *to)
+{
+    enum { PIECE = 4096 };
+    embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
+    int team = embla_threads_for(way->threads, factor->count * sizeof(float));
+    (void)team;
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+    for (size_t i = 0; i < factor->count; i += PIECE) {
+        size_t n = factor->count - i < PIECE ? factor->count - i : PIECE;
+        uint16_t half[PIECE], *out = engine ? (uint16_t *)(void *)to + i : half;
+        encode(factor->from + i, n, 1.0f, out);
+        for (size_t j = 0; !engine && j < n; j++)
+            ((float *)(void *)to)[i + j] = embla_f32_from_bf16(half[j]);
+    }
+}
+
+/* Room for the rounded factors and, where products of bf16 need it, for each thread's space. */
+static embla_status round_factors(call *c, rounded *factors, size_t count, int team, void **memory,
+                                  embla_room *room)
+{
+    size_t unit = c->engine ? sizeof(uint16_t) : sizeof(float), space;
+    bool widen = c->engine && !embla_linalg_has_bf16();
+    for (size_t i = 0; i < count; i++)
+        factors[i].place = embla_room_add(room, factors[i].count, unit);
+    space = embla_room_add(room, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
+    if (room->over) return embla_fail(EMBLA_ERR_MEMORY, "factors in bf16 do not fit in memory");
+    EMBLA_TRY(embla_mem_new(room->bytes, "factors of a linear layer in bf16", memory));
+    for (size_t i = 0; i < count; i++)
+        round_factor(c->way, c->engine, &factors[i], (char *)*memory + factors[i].place);
+    c->space = widen ? (float *)(void *)((char *)*memory + space) : NULL;
+    c->bf16 = c->engine;
+    return EMBLA_OK;
+}
+
+/* ---- forward and backward ---- */
+
+static bool rounds(const embla_layer_way *way)
+{
+    return way->precision == EMBLA_GPT_F32 && way->compute == EMBLA_BF16;
+}
+
+embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n, size_t in,
+                                  const void *w, const void *bias, size_t out, bool add, void *y)
+{
+    call c = {.way = way, .engine = engine_pays(way, n, in, out)};
+    rounded factors[] = {{.from = x, .count = n * in}, {.from = w, .count = out * in}};
+    embla_room room = {0};
+    void *memory = NULL;
+    embla_plain_product product = {.m = n,
+                                   .n = out,
+                                   .k = in,
+                                   .a = x,
+                                   .b = w,
+                                   .a_stride = in,
+                                   .b_stride = in,
+                                   .out = y,
+                                   .out_stride = out,
+                                   .form = EMBLA_A_BT,
+                                   .add = add};
+    if (n == 0 || out == 0) return EMBLA_OK;
+    add_product(&c, &product, bias);
+    int team = team_for(&c, n * in * out);
+    if (rounds(way)) {
+        EMBLA_TRY(round_factors(&c, factors, 2, team, &memory, &room));
+        c.parts[0].product.a = (char *)memory + factors[0].place;
+        c.parts[0].product.b = (char *)memory + factors[1].place;
+    }
+    embla_status status = run(&c, team);
+    embla_mem_free(memory, room.bytes);
+    return status;
+}
+
+embla_status embla_linear_backward(const embla_layer_way *way, const void *x, const void *dy,
+                                   size_t n, size_t in, const void *w, size_t out, bool add_dx,
+                                   void *dx, void *dw, void *dbias)
+{
+    call c = {.way = way, .engine = engine_pays(way, n, in, out)};
+    rounded factors[] = {{.from = dy, .count = n * out},
+                         {.from = w, .count = dx ? out * in : 0},
+                         {.from = x, .count = dw ? n * in : 0}};
+    embla_room room = {0};
+    void *memory = NULL;
+    if (n == 0 || out == 0) return EMBLA_OK;
+    const void *left = dy;
+    int team = embla_threads_for(way->threads, n * in * out);
+    if (rounds(way)) {
+        EMBLA_TRY(round_factors(&c, factors, 3, team, &memory, &room));
+        left = (char *)memory + factors[0].place;
+        w = (char *)memory + factors[1].place;
+        x = (char *)memory + factors[2].place;
+    }
+    embla_plain_product p = {.a = left, .a_stride = out, .b_stride = in, .out_stride = in};
+    if (dx) {
+        p.m = n, p.n = in, p.k = out, p.b = w, p.out = dx, p.form = EMBLA_A_B, p.add = add_dx;
+        add_product(&c, &p, NULL);
+    }
+    if (dw) {
+        p.m = out, p.n = in, p.k = n, p.b = x, p.out = dw, p.form = EMBLA_AT_B, p.add = true;
+        add_product(&c, &p, NULL);
+    }
+    p = (embla_plain_product){.n = out, .k = n, .a = dy, .a_stride = out, .out = dbias};
+    if (dbias) add_part(&c, &(part_of_call){.product = p, .sums = true, .columns = BIAS});
+    embla_status status = run(&c, team);
+    embla_mem_free(memory, room.bytes);
+    return status;
+}

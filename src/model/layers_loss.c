@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of a model and its loss. Where the engine pays, in f32, this is embla_head_loss over a
+ * view of the table. Otherwise a linear layer makes the logits of a chunk of counted tokens, and
+ * takes their gradients back: chunks are cut by sizes alone, and come in order.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/room.h"
+#include "engine/linalg.h"
+#include "learn/softmax.h"
+#include "model/layers.h"
+
+enum {
+    SMALL = 1 << 20,  /* multiplications that the plain way does sooner */
+    LOGITS = 1 << 20, /* numbers held at once, or those of one token */
+    CHUNK_MOST = 64,  /* tokens */
+    STACK = 4096      /* numbers that need no allocation */
+};
+
+/* ---- by embla_head_loss ---- */
+
+static embla_status by_head(const embla_layer_way *way, const float *hidden, const int32_t *targets,
+                            size_t n, size_t dim, const float *table, int64_t vocab, double weight,
+                            float *dhidden, float *dtable, embla_loss_report *report)
+{
+    embla_table *view;
+    embla_loss_options options = {
+        .weight = weight, .compute = way->compute, .threads = way->threads};
+    embla_loss_gradients gradients = {.hidden = dhidden, .table = dhidden ? dtable : NULL};
+    EMBLA_TRY(embla_table_view(EMBLA_F32, vocab, dim, table, (size_t)vocab * dim * sizeof(float),
+                               NULL, &view));
+    embla_status status = embla_head_loss(&(embla_head){.table = view}, hidden, targets, n,
+                                          &options, &gradients, NULL, report);
+    embla_table_free(view);
+    return status;
+}
+
+/* ---- by linear layers ---- */
+
+typedef struct {
+    const embla_layer_way *way;
+    const void *hidden, *table;
+    const int32_t *targets;
+    size_t n, dim, vocab, unit;
+    void *dhidden, *dtable;
+    size_t chunk;              /* counted tokens at a time */
+    char *vectors, *logits;    /* of a chunk: its hidden vectors, close together; logits */
+    size_t places[CHUNK_MOST]; /* of its tokens */
+    double share;              /* weight / counted tokens */
+    double loss;
+    int64_t correct;
+} head_call;
+
+/* One token of a chunk: how far its target's logit is below the largest. */
+typedef struct {
+    double below;
+    bool correct;
+} token_of;
+
+/* Logits of a chunk become exponentials over the largest of each token; which one that is. */
+#define RAISE(NAME, TYPE, POWERS)                                                                  \
+    static void NAME(const head_call *c, TYPE *x, size_t count, token_of *tokens)                  \
+    {                                                                                              \
+        for (size_t t = 0; t < count; t++) {                                                       \
+            TYPE *row = x + t * c->vocab, most = row[0];                                           \
+            size_t target = (size_t)c->targets[c->places[t]], best = 0;                            \
+            for (size_t i = 1; i < c->vocab; i++)                                                  \
+                if (row[i] > most) most = row[i], best = i;                                        \
+            tokens[t] = (token_of){.below = (double)most - (double)row[target],                    \
+                                   .correct = best == target};                                     \
+            for (size_t i = 0; i < c->vocab; i++) row[i] -= most;                                  \
+        }                                                                                          \
+        POWERS(x, count * c->vocab, 0, x);                                                         \
+    }
+
+static void powers_f64(const double *x, size_t n, double base, double *out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = exp(x[i] - base);
+}
+RAISE(raise_f32, float, embla_softmax_powers)
+RAISE(raise_f64, double, powers_f64)
+
+static double sum_f64(const double *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += x[i];
+    return sum;
+}
+
+/* Losses are added; with gradients, exponentials become these. The target's own is the
+ * probability less 1: e^-loss - 1. */
+#define LOWER(NAME, TYPE, SUM)                                                                     \
+    static void NAME(head_call *c, TYPE *x, size_t count, const token_of *tokens)                  \
+    {                                                                                              \
+        for (size_t t = 0; t < count; t++) {                                                       \
+            TYPE *row = x + t * c->vocab;                                                          \
+            double sum = SUM(row, c->vocab), loss = log(sum) + tokens[t].below;                    \
+            TYPE share = (TYPE)(c->share / sum);                                                   \
+            c->loss += loss;                                                                       \
+            c->correct += tokens[t].correct;                                                       \
+            if (!c->dhidden) continue;                                                             \
+            for (size_t i = 0; i < c->vocab; i++) row[i] *= share;                                 \
+            row[c->targets[c->places[t]]] = (TYPE)(c->share * expm1(-loss));                       \
+        }                                                                                          \
+    }
+LOWER(lower_f32, float, embla_softmax_plain_sum)
+LOWER(lower_f64, double, sum_f64)
+
+static void softmax(head_call *c, void *logits, size_t count)
+{
+    token_of tokens[CHUNK_MOST];
+    if (c->way->precision == EMBLA_GPT_F64) {
+        raise_f64(c, logits, count, tokens);
+        lower_f64(c, logits, count, tokens);
+    } else {
+        raise_f32(c, logits, count, tokens);
+        lower_f32(c, logits, count, tokens);
+    }
+}
+
+static embla_status run_chunk(head_call *c, size_t count)
+{
+    size_t row = c->dim * c->unit;
+    for (size_t i = 0; i < count; i++)
+        memcpy(c->vectors + i * row, (const char *)c->hidden + c->places[i] * row, row);
+    EMBLA_TRY(embla_linear_forward(c->way, c->vectors, count, c->dim, c->table, NULL, c->vocab,
+                                   false, c->logits));
+    softmax(c, c->logits, count);
+    if (!c->dhidden) return EMBLA_OK;
+    char *back = c->vectors + c->chunk * row;
+    EMBLA_TRY(embla_linear_backward(c->way, c->vectors, c->logits, count, c->dim, c->table,
+                                    c->vocab, false, back, c->dtable, NULL));
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)c->dhidden + c->places[i] * row, back + i * row, row);
+    return EMBLA_OK;
+}
+
+static embla_status run_chunks(head_call *c)
+{
+    size_t count = 0, row = c->dim * c->unit;
+    for (size_t t = 0; t < c->n; t++) {
+        if (c->targets[t] != EMBLA_IGNORE)
+            c->places[count++] = t;
+        else if (c->dhidden)
+            memset((char *)c->dhidden + t * row, 0, row);
+        if (count < c->chunk && t + 1 < c->n) continue;
+        EMBLA_TRY(run_chunk(c, count));
+        count = 0;
+    }
+    return EMBLA_OK;
+}
+
+static embla_status check_targets(const int32_t *targets, size_t n, int64_t vocab, int64_t *counted)
+{
+    *counted = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (targets[i] == EMBLA_IGNORE) continue;
+        if (targets[i] < 0 || targets[i] >= vocab)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "target %" PRId32 " at %zu, but the table has %" PRId64 " rows",
+                              targets[i], i, vocab);
+        ++*counted;
+    }
+    return EMBLA_OK;
+}
+
+/* Space for a chunk: vectors, their gradients, logits; on the stack if that is enough. */
+static embla_status with_space(head_call *c)
+{
+    double stack[STACK];
+    embla_room room = {0};
+    void *memory = stack;
+    size_t vectors = embla_room_add(&room, 2 * c->chunk * c->dim, c->unit);
+    size_t logits = embla_room_add(&room, c->chunk * c->vocab, c->unit);
+    bool large = room.bytes > sizeof stack;
+    if (room.over) return embla_fail(EMBLA_ERR_MEMORY, "logits do not fit in memory");
+    if (large) EMBLA_TRY(embla_mem_new(room.bytes, "the logits of a chunk", &memory));
+    head_call here = *c;
+    here.vectors = (char *)memory + vectors;
+    here.logits = (char *)memory + logits;
+    embla_status status = run_chunks(&here);
+    c->loss = here.loss;
+    c->correct = here.correct;
+    if (large) embla_mem_free(memory, room.bytes);
+    return status;
+}
+
+embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
+                              const int32_t *targets, size_t n, size_t dim, const void *table,
+                              int64_t vocab, double weight, void *dhidden, void *dtable,
+                              embla_loss_report *report)
+{
+    size_t rows = (size_t)vocab;
+    int64_t counted;
+    if (way->precision == EMBLA_GPT_F32 && n * dim * rows > SMALL && embla_linalg_has_engine())
+        return by_head(way, hidden, targets, n, dim, table, vocab, weight, dhidden, dtable, report);
+    EMBLA_TRY(check_targets(targets, n, vocab, &counted));
+    head_call c = {.way = way,
+                   .hidden = hidden,
+                   .table = table,
+                   .targets = targets,
+                   .n = n,
+                   .dim = dim,
+                   .vocab = rows,
+                   .unit = embla_real_bytes(way->precision),
+                   .dhidden = dhidden,
+                   .dtable = dtable};
+    c.chunk = LOGITS / rows < CHUNK_MOST ? LOGITS / rows : CHUNK_MOST;
+    if (c.chunk > n) c.chunk = n;
+    if (c.chunk == 0) c.chunk = 1;
+    if (counted > 0) c.share = (weight == 0.0 ? 1.0 : weight) / (double)counted;
+    EMBLA_TRY(with_space(&c));
+    if (report)
+        *report = (embla_loss_report){.loss = counted > 0 ? c.loss / (double)counted : 0.0,
+                                      .counted = counted,
+                                      .ignored = (int64_t)n - counted,
+                                      .correct = c.correct};
+    return EMBLA_OK;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One body for float and double. A body file (layers_.._body.h) is written with REAL, VEC and
+ * OF(name), and included twice, with EMBLA_REAL defined as 32 and as 64: names end in _f32 and
+ * _f64. EMBLA_SETS then compiles a function of it for each instruction set.
+ *
+ * VEC is 64 bytes of numbers as the compilers know them (vector extensions): one register of
+ * AVX-512, two of AVX2, four of SSE. + - * / of them are those of their numbers, so that each
+ * set gives the same bits. They are never passed to a function or returned.
+ */
+#ifndef EMBLA_MODEL_REAL_H
+#define EMBLA_MODEL_REAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/isa.h"
+#include "base/kernels.h"
+
+typedef float embla_real_f32;
+typedef double embla_real_f64;
+/* Read and written where they lie, on any boundary. */
+typedef float embla_vec_f32 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef double embla_vec_f64 __attribute__((vector_size(64), aligned(sizeof(double)), may_alias));
+/* Eight of them, and eight doubles. */
+typedef float embla_eight_f32 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef embla_vec_f64 embla_eight_f64;
+
+#define EMBLA_OF_2(name, bits) name##_f##bits
+#define EMBLA_OF_1(name, bits) EMBLA_OF_2(name, bits)
+#define OF(name)               EMBLA_OF_1(name, EMBLA_REAL)
+#define REAL                   OF(embla_real)
+#define VEC                    OF(embla_vec)
+#define EIGHT                  OF(embla_eight)
+/* One of two numbers, by a mask of all ones or zeros. */
+typedef int32_t embla_whole __attribute__((vector_size(64), aligned(sizeof(int32_t)), may_alias));
+#define EMBLA_CHOOSE(mask, a, b)                                                                   \
+    ((embla_vec_f32)(((mask) & (embla_whole)(a)) | (~(mask) & (embla_whole)(b))))
+
+enum { EMBLA_VEC_f32 = 16, EMBLA_VEC_f64 = 8 }; /* numbers in a VEC */
+#define WIDTH OF(EMBLA_VEC)
+
+/* ---- turning ---- */
+
+/* Eight numbers of a and b, chosen by their places in both. */
+#ifdef __clang__
+#define EMBLA_PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define EMBLA_PICK(a, b, ...)                                                                      \
+    __builtin_shuffle(a, b, (int32_t __attribute__((vector_size(32)))){__VA_ARGS__})
+#endif
+
+/* 8 x 8 numbers turned: blocks of 4, of 2 and of 1 change places in turn. */
+EMBLA_BODY void embla_turn_eight(const float *x, size_t stride, float *out, size_t out_stride)
+{
+    embla_eight_f32 a[8], b[8];
+    for (size_t i = 0; i < 8; i++) a[i] = *(const embla_eight_f32 *)(x + i * stride);
+    for (size_t i = 0; i < 4; i++) {
+        b[i] = EMBLA_PICK(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b[i + 4] = EMBLA_PICK(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (size_t j = 0; j < 4; j++) {
+        size_t i = j / 2 * 4 + j % 2;
+        a[i] = EMBLA_PICK(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[i + 2] = EMBLA_PICK(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    for (size_t i = 0; i < 8; i += 2) {
+        *(embla_eight_f32 *)(out + i * out_stride) =
+            EMBLA_PICK(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        *(embla_eight_f32 *)(out + (i + 1) * out_stride) =
+            EMBLA_PICK(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+}
+
+/* out (n x m) = x (m x n) turned. */
+EMBLA_BODY void embla_turn_f32(const float *x, size_t stride, size_t m, size_t n, float *out,
+                               size_t out_stride)
+{
+    size_t i = 0;
+    for (; i + 8 <= m; i += 8) {
+        size_t j = 0;
+        for (; j + 8 <= n; j += 8)
+            embla_turn_eight(x + i * stride + j, stride, out + j * out_stride + i, out_stride);
+        for (; j < n; j++)
+            for (size_t r = i; r < i + 8; r++) out[j * out_stride + r] = x[r * stride + j];
+    }
+    for (; i < m; i++)
+        for (size_t j = 0; j < n; j++) out[j * out_stride + i] = x[i * stride + j];
+}
+
+EMBLA_BODY void embla_turn_f64(const double *x, size_t stride, size_t m, size_t n, double *out,
+                               size_t out_stride)
+{
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) out[j * out_stride + i] = x[i * stride + j];
+}
+
+/* static void name parameters, from body_name of the same parameters: compiled for each set,
+ * chosen at each call. arguments are the names of the parameters, in brackets. */
+#if EMBLA_X86
+#define EMBLA_SETS(name, parameters, arguments)                                                    \
+    static void EMBLA_JOIN(name, _scalar) parameters                                               \
+    {                                                                                              \
+        EMBLA_JOIN(body_, name) arguments;                                                         \
+    }                                                                                              \
+    EMBLA_AVX2 static void EMBLA_JOIN(name, _avx2) parameters                                      \
+    {                                                                                              \
+        EMBLA_JOIN(body_, name) arguments;                                                         \
+    }                                                                                              \
+    EMBLA_AVX512 static void EMBLA_JOIN(name, _avx512) parameters                                  \
+    {                                                                                              \
+        EMBLA_JOIN(body_, name) arguments;                                                         \
+    }                                                                                              \
+    static void name parameters                                                                    \
+    {                                                                                              \
+        embla_isa isa = embla_kernels_get()->isa;                                                  \
+        if (isa == EMBLA_ISA_AVX512)                                                               \
+            EMBLA_JOIN(name, _avx512) arguments;                                                   \
+        else if (isa == EMBLA_ISA_AVX2)                                                            \
+            EMBLA_JOIN(name, _avx2) arguments;                                                     \
+        else                                                                                       \
+            EMBLA_JOIN(name, _scalar) arguments;                                                   \
+    }
+#else
+#define EMBLA_SETS(name, parameters, arguments)                                                    \
+    static void name parameters                                                                    \
+    {                                                                                              \
+        EMBLA_JOIN(body_, name) arguments;                                                         \
+    }
+#endif
+#define EMBLA_JOIN_1(a, b) a##b
+#define EMBLA_JOIN(a, b)   EMBLA_JOIN_1(a, b)
+
+#endif

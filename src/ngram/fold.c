@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A fold: what each token of a vocabulary counts as. " The", "the" and "THE" become one number,
+ * so that an n-gram has one row for all its spellings.
+ *
+ * The number of different values decides every multiplier of the hasher, so a list with a gap
+ * or in another order is refused: numbers are given out as tokens come, each new one is one
+ * more than the largest before. A file that was cut, sorted or shifted does not pass.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "ngram/ngram.h"
+
+embla_status embla_fold_room(uint64_t tokens, embla_fold **out)
+{
+    void *memory = NULL;
+    if (tokens < 1 || tokens > EMBLA_NGRAM_VOCAB_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a fold of %" PRIu64 " tokens: 1 to %d", tokens,
+                          (int)EMBLA_NGRAM_VOCAB_MOST);
+    enum { FIRST = 64 }; /* values begin on a line of their own */
+    _Static_assert(sizeof(embla_fold) <= FIRST, "the handle fits before its values");
+    size_t bytes = FIRST + (size_t)tokens * sizeof(int32_t);
+    EMBLA_TRY(embla_mem_new(bytes, "a fold", &memory));
+    embla_fold *fold = memory;
+    *fold = (embla_fold){.bytes = bytes,
+                         .tokens = (int64_t)tokens,
+                         .values = (int32_t *)(void *)((char *)memory + FIRST)};
+    *out = fold;
+    return EMBLA_OK;
+}
+
+embla_status embla_fold_check(embla_fold *fold, const char *name)
+{
+    int64_t next = 0; /* the number that has not been given out */
+    for (int64_t i = 0; i < fold->tokens; i++) {
+        int32_t value = fold->values[i];
+        if (value < 0 || value > next)
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: token %" PRId64 " counts as %" PRId32 ": 0 to %" PRId64
+                              " are due there, as numbers are given out in order",
+                              name, i, value, next);
+        if (value == next) next++;
+    }
+    fold->count = next;
+    return EMBLA_OK;
+}
+
+/* Gives it out, or frees it if it failed. */
+static embla_status finish(embla_fold *fold, const char *name, embla_status status,
+                           embla_fold **out)
+{
+    if (status == EMBLA_OK) status = embla_fold_check(fold, name);
+    if (status == EMBLA_OK)
+        *out = fold;
+    else
+        embla_fold_free(fold);
+    return status;
+}
+
+embla_status embla_fold_new(const int32_t *folded, size_t tokens, embla_fold **out)
+{
+    embla_fold *fold = NULL;
+    if (!out || !folded)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fold_new: %s is NULL",
+                          out ? "the list" : "out");
+    EMBLA_TRY(embla_fold_room(tokens, &fold));
+    memcpy(fold->values, folded, tokens * sizeof *folded);
+    return finish(fold, "a fold", EMBLA_OK, out);
+}
+
+/* The one array of an npy file. */
+static embla_status read_npy(const embla_checkpoint *file, const char *path, embla_fold **out)
+{
+    embla_tensor array;
+    embla_fold *fold = NULL;
+    if (strcmp(embla_checkpoint_format(file), "npy") != 0)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s is %s; a fold is an npy file of int32", path,
+                          embla_checkpoint_format(file));
+    EMBLA_TRY(embla_checkpoint_tensor(file, 0, &array));
+    if (array.rank != 1 || array.shape[0] < 1 || strcmp(array.type, "I32") != 0)
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s has %zu dimensions and %" PRId64
+                          " bytes of %s; a fold has one of "
+                          "I32, a number for each token",
+                          path, array.rank, array.bytes, array.type);
+    EMBLA_TRY(embla_fold_room((uint64_t)array.shape[0], &fold));
+    embla_status status =
+        embla_checkpoint_read(file, array.name, 0, (size_t)array.bytes, fold->values);
+    return finish(fold, path, status, out);
+}
+
+embla_status embla_fold_open(const char *path, embla_fold **out)
+{
+    embla_checkpoint *file = NULL;
+    if (!path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fold_open: %s is NULL",
+                          path ? "out" : "the path");
+    EMBLA_TRY(embla_checkpoint_open(path, NULL, &file));
+    embla_status status = read_npy(file, path, out);
+    embla_checkpoint_free(file);
+    return status;
+}
+
+void embla_fold_free(embla_fold *fold)
+{
+    if (fold) embla_mem_free(fold, fold->bytes);
+}
+
+int64_t embla_fold_tokens(const embla_fold *fold)
+{
+    return fold->tokens;
+}
+
+int64_t embla_fold_count(const embla_fold *fold)
+{
+    return fold->count;
+}
+
+const int32_t *embla_fold_values(const embla_fold *fold)
+{
+    return fold->values;
+}

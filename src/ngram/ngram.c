@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens to row numbers, a tile of tokens at a time.
+ *
+ *   load: what each token is hashed as (folded), and how many tokens before it still belong
+ *         to its n-grams: the start of the sequence, EOS and barriers end them
+ *   hash: mix_n = x_t m_0 ^ x_(t-1) m_1 ^ .. ^ x_(t-n+1) m_(n-1), a running xor over orders n;
+ *         the row of head h is offset + mix_n mod size. LongCat: a sum of x times powers.
+ *
+ * A division takes 20 to 40 cycles and there are up to 24 for each token, so the remainder is
+ * taken by a multiplication: with i = floor((2^64 - 1) / p), 2^64 / p - i is at most 1, so
+ * floor(x i / 2^64) is floor(x / p) or one less for every x below 2^64. One correction is enough.
+ *
+ * AVX-512 has no such multiplication, but takes eight doubles at a time: x times g, where g is
+ * 1 / p less one part in 2^50. With x / p below 2^49 all roundings, in any mode, leave that
+ * below x / p and less than 1 below it: again floor(x / p) or one less. The rest is integers, so
+ * both ways have the same bits.
+ */
+#include "ngram/ngram.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/threads.h"
+
+#if EMBLA_X86
+#include <immintrin.h>
+#endif
+
+enum { TILE = 256, REACH = EMBLA_NGRAM_ORDERS_MOST - 1 };
+
+__extension__ typedef unsigned __int128 wide;
+
+/* Tokens first .. first+count-1 of a sequence, and those before that they reach. */
+typedef struct {
+    size_t count;
+    uint32_t seen[REACH + TILE]; /* history + count: what each is hashed as */
+    uint8_t reach[TILE];         /* count: how many before it belong to its n-grams */
+} tile;
+
+typedef void hash_fn(const embla_ngram *g, const tile *t, int64_t *restrict rows);
+
+/* One call, checked. */
+typedef struct {
+    const embla_ngram *ngram;
+    hash_fn *hash;
+    const int32_t *tokens, *history; /* (B, T), (B, history) or NULL */
+    const uint8_t *barrier;          /* (B, T) or NULL */
+    size_t batch, length;
+    int64_t *rows; /* (B, T, columns) */
+} job;
+
+/* ---- checks ---- */
+
+static bool is_walled(const job *j, size_t at)
+{
+    return j->barrier && j->barrier[at] != 0;
+}
+
+/* One pass; the culprit is searched for only where there is one. */
+static embla_status check_tokens(const job *j)
+{
+    const embla_ngram *g = j->ngram;
+    enum { FEW = 16 }; /* sooner looked at than a kernel is called */
+    size_t count = j->batch * j->length;
+    if (count > FEW && embla_kernels_get()->tokens_below(j->tokens, count, (uint32_t)g->tokens))
+        return EMBLA_OK;
+    for (size_t i = 0; i < count; i++)
+        if ((j->tokens[i] < 0 || j->tokens[i] >= g->tokens) && !is_walled(j, i))
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "token %" PRId32 " at position %zu of sequence %zu: tokens are 0 to "
+                              "%" PRId64,
+                              j->tokens[i], i % j->length, i / j->length, g->tokens - 1);
+    return EMBLA_OK;
+}
+
+static embla_status check_history(const job *j)
+{
+    const embla_ngram *g = j->ngram;
+    size_t count = j->history ? j->batch * g->history : 0;
+    for (size_t i = 0; i < count; i++)
+        if (j->history[i] < -1 || j->history[i] >= g->tokens)
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "token %" PRId32 " at place %zu of the history of sequence %zu: "
+                              "tokens are 0 to %" PRId64 ", or -1 for none",
+                              j->history[i], i % g->history, i / g->history, g->tokens - 1);
+    return EMBLA_OK;
+}
+
+static embla_status check(const job *j, const embla_ngram_options *options)
+{
+    uint64_t count, numbers;
+    size_t bytes;
+    if (!j->ngram) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_rows: the hasher is NULL");
+    if (options) EMBLA_TRY(embla_threads_check(options->threads));
+    if (!embla_mul_ok(j->batch, j->length, &count) ||
+        !embla_mul_ok(count, j->ngram->columns * sizeof(int64_t), &numbers) ||
+        !embla_size_ok(numbers, &bytes))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu sequences of %zu tokens, %zu row numbers each: too large", j->batch,
+                          j->length, j->ngram->columns);
+    if (count == 0) return EMBLA_OK;
+    if (!j->tokens || !j->rows)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_rows: %s is NULL for %" PRIu64 " tokens",
+                          j->tokens ? "rows" : "tokens", count);
+    EMBLA_TRY(check_history(j));
+    return check_tokens(j);
+}
+
+/* ---- what tokens are seen as ---- */
+
+/* Puts a token at place k; *run is how many tokens the next one reaches. */
+EMBLA_BODY void see(const embla_ngram *g, int32_t token, bool walled, size_t k, size_t *run,
+                    tile *t)
+{
+    size_t h = g->history;
+    bool alone = false, end = true;
+    if (walled) {
+        t->seen[k] = g->wall;
+        alone = g->wall_alone;
+    } else if (token < 0) { /* none: before the start */
+        t->seen[k] = g->filler;
+    } else if (token == g->stop) {
+        t->seen[k] = g->stop_nothing ? 0 : (uint32_t)token;
+        alone = g->stop_nothing;
+    } else {
+        t->seen[k] = (uint32_t)(g->folded ? g->folded[token] : token);
+        end = false;
+    }
+    if (k >= h) t->reach[k - h] = (uint8_t)(alone ? 0 : *run);
+    *run = end ? 0 : *run < h ? *run + 1 : h;
+}
+
+static void load(const job *j, size_t sequence, size_t first, tile *t)
+{
+    const embla_ngram *g = j->ngram;
+    const int32_t *tokens = j->tokens + sequence * j->length;
+    const int32_t *before = j->history ? j->history + sequence * g->history : NULL;
+    const uint8_t *barrier = j->barrier ? j->barrier + sequence * j->length : NULL;
+    size_t h = g->history, run = 0, k = 0;
+    for (; first + k < h && k < h; k++) /* place first + k of the history */
+        see(g, before ? before[first + k] : -1, false, k, &run, t);
+    size_t end = h + t->count; /* place k from here on is token first + k - h */
+    if (barrier || g->stop >= 0) {
+        for (; k < end; k++) {
+            size_t at = first + k - h;
+            see(g, tokens[at], barrier && barrier[at], k, &run, t);
+        }
+        return;
+    }
+    for (; k < 2 * h && k < end; k++) see(g, tokens[first + k - h], false, k, &run, t);
+    memset(t->reach + k - h, (int)h, end - k); /* nothing ends an n-gram any more */
+    for (; k < end; k++) {
+        int32_t token = tokens[first + k - h];
+        t->seen[k] = (uint32_t)(g->folded ? g->folded[token] : token);
+    }
+}
+
+/* ---- hashing ---- */
+
+EMBLA_BODY uint64_t modulo(uint64_t x, uint64_t size, uint64_t inverse)
+{
+    uint64_t rest = x - (uint64_t)((wide)x * inverse >> 64) * size;
+    return rest >= size ? rest - size : rest;
+}
+
+/* Where token i is seen, with orders-1 tokens before it, or what stands in their place: there
+ * or, seldom, in space. */
+EMBLA_BODY const uint32_t *window(const embla_ngram *g, const tile *t, size_t i, size_t orders,
+                                  uint32_t space[REACH + 1])
+{
+    const uint32_t *own = t->seen + (orders - 1) + i;
+    if (t->reach[i] == orders - 1) return own;
+    for (size_t s = 0; s < orders; s++)
+        *(space + REACH - s) = s <= t->reach[i] ? *(own - s) : g->filler;
+    return space + REACH;
+}
+
+/* orders and heads are known where they are usual, so that loops are unrolled. */
+EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders, size_t heads,
+                              int64_t *restrict rows)
+{
+    const int64_t *restrict multipliers = g->multipliers, *restrict offsets = g->offsets;
+    const int64_t *restrict sizes = g->sizes;
+    const uint64_t *restrict inverses = g->inverses;
+    uint32_t space[REACH + 1];
+    for (size_t i = 0; i < t->count; i++) {
+        const uint32_t *x = window(g, t, i, orders, space);
+        uint64_t mix = x[0] * (uint64_t)multipliers[0];
+        for (size_t s = 1, c = 0; s < orders; s++) {
+            mix ^= *(x - s) * (uint64_t)multipliers[s];
+            for (size_t head = 0; head < heads; head++, c++)
+                rows[c] = offsets[c] + (int64_t)modulo(mix, (uint64_t)sizes[c], inverses[c]);
+        }
+        rows += (orders - 1) * heads;
+    }
+}
+
+/* Sizes differ, and so do powers: each column has its own sum, which fits (ngram_make.c). */
+EMBLA_BODY void hash_powers(const embla_ngram *g, const tile *t, size_t orders, size_t heads,
+                            int64_t *restrict rows)
+{
+    const int64_t *restrict offsets = g->offsets, *restrict sizes = g->sizes;
+    const uint64_t *restrict inverses = g->inverses, *restrict powers = g->powers;
+    size_t padded = g->padded;
+    uint32_t space[REACH + 1];
+    for (size_t i = 0; i < t->count; i++) {
+        const uint32_t *x = window(g, t, i, orders, space);
+        for (size_t order = 2, c = 0; order <= orders; order++)
+            for (size_t head = 0; head < heads; head++, c++) {
+                uint64_t sum = x[0];
+                for (size_t s = 1; s < order; s++) sum += *(x - s) * powers[s * padded + c];
+                rows[c] = offsets[c] + (int64_t)modulo(sum, (uint64_t)sizes[c], inverses[c]);
+            }
+        rows += (orders - 1) * heads;
+    }
+}
+
+#if EMBLA_X86
+/* Row numbers of columns c .. c+7; x is below 2^63. */
+EMBLA_AVX512 EMBLA_BODY __m512i rows_512(const embla_ngram *g, size_t c, __m512i x,
+                                         __m512d as_double)
+{
+    __m512i size = _mm512_loadu_si512(g->sizes + c);
+    __m512d quotient = _mm512_mul_pd(as_double, _mm512_loadu_pd(g->guesses + c));
+    __m512i rest = _mm512_sub_epi64(x, _mm512_mullo_epi64(_mm512_cvttpd_epi64(quotient), size));
+    rest = _mm512_min_epu64(rest, _mm512_sub_epi64(rest, size)); /* below 0 is very large */
+    return _mm512_add_epi64(rest, _mm512_loadu_si512(g->offsets + c));
+}
+
+/* heads is a multiple of 8. */
+EMBLA_AVX512 EMBLA_BODY void products_512(const embla_ngram *g, const tile *t, size_t orders,
+                                          size_t heads, int64_t *restrict rows)
+{
+    uint32_t space[REACH + 1];
+    for (size_t i = 0; i < t->count; i++) {
+        const uint32_t *x = window(g, t, i, orders, space);
+        uint64_t mix = x[0] * (uint64_t)g->multipliers[0];
+        for (size_t s = 1, c = 0; s < orders; s++) {
+            mix ^= *(x - s) * (uint64_t)g->multipliers[s];
+            __m512i wide_mix = _mm512_set1_epi64((int64_t)mix);
+            __m512d as_double = _mm512_set1_pd((double)(int64_t)mix);
+            for (size_t head = 0; head < heads; head += 8, c += 8)
+                _mm512_storeu_si512(rows + c, rows_512(g, c, wide_mix, as_double));
+        }
+        rows += (orders - 1) * heads;
+    }
+}
+
+/* Powers are below 2^32, so their products have 64 bits; beyond a column's order they are 0. */
+EMBLA_AVX512 EMBLA_BODY void powers_512(const embla_ngram *g, const tile *t, size_t orders,
+                                        size_t columns, int64_t *restrict rows)
+{
+    size_t padded = (columns + 7) / 8 * 8;
+    uint32_t space[REACH + 1];
+    for (size_t i = 0; i < t->count; i++) {
+        const uint32_t *x = window(g, t, i, orders, space);
+        for (size_t c = 0; c < columns; c += 8) {
+            __m512i sum = _mm512_set1_epi64(x[0]);
+            for (size_t s = 1; s < orders; s++)
+                sum = _mm512_add_epi64(
+                    sum, _mm512_mul_epu32(_mm512_set1_epi64(*(x - s)),
+                                          _mm512_loadu_si512(g->powers + s * padded + c)));
+            unsigned left = columns - c < 8 ? (unsigned)(columns - c) : 8;
+            _mm512_mask_storeu_epi64(rows + c, (__mmask8)((1U << left) - 1),
+                                     rows_512(g, c, sum, _mm512_cvtepi64_pd(sum)));
+        }
+        rows += columns;
+    }
+}
+#endif
+
+/* ---- shapes that models have, and any other: orders are history + 1 ---- */
+
+static void identity(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+{
+    (void)g;
+    for (size_t i = 0; i < t->count; i++) rows[i] = t->seen[i];
+}
+
+static void products(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+{
+    if (g->heads == 8 && g->history == 3)
+        hash_products(g, t, 4, 8, rows);
+    else if (g->heads == 8 && g->history == 2)
+        hash_products(g, t, 3, 8, rows);
+    else
+        hash_products(g, t, g->history + 1, g->heads, rows);
+}
+
+static void powers(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+{
+    if (g->heads == 4 && g->history == 3)
+        hash_powers(g, t, 4, 4, rows);
+    else
+        hash_powers(g, t, g->history + 1, g->heads, rows);
+}
+
+#if EMBLA_X86
+EMBLA_AVX512 static void wide_products(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+{
+    if (g->heads == 8 && g->history == 3)
+        products_512(g, t, 4, 8, rows);
+    else if (g->heads == 8 && g->history == 2)
+        products_512(g, t, 3, 8, rows);
+    else
+        products_512(g, t, g->history + 1, g->heads, rows);
+}
+
+EMBLA_AVX512 static void wide_powers(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+{
+    if (g->heads == 4 && g->history == 3)
+        powers_512(g, t, 4, 12, rows);
+    else
+        powers_512(g, t, g->history + 1, g->columns, rows);
+}
+#endif
+
+static hash_fn *hash_of(const embla_ngram *g)
+{
+    if (g->kind == EMBLA_NGRAM_IDENTITY) return identity;
+    bool sums = g->kind == EMBLA_NGRAM_LONGCAT;
+#if EMBLA_X86
+    if (g->wide && (sums || g->heads % 8 == 0) && embla_kernels_get()->isa == EMBLA_ISA_AVX512)
+        return sums ? wide_powers : wide_products;
+#endif
+    return sums ? powers : products;
+}
+
+/* Tokens first .. of a sequence, up to a tile of them. */
+static void run_tile(const job *j, size_t sequence, size_t first)
+{
+    tile t;
+    t.count = j->length - first < TILE ? j->length - first : TILE;
+    load(j, sequence, first, &t);
+    j->hash(j->ngram, &t, j->rows + (sequence * j->length + first) * j->ngram->columns);
+}
+
+embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, size_t batch,
+                              size_t length, const embla_ngram_options *options, int64_t *rows)
+{
+    job j = {.ngram = ngram,
+             .tokens = tokens,
+             .history = options ? options->history : NULL,
+             .barrier = options ? options->barrier : NULL,
+             .batch = batch,
+             .length = length,
+             .rows = rows};
+    EMBLA_TRY(check(&j, options));
+    j.hash = hash_of(ngram);
+    int threads = embla_threads_for(options ? options->threads : 0,
+                                    batch * length * ngram->columns * sizeof *rows);
+    if (threads <= 1) {
+        for (size_t b = 0; b < batch; b++)
+            for (size_t first = 0; first < length; first += TILE) run_tile(&j, b, first);
+        return EMBLA_OK;
+    }
+    size_t each = (length + TILE - 1) / TILE; /* tiles of a sequence */
+    int64_t tiles = (int64_t)(batch * each);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t n = 0; n < tiles; n++) run_tile(&j, (size_t)n / each, (size_t)n % each * TILE);
+    return EMBLA_OK;
+}

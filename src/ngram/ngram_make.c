@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a hasher: constants are checked where a file states them, and derived where none does.
+ *
+ *   sizes        engram, qwen: primes from base on, consecutive in the order (table, order,
+ *                head); longcat: odd numbers, floor(ratio vocab + 2 i + 1)
+ *   offsets      sums of the sizes before
+ *   multipliers  2 r + 1 with r below H = (2^63 - 1) / vocab / 2, so that token times
+ *                multiplier has 63 bits; r by numpy's default_rng(seed + 10007 layer) (engram)
+ *                or splitmix64 of seed + 10007 table (qwen)
+ *
+ * numpy does not promise its stream for ever; what is here is the stream that the published
+ * tables were made with.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/dtype.h"
+#include "base/mem.h"
+#include "base/room.h"
+#include "ngram/ngram.h"
+
+__extension__ typedef unsigned __int128 wide;
+
+enum { LAYER_STEP = 10007 };
+#define GAMMA UINT64_C(0x9E3779B97F4A7C15)
+
+/* ---- primes ---- */
+
+static uint64_t power_mod(uint64_t x, uint64_t exponent, uint64_t n)
+{
+    uint64_t result = 1;
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1) result = (uint64_t)((wide)result * x % n);
+        x = (uint64_t)((wide)x * x % n);
+    }
+    return result;
+}
+
+/* Miller and Rabin. With these bases it is exact below 3.4e14; sizes are below 2^41. */
+static bool is_prime(uint64_t n)
+{
+    static const uint64_t bases[] = {2, 3, 5, 7, 11, 13, 17};
+    enum { BASES = sizeof bases / sizeof bases[0] };
+    uint64_t odd = n - 1;
+    unsigned twos = 0;
+    if (n < 2) return false;
+    for (size_t i = 0; i < BASES; i++)
+        if (n % bases[i] == 0) return n == bases[i];
+    for (; odd % 2 == 0; odd /= 2) twos++;
+    for (size_t i = 0; i < BASES; i++) {
+        uint64_t x = power_mod(bases[i], odd, n);
+        bool passed = x == 1 || x == n - 1;
+        for (unsigned k = 1; k < twos && !passed; k++) {
+            x = (uint64_t)((wide)x * x % n);
+            passed = x == n - 1;
+        }
+        if (!passed) return false;
+    }
+    return true;
+}
+
+embla_status embla_ngram_primes(int64_t base, size_t skip, size_t count, int64_t *out)
+{
+    int64_t at = base - 1;
+    if (base < 1 || base > EMBLA_ROWS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "base %" PRId64 ": sizes of heads are primes from 1 to 2^40 on", base);
+    for (size_t i = 0; i < skip + count; i++) {
+        do at++;
+        while (!is_prime((uint64_t)at));
+        if (i >= skip) out[i - skip] = at;
+    }
+    return EMBLA_OK;
+}
+
+/* ---- numpy's default_rng: SeedSequence, PCG64 ---- */
+
+static uint32_t seed_hash(uint32_t value, uint32_t *constant, uint32_t factor)
+{
+    value ^= *constant;
+    *constant *= factor;
+    value *= *constant;
+    return value ^ value >> 16;
+}
+
+static uint32_t seed_mix(uint32_t x, uint32_t y)
+{
+    uint32_t value = UINT32_C(0xCA01F9DD) * x - UINT32_C(0x4973F715) * y;
+    return value ^ value >> 16;
+}
+
+/* SeedSequence(entropy).generate_state(4, uint64): four words of the seed suffice here. */
+static void seed_state(uint64_t entropy, uint64_t out[4])
+{
+    enum { POOL = 4 };
+    uint32_t pool[POOL] = {(uint32_t)entropy, (uint32_t)(entropy >> 32)};
+    uint32_t constant = UINT32_C(0x43B0D7E5), words[8];
+    for (int i = 0; i < POOL; i++) pool[i] = seed_hash(pool[i], &constant, UINT32_C(0x931E8875));
+    for (int from = 0; from < POOL; from++)
+        for (int to = 0; to < POOL; to++)
+            if (from != to)
+                pool[to] =
+                    seed_mix(pool[to], seed_hash(pool[from], &constant, UINT32_C(0x931E8875)));
+    constant = UINT32_C(0x8B51F9DD);
+    for (int i = 0; i < 8; i++)
+        words[i] = seed_hash(pool[i % POOL], &constant, UINT32_C(0x58F38DED));
+    for (int i = 0; i < 4; i++) out[i] = words[2 * i] | (uint64_t)words[2 * i + 1] << 32;
+}
+
+typedef struct {
+    wide state, step;
+} pcg64;
+
+static void pcg_step(pcg64 *p)
+{
+    const wide factor = (wide)UINT64_C(2549297995355413924) << 64 | UINT64_C(4865540595714422341);
+    p->state = p->state * factor + p->step;
+}
+
+static pcg64 pcg_seeded(uint64_t seed)
+{
+    uint64_t q[4];
+    pcg64 p = {0};
+    seed_state(seed, q);
+    p.step = ((wide)q[2] << 64 | q[3]) << 1 | 1;
+    pcg_step(&p);
+    p.state += (wide)q[0] << 64 | q[1];
+    pcg_step(&p);
+    return p;
+}
+
+static uint64_t pcg_next(pcg64 *p)
+{
+    pcg_step(p);
+    uint64_t x = (uint64_t)(p->state >> 64) ^ (uint64_t)p->state;
+    unsigned turn = (unsigned)(p->state >> 122);
+    return x >> turn | x << (-turn & 63);
+}
+
+/* Lemire's: every number below limit alike likely. numpy takes this way above 2^32. */
+static uint64_t pcg_below(pcg64 *p, uint64_t limit)
+{
+    uint64_t threshold = (UINT64_MAX - (limit - 1)) % limit;
+    wide product;
+    do product = (wide)pcg_next(p) * limit;
+    while ((uint64_t)product < threshold);
+    return (uint64_t)(product >> 64);
+}
+
+void embla_ngram_numpy(uint64_t seed, size_t count, uint64_t *out)
+{
+    pcg64 p = pcg_seeded(seed);
+    for (size_t i = 0; i < count; i++) out[i] = pcg_next(&p);
+}
+
+/* ---- multipliers ---- */
+
+static uint64_t half_bound(int64_t vocab)
+{
+    uint64_t half = (uint64_t)(INT64_MAX / vocab / 2);
+    return half > 0 ? half : 1;
+}
+
+void embla_ngram_engram_multipliers(int64_t vocab, uint64_t seed, size_t orders, int64_t *out)
+{
+    pcg64 p = pcg_seeded(seed);
+    for (size_t i = 0; i < orders; i++)
+        out[i] = (int64_t)(2 * pcg_below(&p, half_bound(vocab)) + 1);
+}
+
+static uint64_t splitmix64(uint64_t v)
+{
+    v += GAMMA;
+    v = (v ^ v >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    v = (v ^ v >> 27) * UINT64_C(0x94D049BB133111EB);
+    return v ^ v >> 31;
+}
+
+/* gamma is added twice: here, and by splitmix64 itself. So it was published. */
+void embla_ngram_qwen_multipliers(int64_t vocab, uint64_t seed, size_t orders, int64_t *out)
+{
+    for (size_t i = 0; i < orders; i++)
+        out[i] = (int64_t)(2 * (splitmix64(seed + GAMMA * (i + 1)) % half_bound(vocab)) + 1);
+}
+
+/* ---- checks ---- */
+
+static bool is_hashed(const embla_ngram_parameters *p)
+{
+    return p->kind != EMBLA_NGRAM_IDENTITY;
+}
+
+static bool has_products(const embla_ngram_parameters *p)
+{
+    return p->kind == EMBLA_NGRAM_ENGRAM || p->kind == EMBLA_NGRAM_QWEN;
+}
+
+static embla_status check_counts(const embla_ngram_parameters *p)
+{
+    if (p->kind < EMBLA_NGRAM_IDENTITY || p->kind > EMBLA_NGRAM_LONGCAT)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%d is no kind of n-gram hasher: 0 to %d",
+                          (int)p->kind, (int)EMBLA_NGRAM_LONGCAT);
+    if (p->vocab < 1 || p->vocab > EMBLA_NGRAM_VOCAB_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a vocabulary of %" PRId64 " tokens: an n-gram hasher takes 1 to %d",
+                          p->vocab, (int)EMBLA_NGRAM_VOCAB_MOST);
+    if (p->multiple < 0 || p->multiple > EMBLA_ROWS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows padded to a multiple of %" PRId64 ": 0 to 2^40",
+                          p->multiple);
+    if (p->fold && p->kind != EMBLA_NGRAM_ENGRAM)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a fold goes with engram, not with kind %d",
+                          (int)p->kind);
+    if (p->fold && p->fold->count != p->vocab)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the fold has %" PRId64 " different numbers, the vocabulary is %" PRId64
+                          ": every row number would be another one",
+                          p->fold->count, p->vocab);
+    if (!is_hashed(p)) return EMBLA_OK;
+    if (p->orders < 2 || p->orders > EMBLA_NGRAM_ORDERS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "n-grams of up to %" PRId32 " tokens: 2 to %d",
+                          p->orders, (int)EMBLA_NGRAM_ORDERS_MOST);
+    if (p->heads < 1 || p->heads > EMBLA_NGRAM_HEADS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRId32 " heads of each order: 1 to %d", p->heads,
+                          (int)EMBLA_NGRAM_HEADS_MOST);
+    return EMBLA_OK;
+}
+
+/* Pad and EOS are tokens that are hashed like others. */
+static embla_status check_special(const embla_ngram_parameters *p)
+{
+    bool padded = p->kind == EMBLA_NGRAM_ENGRAM || p->kind == EMBLA_NGRAM_IDENTITY;
+    if (padded && (p->pad < 0 || p->pad >= p->vocab))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "pad %" PRId32 " is outside the vocabulary of %" PRId64, p->pad,
+                          p->vocab);
+    if (!padded && (p->eos < -1 || p->eos >= p->vocab))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "EOS %" PRId32 " is outside the vocabulary of %" PRId64, p->eos,
+                          p->vocab);
+    if (p->kind == EMBLA_NGRAM_QWEN && p->eos < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "EOS %" PRId32 ": in qwen it stands before the start, there must be one",
+                          p->eos);
+    if (p->eos_rule < EMBLA_EOS_REFERENCE || p->eos_rule > EMBLA_EOS_IGNORED)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%d is no rule for EOS: 0 to %d", (int)p->eos_rule,
+                          (int)EMBLA_EOS_IGNORED);
+    return EMBLA_OK;
+}
+
+static embla_status check_given(const embla_ngram_parameters *p)
+{
+    if (p->offsets && !p->sizes)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "offsets of heads without their sizes");
+    if ((p->sizes && !is_hashed(p)) || (p->multipliers && !has_products(p)))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s do not go with kind %d",
+                          p->multipliers ? "multipliers" : "sizes of heads", (int)p->kind);
+    for (int32_t i = 0; p->multipliers && i < p->orders; i++) {
+        int64_t m = p->multipliers[i];
+        if (m < 1 || m % 2 == 0 || (p->vocab > 1 && m > INT64_MAX / (p->vocab - 1)))
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "multiplier %" PRId32 " is %" PRId64 ": odd and, times token "
+                              "%" PRId64 ", below 2^63",
+                              i, m, p->vocab - 1);
+    }
+    return EMBLA_OK;
+}
+
+/* Which of the tables of the model this is, from 0. */
+static embla_status table_number(const embla_ngram_parameters *p, size_t *out)
+{
+    *out = 0;
+    if (p->kind == EMBLA_NGRAM_QWEN) {
+        if (p->layer < 0 || p->layer >= EMBLA_NGRAM_LAYERS_MOST)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "table %" PRId32 " of the model: 0 to %d",
+                              p->layer, (int)EMBLA_NGRAM_LAYERS_MOST - 1);
+        *out = (size_t)p->layer;
+    }
+    if (p->kind != EMBLA_NGRAM_ENGRAM) return EMBLA_OK;
+    if (p->layer < 0 || p->seed < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "layer %" PRId32 ", seed %" PRId64 ": 0 or more",
+                          p->layer, p->seed);
+    if (p->layer_count > EMBLA_NGRAM_LAYERS_MOST || (p->layer_count > 0 && !p->layers))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu layers%s: at most %d", p->layer_count,
+                          p->layers ? "" : " at NULL", (int)EMBLA_NGRAM_LAYERS_MOST);
+    for (size_t i = 0; i < p->layer_count; i++)
+        for (size_t k = 0; k <= i; k++)
+            if (p->layers[i] < 0 || (k < i && p->layers[k] == p->layers[i]))
+                return embla_fail(EMBLA_ERR_ARGUMENT,
+                                  "layer %" PRId32 " at place %zu of the layers: below 0, or there "
+                                  "twice",
+                                  p->layers[i], i);
+    while (*out < p->layer_count && p->layers[*out] != p->layer) ++*out;
+    if (p->layer_count > 0 && *out == p->layer_count)
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "layer %" PRId32 " is none of the %zu that have a table, %" PRId32
+                          " to %" PRId32,
+                          p->layer, p->layer_count, p->layers[0], p->layers[p->layer_count - 1]);
+    return EMBLA_OK;
+}
+
+/* ---- making ---- */
+
+static embla_status fill_sizes(embla_ngram *g, const embla_ngram_parameters *p, size_t table)
+{
+    if (p->sizes) {
+        memcpy(g->sizes, p->sizes, g->columns * sizeof *g->sizes);
+    } else if (has_products(p)) {
+        EMBLA_TRY(embla_ngram_primes(p->base, table * g->columns, g->columns, g->sizes));
+    } else {
+        double most = (double)EMBLA_ROWS_MOST;
+        double first = p->ratio * (double)p->vocab;
+        if (!(first >= 0 && first <= most)) /* also a NaN */
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "ratio %g times a vocabulary of %" PRId64 ": heads have 1 to 2^40 "
+                              "rows",
+                              p->ratio, p->vocab);
+        /* added one by one, as Python does: where ratio is no whole number it decides a bit */
+        for (size_t i = 0; i < g->columns; i++)
+            g->sizes[i] = (int64_t)(first + (double)(2 * i) + 1.0);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status fill_offsets(embla_ngram *g, const embla_ngram_parameters *p)
+{
+    int64_t sum = 0, end = 0;
+    g->wide = true;
+    for (size_t i = 0; i < g->columns; i++) {
+        int64_t size = g->sizes[i], at = p->offsets ? p->offsets[i] : sum;
+        if (size < 1 || size > EMBLA_ROWS_MOST)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "head %zu has %" PRId64 " rows: 1 to 2^40", i,
+                              size);
+        if (at < 0 || at > EMBLA_ROWS_MOST - size)
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "head %zu is rows %" PRId64 " to %" PRId64 ": a table has at most "
+                              "2^40",
+                              i, at, at + (at < 0 ? 0 : size - 1));
+        if (i > 0 && at < g->offsets[i - 1])
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "head %zu begins at row %" PRId64 ", the head before it at %" PRId64,
+                              i, at, g->offsets[i - 1]);
+        g->offsets[i] = at;
+        g->inverses[i] = UINT64_MAX / (uint64_t)size;
+        g->guesses[i] = 1.0 / (double)size * (1.0 - 0x1p-50);
+        g->wide = g->wide && size >= 1 << 14 && size < (int64_t)1 << 32;
+        sum = at + size;
+        if (sum > end) end = sum;
+    }
+    g->used = end;
+    return EMBLA_OK;
+}
+
+/* A sum is at most orders * (vocab - 1) * (size - 1), or vocab - 1 for a size of 1. */
+static embla_status fill_powers(embla_ngram *g)
+{
+    for (size_t c = 0; c < g->columns; c++) {
+        uint64_t size = (uint64_t)g->sizes[c], vocab = (uint64_t)g->vocab, most;
+        uint64_t power = 1 % size;
+        if (!embla_mul_ok(vocab, size, &most) || !embla_mul_ok(most, g->orders, &most))
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "%zu products of tokens below %" PRId64 " and numbers below %" PRId64
+                              " pass 2^64",
+                              g->orders, g->vocab, g->sizes[c]);
+        g->wide = g->wide && most <= (uint64_t)INT64_MAX;
+        for (size_t s = 0; s < c / g->heads + 2; s++) {
+            g->powers[s * g->padded + c] = power;
+            power = power * vocab % size;
+        }
+    }
+    return EMBLA_OK;
+}
+
+static embla_status pad_rows(embla_ngram *g, int64_t multiple)
+{
+    int64_t step = multiple > 0 ? multiple : 1;
+    int64_t rows = (g->used + step - 1) / step * step; /* both below 2^41 */
+    if (rows > EMBLA_ROWS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%" PRId64 " rows padded to a multiple of %" PRId64 " are %" PRId64
+                          ": a table has at most 2^40",
+                          g->used, step, rows);
+    g->rows = rows;
+    return EMBLA_OK;
+}
+
+/* What load (ngram.c) needs to know of each kind. */
+static void fill_rules(embla_ngram *g, const embla_ngram_parameters *p)
+{
+    bool nothing = p->kind == EMBLA_NGRAM_LONGCAT && p->eos_rule == EMBLA_EOS_ZERO;
+    g->stop = -1;
+    if (p->kind == EMBLA_NGRAM_QWEN || p->kind == EMBLA_NGRAM_LONGCAT) {
+        g->pad = -1;
+        g->wall = p->eos < 0 || nothing ? 0 : (uint32_t)p->eos;
+        g->wall_alone = p->eos < 0 || nothing;
+        bool ends = p->kind == EMBLA_NGRAM_QWEN || p->eos_rule != EMBLA_EOS_IGNORED;
+        g->stop = ends ? p->eos : -1;
+        g->stop_nothing = nothing;
+        g->filler = p->kind == EMBLA_NGRAM_QWEN ? (uint32_t)p->eos : 0;
+        g->eos = p->eos;
+    } else {
+        g->eos = -1;
+        g->pad = p->pad;
+        g->filler = g->wall = (uint32_t)p->pad;
+        g->wall_alone = true;
+    }
+    g->layer = has_products(p) ? p->layer : -1;
+    g->folded = p->fold ? p->fold->values : NULL;
+    g->tokens = p->fold ? p->fold->tokens : p->vocab;
+}
+
+static void fill_multipliers(embla_ngram *g, const embla_ngram_parameters *p)
+{
+    uint64_t seed = (uint64_t)p->seed + (uint64_t)LAYER_STEP * (uint64_t)p->layer;
+    if (p->multipliers)
+        memcpy(g->multipliers, p->multipliers, g->orders * sizeof *g->multipliers);
+    else if (p->kind == EMBLA_NGRAM_ENGRAM)
+        embla_ngram_engram_multipliers(p->vocab, seed, g->orders, g->multipliers);
+    else
+        embla_ngram_qwen_multipliers(p->vocab, seed, g->orders, g->multipliers);
+}
+
+static embla_status fill(embla_ngram *g, const embla_ngram_parameters *p, size_t table)
+{
+    fill_rules(g, p);
+    g->used = p->vocab;
+    if (is_hashed(p)) {
+        EMBLA_TRY(fill_sizes(g, p, table));
+        EMBLA_TRY(fill_offsets(g, p));
+    }
+    if (g->multipliers) fill_multipliers(g, p);
+    if (g->powers) EMBLA_TRY(fill_powers(g));
+    return pad_rows(g, p->multiple);
+}
+
+/* All of it in one block. */
+static embla_status take(const embla_ngram_parameters *p, embla_ngram **out)
+{
+    bool hashed = is_hashed(p), products = has_products(p);
+    size_t orders = hashed ? (size_t)p->orders : 1, heads = hashed ? (size_t)p->heads : 1;
+    size_t columns = hashed ? (orders - 1) * heads : 1;
+    size_t listed = hashed ? (columns + 7) / 8 * 8 : 0;
+    embla_room room = {0}; /* at most 448 x 8 numbers in an array: never too much */
+    void *memory = NULL;
+    (void)embla_room_add(&room, 1, sizeof(embla_ngram));
+    size_t multipliers = embla_room_add(&room, products ? orders : 0, sizeof(int64_t));
+    size_t sizes = embla_room_add(&room, listed, sizeof(int64_t));
+    size_t offsets = embla_room_add(&room, listed, sizeof(int64_t));
+    size_t inverses = embla_room_add(&room, listed, sizeof(uint64_t));
+    size_t guesses = embla_room_add(&room, listed, sizeof(double));
+    size_t powers = embla_room_add(&room, products ? 0 : listed * orders, sizeof(uint64_t));
+    EMBLA_TRY(embla_mem_new(room.bytes, "an n-gram hasher", &memory));
+    char *block = memory;
+    embla_ngram *g = memory;
+    *g = (embla_ngram){.bytes = room.bytes,
+                       .kind = p->kind,
+                       .vocab = p->vocab,
+                       .orders = orders,
+                       .heads = heads,
+                       .columns = columns,
+                       .padded = listed,
+                       .history = orders - 1};
+    if (products) g->multipliers = (int64_t *)(void *)(block + multipliers);
+    if (hashed) {
+        g->sizes = (int64_t *)(void *)(block + sizes);
+        g->offsets = (int64_t *)(void *)(block + offsets);
+        g->inverses = (uint64_t *)(void *)(block + inverses);
+        g->guesses = (double *)(void *)(block + guesses);
+    }
+    if (hashed && !products) g->powers = (uint64_t *)(void *)(block + powers);
+    *out = g;
+    return EMBLA_OK;
+}
+
+embla_status embla_ngram_new(const embla_ngram_parameters *parameters, embla_ngram **out)
+{
+    embla_ngram *g = NULL;
+    size_t table = 0;
+    if (!parameters || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_new: %s is NULL",
+                          parameters ? "out" : "parameters");
+    EMBLA_TRY(check_counts(parameters));
+    EMBLA_TRY(check_special(parameters));
+    EMBLA_TRY(check_given(parameters));
+    EMBLA_TRY(table_number(parameters, &table));
+    EMBLA_TRY(take(parameters, &g));
+    embla_status status = fill(g, parameters, table);
+    if (status != EMBLA_OK) {
+        embla_ngram_free(g);
+        return status;
+    }
+    *out = g;
+    return EMBLA_OK;
+}
+
+void embla_ngram_free(embla_ngram *ngram)
+{
+    if (!ngram) return;
+    embla_fold_free(ngram->own);
+    embla_mem_free(ngram, ngram->bytes);
+}
+
+void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)
+{
+    *out = (embla_ngram_info){.kind = ngram->kind,
+                              .tokens = ngram->tokens,
+                              .vocab = ngram->vocab,
+                              .rows = ngram->rows,
+                              .used = ngram->used,
+                              .columns = ngram->columns,
+                              .history = ngram->history,
+                              .orders = (int32_t)ngram->orders,
+                              .heads = (int32_t)ngram->heads,
+                              .layer = ngram->layer,
+                              .pad = ngram->pad,
+                              .eos = ngram->eos,
+                              .multipliers = ngram->multipliers,
+                              .sizes = ngram->sizes,
+                              .offsets = ngram->offsets};
+}

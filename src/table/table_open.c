@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tensor of a checkpoint as a table.
+ *
+ * Rows that lie in the file as they are stay there: the table is a view of the map and
+ * keeps it open. Text, columns-first arrays and files that everyone may write to go into
+ * memory, in blocks, so that nothing but the table itself is held.
+ */
+#include "base/checked.h"
+#include "base/status.h"
+#include "formats/checkpoint.h"
+#include "table/table.h"
+
+enum { BLOCK = 4 << 20 };
+
+/* Reads all rows into table, which is new and has no gaps between rows. */
+static embla_status fill(const embla_checkpoint *cp, const embla_entry *entry, embla_table *table)
+{
+    size_t block = table->row_bytes < BLOCK ? BLOCK / table->row_bytes : 1;
+    for (int64_t row = 0; row < table->rows; row += (int64_t)block) {
+        uint64_t left = (uint64_t)(table->rows - row);
+        size_t count = left < block ? (size_t)left : block;
+        EMBLA_TRY(embla_entry_read(cp, entry, (uint64_t)row * table->row_bytes,
+                                   count * table->row_bytes,
+                                   table->writable + (size_t)row * table->row_bytes));
+    }
+    return EMBLA_OK;
+}
+
+static embla_status open_copy(const embla_checkpoint *cp, const embla_entry *entry, int64_t rows,
+                              size_t dim, const embla_table_options *options, embla_table **out)
+{
+    embla_table *table = NULL;
+    EMBLA_TRY(embla_table_new(entry->element->dtype, rows, dim, options, &table));
+    embla_status status = fill(cp, entry, table);
+    if (status != EMBLA_OK) {
+        embla_table_free(table);
+        return status;
+    }
+    *out = table;
+    return EMBLA_OK;
+}
+
+static embla_status open_view(const embla_checkpoint *cp, const embla_entry *entry, int64_t rows,
+                              size_t dim, const embla_table_options *options, embla_table **out)
+{
+    embla_map *map = cp->shards[entry->file].map;
+    EMBLA_TRY(embla_map_check(map));
+    EMBLA_TRY(embla_table_view(entry->element->dtype, rows, dim, map->bytes + entry->offset,
+                               (size_t)entry->bytes, options, out));
+    (*out)->map = embla_map_hold(map);
+    return EMBLA_OK;
+}
+
+embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
+                              const embla_table_options *options, embla_table **out)
+{
+    embla_table_options ours = {.scale = options ? options->scale : 0.0f};
+    const embla_entry *entry = NULL;
+    int64_t rows;
+    size_t dim;
+    if (!cp || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_open: %s is NULL",
+                          cp ? "out" : "the checkpoint");
+    if (options && (options->row_stride != 0 || options->writable))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a table of a file is read-only and has the file's row stride");
+    if (name)
+        EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
+    else
+        EMBLA_TRY(embla_checkpoint_entry(cp, EMBLA_ROLE_TOKENS, &entry, NULL));
+    EMBLA_TRY(embla_entry_shape(entry, &rows, &dim));
+    if (entry->element->dtype == 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.200s: tensor '%.128s' is %s, of which no table can be made", cp->shown,
+                          entry->name, entry->element->name);
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.200s is little-endian, this machine is not",
+                          cp->shown);
+    return cp->copy || entry->made ? open_copy(cp, entry, rows, dim, &ours, out)
+                                   : open_view(cp, entry, rows, dim, &ours, out);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a corpus: the files of a text are read whole, a file of tokens is mapped; what they
+ * become is in corpus_text.c and corpus_tokens.c.
+ *
+ * Of a folder all sizes come first, so that memory is taken once, and a file that is then of
+ * another size is refused: its bytes would stand where those of the next are due.
+ */
+#include "text/corpus.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "files/io.h"
+#include "files/names.h"
+
+enum { FILES_MOST = 1 << 20 }; /* of a folder */
+
+/* ---- one that is open ---- */
+
+void embla_corpus_free(embla_corpus *corpus)
+{
+    if (!corpus) return;
+    embla_map_free(corpus->map);
+    embla_mem_free(corpus->held, corpus->held_bytes);
+    embla_arena_free(&corpus->arena);
+    embla_mem_free(corpus, sizeof *corpus);
+}
+
+embla_status embla_corpus_new(const embla_corpus_options *options, embla_corpus **out)
+{
+    void *memory = NULL;
+    EMBLA_TRY(embla_mem_new(sizeof(embla_corpus), "a corpus", &memory));
+    embla_corpus *c = memory;
+    c->options = *options;
+    c->documents = c->width = 1;
+    c->bos = -1;
+    *out = c;
+    return EMBLA_OK;
+}
+
+embla_status embla_corpus_split(embla_corpus *c, const char *name)
+{
+    double share = c->options.validation;
+    uint64_t all = c->starts ? c->documents : c->count, least = c->starts ? 1 : 2;
+    if (share == 0 && !c->starts) share = 0.1;
+    c->train = share > 0 ? (uint64_t)((1 - share) * (double)all) : all;
+    if (c->train < least)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "%.256s: %" PRIu64 " of %" PRIu64
+                          " %s to train on, %g of them kept for validation: %" PRIu64 " at least",
+                          name, c->train, all, c->starts ? "documents" : "tokens",
+                          share > 0 ? share : 0, least);
+    return EMBLA_OK;
+}
+
+embla_status embla_corpus_check_packed(const char *name, const uint8_t *p, size_t length)
+{
+    static const struct {
+        const char *bytes, *name, *command;
+        size_t length;
+    } packed[] = {{"\xfd\x37zXZ\0", "xz", "xz -d", 6},
+                  {"\x1f\x8b\x08", "gzip", "gunzip", 3},
+                  {"\x28\xb5\x2f\xfd", "zstd", "zstd -d", 4},
+                  {"PK\x03\x04", "zip", "unzip", 4}};
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (length >= packed[i].length && memcmp(p, packed[i].bytes, packed[i].length) == 0)
+            return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                              "%.256s is packed by %s and is not unpacked here: %s first", name,
+                              packed[i].name, packed[i].command);
+    return EMBLA_OK;
+}
+
+/* ---- reading texts ---- */
+
+/* What is being read: one file, or those of a folder. */
+typedef struct {
+    embla_arena arena;
+    const char *path;
+    embla_name *names;
+    size_t count, room;
+    embla_corpus_part *parts;
+    void *bytes;
+    size_t size;
+} files;
+
+/* The size of a file that is open: a regular one. */
+static embla_status size_of(int fd, const char *name, struct stat *found, uint64_t *out)
+{
+    EMBLA_TRY(embla_io_stat(fd, name, found));
+    if (!S_ISREG(found->st_mode) || found->st_size < 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s is %s, not a file of text", name,
+                          S_ISDIR(found->st_mode)    ? "a folder"
+                          : S_ISFIFO(found->st_mode) ? "a pipe"
+                                                     : "a device or socket");
+    *out = (uint64_t)found->st_size;
+    return EMBLA_OK;
+}
+
+static embla_status read_file(int fd, const char *name, uint64_t size, uint8_t *out)
+{
+    size_t got = 0;
+    EMBLA_TRY(embla_io_pread(fd, name, 0, (size_t)size, out, &got));
+    if (got < size)
+        return embla_fail(EMBLA_ERR_IO,
+                          "%.256s was cut short while it was read: %zu of %" PRIu64 " bytes", name,
+                          got, size);
+    return EMBLA_OK;
+}
+
+static embla_status take_bytes(files *f, uint64_t size)
+{
+    if (!embla_size_ok(size, &f->size))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " bytes of text", size);
+    return size > 0 ? embla_mem_new(f->size, "a text", &f->bytes) : EMBLA_OK;
+}
+
+static embla_status add_name(void *context, const char *name)
+{
+    files *f = context;
+    void *list = f->names;
+    const char *copy = NULL;
+    if (name[0] == '.') return EMBLA_OK;
+    if (f->count == FILES_MOST)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s: more than %d files", f->path, FILES_MOST);
+    EMBLA_TRY(embla_arena_text(&f->arena, name, strlen(name), &copy));
+    EMBLA_TRY(
+        embla_arena_grow(&f->arena, sizeof *f->names, f->count, "names of files", &list, &f->room));
+    f->names = list;
+    f->names[f->count] = (embla_name){copy, (uint32_t)strlen(copy), (uint32_t)f->count};
+    f->count++;
+    return EMBLA_OK;
+}
+
+/* The files of a folder in the order of their names, with names for messages. */
+static embla_status list_folder(files *f, int folder)
+{
+    embla_names sorted = {0};
+    EMBLA_TRY(embla_io_list(folder, f->path, add_name, f));
+    if (f->count == 0)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s is a folder with 0 files", f->path);
+    EMBLA_TRY(embla_names_sort(&f->arena, f->names, f->count, &sorted));
+    EMBLA_TRY(
+        embla_arena_many(&f->arena, f->count, sizeof *f->parts, "files of a folder", &f->parts));
+    for (size_t i = 0; i < f->count; i++) f->parts[i].name = sorted.sorted[i]->bytes;
+    return EMBLA_OK;
+}
+
+/* One file of a folder: its size, and its bytes if out is given. No link is followed, so what is
+ * read lies in the folder. */
+static embla_status visit(int folder, const char *name, uint64_t *size, uint8_t *out)
+{
+    struct stat found;
+    uint64_t now = 0;
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0, &fd));
+    embla_status status = size_of(fd, name, &found, &now);
+    if (status == EMBLA_OK && out && now != *size)
+        status =
+            embla_fail(EMBLA_ERR_IO,
+                       "%.256s was changed while it was read: %" PRIu64 " bytes, and had %" PRIu64,
+                       name, now, *size);
+    if (status == EMBLA_OK && out) status = read_file(fd, name, now, out);
+    if (status == EMBLA_OK) *size = now;
+    embla_io_drop(fd);
+    return status;
+}
+
+/* Sizes first, so that memory is taken once; files are open one at a time. */
+static embla_status read_folder(files *f, int folder)
+{
+    uint64_t all = 0, size = 0;
+    EMBLA_TRY(list_folder(f, folder));
+    for (size_t i = 0; i < f->count; i++) {
+        EMBLA_TRY(visit(folder, f->parts[i].name, &size, NULL));
+        if (!embla_add_ok(all, size, &all) || all > PTRDIFF_MAX)
+            return embla_fail(EMBLA_ERR_MEMORY, "no memory for the %zu files", f->count);
+        f->parts[i].end = (size_t)all;
+    }
+    EMBLA_TRY(take_bytes(f, all));
+    for (size_t i = 0; i < f->count && f->size > 0; i++) {
+        size_t from = i > 0 ? f->parts[i - 1].end : 0;
+        size = f->parts[i].end - from;
+        EMBLA_TRY(visit(folder, f->parts[i].name, &size, (uint8_t *)f->bytes + from));
+    }
+    return EMBLA_OK;
+}
+
+/* The same sentence, with the folder's name before it. */
+static embla_status in_folder(embla_status status, const char *path)
+{
+    char sentence[512];
+    (void)snprintf(sentence, sizeof sentence, "%s", embla_error());
+    return strncmp(sentence, path, strlen(path)) == 0
+               ? status
+               : embla_fail(status, "%.256s: %s", path, sentence);
+}
+
+static embla_status read_text(files *f, int fd, bool *folder)
+{
+    struct stat found;
+    uint64_t size = 0;
+    embla_status status = size_of(fd, f->path, &found, &size);
+    *folder = status == EMBLA_ERR_UNSUPPORTED && S_ISDIR(found.st_mode);
+    if (*folder) return read_folder(f, fd);
+    EMBLA_TRY(status);
+    if (size == 0) return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: 0 bytes", f->path);
+    f->count = 1;
+    EMBLA_TRY(embla_arena_many(&f->arena, 1, sizeof *f->parts, "a file", &f->parts));
+    EMBLA_TRY(take_bytes(f, size));
+    f->parts[0] = (embla_corpus_part){f->path, f->size};
+    return read_file(fd, f->path, size, f->bytes);
+}
+
+static embla_status open_text(const char *path, const embla_corpus_options *options,
+                              embla_corpus **out)
+{
+    files f = {.path = path};
+    bool folder = false;
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd));
+    embla_status status = read_text(&f, fd, &folder);
+    embla_io_drop(fd);
+    if (status == EMBLA_OK)
+        status = embla_corpus_of_text(f.bytes, f.size, f.parts, f.count, options, out);
+    else
+        embla_mem_free(f.bytes, f.size);
+    embla_arena_free(&f.arena);
+    return status != EMBLA_OK && folder ? in_folder(status, path) : status;
+}
+
+/* ---- the door ---- */
+
+static embla_status open_tokens(const char *path, const embla_corpus_options *options,
+                                embla_corpus **out)
+{
+    embla_map *map = NULL;
+    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
+    return embla_corpus_of_map(map, options, out);
+}
+
+embla_status embla_corpus_open(const char *path, const embla_corpus_options *options,
+                               embla_corpus **out)
+{
+    static const embla_corpus_options plain = {0};
+    if (!options) options = &plain;
+    if (!path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s of a corpus is NULL", path ? "out" : "path");
+    if ((unsigned)options->kind > EMBLA_CORPUS_TOKENS)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "corpus of kind %d; 0 to %d are there",
+                          (int)options->kind, (int)EMBLA_CORPUS_TOKENS);
+    if (!(options->validation < 1))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%g of the text for validation: a share below 1",
+                          options->validation);
+    if (options->kind != EMBLA_CORPUS_TOKENS) return open_text(path, options, out);
+    if (options->documents)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.256s: documents are lines of a text, and a file of tokens has none",
+                          path);
+    return open_tokens(path, options, out);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a corpus that is open answers: words, tokens of a text, batches. Which tokens come next is a
+ * function of (seed, step, place in the batch) and of nothing else, so a training that was
+ * interrupted goes on with the same ones.
+ *
+ * The order of documents is a permutation that is computed, not kept: a Feistel network over the
+ * next power of 4, whose round keys are random numbers of (seed, epoch); what falls outside the
+ * documents goes through it again until it falls inside. Each document comes once an epoch.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/random.h"
+#include "files/cursor.h"
+#include "files/utf8.h"
+#include "text/corpus.h"
+
+enum { ROUNDS = 8 };
+__extension__ typedef unsigned __int128 wide;
+
+/* ---- what it has ---- */
+
+int64_t embla_corpus_tokens(const embla_corpus *corpus)
+{
+    return (int64_t)(corpus->count - (corpus->starts != NULL));
+}
+
+int64_t embla_corpus_vocab(const embla_corpus *corpus)
+{
+    return corpus->vocab;
+}
+
+int64_t embla_corpus_documents(const embla_corpus *corpus)
+{
+    return (int64_t)corpus->documents;
+}
+
+int64_t embla_corpus_bos(const embla_corpus *corpus)
+{
+    return corpus->bos;
+}
+
+const char *embla_corpus_word(const embla_corpus *corpus, int64_t token, size_t *length)
+{
+    if (token < 0 || (uint64_t)token >= corpus->letter_count) return NULL;
+    if (length) *length = corpus->letters[token].length;
+    return corpus->letters[token].text;
+}
+
+/* ---- text to tokens, as the corpus has them ---- */
+
+/* The token of a code; -1 if there is none. */
+static int64_t find_code(const embla_corpus *c, uint32_t code)
+{
+    size_t low = 0, high = c->letter_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->codes[middle] < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->letter_count && c->codes[low] == code ? (int64_t)low : -1;
+}
+
+/* The token of the character at p. */
+static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t length, size_t at,
+                             size_t *taken, int32_t *token)
+{
+    char shown[5] = {0};
+    *taken = 1;
+    *token = text[at];
+    if (!c->codes) return EMBLA_OK;
+    *taken = embla_utf8_length(text + at, length - at);
+    if (*taken == 0)
+        return embla_fail(EMBLA_ERR_FORMAT, "byte %zu of %zu is 0x%02x, no UTF-8", at, length,
+                          text[at]);
+    uint32_t code = embla_corpus_code(text + at, *taken);
+    int64_t found = find_code(c, code);
+    memcpy(shown, text + at, *taken);
+    if (found < 0)
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "U+%04" PRIX32 " '%s' at byte %zu is none of the %zu characters of the "
+                          "corpus",
+                          code, code < 0x20 || code == 0x7f ? "" : shown, at, c->letter_count);
+    *token = (int32_t)found;
+    return EMBLA_OK;
+}
+
+embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, size_t length,
+                                 size_t most, int32_t *tokens, size_t *count)
+{
+    const uint8_t *bytes = (const uint8_t *)text;
+    size_t have = 0, taken = 0;
+    int32_t token = 0;
+    if (!corpus || !count || (!text && length > 0) || (!tokens && most > 0))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s to be encoded is NULL",
+                          !corpus               ? "the corpus of a text"
+                          : !count              ? "the count of a text"
+                          : !text && length > 0 ? "a text"
+                                                : "room for a text");
+    if (!corpus->letters)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.256s is a file of tokens: it does not say what they mean",
+                          corpus->map->name);
+    for (size_t at = 0; at < length; at += taken, have++)
+        EMBLA_TRY(token_at(corpus, bytes, length, at, &taken, &token));
+    *count = have;
+    if (most > have) most = have;
+    for (size_t at = 0, i = 0; i < most; at += taken, i++)
+        EMBLA_TRY(token_at(corpus, bytes, length, at, &taken, tokens + i));
+    return EMBLA_OK;
+}
+
+/* ---- order ---- */
+
+typedef struct {
+    uint64_t n;
+    unsigned half; /* bits of a half: 4^half >= n */
+    uint64_t keys[ROUNDS];
+} order;
+
+static void order_begin(uint64_t seed, uint64_t epoch, uint64_t n, order *out)
+{
+    uint32_t words[4][EMBLA_RANDOM_LANES];
+    *out = (order){.n = n, .half = 1};
+    while (out->half < 32 && (n - 1) >> (2 * out->half) != 0) out->half++;
+    embla_philox(seed, 0, epoch, EMBLA_RANDOM_ORDER, words);
+    for (int i = 0; i < ROUNDS; i++) out->keys[i] = (uint64_t)words[1][i] << 32 | words[0][i];
+}
+
+/* Some bits of x and a key: the finishing steps of splitmix64. */
+static uint64_t mixed(uint64_t x, uint64_t key)
+{
+    uint64_t z = (x + key) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+static uint64_t order_of(const order *o, uint64_t i)
+{
+    uint64_t mask = (UINT64_C(1) << o->half) - 1;
+    do {
+        uint64_t left = i >> o->half, right = i & mask;
+        for (int round = 0; round < ROUNDS; round++) {
+            uint64_t next = left ^ (mixed(right, o->keys[round]) & mask);
+            left = right;
+            right = next;
+        }
+        i = left << o->half | right;
+    } while (i >= o->n);
+    return i;
+}
+
+uint64_t embla_corpus_order(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i)
+{
+    order o;
+    order_begin(seed, epoch, n, &o);
+    return order_of(&o, i);
+}
+
+/* ---- sequences ---- */
+
+/* Tokens first .. first+used-1, and what comes after each. */
+typedef struct {
+    uint64_t first;
+    size_t used;
+} sequence;
+
+/* Which sequences a batch has, one after the other. */
+typedef struct {
+    const embla_corpus *corpus;
+    size_t length;
+    bool validation;
+    uint64_t step;     /* of a drawn stream */
+    uint64_t position; /* of sequence 0, where they are counted: s * B, or n * B */
+    uint64_t pieces;   /* how many there are to count, where they are */
+    order split;       /* which documents are for validation, where that is drawn */
+    order epoch;       /* of the documents to train on */
+    uint64_t epoch_number;
+    uint32_t words[4][EMBLA_RANDOM_LANES]; /* of 16 sequences of a drawn stream */
+} walk;
+
+/* Whether documents for validation are drawn out of all: then the numbers of those to train on come
+ * first in the order `split`. Neither seed nor epoch are in it: losses of two seeds are of the same
+ * documents. */
+static bool split_is_drawn(const embla_corpus *c)
+{
+    return c->starts && !c->options.in_order && c->train < c->documents;
+}
+
+static sequence document_of(const walk *w, uint64_t n)
+{
+    const embla_corpus *c = w->corpus;
+    if (split_is_drawn(c)) n = order_of(&w->split, n);
+    uint64_t targets = c->starts[n + 1] - c->starts[n];
+    return (sequence){c->starts[n], targets < w->length ? (size_t)targets : w->length};
+}
+
+static sequence next_document(walk *w, uint64_t position)
+{
+    const embla_corpus *c = w->corpus;
+    uint64_t epoch = position / c->train, n = position % c->train;
+    if (c->options.in_order) return document_of(w, n);
+    if (w->epoch.n == 0 || epoch != w->epoch_number)
+        order_begin(c->options.seed, epoch, c->train, &w->epoch);
+    w->epoch_number = epoch;
+    return document_of(w, order_of(&w->epoch, n));
+}
+
+/* A place drawn out of all where length tokens and one more fit. */
+static sequence drawn(walk *w, size_t b)
+{
+    const embla_corpus *c = w->corpus;
+    size_t lane = b % EMBLA_RANDOM_LANES;
+    if (lane == 0)
+        embla_philox(c->options.seed, (uint32_t)b, w->step, EMBLA_RANDOM_PLACE, w->words);
+    uint64_t number = (uint64_t)w->words[1][lane] << 32 | w->words[0][lane];
+    return (sequence){(uint64_t)((wide)number * (c->train - w->length) >> 64), w->length};
+}
+
+/* Sequence b of the batch; to be asked for from 0 on. */
+static sequence sequence_of(walk *w, size_t b)
+{
+    const embla_corpus *c = w->corpus;
+    uint64_t position = w->position + b;
+    if (w->validation && position >= w->pieces) return (sequence){0};
+    if (w->validation && c->starts) return document_of(w, c->train + position);
+    if (w->validation) {
+        uint64_t first = c->train + position * w->length, left = c->count - 1 - first;
+        return (sequence){first, left < w->length ? (size_t)left : w->length};
+    }
+    if (c->starts) return next_document(w, position);
+    if (c->options.in_order) return (sequence){position % w->pieces * w->length, w->length};
+    return drawn(w, b);
+}
+
+/* ---- writing them ---- */
+
+/* count tokens from first on; returns the highest, as a number without sign. */
+static uint32_t load(const embla_corpus *c, uint64_t first, size_t count, int32_t *out)
+{
+    const uint8_t *p = c->at + first * c->width;
+    uint32_t highest = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t token = c->width == 1   ? p[i]
+                         : c->width == 2 ? embla_le16(p + 2 * i)
+                                         : embla_le32(p + 4 * i);
+        if (token > highest) highest = token;
+        memcpy(out + i, &token, sizeof token);
+    }
+    return highest;
+}
+
+static uint32_t write_sequence(const embla_corpus *c, sequence s, size_t length, int32_t *tokens,
+                               int32_t *targets)
+{
+    uint32_t a = load(c, s.first, s.used, tokens), b = load(c, s.first + 1, s.used, targets);
+    for (size_t i = s.used; i < length; i++) {
+        tokens[i] = 0;
+        targets[i] = EMBLA_IGNORE;
+    }
+    return a > b ? a : b;
+}
+
+/* The longest of a batch: all others are filled up to it. */
+static size_t longest(walk *w, size_t batch)
+{
+    size_t most = 0;
+    if (!w->corpus->starts && !w->validation) return w->length;
+    for (size_t b = 0; b < batch && most < w->length; b++) {
+        size_t used = sequence_of(w, b).used;
+        if (used > most) most = used;
+    }
+    return most;
+}
+
+static embla_status write_batch(walk *w, size_t batch, int32_t *tokens, int32_t *targets,
+                                size_t *used)
+{
+    const embla_corpus *c = w->corpus;
+    uint32_t highest = 0;
+    if (split_is_drawn(c)) order_begin(0, UINT64_MAX, c->documents, &w->split);
+    size_t length = used ? longest(w, batch) : w->length;
+    if (c->map) EMBLA_TRY(embla_map_check(c->map));
+    for (size_t b = 0; b < batch; b++) {
+        uint32_t found =
+            write_sequence(c, sequence_of(w, b), length, tokens + b * length, targets + b * length);
+        if (found > highest) highest = found;
+    }
+    if (c->map) EMBLA_TRY(embla_map_check(c->map));
+    if (c->map && highest >= (uint64_t)c->vocab)
+        return embla_fail(EMBLA_ERR_IO,
+                          "%.256s was changed while open: token %" PRIu32
+                          ", and the highest was %" PRId64,
+                          c->map->name, highest, c->vocab - 1);
+    if (used) *used = length;
+    return EMBLA_OK;
+}
+
+/* ---- the two calls ---- */
+
+static embla_status check(const embla_corpus *corpus, const char *what, int64_t number,
+                          size_t batch, size_t length, const int32_t *tokens,
+                          const int32_t *targets, uint64_t *position)
+{
+    uint64_t numbers, bytes;
+    size_t fits;
+    if (!corpus || !tokens || !targets)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a batch of %s that is NULL",
+                          !corpus   ? "a corpus"
+                          : !tokens ? "tokens"
+                                    : "targets");
+    if (number < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s %" PRId64 ": they begin at 0", what, number);
+    if (batch < 1 || length < 1 || batch > INT32_MAX || !embla_mul_ok(batch, length, &numbers) ||
+        !embla_mul_ok(numbers, sizeof *tokens, &bytes) || !embla_size_ok(bytes, &fits))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a batch of %zu sequences of %zu tokens: 1 to %d of 1 and more, as many "
+                          "as memory can have",
+                          batch, length, (int)INT32_MAX);
+    if (!embla_mul_ok((uint64_t)number, batch, position) || *position > INT64_MAX - batch)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%s %" PRId64 " of %zu sequences each: more than %" PRId64, what, number,
+                          batch, INT64_MAX);
+    return EMBLA_OK;
+}
+
+embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step, size_t batch,
+                                size_t length, int32_t *tokens, int32_t *targets, size_t *used)
+{
+    walk w = {.corpus = corpus, .length = length, .step = (uint64_t)step};
+    EMBLA_TRY(check(corpus, "step", step, batch, length, tokens, targets, &w.position));
+    if (!corpus->starts && length >= corpus->train)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "sequences of %zu tokens, and one more, out of %" PRIu64
+                          " to train on: shorter ones, or more text",
+                          length, corpus->train);
+    w.pieces = corpus->starts ? corpus->train : (corpus->train - 1) / length;
+    return write_batch(&w, batch, tokens, targets, used);
+}
+
+embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n, size_t batch,
+                                     size_t length, int32_t *tokens, int32_t *targets, size_t *used)
+{
+    walk w = {.corpus = corpus, .length = length, .validation = true};
+    EMBLA_TRY(check(corpus, "batch of validation", n, batch, length, tokens, targets, &w.position));
+    uint64_t kept = (corpus->starts ? corpus->documents : corpus->count) - corpus->train;
+    w.pieces = corpus->starts ? kept : kept < 2 ? 0 : (kept - 2) / length + 1;
+    if (w.position >= w.pieces)
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "batch %" PRId64 " of validation, and there are %" PRIu64 ": %" PRIu64
+                          " %s are kept for it",
+                          n, w.pieces / batch + (w.pieces % batch != 0), kept,
+                          corpus->starts ? "documents" : "tokens");
+    return write_batch(&w, batch, tokens, targets, used);
+}

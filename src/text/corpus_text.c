@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A text becomes tokens, side by side in memory.
+ *
+ * A text is looked at twice: first each character is checked and marked in a list of all codes
+ * there are, then the marked ones get their numbers, in order of code, and tokens are written in
+ * as few bytes as the highest number needs. Characters are told apart by that list, not by a hash
+ * that a text could flood. What is not UTF-8 is refused: a character in its place would be one that
+ * the text does not have.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "files/utf8.h"
+#include "text/corpus.h"
+
+enum {
+    CODES = 0x110000, /* of Unicode */
+    PAGE = 256        /* codes that are looked at together */
+};
+
+/* ---- characters ---- */
+
+/* All codes there are. */
+typedef struct {
+    uint32_t marks[CODES];       /* that it occurs; then its number, from 0 */
+    uint8_t pages[CODES / PAGE]; /* whether one of the PAGE does, so that few are looked at */
+} codes;
+
+/* Letters for the codes that were marked; marks become numbers. */
+static embla_status number_codes(embla_corpus *c, codes *all)
+{
+    embla_corpus_letter *letters = NULL;
+    uint32_t *list = NULL;
+    size_t count = 0;
+    for (size_t page = 0; page < CODES / PAGE; page++)
+        for (size_t i = 0; all->pages[page] && i < PAGE; i++) count += all->marks[page * PAGE + i];
+    EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *letters, "characters", &letters));
+    EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *list, "characters", &list));
+    for (uint32_t code = 0; code < CODES; code++) {
+        if (!all->pages[code / PAGE]) code += PAGE - 1; /* to the last of its page */
+        if (!all->marks[code]) continue;
+        size_t n = c->letter_count++;
+        letters[n].length = (uint8_t)embla_utf8_put(code, letters[n].text);
+        list[n] = code;
+        all->marks[code] = (uint32_t)n;
+    }
+    c->letters = letters;
+    c->codes = list;
+    return EMBLA_OK;
+}
+
+/* 256 letters of one byte each. */
+static embla_status number_bytes(embla_corpus *c)
+{
+    embla_corpus_letter *letters = NULL;
+    EMBLA_TRY(embla_arena_many(&c->arena, 256, sizeof *letters, "bytes", &letters));
+    for (int i = 0; i < 256; i++) letters[i] = (embla_corpus_letter){{(char)i}, 1};
+    c->letters = letters;
+    c->letter_count = 256;
+    return EMBLA_OK;
+}
+
+/* ---- text to tokens ---- */
+
+/* A text while it is looked at. */
+typedef struct {
+    embla_corpus *corpus;
+    void *memory; /* the bytes, from embla_mem_new(room); NULL once the corpus has them */
+    size_t room;
+    const uint8_t *bytes;
+    const embla_corpus_part *parts;
+    size_t part_count;
+    codes *codes; /* NULL: bytes */
+    uint64_t lines, documents, letters;
+    uint64_t *starts;
+    uint64_t next; /* token to be written */
+} text;
+
+typedef struct {
+    const uint8_t *at;
+    size_t length;
+} span;
+
+/* The next document of a part, or all that is left of a stream. False at its end. */
+static bool next_span(const text *t, const uint8_t **at, const uint8_t *end, span *out)
+{
+    const uint8_t *from = *at, *stop = end;
+    if (from == end) return false;
+    *at = end;
+    if (t->corpus->options.documents) {
+        const uint8_t *newline = memchr(from, '\n', (size_t)(end - from));
+        if (newline) *at = (stop = newline) + 1;
+        if (stop > from && stop[-1] == '\r') stop--;
+    }
+    *out = (span){from, (size_t)(stop - from)};
+    return true;
+}
+
+/* Checks and marks the characters of a span, and counts them. */
+static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
+{
+    const uint8_t *p = s.at, *end = s.at + s.length;
+    uint64_t count = 0;
+    if (!t->codes) {
+        t->letters += s.length;
+        return EMBLA_OK;
+    }
+    t->codes->pages[0] = 1;
+    for (; p < end; count++) {
+        if (*p < 0x80) {
+            t->codes->marks[*p++] = 1;
+            continue;
+        }
+        size_t length = embla_utf8_length(p, (size_t)(end - p));
+        if (length == 0)
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.256s: byte %td is 0x%02x, no UTF-8; a text of other bytes is "
+                              "taken as bytes, not as characters",
+                              name, p - part, *p);
+        uint32_t code = embla_corpus_code(p, length);
+        t->codes->marks[code] = 1;
+        t->codes->pages[code / PAGE] = 1;
+        p += length;
+    }
+    t->letters += count;
+    return EMBLA_OK;
+}
+
+/* Tokens of a span to out, which has room; returns how many. width is a constant to the compiler.
+ */
+static inline __attribute__((always_inline)) size_t put_span(const uint32_t *marks, span s,
+                                                             unsigned width, uint8_t *out)
+{
+    const uint8_t *p = s.at, *end = s.at + s.length;
+    size_t count = 0;
+    for (; p < end; count++) {
+        size_t length = !marks || *p < 0x80 ? 1 : embla_utf8_length(p, (size_t)(end - p));
+        uint32_t token = marks ? marks[embla_corpus_code(p, length)] : *p;
+        for (unsigned b = 0; b < width; b++) out[count * width + b] = (uint8_t)(token >> (8 * b));
+        p += length;
+    }
+    return count;
+}
+
+static void put_token(text *t, uint64_t token)
+{
+    unsigned width = t->corpus->width;
+    uint8_t *out = (uint8_t *)t->corpus->held + t->next++ * width;
+    for (unsigned b = 0; b < width; b++) out[b] = (uint8_t)(token >> (8 * b));
+}
+
+static void put(text *t, span s)
+{
+    embla_corpus *c = t->corpus;
+    const uint32_t *marks = t->codes ? t->codes->marks : NULL;
+    uint8_t *out = (uint8_t *)c->held + t->next * c->width;
+    if (t->starts) t->starts[t->documents] = t->next - 1; /* the BOS before it */
+    t->documents++;
+    t->next += c->width == 1   ? put_span(marks, s, 1, out)
+               : c->width == 2 ? put_span(marks, s, 2, out)
+                               : put_span(marks, s, 4, out);
+    if (t->starts) put_token(t, (uint64_t)c->bos);
+}
+
+/* Looks at all documents once: with write, tokens of them are written; else they are counted. */
+static embla_status each_document(text *t, bool write)
+{
+    const uint8_t *at = t->bytes;
+    t->documents = 0;
+    for (size_t i = 0; i < t->part_count; i++) {
+        const embla_corpus_part *part = &t->parts[i];
+        const uint8_t *from = at, *end = t->bytes + part->end;
+        span s = {0};
+        if (!write) EMBLA_TRY(embla_corpus_check_packed(part->name, from, (size_t)(end - from)));
+        if (t->codes && end - from >= 3 && memcmp(from, "\xef\xbb\xbf", 3) == 0)
+            at += 3; /* a byte order mark is no character of the text */
+        while (next_span(t, &at, end, &s)) {
+            t->lines += !write;
+            if (s.length == 0) continue;
+            if (write) {
+                put(t, s);
+            } else {
+                t->documents++;
+                EMBLA_TRY(mark(t, part->name, from, s));
+            }
+        }
+    }
+    return EMBLA_OK;
+}
+
+/* Room for the tokens that were counted, and for where documents begin. */
+static embla_status take_room(text *t)
+{
+    embla_corpus *c = t->corpus;
+    uint64_t bytes;
+    c->vocab = (int64_t)c->letter_count;
+    c->count = t->letters;
+    if (c->options.documents) {
+        c->bos = c->vocab++;
+        c->count += t->documents + 1;
+        c->documents = t->documents;
+        EMBLA_TRY(embla_arena_many(&c->arena, t->documents + 1, sizeof *t->starts,
+                                   "where documents begin", &t->starts));
+        c->starts = t->starts;
+    }
+    if (!t->codes && !t->starts) { /* bytes are tokens already */
+        c->held = t->memory;
+        c->held_bytes = t->room;
+        c->at = t->bytes;
+        t->memory = NULL;
+        return EMBLA_OK;
+    }
+    c->width = c->vocab <= 1 << 8 ? 1 : c->vocab <= 1 << 16 ? 2 : 4;
+    if (!embla_mul_ok(c->count, c->width, &bytes) || !embla_size_ok(bytes, &c->held_bytes))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " tokens", c->count);
+    EMBLA_TRY(embla_mem_new(c->held_bytes, "tokens of a text", &c->held));
+    c->at = c->held;
+    return EMBLA_OK;
+}
+
+static embla_status text_to_tokens(text *t)
+{
+    embla_corpus *c = t->corpus;
+    const char *name = t->part_count > 0 ? t->parts[0].name : "a text";
+    EMBLA_TRY(each_document(t, false));
+    if (t->letters == 0)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " lines, and 0 %s on them", name,
+                          t->lines, t->codes ? "characters" : "bytes");
+    EMBLA_TRY(t->codes ? number_codes(c, t->codes) : number_bytes(c));
+    EMBLA_TRY(take_room(t));
+    if (t->starts) put_token(t, (uint64_t)c->bos);
+    if (t->memory) EMBLA_TRY(each_document(t, true));
+    if (t->starts) t->starts[t->documents] = t->next - 1;
+    return embla_corpus_split(c, name);
+}
+
+embla_status embla_corpus_of_text(void *bytes, size_t room, const embla_corpus_part *parts,
+                                  size_t count, const embla_corpus_options *options,
+                                  embla_corpus **out)
+{
+    static const uint8_t none; /* where 0 bytes begin: NULL has no place in it */
+    text t = {.memory = bytes, .room = room, .parts = parts, .part_count = count};
+    t.bytes = bytes ? bytes : &none;
+    void *memory = NULL;
+    embla_status status = embla_corpus_new(options, &t.corpus);
+    if (status == EMBLA_OK && options->kind == EMBLA_CORPUS_CHARACTERS)
+        status = embla_mem_new(sizeof(codes), "the characters there are", &memory);
+    t.codes = memory;
+    if (status == EMBLA_OK) status = text_to_tokens(&t);
+    embla_mem_free(memory, sizeof(codes));
+    embla_mem_free(t.memory, room);
+    if (status != EMBLA_OK) {
+        embla_corpus_free(t.corpus);
+        return status;
+    }
+    *out = t.corpus;
+    return EMBLA_OK;
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training: batch, gradients, their length, and the step that moves all numbers.
+ *
+ * AdamW is the arithmetic of learn/steps.c, in one loop over the block of weights, a tile at a
+ * time: while a tile is in the cache its gradients are shortened, the step is made and they are
+ * set to 0 for the next batch. So the gradients pass through memory twice (once for their
+ * length), and one parallel loop does for all tensors. Gaps between tensors are 0 and stay so.
+ *
+ * The rows of an n-gram table that a batch named have gradients of their own: they count in the
+ * length, are shortened by the same factor, and move by row-wise Adagrad.
+ *
+ * A model of f64 numbers has the same formula in double, on one thread.
+ */
+#include "train/train.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/room.h"
+#include "base/threads.h"
+#include "learn/steps.h"
+
+enum {
+    TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
+    AHEAD = 768,  /* numbers fetched ahead; no multiple of a page, so that they do not share the
+                     sets of the first-level cache */
+    STREAMS = 8   /* read and written: weights, mean, squares, gradients */
+};
+
+/* ---- options ---- */
+
+static embla_status check_share(const char *what, double value)
+{
+    if (!(value >= 0.0 && value < 1.0))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g: it must be 0 or more and below 1", what,
+                          value);
+    return EMBLA_OK;
+}
+
+static embla_status check_size(const char *what, double value)
+{
+    if (!(value >= 0.0) || !isfinite(value))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g: it must be finite, 0 or more", what,
+                          value);
+    return EMBLA_OK;
+}
+
+static embla_status check_numbers(const embla_train_options *o, embla_gpt_precision precision)
+{
+    double rate;
+    EMBLA_TRY(embla_threads_check(o->threads));
+    EMBLA_TRY(check_share("beta1", o->beta1));
+    EMBLA_TRY(check_share("beta2", o->beta2));
+    EMBLA_TRY(check_size("epsilon", o->epsilon));
+    EMBLA_TRY(check_size("decay", o->decay));
+    EMBLA_TRY(check_size("clip", o->clip));
+    EMBLA_TRY(check_size("the rate of n-grams", o->ngram_rate));
+    if (precision == EMBLA_GPT_F32 && o->epsilon != 0.0 &&
+        !((float)o->epsilon > 0.0f && (float)o->epsilon <= FLT_MAX))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "epsilon is %g: it must fit an f32", o->epsilon);
+    if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a training computes in f32 or bf16, not dtype %d",
+                          (int)o->compute);
+    if (o->compute == EMBLA_BF16 && precision == EMBLA_GPT_F64)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
+    return embla_schedule_rate(&o->schedule, 0, &rate);
+}
+
+static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
+                          const embla_train_options *o, embla_train *const *out)
+{
+    if (!gpt || !corpus || !o || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a training is to be made, but %s NULL",
+                          !gpt      ? "the model is"
+                          : !corpus ? "the corpus is"
+                          : !o      ? "options are"
+                                    : "out is");
+    EMBLA_TRY(check_numbers(o, gpt->precision));
+    if (o->batch < 1 || o->batch > INT32_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a step of %zu sequences: 1 to %d", o->batch,
+                          (int)INT32_MAX);
+    if (o->length > gpt->shape.positions)
+        return embla_fail(EMBLA_ERR_SHAPE, "sequences of %zu tokens: the model has %zu positions",
+                          o->length, gpt->shape.positions);
+    if (embla_corpus_vocab(corpus) > gpt->shape.vocab)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the corpus has %" PRId64 " different tokens, the model %" PRId64,
+                          embla_corpus_vocab(corpus), gpt->shape.vocab);
+    return EMBLA_OK;
+}
+
+static embla_train_options filled_in(const embla_train_options *options, const embla_gpt *gpt)
+{
+    embla_train_options o = *options;
+    if (o.length == 0) o.length = gpt->shape.positions;
+    if (o.beta1 == 0.0) o.beta1 = 0.9;
+    if (o.beta2 == 0.0) o.beta2 = 0.95;
+    if (o.epsilon == 0.0) o.epsilon = 1e-8;
+    if (o.ngram_rate == 0.0) o.ngram_rate = 0.05;
+    if (o.compute == 0) o.compute = EMBLA_F32;
+    return o;
+}
+
+/* ---- making one ---- */
+
+/* The struct, runs, tokens and targets: one block. The next batch is only made for n-grams. */
+static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embla_train **out)
+{
+    embla_room room = {0};
+    size_t buffers = embla_gpt_ngram_table(gpt) ? 2 : 1, places[4] = {0};
+    uint64_t count;
+    void *memory = NULL;
+    (void)embla_room_add(&room, 1, sizeof(embla_train));
+    size_t runs = embla_room_add(&room, gpt->part_count, sizeof(embla_train_run));
+    if (!embla_mul_ok(o->batch, o->length, &count)) room.over = true;
+    for (size_t i = 0; i < 2 * buffers && !room.over; i++)
+        places[i] = embla_room_add(&room, (size_t)count, sizeof(int32_t));
+    if (room.over)
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu sequences of %zu tokens", o->batch,
+                          o->length);
+    EMBLA_TRY(embla_mem_new(room.bytes, "a training", &memory));
+    char *block = memory;
+    embla_train *t = memory;
+    t->bytes = room.bytes;
+    t->runs = (embla_train_run *)(void *)(block + runs);
+    for (size_t i = 0; i < buffers; i++) {
+        t->tokens[i] = (int32_t *)(void *)(block + places[2 * i]);
+        t->targets[i] = (int32_t *)(void *)(block + places[2 * i + 1]);
+    }
+    *out = t;
+    return EMBLA_OK;
+}
+
+/* Tensors in the order in which they lie; a gap belongs to the one before it. */
+static void find_runs(embla_train *t)
+{
+    const embla_gpt *gpt = t->gpt;
+    size_t n = 0;
+    for (size_t i = 0; i < gpt->part_count; i++) {
+        bool decays = gpt->parts[i].decays;
+        if (n == 0 || t->runs[n - 1].decays != decays) t->runs[n++].decays = decays;
+        t->runs[n - 1].end = i + 1 < gpt->part_count ? gpt->parts[i + 1].at : gpt->numbers;
+    }
+    t->run_count = n;
+}
+
+static embla_status fill(embla_train *t)
+{
+    embla_gpt *gpt = t->gpt;
+    embla_table *table = embla_gpt_ngram_table(gpt);
+    void *memory = NULL;
+    size_t used;
+    find_runs(t);
+    EMBLA_TRY(embla_train_sum(t->corpus, &t->sum));
+    EMBLA_TRY(embla_corpus_batch(t->corpus, 0, t->options.batch, t->options.length, t->tokens[0],
+                                 t->targets[0], &used)); /* or the first step would say it */
+    EMBLA_TRY(embla_gpt_room(gpt, t->options.batch, t->options.length));
+    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "means of gradients", &memory));
+    t->mean = memory;
+    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "squares of gradients", &memory));
+    t->squares = memory;
+    if (!table) return EMBLA_OK;
+    const embla_optim_options rows = {.kind = EMBLA_ADAGRAD_ROWWISE, .threads = t->options.threads};
+    return embla_optim_new(table, &rows, &t->ngram);
+}
+
+embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
+                             const embla_train_options *options, embla_train **out)
+{
+    embla_train *t;
+    EMBLA_TRY(check(gpt, corpus, options, out));
+    const embla_train_options o = filled_in(options, gpt);
+    EMBLA_TRY(new_block(gpt, &o, &t));
+    t->gpt = gpt;
+    t->corpus = corpus;
+    t->options = o;
+    t->ahead = -1;
+    embla_status status = fill(t);
+    if (status != EMBLA_OK) {
+        embla_train_free(t);
+        return status;
+    }
+    *out = t;
+    return EMBLA_OK;
+}
+
+void embla_train_free(embla_train *train)
+{
+    if (!train) return;
+    size_t bytes = train->gpt->numbers * train->gpt->real;
+    embla_optim_free(train->ngram);
+    embla_mem_free(train->squares, bytes);
+    embla_mem_free(train->mean, bytes);
+    embla_mem_free(train, train->bytes);
+}
+
+int64_t embla_train_steps(const embla_train *train)
+{
+    return train ? train->step : 0;
+}
+
+const embla_train_options *embla_train_options_of(const embla_train *train)
+{
+    return train ? &train->options : NULL;
+}
+
+/* ---- AdamW over the block of weights ---- */
+
+/* What one step is made of. */
+typedef struct {
+    const embla_train *t;
+    double factor; /* gradients are multiplied by it; 1: they are short enough */
+    embla_step_fn *step;
+    embla_rule rule;
+    embla_moment moments[2]; /* without and with decay */
+    double wide_rate, wide_root, wide_keep[2];
+} update;
+
+static embla_status update_of(const embla_train *t, double rate, update *out)
+{
+    const embla_train_options *o = &t->options;
+    embla_optim_options adamw = {
+        .kind = EMBLA_ADAMW, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon};
+    int64_t number = t->updates + 1;
+    *out = (update){.t = t, .factor = 1.0, .rule = embla_rule_of(&adamw)};
+    if (t->gpt->precision == EMBLA_GPT_F64) {
+        out->wide_rate = rate / (1.0 - pow(o->beta1, (double)number));
+        out->wide_root = 1.0 / sqrt(1.0 - pow(o->beta2, (double)number));
+        out->wide_keep[0] = 1.0;
+        out->wide_keep[1] = 1.0 - rate * o->decay;
+        return EMBLA_OK;
+    }
+    embla_rule decays = out->rule;
+    decays.decay = o->decay;
+    out->step = embla_steps_of(EMBLA_STEP_ADAMW, embla_kernels_get()->isa).step;
+    if (!embla_moment_of(&out->rule, number, rate, &out->moments[0]) ||
+        !embla_moment_of(&decays, number, rate, &out->moments[1]))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "step %" PRId64 " with rate %g and decay %g: more than an f32 holds",
+                          t->step, rate, o->decay);
+    return EMBLA_OK;
+}
+
+static float *narrow(char *block, size_t at)
+{
+    return (float *)(void *)block + at;
+}
+
+static double *wide(char *block, size_t at)
+{
+    return (double *)(void *)block + at;
+}
+
+/* Numbers from .. end-1, which all decay or all do not. */
+static void move_narrow(const update *u, size_t from, size_t end, bool decays)
+{
+    const embla_train *t = u->t;
+    embla_numbers x = {.w = narrow(t->gpt->weights, from),
+                       .a = narrow(t->mean, from),
+                       .b = narrow(t->squares, from),
+                       .g = narrow(t->gpt->gradients, from),
+                       .n = end - from};
+    if (t->gpt->numbers - end >= AHEAD) {
+        x.next_w = x.w + AHEAD;
+        x.next_a = x.a + AHEAD;
+        x.next_b = x.b + AHEAD;
+        x.next_g = x.g + AHEAD;
+    }
+    u->step(&u->rule, &u->moments[decays], &x);
+}
+
+/* The order of operations of steps.c. */
+static void move_wide(const update *u, size_t from, size_t end, bool decays)
+{
+    const embla_train *t = u->t;
+    const embla_train_options *o = &t->options;
+    double *w = wide(t->gpt->weights, 0), *a = wide(t->mean, 0), *b = wide(t->squares, 0);
+    const double *g = wide(t->gpt->gradients, 0);
+    double keep = u->wide_keep[decays];
+    for (size_t i = from; i < end; i++) {
+        double gradient = g[i] * u->factor;
+        a[i] = o->beta1 * a[i] + (1.0 - o->beta1) * gradient;
+        b[i] = o->beta2 * b[i] + ((1.0 - o->beta2) * gradient) * gradient;
+        w[i] = w[i] * keep - (u->wide_rate * a[i]) / (sqrt(b[i]) * u->wide_root + o->epsilon);
+    }
+}
+
+/* A tile, run by run. */
+static void move_tile(const update *u, size_t from, size_t end)
+{
+    const embla_train *t = u->t;
+    bool is_wide = t->gpt->precision == EMBLA_GPT_F64;
+    char *gradients = t->gpt->gradients + from * t->gpt->real;
+    if (!is_wide && u->factor != 1.0) {
+        float *g = narrow(t->gpt->gradients, from);
+        embla_kernels_get()->scale(g, (float)u->factor, end - from, g);
+    }
+    for (size_t run = 0, at = from; at < end; run++) {
+        size_t stop = t->runs[run].end < end ? t->runs[run].end : end;
+        if (stop <= at) continue;
+        (is_wide ? move_wide : move_narrow)(u, at, stop, t->runs[run].decays);
+        at = stop;
+    }
+    memset(gradients, 0, (end - from) * t->gpt->real);
+}
+
+static void move_all(const update *u)
+{
+    const embla_gpt *gpt = u->t->gpt;
+    size_t numbers = gpt->numbers;
+    int64_t tiles = (int64_t)((numbers + TILE - 1) / TILE);
+    int threads = embla_threads_for(u->t->options.threads, STREAMS * numbers * gpt->real);
+    if (gpt->precision == EMBLA_GPT_F64) threads = 1;
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t i = 0; i < tiles; i++) {
+        size_t from = (size_t)i * TILE;
+        move_tile(u, from, numbers - from < TILE ? numbers : from + TILE);
+    }
+}
+
+/* ---- gradients ---- */
+
+/* Gradients of the n-gram rows of a batch. They are the model's, which is ours to change. */
+typedef struct {
+    const int64_t *rows;
+    float *values;
+    size_t count; /* rows */
+    size_t dim;
+} named;
+
+static embla_status named_of(const embla_train *t, named *out)
+{
+    const float *values = NULL;
+    *out = (named){0};
+    if (!t->ngram) return EMBLA_OK;
+    EMBLA_TRY(embla_gpt_ngram_gradients(t->gpt, &out->rows, &values, &out->count));
+    memcpy(&out->values, &values, sizeof values);
+    out->dim = embla_table_dim(embla_gpt_ngram_table(t->gpt));
+    return EMBLA_OK;
+}
+
+static double length_wide(const embla_train *t)
+{
+    const double *g = wide(t->gpt->gradients, 0);
+    double sum = 0.0;
+    for (size_t i = 0; i < t->gpt->numbers; i++) sum += g[i] * g[i];
+    return sqrt(sum);
+}
+
+/* The length of all gradients. Gaps are 0, so that the whole block is one span. */
+static embla_status length_of(const embla_train *t, const named *rows, double *out)
+{
+    if (t->gpt->precision == EMBLA_GPT_F64) {
+        *out = length_wide(t);
+        return EMBLA_OK;
+    }
+    const embla_span spans[2] = {{narrow(t->gpt->gradients, 0), t->gpt->numbers},
+                                 {rows->values, rows->count * rows->dim}};
+    return embla_clip(spans, t->ngram ? 2 : 1, 0.0, t->options.threads, out);
+}
+
+/* ---- a step ---- */
+
+/* The batch of the step to be made: there already, where it was looked at ahead. */
+static embla_status take_batch(embla_train *t, size_t *used)
+{
+    const embla_train_options *o = &t->options;
+    if (t->ahead == t->step) {
+        t->now = !t->now;
+        t->ahead = -1;
+        *used = t->ahead_used;
+        return EMBLA_OK;
+    }
+    return embla_corpus_batch(t->corpus, t->step, o->batch, o->length, t->tokens[t->now],
+                              t->targets[t->now], used);
+}
+
+/* The batch after it, for rows that are far away. What fails here is said when its step comes. */
+static void look_ahead(embla_train *t)
+{
+    const embla_train_options *o = &t->options;
+    int other = !t->now;
+    t->ahead = -1;
+    if (embla_corpus_batch(t->corpus, t->step + 1, o->batch, o->length, t->tokens[other],
+                           t->targets[other], &t->ahead_used) != EMBLA_OK)
+        return;
+    if (embla_gpt_ngram_ahead(t->gpt, t->tokens[other], o->batch, t->ahead_used, o->threads) ==
+        EMBLA_OK)
+        t->ahead = t->step + 1;
+}
+
+static embla_status learn(embla_train *t, embla_loss_report *loss)
+{
+    const embla_train_options *o = &t->options;
+    const embla_gpt_options how = {
+        .compute = o->compute, .threads = o->threads, .seed = o->seed, .step = t->step};
+    size_t used;
+    EMBLA_TRY(take_batch(t, &used));
+    if (!t->clean) embla_gpt_zero_gradients(t->gpt);
+    t->clean = false;
+    return embla_gpt_learn(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used, &how,
+                           loss);
+}
+
+/* Row-wise Adagrad follows the schedule: its rate times the share of the highest. */
+static embla_status move_rows(embla_train *t, const named *rows, double rate, double factor)
+{
+    const embla_schedule *s = &t->options.schedule;
+    double highest = s->kind != EMBLA_SCHEDULE_CONSTANT && s->final > s->rate ? s->final : s->rate;
+    double share = highest > 0.0 ? rate / highest : 0.0;
+    if (factor != 1.0)
+        embla_kernels_get()->scale(rows->values, (float)factor, rows->count * rows->dim,
+                                   rows->values);
+    return embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows, rows->count,
+                                 rows->values);
+}
+
+/* Moves all numbers, or none where the gradient is not finite. */
+static embla_status move(embla_train *t, update *u, embla_train_report *r)
+{
+    named rows;
+    EMBLA_TRY(named_of(t, &rows));
+    EMBLA_TRY(length_of(t, &rows, &r->norm));
+    r->left_out = !isfinite(r->norm);
+    if (r->left_out) return EMBLA_OK;
+    if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
+    if (t->ngram) EMBLA_TRY(move_rows(t, &rows, r->rate, u->factor));
+    move_all(u);
+    if (t->ngram) look_ahead(t); /* last: what it fetches is to be in the cache then */
+    t->clean = true;
+    t->updates++;
+    return EMBLA_OK;
+}
+
+static embla_status check_whole(const embla_train *t)
+{
+    if (!t->torn) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT,
+                      "a training of which a load failed halfway: load it again first");
+}
+
+embla_status embla_train_step(embla_train *train, embla_train_report *report)
+{
+    embla_train *t = train;
+    embla_loss_report loss = {0};
+    update u;
+    if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "a step, but the training is NULL");
+    EMBLA_TRY(check_whole(t));
+    embla_train_report r = {.step = t->step};
+    if (t->step >= EMBLA_TRAIN_STEPS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "step %" PRId64 ": at most %" PRId64, t->step,
+                          EMBLA_TRAIN_STEPS_MOST);
+    EMBLA_TRY(embla_schedule_rate(&t->options.schedule, t->step, &r.rate));
+    EMBLA_TRY(update_of(t, r.rate, &u));
+    EMBLA_TRY(learn(t, &loss));
+    r.loss = loss.loss;
+    r.tokens = loss.counted;
+    EMBLA_TRY(move(t, &u, &r));
+    t->step++;
+    if (report) *report = r;
+    return EMBLA_OK;
+}
+
+/* ---- validation ---- */
+
+embla_status embla_train_validate(embla_train *train, size_t batches, double *loss)
+{
+    embla_train *t = train;
+    double sum = 0.0;
+    int64_t counted = 0, n = 0;
+    if (!t || !loss)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a validation, but %s is NULL",
+                          t ? "loss" : "the training");
+    EMBLA_TRY(check_whole(t));
+    const embla_train_options *o = &t->options;
+    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
+    for (; batches == 0 || (size_t)n < batches; n++) {
+        embla_loss_report r = {0};
+        size_t used;
+        embla_status status = embla_corpus_validation(t->corpus, n, o->batch, o->length,
+                                                      t->tokens[t->now], t->targets[t->now], &used);
+        if (status == EMBLA_ERR_RANGE) break;
+        if (status == EMBLA_OK)
+            status = embla_gpt_loss(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used,
+                                    &how, &r);
+        if (status != EMBLA_OK) return status;
+        sum += r.loss * (double)r.counted;
+        counted += r.counted;
+    }
+    if (counted == 0)
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "the corpus keeps none of its %" PRId64 " tokens for validation",
+                          embla_corpus_tokens(t->corpus));
+    *loss = sum / (double)counted;
+    return EMBLA_OK;
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training to one safetensors file and back.
+ *
+ *   model.NAME                 each tensor of the model, rows x dim
+ *   optimizer.NAME.mean        what AdamW remembers of it
+ *   optimizer.NAME.squares
+ *   ngram.table, ngram.squares rows x dim, rows x 1: only where the model has n-grams
+ *   metadata                   train/train_state.c, and "checksum"
+ *
+ * The checksum covers all that the reader uses: for each tensor the XXH3 of name, shape and
+ * numbers, for each pair of the metadata that of key and value, added up: so it does not depend
+ * on the order in which a file has them. A load reads a file twice: once to see that all of it is
+ * right, then to take it; nothing is changed before that, and no second copy is held.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "files/durable.h"
+#include "files/io.h"
+#include "train/train.h"
+
+#define KEY_SUM "checksum"
+#define BEFORE  "step-"
+#define AFTER   ".safetensors"
+
+enum { PIECE = 1 << 20, NAME = 96, DIGITS = 10 };
+
+/* ---- the numbers of a training ---- */
+
+/* One tensor of a checkpoint, where it lies in memory. */
+typedef struct {
+    const char *name;
+    const embla_element *element;
+    uint64_t rows, dim, bytes;
+    char *at;
+    const embla_entry *entry; /* where it lies in a file, once that was found */
+} piece;
+
+typedef struct {
+    embla_arena arena;
+    piece *pieces;
+    size_t count;
+} inventory;
+
+static embla_status add_piece(inventory *v, const char *name, embla_dtype dtype, int64_t rows,
+                              size_t dim, void *at)
+{
+    piece *p = &v->pieces[v->count++];
+    p->element = embla_element_of(dtype);
+    p->rows = (uint64_t)rows;
+    p->dim = dim;
+    p->bytes = p->rows * dim * (dtype == EMBLA_F64 ? sizeof(double) : sizeof(float));
+    p->at = at;
+    return embla_arena_text(&v->arena, name, strlen(name), &p->name);
+}
+
+static embla_status add_tensor(inventory *v, const embla_train *t, const embla_gpt_part *part)
+{
+    const embla_gpt *gpt = t->gpt;
+    embla_dtype dtype = gpt->precision == EMBLA_GPT_F64 ? EMBLA_F64 : EMBLA_F32;
+    size_t at = part->at * gpt->real;
+    char name[NAME];
+    (void)snprintf(name, sizeof name, "model.%s", part->name);
+    EMBLA_TRY(add_piece(v, name, dtype, part->rows, part->dim, gpt->weights + at));
+    (void)snprintf(name, sizeof name, "optimizer.%s.mean", part->name);
+    EMBLA_TRY(add_piece(v, name, dtype, part->rows, part->dim, t->mean + at));
+    (void)snprintf(name, sizeof name, "optimizer.%s.squares", part->name);
+    return add_piece(v, name, dtype, part->rows, part->dim, t->squares + at);
+}
+
+static embla_status take_inventory(const embla_train *t, inventory *v)
+{
+    const embla_gpt *gpt = t->gpt;
+    EMBLA_TRY(embla_arena_many(&v->arena, 3 * (uint64_t)gpt->part_count + 2, sizeof *v->pieces,
+                               "tensors", &v->pieces));
+    for (size_t i = 0; i < gpt->part_count; i++) EMBLA_TRY(add_tensor(v, t, &gpt->parts[i]));
+    if (!t->ngram) return EMBLA_OK;
+    embla_table *table = embla_gpt_ngram_table(t->gpt);
+    embla_optim_state squares;
+    EMBLA_TRY(embla_optim_state_at(t->ngram, 0, &squares));
+    EMBLA_TRY(add_piece(v, "ngram.table", EMBLA_F32, embla_table_rows(table),
+                        embla_table_dim(table), embla_table_data(table)));
+    return add_piece(v, "ngram.squares", EMBLA_F32, squares.rows, squares.dim, squares.values);
+}
+
+/* ---- checksums ---- */
+
+static void sum_add(embla_checksum *sum, const embla_checksum_state *state)
+{
+    embla_checksum one = embla_checksum_end(state);
+    sum->high += one.high;
+    sum->low += one.low;
+}
+
+/* Name and shape; the numbers follow. */
+static void sum_begin(embla_checksum_state *state, const char *name, uint32_t rank,
+                      const uint64_t *shape)
+{
+    embla_checksum_begin(state);
+    embla_checksum_add(state, name, strlen(name) + 1);
+    embla_checksum_add(state, &rank, sizeof rank);
+    embla_checksum_add(state, shape, rank * sizeof *shape);
+}
+
+static void sum_pairs(const embla_pair *pairs, size_t count, embla_checksum *sum)
+{
+    for (size_t i = 0; i < count; i++) {
+        embla_checksum_state state;
+        if (strcmp(pairs[i].key, KEY_SUM) == 0) continue;
+        embla_checksum_begin(&state);
+        embla_checksum_add(&state, pairs[i].key, strlen(pairs[i].key) + 1);
+        embla_checksum_add(&state, pairs[i].value, strlen(pairs[i].value) + 1);
+        sum_add(sum, &state);
+    }
+}
+
+static void sum_pieces(const inventory *v, embla_checksum *sum)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        const piece *p = &v->pieces[i];
+        const uint64_t shape[2] = {p->rows, p->dim};
+        embla_checksum_state state;
+        sum_begin(&state, p->name, 2, shape);
+        embla_checksum_add(&state, p->at, (size_t)p->bytes);
+        sum_add(sum, &state);
+    }
+}
+
+/* ---- saving ---- */
+
+static embla_status read_piece(void *context, uint64_t offset, size_t bytes, void *out)
+{
+    const piece *p = context;
+    memcpy(out, p->at + offset, bytes);
+    return EMBLA_OK;
+}
+
+static embla_status write_file(inventory *v, const embla_train_state *state, embla_durable *file)
+{
+    embla_part *parts = NULL;
+    embla_pair *pairs = NULL;
+    size_t count = 0;
+    embla_checksum sum = {0};
+    char text[EMBLA_TRAIN_SUM_TEXT];
+    const embla_format *format = NULL;
+    EMBLA_TRY(embla_arena_many(&v->arena, v->count, sizeof *parts, "tensors", &parts));
+    for (size_t i = 0; i < v->count; i++) {
+        piece *p = &v->pieces[i];
+        parts[i] = (embla_part){.name = p->name,
+                                .element = p->element,
+                                .rank = 2,
+                                .shape = {p->rows, p->dim},
+                                .bytes = p->bytes,
+                                .read = read_piece,
+                                .context = p};
+    }
+    EMBLA_TRY(embla_train_state_write(state, &v->arena, &pairs, &count));
+    sum_pairs(pairs, count, &sum);
+    sum_pieces(v, &sum);
+    embla_train_sum_text(sum, text);
+    pairs[count++] = (embla_pair){KEY_SUM, text};
+    const embla_contents contents = {
+        .parts = parts, .count = v->count, .pairs = pairs, .pair_count = count};
+    EMBLA_TRY(embla_format_find("safetensors", &format));
+    return format->write(file, &contents);
+}
+
+static embla_status save_all(const embla_train *t, const char *path, const embla_train_state *state,
+                             inventory *v)
+{
+    embla_durable *file = NULL;
+    EMBLA_TRY(take_inventory(t, v));
+    EMBLA_TRY(embla_durable_open(path, &file));
+    embla_status status = write_file(v, state, file);
+    if (status == EMBLA_OK) return embla_durable_commit(file);
+    embla_durable_abandon(file);
+    return status;
+}
+
+embla_status embla_train_save(const embla_train *train, const char *path, const char *note)
+{
+    embla_train_state state;
+    inventory v = {0};
+    size_t length = note ? strlen(note) : 0;
+    if (!train || !path)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a training is to be saved, but %s is NULL",
+                          train ? "path" : "it");
+    if (train->torn)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a training of which a load failed halfway is not "
+                                              "worth saving");
+    if (length >= sizeof state.saved.note)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a note of %zu bytes: below %zu", length,
+                          sizeof state.saved.note);
+    embla_train_state_of(train, &state);
+    if (note) memcpy(state.saved.note, note, length + 1);
+    embla_status status = save_all(train, path, &state, &v);
+    embla_arena_free(&v.arena);
+    return status;
+}
+
+/* ---- reading ---- */
+
+/* The header: one file of safetensors that says it is a training. */
+static embla_status open_saved(const char *path, embla_checkpoint **out, embla_train_state *state)
+{
+    embla_checkpoint *cp = NULL;
+    EMBLA_TRY(embla_checkpoint_open(path, NULL, &cp));
+    embla_status status = EMBLA_OK;
+    if (cp->shard_count != 1 || strcmp(cp->format->name, "safetensors") != 0)
+        status = embla_fail(EMBLA_ERR_FORMAT,
+                            "%.200s: no checkpoint of a training: %zu files of %s, not one of "
+                            "safetensors",
+                            path, cp->shard_count, cp->format->name);
+    if (status == EMBLA_OK) status = embla_train_state_read(&cp->shards[0].directory, path, state);
+    if (status != EMBLA_OK) {
+        embla_checkpoint_free(cp);
+        return status;
+    }
+    *out = cp;
+    return EMBLA_OK;
+}
+
+/* The numbers of an entry to `to`, or, where that is NULL, a piece at a time to space. */
+static embla_status sum_entry(const embla_checkpoint *cp, const embla_entry *e, char *to,
+                              char *space, embla_checksum *sum)
+{
+    embla_checksum_state state;
+    sum_begin(&state, e->name, e->rank, e->shape);
+    for (uint64_t at = 0; at < e->bytes; at += PIECE) {
+        size_t n = e->bytes - at < PIECE ? (size_t)(e->bytes - at) : PIECE;
+        char *out = to ? to + at : space;
+        EMBLA_TRY(embla_entry_read(cp, e, at, n, out));
+        embla_checksum_add(&state, out, n);
+    }
+    sum_add(sum, &state);
+    return EMBLA_OK;
+}
+
+static embla_status compare_sum(const embla_checkpoint *cp, const char *path, embla_checksum sum)
+{
+    const char *said = embla_train_value(&cp->shards[0].directory, KEY_SUM);
+    char found[EMBLA_TRAIN_SUM_TEXT];
+    embla_train_sum_text(sum, found);
+    if (said && strcmp(said, found) == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s: the file is damaged: its checksum is %s, and %.64s was written",
+                      path, found, said ? said : "none");
+}
+
+/* Reads all of it: whether it is what was written. */
+static embla_status check_sum(const embla_checkpoint *cp, const char *path)
+{
+    const embla_directory *d = &cp->shards[0].directory;
+    embla_arena arena = {0};
+    embla_checksum sum = {0};
+    char *space = NULL;
+    embla_status status = embla_arena_many(&arena, PIECE, 1, "a piece of a file", &space);
+    sum_pairs(d->pairs, d->pair_count, &sum);
+    for (size_t i = 0; i < cp->count && status == EMBLA_OK; i++)
+        status = sum_entry(cp, &cp->entries[i], NULL, space, &sum);
+    embla_arena_free(&arena);
+    return status == EMBLA_OK ? compare_sum(cp, path, sum) : status;
+}
+
+/* ---- loading ---- */
+
+/* The tensors of the file are those of the training, no more and no fewer. */
+static embla_status match_entries(const embla_checkpoint *cp, const char *path, inventory *v)
+{
+    if (cp->count != v->count)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: %zu tensors, and a training like this has %zu",
+                          path, cp->count, v->count);
+    for (size_t i = 0; i < v->count; i++) {
+        piece *p = &v->pieces[i];
+        if (embla_checkpoint_named(cp, p->name, &p->entry) != EMBLA_OK)
+            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: there is no tensor '%s'", path, p->name);
+        const embla_entry *e = p->entry;
+        if (e->element == p->element && e->rank == 2 && e->shape[0] == p->rows &&
+            e->shape[1] == p->dim && e->bytes == p->bytes)
+            continue;
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: tensor '%s' has rank %u, %" PRIu64
+                          " bytes of %s, and not %" PRIu64 " x %" PRIu64 " of %s",
+                          path, p->name, (unsigned)e->rank, e->bytes, e->element->name, p->rows,
+                          p->dim, p->element->name);
+    }
+    return EMBLA_OK;
+}
+
+/* From here on the training changes. */
+static embla_status take_numbers(const embla_checkpoint *cp, const char *path, const inventory *v)
+{
+    const embla_directory *d = &cp->shards[0].directory;
+    embla_checksum sum = {0};
+    sum_pairs(d->pairs, d->pair_count, &sum);
+    for (size_t i = 0; i < v->count; i++)
+        EMBLA_TRY(sum_entry(cp, v->pieces[i].entry, v->pieces[i].at, NULL, &sum));
+    return compare_sum(cp, path, sum);
+}
+
+static embla_status load_all(embla_train *t, const embla_checkpoint *cp, const char *path,
+                             const embla_train_state *saved, inventory *v)
+{
+    embla_train_state ours;
+    embla_train_state_of(t, &ours);
+    EMBLA_TRY(embla_train_state_compare(&ours, saved, path));
+    EMBLA_TRY(take_inventory(t, v));
+    EMBLA_TRY(match_entries(cp, path, v));
+    EMBLA_TRY(check_sum(cp, path));
+    t->torn = true;
+    EMBLA_TRY(take_numbers(cp, path, v));
+    t->torn = false;
+    t->step = saved->saved.step;
+    t->updates = saved->updates;
+    t->ahead = -1;
+    return EMBLA_OK;
+}
+
+embla_status embla_train_load(embla_train *train, const char *path)
+{
+    embla_checkpoint *cp = NULL;
+    embla_train_state saved;
+    inventory v = {0};
+    if (!train || !path)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a training is to be loaded, but %s is NULL",
+                          train ? "path" : "it");
+    EMBLA_TRY(open_saved(path, &cp, &saved));
+    embla_status status = load_all(train, cp, path, &saved, &v);
+    embla_arena_free(&v.arena);
+    embla_checkpoint_free(cp);
+    return status;
+}
+
+embla_status embla_train_saved_of(const char *path, embla_train_saved *out)
+{
+    embla_checkpoint *cp = NULL;
+    embla_train_state saved;
+    if (!path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "what was saved is asked for, but %s is NULL",
+                          path ? "out" : "path");
+    EMBLA_TRY(open_saved(path, &cp, &saved));
+    embla_checkpoint_free(cp);
+    *out = saved.saved;
+    return EMBLA_OK;
+}
+
+/* ---- folders of checkpoints ---- */
+
+typedef struct {
+    embla_arena arena;
+    int64_t *steps; /* of the files that are there, highest first once sorted */
+    size_t count, room;
+} shelf;
+
+/* "step-0000000020.safetensors"; false of any other name. */
+static bool step_of(const char *name, int64_t *out)
+{
+    size_t before = sizeof BEFORE - 1;
+    int64_t step = 0;
+    if (strncmp(name, BEFORE, before) != 0) return false;
+    const char *c = name + before;
+    for (; *c >= '0' && *c <= '9'; c++) {
+        if (step > EMBLA_TRAIN_STEPS_MOST / 10) return false;
+        step = 10 * step + (*c - '0');
+    }
+    char again[NAME];
+    (void)snprintf(again, sizeof again, BEFORE "%0*" PRId64 AFTER, DIGITS, step);
+    if (strcmp(again, name) != 0) return false;
+    *out = step;
+    return true;
+}
+
+static embla_status put_on_shelf(void *context, const char *name)
+{
+    shelf *s = context;
+    int64_t step;
+    void *steps = s->steps;
+    if (!step_of(name, &step)) return EMBLA_OK;
+    EMBLA_TRY(
+        embla_arena_grow(&s->arena, sizeof *s->steps, s->count, "checkpoints", &steps, &s->room));
+    s->steps = steps;
+    s->steps[s->count++] = step;
+    return EMBLA_OK;
+}
+
+/* Moves steps[root] down until none below it is smaller. */
+static void sift(int64_t *steps, size_t root, size_t count)
+{
+    for (size_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && steps[child + 1] < steps[child]) child++;
+        if (steps[root] <= steps[child]) return;
+        int64_t old = steps[root];
+        steps[root] = steps[child];
+        steps[child] = old;
+    }
+}
+
+/* Highest first: a heap sort, which takes no memory, however many there are. */
+static void sort_shelf(shelf *s)
+{
+    for (size_t i = s->count / 2; i-- > 0;) sift(s->steps, i, s->count);
+    for (size_t end = s->count; end-- > 1;) {
+        int64_t least = s->steps[0];
+        s->steps[0] = s->steps[end];
+        s->steps[end] = least;
+        sift(s->steps, 0, end);
+    }
+}
+
+static embla_status path_of(const char *folder, int64_t step, char *out, size_t size)
+{
+    int n = snprintf(out, size, "%s/" BEFORE "%0*" PRId64 AFTER, folder, DIGITS, step);
+    if (n >= 0 && (size_t)n < size) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: a path of %d bytes, and there is room for %zu",
+                      folder, n, size);
+}
+
+static embla_status fill_shelf(int fd, const char *folder, shelf *s)
+{
+    EMBLA_TRY(embla_io_list(fd, folder, put_on_shelf, s));
+    sort_shelf(s);
+    return EMBLA_OK;
+}
+
+/* All but the newest `keep`, and the one that was just written. */
+static embla_status remove_old(const char *folder, size_t keep, int64_t written)
+{
+    shelf s = {0};
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
+    embla_status status = fill_shelf(fd, folder, &s);
+    for (size_t i = keep; i < s.count && status == EMBLA_OK; i++) {
+        char name[NAME];
+        if (s.steps[i] == written) continue;
+        (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps[i]);
+        embla_io_remove(fd, name);
+    }
+    embla_io_drop(fd);
+    embla_arena_free(&s.arena);
+    return status;
+}
+
+embla_status embla_train_checkpoint(const embla_train *train, const char *folder, size_t keep,
+                                    const char *note)
+{
+    char path[4096], why[256];
+    if (!train || !folder)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a checkpoint is to be written, but %s is NULL",
+                          train ? "the folder" : "the training");
+    if (keep < 1)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu checkpoints to be kept: 1 at least", keep);
+    EMBLA_TRY(path_of(folder, train->step, path, sizeof path));
+    EMBLA_TRY(embla_io_folder(folder));
+    embla_status status = embla_train_save(train, path, note);
+    if (status == EMBLA_ERR_IO) {
+        (void)snprintf(why, sizeof why, "%.255s", embla_error());
+        return embla_fail(status, "%s; the checkpoints before it are kept", why);
+    }
+    EMBLA_TRY(status);
+    return remove_old(folder, keep, train->step);
+}
+
+/* Whether a checkpoint is whole: OK, or why it is not. */
+static embla_status look_at(const char *path)
+{
+    embla_checkpoint *cp = NULL;
+    embla_train_state saved;
+    EMBLA_TRY(open_saved(path, &cp, &saved));
+    embla_status status = check_sum(cp, path);
+    embla_checkpoint_free(cp);
+    return status;
+}
+
+/* The first that is whole, from the newest on. */
+static embla_status find_whole(const char *folder, const shelf *s, char *path, size_t size,
+                               size_t *damaged)
+{
+    char own[4096];
+    for (size_t i = 0; i < s->count; i++) {
+        EMBLA_TRY(path_of(folder, s->steps[i], own, sizeof own));
+        embla_status status = look_at(own);
+        if (status == EMBLA_ERR_MEMORY) return status;
+        if (status != EMBLA_OK) continue;
+        EMBLA_TRY(path_of(folder, s->steps[i], path, size));
+        if (damaged) *damaged = i;
+        return EMBLA_OK;
+    }
+    return embla_fail(EMBLA_ERR_NOT_FOUND,
+                      "%.200s: no checkpoint that is whole: there are %zu, all of them damaged",
+                      folder, s->count);
+}
+
+embla_status embla_train_newest(const char *folder, char *path, size_t size, size_t *damaged)
+{
+    shelf s = {0};
+    int fd = -1;
+    if (!folder || !path)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the newest checkpoint is asked for, but %s is NULL",
+                          folder ? "path" : "the folder");
+    EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
+    embla_status status = fill_shelf(fd, folder, &s);
+    embla_io_drop(fd);
+    if (status == EMBLA_OK && s.count == 0)
+        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: there is no checkpoint", folder);
+    if (status == EMBLA_OK) status = find_whole(folder, &s, path, size, damaged);
+    embla_arena_free(&s.arena);
+    return status;
+}
