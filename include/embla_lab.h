@@ -331,7 +331,8 @@ EMBLA_API size_t embla_vocab_nearly(const embla_vocab *vocab, const char *word, 
                                     size_t k, int32_t *out);
 
 /* The engine of matrix products and eigenvalues: "oneDNN 2.6.3", for bug reports. A sentence
- * where it is missing or slower than it should be on this CPU; NULL where all is well. */
+ * where it is missing, or slower than this CPU allows because OpenBLAS does not know the CPU.
+ * NULL where all is well, and where OPENBLAS_CORETYPE is set: then somebody has chosen. */
 EMBLA_API const char *embla_engine_name(void);
 EMBLA_API const char *embla_engine_warning(void);
 /* How the factors of a product lie in memory, row-major each. */

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
@@ -120,6 +121,7 @@ static const char *slow_core(const openblas *blas, char text[SENTENCE])
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (!core || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NULL;
+    if (getenv("OPENBLAS_CORETYPE")) return NULL; /* somebody chose this core */
     for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
         if (strcmp(core, old[i]) != 0) continue;
         (void)snprintf(text, SENTENCE,
