@@ -53,8 +53,6 @@ typedef struct {
     size_t head;  /* of the next row in its token */
     char *token;  /* the first vector of its token */
     unsigned now; /* which of the two sums is the newer one */
-    size_t lines; /* lines to prefetch for each row; 0: none */
-    embla_fetch fetch;
     float sums[2][NUMBERS], numbers[NUMBERS], position[NUMBERS];
     char narrowed[2 * NUMBERS];
 } walk;
@@ -202,38 +200,53 @@ static void add_row(walk *w, const char *codes, const char *scales)
         finish(w, w->sums[w->now], w->at, w->n, w->token + embla_dtype_bytes(p->out_info, w->at));
 }
 
-/* Decodes the block of a row, piece by piece, and prefetches as many lines of later rows. */
-static void decode_row(walk *w, const char *codes, const char *scales)
+/* Decodes n numbers of a row, from number `at` of the part on, to out. */
+static inline void decode_piece(walk *w, const char *codes, const char *scales, size_t at, size_t n,
+                                char *out)
+{
+    const plan *p = w->p;
+    if (p->in_place)
+        embla_row_read(p->call->source->row, codes, scales, n, p->mode, (float *)(void *)out);
+    else
+        finish(w, piece_numbers(p, codes, scales, n, w->numbers), at, n, out);
+}
+
+/* Lines of later rows that are prefetched while one row is decoded. */
+typedef struct {
+    embla_fetch fetch;
+    size_t lines; /* for each row; 0: none */
+} ahead;
+
+/* Decodes the block of a long row piece by piece. With each piece as many lines of later rows are
+ * prefetched; a may be NULL. */
+static void decode_long_row(walk *w, ahead *a, const char *codes, const char *scales, char *out)
 {
     const plan *p = w->p;
     const embla_row *row = p->call->source->row;
-    char *out = w->token + w->head * p->call->head_stride + embla_dtype_bytes(p->out_info, w->at);
-    size_t asked = 0;
+    size_t lines = a ? a->lines : 0, asked = 0;
     for (size_t first = 0; first < w->n; first += p->piece) {
         size_t n = w->n - first < p->piece ? w->n - first : p->piece;
-        size_t end =
-            first + n == w->n ? w->lines : embla_dtype_bytes(row->info, first + n) / EMBLA_LINE;
-        for (; asked < end && asked < w->lines; asked++) embla_fetch_line(&w->fetch);
-        const char *piece = codes + embla_dtype_bytes(row->info, first);
-        const char *its_scales = row->scaled ? scales + first / row->group : NULL;
-        char *to = out + embla_dtype_bytes(p->out_info, first);
-        if (p->in_place)
-            embla_row_read(row, piece, its_scales, n, p->mode, (float *)(void *)to);
-        else
-            finish(w, piece_numbers(p, piece, its_scales, n, w->numbers), w->at + first, n, to);
+        size_t bytes = embla_dtype_bytes(row->info, first);
+        size_t end = (bytes + embla_dtype_bytes(row->info, n)) / EMBLA_LINE;
+        if (end > lines || first + n == w->n) end = lines;
+        for (; asked < end; asked++) embla_fetch_line(&a->fetch);
+        decode_piece(w, codes + bytes, row->scaled ? scales + first / row->group : NULL,
+                     w->at + first, n, out + embla_dtype_bytes(p->out_info, first));
     }
 }
 
 /* The block of the next row, at codes and scales, to wherever it is wanted. */
-static void next_row(walk *w, const char *codes, const char *scales)
+static inline void next_row(walk *w, ahead *a, const char *codes, const char *scales)
 {
-    const embla_lookup_call *call = w->p->call;
-    if (call->sum) {
-        for (size_t k = 0; k < w->lines; k++) embla_fetch_line(&w->fetch);
+    const plan *p = w->p;
+    const embla_lookup_call *call = p->call;
+    char *out = w->token + embla_dtype_bytes(p->out_info, w->at);
+    if (call->sum)
         add_row(w, codes, scales);
-    } else {
-        decode_row(w, codes, scales);
-    }
+    else if (w->n <= p->piece)
+        decode_piece(w, codes, scales, w->at, w->n, out + w->head * call->head_stride);
+    else
+        decode_long_row(w, a, codes, scales, out + w->head * call->head_stride);
     w->index++;
     if (++w->head < call->heads) return;
     w->head = 0;
@@ -257,14 +270,21 @@ static void direct_tile(walk *w, const embla_row_part *block, const int64_t *row
     const embla_lookup_call *call = w->p->call;
     const char *codes = call->codes + (block->code_at - call->part.code_at);
     const char *scales = call->scales + (block->scale_at - call->part.scale_at);
-    bool one = scales_follow(block, codes, scales);
+    bool one = scales_follow(block, codes, scales), whole = w->n <= w->p->piece;
     size_t bytes = (one ? block->bytes : block->code_bytes) + past_line(codes, call->stride);
-    w->lines = call->prefetch ? (bytes - 1) / EMBLA_LINE + 1 : 0;
-    w->fetch = embla_fetch_of(codes, call->stride, bytes);
-    for (size_t i = 0; i < n; i++) {
+    ahead a = {.fetch = embla_fetch_of(codes, call->stride, bytes),
+               .lines = call->prefetch ? (bytes - 1) / EMBLA_LINE + 1 : 0};
+    embla_fetch fetch = a.fetch; /* never passed on: it can stay in registers */
+    for (size_t i = 0; i < n && whole; i++) {
         size_t at = (size_t)rows[i] * call->stride;
-        if (w->lines > 0) embla_fetch_at(&w->fetch, rows, i, known);
-        next_row(w, codes + at, scales + at);
+        if (a.lines > 0) embla_fetch_at(&fetch, rows, i, known);
+        for (size_t k = 0; k < a.lines; k++) embla_fetch_line(&fetch);
+        next_row(w, NULL, codes + at, scales + at);
+    }
+    for (size_t i = 0; i < n && !whole; i++) {
+        size_t at = (size_t)rows[i] * call->stride;
+        if (a.lines > 0) embla_fetch_at(&a.fetch, rows, i, known);
+        next_row(w, &a, codes + at, scales + at);
     }
 }
 
@@ -274,7 +294,6 @@ static embla_status staged_tile(walk *w, const embla_row_part *block, const int6
 {
     char stage[STAGE];
     size_t bytes = block->bytes, most = STAGE / bytes < STAGED ? STAGE / bytes : STAGED;
-    w->lines = 0;
     for (size_t i = 0; i < n; i += most) {
         size_t some = n - i < most ? n - i : most;
         const embla_read_job job = {.rows = rows + i,
@@ -286,7 +305,7 @@ static embla_status staged_tile(walk *w, const embla_row_part *block, const int6
                                     .mode = EMBLA_WRITE_PLAIN};
         EMBLA_TRY(embla_source_read(w->p->call->source, &job));
         for (size_t k = 0; k < some; k++)
-            next_row(w, stage + k * bytes, stage + k * bytes + block->code_bytes);
+            next_row(w, NULL, stage + k * bytes, stage + k * bytes + block->code_bytes);
     }
     return EMBLA_OK;
 }
