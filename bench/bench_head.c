@@ -16,7 +16,7 @@
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
-#include "embla_lab.h"
+#include "bench/products.h"
 #include "embla_learn.h"
 
 #ifdef _OPENMP
@@ -96,8 +96,8 @@ static void run_product(void *context, size_t step)
 {
     bench_case *c = context;
     (void)step;
-    if (embla_engine_product(EMBLA_A_BT, c->hidden, embla_table_row(c->head.table, 0), c->count,
-                             (size_t)c->shape->rows, c->shape->dim, c->products) != EMBLA_OK)
+    if (!bench_product_forward(c->hidden, embla_table_row(c->head.table, 0), c->count,
+                               (size_t)c->shape->rows, c->shape->dim, c->products))
         c->failed = true;
 }
 

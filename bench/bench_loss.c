@@ -15,7 +15,7 @@
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
-#include "embla_lab.h"
+#include "bench/products.h"
 #include "embla_learn.h"
 
 #ifdef _OPENMP
@@ -87,14 +87,11 @@ static void run_products(void *context, size_t step)
     for (size_t i = 0; i < c->shape->count; i += c->block) {
         size_t n = c->shape->count - i < c->block ? c->shape->count - i : c->block;
         const float *hidden = c->hidden + i * dim;
-        bool done =
-            embla_engine_product(EMBLA_A_BT, hidden, table, n, rows, dim, c->logits) == EMBLA_OK;
+        bool done = bench_product_forward(hidden, table, n, rows, dim, c->logits);
         if (c->shape->backward)
-            done = done &&
-                   embla_engine_product(EMBLA_AT_B, c->logits, hidden, rows, dim, n,
-                                        c->table_gradient) == EMBLA_OK &&
-                   embla_engine_product(EMBLA_A_B, c->logits, table, n, dim, rows,
-                                        c->hidden_gradient + i * dim) == EMBLA_OK;
+            done =
+                done && bench_product_weights(c->logits, hidden, n, rows, dim, c->table_gradient) &&
+                bench_product_inputs(c->logits, table, n, rows, dim, c->hidden_gradient + i * dim);
         if (!done) c->failed = true;
     }
 }

@@ -15,6 +15,7 @@
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
+#include "bench/products.h"
 #include "embla_lab.h"
 
 #ifdef _OPENMP
@@ -78,8 +79,8 @@ static void run_product(void *context, size_t step)
     (void)step;
     for (size_t i = 0; i < s->count; i += block_of(s)) {
         size_t n = s->count - i < block_of(s) ? s->count - i : block_of(s);
-        if (embla_engine_product(EMBLA_A_BT, embla_table_row(c->table, 0), c->queries + i * s->dim,
-                                 (size_t)s->rows, n, s->dim, c->products) != EMBLA_OK)
+        if (!bench_product_forward(embla_table_row(c->table, 0), c->queries + i * s->dim,
+                                   (size_t)s->rows, n, s->dim, c->products))
             c->failed = true;
     }
 }

@@ -23,7 +23,7 @@
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
-#include "embla_lab.h"
+#include "bench/products.h"
 #include "embla_train.h"
 
 #ifdef _OPENMP
@@ -161,9 +161,9 @@ static void run_products(void *context, size_t step)
         for (size_t at = 0; at < n; at += most) {
             size_t some = n - at < most ? n - at : most;
             const float *x = c->x + at * m->in;
-            if (embla_engine_product(EMBLA_A_BT, x, m->weights, some, m->out, m->in, c->y) ||
-                embla_engine_product(EMBLA_A_B, c->y, m->weights, some, m->in, m->out, c->dx) ||
-                embla_engine_product(EMBLA_AT_B, c->y, x, m->out, m->in, some, c->dw))
+            if (!bench_product_forward(x, m->weights, some, m->out, m->in, c->y) ||
+                !bench_product_inputs(c->y, m->weights, some, m->out, m->in, c->dx) ||
+                !bench_product_weights(c->y, x, some, m->out, m->in, c->dw))
                 c->failed = true;
         }
     }

@@ -330,23 +330,13 @@ EMBLA_API EMBLA_CHECKED embla_status embla_diff_at(const embla_diff *diff, int64
 EMBLA_API size_t embla_vocab_nearly(const embla_vocab *vocab, const char *word, size_t length,
                                     size_t k, int32_t *out);
 
-/* The engine of matrix products and eigenvalues: "oneDNN 2.6.3", for bug reports. A sentence
- * where it is missing, or slower than this CPU allows because OpenBLAS does not know the CPU.
- * NULL where all is well, and where OPENBLAS_CORETYPE is set: then somebody has chosen. */
+/* ---- the engine of matrix products ---- */
+
+/* The library that computes matrix products, for bug reports: "oneDNN 2.6.3", or "none". */
 EMBLA_API const char *embla_engine_name(void);
+/* A sentence if that library is missing, or slower than this CPU allows because OpenBLAS does not
+ * know the CPU; else NULL. NULL as well where OPENBLAS_CORETYPE is set: then somebody has chosen. */
 EMBLA_API const char *embla_engine_warning(void);
-/* How the factors of a product lie in memory, row-major each. */
-typedef enum {
-    EMBLA_A_BT = 0, /* a (m x k) times b (n x k) turned: rows by queries */
-    EMBLA_A_B = 1,  /* a (m x k) times b (k x n) */
-    EMBLA_AT_B = 2  /* a (k x m) turned, times b (k x n) */
-} embla_product_form;
-/* out (m x n) = the product of a and b by that engine, on as many threads as it likes: what the
- * speed of embla_near and embla_head_loss is compared with. EMBLA_ERR_UNSUPPORTED where there
- * is no engine. */
-EMBLA_API EMBLA_CHECKED embla_status embla_engine_product(embla_product_form form, const float *a,
-                                                          const float *b, size_t m, size_t n,
-                                                          size_t k, float *out);
 
 /* ---- convert: a checkpoint in another format ---- */
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "model/gpt.h"
 
 enum { MOST = 64 }; /* tokens of a batch here */
@@ -609,7 +609,7 @@ static void bf16_is_near_f32(void **state)
     uint64_t seed = 2;
     embla_loss_report narrow, full;
     (void)state;
-    if (!embla_linalg_has_engine()) skip();
+    if (!embla_engine_has_products()) skip();
     shape.dropout = 0;
     for (size_t i = 0; i < COUNT_OF(tokens); i++) tokens[i] = (int32_t)check_below(&seed, 301);
     assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &gpt));

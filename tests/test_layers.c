@@ -7,7 +7,7 @@
 
 #include "base/half.h"
 #include "engine.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 
 static const embla_gpt_precision both[] = {EMBLA_GPT_F32, EMBLA_GPT_F64};
 
@@ -266,9 +266,9 @@ static void bf16_rounds_the_factors_of_products(void **state)
     check_bf16(3, 16, 20);
     check_bf16(65, 130, 129);
     if (no_engine()) return;
-    embla_linalg_use_bf16(0);
+    embla_engine_use_bf16(0);
     check_bf16(65, 130, 129);
-    embla_linalg_use_bf16(-1);
+    embla_engine_use_bf16(-1);
 }
 
 static void linear_layers_survive_failed_allocations(void **state)

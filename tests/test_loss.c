@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "embla_lab.h"
 #include "embla_learn.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "files/io.h"
 #include "learn/head.h"
 #include "learn/loss.h"
@@ -330,7 +330,7 @@ static void bf16_is_the_slow_loss_of_rounded_factors(void **state)
     (void)state;
     SKIP_WITHOUT_ENGINE();
     for (int native = -1; native < 2; native++) {
-        embla_linalg_use_bf16(native); /* an engine that cannot widens all the same */
+        embla_engine_use_bf16(native); /* an engine that cannot widens all the same */
         for (int way = 0; way < WAYS; way++) {
             problem p = problem_new(EMBLA_F32, 130, 33, 21, 5);
             set_way(&p, way);
@@ -342,7 +342,7 @@ static void bf16_is_the_slow_loss_of_rounded_factors(void **state)
             problem_free(&p);
         }
     }
-    embla_linalg_use_bf16(-1);
+    embla_engine_use_bf16(-1);
 }
 
 static void every_dtype_of_table_will_do(void **state)

@@ -11,7 +11,7 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "learn/decode.h"
 #include "table/table.h"
 
@@ -176,7 +176,7 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
                           "%zu vectors of %zu numbers for %" PRId64
                           " tokens are more than memory holds",
                           count, w.dim, w.head.rows);
-    w.products = count > FEW && w.dim <= DIM_PRODUCTS && embla_linalg_has_engine();
+    w.products = count > FEW && w.dim <= DIM_PRODUCTS && embla_engine_has_products();
     w.chunk = chunk_of(&w);
     w.chunks = (w.head.rows - 1) / (int64_t)w.chunk + 1;
     double work = (double)w.head.rows * (double)w.head.table->row_bytes * (double)(count + 1);
@@ -225,10 +225,10 @@ static void sums_of(const run *r, const embla_logits *l, float *logits, float *s
                              .a_stride = w->dim,
                              .out = logits,
                              .out_stride = l->stride,
-                             .form = EMBLA_A_BT};
+                             .form = EMBLA_PRODUCT_A_BT};
     if (w->products) {
         product.b = tile_of(r, l->first, l->n, space, &product.b_stride);
-        if (embla_linalg_product(&product) == EMBLA_OK) return;
+        if (embla_engine_product(&product) == EMBLA_OK) return;
     }
     embla_decode_dots(w->head.table, l->first, l->n, hidden, l->count, logits, l->stride);
 }

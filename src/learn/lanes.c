@@ -7,7 +7,7 @@
 
 #include "base/failure.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 
 enum {
     LANES = 8,
@@ -61,8 +61,8 @@ static embla_status forward_lane(const embla_lanes *lanes, const float *x, size_
                              .b_stride = lanes->stride,
                              .out = lanes->logits + first,
                              .out_stride = lanes->n,
-                             .form = EMBLA_A_BT};
-    return embla_linalg_product(&product);
+                             .form = EMBLA_PRODUCT_A_BT};
+    return embla_engine_product(&product);
 }
 
 embla_status embla_lanes_forward(const embla_lanes *lanes, const float *x, size_t count)
@@ -90,7 +90,7 @@ static embla_status backward_lane(const embla_lanes *lanes, const float *x, size
                              .b_stride = lanes->dim,
                              .out = lanes->gradient + first * lanes->dim,
                              .out_stride = lanes->dim,
-                             .form = EMBLA_AT_B,
+                             .form = EMBLA_PRODUCT_AT_B,
                              .add = true};
     embla_product to_hidden = {.m = count,
                                .n = lanes->dim,
@@ -101,9 +101,9 @@ static embla_status backward_lane(const embla_lanes *lanes, const float *x, size
                                .b_stride = lanes->stride,
                                .out = lanes->parts + lane * count * lanes->dim,
                                .out_stride = lanes->dim,
-                               .form = EMBLA_A_B};
-    if (lanes->gradient) EMBLA_TRY(embla_linalg_product(&to_rows));
-    if (lanes->parts) EMBLA_TRY(embla_linalg_product(&to_hidden));
+                               .form = EMBLA_PRODUCT_A_B};
+    if (lanes->gradient) EMBLA_TRY(embla_engine_product(&to_rows));
+    if (lanes->parts) EMBLA_TRY(embla_engine_product(&to_hidden));
     return EMBLA_OK;
 }
 

@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/room.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "learn/head.h"
 #include "learn/softmax.h"
 #include "table/table.h"
@@ -163,7 +163,7 @@ typedef struct {
 static own_places own_room(const job *j, embla_room *share)
 {
     size_t tile = j->shape.block * j->shape.chunk + j->shape.chunk * LINE, unit = j->bf16 ? 2 : 4;
-    bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_linalg_has_bf16();
+    bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_engine_has_bf16();
     own_places at = {.widen = widen};
     at.rows = embla_room_add(share, as_it_lies(j) ? 0 : j->shape.part * j->dim, unit);
     at.tile = embla_room_add(share, narrow ? tile : 0, sizeof(uint16_t));
@@ -254,9 +254,9 @@ static embla_status product(const job *j, const own *o, embla_product p, factor 
     if (!j->bf16) {
         p.a = a.numbers, p.a_stride = a.stride;
         p.b = b.numbers, p.b_stride = b.stride;
-        return embla_linalg_product(&p);
+        return embla_engine_product(&p);
     }
-    return embla_linalg_product_bf16(&(embla_product_bf16){.m = p.m,
+    return embla_engine_product_bf16(&(embla_product_bf16){.m = p.m,
                                                            .n = p.n,
                                                            .k = p.k,
                                                            .a = a.numbers,
@@ -292,7 +292,7 @@ static embla_status forward(job *j, size_t block, const own *o)
     float *tile = tile_of(j, block);
     for (size_t r = 0; r < n; r += part_of(j, n)) {
         size_t some = least(part_of(j, n), n - r);
-        embla_product p = {.m = j->here, .n = some, .k = j->dim, .form = EMBLA_A_BT};
+        embla_product p = {.m = j->here, .n = some, .k = j->dim, .form = EMBLA_PRODUCT_A_BT};
         p.out = tile + r, p.out_stride = stride;
         EMBLA_TRY(product(j, o, p, vectors_of(j), take_rows(j, (int64_t)(first + r), some, o)));
     }
@@ -378,7 +378,7 @@ static embla_status add_to_hidden(job *j, size_t block, factor tile, bool add, f
     for (size_t r = 0; r < n; r += part_of(j, n)) {
         size_t some = least(part_of(j, n), n - r), unit = j->bf16 ? 2 : 4;
         factor a = {(const char *)tile.numbers + r * unit, tile.stride};
-        embla_product p = {.m = j->here, .n = j->dim, .k = some, .form = EMBLA_A_B};
+        embla_product p = {.m = j->here, .n = j->dim, .k = some, .form = EMBLA_PRODUCT_A_B};
         p.out = sum, p.out_stride = j->dim;
         p.add = add || r > 0;
         EMBLA_TRY(product(j, o, p, a, take_rows(j, (int64_t)(first + r), some, o)));
@@ -395,7 +395,8 @@ static embla_status backward(job *j, size_t group, const own *o)
         size_t first = b * j->shape.block;
         factor tile = {j->bf16 ? (const void *)o->tile : tile_of(j, b), stride_of(j, b)};
         to_gradients(j, b, o);
-        embla_product p = {.m = rows_in(j, b), .n = j->dim, .k = j->here, .form = EMBLA_AT_B};
+        embla_product p = {
+            .m = rows_in(j, b), .n = j->dim, .k = j->here, .form = EMBLA_PRODUCT_AT_B};
         p.out = j->to.table + (j->to.table ? first * j->dim : 0), p.out_stride = j->dim;
         p.add = true;
         if (j->to.table) EMBLA_TRY(product(j, o, p, tile, vectors_of(j)));
@@ -556,7 +557,7 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
     j.shape.groups = least(j.shape.groups, j.blocks);
     j.team = team_of(&j);
     if (j.counted > 0) { /* all that can be refused comes before the first store */
-        EMBLA_TRY(embla_linalg_product(&(embla_product){0})); /* is there an engine? */
+        EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
         EMBLA_TRY(take_memory(&j, &memory, &size));
     }
     for (size_t i = 0; each && i < count; i++) each[i] = 0.0f;

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/room.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "learn/softmax.h"
 #include "model/layers.h"
 #include "model/layers_attention_rows.h"
@@ -154,7 +154,7 @@ static call call_of(const embla_layer_way *way, const embla_attention *a, size_t
                        .scale = 1.0 / sqrt((double)a->size)};
     c.tile = (tile_of){.precision = way->precision, .size = a->size};
     c.tile.engine = way->precision == EMBLA_GPT_F32 && a->length > SHORT &&
-                    c.job.queries * c.job.keys * a->size > SMALL && embla_linalg_has_engine();
+                    c.job.queries * c.job.keys * a->size > SMALL && embla_engine_has_products();
     c.small = short_of(way, a);
     c.blocks = blocks_of(a->length, c.job.queries);
     c.each = c.job.queries * (a->size + 2 * c.job.keys + 1) + a->length;

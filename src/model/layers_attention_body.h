@@ -36,7 +36,7 @@ static embla_status OF(scores)(const tile_of *tile, const REAL *queries, size_t 
                              .b_stride = kv_stride,
                              .out = scores,
                              .out_stride = tile->keys,
-                             .form = EMBLA_A_BT};
+                             .form = EMBLA_PRODUCT_A_BT};
     return embla_product_either(tile->precision, tile->engine, &p);
 }
 
@@ -105,7 +105,7 @@ static embla_status OF(forward_block)(const head_job *job, tile_of tile, const R
                                  .b_stride = job->kv_stride,
                                  .out = out,
                                  .out_stride = job->out_stride,
-                                 .form = EMBLA_A_B,
+                                 .form = EMBLA_PRODUCT_A_B,
                                  .add = tile.key > 0};
         EMBLA_TRY(embla_product_either(tile.precision, tile.engine, &p));
     }
@@ -157,12 +157,13 @@ static embla_status OF(backward_tile)(const head_job *job, const tile_of *tile, 
     OF(lessen)(tile, h->stats + tile->query, scores);
     OF(row_powers)(scores, tile->queries * tile->keys, 0, scores);
     OF(step)(tile, h->inner + tile->query, scores, steps);
-    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_AT_B, p.out_stride = ks;
+    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B,
+    p.out_stride = ks;
     p.a = scores, p.b = dout, p.b_stride = os, p.out = h->dv + tile->key * ks;
     EMBLA_TRY(embla_product_either(tile->precision, tile->engine, &p));
     p.a = steps, p.b = queries, p.b_stride = size, p.out = h->dk + tile->key * ks;
     EMBLA_TRY(embla_product_either(tile->precision, tile->engine, &p));
-    p.m = tile->queries, p.k = tile->keys, p.form = EMBLA_A_B, p.out_stride = qs;
+    p.m = tile->queries, p.k = tile->keys, p.form = EMBLA_PRODUCT_A_B, p.out_stride = qs;
     p.b = k, p.b_stride = ks, p.out = h->dq + tile->query * qs;
     return embla_product_either(tile->precision, tile->engine, &p);
 }

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/room.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "model/layers.h"
 #include "model/layers_product.h"
 #include "model/real.h"
@@ -50,7 +50,7 @@ embla_status embla_product_either(embla_gpt_precision precision, bool engine,
         embla_product_plain(precision, p);
         return EMBLA_OK;
     }
-    return embla_linalg_product(&(embla_product){.m = p->m,
+    return embla_engine_product(&(embla_product){.m = p->m,
                                                  .n = p->n,
                                                  .k = p->k,
                                                  .a = p->a,
@@ -145,8 +145,8 @@ static embla_plain_product block_at(const call *c, const part_of_call *part, siz
 {
     embla_plain_product p = part->product;
     size_t unit = embla_real_bytes(c->way->precision), factor = c->bf16 ? sizeof(uint16_t) : unit;
-    size_t a = p.form == EMBLA_AT_B ? row : row * p.a_stride;
-    size_t b = p.form == EMBLA_A_BT ? column * p.b_stride : column;
+    size_t a = p.form == EMBLA_PRODUCT_AT_B ? row : row * p.a_stride;
+    size_t b = p.form == EMBLA_PRODUCT_A_BT ? column * p.b_stride : column;
     p.m = p.m - row < part->rows ? p.m - row : part->rows;
     p.n = p.n - column < part->columns ? p.n - column : part->columns;
     p.a = (const char *)p.a + a * factor;
@@ -160,7 +160,7 @@ static embla_status multiply(const call *c, const embla_plain_product *p)
     if (!c->bf16) return embla_product_either(c->way->precision, c->engine, p);
     float *space = c->space;
     if (space) space += (size_t)embla_threads_mine() * EMBLA_BF16_SPACE;
-    return embla_linalg_product_bf16(&(embla_product_bf16){.m = p->m,
+    return embla_engine_product_bf16(&(embla_product_bf16){.m = p->m,
                                                            .n = p->n,
                                                            .k = p->k,
                                                            .a = p->a,
@@ -227,7 +227,7 @@ static embla_status run(const call *c, int team)
 static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t out)
 {
     return way->precision == EMBLA_GPT_F32 && n > EMBLA_PRODUCT_FEW && n * in * out > SMALL &&
-           embla_linalg_has_engine();
+           embla_engine_has_products();
 }
 
 /* ---- factors in bf16 ---- */
@@ -259,7 +259,7 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
                                   embla_room *room)
 {
     size_t unit = c->engine ? sizeof(uint16_t) : sizeof(float), space;
-    bool widen = c->engine && !embla_linalg_has_bf16();
+    bool widen = c->engine && !embla_engine_has_bf16();
     for (size_t i = 0; i < count; i++)
         factors[i].place = embla_room_add(room, factors[i].count, unit);
     space = embla_room_add(room, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
@@ -295,7 +295,7 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
                                    .b_stride = in,
                                    .out = y,
                                    .out_stride = out,
-                                   .form = EMBLA_A_BT,
+                                   .form = EMBLA_PRODUCT_A_BT,
                                    .add = add};
     if (n == 0 || out == 0) return EMBLA_OK;
     add_product(&c, &product, bias);
@@ -331,11 +331,13 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     }
     embla_plain_product p = {.a = left, .a_stride = out, .b_stride = in, .out_stride = in};
     if (dx) {
-        p.m = n, p.n = in, p.k = out, p.b = w, p.out = dx, p.form = EMBLA_A_B, p.add = add_dx;
+        p.m = n, p.n = in, p.k = out, p.b = w, p.out = dx, p.form = EMBLA_PRODUCT_A_B,
+        p.add = add_dx;
         add_product(&c, &p, NULL);
     }
     if (dw) {
-        p.m = out, p.n = in, p.k = n, p.b = x, p.out = dw, p.form = EMBLA_AT_B, p.add = true;
+        p.m = out, p.n = in, p.k = n, p.b = x, p.out = dw, p.form = EMBLA_PRODUCT_AT_B,
+        p.add = true;
         add_product(&c, &p, NULL);
     }
     p = (embla_plain_product){.n = out, .k = n, .a = dy, .a_stride = out, .out = dbias};

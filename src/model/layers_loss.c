@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/room.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "learn/softmax.h"
 #include "model/layers.h"
 
@@ -194,7 +194,7 @@ embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
 {
     size_t rows = (size_t)vocab;
     int64_t counted;
-    if (way->precision == EMBLA_GPT_F32 && n * dim * rows > SMALL && embla_linalg_has_engine())
+    if (way->precision == EMBLA_GPT_F32 && n * dim * rows > SMALL && embla_engine_has_products())
         return by_head(way, hidden, targets, n, dim, table, vocab, weight, dhidden, dtable, report);
     EMBLA_TRY(check_targets(targets, n, vocab, &counted));
     head_call c = {.way = way,

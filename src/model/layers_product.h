@@ -11,8 +11,8 @@
 #define EMBLA_MODEL_LAYERS_PRODUCT_H
 
 #include "base/status.h"
-#include "embla_lab.h"
 #include "embla_train.h"
+#include "engine/engine.h"
 
 enum { EMBLA_PRODUCT_DEPTH = 128, EMBLA_PRODUCT_FEW = 4 };
 

@@ -41,7 +41,8 @@ EMBLA_BODY void OF(strip_rows)(const size_t rows, const size_t vecs, const REAL 
 EMBLA_BODY void OF(strip)(const size_t vecs, const embla_plain_product *p, size_t first,
                           const OF(panel) * b, size_t column, size_t columns)
 {
-    bool turned = p->form == EMBLA_AT_B, add = p->add || first > 0, whole = columns == vecs * WIDTH;
+    bool turned = p->form == EMBLA_PRODUCT_AT_B, add = p->add || first > 0,
+         whole = columns == vecs * WIDTH;
     size_t a_row = turned ? 1 : p->a_stride, a_deep = turned ? p->a_stride : 1;
     const REAL *a = (const REAL *)p->a + first * a_deep;
     REAL *out = (REAL *)p->out + column;
@@ -71,7 +72,7 @@ EMBLA_BODY void OF(fill_panel)(const embla_plain_product *p, size_t first, size_
     const REAL *b = p->b;
     if (columns < width)
         for (size_t i = 0; i < depth * width; i++) panel[i] = 0;
-    if (p->form == EMBLA_A_BT)
+    if (p->form == EMBLA_PRODUCT_A_BT)
         OF(embla_turn)(b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
     else
         for (size_t i = 0; i < depth; i++)
@@ -102,14 +103,14 @@ EMBLA_BODY void OF(dots)(const embla_plain_product *p)
 EMBLA_BODY void OF(body_product)(const embla_plain_product *p)
 {
     REAL space[EMBLA_PRODUCT_DEPTH * 2 * WIDTH];
-    if (p->form == EMBLA_A_BT && p->m < EMBLA_PRODUCT_FEW) {
+    if (p->form == EMBLA_PRODUCT_A_BT && p->m < EMBLA_PRODUCT_FEW) {
         OF(dots)(p);
         return;
     }
     for (size_t column = 0; column < p->n; column += 2 * WIDTH) {
         size_t columns = p->n - column < 2 * WIDTH ? p->n - column : 2 * WIDTH;
         size_t vecs = columns > WIDTH ? 2 : 1, first = 0;
-        bool copied = p->form == EMBLA_A_BT || columns < vecs * WIDTH;
+        bool copied = p->form == EMBLA_PRODUCT_A_BT || columns < vecs * WIDTH;
         do { /* once at least: without any k the result is 0 */
             size_t left = p->k - first;
             OF(panel) b = {.depth = left < EMBLA_PRODUCT_DEPTH ? left : EMBLA_PRODUCT_DEPTH};

@@ -20,7 +20,7 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "table/table.h"
 
 enum {
@@ -215,10 +215,10 @@ static embla_status add_block(const second_pass *pass, place at, int64_t from, s
                              .b_stride = n,
                              .out = out,
                              .out_stride = n,
-                             .form = EMBLA_AT_B};
+                             .form = EMBLA_PRODUCT_AT_B};
     take_panel(pass, from, count, at.row * TILE, m, a);
     if (b != a) take_panel(pass, from, count, at.column * TILE, n, b);
-    EMBLA_TRY(embla_linalg_product(&product));
+    EMBLA_TRY(embla_engine_product(&product));
     double *sums = matrix_of(pass, at.lane) + at.row * TILE * pass->dim + at.column * TILE;
     for (size_t i = 0; i < m; i++)
         pass->kernels->accumulate(out + i * n, 1.0, n, sums + i * pass->dim);
@@ -372,7 +372,7 @@ embla_status embla_gram_of(const embla_table *table, bool centred, int threads, 
                           "rows of %zu numbers; main directions are found "
                           "of %d at most",
                           table->dim, DIM_MOST);
-    EMBLA_TRY(embla_linalg_product(&(embla_product){0})); /* is there an engine? */
+    EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
     embla_gram gram = {.dim = table->dim,
                        .mean_bytes = table->dim * sizeof(double),
                        .matrix_bytes = table->dim * table->dim * sizeof(double)};

@@ -15,7 +15,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/threads.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "table/table.h"
 
 enum {
@@ -237,8 +237,8 @@ static void do_tile(const many *m, worker *w, int64_t tile)
                                        .b_stride = q->dim,
                                        .out_stride = queries,
                                        .out = w->products,
-                                       .form = EMBLA_A_BT};
-        w->failed = embla_linalg_product(&product) != EMBLA_OK;
+                                       .form = EMBLA_PRODUCT_A_BT};
+        w->failed = embla_engine_product(&product) != EMBLA_OK;
         if (!w->failed) look_through(m, w, first, n, from, queries);
     }
     for (size_t r = 0; r < n; r++)
@@ -358,7 +358,7 @@ static embla_status ask_many(const embla_question *q, size_t first, size_t count
 {
     const embla_table *table = q->table;
     /* Rows of a file are copied: should it be cut short, the page must not be missed inside
-     * the engine, where no signal can be handled (linalg.c). */
+     * the engine, where no signal can be handled (engine/onednn.c). */
     bool in_place = !table->map && embla_table_in_place(table);
     embla_arena arena = {0};
     many m = {.q = q,
@@ -509,7 +509,7 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
     embla_neighbour *answers = NULL;
     int threads = threads_for(q);
     bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
-    products = products && pass_queries(q, threads) > 0 && embla_linalg_has_engine();
+    products = products && pass_queries(q, threads) > 0 && embla_engine_has_products();
     if (ways) *ways = (embla_near_ways){0};
     embla_status status = take(&arena, q->count * q->k, sizeof(embla_neighbour), &answers);
     if (status == EMBLA_OK)

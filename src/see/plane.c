@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "embla_lab.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "see/gram.h"
 #include "table/table.h"
 
@@ -97,7 +97,7 @@ static embla_status plane_of(const embla_table *table, int threads, embla_gram *
 {
     size_t dim = gram->dim, vectors = dim < 2 ? dim : 2;
     double *values = space, *axes = space + dim;
-    EMBLA_TRY(embla_linalg_eigen(gram->matrix, dim, vectors, values, axes));
+    EMBLA_TRY(embla_engine_eigen(gram->matrix, dim, vectors, values, axes));
     projection on = {.table = table, .gram = gram};
     on.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
     for (size_t a = 0; a < vectors; a++) {

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "embla_lab.h"
-#include "engine/linalg.h"
+#include "engine/engine.h"
 #include "see/gram.h"
 
 /* Eigenvalues, smallest first, to singular values, largest first, in the gram's own scale. A
@@ -60,7 +60,7 @@ static embla_status values_of(const embla_table *table, const embla_spectrum_opt
 {
     embla_gram gram;
     EMBLA_TRY(embla_gram_of(table, options->centred, options->threads, &gram));
-    embla_status status = embla_linalg_eigen(gram.matrix, gram.dim, 0, values, NULL);
+    embla_status status = embla_engine_eigen(gram.matrix, gram.dim, 0, values, NULL);
     if (status == EMBLA_OK) {
         *summary = (embla_spectrum_summary){
             .rows = gram.rows, .nonfinite = gram.nonfinite, .count = gram.dim};

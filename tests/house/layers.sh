@@ -43,7 +43,9 @@ public() {
 # The one file an outside library is included from.
 home_of() {
     case "$1" in
-    cblas.h | lapacke.h | dnnl.h | oneapi/dnnl/dnnl.h) echo "engine/linalg.c" ;;
+    dnnl.h | oneapi/dnnl/dnnl.h) echo "engine/onednn.c" ;;
+    cblas.h)             echo "engine/cblas.c" ;;
+    lapacke.h)           echo "engine/lapacke.c" ;;
     xxhash.h)            echo "base/checksum.c" ;;
     png.h)               echo "none: cli/draw/png.c has it" ;;
     liburing.h)          echo "store/direct.c" ;;
@@ -85,11 +87,14 @@ for file in */*.c */*.h; do
     done
 done
 
-# Users of the library see its public headers only.
+# Users of the library include its public headers only. The one exception is bench/products.c:
+# a limit must be measured with the engine that the library itself uses, and a benchmark is
+# linked with the static library, which shows its private symbols.
 cd ..
 for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
     [ -e "$file" ] || continue
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
+        [ "$file $header" != "bench/products.c engine/engine.h" ] || continue
         if [ -e "src/$header" ]; then say "$file includes \"$header\": only include/ is for it"; fi
     done
 done

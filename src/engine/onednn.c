@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products by oneDNN 2 or 3: f32 by dnnl_sgemm, bf16 by its matmul primitive.
+ *
+ * oneDNN asks OpenMP how many threads to use, and OpenMP answers for the calling thread. A
+ * product that must not spread therefore sets that number to 1 and sets it back afterwards.
+ */
+#include <dlfcn.h>
+#include <dnnl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "engine/library.h"
+
+#if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP && DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_SEQ
+#error "this oneDNN does not use OpenMP; use one that does, or build with -DEMBLA_ENGINE=cblas"
+#endif
+#if DNNL_VERSION_MAJOR >= 3
+#define DNNL_MAJOR "3"
+#else
+#define DNNL_MAJOR "2"
+#endif
+
+/* clang-format off */
+#define DNNL_COMMON(X)                                                                             \
+    X(dnnl_version) X(dnnl_sgemm) X(dnnl_get_effective_cpu_isa) X(dnnl_engine_create)              \
+    X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy)                               \
+    X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_create)                          \
+    X(dnnl_primitive_execute) X(dnnl_primitive_destroy) X(dnnl_primitive_desc_destroy)             \
+    X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy)                                   \
+    X(dnnl_primitive_attr_set_post_ops) X(dnnl_post_ops_create) X(dnnl_post_ops_destroy)           \
+    X(dnnl_post_ops_append_sum)
+#if DNNL_VERSION_MAJOR >= 3
+#define DNNL_FUNCTIONS(X)                                                                          \
+    DNNL_COMMON(X) X(dnnl_memory_desc_create_with_strides) X(dnnl_memory_desc_destroy)             \
+    X(dnnl_matmul_primitive_desc_create)
+#else
+#define DNNL_FUNCTIONS(X)                                                                          \
+    DNNL_COMMON(X) X(dnnl_memory_desc_init_by_strides) X(dnnl_matmul_desc_init)                    \
+    X(dnnl_primitive_desc_create)
+#endif
+/* clang-format on */
+
+typedef struct {
+    DNNL_FUNCTIONS(EMBLA_LIBRARY_POINTER)
+    /* Of the OpenMP that oneDNN is bound to, which may differ from ours. NULL: it uses none. */
+    int (*omp_get_max_threads)(void), (*omp_in_parallel)(void);
+    void (*omp_set_num_threads)(int);
+    dnnl_engine_t engine;
+} functions;
+static functions dnn;
+
+/* ---- loading ---- */
+
+static const char *find_dnnl(void *library, functions *table)
+{
+    const char *missing = NULL;
+    DNNL_FUNCTIONS(EMBLA_LIBRARY_FIND)
+    return missing;
+}
+
+/* The loader binds a library's symbols to the program's own libraries first, then to those that
+ * the library depends on. The same order finds the OpenMP that oneDNN uses: libgomp, or the
+ * libomp of a program built with clang. */
+static const char *find_openmp(void *library, functions *table)
+{
+    const char *missing = NULL;
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+    void *program = dlopen(NULL, RTLD_LAZY);
+    if (program && dlsym(program, "omp_get_max_threads")) library = program;
+    EMBLA_LIBRARY_FIND(omp_get_max_threads)
+    EMBLA_LIBRARY_FIND(omp_in_parallel)
+    EMBLA_LIBRARY_FIND(omp_set_num_threads)
+#else
+    (void)library, (void)table;
+#endif
+    return missing;
+}
+
+static void load(embla_library *out)
+{
+    static const char *const names[] = {"libdnnl.so." DNNL_MAJOR, NULL};
+    void *library = embla_library_load(names, "oneDNN (Debian: libdnnl" DNNL_MAJOR ")", out->error);
+    if (!library) return;
+    const char *missing = find_dnnl(library, &dnn);
+    if (!missing) missing = find_openmp(library, &dnn);
+    if (missing) {
+        (void)snprintf(out->error, sizeof out->error, "%s has no %s", names[0], missing);
+        return;
+    }
+    if (dnn.dnnl_engine_create(&dnn.engine, dnnl_cpu, 0) != dnnl_success) {
+        (void)snprintf(out->error, sizeof out->error, "%s cannot create a CPU engine", names[0]);
+        return;
+    }
+    out->bf16 = (dnn.dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+                dnnl_cpu_isa_avx512_core_bf16;
+    const dnnl_version_t *version = dnn.dnnl_version();
+    (void)snprintf(out->name, sizeof out->name, "oneDNN %d.%d.%d", version->major, version->minor,
+                   version->patch);
+}
+
+/* ---- around a call: threads and signals ---- */
+
+/* Returns the number of threads to set back, or 0 if nothing was changed. */
+static int one_thread_begin(void)
+{
+    /* Inside a parallel region oneDNN stays on one thread by itself. */
+    if (!dnn.omp_in_parallel || dnn.omp_in_parallel()) return 0;
+    int before = dnn.omp_get_max_threads();
+    if (before == 1) return 0;
+    dnn.omp_set_num_threads(1);
+    return before;
+}
+
+static void one_thread_end(int before)
+{
+    if (before > 0) dnn.omp_set_num_threads(before);
+}
+
+/* oneDNN's AVX-512 code uses the stack pointer as a general register for a while (seen in
+ * 2.6.3). A signal handler's frame would then be written to an arbitrary address on the heap.
+ * So signals are blocked while oneDNN runs, except those that its own code could raise. */
+static void block_signals(sigset_t *before)
+{
+    static const int its_own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t blocked;
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof its_own / sizeof its_own[0]; i++)
+        (void)sigdelset(&blocked, its_own[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, before);
+}
+
+/* oneDNN's threads are those of OpenMP. Each has the mask of the thread that created it, so with
+ * spread the mask must be set in all of them. */
+static void signals_begin(bool spread, sigset_t *before)
+{
+    block_signals(before);
+    if (!spread) return;
+#pragma omp parallel
+    {
+        sigset_t unused;
+        block_signals(&unused);
+    }
+}
+
+static void signals_end(bool spread, const sigset_t *before)
+{
+    if (spread) {
+#pragma omp parallel
+        (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static embla_status status_of(dnnl_status_t status, size_t m, size_t n, size_t k)
+{
+    if (status == dnnl_success) return EMBLA_OK;
+    return embla_fail(status == dnnl_out_of_memory ? EMBLA_ERR_MEMORY : EMBLA_ERR_UNSUPPORTED,
+                      "oneDNN refused a product of %zu x %zu by %zu x %zu (oneDNN status %d)", m, k,
+                      k, n, (int)status);
+}
+
+/* ---- f32 ---- */
+
+static embla_status multiply(const embla_product *p)
+{
+    sigset_t signals;
+    signals_begin(p->spread, &signals);
+    int threads = p->spread ? 0 : one_thread_begin();
+    dnnl_status_t status = dnn.dnnl_sgemm(
+        p->form == EMBLA_PRODUCT_AT_B ? 'T' : 'N', p->form == EMBLA_PRODUCT_A_BT ? 'T' : 'N',
+        (dnnl_dim_t)p->m, (dnnl_dim_t)p->n, (dnnl_dim_t)p->k, 1.0f, p->a, (dnnl_dim_t)p->a_stride,
+        p->b, (dnnl_dim_t)p->b_stride, p->add ? 1.0f : 0.0f, p->out, (dnnl_dim_t)p->out_stride);
+    one_thread_end(threads);
+    signals_end(p->spread, &signals);
+    return status_of(status, p->m, p->n, p->k);
+}
+
+/* ---- bf16 ---- */
+
+/* A matrix in memory. Its descriptor is a struct in oneDNN 2 and a handle in oneDNN 3. */
+typedef struct {
+    dnnl_memory_desc_t desc;
+    dnnl_memory_t memory;
+} operand;
+
+#if DNNL_VERSION_MAJOR >= 3
+#define DESC(it) ((it)->desc)
+#else
+#define DESC(it) (&(it)->desc)
+#endif
+
+static dnnl_status_t operand_new(dnnl_data_type_t type, const dnnl_dims_t shape,
+                                 const dnnl_dims_t strides, const void *numbers, operand *out)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    dnnl_status_t status =
+        dnn.dnnl_memory_desc_create_with_strides(&out->desc, 2, shape, type, strides);
+#else
+    dnnl_status_t status =
+        dnn.dnnl_memory_desc_init_by_strides(&out->desc, 2, shape, type, strides);
+#endif
+    if (status != dnnl_success) return status;
+    return dnn.dnnl_memory_create(&out->memory, DESC(out), dnn.engine, (void *)(uintptr_t)numbers);
+}
+
+static void operand_free(operand *it)
+{
+    if (it->memory) (void)dnn.dnnl_memory_destroy(it->memory);
+#if DNNL_VERSION_MAJOR >= 3
+    if (it->desc) (void)dnn.dnnl_memory_desc_destroy(it->desc);
+#endif
+}
+
+/* Attributes that add the product to out; none are needed without add. */
+static dnnl_status_t attributes_new(bool add, dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t after = NULL;
+    if (!add) return dnnl_success;
+    dnnl_status_t status = dnn.dnnl_primitive_attr_create(out);
+    if (status == dnnl_success) status = dnn.dnnl_post_ops_create(&after);
+#if DNNL_VERSION_MAJOR >= 3
+    if (status == dnnl_success)
+        status = dnn.dnnl_post_ops_append_sum(after, 1.0f, 0, dnnl_data_type_undef);
+#else
+    if (status == dnnl_success) status = dnn.dnnl_post_ops_append_sum(after, 1.0f);
+#endif
+    if (status == dnnl_success) status = dnn.dnnl_primitive_attr_set_post_ops(*out, after);
+    if (after) (void)dnn.dnnl_post_ops_destroy(after);
+    return status;
+}
+
+static dnnl_status_t primitive_new(const operand *a, const operand *b, const operand *out,
+                                   const_dnnl_primitive_attr_t attributes,
+                                   dnnl_primitive_t *primitive)
+{
+    dnnl_primitive_desc_t desc = NULL;
+#if DNNL_VERSION_MAJOR >= 3
+    dnnl_status_t status = dnn.dnnl_matmul_primitive_desc_create(
+        &desc, dnn.engine, DESC(a), DESC(b), NULL, DESC(out), attributes);
+#else
+    dnnl_matmul_desc_t matmul;
+    dnnl_status_t status = dnn.dnnl_matmul_desc_init(&matmul, DESC(a), DESC(b), NULL, DESC(out));
+    if (status == dnnl_success)
+        status = dnn.dnnl_primitive_desc_create(&desc, &matmul, attributes, dnn.engine, NULL);
+#endif
+    if (status != dnnl_success) return status;
+    status = dnn.dnnl_primitive_create(primitive, desc);
+    (void)dnn.dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+static dnnl_status_t execute(dnnl_primitive_t primitive, const operand *a, const operand *b,
+                             const operand *out)
+{
+    dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_SRC, a->memory}, {DNNL_ARG_WEIGHTS, b->memory}, {DNNL_ARG_DST, out->memory}};
+    dnnl_stream_t stream = NULL;
+    sigset_t signals;
+    dnnl_status_t status = dnn.dnnl_stream_create(&stream, dnn.engine, dnnl_stream_default_flags);
+    if (status != dnnl_success) return status;
+    signals_begin(false, &signals);
+    status = dnn.dnnl_primitive_execute(primitive, stream, 3, args);
+    if (status == dnnl_success) status = dnn.dnnl_stream_wait(stream);
+    signals_end(false, &signals);
+    (void)dnn.dnnl_stream_destroy(stream);
+    return status;
+}
+
+/* Each product creates its primitive. That is cheap, because oneDNN caches the code of each
+ * shape for all threads. A primitive kept from another thread would share its scratch memory. */
+static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
+{
+    dnnl_dim_t m = (dnnl_dim_t)p->m, n = (dnnl_dim_t)p->n, k = (dnnl_dim_t)p->k;
+    dnnl_dim_t a_stride = (dnnl_dim_t)p->a_stride, b_stride = (dnnl_dim_t)p->b_stride;
+    bool at = p->form == EMBLA_PRODUCT_AT_B, bt = p->form == EMBLA_PRODUCT_A_BT;
+    operand a = {0}, b = {0}, out = {0};
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_t primitive = NULL;
+    dnnl_status_t status =
+        operand_new(dnnl_bf16, (dnnl_dims_t){m, k},
+                    (dnnl_dims_t){at ? 1 : a_stride, at ? a_stride : 1}, p->a, &a);
+    if (status == dnnl_success)
+        status = operand_new(dnnl_bf16, (dnnl_dims_t){k, n},
+                             (dnnl_dims_t){bt ? 1 : b_stride, bt ? b_stride : 1}, p->b, &b);
+    if (status == dnnl_success)
+        status = operand_new(dnnl_f32, (dnnl_dims_t){m, n},
+                             (dnnl_dims_t){(dnnl_dim_t)p->out_stride, 1}, p->out, &out);
+    if (status == dnnl_success) status = attributes_new(p->add, &attributes);
+    if (status == dnnl_success) status = primitive_new(&a, &b, &out, attributes, &primitive);
+    if (status == dnnl_success) status = execute(primitive, &a, &b, &out);
+    if (primitive) (void)dnn.dnnl_primitive_destroy(primitive);
+    if (attributes) (void)dnn.dnnl_primitive_attr_destroy(attributes);
+    operand_free(&a);
+    operand_free(&b);
+    operand_free(&out);
+    return status;
+}
+
+static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
+{
+    int threads = one_thread_begin();
+    dnnl_status_t outcome = matmul_bf16(p);
+    one_thread_end(threads);
+    if (outcome == dnnl_unimplemented) return false;
+    *status = status_of(outcome, p->m, p->n, p->k);
+    return true;
+}
+
+const embla_product_library embla_onednn = {
+    .load = load, .multiply = multiply, .multiply_bf16 = multiply_bf16};
