@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "embla_lab.h"
 #include "embla_learn.h"

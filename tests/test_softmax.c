@@ -18,7 +18,7 @@ static const float odd[] = {
 static float one_power(float x, float base)
 {
     float out;
-    embla_softmax_powers(&x, 1, base, &out);
+    embla_softmax_exp(&x, 1, base, &out);
     return out;
 }
 
@@ -29,14 +29,14 @@ static void powers_are_exact_to_seven_digits(void **state)
     double worst = 0;
     (void)state;
     for (size_t i = 0; i < COUNT; i++) x[i] = -87.33f + 175.7f * (float)i / (float)COUNT;
-    embla_softmax_powers(x, COUNT, 0.0f, out);
+    embla_softmax_exp(x, COUNT, 0.0f, out);
     for (size_t i = 0; i < COUNT; i++) {
         double gap = fabs((double)out[i] / exp((double)x[i]) - 1);
         worst = gap > worst ? gap : worst;
     }
     assert_true(worst < 1.2e-7);
     for (size_t i = 0; i < COUNT; i++) x[i] *= 1e-3f; /* close to 1 */
-    embla_softmax_powers(x, COUNT, 0.0f, x);
+    embla_softmax_exp(x, COUNT, 0.0f, x);
     for (size_t i = 0; i < COUNT; i++)
         assert_near(x[i], exp((double)(-87.33f + 175.7f * (float)i / (float)COUNT) * 1e-3), 2e-7);
     free(x), free(out);
@@ -52,7 +52,7 @@ static void powers_at_the_ends(void **state)
         float x[64], out[64]; /* a whole group, so that vectors are used */
         for (size_t i = 0; i < 64; i++) x[i] = odd[i % COUNT_OF(odd)];
         x[63] = NAN;
-        embla_softmax_powers(x, 64, 0.0f, out);
+        embla_softmax_exp(x, 64, 0.0f, out);
         assert_true(out[0] == 1.0f && out[1] == 1.0f); /* 0 and -0: exactly */
         assert_true(out[7] == 0.0f && out[9] == 0.0f && out[15] == 0.0f && out[19] == 0.0f);
         assert_true(out[17] == 0.0f && out[28] == 0.0f);
@@ -172,7 +172,7 @@ static void every_set_gives_the_same_bits(void **state)
         embla_kernels_use(embla_kernels_find("scalar"));
         float most = embla_softmax_max(x, n);
         double sum = embla_softmax_sum(x, n, base), plain = embla_softmax_plain_sum(x, n);
-        embla_softmax_powers(x, n, base, want);
+        embla_softmax_exp(x, n, base, want);
         float gradient[MOST];
         memcpy(gradient, x, sizeof x);
         embla_softmax_gradient(gradient, n, base, 0.3f, 1e-3f);
@@ -186,7 +186,7 @@ static void every_set_gives_the_same_bits(void **state)
             if (!isnan(sum)) assert_bits(&sum_here, &sum, sizeof sum, check_sets[s], n);
             if (!isnan(plain)) assert_bits(&plain_here, &plain, sizeof plain, check_sets[s], n);
             for (size_t i = 0; i < MOST; i++) got[i] = 7.0f;
-            embla_softmax_powers(x, n, base, got);
+            embla_softmax_exp(x, n, base, got);
             assert_bits(got, want, sizeof want, check_sets[s], n);
             memcpy(got, x, sizeof x);
             embla_softmax_gradient(got, n, base, 0.3f, 1e-3f);

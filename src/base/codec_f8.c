@@ -22,28 +22,13 @@
 
 typedef unsigned char byte;
 
-/* ---- one number ---- */
-
-/* 2^(code - 127). 2^-127 is subnormal; 255 is NaN: both have the same bit more. */
-static inline float ue8m0(byte code)
-{
-    return embla_float((uint32_t)code << 23 | (code == 0 || code == 255 ? 0x400000u : 0u));
-}
-
-static inline float e4m3(byte code)
-{
-    uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
-    float x = embla_f32_from_f16((uint16_t)(magnitude << 7)) * 256.0f;
-    return embla_float(sign | (magnitude == 0x7f ? 0x7fc00000u : embla_bits(x)));
-}
-
 /* ---- loops ---- */
 
 static void e4m3_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
 {
     const byte *codes = in;
     (void)mode;
-    for (size_t i = 0; i < n; i++) out[i] = e4m3(codes[i]) * scale;
+    for (size_t i = 0; i < n; i++) out[i] = embla_f32_from_e4m3(codes[i]) * scale;
 }
 
 /* The numbers of a group. Of two NaNs the sign would be the compiler's choice, so a group without
@@ -51,7 +36,8 @@ static void e4m3_decode(const void *in, size_t n, float scale, embla_write_mode 
 static void group_decode(const byte *codes, size_t n, float group, float scale, float *out)
 {
     const bool lost = isnan(group);
-    for (size_t i = 0; i < n; i++) out[i] = e4m3(lost ? 0 : codes[i]) * group * scale;
+    for (size_t i = 0; i < n; i++)
+        out[i] = embla_f32_from_e4m3(lost ? 0 : codes[i]) * group * scale;
 }
 
 static void rows_decode(const embla_row_format *f, const byte *codes, const byte *scales, size_t n,
@@ -60,7 +46,8 @@ static void rows_decode(const embla_row_format *f, const byte *codes, const byte
     const size_t group = f->scales == EMBLA_SCALES_UE8M0_32 ? 32 : 128;
     (void)mode;
     for (size_t i = 0; i < n; i += group)
-        group_decode(codes + i, n - i < group ? n - i : group, ue8m0(*scales++), f->scale, out + i);
+        group_decode(codes + i, n - i < group ? n - i : group, embla_f32_from_ue8m0(*scales++),
+                     f->scale, out + i);
 }
 
 static void e4m3_encode(const float *in, size_t n, float scale, void *out)
@@ -186,7 +173,8 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
             _mm_sfence();                                                                          \
             rows_decode(f, codes, scales, n, mode, out);                                           \
         } else if (i < n) {                                                                        \
-            group_decode(codes + i, n - i, ue8m0(scales[i >> bits]), f->scale, out + i);           \
+            group_decode(codes + i, n - i, embla_f32_from_ue8m0(scales[i >> bits]), f->scale,      \
+                         out + i);                                                                 \
         }                                                                                          \
     }
 
@@ -221,14 +209,13 @@ EMBLA_AVX512 static void e5m2_decode_avx512(const void *in, size_t n, float scal
     e5m2_decode(bytes + i, n - i, scale, mode, out + i);
 }
 
-const embla_codec embla_codec_f8_e4m3 = {{e4m3_decode, e4m3_decode_avx2, e4m3_decode_avx512},
-                                         {e4m3_encode}};
-const embla_codec embla_codec_f8_e5m2 = {{e5m2_decode, e5m2_decode_avx2, e5m2_decode_avx512},
-                                         {e5m2_encode}};
-embla_scaled_fn *const embla_f8_rows[EMBLA_ISA_COUNT] = {rows_decode, rows_decode_avx2,
-                                                         rows_decode_avx512};
-#else
-const embla_codec embla_codec_f8_e4m3 = {{e4m3_decode}, {e4m3_encode}};
-const embla_codec embla_codec_f8_e5m2 = {{e5m2_decode}, {e5m2_encode}};
-embla_scaled_fn *const embla_f8_rows[EMBLA_ISA_COUNT] = {rows_decode, rows_decode, rows_decode};
 #endif
+
+const embla_codec embla_codec_f8_e4m3 = {
+    .decode = EMBLA_ISA_TABLE(e4m3_decode, e4m3_decode_avx2, e4m3_decode_avx512),
+    .encode = {e4m3_encode}};
+const embla_codec embla_codec_f8_e5m2 = {
+    .decode = EMBLA_ISA_TABLE(e5m2_decode, e5m2_decode_avx2, e5m2_decode_avx512),
+    .encode = {e5m2_encode}};
+embla_scaled_fn *const embla_f8_rows[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(rows_decode, rows_decode_avx2, rows_decode_avx512);

@@ -27,7 +27,7 @@ static void f32_encode(const float *in, size_t n, float scale, void *out)
     memcpy(out, in, n * sizeof *in);
 }
 
-const embla_codec embla_codec_f32 = {{f32_decode}, {f32_encode}};
+const embla_codec embla_codec_f32 = {.decode = {f32_decode}, .encode = {f32_encode}};
 
 /* ---- f64 ---- */
 
@@ -218,13 +218,13 @@ EMBLA_AVX512 static void bf16_encode_avx512(const float *in, size_t n, float sca
     bf16_encode(in + i, n - i, scale, bytes + 2 * i);
 }
 
-const embla_codec embla_codec_f64 = {{f64_decode, f64_decode_avx2}, {f64_encode}};
-const embla_codec embla_codec_f16 = {{f16_decode, f16_decode_avx2, f16_decode_avx512},
-                                     {f16_encode, f16_encode_avx2, f16_encode_avx512}};
-const embla_codec embla_codec_bf16 = {{bf16_decode, bf16_decode_avx2, bf16_decode_avx512},
-                                      {bf16_encode, bf16_encode_avx2, bf16_encode_avx512}};
-#else
-const embla_codec embla_codec_f64 = {{f64_decode}, {f64_encode}};
-const embla_codec embla_codec_f16 = {{f16_decode}, {f16_encode}};
-const embla_codec embla_codec_bf16 = {{bf16_decode}, {bf16_encode}};
 #endif
+
+const embla_codec embla_codec_f64 = {.decode = EMBLA_ISA_TABLE(f64_decode, f64_decode_avx2, NULL),
+                                     .encode = {f64_encode}};
+const embla_codec embla_codec_f16 = {
+    .decode = EMBLA_ISA_TABLE(f16_decode, f16_decode_avx2, f16_decode_avx512),
+    .encode = EMBLA_ISA_TABLE(f16_encode, f16_encode_avx2, f16_encode_avx512)};
+const embla_codec embla_codec_bf16 = {
+    .decode = EMBLA_ISA_TABLE(bf16_decode, bf16_decode_avx2, bf16_decode_avx512),
+    .encode = EMBLA_ISA_TABLE(bf16_encode, bf16_encode_avx2, bf16_encode_avx512)};

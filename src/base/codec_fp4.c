@@ -319,14 +319,14 @@ EMBLA_AVX512 static void f4_e2m1_decode_avx512(const void *in, size_t n, float s
     f4_e2m1_decode(bytes + i / 2, n - i, scale, mode, out + i);
 }
 
-const embla_codec embla_codec_mxfp4 = {{mxfp4_decode, mxfp4_decode_avx2, mxfp4_decode_avx512},
-                                       {mxfp4_encode}};
-const embla_codec embla_codec_nvfp4 = {{nvfp4_decode, nvfp4_decode_avx2, nvfp4_decode_avx512},
-                                       {nvfp4_encode}};
-const embla_codec embla_codec_f4_e2m1 = {
-    {f4_e2m1_decode, f4_e2m1_decode_avx2, f4_e2m1_decode_avx512}, {f4_e2m1_encode}};
-#else
-const embla_codec embla_codec_mxfp4 = {{mxfp4_decode}, {mxfp4_encode}};
-const embla_codec embla_codec_nvfp4 = {{nvfp4_decode}, {nvfp4_encode}};
-const embla_codec embla_codec_f4_e2m1 = {{f4_e2m1_decode}, {f4_e2m1_encode}};
 #endif
+
+const embla_codec embla_codec_mxfp4 = {
+    .decode = EMBLA_ISA_TABLE(mxfp4_decode, mxfp4_decode_avx2, mxfp4_decode_avx512),
+    .encode = {mxfp4_encode}};
+const embla_codec embla_codec_nvfp4 = {
+    .decode = EMBLA_ISA_TABLE(nvfp4_decode, nvfp4_decode_avx2, nvfp4_decode_avx512),
+    .encode = {nvfp4_encode}};
+const embla_codec embla_codec_f4_e2m1 = {
+    .decode = EMBLA_ISA_TABLE(f4_e2m1_decode, f4_e2m1_decode_avx2, f4_e2m1_decode_avx512),
+    .encode = {f4_e2m1_encode}};

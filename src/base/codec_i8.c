@@ -50,7 +50,7 @@ EMBLA_AVX512 static void i8_decode_avx512(const void *in, size_t n, float scale,
     i8_decode(bytes + i, n - i, scale, mode, out + i);
 }
 
-const embla_codec embla_codec_i8 = {{i8_decode, i8_decode_avx2, i8_decode_avx512}, {i8_encode}};
-#else
-const embla_codec embla_codec_i8 = {{i8_decode}, {i8_encode}};
 #endif
+
+const embla_codec embla_codec_i8 = {
+    .decode = EMBLA_ISA_TABLE(i8_decode, i8_decode_avx2, i8_decode_avx512), .encode = {i8_encode}};

@@ -91,8 +91,7 @@ EMBLA_AVX512 static void iq4_xs_decode_avx512(const void *in, size_t n, float sc
     }
 }
 
-const embla_codec embla_codec_iq4_xs = {{iq4_xs_decode, iq4_xs_decode_avx2, iq4_xs_decode_avx512},
-                                        {NULL}};
-#else
-const embla_codec embla_codec_iq4_xs = {{iq4_xs_decode}, {NULL}};
 #endif
+
+const embla_codec embla_codec_iq4_xs = {
+    .decode = EMBLA_ISA_TABLE(iq4_xs_decode, iq4_xs_decode_avx2, iq4_xs_decode_avx512)};

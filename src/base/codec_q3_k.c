@@ -112,7 +112,7 @@ EMBLA_AVX512 static void q3_k_decode_avx512(const void *in, size_t n, float scal
     }
 }
 
-const embla_codec embla_codec_q3_k = {{q3_k_decode, q3_k_decode_avx2, q3_k_decode_avx512}, {NULL}};
-#else
-const embla_codec embla_codec_q3_k = {{q3_k_decode}, {NULL}};
 #endif
+
+const embla_codec embla_codec_q3_k = {
+    .decode = EMBLA_ISA_TABLE(q3_k_decode, q3_k_decode_avx2, q3_k_decode_avx512)};

@@ -99,8 +99,8 @@ EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scal
     }
 }
 
-const embla_codec embla_codec_q4_0 = {{q4_0_decode, q4_0_decode_avx2, q4_0_decode_avx512},
-                                      {q4_0_encode}};
-#else
-const embla_codec embla_codec_q4_0 = {{q4_0_decode}, {q4_0_encode}};
 #endif
+
+const embla_codec embla_codec_q4_0 = {
+    .decode = EMBLA_ISA_TABLE(q4_0_decode, q4_0_decode_avx2, q4_0_decode_avx512),
+    .encode = {q4_0_encode}};

@@ -213,9 +213,9 @@ EMBLA_AVX512 static void q5_k_decode_avx512(const void *in, size_t n, float scal
     }
 }
 
-const embla_codec embla_codec_q4_k = {{q4_k_decode, q4_k_decode_avx2, q4_k_decode_avx512}, {NULL}};
-const embla_codec embla_codec_q5_k = {{q5_k_decode, q5_k_decode_avx2, q5_k_decode_avx512}, {NULL}};
-#else
-const embla_codec embla_codec_q4_k = {{q4_k_decode}, {NULL}};
-const embla_codec embla_codec_q5_k = {{q5_k_decode}, {NULL}};
 #endif
+
+const embla_codec embla_codec_q4_k = {
+    .decode = EMBLA_ISA_TABLE(q4_k_decode, q4_k_decode_avx2, q4_k_decode_avx512)};
+const embla_codec embla_codec_q5_k = {
+    .decode = EMBLA_ISA_TABLE(q5_k_decode, q5_k_decode_avx2, q5_k_decode_avx512)};

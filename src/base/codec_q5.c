@@ -248,11 +248,11 @@ EMBLA_AVX512 static void q5_1_decode_avx512(const void *in, size_t n, float scal
     }
 }
 
-const embla_codec embla_codec_q5_0 = {{q5_0_decode, q5_0_decode_avx2, q5_0_decode_avx512},
-                                      {q5_0_encode}};
-const embla_codec embla_codec_q5_1 = {{q5_1_decode, q5_1_decode_avx2, q5_1_decode_avx512},
-                                      {q5_1_encode}};
-#else
-const embla_codec embla_codec_q5_0 = {{q5_0_decode}, {q5_0_encode}};
-const embla_codec embla_codec_q5_1 = {{q5_1_decode}, {q5_1_encode}};
 #endif
+
+const embla_codec embla_codec_q5_0 = {
+    .decode = EMBLA_ISA_TABLE(q5_0_decode, q5_0_decode_avx2, q5_0_decode_avx512),
+    .encode = {q5_0_encode}};
+const embla_codec embla_codec_q5_1 = {
+    .decode = EMBLA_ISA_TABLE(q5_1_decode, q5_1_decode_avx2, q5_1_decode_avx512),
+    .encode = {q5_1_encode}};

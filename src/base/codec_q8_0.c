@@ -88,8 +88,8 @@ EMBLA_AVX512 static void q8_0_decode_avx512(const void *in, size_t n, float scal
     }
 }
 
-const embla_codec embla_codec_q8_0 = {{q8_0_decode, q8_0_decode_avx2, q8_0_decode_avx512},
-                                      {q8_0_encode}};
-#else
-const embla_codec embla_codec_q8_0 = {{q8_0_decode}, {q8_0_encode}};
 #endif
+
+const embla_codec embla_codec_q8_0 = {
+    .decode = EMBLA_ISA_TABLE(q8_0_decode, q8_0_decode_avx2, q8_0_decode_avx512),
+    .encode = {q8_0_encode}};

@@ -105,15 +105,13 @@ embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out)
 embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa)
 {
     const embla_codec *codec = infos[dtype].codec;
-    while (!codec->decode[isa]) isa--; /* every codec has a scalar loop */
-    return codec->decode[isa];
+    return EMBLA_ISA_PICK(codec->decode, isa);
 }
 
 embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa)
 {
     const embla_codec *codec = infos[dtype].codec;
-    while (!codec->encode[isa] && isa > EMBLA_ISA_SCALAR) isa--;
-    return codec->encode[isa];
+    return EMBLA_ISA_PICK(codec->encode, isa);
 }
 
 bool embla_dtype_writes(embla_dtype dtype)

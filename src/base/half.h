@@ -46,6 +46,20 @@ static inline float embla_f32_from_f16(uint16_t h)
     return embla_float(sign | (exponent + 112u) << 23 | fraction << 13);
 }
 
+/* f8 e4m3: an f16 that is 256 too small once its fields are moved up by 7. 0x7f is NaN. */
+static inline float embla_f32_from_e4m3(unsigned char code)
+{
+    uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
+    float x = embla_f32_from_f16((uint16_t)(magnitude << 7)) * 256.0f;
+    return embla_float(sign | (magnitude == 0x7f ? 0x7fc00000u : embla_bits(x)));
+}
+
+/* 2^(code - 127). 2^-127 is subnormal and 255 is NaN: both have one more bit set. */
+static inline float embla_f32_from_ue8m0(unsigned char code)
+{
+    return embla_float((uint32_t)code << 23 | (code == 0 || code == 255 ? 0x400000u : 0u));
+}
+
 /* The magnitude of a finite float, in a format with `kept` bits of fraction, whose
  * exponent is biased by 127 - `rebias` and whose smallest step is 2^-`lowest`. Below the
  * normal numbers, adding a power of two whose last bit is that step does the rounding. */

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instruction sets, and how a single function is compiled for one of them.
+/* The instruction sets, and the one way to compile a function for several of them.
  *
- * A function marked EMBLA_AVX2 or EMBLA_AVX512 may use that set; everything around
- * it stays at the baseline of the build, so one library runs on every x86-64. What
- * is named here is exactly what kernels.c asks of the CPU before it chooses a set.
+ * Write the loop once, in plain C, as an EMBLA_BODY. EMBLA_ISA_FUNCTION compiles it for each set
+ * and makes a table of the results. EMBLA_PICK (kernels.h) takes the entry for the set that this
+ * process uses:
+ *
+ *     EMBLA_BODY float largest_body(const float *x, size_t n) { .. }
+ *     EMBLA_ISA_FUNCTION(float, largest, (const float *x, size_t n), return largest_body(x, n);)
+ *     ..
+ *     float most = EMBLA_PICK(largest)(x, n);
+ *
+ * Where the compiler's code is not good enough, write the loop of a set with intrinsics: mark it
+ * EMBLA_AVX2 or EMBLA_AVX512, put it between #if EMBLA_X86 and #endif, and list the loops with
+ * EMBLA_ISA_TABLE. NULL in a table means that the next lower set serves; scalar is always there.
+ *
+ * A marked function may use its set; everything around it stays at the baseline of the build, so
+ * one library runs on every x86-64. The attributes name exactly what kernels.c asks of the CPU.
  */
 #ifndef EMBLA_BASE_ISA_H
 #define EMBLA_BASE_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 typedef enum { EMBLA_ISA_SCALAR, EMBLA_ISA_AVX2, EMBLA_ISA_AVX512, EMBLA_ISA_COUNT } embla_isa;
 
@@ -18,7 +33,59 @@ typedef enum { EMBLA_ISA_SCALAR, EMBLA_ISA_AVX2, EMBLA_ISA_AVX512, EMBLA_ISA_COU
 #define EMBLA_X86 0
 #endif
 
-/* A body written once in plain C and compiled into a function for each set. */
+/* A loop in plain C that is inlined, and so compiled, into a function of each set. */
 #define EMBLA_BODY static inline __attribute__((always_inline))
+
+/* The initializer of a table[EMBLA_ISA_COUNT]. Without EMBLA_X86 only the first name is used, so
+ * the others need not exist. */
+#if EMBLA_X86
+#define EMBLA_ISA_TABLE(scalar, avx2, avx512)                                                      \
+    {                                                                                              \
+        scalar, avx2, avx512                                                                       \
+    }
+#else
+#define EMBLA_ISA_TABLE(scalar, avx2, avx512)                                                      \
+    {                                                                                              \
+        scalar                                                                                     \
+    }
+#endif
+
+/* static functions name_scalar, name_avx2 and name_avx512, each with the same statements. */
+#if EMBLA_X86
+#define EMBLA_ISA_COMPILE(type, name, parameters, ...)                                             \
+    static type EMBLA_JOIN(name, _scalar) parameters{__VA_ARGS__} EMBLA_AVX2 static type           \
+    EMBLA_JOIN(name, _avx2) parameters{__VA_ARGS__} EMBLA_AVX512 static type                       \
+    EMBLA_JOIN(name, _avx512) parameters                                                           \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#else
+#define EMBLA_ISA_COMPILE(type, name, parameters, ...)                                             \
+    static type EMBLA_JOIN(name, _scalar) parameters                                               \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#endif
+
+/* The same functions, and a table of them called `name`. */
+#define EMBLA_ISA_FUNCTION(type, name, parameters, ...)                                            \
+    EMBLA_ISA_COMPILE(type, name, parameters, __VA_ARGS__)                                         \
+    static type(*const name[EMBLA_ISA_COUNT]) parameters = EMBLA_ISA_TABLE(                        \
+        EMBLA_JOIN(name, _scalar), EMBLA_JOIN(name, _avx2), EMBLA_JOIN(name, _avx512));
+
+/* The entry of a table for a set, or for the next lower set that has one. */
+#define EMBLA_ISA_PICK(table, isa)                                                                 \
+    ((table)[embla_isa_lowered(isa, (table)[EMBLA_ISA_AVX2] != NULL,                               \
+                               (table)[EMBLA_ISA_AVX512] != NULL)])
+
+static inline embla_isa embla_isa_lowered(embla_isa isa, bool has_avx2, bool has_avx512)
+{
+    if (isa == EMBLA_ISA_AVX512 && has_avx512) return EMBLA_ISA_AVX512;
+    return isa != EMBLA_ISA_SCALAR && has_avx2 ? EMBLA_ISA_AVX2 : EMBLA_ISA_SCALAR;
+}
+
+/* Joins two names after expanding them. */
+#define EMBLA_JOIN_1(a, b) a##b
+#define EMBLA_JOIN(a, b)   EMBLA_JOIN_1(a, b)
 
 #endif

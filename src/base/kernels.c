@@ -36,22 +36,39 @@ static bool cpu_has_avx512(void)
 }
 #endif
 
-const embla_kernels *embla_kernels_find(const char *name)
+static bool cpu_has(embla_isa isa)
 {
 #if EMBLA_X86
-    if (strcmp(name, "avx512") == 0) return cpu_has_avx512() ? &embla_kernels_avx512 : NULL;
-    if (strcmp(name, "avx2") == 0) return cpu_has_avx2() ? &embla_kernels_avx2 : NULL;
+    if (isa == EMBLA_ISA_AVX512) return cpu_has_avx512();
+    if (isa == EMBLA_ISA_AVX2) return cpu_has_avx2();
 #endif
-    return strcmp(name, "scalar") == 0 ? &embla_kernels_scalar : NULL;
+    return isa == EMBLA_ISA_SCALAR;
+}
+
+static const embla_kernels *const sets[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(&embla_kernels_scalar, &embla_kernels_avx2, &embla_kernels_avx512);
+
+const embla_kernels *embla_kernels_find(const char *name)
+{
+    for (int isa = 0; isa < EMBLA_ISA_COUNT; isa++)
+        if (sets[isa] && strcmp(name, sets[isa]->name) == 0)
+            return cpu_has((embla_isa)isa) ? sets[isa] : NULL;
+    return NULL;
+}
+
+/* The highest set that this CPU has. */
+static embla_isa best_isa(void)
+{
+    int isa = EMBLA_ISA_COUNT - 1;
+    while (!cpu_has((embla_isa)isa)) isa--;
+    return (embla_isa)isa;
 }
 
 static const embla_kernels *choose(void)
 {
-    static const char *const best_first[] = {"avx512", "avx2"};
     const char *wanted = getenv("EMBLA_ISA");
-    if (wanted && !*wanted) wanted = NULL; /* set to nothing is not set */
-    const embla_kernels *found = wanted ? embla_kernels_find(wanted) : NULL;
-    for (size_t i = 0; i < 2 && !found && !wanted; i++) found = embla_kernels_find(best_first[i]);
+    if (!wanted || !*wanted) return EMBLA_ISA_PICK(sets, best_isa());
+    const embla_kernels *found = embla_kernels_find(wanted);
     return found ? found : &embla_kernels_scalar;
 }
 

@@ -90,6 +90,8 @@ extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
 #endif
 
 EMBLA_PRIVATE const embla_kernels *embla_kernels_get(void);
+/* The entry of a table (isa.h) for the set in use. */
+#define EMBLA_PICK(table) EMBLA_ISA_PICK(table, embla_kernels_get()->isa)
 /* How results of so many bytes are written. whole_lines: all that is written begins and ends with
  * a line. */
 embla_write_mode embla_kernels_write_mode(size_t bytes, bool whole_lines);

@@ -19,25 +19,12 @@ typedef unsigned char byte;
 
 /* ---- one scale, one number ---- */
 
-/* 2^(code - 127). 2^-127 is subnormal; 255 is NaN: both have the same bit more. */
-EMBLA_BODY float ue8m0(byte code)
-{
-    return embla_float((uint32_t)code << 23 | (code == 0 || code == 255 ? 0x400000u : 0u));
-}
-
-EMBLA_BODY float e4m3(byte code)
-{
-    uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
-    float x = embla_f32_from_f16((uint16_t)(magnitude << 7)) * 256.0f;
-    return embla_float(sign | (magnitude == 0x7f ? 0x7fc00000u : embla_bits(x)));
-}
-
 static const float e2m1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
 EMBLA_BODY float scale_of(embla_scales scales, byte code)
 {
-    return scales == EMBLA_SCALES_E4M3_16 ? e4m3(code) : ue8m0(code);
+    return scales == EMBLA_SCALES_E4M3_16 ? embla_f32_from_e4m3(code) : embla_f32_from_ue8m0(code);
 }
 
 /* Numbers of a group, as a power of two; 0: no scales. */
@@ -74,8 +61,8 @@ static void f4_scalar(const embla_row_format *f, const byte *codes, const byte *
 /* The same as scale_of, by hardware. */
 EMBLA_AVX2 static inline float scale_avx2(embla_scales scales, byte code)
 {
-    if (scales != EMBLA_SCALES_E4M3_16) return ue8m0(code);
-    if ((code & 0x7f) == 0x7f) return e4m3(code);
+    if (scales != EMBLA_SCALES_E4M3_16) return embla_f32_from_ue8m0(code);
+    if ((code & 0x7f) == 0x7f) return embla_f32_from_e4m3(code);
     return _cvtsh_ss((unsigned short)((code & 0x80u) << 8 | (code & 0x7fu) << 7)) * 256.0f;
 }
 
@@ -162,10 +149,10 @@ EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes,
         f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
 }
 
-static embla_scaled_fn *const f4_rows[] = {f4_scalar, f4_avx2, f4_avx512};
-#else
-static embla_scaled_fn *const f4_rows[] = {f4_scalar, f4_scalar, f4_scalar};
 #endif
+
+static embla_scaled_fn *const f4_rows[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(f4_scalar, f4_avx2, f4_avx512);
 
 /* ---- what a format is ---- */
 
@@ -201,7 +188,7 @@ embla_status embla_row_of(const embla_row_format *format, embla_row *out)
     if (format->scales != EMBLA_SCALES_NONE) {
         row.group = (size_t)1 << group_bits(format->scales);
         row.scale_bytes = (format->dim + row.group - 1) / row.group;
-        row.scaled = format->dtype == EMBLA_F8_E4M3 ? embla_f8_rows[isa] : f4_rows[isa];
+        row.scaled = EMBLA_ISA_PICK(format->dtype == EMBLA_F8_E4M3 ? embla_f8_rows : f4_rows, isa);
     }
     row.bytes = row.code_bytes + row.scale_bytes;
     *out = row;
@@ -290,7 +277,7 @@ static byte e4m3_for(float largest)
 {
     byte code = 0;
     if (largest > 464.0f * 6.0f) return 0x7f;
-    while (code < 0x7e && e4m3(code) * 6.0f < largest) code++;
+    while (code < 0x7e && embla_f32_from_e4m3(code) * 6.0f < largest) code++;
     return code;
 }
 

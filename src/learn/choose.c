@@ -34,40 +34,12 @@ enum {
 
 /* ---- loops for each instruction set ---- */
 
-typedef struct {
-    double (*mass)(const float *x, size_t n, double base, double inverse);
-    bool (*lot)(uint64_t seed, uint64_t draw, uint64_t lot, const float *x, double inverse,
-                double limit, embla_luck_words words);
-} loops;
-
-#define LOOPS(SET, TARGET)                                                                         \
-    TARGET static double mass_##SET(const float *x, size_t n, double base, double inverse)         \
-    {                                                                                              \
-        return embla_body_mass(x, n, base, inverse);                                               \
-    }                                                                                              \
-    TARGET static bool lot_##SET(uint64_t seed, uint64_t draw, uint64_t lot, const float *x,       \
-                                 double inverse, double limit, embla_luck_words words)             \
-    {                                                                                              \
-        return embla_body_lot(seed, draw, lot, x, inverse, limit, words);                          \
-    }
-
-LOOPS(scalar, )
-#if EMBLA_X86
-LOOPS(avx2, EMBLA_AVX2)
-LOOPS(avx512, EMBLA_AVX512)
-#endif
-
-static const loops *loops_get(void)
-{
-    static const loops sets[EMBLA_ISA_COUNT] = {
-        {mass_scalar, lot_scalar},
-#if EMBLA_X86
-        {mass_avx2, lot_avx2},
-        {mass_avx512, lot_avx512},
-#endif
-    };
-    return &sets[embla_kernels_get()->isa];
-}
+EMBLA_ISA_FUNCTION(double, mass_of_row, (const float *x, size_t n, double base, double inverse),
+                   return embla_body_mass(x, n, base, inverse);)
+EMBLA_ISA_FUNCTION(bool, lot_reaches,
+                   (uint64_t seed, uint64_t draw, uint64_t lot, const float *x, double inverse,
+                    double limit, embla_luck_words words),
+                   return embla_body_lot(seed, draw, lot, x, inverse, limit, words);)
 
 /* ---- one look at all logits of some vectors ---- */
 
@@ -80,7 +52,6 @@ typedef struct {
 
 typedef struct {
     const embla_walk *walk;
-    const loops *loops;
     size_t vector, count;    /* of this look */
     double inverse;          /* 1 / temperature; 0: no sums at a temperature */
     mass *masses;            /* count x chunks; NULL: not wanted */
@@ -101,10 +72,10 @@ static mass mass_of(const look *l, const float *x, size_t n)
         m.tempered = m.plain;
         return m;
     }
-    m.plain = l->loops->mass(x, n, (double)m.most, 1.0);
+    m.plain = EMBLA_PICK(mass_of_row)(x, n, (double)m.most, 1.0);
     m.tempered = m.plain;
     if (l->inverse != 0.0 && l->inverse != 1.0)
-        m.tempered = l->loops->mass(x, n, (double)m.most, l->inverse);
+        m.tempered = EMBLA_PICK(mass_of_row)(x, n, (double)m.most, l->inverse);
     return m;
 }
 
@@ -154,7 +125,8 @@ static float floor_so_far(const look *l, mass *seen, const mass *chunk)
 static void draw_lot(const look *l, uint64_t draw, uint64_t lot, const float *x, embla_leader *best)
 {
     embla_luck_words words;
-    if (!l->loops->lot(l->seed, draw, lot, x, l->inverse, embla_limit_of(best), words)) return;
+    if (!EMBLA_PICK(lot_reaches)(l->seed, draw, lot, x, l->inverse, embla_limit_of(best), words))
+        return;
     for (size_t i = 0; i < EMBLA_LOT; i++) {
         embla_candidate who = {(int64_t)(lot * EMBLA_LOT + i), x[i]};
         if (!(x[i] > -INFINITY) || !embla_is_inside(&l->cut, who)) continue;
@@ -299,7 +271,7 @@ static embla_status top_group(const embla_walk *walk, size_t vector, size_t coun
                               embla_choice *out)
 {
     embla_arena arena = {0};
-    look l = {.walk = walk, .loops = loops_get(), .vector = vector, .count = count};
+    look l = {.walk = walk, .vector = vector, .count = count};
     embla_status status = new_masses(&l, &arena);
     if (status == EMBLA_OK) status = new_lists(&l, &arena, room_of(walk, k));
     if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, see, &l);
@@ -377,7 +349,7 @@ static void see_sieve(void *context, const embla_logits *logits)
         ties += x == s->tie;
         uint32_t place = embla_place_of(x);
         if (s->ties || (uint64_t)(place ^ s->among) >> s->above != 0) continue;
-        double power = embla_body_power(embla_below(x, s->total.most) * s->inverse);
+        double power = embla_exp_below(embla_below(x, s->total.most) * s->inverse);
         size_t bucket = (place >> s->shift) & (BUCKETS - 1);
         counts[bucket]++;
         masses[bucket] += (uint64_t)(power * s->unit + 0.5);
@@ -480,7 +452,7 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
     const embla_walk *all = first->walk;
     EMBLA_TRY(embla_walk_of(&all->head, all->hidden + (first->vector + v) * all->dim, 1,
                             all->threads, who, &walk));
-    look l = {.walk = &walk, .loops = first->loops, .count = 1, .inverse = first->inverse};
+    look l = {.walk = &walk, .count = 1, .inverse = first->inverse};
     int row_bits = 64 - __builtin_clzll((uint64_t)walk.head.rows);
     sieve s = {.walk = &walk, .inverse = l.inverse, .cut = embla_no_cut};
     s.unit = ldexp(1.0, row_bits > 10 ? 62 - row_bits : 52);
@@ -535,7 +507,7 @@ static embla_candidate draw_kept(const look *l, size_t v, const embla_candidates
         uint64_t lot = (uint64_t)who.token / EMBLA_LOT;
         const float none[EMBLA_LOT] = {0};
         embla_luck_words words;
-        (void)l->loops->lot(l->seed, l->draw + l->vector + v, lot, none, 0.0, 0.0, words);
+        (void)EMBLA_PICK(lot_reaches)(l->seed, l->draw + l->vector + v, lot, none, 0.0, 0.0, words);
         embla_leader mine = {.luck = embla_luck_of(words, (size_t)who.token % EMBLA_LOT),
                              .who = who};
         mine.key = (double)who.logit * l->inverse + mine.luck;
@@ -568,7 +540,6 @@ static embla_status sample_group(const embla_walk *walk, size_t vector, size_t c
 {
     embla_arena arena = {0};
     look l = {.walk = walk,
-              .loops = loops_get(),
               .vector = vector,
               .count = count,
               .inverse = 1.0 / r->temperature,

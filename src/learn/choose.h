@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/math.h"
 #include "base/random.h"
 
 /* ---- the best so far ---- */
@@ -71,48 +72,18 @@ static inline void embla_candidates_sort(embla_candidates *list)
 
 /* ---- sums of exponentials ---- */
 
-/* e^d for d <= 0, relative error below 1e-14; 0 from -708 down and for NaN. 2^n times the
- * exponential series of what is left; n is read from the last bits of a sum that has no others. */
-EMBLA_BODY double embla_body_power(double d)
-{
-    double c = d > -708.0 ? d : -708.0;
-    double shifted = c * 1.4426950408889634 + 0x1.8p52, n = shifted - 0x1.8p52;
-    double r = c - n * 0x1.62e42fefap-1 - n * 0x1.cf79abc9e3b3ap-40;
-    double p = 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
-    uint64_t bits;
-    double scale;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 1023u) << 52;
-    memcpy(&scale, &bits, sizeof scale);
-    return d > -708.0 ? p * scale : 0.0;
-}
-
 /* The sum of e^((x - base) / temperature) over n logits: 16 partial sums, added as a tree.
  * base is finite and not below any of them; inverse is 1 / temperature. */
 EMBLA_BODY double embla_body_mass(const float *x, size_t n, double base, double inverse)
 {
-    enum { LANES = 16 };
-    double sums[LANES] = {0};
+    double sums[EMBLA_SUMS] = {0};
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t j = 0; j < LANES; j++)
-            sums[j] += embla_body_power(((double)x[i + j] - base) * inverse);
+    for (; i + EMBLA_SUMS <= n; i += EMBLA_SUMS)
+        for (size_t j = 0; j < EMBLA_SUMS; j++)
+            sums[j] += embla_exp_below(((double)x[i + j] - base) * inverse);
     for (size_t j = 0; i + j < n; j++)
-        sums[j] += embla_body_power(((double)x[i + j] - base) * inverse);
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
-    return sums[0];
+        sums[j] += embla_exp_below(((double)x[i + j] - base) * inverse);
+    return embla_add_tree(sums);
 }
 
 /* ---- luck ---- */

@@ -296,20 +296,13 @@ NARROW(f32, narrow_sums, COMMA EMBLA_F32)
 NARROW(bf16, narrow_sums, COMMA EMBLA_BF16)
 NARROW(q8_0, narrow_q8_0, )
 
-#define SETS(name)                                                                                 \
-    {                                                                                              \
-        name##_scalar, name##_avx2, name##_avx512                                                  \
-    }
-#else
-#define SETS(name)                                                                                 \
-    {                                                                                              \
-        name##_scalar                                                                              \
-    }
 #endif
 
-static sums_fn *const f32_sums[EMBLA_ISA_COUNT] = SETS(f32);
-static sums_fn *const bf16_sums[EMBLA_ISA_COUNT] = SETS(bf16);
-static sums_fn *const q8_0_sums[EMBLA_ISA_COUNT] = SETS(q8_0);
+static sums_fn *const f32_sums[EMBLA_ISA_COUNT] = EMBLA_ISA_TABLE(f32_scalar, f32_avx2, f32_avx512);
+static sums_fn *const bf16_sums[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(bf16_scalar, bf16_avx2, bf16_avx512);
+static sums_fn *const q8_0_sums[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(q8_0_scalar, q8_0_avx2, q8_0_avx512);
 
 /* ---- a few rows ---- */
 
@@ -387,23 +380,17 @@ static void sum_rows(const pass *p, int64_t first, size_t at, size_t apart, size
             p->out[v * p->out_stride + at + r * apart] = tree(lanes + (v * ROWS + r) * LANES);
 }
 
-static sums_fn *loops_of(sums_fn *const *sets, embla_isa isa)
-{
-    while (!sets[isa]) isa = (embla_isa)(isa - 1); /* scalar is always there */
-    return sets[isa];
-}
-
 void embla_decode_dots(const embla_table *table, int64_t first, size_t n, const float *vectors,
                        size_t count, float *out, size_t out_stride)
 {
     embla_isa isa = embla_kernels_get()->isa;
     pass p = {.table = table,
               .decode = embla_dtype_decoder(table->dtype, isa),
-              .f32 = loops_of(f32_sums, isa),
+              .f32 = EMBLA_ISA_PICK(f32_sums, isa),
               .out_stride = out_stride};
     p.own = table->dtype == EMBLA_F32    ? p.f32
-            : table->dtype == EMBLA_BF16 ? loops_of(bf16_sums, isa)
-            : table->dtype == EMBLA_Q8_0 ? loops_of(q8_0_sums, isa)
+            : table->dtype == EMBLA_BF16 ? EMBLA_ISA_PICK(bf16_sums, isa)
+            : table->dtype == EMBLA_Q8_0 ? EMBLA_ISA_PICK(q8_0_sums, isa)
                                          : NULL;
     for (size_t v = 0; v < count; v += EMBLA_DECODE_VECTORS) {
         size_t quarter = n / ROWS;

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/math.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "engine/engine.h"
@@ -37,15 +38,13 @@ embla_status embla_head_check(const embla_head *head, embla_head *out)
     return EMBLA_OK;
 }
 
-EMBLA_BODY void body_soft_cap(float *x, size_t n, float cap)
+EMBLA_BODY void soft_cap_body(float *x, size_t n, float cap)
 {
-    for (size_t i = 0; i < n; i++) {
-        float t = cap * embla_body_tanh(x[i] / cap);
-        x[i] = x[i] == -INFINITY ? x[i] : t;
-    }
+    for (size_t i = 0; i < n; i++)
+        x[i] = embla_select(x[i] == -INFINITY, x[i], cap * embla_tanh(x[i] / cap));
 }
 
-EMBLA_BODY void body_soft_cap_back(const float *restrict capped, size_t n, float cap,
+EMBLA_BODY void soft_cap_back_body(const float *restrict capped, size_t n, float cap,
                                    float *restrict gradients)
 {
     for (size_t i = 0; i < n; i++) {
@@ -55,7 +54,7 @@ EMBLA_BODY void body_soft_cap_back(const float *restrict capped, size_t n, float
     }
 }
 
-EMBLA_BODY void body_scale_bias(float *restrict x, size_t n, float scale,
+EMBLA_BODY void scale_bias_body(float *restrict x, size_t n, float scale,
                                 const float *restrict bias)
 {
     if (bias)
@@ -64,69 +63,28 @@ EMBLA_BODY void body_scale_bias(float *restrict x, size_t n, float scale,
         for (size_t i = 0; i < n; i++) x[i] = x[i] * scale;
 }
 
-#define FINISHERS(SET, TARGET)                                                                     \
-    TARGET static void soft_cap_##SET(float *x, size_t n, float cap)                               \
-    {                                                                                              \
-        body_soft_cap(x, n, cap);                                                                  \
-    }                                                                                              \
-    TARGET static void soft_cap_back_##SET(const float *capped, size_t n, float cap, float *out)   \
-    {                                                                                              \
-        body_soft_cap_back(capped, n, cap, out);                                                   \
-    }                                                                                              \
-    TARGET static void scale_bias_##SET(float *x, size_t n, float scale, const float *bias)        \
-    {                                                                                              \
-        body_scale_bias(x, n, scale, bias);                                                        \
-    }
-
-FINISHERS(scalar, )
-#if EMBLA_X86
-FINISHERS(avx2, EMBLA_AVX2)
-FINISHERS(avx512, EMBLA_AVX512)
-#endif
+EMBLA_ISA_FUNCTION(void, soft_cap, (float *x, size_t n, float cap), soft_cap_body(x, n, cap);)
+EMBLA_ISA_FUNCTION(void, soft_cap_back,
+                   (const float *capped, size_t n, float cap, float *gradients),
+                   soft_cap_back_body(capped, n, cap, gradients);)
+EMBLA_ISA_FUNCTION(void, scale_bias, (float *x, size_t n, float scale, const float *bias),
+                   scale_bias_body(x, n, scale, bias);)
 
 void embla_soft_cap(float *x, size_t n, float cap)
 {
-#if EMBLA_X86
-    if (embla_kernels_get()->isa == EMBLA_ISA_AVX512) {
-        soft_cap_avx512(x, n, cap);
-        return;
-    }
-    if (embla_kernels_get()->isa == EMBLA_ISA_AVX2) {
-        soft_cap_avx2(x, n, cap);
-        return;
-    }
-#endif
-    soft_cap_scalar(x, n, cap);
+    EMBLA_PICK(soft_cap)(x, n, cap);
 }
 
 void embla_soft_cap_back(const float *capped, size_t n, float cap, float *gradients)
 {
-#if EMBLA_X86
-    if (embla_kernels_get()->isa == EMBLA_ISA_AVX512) {
-        soft_cap_back_avx512(capped, n, cap, gradients);
-        return;
-    }
-    if (embla_kernels_get()->isa == EMBLA_ISA_AVX2) {
-        soft_cap_back_avx2(capped, n, cap, gradients);
-        return;
-    }
-#endif
-    soft_cap_back_scalar(capped, n, cap, gradients);
+    EMBLA_PICK(soft_cap_back)(capped, n, cap, gradients);
 }
 
 void embla_head_finish(const embla_head *head, int64_t first, size_t n, float *logits)
 {
     const float *bias = head->bias ? head->bias + first : NULL;
     bool plain = head->scale == 1.0f && !bias; /* times 1 is exact: left out */
-#if EMBLA_X86
-    if (!plain && embla_kernels_get()->isa == EMBLA_ISA_AVX512)
-        scale_bias_avx512(logits, n, head->scale, bias);
-    else if (!plain && embla_kernels_get()->isa == EMBLA_ISA_AVX2)
-        scale_bias_avx2(logits, n, head->scale, bias);
-    else
-#endif
-        if (!plain)
-        scale_bias_scalar(logits, n, head->scale, bias);
+    if (!plain) EMBLA_PICK(scale_bias)(logits, n, head->scale, bias);
     if (head->soft_cap != 0.0f) embla_soft_cap(logits, n, head->soft_cap);
 }
 

@@ -6,8 +6,6 @@
 #ifndef EMBLA_LEARN_HEAD_H
 #define EMBLA_LEARN_HEAD_H
 
-#include "base/half.h"
-#include "base/isa.h"
 #include "base/status.h"
 #include "embla_learn.h"
 
@@ -63,36 +61,5 @@ EMBLA_CHECKED embla_status embla_walk_of(const embla_head *head, const float *hi
  * or seen. The file of the table is to be asked afterwards. */
 EMBLA_CHECKED embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count,
                                           float *out, embla_logits_fn *see, void *context);
-
-/* tanh with a relative error below 2e-7. Below 0.625 an odd polynomial (Cephes' tanhf), above
- * it 1 - 2 / (exp(2x) + 1), where exp is by 2^n times a polynomial; from 9.1 on it is 1. */
-EMBLA_BODY float embla_body_tanh(float x)
-{
-    float size = embla_float(embla_bits(x) & 0x7fffffffu);
-    float a = size < 10.0f ? size : 10.0f; /* a NaN becomes 10, and is put back at the end */
-    float z = a * a;
-    float p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    p = p * z * a + a;
-    float y = a + a;
-    int32_t n = (int32_t)(y * 1.44269504088896341f + 0.5f);
-    float f = (float)n;
-    float r = y - f * 0.693359375f + f * 2.12194440e-4f;
-    float e = 1.9875691500e-4f;
-    e = e * r + 1.3981999507e-3f;
-    e = e * r + 8.3334519073e-3f;
-    e = e * r + 4.1665795894e-2f;
-    e = e * r + 1.6666665459e-1f;
-    e = e * r + 5.0000001201e-1f;
-    e = e * (r * r) + r + 1.0f;
-    e = e * embla_float((uint32_t)(n + 127) << 23);
-    float q = 1.0f - 2.0f / (e + 1.0f);
-    float t = a < 0.625f ? p : q;
-    t = embla_float(embla_bits(t) | (embla_bits(x) & 0x80000000u));
-    return x != x ? x : t;
-}
 
 #endif

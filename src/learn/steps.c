@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/math.h"
 
 #if EMBLA_X86
 #include <immintrin.h>
@@ -184,16 +185,14 @@ EMBLA_BODY void step_body(embla_step_kind kind, const embla_rule *rule, const em
  * goes over the gradient before it can touch them. By hand, as compilers make no vectors of it. */
 static double squares_scalar(const float *g, size_t n, const float *next)
 {
-    double sums[BLOCK] = {0};
+    double sums[EMBLA_SUMS] = {0};
     size_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
+    for (; i + EMBLA_SUMS <= n; i += EMBLA_SUMS) {
         fetch(next, i);
-        for (size_t j = 0; j < BLOCK; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
+        for (size_t j = 0; j < EMBLA_SUMS; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
     }
     for (size_t j = 0; i + j < n; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
-    for (size_t half = BLOCK / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
-    return sums[0];
+    return embla_add_tree(sums);
 }
 
 #if EMBLA_X86
@@ -336,57 +335,59 @@ EMBLA_BODY void replay_body(embla_step_kind kind, const embla_rule *rule,
 
 /* ---- a function for each kind and set ---- */
 
-#define STEP(attribute, set, name, kind)                                                           \
-    attribute static void step_##name##_##set(const embla_rule *rule, const embla_moment *moment,  \
-                                              const embla_numbers *numbers)                        \
-    {                                                                                              \
-        step_body(kind, rule, moment, numbers);                                                    \
-    }
-#define STEP_ROW(attribute, set)                                                                   \
-    attribute static void step_rowwise_##set(const embla_rule *rule, const embla_moment *moment,   \
-                                             const embla_numbers *numbers)                         \
-    {                                                                                              \
-        step_row_body(rule, moment, numbers, squares_##set(numbers->g, numbers->n, numbers->w));   \
-    }
-#define REPLAY(attribute, set, name, kind)                                                         \
-    attribute static void replay_##name##_##set(const embla_rule *rule,                            \
-                                                const embla_moment *moments, size_t count,         \
-                                                const embla_numbers *numbers)                      \
-    {                                                                                              \
-        replay_body(kind, rule, moments, count, numbers);                                          \
-    }
-/* All of a set, and the table of them. */
-#define SET(attribute, set)                                                                        \
-    STEP(attribute, set, sgd, EMBLA_STEP_SGD)                                                      \
-    STEP(attribute, set, momentum, EMBLA_STEP_MOMENTUM)                                            \
-    STEP(attribute, set, nesterov, EMBLA_STEP_NESTEROV)                                            \
-    STEP(attribute, set, adagrad, EMBLA_STEP_ADAGRAD)                                              \
-    STEP_ROW(attribute, set)                                                                       \
-    STEP(attribute, set, adamw, EMBLA_STEP_ADAMW)                                                  \
-    REPLAY(attribute, set, decay, EMBLA_STEP_SGD)                                                  \
-    REPLAY(attribute, set, momentum, EMBLA_STEP_MOMENTUM)                                          \
-    REPLAY(attribute, set, nesterov, EMBLA_STEP_NESTEROV)                                          \
-    REPLAY(attribute, set, adamw, EMBLA_STEP_ADAMW)                                                \
-    static const embla_steps steps_##set[EMBLA_STEP_COUNT] = {                                     \
-        [EMBLA_STEP_SGD] = {step_sgd_##set, replay_decay_##set},                                   \
-        [EMBLA_STEP_MOMENTUM] = {step_momentum_##set, replay_momentum_##set},                      \
-        [EMBLA_STEP_NESTEROV] = {step_nesterov_##set, replay_nesterov_##set},                      \
-        [EMBLA_STEP_ADAGRAD] = {step_adagrad_##set, replay_decay_##set},                           \
-        [EMBLA_STEP_ROWWISE] = {step_rowwise_##set, replay_decay_##set},                           \
-        [EMBLA_STEP_ADAMW] = {step_adamw_##set, replay_adamw_##set}};
+#define STEP(name, kind)                                                                           \
+    EMBLA_ISA_FUNCTION(                                                                            \
+        void, name,                                                                                \
+        (const embla_rule *rule, const embla_moment *moment, const embla_numbers *numbers),        \
+        step_body(kind, rule, moment, numbers);)
+STEP(step_sgd, EMBLA_STEP_SGD)
+STEP(step_momentum, EMBLA_STEP_MOMENTUM)
+STEP(step_nesterov, EMBLA_STEP_NESTEROV)
+STEP(step_adagrad, EMBLA_STEP_ADAGRAD)
+STEP(step_adamw, EMBLA_STEP_ADAMW)
 
-SET(, scalar)
+/* Written out, because each calls the squares of its own set. */
+static void step_rowwise_scalar(const embla_rule *rule, const embla_moment *moment,
+                                const embla_numbers *numbers)
+{
+    step_row_body(rule, moment, numbers, squares_scalar(numbers->g, numbers->n, numbers->w));
+}
 #if EMBLA_X86
-SET(EMBLA_AVX2, avx2)
-SET(EMBLA_AVX512, avx512)
+EMBLA_AVX2 static void step_rowwise_avx2(const embla_rule *rule, const embla_moment *moment,
+                                         const embla_numbers *numbers)
+{
+    step_row_body(rule, moment, numbers, squares_avx2(numbers->g, numbers->n, numbers->w));
+}
+EMBLA_AVX512 static void step_rowwise_avx512(const embla_rule *rule, const embla_moment *moment,
+                                             const embla_numbers *numbers)
+{
+    step_row_body(rule, moment, numbers, squares_avx512(numbers->g, numbers->n, numbers->w));
+}
 #endif
+static embla_step_fn *const step_rowwise[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(step_rowwise_scalar, step_rowwise_avx2, step_rowwise_avx512);
+
+#define REPLAY(name, kind)                                                                         \
+    EMBLA_ISA_FUNCTION(void, name,                                                                 \
+                       (const embla_rule *rule, const embla_moment *moments, size_t count,         \
+                        const embla_numbers *numbers),                                             \
+                       replay_body(kind, rule, moments, count, numbers);)
+REPLAY(replay_sgd, EMBLA_STEP_SGD)
+REPLAY(replay_momentum, EMBLA_STEP_MOMENTUM)
+REPLAY(replay_nesterov, EMBLA_STEP_NESTEROV)
+REPLAY(replay_adamw, EMBLA_STEP_ADAMW)
 
 embla_steps embla_steps_of(embla_step_kind kind, embla_isa isa)
 {
-#if EMBLA_X86
-    if (isa == EMBLA_ISA_AVX512) return steps_avx512[kind];
-    if (isa == EMBLA_ISA_AVX2) return steps_avx2[kind];
-#endif
-    (void)isa;
-    return steps_scalar[kind];
+    static const struct {
+        embla_step_fn *const *step;
+        embla_replay_fn *const *replay;
+    } tables[EMBLA_STEP_COUNT] = {[EMBLA_STEP_SGD] = {step_sgd, replay_sgd},
+                                  [EMBLA_STEP_MOMENTUM] = {step_momentum, replay_momentum},
+                                  [EMBLA_STEP_NESTEROV] = {step_nesterov, replay_nesterov},
+                                  [EMBLA_STEP_ADAGRAD] = {step_adagrad, replay_sgd},
+                                  [EMBLA_STEP_ROWWISE] = {step_rowwise, replay_sgd},
+                                  [EMBLA_STEP_ADAMW] = {step_adamw, replay_adamw}};
+    return (embla_steps){.step = EMBLA_ISA_PICK(tables[kind].step, isa),
+                         .replay = EMBLA_ISA_PICK(tables[kind].replay, isa)};
 }

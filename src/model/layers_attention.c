@@ -66,37 +66,13 @@ static inline size_t seen(const tile_of *tile, size_t row)
     return most - tile->key < tile->keys ? most - tile->key : tile->keys;
 }
 
-/* The largest; a NaN is passed over. */
-static inline float row_max_f32(const float *x, size_t n)
-{
-    enum { FEW = 32 }; /* which a plain loop does sooner */
-    float most = -INFINITY;
-    if (n >= FEW) return embla_softmax_max(x, n);
-    for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
-    return most;
-}
-
-#define row_powers_f32 embla_softmax_powers
-#define row_sum_f32    embla_softmax_plain_sum
-
-static double row_max_f64(const double *x, size_t n)
-{
-    double most = -INFINITY;
-    for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
-    return most;
-}
-
-static void row_powers_f64(const double *x, size_t n, double base, double *out)
-{
-    for (size_t i = 0; i < n; i++) out[i] = exp(x[i] - base);
-}
-
-static double row_sum_f64(const double *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += x[i];
-    return sum;
-}
+/* Of a row that may be long. */
+#define row_max_f32 embla_softmax_max
+#define row_exp_f32 embla_softmax_exp
+#define row_sum_f32 embla_softmax_plain_sum
+#define row_max_f64 embla_max_row_f64
+#define row_exp_f64 embla_exp_row_f64
+#define row_sum_f64 embla_sum_row_f64
 
 #define EMBLA_REAL 32
 #include "model/layers_attention_body.h"
@@ -271,7 +247,7 @@ static embla_status backward_unit(const call *c, size_t unit, char *space)
                      .v = (const TYPE *)a->v + k,                                                  \
                      .made = (TYPE *)a->out + first * c->small.out_stride + h * a->size,           \
                      .sums = (TYPE *)a->stats + unit * a->length};                                 \
-        FORWARD(&c->small, &head, space);                                                          \
+        EMBLA_PICK(FORWARD)(&c->small, &head, space);                                              \
     }                                                                                              \
     static void BACK_UNIT(const call *c, size_t unit, TYPE *space)                                 \
     {                                                                                              \
@@ -291,7 +267,7 @@ static embla_status backward_unit(const call *c, size_t unit, char *space)
                          .dq = (TYPE *)c->dq + q,                                                  \
                          .dk = last ? (TYPE *)c->dk + k : NULL,                                    \
                          .dv = last ? (TYPE *)c->dv + k : NULL};                                   \
-            BACK(&c->small, &head, i > 0, space);                                                  \
+            EMBLA_PICK(BACK)(&c->small, &head, i > 0, space);                                      \
         }                                                                                          \
     }
 SHORT_UNITS(float, head_f32, short_forward_f32, short_back_f32, short_unit_f32, short_group_f32)

@@ -23,7 +23,7 @@ static void OF(scale_queries)(const tile_of *tile, const REAL *q, size_t stride,
         for (size_t i = 0; i < tile->size; i++) out[r * tile->size + i] = q[r * stride + i] * scale;
 }
 
-/* scores = queries times keys turned. */
+/* scores = queries times keys transposed. */
 static embla_status OF(scores)(const tile_of *tile, const REAL *queries, size_t q_stride,
                                const REAL *keys, size_t kv_stride, REAL *scores)
 {
@@ -41,7 +41,7 @@ static embla_status OF(scores)(const tile_of *tile, const REAL *queries, size_t 
 }
 
 /* Each row less base[row]; what it does not see becomes -infinity, and its exponential 0. */
-EMBLA_BODY void OF(body_lessen)(const tile_of *tile, const REAL *base, REAL *scores)
+EMBLA_BODY void OF(lessen_body)(const tile_of *tile, const REAL *base, REAL *scores)
 {
     for (size_t r = 0; r < tile->queries; r++) {
         REAL *row = scores + r * tile->keys, less = base[r];
@@ -50,7 +50,8 @@ EMBLA_BODY void OF(body_lessen)(const tile_of *tile, const REAL *base, REAL *sco
         for (size_t i = n; i < tile->keys; i++) row[i] = -(REAL)INFINITY;
     }
 }
-EMBLA_SETS(OF(lessen), (const tile_of *tile, const REAL *base, REAL *scores), (tile, base, scores))
+EMBLA_ISA_FUNCTION(void, OF(lessen), (const tile_of *tile, const REAL *base, REAL *scores),
+                   OF(lessen_body)(tile, base, scores);)
 
 /* most becomes the largest score so far; where it grows, sum and out are scaled down to it. */
 static void OF(follow_most)(const tile_of *tile, const REAL *scores, REAL *most, double *sum,
@@ -62,7 +63,7 @@ static void OF(follow_most)(const tile_of *tile, const REAL *scores, REAL *most,
             most[r] = here;
             sum[r] = 0.0;
         } else if (here > less) {
-            OF(row_powers)(&less, 1, here, &less);
+            OF(row_exp)(&less, 1, here, &less);
             for (size_t i = 0; i < tile->size; i++) out[r * out_stride + i] *= less;
             sum[r] *= (double)less;
             most[r] = here;
@@ -75,8 +76,8 @@ static void OF(raise_tile)(const tile_of *tile, REAL *scores, REAL *most, double
                            size_t out_stride)
 {
     OF(follow_most)(tile, scores, most, sum, out, out_stride);
-    OF(lessen)(tile, most, scores);
-    OF(row_powers)(scores, tile->queries * tile->keys, 0, scores);
+    EMBLA_PICK(OF(lessen))(tile, most, scores);
+    OF(row_exp)(scores, tile->queries * tile->keys, 0, scores);
     for (size_t r = 0; r < tile->queries; r++)
         sum[r] += OF(row_sum)(scores + r * tile->keys, tile->keys);
 }
@@ -120,18 +121,19 @@ static embla_status OF(forward_block)(const head_job *job, tile_of tile, const R
 /* ---- backward ---- */
 
 /* inner[t] = dout . out of token t. */
-EMBLA_BODY void OF(body_inner_products)(const head_job *job, const REAL *dout, const REAL *out,
+EMBLA_BODY void OF(inner_products_body)(const head_job *job, const REAL *dout, const REAL *out,
                                         size_t size, REAL *inner)
 {
     for (size_t t = 0; t < job->length; t++)
         inner[t] = OF(dot)(dout + t * job->out_stride, out + t * job->out_stride, size);
 }
-EMBLA_SETS(OF(inner_products),
-           (const head_job *job, const REAL *dout, const REAL *out, size_t size, REAL *inner),
-           (job, dout, out, size, inner))
+EMBLA_ISA_FUNCTION(void, OF(inner_products),
+                   (const head_job *job, const REAL *dout, const REAL *out, size_t size,
+                    REAL *inner),
+                   OF(inner_products_body)(job, dout, out, size, inner);)
 
 /* steps, the gradients of probabilities, become those of scores: p * (step - inner). */
-EMBLA_BODY void OF(body_step)(const tile_of *tile, const REAL *inner, const REAL *p, REAL *steps)
+EMBLA_BODY void OF(step_body)(const tile_of *tile, const REAL *inner, const REAL *p, REAL *steps)
 {
     for (size_t r = 0; r < tile->queries; r++) {
         const REAL *restrict row = p + r * tile->keys;
@@ -139,8 +141,9 @@ EMBLA_BODY void OF(body_step)(const tile_of *tile, const REAL *inner, const REAL
         for (size_t i = 0; i < tile->keys; i++) step[i] = row[i] * (step[i] - less);
     }
 }
-EMBLA_SETS(OF(step), (const tile_of *tile, const REAL *inner, const REAL *p, REAL *steps),
-           (tile, inner, p, steps))
+EMBLA_ISA_FUNCTION(void, OF(step),
+                   (const tile_of *tile, const REAL *inner, const REAL *p, REAL *steps),
+                   OF(step_body)(tile, inner, p, steps);)
 
 /* What one tile gives: dq, dk, dv are added to. */
 static embla_status OF(backward_tile)(const head_job *job, const tile_of *tile, const OF(head) * h,
@@ -154,11 +157,10 @@ static embla_status OF(backward_tile)(const head_job *job, const tile_of *tile, 
     OF(scale_queries)(tile, h->q + tile->query * qs, qs, (REAL)job->scale, queries);
     EMBLA_TRY(OF(scores)(tile, queries, size, k, ks, scores));
     EMBLA_TRY(OF(scores)(tile, dout, os, h->v + tile->key * ks, ks, steps));
-    OF(lessen)(tile, h->stats + tile->query, scores);
-    OF(row_powers)(scores, tile->queries * tile->keys, 0, scores);
-    OF(step)(tile, h->inner + tile->query, scores, steps);
-    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B,
-    p.out_stride = ks;
+    EMBLA_PICK(OF(lessen))(tile, h->stats + tile->query, scores);
+    OF(row_exp)(scores, tile->queries * tile->keys, 0, scores);
+    EMBLA_PICK(OF(step))(tile, h->inner + tile->query, scores, steps);
+    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B, p.out_stride = ks;
     p.a = scores, p.b = dout, p.b_stride = os, p.out = h->dv + tile->key * ks;
     EMBLA_TRY(embla_product_either(tile->precision, tile->engine, &p));
     p.a = steps, p.b = queries, p.b_stride = size, p.out = h->dk + tile->key * ks;
@@ -179,7 +181,7 @@ static embla_status OF(backward_head)(const head_job *job, tile_of tile, const O
                                       REAL *space)
 {
     OF(clear)(h->dq, job->length, job->q_stride, tile.size);
-    OF(inner_products)(job, h->dout, h->out, tile.size, h->inner);
+    EMBLA_PICK(OF(inner_products))(job, h->dout, h->out, tile.size, h->inner);
     for (tile.key = 0; tile.key < job->length; tile.key += job->keys) {
         tile.keys = job->length - tile.key < job->keys ? job->length - tile.key : job->keys;
         for (tile.query = tile.key / job->queries * job->queries; tile.query < job->length;

@@ -20,10 +20,10 @@ EMBLA_BODY void OF(pack)(const short_job *job, const REAL *x, size_t stride, REA
     }
 }
 
-/* The same turned: size rows of `keys` numbers. */
-EMBLA_BODY void OF(pack_turned)(const short_job *job, const REAL *x, size_t stride, REAL *out)
+/* The same transposed: size rows of `keys` numbers. */
+EMBLA_BODY void OF(pack_transposed)(const short_job *job, const REAL *x, size_t stride, REAL *out)
 {
-    OF(embla_turn)(x, stride, job->length, job->size, out, job->keys);
+    OF(embla_transpose)(x, stride, job->length, job->size, out, job->keys);
     for (size_t i = 0; i < job->size; i++)
         for (size_t t = job->length; t < job->keys; t++) out[i * job->keys + t] = 0;
 }
@@ -58,7 +58,7 @@ EMBLA_BODY void OF(sum_rows)(const size_t vecs, const REAL *a, size_t a_row, siz
 }
 
 /* The same for `columns` numbers, a multiple of WIDTH. */
-EMBLA_BODY void OF(body_sum_wide)(const REAL *a, size_t a_row, size_t a_deep, const REAL *b,
+EMBLA_BODY void OF(sum_wide_body)(const REAL *a, size_t a_row, size_t a_deep, const REAL *b,
                                   size_t b_stride, size_t count, bool add, REAL *out,
                                   size_t out_stride, size_t columns)
 {
@@ -68,10 +68,11 @@ EMBLA_BODY void OF(body_sum_wide)(const REAL *a, size_t a_row, size_t a_deep, co
     if (c < columns)
         OF(sum_rows)(1, a, a_row, a_deep, b + c, b_stride, count, add, out + c, out_stride);
 }
-EMBLA_SETS(OF(sum_wide),
-           (const REAL *a, size_t a_row, size_t a_deep, const REAL *b, size_t b_stride,
-            size_t count, bool add, REAL *out, size_t out_stride, size_t columns),
-           (a, a_row, a_deep, b, b_stride, count, add, out, out_stride, columns))
+EMBLA_ISA_FUNCTION(void, OF(sum_wide),
+                   (const REAL *a, size_t a_row, size_t a_deep, const REAL *b, size_t b_stride,
+                    size_t count, bool add, REAL *out, size_t out_stride, size_t columns),
+                   OF(sum_wide_body)(a, a_row, a_deep, b, b_stride, count, add, out, out_stride,
+                                     columns);)
 
 /* Columns of scores that rows row .. row+SHORT_ROWS-1 need. */
 EMBLA_BODY size_t OF(columns_of)(size_t row)
@@ -83,38 +84,39 @@ EMBLA_BODY size_t OF(columns_of)(size_t row)
 EMBLA_BODY void OF(raise_row)(REAL *row, size_t seen, size_t n, REAL base)
 {
     for (size_t i = seen; i < n; i++) row[i] = -(REAL)INFINITY;
-    OF(powers)(row, n, base);
+    OF(embla_exp_row)(row, n, base, row);
 }
 
 /* ---- forward ---- */
 
-EMBLA_BODY void OF(body_short_forward)(const short_job *job, const OF(head) * h, REAL *space)
+EMBLA_BODY void OF(short_forward_body)(const short_job *job, const OF(head) * h, REAL *space)
 {
     size_t wide = job->wide, keys = job->keys, block = job->rows * wide;
     REAL *q = space, *v = q + block, *kt = v + block, *scores = kt + job->size * keys;
     REAL *out = scores + SHORT_ROWS * keys;
     OF(pack)(job, h->q, job->q_stride, (REAL)job->scale, q);
     OF(pack)(job, h->v, job->kv_stride, 1, v);
-    OF(pack_turned)(job, h->k, job->kv_stride, kt);
+    OF(pack_transposed)(job, h->k, job->kv_stride, kt);
     for (size_t row = 0; row < job->length; row += SHORT_ROWS) {
         size_t n = OF(columns_of)(row), count = row + SHORT_ROWS;
         REAL share[SHORT_ROWS] = {0};
-        OF(sum_wide)(q + row * wide, wide, 1, kt, keys, job->size, false, scores, keys, n);
+        EMBLA_PICK(OF(sum_wide))
+        (q + row * wide, wide, 1, kt, keys, job->size, false, scores, keys, n);
         for (size_t r = 0; r < SHORT_ROWS && row + r < job->length; r++) {
-            REAL *line = scores + r * keys, most = OF(largest)(line, row + r + 1);
+            REAL *line = scores + r * keys, most = OF(embla_max_row)(line, row + r + 1);
             OF(raise_row)(line, row + r + 1, n, most);
-            double sum = OF(total)(line, n);
+            double sum = OF(embla_sum_row)(line, n);
             share[r] = (REAL)(1.0 / sum);
             h->sums[row + r] = (REAL)((double)most + log(sum));
         }
-        OF(sum_wide)(scores, keys, 1, v, wide, count, false, out, wide, wide);
+        EMBLA_PICK(OF(sum_wide))(scores, keys, 1, v, wide, count, false, out, wide, wide);
         for (size_t r = 0; r < SHORT_ROWS && row + r < job->length; r++)
             for (size_t i = 0; i < job->size; i++)
                 h->made[(row + r) * job->out_stride + i] = out[r * wide + i] * share[r];
     }
 }
-EMBLA_SETS(OF(short_forward), (const short_job *job, const OF(head) * h, REAL *space),
-           (job, h, space))
+EMBLA_ISA_FUNCTION(void, OF(short_forward), (const short_job *job, const OF(head) * h, REAL *space),
+                   OF(short_forward_body)(job, h, space);)
 
 /* ---- backward ---- */
 
@@ -124,8 +126,9 @@ EMBLA_BODY void OF(short_steps)(const short_job *job, const OF(head) * h, size_t
                                 REAL *steps)
 {
     size_t wide = job->wide, keys = job->keys, n = OF(columns_of)(row);
-    OF(sum_wide)(q + row * wide, wide, 1, kt, keys, job->size, false, p, keys, n);
-    OF(sum_wide)(dout + row * wide, wide, 1, vt, keys, job->size, false, steps, keys, n);
+    EMBLA_PICK(OF(sum_wide))(q + row * wide, wide, 1, kt, keys, job->size, false, p, keys, n);
+    EMBLA_PICK(OF(sum_wide))
+    (dout + row * wide, wide, 1, vt, keys, job->size, false, steps, keys, n);
     for (size_t r = 0; r < SHORT_ROWS; r++) {
         size_t t = row + r < job->length ? row + r : job->length - 1;
         REAL *line = p + r * keys, *step = steps + r * keys;
@@ -137,32 +140,33 @@ EMBLA_BODY void OF(short_steps)(const short_job *job, const OF(head) * h, size_t
 
 /* One head of a group: dq is made; dk and dv (rows as packed) are made by the first of the group
  * and added to by others. */
-EMBLA_BODY void OF(body_short_back)(const short_job *job, const OF(head) * h, bool add, REAL *space)
+EMBLA_BODY void OF(short_back_body)(const short_job *job, const OF(head) * h, bool add, REAL *space)
 {
-    size_t wide = job->wide, keys = job->keys, block = job->rows * wide, turned = job->size * keys;
+    size_t wide = job->wide, keys = job->keys, block = job->rows * wide, columns = job->size * keys;
     REAL *dk = space, *dv = dk + block, *q = dv + block, *k = q + block, *dout = k + block;
-    REAL *kt = dout + block, *vt = kt + turned, *p = vt + turned, *steps = p + job->rows * keys;
+    REAL *kt = dout + block, *vt = kt + columns, *p = vt + columns, *steps = p + job->rows * keys;
     OF(pack)(job, h->q, job->q_stride, (REAL)job->scale, q);
     OF(pack)(job, h->k, job->kv_stride, 1, k);
     OF(pack)(job, h->dout, job->out_stride, 1, dout);
-    OF(pack_turned)(job, h->k, job->kv_stride, kt);
-    OF(pack_turned)(job, h->v, job->kv_stride, vt);
+    OF(pack_transposed)(job, h->k, job->kv_stride, kt);
+    OF(pack_transposed)(job, h->v, job->kv_stride, vt);
     for (size_t row = 0; row < job->length; row += SHORT_ROWS)
         OF(short_steps)(job, h, row, q, dout, kt, vt, p + row * keys, steps + row * keys);
     for (size_t row = 0; row < job->length; row += SHORT_ROWS) {
         size_t later = job->length - row, at = row * keys + row;
-        OF(sum_wide)
+        EMBLA_PICK(OF(sum_wide))
         (p + at, 1, keys, dout + row * wide, wide, later, add, dv + row * wide, wide, wide);
-        OF(sum_wide)
+        EMBLA_PICK(OF(sum_wide))
         (steps + at, 1, keys, q + row * wide, wide, later, add, dk + row * wide, wide, wide);
     }
     for (size_t row = 0; row < job->length; row += SHORT_ROWS) /* q is no longer needed */
-        OF(sum_wide)
+        EMBLA_PICK(OF(sum_wide))
     (steps + row * keys, keys, 1, k, wide, row + SHORT_ROWS, false, q + row * wide, wide, wide);
     OF(unpack)(job, q, (REAL)job->scale, job->q_stride, h->dq);
     if (!h->dk) return;
     OF(unpack)(job, dk, 1, job->kv_stride, h->dk);
     OF(unpack)(job, dv, 1, job->kv_stride, h->dv);
 }
-EMBLA_SETS(OF(short_back), (const short_job *job, const OF(head) * h, bool add, REAL *space),
-           (job, h, add, space))
+EMBLA_ISA_FUNCTION(void, OF(short_back),
+                   (const short_job *job, const OF(head) * h, bool add, REAL *space),
+                   OF(short_back_body)(job, h, add, space);)

@@ -8,11 +8,8 @@
 #include <math.h>
 
 #include "base/threads.h"
-#include "learn/softmax.h"
 #include "model/layers.h"
 #include "model/real.h"
-
-enum { SUMS = 16 }; /* partial sums of a token */
 
 typedef struct {
     double epsilon;
@@ -21,15 +18,13 @@ typedef struct {
     void *y, *stats, *dkey, *dvalue; /* y: dx, backward */
 } gate_job;
 
-/* 1 / (1 + e^-x) by an exponential with the same bits everywhere. */
-static inline float sigmoid_f32(float x)
+/* 1 / (1 + e^-x) by an exponential with the same bits on every instruction set. */
+EMBLA_BODY float sigmoid_f32(float x)
 {
-    float less = -x, power;
-    embla_softmax_powers(&less, 1, 0.0f, &power);
-    return 1.0f / (1.0f + power);
+    return 1.0f / (1.0f + embla_exp_near(embla_exp_clamp(-x)));
 }
 
-static inline double sigmoid_f64(double x)
+EMBLA_BODY double sigmoid_f64(double x)
 {
     return 1.0 / (1.0 + exp(-x));
 }
@@ -66,7 +61,8 @@ void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *
                     .value = value,
                     .y = y,
                     .stats = stats};
-    each_token(way, way->precision == EMBLA_GPT_F64 ? gate_rows_f64 : gate_rows_f32, &job, n);
+    each_token(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? gate_rows_f64 : gate_rows_f32),
+               &job, n);
 }
 
 void embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
@@ -82,5 +78,6 @@ void embla_gate_backward(const embla_layer_way *way, const void *x, const void *
                     .stats = (void *)(uintptr_t)stats,
                     .dkey = dkey,
                     .dvalue = dvalue};
-    each_token(way, way->precision == EMBLA_GPT_F64 ? gate_back_f64 : gate_back_f32, &job, n);
+    each_token(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? gate_back_f64 : gate_back_f32),
+               &job, n);
 }

@@ -5,20 +5,13 @@
  * added as a tree.
  */
 
-EMBLA_BODY double OF(gate_tree)(double *sums)
-{
-    for (size_t half = SUMS / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
-    return sums[0];
-}
-
 /* a . b, products exact or rounded once, in double. */
 EMBLA_BODY double OF(gate_dot)(const REAL *a, const REAL *b, size_t dim)
 {
     embla_vec_f64 low = {0}, high = {0};
-    double sums[SUMS];
+    double sums[EMBLA_SUMS];
     size_t i = 0;
-    for (; i + SUMS <= dim; i += SUMS) {
+    for (; i + EMBLA_SUMS <= dim; i += EMBLA_SUMS) {
         low += __builtin_convertvector(*(const EIGHT *)(a + i), embla_vec_f64) *
                __builtin_convertvector(*(const EIGHT *)(b + i), embla_vec_f64);
         high += __builtin_convertvector(*(const EIGHT *)(a + i + 8), embla_vec_f64) *
@@ -27,11 +20,11 @@ EMBLA_BODY double OF(gate_dot)(const REAL *a, const REAL *b, size_t dim)
     *(embla_vec_f64 *)sums = low;
     *(embla_vec_f64 *)(sums + 8) = high;
     for (size_t j = 0; i + j < dim; j++) sums[j] += (double)a[i + j] * (double)b[i + j];
-    return OF(gate_tree)(sums);
+    return embla_add_tree(sums);
 }
 
 /* Tokens first .. first+n-1. */
-EMBLA_BODY void OF(body_gate_rows)(const gate_job *job, size_t first, size_t n)
+EMBLA_BODY void OF(gate_rows_body)(const gate_job *job, size_t first, size_t n)
 {
     size_t dim = job->dim;
     double root = sqrt((double)dim);
@@ -54,7 +47,7 @@ EMBLA_BODY void OF(body_gate_rows)(const gate_job *job, size_t first, size_t n)
 
 /* With h = x a, k = key b and m their likeness (k . h / dim): the gate's argument m sqrt(dim) has
  * the derivative a (k - h m) / sqrt(dim) by x, b (h - k m) / sqrt(dim) by the key. */
-EMBLA_BODY void OF(body_gate_back)(const gate_job *job, size_t first, size_t n)
+EMBLA_BODY void OF(gate_back_body)(const gate_job *job, size_t first, size_t n)
 {
     size_t dim = job->dim;
     const REAL one = 1;
@@ -80,5 +73,7 @@ EMBLA_BODY void OF(body_gate_back)(const gate_job *job, size_t first, size_t n)
     }
 }
 
-EMBLA_SETS(OF(gate_rows), (const gate_job *job, size_t first, size_t n), (job, first, n))
-EMBLA_SETS(OF(gate_back), (const gate_job *job, size_t first, size_t n), (job, first, n))
+EMBLA_ISA_FUNCTION(void, OF(gate_rows), (const gate_job *job, size_t first, size_t n),
+                   OF(gate_rows_body)(job, first, n);)
+EMBLA_ISA_FUNCTION(void, OF(gate_back), (const gate_job *job, size_t first, size_t n),
+                   OF(gate_back_body)(job, first, n);)

@@ -38,9 +38,9 @@ enum {
 void embla_product_plain(embla_gpt_precision precision, const embla_plain_product *product)
 {
     if (precision == EMBLA_GPT_F64)
-        product_f64(product);
+        EMBLA_PICK(product_f64)(product);
     else
-        product_f32(product);
+        EMBLA_PICK(product_f32)(product);
 }
 
 embla_status embla_product_either(embla_gpt_precision precision, bool engine,

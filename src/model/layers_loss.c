@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math.h"
 #include "base/mem.h"
 #include "base/room.h"
 #include "engine/engine.h"
@@ -75,19 +76,8 @@ typedef struct {
         POWERS(x, count * c->vocab, 0, x);                                                         \
     }
 
-static void powers_f64(const double *x, size_t n, double base, double *out)
-{
-    for (size_t i = 0; i < n; i++) out[i] = exp(x[i] - base);
-}
-RAISE(raise_f32, float, embla_softmax_powers)
-RAISE(raise_f64, double, powers_f64)
-
-static double sum_f64(const double *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += x[i];
-    return sum;
-}
+RAISE(raise_f32, float, embla_softmax_exp)
+RAISE(raise_f64, double, embla_exp_row_f64)
 
 /* Losses are added; with gradients, exponentials become these. The target's own is the
  * probability less 1: e^-loss - 1. */
@@ -106,7 +96,7 @@ static double sum_f64(const double *x, size_t n)
         }                                                                                          \
     }
 LOWER(lower_f32, float, embla_softmax_plain_sum)
-LOWER(lower_f64, double, sum_f64)
+LOWER(lower_f64, double, embla_sum_row_f64)
 
 static void softmax(head_call *c, void *logits, size_t count)
 {

@@ -5,21 +5,13 @@
  * as a tree.
  */
 
-/* Adds the 16 partial sums: 8 + 8, 4 + 4, 2 + 2, 1 + 1. */
-EMBLA_BODY double OF(tree)(double *sums)
-{
-    for (size_t half = SUMS / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++) sums[j] += sums[j + half];
-    return sums[0];
-}
-
 /* The sum of (x - mean)^power over dim numbers, power 1 or 2. */
 EMBLA_BODY double OF(moment)(const REAL *x, size_t dim, double mean, const int power)
 {
     embla_vec_f64 low = {0}, high = {0};
-    double sums[SUMS];
+    double sums[EMBLA_SUMS];
     size_t i = 0;
-    for (; i + SUMS <= dim; i += SUMS) {
+    for (; i + EMBLA_SUMS <= dim; i += EMBLA_SUMS) {
         embla_vec_f64 a = __builtin_convertvector(*(const EIGHT *)(x + i), embla_vec_f64) - mean;
         embla_vec_f64 b =
             __builtin_convertvector(*(const EIGHT *)(x + i + 8), embla_vec_f64) - mean;
@@ -33,10 +25,10 @@ EMBLA_BODY double OF(moment)(const REAL *x, size_t dim, double mean, const int p
         double a = (double)x[i + j] - mean;
         sums[j] += power == 2 ? a * a : a;
     }
-    return OF(tree)(sums);
+    return embla_add_tree(sums);
 }
 
-EMBLA_BODY void OF(body_norm_rows)(const norm_job *job, size_t first, size_t n)
+EMBLA_BODY void OF(norm_rows_body)(const norm_job *job, size_t first, size_t n)
 {
     size_t dim = job->dim;
     const REAL *gain = job->gain, *bias = job->bias;
@@ -64,11 +56,11 @@ EMBLA_BODY void OF(body_norm_rows)(const norm_job *job, size_t first, size_t n)
 EMBLA_BODY void OF(means)(const REAL *x, const REAL *dy, const REAL *gain, size_t dim, REAL middle,
                           REAL slope, REAL means[2])
 {
-    double plain[SUMS] = {0}, along[SUMS] = {0};
-    for (size_t i = 0; i < dim; i += SUMS) {
-        size_t some = dim - i < SUMS ? dim - i : SUMS;
-        if (some == SUMS)
-            for (size_t j = 0; j < SUMS; j++) {
+    double plain[EMBLA_SUMS] = {0}, along[EMBLA_SUMS] = {0};
+    for (size_t i = 0; i < dim; i += EMBLA_SUMS) {
+        size_t some = dim - i < EMBLA_SUMS ? dim - i : EMBLA_SUMS;
+        if (some == EMBLA_SUMS)
+            for (size_t j = 0; j < EMBLA_SUMS; j++) {
                 REAL g = gain ? dy[i + j] * gain[i + j] : dy[i + j];
                 plain[j] += (double)g;
                 along[j] += (double)g * (double)((x[i + j] - middle) * slope);
@@ -80,12 +72,12 @@ EMBLA_BODY void OF(means)(const REAL *x, const REAL *dy, const REAL *gain, size_
                 along[j] += (double)g * (double)((x[i + j] - middle) * slope);
             }
     }
-    means[0] = (REAL)(OF(tree)(plain) / (double)dim);
-    means[1] = (REAL)(OF(tree)(along) / (double)dim);
+    means[0] = (REAL)(embla_add_tree(plain) / (double)dim);
+    means[1] = (REAL)(embla_add_tree(along) / (double)dim);
 }
 
 /* Tokens first .. first+n-1; what they give to gain and bias goes to sums (2 x dim), added. */
-EMBLA_BODY void OF(body_norm_back)(const norm_job *job, size_t first, size_t n,
+EMBLA_BODY void OF(norm_back_body)(const norm_job *job, size_t first, size_t n,
                                    double *restrict sums)
 {
     size_t dim = job->dim;
@@ -117,7 +109,14 @@ EMBLA_BODY void OF(body_norm_back)(const norm_job *job, size_t first, size_t n,
 EMBLA_BODY void OF(gelu_tanh)(const REAL *a, size_t n, REAL *t)
 {
     for (size_t i = 0; i < n; i++) t[i] = GELU_SLOPE * (a[i] + GELU_CUBE * (a[i] * a[i] * a[i]));
-    OF(tanh_many)(t, n);
+    OF(embla_tanh_row)(t, n);
+}
+
+/* e^-x of n numbers. */
+EMBLA_BODY void OF(exp_negative)(const REAL *x, size_t n, REAL *out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = -x[i];
+    OF(embla_exp_row)(out, n, 0, out);
 }
 
 EMBLA_BODY void OF(relu)(const REAL *a, size_t n, REAL *y)
@@ -141,7 +140,7 @@ EMBLA_BODY void OF(relu_squared_back)(const REAL *a, const REAL *dy, size_t n, R
 }
 
 /* Numbers first .. first+n-1, PIECE at most. */
-EMBLA_BODY void OF(body_act)(const act_job *job, size_t first, size_t n)
+EMBLA_BODY void OF(act_body)(const act_job *job, size_t first, size_t n)
 {
     const REAL *a = (const REAL *)job->a + first, one = 1, half = (REAL)0.5;
     const REAL *up = job->up ? (const REAL *)job->up + first : NULL;
@@ -158,7 +157,7 @@ EMBLA_BODY void OF(body_act)(const act_job *job, size_t first, size_t n)
         OF(relu_squared)(a, n, y);
         break;
     case EMBLA_SWIGLU:
-        OF(powers_of_less)(a, n, t);
+        OF(exp_negative)(a, n, t);
         EACH_NUMBER y[i] = a[i] / (one + t[i]) * up[i];
         break;
     }
@@ -169,7 +168,7 @@ EMBLA_BODY void OF(swiglu_back)(const REAL *a, const REAL *up, const REAL *dy, s
 {
     const REAL one = 1;
     REAL t[PIECE];
-    OF(powers_of_less)(a, n, t);
+    OF(exp_negative)(a, n, t);
     EACH_NUMBER
     {
         REAL s = one / (one + t[i]), d = dy[i];
@@ -178,7 +177,7 @@ EMBLA_BODY void OF(swiglu_back)(const REAL *a, const REAL *up, const REAL *dy, s
     }
 }
 
-EMBLA_BODY void OF(body_act_back)(const act_job *job, size_t first, size_t n)
+EMBLA_BODY void OF(act_back_body)(const act_job *job, size_t first, size_t n)
 {
     const REAL *a = (const REAL *)job->a + first, *dy = (const REAL *)job->dy + first;
     REAL *da = (REAL *)job->da + first, t[PIECE];
@@ -204,8 +203,11 @@ EMBLA_BODY void OF(body_act_back)(const act_job *job, size_t first, size_t n)
     }
 }
 
-EMBLA_SETS(OF(norm_rows), (const norm_job *job, size_t first, size_t n), (job, first, n))
-EMBLA_SETS(OF(norm_back), (const norm_job *job, size_t first, size_t n, double *sums),
-           (job, first, n, sums))
-EMBLA_SETS(OF(act), (const act_job *job, size_t first, size_t n), (job, first, n))
-EMBLA_SETS(OF(act_back), (const act_job *job, size_t first, size_t n), (job, first, n))
+EMBLA_ISA_FUNCTION(void, OF(norm_rows), (const norm_job *job, size_t first, size_t n),
+                   OF(norm_rows_body)(job, first, n);)
+EMBLA_ISA_FUNCTION(void, OF(norm_back), (const norm_job *job, size_t first, size_t n, double *sums),
+                   OF(norm_back_body)(job, first, n, sums);)
+EMBLA_ISA_FUNCTION(void, OF(act), (const act_job *job, size_t first, size_t n),
+                   OF(act_body)(job, first, n);)
+EMBLA_ISA_FUNCTION(void, OF(act_back), (const act_job *job, size_t first, size_t n),
+                   OF(act_back_body)(job, first, n);)

@@ -73,7 +73,7 @@ EMBLA_BODY void OF(fill_panel)(const embla_plain_product *p, size_t first, size_
     if (columns < width)
         for (size_t i = 0; i < depth * width; i++) panel[i] = 0;
     if (p->form == EMBLA_PRODUCT_A_BT)
-        OF(embla_turn)(b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
+        OF(embla_transpose)(b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
     else
         for (size_t i = 0; i < depth; i++)
             for (size_t c = 0; c < columns; c++)
@@ -100,7 +100,7 @@ EMBLA_BODY void OF(dots)(const embla_plain_product *p)
         }
 }
 
-EMBLA_BODY void OF(body_product)(const embla_plain_product *p)
+EMBLA_BODY void OF(product_body)(const embla_plain_product *p)
 {
     REAL space[EMBLA_PRODUCT_DEPTH * 2 * WIDTH];
     if (p->form == EMBLA_PRODUCT_A_BT && p->m < EMBLA_PRODUCT_FEW) {
@@ -126,4 +126,4 @@ EMBLA_BODY void OF(body_product)(const embla_plain_product *p)
     }
 }
 
-EMBLA_SETS(OF(product), (const embla_plain_product *p), (p))
+EMBLA_ISA_FUNCTION(void, OF(product), (const embla_plain_product *p), OF(product_body)(p);)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One body for float and double. A body file (layers_.._body.h) is written with REAL, VEC and
  * OF(name), and included twice, with EMBLA_REAL defined as 32 and as 64: names end in _f32 and
- * _f64. EMBLA_SETS then compiles a function of it for each instruction set.
+ * _f64. EMBLA_ISA_FUNCTION (base/isa.h) then compiles it for each instruction set.
  *
  * VEC is 64 bytes of numbers as the compilers know them (vector extensions): one register of
  * AVX-512, two of AVX2, four of SSE. + - * / of them are those of their numbers, so that each
@@ -15,6 +15,7 @@
 
 #include "base/isa.h"
 #include "base/kernels.h"
+#include "base/math.h"
 
 typedef float embla_real_f32;
 typedef double embla_real_f64;
@@ -31,55 +32,51 @@ typedef embla_vec_f64 embla_eight_f64;
 #define REAL                   OF(embla_real)
 #define VEC                    OF(embla_vec)
 #define EIGHT                  OF(embla_eight)
-/* One of two numbers, by a mask of all ones or zeros. */
-typedef int32_t embla_whole __attribute__((vector_size(64), aligned(sizeof(int32_t)), may_alias));
-#define EMBLA_CHOOSE(mask, a, b)                                                                   \
-    ((embla_vec_f32)(((mask) & (embla_whole)(a)) | (~(mask) & (embla_whole)(b))))
 
 enum { EMBLA_VEC_f32 = 16, EMBLA_VEC_f64 = 8 }; /* numbers in a VEC */
 #define WIDTH OF(EMBLA_VEC)
 
-/* ---- turning ---- */
+/* ---- transposing ---- */
 
-/* Eight numbers of a and b, chosen by their places in both. */
+/* Eight numbers of a and b, chosen by their index in both. */
 #ifdef __clang__
-#define EMBLA_PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define EMBLA_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define EMBLA_PICK(a, b, ...)                                                                      \
+#define EMBLA_SHUFFLE(a, b, ...)                                                                   \
     __builtin_shuffle(a, b, (int32_t __attribute__((vector_size(32)))){__VA_ARGS__})
 #endif
 
-/* 8 x 8 numbers turned: blocks of 4, of 2 and of 1 change places in turn. */
-EMBLA_BODY void embla_turn_eight(const float *x, size_t stride, float *out, size_t out_stride)
+/* Transposes 8 x 8 numbers: swaps blocks of 4, then of 2, then of 1. */
+EMBLA_BODY void embla_transpose_8x8(const float *x, size_t stride, float *out, size_t out_stride)
 {
     embla_eight_f32 a[8], b[8];
     for (size_t i = 0; i < 8; i++) a[i] = *(const embla_eight_f32 *)(x + i * stride);
     for (size_t i = 0; i < 4; i++) {
-        b[i] = EMBLA_PICK(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        b[i + 4] = EMBLA_PICK(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        b[i] = EMBLA_SHUFFLE(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b[i + 4] = EMBLA_SHUFFLE(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
     for (size_t j = 0; j < 4; j++) {
         size_t i = j / 2 * 4 + j % 2;
-        a[i] = EMBLA_PICK(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-        a[i + 2] = EMBLA_PICK(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        a[i] = EMBLA_SHUFFLE(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[i + 2] = EMBLA_SHUFFLE(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     }
     for (size_t i = 0; i < 8; i += 2) {
         *(embla_eight_f32 *)(out + i * out_stride) =
-            EMBLA_PICK(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+            EMBLA_SHUFFLE(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
         *(embla_eight_f32 *)(out + (i + 1) * out_stride) =
-            EMBLA_PICK(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+            EMBLA_SHUFFLE(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
     }
 }
 
-/* out (n x m) = x (m x n) turned. */
-EMBLA_BODY void embla_turn_f32(const float *x, size_t stride, size_t m, size_t n, float *out,
-                               size_t out_stride)
+/* out (n x m) = x (m x n) transposed. */
+EMBLA_BODY void embla_transpose_f32(const float *x, size_t stride, size_t m, size_t n, float *out,
+                                    size_t out_stride)
 {
     size_t i = 0;
     for (; i + 8 <= m; i += 8) {
         size_t j = 0;
         for (; j + 8 <= n; j += 8)
-            embla_turn_eight(x + i * stride + j, stride, out + j * out_stride + i, out_stride);
+            embla_transpose_8x8(x + i * stride + j, stride, out + j * out_stride + i, out_stride);
         for (; j < n; j++)
             for (size_t r = i; r < i + 8; r++) out[j * out_stride + r] = x[r * stride + j];
     }
@@ -87,47 +84,11 @@ EMBLA_BODY void embla_turn_f32(const float *x, size_t stride, size_t m, size_t n
         for (size_t j = 0; j < n; j++) out[j * out_stride + i] = x[i * stride + j];
 }
 
-EMBLA_BODY void embla_turn_f64(const double *x, size_t stride, size_t m, size_t n, double *out,
-                               size_t out_stride)
+EMBLA_BODY void embla_transpose_f64(const double *x, size_t stride, size_t m, size_t n, double *out,
+                                    size_t out_stride)
 {
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) out[j * out_stride + i] = x[i * stride + j];
 }
-
-/* static void name parameters, from body_name of the same parameters: compiled for each set,
- * chosen at each call. arguments are the names of the parameters, in brackets. */
-#if EMBLA_X86
-#define EMBLA_SETS(name, parameters, arguments)                                                    \
-    static void EMBLA_JOIN(name, _scalar) parameters                                               \
-    {                                                                                              \
-        EMBLA_JOIN(body_, name) arguments;                                                         \
-    }                                                                                              \
-    EMBLA_AVX2 static void EMBLA_JOIN(name, _avx2) parameters                                      \
-    {                                                                                              \
-        EMBLA_JOIN(body_, name) arguments;                                                         \
-    }                                                                                              \
-    EMBLA_AVX512 static void EMBLA_JOIN(name, _avx512) parameters                                  \
-    {                                                                                              \
-        EMBLA_JOIN(body_, name) arguments;                                                         \
-    }                                                                                              \
-    static void name parameters                                                                    \
-    {                                                                                              \
-        embla_isa isa = embla_kernels_get()->isa;                                                  \
-        if (isa == EMBLA_ISA_AVX512)                                                               \
-            EMBLA_JOIN(name, _avx512) arguments;                                                   \
-        else if (isa == EMBLA_ISA_AVX2)                                                            \
-            EMBLA_JOIN(name, _avx2) arguments;                                                     \
-        else                                                                                       \
-            EMBLA_JOIN(name, _scalar) arguments;                                                   \
-    }
-#else
-#define EMBLA_SETS(name, parameters, arguments)                                                    \
-    static void name parameters                                                                    \
-    {                                                                                              \
-        EMBLA_JOIN(body_, name) arguments;                                                         \
-    }
-#endif
-#define EMBLA_JOIN_1(a, b) a##b
-#define EMBLA_JOIN(a, b)   EMBLA_JOIN_1(a, b)
 
 #endif

@@ -297,7 +297,8 @@ static void powers(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 }
 
 #if EMBLA_X86
-EMBLA_AVX512 static void wide_products(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+EMBLA_AVX512 static void products_avx512(const embla_ngram *g, const tile *t,
+                                         int64_t *restrict rows)
 {
     if (g->heads == 8 && g->history == 3)
         products_512(g, t, 4, 8, rows);
@@ -307,7 +308,7 @@ EMBLA_AVX512 static void wide_products(const embla_ngram *g, const tile *t, int6
         products_512(g, t, g->history + 1, g->heads, rows);
 }
 
-EMBLA_AVX512 static void wide_powers(const embla_ngram *g, const tile *t, int64_t *restrict rows)
+EMBLA_AVX512 static void powers_avx512(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 {
     if (g->heads == 4 && g->history == 3)
         powers_512(g, t, 4, 12, rows);
@@ -316,15 +317,17 @@ EMBLA_AVX512 static void wide_powers(const embla_ngram *g, const tile *t, int64_
 }
 #endif
 
+static hash_fn *const products_for[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(products, NULL, products_avx512);
+static hash_fn *const powers_for[EMBLA_ISA_COUNT] = EMBLA_ISA_TABLE(powers, NULL, powers_avx512);
+
 static hash_fn *hash_of(const embla_ngram *g)
 {
     if (g->kind == EMBLA_NGRAM_IDENTITY) return identity;
     bool sums = g->kind == EMBLA_NGRAM_LONGCAT;
-#if EMBLA_X86
-    if (g->wide && (sums || g->heads % 8 == 0) && embla_kernels_get()->isa == EMBLA_ISA_AVX512)
-        return sums ? wide_powers : wide_products;
-#endif
-    return sums ? powers : products;
+    bool vectors = g->wide && (sums || g->heads % 8 == 0); /* the vector loops can do it */
+    embla_isa isa = vectors ? embla_kernels_get()->isa : EMBLA_ISA_SCALAR;
+    return sums ? EMBLA_ISA_PICK(powers_for, isa) : EMBLA_ISA_PICK(products_for, isa);
 }
 
 /* Tokens first .. of a sequence, up to a tile of them. */
