@@ -11,8 +11,8 @@
 
 #include "embla.h"
 
-/* Marks what libembla exports for libembla_lab alone: not in include/, no promise to
- * anyone else. tests/house/symbols/embla_private.txt lists them. */
+/* Marks a function that libembla exports for the libembla_lab of the same version alone: see
+ * symbol_versions.cmake. tests/house/symbols/embla_private.txt lists these functions. */
 #define EMBLA_PRIVATE EMBLA_API
 
 /* Keeps the sentence for this thread (embla_error). Never fails: a sentence that is too

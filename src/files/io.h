@@ -114,10 +114,10 @@ EMBLA_CHECKED embla_status embla_io_erase(int folder, const char *name, const ch
 
 /* For tests: the n-th call from now fails with this error number (1 is the next); with
  * forever, so do all after it. n = 0 ends this. */
-EMBLA_PRIVATE void embla_io_fail(size_t n, bool forever, int error);
+void embla_io_fail(size_t n, bool forever, int error);
 /* For tests: reads and writes move at most this many bytes at a time; 0: no limit. */
-EMBLA_PRIVATE void embla_io_short(size_t bytes);
+void embla_io_short(size_t bytes);
 /* For tests: descriptors and maps handed out and not given back. */
-EMBLA_PRIVATE size_t embla_io_live(void);
+size_t embla_io_live(void);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs into an empty folder, moves that, and builds a C and a C++ program against it from
-# outside the tree: by pkg-config and by find_package, shared and static. Then runs them.
+# Installs into an empty folder and moves that folder. Then builds and runs a C and a C++ program
+# outside the tree against it: by pkg-config and by find_package, shared and static.
 #   usage: install.sh PROJECT BUILD CC
 set -eu
 project=$1 build=$2 cc=$3
@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 user=$project/tests/house/user
 
 cmake --install "$build" --prefix "$work/first" >/dev/null
-mv "$work/first" "$work/second" # nothing installed may remember where it was put
+mv "$work/first" "$work/second" # no installed file may depend on its first place
 prefix=$work/second
 libdir=$(dirname "$(find "$prefix" -name 'libembla.so' | head -n 1)")
 expect="row 2: -0.90 0.10; 3 rows cost 48 bytes"
@@ -45,5 +45,6 @@ cmake --build "$work/user" >/dev/null
 for program in c_shared c_static cpp_shared cpp_static; do
     check "find_package, $program" "$work/user/$program"
 done
+for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header##*/}"; done
 "$prefix/bin/embla" --version >/dev/null
 [ -s "$prefix/share/man/man1/embla.1" ]

@@ -3,6 +3,7 @@
 #include <embla_lab.h>
 #include <embla_learn.h>
 #include <embla_store.h>
+#include <embla_text.h>
 #include <embla_train.h>
 #include <stdio.h>
 

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds the headers of the libraries for matrix products and eigenvalues, and sets
+# EMBLA_ENGINE_USED. libembla_lab loads the libraries themselves at run time.
+
+set(EMBLA_ENGINE "" CACHE STRING "Matrix products: onednn, cblas or none; empty means the first that is found")
+set_property(CACHE EMBLA_ENGINE PROPERTY STRINGS "" onednn cblas none)
+find_path(DNNL_INCLUDE dnnl.h)
+find_path(CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas)
+find_path(LAPACKE_INCLUDE lapacke.h PATH_SUFFIXES openblas lapacke)
+set(EMBLA_ENGINE_USED "${EMBLA_ENGINE}")
+if(EMBLA_ENGINE_USED STREQUAL "")
+  if(DNNL_INCLUDE)
+    set(EMBLA_ENGINE_USED onednn)
+  elseif(CBLAS_INCLUDE)
+    set(EMBLA_ENGINE_USED cblas)
+  else()
+    set(EMBLA_ENGINE_USED none)
+  endif()
+endif()
+if(NOT EMBLA_ENGINE_USED MATCHES "^(onednn|cblas|none)$")
+  message(FATAL_ERROR "EMBLA_ENGINE is '${EMBLA_ENGINE}'; it must be onednn, cblas, none or empty")
+elseif(EMBLA_ENGINE_USED STREQUAL onednn AND NOT DNNL_INCLUDE)
+  message(FATAL_ERROR "EMBLA_ENGINE=onednn needs dnnl.h (Debian: libdnnl-dev)")
+elseif(EMBLA_ENGINE_USED STREQUAL cblas AND NOT CBLAS_INCLUDE)
+  message(FATAL_ERROR "EMBLA_ENGINE=cblas needs cblas.h (Debian: libopenblas-dev)")
+endif()
