@@ -69,14 +69,25 @@ typedef enum {
     EMBLA_ERR_FORMAT = 4,      /* the bytes are not what they claim to be */
     EMBLA_ERR_UNSUPPORTED = 5, /* well formed, but not something we read or do */
     EMBLA_ERR_NOT_FOUND = 6,
-    EMBLA_ERR_RANGE = 7, /* a token, row or position outside the table */
-    EMBLA_ERR_SHAPE = 8  /* two things that do not fit together */
+    EMBLA_ERR_RANGE = 7,   /* a token, row or position outside the table */
+    EMBLA_ERR_SHAPE = 8,   /* two things that do not fit together */
+    EMBLA_ERR_STOPPED = 9, /* a callback returned false */
+    EMBLA_ERR_BUSY = 10    /* another process uses it now; try again later */
 } embla_status;
 
 EMBLA_API const char *embla_status_name(embla_status status);
 /* What went wrong last on this thread: one line, with both numbers in it, no
  * newline. "" if nothing has. Lives until the next failure on this thread. */
 EMBLA_API const char *embla_error(void);
+
+/* ---- progress: how far a long call has come ---- */
+
+/* The library calls this function now and then, from the thread that made the call. what names
+ * the phase in one word ("copy", "verify"). done of total bytes (questions, pairs) of that phase
+ * are finished; done never decreases within a phase. Return true to continue. Return false to
+ * stop: the call then cleans up and returns EMBLA_ERR_STOPPED. context is the pointer from the
+ * options. */
+typedef bool (*embla_progress_fn)(void *context, const char *what, int64_t done, int64_t total);
 
 /* ---- dtype: how a row is stored ---- */
 

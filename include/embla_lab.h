@@ -131,9 +131,8 @@ typedef struct {
     int threads;     /* 0: OpenMP's own number */
     bool exact_case; /* words as they are; default: where a word is not there, in lower case */
     embla_analogy_kind kind;
-    /* Called now and then from the calling thread; false ends the work with EMBLA_ERR_IO. */
-    bool (*progress)(void *context, const char *what, int64_t done, int64_t all);
-    void *context;
+    embla_progress_fn progress; /* NULL means none */
+    void *context;              /* passed to progress */
 } embla_eval_options;
 
 /* One part of a file of analogies, or a whole file of pairs. */
@@ -359,9 +358,8 @@ typedef struct {
     bool tables_only; /* token table, head, positions and their kin; no other tensor */
     bool overwrite;   /* path may exist; it is replaced when the new file is complete, and so
                        * are words beside it that embla_convert has written */
-    /* Called now and then from the calling thread; false ends the work with EMBLA_ERR_IO. */
-    bool (*progress)(void *context, const char *what, int64_t done, int64_t all);
-    void *context;
+    embla_progress_fn progress; /* NULL means none */
+    void *context;              /* passed to progress */
 } embla_convert_options;
 
 /* Writes what is in checkpoint to path: tables re-encoded if asked, every other tensor's

@@ -156,12 +156,12 @@ typedef struct {
     embla_status (*allocated)(void *context, void *memory, size_t bytes);
     /* ram: before the memory is given back. Called if allocated was, and did not fail. */
     void (*released)(void *context, void *memory, size_t bytes);
-    /* ram, shared, warm: now and then, by the calling thread; false stops with EMBLA_ERR_IO. */
-    bool (*progress)(void *context, int64_t done, int64_t bytes);
-    void *context;
-    int threads;      /* that fill; 0: OpenMP's own number */
-    bool small_pages; /* ram: ask for no huge pages */
-    bool found_only;  /* shared: make no copy; EMBLA_ERR_NOT_FOUND where there is none yet */
+    embla_progress_fn progress; /* ram, shared, warm; NULL means none */
+    void *context;              /* passed to allocated, released and progress */
+    int threads;                /* that fill; 0: OpenMP's own number */
+    bool small_pages;           /* ram: ask for no huge pages */
+    bool found_only;            /* shared: make no copy. EMBLA_ERR_NOT_FOUND if there is none,
+                                   EMBLA_ERR_BUSY while another process makes it */
 } embla_store_options;
 
 /* Rows of a file that lie one after the other. */
@@ -193,9 +193,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_view(const embla_row_format *fo
                                                       const void *data, size_t data_bytes,
                                                       size_t stride, embla_store **out);
 EMBLA_API void embla_store_free(embla_store *store);
-/* Takes the name from a shared copy, so that its memory is free once the last process that has
- * it open, this store included, lets go. EMBLA_ERR_NOT_FOUND if the name is gone, or another
- * copy's by now; EMBLA_ERR_ARGUMENT for any other placement. */
+/* Removes the name of a shared copy. Its memory is freed when the last process that has it open,
+ * this store included, closes it. EMBLA_ERR_NOT_FOUND if the name is gone or belongs to another
+ * copy by now. EMBLA_ERR_BUSY if another process holds its lock for more than a second.
+ * EMBLA_ERR_ARGUMENT for any other placement. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_unshare(const embla_store *store);
 
 typedef struct {

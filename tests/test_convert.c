@@ -597,7 +597,7 @@ static void progress_runs_from_nothing_to_all_and_can_stop(void **state)
             assert_int_equal(w.last, sizeof n.tokens);
             break;
         }
-        assert_int_equal(status, EMBLA_ERR_IO);
+        assert_int_equal(status, EMBLA_ERR_STOPPED);
         assert_error_has("stopped by the caller: ");
         assert_true(scratch_holds(p.out.path, "precious", 8));
         assert_int_equal(scratch_count(&p.s, NULL), 2);

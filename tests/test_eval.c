@@ -646,8 +646,8 @@ static void progress_is_told_and_can_end_the_work(void **state)
         for (int64_t end_at = 1, calls = seen.calls; end_at <= calls; end_at++) {
             seen = (watch){.end_at = end_at};
             eval = NULL;
-            assert_status(score(w.table, w.vocab, path, &options, &eval), EMBLA_ERR_IO);
-            assert_error_has("ended by the caller after");
+            assert_status(score(w.table, w.vocab, path, &options, &eval), EMBLA_ERR_STOPPED);
+            assert_error_has("stopped by the caller: ");
             assert_null(eval);
         }
         assert_int_equal(embla_mem_live(), live);

@@ -531,11 +531,12 @@ static void on_released(void *context, void *memory, size_t bytes)
     h->released++;
 }
 
-static bool on_progress(void *context, int64_t done, int64_t bytes)
+static bool on_progress(void *context, const char *what, int64_t done, int64_t bytes)
 {
     hooks *h = context;
     if (!pthread_equal(pthread_self(), h->thread) || done <= h->last || done > bytes)
         h->wrong = true;
+    if (strcmp(what, "copy") != 0 && strcmp(what, "read") != 0) h->wrong = true;
     h->last = done;
     h->all = bytes;
     h->calls++;
@@ -582,7 +583,7 @@ static void a_hook_that_fails_ends_the_opening(void **state)
     /* Rows that cannot be read: the memory is given back after the hook had it. */
     h = (hooks){.thread = pthread_self(), .stop_at = 1};
     options.progress = on_progress;
-    refused(&t, &options, EMBLA_ERR_IO, "stopped after");
+    refused(&t, &options, EMBLA_ERR_STOPPED, "stopped by the caller: copy, ");
     assert_int_equal(h.allocated, 1);
     assert_int_equal(h.released, 1);
     assert_false(h.wrong);
@@ -721,7 +722,7 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
     assert_false(h.wrong);
     h = (hooks){.thread = pthread_self(), .stop_at = 1};
     assert_status(embla_store_warm(store, &warm), EMBLA_ERR_IO);
-    assert_error_has("stopped after");
+    assert_error_has("stopped by the caller: read, ");
     embla_store_free(store);
     finish(&t);
 }

@@ -93,7 +93,7 @@ static int run(const cli_args *args)
         return cli_usage("--sample and --all cannot both be meant");
     if (cli_args_count(args, "sample") == 0)
         return cli_usage("--sample: '0' rows show nothing; --all compares every row");
-    int code = cli_stored_open(args, &options, "reading", &j.stored);
+    int code = cli_stored_open(args, &options, &j.stored);
     if (code == CLI_DONE) code = compare(args, &j);
     cli_stored_free(&j.stored);
     return code;

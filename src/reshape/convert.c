@@ -60,7 +60,7 @@ static embla_status not_as_written(const embla_plan *w, embla_status status)
 {
     char text[400];
     (void)snprintf(text, sizeof text, "%.390s", embla_error());
-    if (status == EMBLA_ERR_MEMORY || w->desk.meter.stopped) return status;
+    if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_STOPPED) return status;
     return embla_fail(EMBLA_ERR_IO, "%.128s: what was written cannot be read back: %s", w->path,
                       text);
 }

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "embla_lab.h"
 #include "files/utf8.h"
 #include "see/eval.h"
@@ -160,11 +161,8 @@ static int64_t row_at(const job *j, size_t question, size_t i)
 
 static embla_status tell(const job *j, const char *what, size_t done)
 {
-    if (!j->options.progress ||
-        j->options.progress(j->options.context, what, (int64_t)done, (int64_t)j->file->count))
-        return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_IO, "ended by the caller after %zu of %zu %s", done, j->file->count,
-                      what);
+    return embla_progress_report(j->options.progress, j->options.context, what, (int64_t)done,
+                                 (int64_t)j->file->count);
 }
 
 /* ---- in order ---- */
