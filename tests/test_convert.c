@@ -45,7 +45,7 @@ static void a_table_passes_through_every_pair_of_formats(void **state)
             assert_int_equal(strlen(line.checksum), 32);
             embla_account_free(account);
             assert_rows(&p, second, rows, 5, 3);
-            for (int64_t w = 0; w < 5; w++) assert_word(&p, second, w, words[w]);
+            for (int32_t w = 0; w < 5; w++) assert_word(&p, second, w, words[w]);
             end(&p);
         }
     }

@@ -96,7 +96,7 @@ static void given_new(given *g, int64_t rows)
     g->extents[1] =
         (embla_extent){.file = g->files[1], .offset = 64, .scale_offset = -1, .rows = rows - first};
     g->options = (embla_store_options){
-        .place = EMBLA_PLACE_SHARED, .shared_folder = g->shared.folder, .threads = 1};
+        .placement = EMBLA_PLACEMENT_SHARED, .shared_folder = g->shared.folder, .threads = 1};
 }
 
 static void given_free(given *g)
@@ -228,7 +228,7 @@ static void the_first_builds_and_later_ones_find(void **state)
     assert_true(a.built);
     assert_false(b.built);
     assert_string_equal(a.shared, b.shared);
-    assert_int_equal(a.place, EMBLA_PLACE_SHARED);
+    assert_int_equal(a.placement, EMBLA_PLACEMENT_SHARED);
     assert_int_equal(a.bytes, 1000 * ROW);
     assert_int_equal(a.resident, a.bytes);
     check_rows(&g, first);
@@ -665,7 +665,7 @@ static void unshare_takes_the_name_and_leaves_the_rows(void **state)
     embla_store_free(b);
     embla_store_free(c);
     assert_status(embla_store_unshare(NULL), EMBLA_ERR_ARGUMENT);
-    g.options.place = EMBLA_PLACE_RAM;
+    g.options.placement = EMBLA_PLACEMENT_RAM;
     a = opened(&g);
     assert_status(embla_store_unshare(a), EMBLA_ERR_ARGUMENT);
     assert_error_has("'ram'");

@@ -34,7 +34,7 @@ typedef struct {
     cli_progress progress;
 } cli_stored;
 
-/* The first operand's table, at options->place; progress, threads and names are filled in.
+/* The first operand's table, at options->placement; progress, threads and names are filled in.
  * CLI_DONE, or another code after a sentence; either way cli_stored_free. */
 int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out);
 void cli_stored_free(cli_stored *s);

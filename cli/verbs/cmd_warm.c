@@ -72,7 +72,7 @@ static int warm(const cli_args *args, job *j, const char *interrupted)
 
 static int warm_cache(const cli_args *args, job *j)
 {
-    embla_store_options options = {.place = EMBLA_PLACE_MAPPED};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED};
     embla_store_info info;
     int code = cli_stored_open(args, &options, &j->stored);
     if (code != CLI_DONE) return code;
@@ -123,7 +123,7 @@ static void json_copy(const job *j)
 
 static int warm_copy(const cli_args *args, job *j)
 {
-    embla_store_options options = {.place = EMBLA_PLACE_SHARED};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_SHARED};
     double begun = cli_progress_now();
     int code = cli_stored_open(args, &options, &j->stored);
     if (code == CLI_DONE && !j->stored.info.built)
@@ -139,7 +139,7 @@ static int warm_copy(const cli_args *args, job *j)
 
 static int remove_copy(const cli_args *args, job *j)
 {
-    embla_store_options options = {.place = EMBLA_PLACE_SHARED, .found_only = true};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_SHARED, .found_only = true};
     cli_stored *s = &j->stored;
     char size[CLI_CELL];
     int code = cli_stored_open(args, &options, s);

@@ -162,11 +162,11 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_mapped = {.name = "mapped",
-                                                .open = open_mapped,
-                                                .fetch = fetch_mapped,
-                                                .check = embla_sources_check,
-                                                .describe = describe_mapped,
-                                                .warm = embla_extents_warm,
-                                                .unit = 4096,
-                                                .at_once = 64};
+const embla_placement_ops embla_placement_mapped = {.name = "mapped",
+                                                    .open = open_mapped,
+                                                    .fetch = fetch_mapped,
+                                                    .check = embla_sources_check,
+                                                    .describe = describe_mapped,
+                                                    .warm = embla_extents_warm,
+                                                    .unit = 4096,
+                                                    .at_once = 64};

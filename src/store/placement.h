@@ -43,9 +43,9 @@ typedef struct {
      * as there are where reads wait for each other. */
     size_t at_once;
     bool distinct; /* worth finding duplicates before a fetch */
-} embla_placement;
+} embla_placement_ops;
 
-extern const embla_placement embla_placement_ram, embla_placement_shared, embla_placement_mapped,
-    embla_placement_read, embla_placement_view;
+extern const embla_placement_ops embla_placement_ram, embla_placement_shared,
+    embla_placement_mapped, embla_placement_read, embla_placement_view;
 
 #endif

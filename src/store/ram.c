@@ -138,14 +138,14 @@ static embla_status describe_ram(const embla_store *store, embla_store_info *out
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_ram = {.name = "ram",
-                                             .open = open_ram,
-                                             .describe = describe_ram,
-                                             .close = close_ram,
-                                             .unit = EMBLA_LINE,
-                                             .at_once = AT_ONCE};
+const embla_placement_ops embla_placement_ram = {.name = "ram",
+                                                 .open = open_ram,
+                                                 .describe = describe_ram,
+                                                 .close = close_ram,
+                                                 .unit = EMBLA_LINE,
+                                                 .at_once = AT_ONCE};
 
 /* ---- view ---- */
 
-const embla_placement embla_placement_view = {
+const embla_placement_ops embla_placement_view = {
     .name = "view", .unit = EMBLA_LINE, .at_once = AT_ONCE};

@@ -19,11 +19,11 @@ static embla_status open_read(embla_store *store)
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_read = {.name = "read",
-                                              .open = open_read,
-                                              .fetch = fetch_read,
-                                              .check = embla_sources_check,
-                                              .warm = embla_extents_warm,
-                                              .unit = 4096,
-                                              .at_once = 32,
-                                              .distinct = true};
+const embla_placement_ops embla_placement_read = {.name = "read",
+                                                  .open = open_read,
+                                                  .fetch = fetch_read,
+                                                  .check = embla_sources_check,
+                                                  .warm = embla_extents_warm,
+                                                  .unit = 4096,
+                                                  .at_once = 32,
+                                                  .distinct = true};

@@ -637,11 +637,11 @@ embla_status embla_store_unshare(const embla_store *store)
     return status;
 }
 
-const embla_placement embla_placement_shared = {.name = "shared",
-                                                .open = shared_open,
-                                                .check = shared_check,
-                                                .describe = shared_describe,
-                                                .warm = shared_warm,
-                                                .close = shared_close,
-                                                .unit = EMBLA_LINE,
-                                                .at_once = 32};
+const embla_placement_ops embla_placement_shared = {.name = "shared",
+                                                    .open = shared_open,
+                                                    .check = shared_check,
+                                                    .describe = shared_describe,
+                                                    .warm = shared_warm,
+                                                    .close = shared_close,
+                                                    .unit = EMBLA_LINE,
+                                                    .at_once = 32};
