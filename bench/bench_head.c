@@ -67,13 +67,15 @@ static void run_head(void *context, size_t step)
     bench_case *c = context;
     embla_status status;
     if (c->shape->kind == GREEDY) {
-        status = embla_head_top(&c->head, c->hidden, 1, 1, c->threads, &c->choice);
+        status = embla_head_top(&c->head, c->hidden, 1, 1,
+                                &(embla_head_options){.threads = c->threads}, &c->choice);
     } else if (c->shape->kind == TOP_P) {
         const embla_sample_options options = {
             .temperature = 0.8, .top_p = 0.9, .step = (int64_t)step, .threads = c->threads};
         status = embla_head_sample(&c->head, c->hidden, 1, &options, &c->choice);
     } else {
-        status = embla_head_logits(&c->head, c->hidden, c->count, c->threads, c->logits);
+        status = embla_head_logits(&c->head, c->hidden, c->count,
+                                   &(embla_head_options){.threads = c->threads}, c->logits);
     }
     if (status != EMBLA_OK) c->failed = true;
 }

@@ -155,7 +155,7 @@ static int run_shape(const shape *s, const bench_options *options)
     bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 1};
     embla_ngram *ngram = NULL;
     int exit_code = 1;
-    if (embla_ngram_model(s->model, -1, NULL, &ngram) != EMBLA_OK) {
+    if (embla_ngram_new_model(s->model, -1, NULL, &ngram) != EMBLA_OK) {
         options->complain("bench ngram: %s", embla_error());
         return exit_code;
     }

@@ -37,23 +37,23 @@ typedef struct {
 
 #define ADAMW                                                                                      \
     {                                                                                              \
-        .kind = EMBLA_ADAMW, .decay = 0.01                                                         \
+        .kind = EMBLA_OPTIM_ADAMW, .decay = 0.01                                                   \
     }
 #define MOMENTUM                                                                                   \
     {                                                                                              \
-        .kind = EMBLA_SGD, .momentum = 0.9, .decay = 0.01                                          \
+        .kind = EMBLA_OPTIM_SGD, .momentum = 0.9, .decay = 0.01                                    \
     }
 static const step_case cases[] = {
     {"adamw/dense", ADAMW, 3, true},
     {"adamw/rows", ADAMW, 3, false},
-    {"sgd/dense", {.kind = EMBLA_SGD}, 1, true},
-    {"sgd/rows", {.kind = EMBLA_SGD}, 1, false},
+    {"sgd/dense", {.kind = EMBLA_OPTIM_SGD}, 1, true},
+    {"sgd/rows", {.kind = EMBLA_OPTIM_SGD}, 1, false},
     {"momentum/dense", MOMENTUM, 2, true},
     {"momentum/rows", MOMENTUM, 2, false},
-    {"adagrad/dense", {.kind = EMBLA_ADAGRAD}, 2, true},
-    {"adagrad/rows", {.kind = EMBLA_ADAGRAD}, 2, false},
-    {"adagrad-rowwise/dense", {.kind = EMBLA_ADAGRAD_ROWWISE}, 1, true},
-    {"adagrad-rowwise/rows", {.kind = EMBLA_ADAGRAD_ROWWISE}, 1, false},
+    {"adagrad/dense", {.kind = EMBLA_OPTIM_ADAGRAD}, 2, true},
+    {"adagrad/rows", {.kind = EMBLA_OPTIM_ADAGRAD}, 2, false},
+    {"adagrad-rowwise/dense", {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE}, 1, true},
+    {"adagrad-rowwise/rows", {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE}, 1, false},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -224,9 +224,9 @@ static bool is_right(bench_case *c)
     double before = (double)w[3], g = (double)c->gradient[at + 3], mean = 0.0, move = g;
     for (size_t i = 0; i < DIM; i++)
         mean += (double)c->gradient[at + i] * (double)c->gradient[at + i] / DIM;
-    if (o->kind == EMBLA_ADAMW) move = g / (fabs(g) + 1e-8);
-    if (o->kind == EMBLA_ADAGRAD) move = g / (fabs(g) + 1e-10);
-    if (o->kind == EMBLA_ADAGRAD_ROWWISE) move = g / (sqrt(mean) + 1e-10);
+    if (o->kind == EMBLA_OPTIM_ADAMW) move = g / (fabs(g) + 1e-8);
+    if (o->kind == EMBLA_OPTIM_ADAGRAD) move = g / (fabs(g) + 1e-10);
+    if (o->kind == EMBLA_OPTIM_ADAGRAD_ROWWISE) move = g / (sqrt(mean) + 1e-10);
     run_step(c, 0);
     double wanted = before * (1.0 - 1e-3 * o->decay) - 1e-3 * move;
     return !c->failed && fabs((double)w[3] - wanted) <= 1e-6 * (fabs(before) + 1e-3 * fabs(move));

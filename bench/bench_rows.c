@@ -363,7 +363,7 @@ static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
     embla_ngram *ngram = NULL;
     embla_ngram_info info = {0};
     int32_t *tokens = malloc(COUNT * sizeof *tokens);
-    bool made = tokens && embla_ngram_model(kind->model, -1, NULL, &ngram) == EMBLA_OK;
+    bool made = tokens && embla_ngram_new_model(kind->model, -1, NULL, &ngram) == EMBLA_OK;
     if (made) embla_ngram_describe(ngram, &info);
     made = made && info.columns == kind->heads && text_tokens(info.tokens, COUNT, tokens) &&
            embla_ngram_rows(ngram, tokens, 1, COUNT, NULL, rows) == EMBLA_OK;

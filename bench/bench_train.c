@@ -241,7 +241,7 @@ static void add_matrix(bench_case *c, size_t layer, const char *part, size_t out
 /* false: no memory. */
 static bool make_limit(bench_case *c)
 {
-    const embla_gpt_shape *s = embla_gpt_shape_of(c->gpt);
+    const embla_gpt_shape *s = embla_gpt_describe(c->gpt);
     size_t n = c->model->batch * c->model->length, vocab = (size_t)s->vocab;
     size_t wide = s->hidden > 3 * s->dim ? s->hidden : 3 * s->dim;
     c->block = LOGITS_MOST / (vocab * sizeof(float));

@@ -62,9 +62,9 @@ int cli_run(int argc, char **argv)
         return CLI_DONE;
     }
     if (cli_args_flag(&args, "version")) return print_version(cli_args_flag(&args, "json"));
-    if (cli_args_count(&args, "threads") > embla_threads_most())
+    if (cli_args_count(&args, "threads") > embla_threads_max())
         return cli_usage("--threads: '%s' is more than %d, the most that are used here",
-                         cli_args_text(&args, "threads"), embla_threads_most());
+                         cli_args_text(&args, "threads"), embla_threads_max());
     if (!args.verb) {
         fputs("usage: embla VERB [OPERANDS] [OPTIONS]\nverbs:", stderr);
         for (size_t n = 0; cli_verbs[n]; n++) fprintf(stderr, " %s", cli_verbs[n]->name);

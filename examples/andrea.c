@@ -25,7 +25,7 @@ static void print_cost(void)
     embla_cost_model model;
     embla_cost cost;
     must(embla_cost_preset("andrea-120m", &model));
-    must(embla_cost_of(&model, &cost));
+    must(embla_cost_compute(&model, &cost));
     printf("token table  %9" PRId64 " parameters %9" PRId64 " bytes\n", cost.tokens.parameters,
            cost.tokens.bytes);
     printf("positions    %9" PRId64 " parameters %9" PRId64 " bytes\n", cost.positions.parameters,

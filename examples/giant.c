@@ -50,9 +50,10 @@ int main(int argc, char **argv)
     embla_ngram_describe(ngram, &info);
     char folder[] = "/tmp/embla-giant-XXXXXX", path[64];
     embla_store_options where = {.shared_folder = folder};
-    while (embla_place_name(where.place) && strcmp(embla_place_name(where.place), place) != 0)
-        where.place++;
-    must(embla_place_name(where.place) && mkdtemp(folder));
+    while (embla_placement_name(where.placement) &&
+           strcmp(embla_placement_name(where.placement), place) != 0)
+        where.placement++;
+    must(embla_placement_name(where.placement) && mkdtemp(folder));
     snprintf(path, sizeof path, "%s/table", folder);
     write_table(path, &format, info.rows);
 

@@ -30,7 +30,7 @@ static void print_guesses(const embla_head *head, const embla_table *now, int32_
     float x[DIM];
     embla_choice best[2];
     must(embla_lookup(now, &token, 1, NULL, x));
-    must(embla_head_top(head, x, 1, 2, 1, best));
+    must(embla_head_top(head, x, 1, 2, &(embla_head_options){.threads = 1}, best));
     printf("after \"%s\":", words[token]);
     for (int i = 0; i < 2; i++)
         printf(" %s %.2f", words[best[i].token], exp(best[i].log_probability));
@@ -44,9 +44,10 @@ int main(void)
     embla_table *now = NULL, *next = NULL;
     embla_optim *now_optim = NULL, *next_optim = NULL;
     embla_scatter *scatter = NULL;
-    embla_optim_options adam = {.kind = EMBLA_ADAMW};
+    embla_optim_options adam = {.kind = EMBLA_OPTIM_ADAMW};
     embla_loss_report report;
-    for (int i = 0; i < TOKENS; i++) targets[i] = text[i] == END ? EMBLA_IGNORE : text[i + 1];
+    for (int i = 0; i < TOKENS; i++)
+        targets[i] = text[i] == END ? EMBLA_TARGET_IGNORE : text[i + 1];
     must(embla_table_new(EMBLA_F32, VOCAB, DIM, NULL, &now));
     must(embla_table_new(EMBLA_F32, VOCAB, DIM, NULL, &next));
     must(embla_table_init(now, &(embla_init_options){.seed = 1}));

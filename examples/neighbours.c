@@ -30,7 +30,8 @@ static void print(const embla_vocab *vocab, const char *what, const embla_neighb
 {
     printf("%s\n", what);
     for (int i = 0; i < K && found[i].row >= 0; i++)
-        printf("  %-6s %7.4f\n", embla_vocab_word(vocab, found[i].row, NULL), found[i].score);
+        printf("  %-6s %7.4f\n", embla_vocab_word(vocab, (int32_t)found[i].row, NULL),
+               found[i].score);
 }
 
 int main(int argc, char **argv)
@@ -44,7 +45,7 @@ int main(int argc, char **argv)
     embla_near_report report;
     must(embla_checkpoint_open(path, NULL, &checkpoint));
     must(embla_table_open(checkpoint, NULL, NULL, &table));
-    must(embla_checkpoint_vocab(checkpoint, &vocab));
+    must(embla_vocab_open(checkpoint, &vocab));
 
     /* The row of a word is the query; itself is not to be found. */
     int64_t row = row_of(vocab, word);

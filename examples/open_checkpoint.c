@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         printf("note: %s\n", note);
     print_tie(checkpoint);
 
-    must(embla_checkpoint_vocab(checkpoint, &vocab));
+    must(embla_vocab_open(checkpoint, &vocab));
     printf("words: %" PRId64 ", from %s\n", embla_vocab_count(vocab), embla_vocab_source(vocab));
     must(embla_table_open(checkpoint, NULL, NULL, &table));
     embla_checkpoint_free(checkpoint); /* the table keeps its file open by itself */

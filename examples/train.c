@@ -43,7 +43,8 @@ static void print_name(const embla_corpus *corpus, embla_decoder *decoder, int64
     for (int64_t i = 0; i < LETTERS; i++) {
         const int32_t token = (int32_t)next.token;
         embla_sample_options sample = {.temperature = 0.7, .seed = 1, .step = n * LETTERS + i};
-        must(embla_decoder_take(decoder, &token, 1, 1, hidden));
+        must(embla_decoder_append(decoder, &token, 1, &(embla_decoder_options){.threads = 1},
+                                  hidden));
         must(embla_head_sample(&head, hidden, 1, &sample, &next));
         if (next.token == embla_corpus_bos(corpus)) break;
         printf("%s", embla_corpus_word(corpus, next.token, NULL));

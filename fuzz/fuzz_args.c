@@ -118,7 +118,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    PROMISE(embla_threads_most() > 0);
+    PROMISE(embla_threads_max() > 0);
     return 0;
 }
 

@@ -126,9 +126,9 @@ static size_t check_batch(const embla_corpus *c, size_t batch, size_t length)
         for (size_t i = 0; i < length; i++) {
             size_t at = b * length + i;
             PROMISE(tokens[at] >= 0 && tokens[at] < embla_corpus_vocab(c));
-            PROMISE(targets[at] == EMBLA_IGNORE ||
+            PROMISE(targets[at] == EMBLA_TARGET_IGNORE ||
                     (targets[at] >= 0 && targets[at] < embla_corpus_vocab(c)));
-            bool counts = targets[at] != EMBLA_IGNORE;
+            bool counts = targets[at] != EMBLA_TARGET_IGNORE;
             if (i > 0 && counts) PROMISE(tokens[at] == targets[at - 1]);
             counted += counts;
         }

@@ -87,7 +87,7 @@ static void write_again(const embla_entry *e, const uint8_t *numbers)
 static void check(const embla_map *map, const embla_directory *d)
 {
     const embla_entry *e = d->entries;
-    PROMISE(d->count == 1 && e->rank <= EMBLA_RANK_MOST && e->element);
+    PROMISE(d->count == 1 && e->rank <= EMBLA_TENSOR_RANK_MAX && e->element);
     PROMISE(e->offset <= map->size && e->bytes <= map->size - e->offset);
     uint8_t *made = e->made ? make_all(d, map) : NULL;
     if (!e->made || made) write_again(e, made ? made : map->bytes + e->offset);

@@ -31,7 +31,7 @@ static void check_entry(const embla_entry *entry)
     uint64_t left = 8 * entry->bytes; /* not above the input's size: cannot wrap */
     bool empty = false;
     PROMISE(entry->element->safetensors && entry->element->block == 1);
-    PROMISE(entry->rank <= EMBLA_RANK_MOST && !entry->made);
+    PROMISE(entry->rank <= EMBLA_TENSOR_RANK_MAX && !entry->made);
     for (uint32_t i = 0; i < entry->rank; i++) empty |= entry->shape[i] == 0;
     if (empty) {
         PROMISE(left == 0);

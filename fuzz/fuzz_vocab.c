@@ -15,7 +15,7 @@
 static void check_word(const embla_vocab *vocab, int64_t token, const char *word, size_t length)
 {
     size_t have = 0;
-    const char *label = embla_vocab_word(vocab, token, &have);
+    const char *label = embla_vocab_word(vocab, (int32_t)token, &have);
     PROMISE(label && have == length && memcmp(label, word, length) == 0);
 }
 

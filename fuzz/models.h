@@ -27,7 +27,7 @@ static inline void check_directory(const embla_directory *d, const embla_format 
             PROMISE(e->shape[k] > 0);
             count *= e->shape[k];
         }
-        PROMISE(e->rank >= 1 && e->rank <= EMBLA_RANK_MOST);
+        PROMISE(e->rank >= 1 && e->rank <= EMBLA_TENSOR_RANK_MAX);
         PROMISE(embla_element_bytes(e->element, count, &bytes) && bytes == e->bytes);
         PROMISE(e->offset >= end && e->offset <= size && e->bytes <= size - e->offset);
         PROMISE(!e->made && e->file == 0 && e->name[0] != '\0');

@@ -57,7 +57,7 @@ EMBLA_API const char *embla_build_info(void);
 /* The most threads a call uses, whatever its options ask for: four for each CPU, 16 at
  * least; 1 in a build without OpenMP. (OpenMP ends the process when the system refuses
  * it a thread: hence a bound.) */
-EMBLA_API int embla_threads_most(void);
+EMBLA_API int embla_threads_max(void);
 
 /* ---- status ---- */
 
@@ -69,14 +69,25 @@ typedef enum {
     EMBLA_ERR_FORMAT = 4,      /* the bytes are not what they claim to be */
     EMBLA_ERR_UNSUPPORTED = 5, /* well formed, but not something we read or do */
     EMBLA_ERR_NOT_FOUND = 6,
-    EMBLA_ERR_RANGE = 7, /* a token, row or position outside the table */
-    EMBLA_ERR_SHAPE = 8  /* two things that do not fit together */
+    EMBLA_ERR_RANGE = 7,   /* a token, row or position outside the table */
+    EMBLA_ERR_SHAPE = 8,   /* two things that do not fit together */
+    EMBLA_ERR_STOPPED = 9, /* a callback returned false */
+    EMBLA_ERR_BUSY = 10    /* another process uses it now; try again later */
 } embla_status;
 
 EMBLA_API const char *embla_status_name(embla_status status);
 /* What went wrong last on this thread: one line, with both numbers in it, no
  * newline. "" if nothing has. Lives until the next failure on this thread. */
 EMBLA_API const char *embla_error(void);
+
+/* ---- progress: how far a long call has come ---- */
+
+/* The library calls this function now and then, from the thread that made the call. what names
+ * the phase in one word ("copy", "verify"). done of total bytes (questions, pairs) of that phase
+ * are finished; done never decreases within a phase. Return true to continue. Return false to
+ * stop: the call then cleans up and returns EMBLA_ERR_STOPPED. context is the pointer from the
+ * options. */
+typedef bool (*embla_progress_fn)(void *context, const char *what, int64_t done, int64_t total);
 
 /* ---- dtype: how a row is stored ---- */
 
@@ -153,6 +164,19 @@ EMBLA_API EMBLA_CHECKED embla_status embla_row_decode(const embla_row_format *fo
 EMBLA_API EMBLA_CHECKED embla_status embla_row_encode(const embla_row_format *format,
                                                       const float *in, size_t count, void *out);
 
+/* ---- placement: where rows are ---- */
+
+typedef enum {
+    EMBLA_PLACEMENT_RAM = 0, /* memory of this process, on huge pages where the system has them */
+    EMBLA_PLACEMENT_SHARED = 1, /* stores: one copy for all processes of this machine */
+    EMBLA_PLACEMENT_MAPPED = 2, /* the file itself, through the page cache */
+    EMBLA_PLACEMENT_READ = 3,   /* stores: the file, one read for each row; slow, the reference */
+    EMBLA_PLACEMENT_VIEW = 4    /* memory of the caller; only embla_table_view, embla_store_view */
+} embla_placement;
+
+/* "ram", "shared", ..; NULL if there is no such placement. */
+EMBLA_API const char *embla_placement_name(embla_placement placement);
+
 /* ---- table: rows x dim ---- */
 
 typedef struct embla_table embla_table;
@@ -181,6 +205,8 @@ EMBLA_API int64_t embla_table_rows(const embla_table *table);
 EMBLA_API size_t embla_table_dim(const embla_table *table);
 EMBLA_API embla_dtype embla_table_dtype(const embla_table *table);
 EMBLA_API float embla_table_scale(const embla_table *table);
+/* RAM, MAPPED or VIEW. */
+EMBLA_API embla_placement embla_table_placement(const embla_table *table);
 /* Bytes of one row, and from one row to the next. */
 EMBLA_API size_t embla_table_row_bytes(const embla_table *table);
 EMBLA_API size_t embla_table_row_stride(const embla_table *table);
@@ -243,13 +269,13 @@ EMBLA_API const char *embla_checkpoint_note(const embla_checkpoint *checkpoint, 
 EMBLA_API const char *embla_checkpoint_text(const embla_checkpoint *checkpoint, const char *key);
 /* A whole number of config.json or, in a GGUF, of its keys, "text_config.vocab_size" for one
  * inside another. EMBLA_ERR_NOT_FOUND. */
-EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_number(const embla_checkpoint *checkpoint,
-                                                             const char *key, int64_t *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_integer(const embla_checkpoint *checkpoint,
+                                                              const char *key, int64_t *out);
 /* The same for a list of whole numbers: *count is how many there are, the first `most` of them
  * are written to out (NULL if most is 0). */
-EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_numbers(const embla_checkpoint *checkpoint,
-                                                              const char *key, size_t most,
-                                                              int64_t *out, size_t *count);
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_integers(const embla_checkpoint *checkpoint,
+                                                               const char *key, size_t most,
+                                                               int64_t *out, size_t *count);
 /* The same for any number, whole or not. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_real(const embla_checkpoint *checkpoint,
                                                            const char *key, double *out);
@@ -269,7 +295,7 @@ typedef enum {
     EMBLA_ROLE_WEIGHTS = 10     /* Model2Vec: the weight of each token */
 } embla_role;
 
-enum { EMBLA_RANK_MOST = 8 };
+enum { EMBLA_TENSOR_RANK_MAX = 8 };
 
 typedef struct {
     const char *name;
@@ -277,7 +303,7 @@ typedef struct {
     embla_dtype dtype; /* 0: no table can be made of it */
     embla_role role;
     size_t rank;
-    int64_t shape[EMBLA_RANK_MOST]; /* slowest first: rows, then numbers in a row */
+    int64_t shape[EMBLA_TENSOR_RANK_MAX]; /* slowest first: rows, then numbers in a row */
     int64_t bytes;
     int64_t offset;   /* in its file; -1: does not lie there as it is (text) */
     const char *file; /* where it is */
@@ -350,11 +376,11 @@ typedef struct embla_vocab embla_vocab;
 /* The words of a checkpoint's token table, from the file itself or from what lies beside
  * it: NAME.vocab.txt, tokenizer.json, vocab.json, vocab.txt, tokenizer.bin; docs/formats.md
  * has the order. EMBLA_ERR_NOT_FOUND if there are none. */
-EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_vocab(const embla_checkpoint *checkpoint,
-                                                            embla_vocab **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_vocab_open(const embla_checkpoint *checkpoint,
+                                                      embla_vocab **out);
 /* The words of a file: tokenizer.json, vocab.json, lines of text, GGUF, SentencePiece's model,
  * the tokenizers of llama2.c and llm.c. */
-EMBLA_API EMBLA_CHECKED embla_status embla_vocab_open(const char *path, embla_vocab **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_vocab_open_file(const char *path, embla_vocab **out);
 EMBLA_API void embla_vocab_free(embla_vocab *vocab);
 /* Where they came from, for people. */
 EMBLA_API const char *embla_vocab_source(const embla_vocab *vocab);
@@ -363,7 +389,7 @@ EMBLA_API int64_t embla_vocab_count(const embla_vocab *vocab);
 EMBLA_API int64_t embla_vocab_end(const embla_vocab *vocab);
 /* The word of a token as it is stored, any bytes, *length of them, with a 0 after; NULL if
  * the token has none. */
-EMBLA_API const char *embla_vocab_word(const embla_vocab *vocab, int64_t token, size_t *length);
+EMBLA_API const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *length);
 /* The token of a word: as it is stored; or, where there is none such, with a leading space
  * written as some vocabularies do (U+2581, U+0120). EMBLA_ERR_NOT_FOUND. */
 EMBLA_API EMBLA_CHECKED embla_status embla_vocab_find(const embla_vocab *vocab, const char *word,
@@ -392,7 +418,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_lookup_rows(const embla_table *table,
                                                        void *out);
 
 /* In a list of targets: this one is not counted. PyTorch uses the same number. */
-enum { EMBLA_IGNORE = -100 };
+enum { EMBLA_TARGET_IGNORE = -100 };
 
 /* ---- embed: tokens (B, T) -> vectors (B, T, dim), with positions ---- */
 
@@ -427,16 +453,16 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sinusoid(int64_t first, size_t count,
 typedef struct embla_rope embla_rope;
 
 typedef enum {
-    EMBLA_ROPE_INTERLEAVED = 0, /* pairs (0,1) (2,3) ..: the paper, GPT-J, llama2.c */
-    EMBLA_ROPE_HALF_SPLIT = 1   /* pairs (0,dim/2) (1,dim/2+1) ..: NeoX, Hugging Face */
+    EMBLA_ROPE_ORDER_INTERLEAVED = 0, /* pairs (0,1) (2,3) ..: the paper, GPT-J, llama2.c */
+    EMBLA_ROPE_ORDER_HALF_SPLIT = 1   /* pairs (0,dim/2) (1,dim/2+1) ..: NeoX, Hugging Face */
 } embla_rope_order;
 
 typedef enum {
-    EMBLA_ROPE_PLAIN = 0,
-    EMBLA_ROPE_LINEAR = 1, /* positions divided by factor */
-    EMBLA_ROPE_NTK = 2,    /* theta times factor^(dim/(dim-2)) */
-    EMBLA_ROPE_YARN = 3,   /* slow pairs divided by factor, fast ones kept, a ramp between */
-    EMBLA_ROPE_LLAMA3 = 4  /* the same idea with Llama 3.1's ramp */
+    EMBLA_ROPE_SCALING_PLAIN = 0,
+    EMBLA_ROPE_SCALING_LINEAR = 1, /* positions divided by factor */
+    EMBLA_ROPE_SCALING_NTK = 2,    /* theta times factor^(dim/(dim-2)) */
+    EMBLA_ROPE_SCALING_YARN = 3,  /* slow pairs divided by factor, fast ones kept, a ramp between */
+    EMBLA_ROPE_SCALING_LLAMA3 = 4 /* the same idea with Llama 3.1's ramp */
 } embla_rope_scaling;
 
 typedef struct {
@@ -549,10 +575,16 @@ EMBLA_API EMBLA_CHECKED embla_status embla_scatter_sum(const embla_scatter *scat
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter,
                                                        const float *gradients, size_t dim,
                                                        float *dense);
-/* Shortens rows of the table that are longer than most to that length. rows ascend, each once;
- * NULL: all of them, and count is not looked at. A row that is not finite is left as it is. */
-EMBLA_API EMBLA_CHECKED embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows,
-                                                            size_t count, float most, int threads);
+typedef struct {
+    int threads; /* 0 means OpenMP's own number */
+} embla_limit_norm_options;
+
+/* Scales each row whose norm is above max_norm down to max_norm. rows are in ascending order, each
+ * once; NULL means all rows, and count is ignored. A row with a NaN or an infinity stays as it
+ * is. */
+EMBLA_API EMBLA_CHECKED embla_status
+embla_table_limit_norm(embla_table *table, const int64_t *rows, size_t count, float max_norm,
+                       const embla_limit_norm_options *options);
 
 /* ---- geometry of vectors ---- */
 

@@ -49,7 +49,8 @@ typedef struct {
 
 /* Works out what model costs. EMBLA_ERR_ARGUMENT for a size that is missing, below
  * zero or too large for 64 bits, EMBLA_ERR_SHAPE for a dim that is not whole blocks. */
-EMBLA_API EMBLA_CHECKED embla_status embla_cost_of(const embla_cost_model *model, embla_cost *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_cost_compute(const embla_cost_model *model,
+                                                        embla_cost *out);
 
 /* The name of the n-th published model, from 0. NULL past the last. */
 EMBLA_API const char *embla_cost_preset_name(size_t n);
@@ -61,9 +62,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_cost_preset(const char *name, embla_c
 /* ---- near: the rows nearest to a vector ---- */
 
 typedef enum {
-    EMBLA_COSINE = 0,   /* 1: the same direction; of a row of zeros: 0 */
-    EMBLA_DOT = 1,      /* the larger, the nearer */
-    EMBLA_EUCLIDEAN = 2 /* a distance: the smaller, the nearer */
+    EMBLA_MEASURE_COSINE = 0,   /* 1: the same direction; of a row of zeros: 0 */
+    EMBLA_MEASURE_DOT = 1,      /* the larger, the nearer */
+    EMBLA_MEASURE_EUCLIDEAN = 2 /* a distance: the smaller, the nearer */
 } embla_measure;
 
 /* "cosine", "dot", "euclidean"; NULL past the last. */
@@ -103,8 +104,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_near(const embla_table *table, const 
 /* ---- analogy: king - man + woman ---- */
 
 typedef enum {
-    EMBLA_COS_ADD = 0, /* nearest to the sum of the unit vectors, those of minus subtracted */
-    EMBLA_COS_MUL = 1  /* product of (1 + cosine) / 2 with plus over the same with minus */
+    EMBLA_ANALOGY_COS_ADD =
+        0, /* nearest to the sum of the unit vectors, those of minus subtracted */
+    EMBLA_ANALOGY_COS_MUL = 1 /* product of (1 + cosine) / 2 with plus over the same with minus */
 } embla_analogy_kind;
 
 typedef struct {
@@ -131,9 +133,8 @@ typedef struct {
     int threads;     /* 0: OpenMP's own number */
     bool exact_case; /* words as they are; default: where a word is not there, in lower case */
     embla_analogy_kind kind;
-    /* Called now and then from the calling thread; false ends the work with EMBLA_ERR_IO. */
-    bool (*progress)(void *context, const char *what, int64_t done, int64_t all);
-    void *context;
+    embla_progress_fn progress; /* NULL means none */
+    void *context;              /* passed to progress */
 } embla_eval_options;
 
 /* One part of a file of analogies, or a whole file of pairs. */
@@ -153,17 +154,18 @@ typedef struct {
  * " dog" and "dog", " dog" is the word. In both functions: lines that begin with # are
  * comments; EMBLA_ERR_FORMAT names the line that is not what it should be;
  * EMBLA_ERR_UNSUPPORTED: the file is one for the other function. */
-EMBLA_API EMBLA_CHECKED embla_status embla_eval_analogies(const embla_table *table,
+EMBLA_API EMBLA_CHECKED embla_status embla_eval_new_analogies(const embla_table *table,
+                                                              const embla_vocab *vocab,
+                                                              const char *path,
+                                                              const embla_eval_options *options,
+                                                              embla_eval **out);
+/* A file of pairs, two words and a number on a line, tabs, spaces or commas between them; a
+ * first line without a number is a heading. */
+EMBLA_API EMBLA_CHECKED embla_status embla_eval_new_pairs(const embla_table *table,
                                                           const embla_vocab *vocab,
                                                           const char *path,
                                                           const embla_eval_options *options,
                                                           embla_eval **out);
-/* A file of pairs, two words and a number on a line, tabs, spaces or commas between them; a
- * first line without a number is a heading. */
-EMBLA_API EMBLA_CHECKED embla_status embla_eval_pairs(const embla_table *table,
-                                                      const embla_vocab *vocab, const char *path,
-                                                      const embla_eval_options *options,
-                                                      embla_eval **out);
 EMBLA_API void embla_eval_free(embla_eval *eval);
 EMBLA_API size_t embla_eval_count(const embla_eval *eval);
 EMBLA_API EMBLA_CHECKED embla_status embla_eval_at(const embla_eval *eval, size_t n,
@@ -215,19 +217,19 @@ typedef struct {
 
 /* What the ranking goes by. */
 typedef enum {
-    EMBLA_RANKED_BY_UNUSED =
-        1,                   /* cosine with the mean of unused rows, the table's mean taken off */
-    EMBLA_RANKED_BY_NORM = 2 /* norm, shortest first */
+    EMBLA_HEALTH_RANKING_UNUSED =
+        1, /* cosine with the mean of unused rows, the table's mean taken off */
+    EMBLA_HEALTH_RANKING_NORM = 2 /* norm, shortest first */
 } embla_health_ranking;
 
 /* Looks at all rows twice, and again at those that may be alike: rows that nearly share a
  * direction, but do not, take time as the square of their number. Numbers are read as floats; -0
  * is 0. */
-EMBLA_API EMBLA_CHECKED embla_status embla_health_of(const embla_table *table,
-                                                     const embla_health_options *options,
-                                                     embla_health **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_health_new(const embla_table *table,
+                                                      const embla_health_options *options,
+                                                      embla_health **out);
 EMBLA_API void embla_health_free(embla_health *health);
-EMBLA_API const embla_health_summary *embla_health_summary_of(const embla_health *health);
+EMBLA_API const embla_health_summary *embla_health_describe(const embla_health *health);
 /* Groups of two rows and more, largest first. EMBLA_ERR_RANGE past the last. */
 EMBLA_API size_t embla_health_groups(const embla_health *health);
 EMBLA_API EMBLA_CHECKED embla_status embla_health_group_at(const embla_health *health, size_t n,
@@ -275,10 +277,15 @@ typedef struct {
     double share[2];         /* of the variance that each axis shows */
 } embla_plane_report;
 
+typedef struct {
+    int threads; /* 0 means OpenMP's own number */
+} embla_plane_options;
+
 /* The rows of table on the plane of their two main directions (PCA): x and y of each to xy
  * (rows x 2). The sign of an axis makes its largest component positive. report may be NULL. After
  * EMBLA_ERR_IO what is in xy is not to be used. */
-EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table, int threads, float *xy,
+EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table,
+                                                 const embla_plane_options *options, float *xy,
                                                  embla_plane_report *report);
 
 /* ---- diff: two tables, row by row ---- */
@@ -312,12 +319,12 @@ typedef struct {
 
 /* Compares rows as numbers: a NaN is the same as a NaN, -0 as 0. EMBLA_ERR_SHAPE if their dims
  * differ, EMBLA_ERR_RANGE for a row of options.other outside the second. */
-EMBLA_API EMBLA_CHECKED embla_status embla_diff_of(const embla_table *first,
-                                                   const embla_table *second,
-                                                   const embla_diff_options *options,
-                                                   embla_diff **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_diff_new(const embla_table *first,
+                                                    const embla_table *second,
+                                                    const embla_diff_options *options,
+                                                    embla_diff **out);
 EMBLA_API void embla_diff_free(embla_diff *diff);
-EMBLA_API const embla_diff_summary *embla_diff_summary_of(const embla_diff *diff);
+EMBLA_API const embla_diff_summary *embla_diff_describe(const embla_diff *diff);
 /* Changed rows, the farthest first. EMBLA_ERR_RANGE past the last. */
 EMBLA_API EMBLA_CHECKED embla_status embla_diff_at(const embla_diff *diff, int64_t n,
                                                    embla_diff_row *out);
@@ -327,8 +334,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_diff_at(const embla_diff *diff, int64
 /* Up to k tokens, 64 at most, whose words are nearest in spelling to word (case, leading spaces
  * and the signs for them count little; a word that goes on after it is near), nearest first, to
  * out; returns how many were near enough. */
-EMBLA_API size_t embla_vocab_nearly(const embla_vocab *vocab, const char *word, size_t length,
-                                    size_t k, int32_t *out);
+EMBLA_API size_t embla_vocab_suggest(const embla_vocab *vocab, const char *word, size_t length,
+                                     size_t k, int32_t *out);
 
 /* ---- the engine of matrix products ---- */
 
@@ -350,9 +357,8 @@ typedef struct {
     bool tables_only; /* token table, head, positions and their kin; no other tensor */
     bool overwrite;   /* path may exist; it is replaced when the new file is complete, and so
                        * are words beside it that embla_convert has written */
-    /* Called now and then from the calling thread; false ends the work with EMBLA_ERR_IO. */
-    bool (*progress)(void *context, const char *what, int64_t done, int64_t all);
-    void *context;
+    embla_progress_fn progress; /* NULL means none */
+    void *context;              /* passed to progress */
 } embla_convert_options;
 
 /* Writes what is in checkpoint to path: tables re-encoded if asked, every other tensor's

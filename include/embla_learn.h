@@ -32,12 +32,18 @@ typedef struct {
     float soft_cap;           /* c * tanh(x / c); 0: none */
 } embla_head;
 
+typedef struct {
+    int threads; /* 0 means OpenMP's own number */
+} embla_head_options;
+
 /* Logits of count hidden vectors (count x dim) to out (count x rows). */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_logits(const embla_head *head, const float *hidden,
-                                                       size_t count, int threads, float *out);
+                                                       size_t count,
+                                                       const embla_head_options *options,
+                                                       float *out);
 
 typedef struct {
-    int64_t token;          /* -1: there were fewer tokens than asked for; the others -infinity */
+    int32_t token;          /* -1: there were fewer tokens than asked for; the others -infinity */
     float logit;            /* before temperature */
     double log_probability; /* under all tokens, at temperature 1 */
 } embla_choice;
@@ -47,7 +53,8 @@ typedef struct {
  * held. A NaN logit is never chosen; a vector whose logits are all NaN or -infinity gets token
  * -1. */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_top(const embla_head *head, const float *hidden,
-                                                    size_t count, size_t k, int threads,
+                                                    size_t count, size_t k,
+                                                    const embla_head_options *options,
                                                     embla_choice *out);
 
 typedef struct {
@@ -118,8 +125,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_head_loss(const embla_head *head, con
 /* ---- losses for tables of very many rows ---- */
 
 typedef enum {
-    EMBLA_LOG_UNIFORM = 0, /* P(v) = ln((v + 2) / (v + 1)) / ln(rows + 1): tokens by frequency */
-    EMBLA_UNIFORM = 1
+    EMBLA_PROPOSAL_LOG_UNIFORM =
+        0, /* P(v) = ln((v + 2) / (v + 1)) / ln(rows + 1): tokens by frequency */
+    EMBLA_PROPOSAL_UNIFORM = 1
 } embla_proposal;
 
 typedef struct {
@@ -180,8 +188,9 @@ embla_adaptive_loss(const embla_adaptive *adaptive, const float *hidden, const i
                     size_t count, const embla_loss_options *options, float *hidden_gradient,
                     float *const *tables, float *each, embla_loss_report *report);
 /* Log-probabilities of all tokens (count x rows). */
-EMBLA_API EMBLA_CHECKED embla_status embla_adaptive_log_probabilities(
-    const embla_adaptive *adaptive, const float *hidden, size_t count, int threads, float *out);
+EMBLA_API EMBLA_CHECKED embla_status
+embla_adaptive_log_probabilities(const embla_adaptive *adaptive, const float *hidden, size_t count,
+                                 const embla_head_options *options, float *out);
 
 /* ---- clip: gradients that are too long together ---- */
 
@@ -190,12 +199,17 @@ typedef struct {
     size_t count;
 } embla_span;
 
-/* The Euclidean length of all spans together to *norm (may be NULL); if it is above most, all
- * are scaled by most / norm. most 0: only measures. Sums in double over leaves of fixed size,
- * added as a tree that depends on the counts alone. If the length is not finite nothing is
- * scaled: the step is better left out. */
-EMBLA_API EMBLA_CHECKED embla_status embla_clip(const embla_span *spans, size_t count, double most,
-                                                int threads, double *norm);
+typedef struct {
+    int threads; /* 0 means OpenMP's own number */
+} embla_clip_options;
+
+/* Writes the Euclidean norm of all spans together to *norm (may be NULL). If it is above max_norm,
+ * all values are multiplied by max_norm / norm. max_norm 0 means: only measure. Sums in double over
+ * leaves of fixed size, added as a tree that depends on the counts alone. If the length is not
+ * finite nothing is scaled: the step is better left out. */
+EMBLA_API EMBLA_CHECKED embla_status embla_clip(const embla_span *spans, size_t count,
+                                                double max_norm, const embla_clip_options *options,
+                                                double *norm);
 
 /* ---- schedule: the learning rate of a step ---- */
 
@@ -223,10 +237,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_schedule_rate(const embla_schedule *s
 /* ---- optim: the step that moves rows ---- */
 
 typedef enum {
-    EMBLA_SGD = 0,             /* with momentum if asked */
-    EMBLA_ADAGRAD = 1,         /* a sum of squares for each number */
-    EMBLA_ADAGRAD_ROWWISE = 2, /* one for each row: the mean of its squares */
-    EMBLA_ADAMW = 3
+    EMBLA_OPTIM_SGD = 0,             /* with momentum if asked */
+    EMBLA_OPTIM_ADAGRAD = 1,         /* a sum of squares for each number */
+    EMBLA_OPTIM_ADAGRAD_ROWWISE = 2, /* one for each row: the mean of its squares */
+    EMBLA_OPTIM_ADAMW = 3
 } embla_optim_kind;
 
 typedef struct {

@@ -48,10 +48,10 @@ typedef enum {
 
 /* Where the token itself is EOS: implementations of LongCat differ. */
 typedef enum {
-    EMBLA_EOS_REFERENCE = 0, /* it counts, and so do those before it */
-    EMBLA_EOS_ZERO = 1,      /* nothing counts: the first row of each head (vLLM) */
-    EMBLA_EOS_IGNORED = 2    /* it is a token like any other, everywhere (mlx-lm) */
-} embla_eos_rule;
+    EMBLA_NGRAM_EOS_REFERENCE = 0, /* it counts, and so do those before it */
+    EMBLA_NGRAM_EOS_ZERO = 1,      /* nothing counts: the first row of each head (vLLM) */
+    EMBLA_NGRAM_EOS_IGNORED = 2    /* it is a token like any other, everywhere (mlx-lm) */
+} embla_ngram_eos;
 
 typedef struct {
     embla_ngram_kind kind;
@@ -67,9 +67,9 @@ typedef struct {
     int64_t seed;  /* engram: 0 in what is published; qwen: 1234 */
     int32_t pad; /* engram: what stands before the start, folded; identity: the row of a barrier */
     int32_t eos; /* qwen, longcat; -1: there is none, in longcat */
-    embla_eos_rule eos_rule; /* longcat */
-    int64_t multiple;        /* rows are padded to a multiple of this; 0: 1 */
-    const embla_fold *fold;  /* engram: NULL: tokens come folded. Kept by the caller. */
+    embla_ngram_eos eos_rule; /* longcat */
+    int64_t multiple;         /* rows are padded to a multiple of this; 0: 1 */
+    const embla_fold *fold;   /* engram: NULL: tokens come folded. Kept by the caller. */
     /* Constants that a file states; NULL: derived by the rules. orders, then (orders - 1) x heads.
      */
     const int64_t *multipliers;
@@ -81,8 +81,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new(const embla_ngram_parameter
 /* That of a known model: "qwen3.8-flash-next", "deepseek-v4.1-flash", .. layer is the number of
  * a layer that has a table, from 0 on; -1: the first. fold may be NULL: then tokens come folded.
  * EMBLA_ERR_NOT_FOUND lists the names, or the layers. */
-EMBLA_API EMBLA_CHECKED embla_status embla_ngram_model(const char *name, int32_t layer,
-                                                       const embla_fold *fold, embla_ngram **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new_model(const char *name, int32_t layer,
+                                                           const embla_fold *fold,
+                                                           embla_ngram **out);
 /* The n-th name; NULL past the last. */
 EMBLA_API const char *embla_ngram_model_name(size_t n);
 /* As a checkpoint's config.json or GGUF keys say; its fold, if it has one, comes with it.
@@ -133,19 +134,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_rows(const embla_ngram *ngram,
 
 typedef struct embla_store embla_store;
 
-typedef enum {
-    EMBLA_PLACE_RAM = 0,    /* this process's memory, on huge pages where the system has them */
-    EMBLA_PLACE_SHARED = 1, /* one copy for all processes of this machine */
-    EMBLA_PLACE_MAPPED = 2, /* the file itself, by way of the page cache; opening installs
-                               embla_guard: a file that is cut short is no signal */
-    EMBLA_PLACE_READ = 3 /* the file, by one read a row: slow and plain, what others are held to */
-} embla_place;
-
-/* "ram", "shared", ..; NULL if there is no such placement. */
-EMBLA_API const char *embla_place_name(embla_place place);
-
 typedef struct {
-    embla_place place;
+    embla_placement placement; /* mapped: opening calls embla_guard. Not view */
     const char *shared_folder; /* shared: where copies are; NULL: /dev/shm */
     const char
         *shared_name;    /* shared: what the copy is called; NULL: made of the file's identity */
@@ -156,12 +146,12 @@ typedef struct {
     embla_status (*allocated)(void *context, void *memory, size_t bytes);
     /* ram: before the memory is given back. Called if allocated was, and did not fail. */
     void (*released)(void *context, void *memory, size_t bytes);
-    /* ram, shared, warm: now and then, by the calling thread; false stops with EMBLA_ERR_IO. */
-    bool (*progress)(void *context, int64_t done, int64_t bytes);
-    void *context;
-    int threads;      /* that fill; 0: OpenMP's own number */
-    bool small_pages; /* ram: ask for no huge pages */
-    bool found_only;  /* shared: make no copy; EMBLA_ERR_NOT_FOUND where there is none yet */
+    embla_progress_fn progress; /* ram, shared, warm; NULL means none */
+    void *context;              /* passed to allocated, released and progress */
+    int threads;                /* that fill; 0: OpenMP's own number */
+    bool small_pages;           /* ram: ask for no huge pages */
+    bool found_only;            /* shared: make no copy. EMBLA_ERR_NOT_FOUND if there is none,
+                                   EMBLA_ERR_BUSY while another process makes it */
 } embla_store_options;
 
 /* Rows of a file that lie one after the other. */
@@ -193,9 +183,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_view(const embla_row_format *fo
                                                       const void *data, size_t data_bytes,
                                                       size_t stride, embla_store **out);
 EMBLA_API void embla_store_free(embla_store *store);
-/* Takes the name from a shared copy, so that its memory is free once the last process that has
- * it open, this store included, lets go. EMBLA_ERR_NOT_FOUND if the name is gone, or another
- * copy's by now; EMBLA_ERR_ARGUMENT for any other placement. */
+/* Removes the name of a shared copy. Its memory is freed when the last process that has it open,
+ * this store included, closes it. EMBLA_ERR_NOT_FOUND if the name is gone or belongs to another
+ * copy by now. EMBLA_ERR_BUSY if another process holds its lock for more than a second.
+ * EMBLA_ERR_ARGUMENT for any other placement. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_unshare(const embla_store *store);
 
 typedef struct {
@@ -203,7 +194,7 @@ typedef struct {
     int64_t rows;
     size_t row_bytes; /* numbers and scales */
     size_t parts;     /* extents */
-    embla_place place;
+    embla_placement placement;
     int64_t bytes;      /* of all rows */
     int64_t huge_bytes; /* of them on huge pages, as the system says; -1: not known */
     int64_t resident;   /* mapped: bytes of the files' rows in the page cache; else bytes; -1: not
@@ -225,13 +216,13 @@ typedef struct {
     int64_t rows;      /* compared */
     int64_t different; /* of them */
     int64_t first;     /* that is different; -1: none */
-} embla_verified;
+} embla_verify_report;
 
 /* Compares rows with the files, read once more: sample of them, evenly chosen by seed, the first
  * and the last always; 0: all. EMBLA_ERR_IO if a file has been changed, cut or replaced;
  * EMBLA_ERR_UNSUPPORTED for a view. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_verify(const embla_store *store, int64_t sample,
-                                                        uint64_t seed, embla_verified *out);
+                                                        uint64_t seed, embla_verify_report *out);
 
 /* ---- lookup over a store ---- */
 

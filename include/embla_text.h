@@ -48,24 +48,23 @@ EMBLA_API int64_t embla_corpus_vocab(const embla_corpus *corpus);
 EMBLA_API int64_t embla_corpus_documents(const embla_corpus *corpus); /* 1 for a stream */
 /* The text of a token, *length bytes (may be NULL) and a 0 after them; NULL where it has none (BOS,
  * tokens of a file). */
-EMBLA_API const char *embla_corpus_word(const embla_corpus *corpus, int64_t token, size_t *length);
+EMBLA_API const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length);
 /* -1: there is none. */
-EMBLA_API int64_t embla_corpus_bos(const embla_corpus *corpus);
+EMBLA_API int32_t embla_corpus_bos(const embla_corpus *corpus);
 /* Text to tokens: at most `most` of them, *count is how many it has. EMBLA_ERR_NOT_FOUND names a
  * character that the corpus has not. No BOS is added. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_encode(const embla_corpus *corpus,
                                                          const char *text, size_t length,
                                                          size_t most, int32_t *tokens,
                                                          size_t *count);
-/* Batch number `step` (B, T) and what comes after each token; EMBLA_IGNORE, after token 0, past the
- * end of a document. The same step is the same batch, whatever was asked before, on any thread.
- * Documents: sequence b of step s is document (s * B + b) of the order that seed gives (each epoch
- * another; each document once), shortened to T. A stream: T tokens from a place drawn by (seed,
- * step, b); in order: piece (s * B + b) of T tokens.
- * used (may be NULL): what is written is (B, *used), no longer than its longest sequence; of a
- * stream T. tokens and targets have room for B x T all the same.
- * EMBLA_ERR_SHAPE if there are not T + 1 tokens to train on; EMBLA_ERR_IO if the file of tokens has
- * changed. */
+/* Batch number `step` (B, T) and what comes after each token; EMBLA_TARGET_IGNORE, after token 0,
+ * past the end of a document. The same step is the same batch, whatever was asked before, on any
+ * thread. Documents: sequence b of step s is document (s * B + b) of the order that seed gives
+ * (each epoch another; each document once), shortened to T. A stream: T tokens from a place drawn
+ * by (seed, step, b); in order: piece (s * B + b) of T tokens. used (may be NULL): what is written
+ * is (B, *used), no longer than its longest sequence; of a stream T. tokens and targets have room
+ * for B x T all the same. EMBLA_ERR_SHAPE if there are not T + 1 tokens to train on; EMBLA_ERR_IO
+ * if the file of tokens has changed. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step,
                                                         size_t batch, size_t length,
                                                         int32_t *tokens, int32_t *targets,
@@ -73,7 +72,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_corpus_batch(const embla_corpus *corp
 /* The n-th batch of what is kept for validation, in order; EMBLA_ERR_RANGE past the last. Of a
  * stream that is its last part, cut into pieces of T tokens, the last shorter; of documents a draw
  * that is the same for all seeds (in order: the last ones). Sequences that the last batch lacks are
- * EMBLA_IGNORE. */
+ * EMBLA_TARGET_IGNORE. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n,
                                                              size_t batch, size_t length,
                                                              int32_t *tokens, int32_t *targets,

@@ -32,10 +32,10 @@ typedef enum {
 } embla_norm_kind;
 
 typedef enum {
-    EMBLA_GELU = 0, /* by tanh, as GPT-2 */
-    EMBLA_RELU = 1,
-    EMBLA_RELU_SQUARED = 2,
-    EMBLA_SWIGLU = 3 /* silu(gate) * up: a third matrix */
+    EMBLA_ACTIVATION_GELU = 0, /* by tanh, as GPT-2 */
+    EMBLA_ACTIVATION_RELU = 1,
+    EMBLA_ACTIVATION_RELU_SQUARED = 2,
+    EMBLA_ACTIVATION_SWIGLU = 3 /* silu(gate) * up: a third matrix */
 } embla_activation;
 
 typedef enum {
@@ -117,7 +117,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_new(const embla_gpt_shape *shape,
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_open(const embla_checkpoint *checkpoint,
                                                     embla_gpt **out);
 EMBLA_API void embla_gpt_free(embla_gpt *gpt);
-EMBLA_API const embla_gpt_shape *embla_gpt_shape_of(const embla_gpt *gpt);
+EMBLA_API const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt);
 EMBLA_API embla_gpt_precision embla_gpt_precision_of(const embla_gpt *gpt);
 EMBLA_API int64_t embla_gpt_parameters(const embla_gpt *gpt);
 
@@ -127,7 +127,7 @@ typedef struct {
     int64_t rows;
     size_t dim;
     void *values;   /* f32 or f64, by the precision */
-    void *gradient; /* the same; NULL until room was made (embla_gpt_room) */
+    void *gradient; /* the same; NULL until room was made (embla_gpt_reserve) */
     bool decays;    /* a matrix: weight decay applies; not gains, biases */
 } embla_gpt_tensor;
 
@@ -138,14 +138,15 @@ EMBLA_API size_t embla_gpt_tensor_count(const embla_gpt *gpt);
 
 typedef struct {
     int64_t weights, gradients, optimizer, activations, total; /* bytes */
-} embla_gpt_plan;
+} embla_gpt_memory;
 
 /* What training takes with batches of batch x length; nothing is allocated. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_plan_of(const embla_gpt_shape *shape,
-                                                       embla_gpt_precision precision, size_t batch,
-                                                       size_t length, embla_gpt_plan *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape,
+                                                           embla_gpt_precision precision,
+                                                           size_t batch, size_t length,
+                                                           embla_gpt_memory *out);
 /* Makes room for gradients and for activations of batch x length, once. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_room(embla_gpt *gpt, size_t batch, size_t length);
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length);
 
 typedef struct {
     /* f32 (default) or bf16: factors of linear layers and of the head are rounded, their sums are
@@ -157,7 +158,7 @@ typedef struct {
     double weight; /* multiplies gradients; 0: 1 */
 } embla_gpt_options;
 
-/* The mean cross-entropy of targets (B, T; EMBLA_IGNORE: not counted) after tokens (B, T).
+/* The mean cross-entropy of targets (B, T; EMBLA_TARGET_IGNORE: not counted) after tokens (B, T).
  * Room must have been made for as many tokens. Nothing is dropped out. report may be NULL. */
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_loss(embla_gpt *gpt, const int32_t *tokens,
                                                     const int32_t *targets, size_t batch,
@@ -165,11 +166,11 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_loss(embla_gpt *gpt, const int32_
                                                     embla_loss_report *report);
 /* The same with dropout, and gradients of all tensors are added to. If it fails for want of memory
  * they are to be zeroed. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_learn(embla_gpt *gpt, const int32_t *tokens,
-                                                     const int32_t *targets, size_t batch,
-                                                     size_t length,
-                                                     const embla_gpt_options *options,
-                                                     embla_loss_report *report);
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_backward(embla_gpt *gpt, const int32_t *tokens,
+                                                        const int32_t *targets, size_t batch,
+                                                        size_t length,
+                                                        const embla_gpt_options *options,
+                                                        embla_loss_report *report);
 EMBLA_API void embla_gpt_zero_gradients(embla_gpt *gpt);
 /* The vectors before the head, of the last loss or learn (B, T, dim), f32. */
 EMBLA_API const float *embla_gpt_hidden(const embla_gpt *gpt);
@@ -182,7 +183,7 @@ EMBLA_API const embla_table *embla_gpt_tokens(const embla_gpt *gpt);
  * tensors: a step changes only the rows that its batch named. */
 EMBLA_API embla_table *embla_gpt_ngram_table(embla_gpt *gpt);
 EMBLA_API const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt);
-/* The rows that the last embla_gpt_learn named, ascending, each once, and their gradients
+/* The rows that the last embla_gpt_backward named, ascending, each once, and their gradients
  * (*count x dim), for embla_optim_step_rows. They are not added up over calls, and stay until the
  * next learn (or more room). EMBLA_ERR_NOT_FOUND: there is no table; EMBLA_ERR_ARGUMENT: nothing
  * was learned. */
@@ -190,11 +191,11 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_gradients(const embla_gpt *
                                                                const int64_t **rows,
                                                                const float **gradients,
                                                                size_t *count);
-/* The batch that embla_gpt_learn or embla_gpt_loss will get next: its rows are named, and asked
- * for, now, so that they are there then. Only speed changes. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_ahead(embla_gpt *gpt, const int32_t *tokens,
-                                                           size_t batch, size_t length,
-                                                           int threads);
+/* Announces the batch that embla_gpt_backward or embla_gpt_loss will get next: its rows are hashed
+ * and prefetched now. This changes speed only. Of options, only threads is used. */
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens,
+                                                              size_t batch, size_t length,
+                                                              const embla_gpt_options *options);
 /* Moves the n-gram table to memory that other processes see: an npy file (f4, rows x dim) of
  * this path, in /dev/shm for instance, which is made new and stays. They read rows while they
  * change. The table stays the same handle. EMBLA_ERR_ARGUMENT if the file is there. */
@@ -217,12 +218,17 @@ EMBLA_API EMBLA_CHECKED embla_status embla_decoder_new(const embla_gpt *gpt, siz
 EMBLA_API void embla_decoder_free(embla_decoder *decoder);
 /* Back to no tokens. */
 EMBLA_API void embla_decoder_reset(embla_decoder *decoder);
-/* Takes count tokens more; hidden (may be NULL) gets the vector of the last, for embla_head_..
- * (of none: it is left as it is). A call that fails has taken nothing.
- * EMBLA_ERR_RANGE past the positions there are. */
-EMBLA_API EMBLA_CHECKED embla_status embla_decoder_take(embla_decoder *decoder,
-                                                        const int32_t *tokens, size_t count,
-                                                        int threads, float *hidden);
+typedef struct {
+    int threads; /* 0 means OpenMP's own number */
+} embla_decoder_options;
+
+/* Appends count tokens to the sequence. The last one's vector goes to hidden (dim floats, may be
+ * NULL), for embla_head_top or embla_head_sample; count 0 leaves it as it is. A call that fails
+ * appends nothing. EMBLA_ERR_RANGE past the last position. */
+EMBLA_API EMBLA_CHECKED embla_status embla_decoder_append(embla_decoder *decoder,
+                                                          const int32_t *tokens, size_t count,
+                                                          const embla_decoder_options *options,
+                                                          float *hidden);
 /* The head of the model, for embla_head_sample and embla_head_top. */
 EMBLA_API EMBLA_CHECKED embla_status embla_decoder_head(const embla_decoder *decoder,
                                                         embla_head *out);
@@ -243,16 +249,16 @@ typedef struct {
 } embla_train_options;
 
 /* A training of gpt on corpus, which stay the caller's and must outlive it, at step 0. Takes what
- * embla_gpt_plan_of says; steps keep nothing beyond it. Between steps all gradients are 0: they are
- * the training's. EMBLA_ERR_SHAPE where the corpus has more tokens than the model, or sequences are
- * longer than its positions. */
+ * embla_gpt_plan_memory says; steps keep nothing beyond it. Between steps all gradients are 0: they
+ * are the training's. EMBLA_ERR_SHAPE where the corpus has more tokens than the model, or sequences
+ * are longer than its positions. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
                                                      const embla_train_options *options,
                                                      embla_train **out);
 EMBLA_API void embla_train_free(embla_train *train);
 /* Steps made. */
 EMBLA_API int64_t embla_train_steps(const embla_train *train);
-EMBLA_API const embla_train_options *embla_train_options_of(const embla_train *train);
+EMBLA_API const embla_train_options *embla_train_describe(const embla_train *train);
 
 typedef struct {
     int64_t step;   /* this one, from 0 */
@@ -302,7 +308,8 @@ typedef struct {
     char note[4096];
 } embla_train_saved;
 
-EMBLA_API EMBLA_CHECKED embla_status embla_train_saved_of(const char *path, embla_train_saved *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_train_describe_saved(const char *path,
+                                                                embla_train_saved *out);
 
 #ifdef __cplusplus
 }

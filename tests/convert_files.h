@@ -211,12 +211,12 @@ static inline void assert_bytes(place *p, const char *file, const char *name, co
     free(back);
 }
 
-static inline void assert_word(place *p, const char *file, int64_t token, const char *word)
+static inline void assert_word(place *p, const char *file, int32_t token, const char *word)
 {
     embla_vocab *vocab = NULL;
     size_t length = 0;
     embla_checkpoint *found = sample_open(scratch_path(&p->s, file));
-    assert_ok(embla_checkpoint_vocab(found, &vocab));
+    assert_ok(embla_vocab_open(found, &vocab));
     const char *has = embla_vocab_word(vocab, token, &length);
     if (word) {
         assert_non_null(has);

@@ -141,7 +141,7 @@ static setup set_up(int64_t rows, size_t dim, const int64_t *cutoffs, size_t clu
     for (size_t i = 0; i < count; i++) {
         s.targets[i] = (int32_t)check_below(&seed, (uint64_t)rows);
         if (i % 3 == 0) s.targets[i] = (int32_t)check_below(&seed, (uint64_t)s.truth.begins[0]);
-        if (i % 7 == 5) s.targets[i] = EMBLA_IGNORE;
+        if (i % 7 == 5) s.targets[i] = EMBLA_TARGET_IGNORE;
     }
     for (size_t n = 0; n <= 2 * clusters; n++) {
         s.bytes[n] = table_rows(&s.truth, n) * table_dim(&s.truth, n) * sizeof(float);
@@ -233,7 +233,8 @@ static void probabilities_are_those_of_the_definition_and_sum_to_one(void **stat
         size_t rows = (size_t)is->rows;
         check_guarded out = check_guard(s.count * rows * sizeof(float), 0);
         float *logs = (float *)(void *)out.bytes;
-        assert_ok(embla_adaptive_log_probabilities(s.adaptive, s.hidden, s.count, 2, logs));
+        assert_ok(embla_adaptive_log_probabilities(s.adaptive, s.hidden, s.count,
+                                                   &(embla_head_options){.threads = 2}, logs));
         for (size_t i = 0; i < s.count; i++) {
             double sum = 0;
             for (size_t v = 0; v < rows; v++) {
@@ -375,7 +376,8 @@ static void threads_and_kernel_sets_change_no_bit(void **state)
         clear(&s);
         assert_ok(embla_adaptive_loss(s.adaptive, s.hidden, s.targets, COUNT, &options, s.dhidden,
                                       s.gradients, s.each, at == 0 ? &report : &other));
-        assert_ok(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 40, teams[at],
+        assert_ok(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 40,
+                                                   &(embla_head_options){.threads = teams[at]},
                                                    at == 0 ? logs : again));
         if (at == 0) {
             memcpy(hidden, s.dhidden, COUNT * DIM * sizeof(float));
@@ -459,8 +461,8 @@ static void nothing_to_count_is_a_loss_of_zero(void **state)
     assert_ok(
         embla_adaptive_loss(s.adaptive, NULL, NULL, 0, NULL, NULL, s.gradients, NULL, &report));
     assert_true(report.loss == 0 && report.counted == 0 && report.ignored == 0);
-    assert_ok(embla_adaptive_log_probabilities(s.adaptive, NULL, 0, 0, NULL));
-    for (size_t i = 0; i < s.count; i++) s.targets[i] = i % 2 ? 3 : EMBLA_IGNORE;
+    assert_ok(embla_adaptive_log_probabilities(s.adaptive, NULL, 0, NULL, NULL));
+    for (size_t i = 0; i < s.count; i++) s.targets[i] = i % 2 ? 3 : EMBLA_TARGET_IGNORE;
     clear(&s);
     assert_ok(embla_adaptive_loss(s.adaptive, s.hidden, s.targets, s.count, &padding, s.dhidden,
                                   s.gradients, s.each, &report));
@@ -496,7 +498,7 @@ static void a_nan_stays_with_its_token(void **state)
     float *head = embla_table_data(embla_adaptive_table(s.adaptive, 0));
     s.hidden[2 * 6] = 1e30f;
     for (size_t r = 0; r < 5; r++) head[r * 6] = r == 4 ? 1.0f : -1.0f;
-    for (size_t i = 0; i < 4; i++) s.targets[i] = i == 2 ? 3 : EMBLA_IGNORE;
+    for (size_t i = 0; i < 4; i++) s.targets[i] = i == 2 ? 3 : EMBLA_TARGET_IGNORE;
     clear(&s);
     assert_ok(embla_adaptive_loss(s.adaptive, s.hidden, s.targets, 4, NULL, s.dhidden, s.gradients,
                                   s.each, &report));
@@ -567,12 +569,13 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
                                       tables, one, NULL),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("do not fit in memory");
-    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 4, -2, one),
+    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 4,
+                                                   &(embla_head_options){.threads = -2}, one),
                   EMBLA_ERR_ARGUMENT);
-    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 4, 0, NULL),
+    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 4, NULL, NULL),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
-    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, SIZE_MAX / 64, 0, one),
+    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, SIZE_MAX / 64, NULL, one),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("do not fit in memory");
     check_untouched(&hidden);
@@ -672,7 +675,7 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
     assert_status(
         embla_adaptive_loss(s.adaptive, s.hidden, s.targets, 4, NULL, out, NULL, NULL, NULL),
         EMBLA_ERR_MEMORY);
-    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 2, 0, out),
+    assert_status(embla_adaptive_log_probabilities(s.adaptive, s.hidden, 2, NULL, out),
                   EMBLA_ERR_MEMORY);
     embla_mem_fail(0, false);
     check_untouched(&hidden);

@@ -457,15 +457,15 @@ static void heads_are_turned_as_by_a_rope(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(sizes); i++)
         for (size_t first = 0; first < 2; first++) {
-            check_turn(sizes[i], EMBLA_ROPE_INTERLEAVED, 7 * first);
-            check_turn(sizes[i], EMBLA_ROPE_HALF_SPLIT, 7 * first);
+            check_turn(sizes[i], EMBLA_ROPE_ORDER_INTERLEAVED, 7 * first);
+            check_turn(sizes[i], EMBLA_ROPE_ORDER_HALF_SPLIT, 7 * first);
         }
 }
 
 static void threads_do_not_change_turning(void **state)
 {
     (void)state;
-    embla_gpt_shape shape = {.rope_order = EMBLA_ROPE_HALF_SPLIT};
+    embla_gpt_shape shape = {.rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT};
     reals first = reals_new(1000 * 128, 42);
     for (size_t i = 0; i < COUNT_OF(reals_threads); i++) {
         reals other = reals_new(1000 * 128, 42), *x = i == 0 ? &first : &other;

@@ -21,10 +21,10 @@ typedef struct {
     embla_store *store;
 } opened;
 
-static void open_table(opened *o, embla_place place, bool joined)
+static void open_table(opened *o, embla_placement place, bool joined)
 {
     const embla_store_options options = {
-        .place = place, .shared_folder = o->s.folder, .threads = 1};
+        .placement = place, .shared_folder = o->s.folder, .threads = 1};
     unsigned char *bytes = malloc((size_t)ROWS * ROW_BYTES);
     assert_non_null(bytes);
     scratch_new(&o->s);
@@ -43,8 +43,8 @@ static void close_table(opened *o)
     scratch_free(&o->s);
 }
 
-static const embla_place places[] = {EMBLA_PLACE_RAM, EMBLA_PLACE_SHARED, EMBLA_PLACE_MAPPED,
-                                     EMBLA_PLACE_READ};
+static const embla_placement places[] = {EMBLA_PLACEMENT_RAM, EMBLA_PLACEMENT_SHARED,
+                                         EMBLA_PLACEMENT_MAPPED, EMBLA_PLACEMENT_READ};
 
 /* count row numbers, about `different` different ones. */
 static int64_t *draw_rows(size_t count, size_t different, uint64_t seed)
@@ -198,7 +198,7 @@ static void repeats_cost_no_reads(void **state)
     float *out = malloc(COUNT * DIM * sizeof *out);
     (void)state;
     assert_non_null(out);
-    open_table(&o, EMBLA_PLACE_READ, true);
+    open_table(&o, EMBLA_PLACEMENT_READ, true);
     assert_ok(embla_batch_new(o.store, COUNT, &batch));
     for (int i = 0; i < COUNT; i++) {
         distinct[i] = (i * 7 + 3) % ROWS;
@@ -233,7 +233,7 @@ static void statistics_count_what_was_done(void **state)
             embla_batch *batch = NULL;
             embla_batch_stats stats;
             int64_t *rows = draw_rows(COUNT, 120, p), want = 0;
-            bool file = places[p] == EMBLA_PLACE_READ || places[p] == EMBLA_PLACE_MAPPED;
+            bool file = places[p] == EMBLA_PLACEMENT_READ || places[p] == EMBLA_PLACEMENT_MAPPED;
             float *out = malloc(COUNT * DIM * sizeof *out);
             assert_non_null(out);
             open_table(&o, places[p], joined);
@@ -301,7 +301,8 @@ static void statistics_count_where_a_part_is(void **state)
         scratch_write(scratch_path(&s, "table"), bytes, (size_t)ROWS * ROW_BYTES);
         const embla_extent extent = {
             .file = s.path, .rows = ROWS, .offset = (int64_t)ROWS * 8, .scale_offset = 0};
-        const embla_store_options options = {.place = ram ? EMBLA_PLACE_RAM : EMBLA_PLACE_READ};
+        const embla_store_options options = {.placement =
+                                                 ram ? EMBLA_PLACEMENT_RAM : EMBLA_PLACEMENT_READ};
         assert_ok(embla_store_open_extents(&format, &extent, 1, &options, &store));
         assert_ok(embla_batch_new(store, ROWS, &batch));
         for (int64_t r = 0; r < ROWS; r++) {
@@ -451,7 +452,7 @@ static void what_cannot_be_is_refused(void **state)
     int64_t rows[11] = {0};
     check_guarded out = check_guard(11 * DIM * sizeof(float), 0);
     (void)state;
-    open_table(&o, EMBLA_PLACE_READ, true);
+    open_table(&o, EMBLA_PLACEMENT_READ, true);
     assert_status(embla_batch_new(NULL, 1, &batch), EMBLA_ERR_ARGUMENT);
     assert_error_has("the store is NULL");
     assert_status(embla_batch_new(o.store, 1, NULL), EMBLA_ERR_ARGUMENT);
@@ -490,7 +491,7 @@ static void no_memory_is_a_status_and_lookups_need_none(void **state)
     float *out = malloc(600 * DIM * sizeof *out);
     (void)state;
     assert_non_null(out);
-    open_table(&o, EMBLA_PLACE_READ, false);
+    open_table(&o, EMBLA_PLACEMENT_READ, false);
     size_t live = embla_mem_live();
     embla_mem_fail(1, false);
     assert_status(embla_batch_new(o.store, 600, &batch), EMBLA_ERR_MEMORY);
@@ -519,7 +520,7 @@ static void whatever_read_fails_leaves_out_alone(void **state)
     check_guarded out = check_guard(COUNT * DIM * sizeof(float), 0);
     size_t n = 1;
     (void)state;
-    open_table(&o, EMBLA_PLACE_READ, false);
+    open_table(&o, EMBLA_PLACEMENT_READ, false);
     assert_ok(embla_batch_new(o.store, COUNT, &batch));
     assert_ok(embla_batch_verify(batch, 1));
     for (;; n++) {
@@ -556,7 +557,7 @@ static void files_are_looked_at_before_and_after(void **state)
     float out[DIM];
     size_t calls[2] = {0, 0};
     (void)state;
-    open_table(&o, EMBLA_PLACE_MAPPED, true);
+    open_table(&o, EMBLA_PLACEMENT_MAPPED, true);
     assert_ok(embla_batch_new(o.store, 1, &batch));
     for (size_t which = 0; which < 2; which++)
         for (embla_status status = EMBLA_ERR_IO; status != EMBLA_OK; calls[which]++) {
@@ -577,7 +578,7 @@ static void a_file_that_changed_is_a_status(void **state)
     int64_t row = 1;
     float out[DIM] = {0};
     (void)state;
-    open_table(&o, EMBLA_PLACE_READ, true);
+    open_table(&o, EMBLA_PLACEMENT_READ, true);
     assert_ok(embla_batch_new(o.store, 1, &batch));
     assert_ok(embla_batch_lookup(batch, &row, 1, NULL, out));
     assert_int_equal(truncate(scratch_path(&o.s, "table"), 10), 0);

@@ -365,30 +365,30 @@ static void lists_and_reals_of_config(void **state)
              "\"large\": 12E+3, \"huge\": 1e999, \"nan\": NaN, \"whole\": "
              "18446744073709551616, \"text\": \"1.5\", \"in\": {\"list\": [4]}}");
     embla_checkpoint *cp = opened("");
-    assert_ok(embla_checkpoint_numbers(cp, "list", 4, numbers, &count));
+    assert_ok(embla_checkpoint_integers(cp, "list", 4, numbers, &count));
     assert_int_equal(count, 3);
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[1], -2);
     assert_int_equal(numbers[2], INT64_MAX);
     assert_int_equal(numbers[3], 7);
-    assert_ok(embla_checkpoint_numbers(cp, "in.list", 1, numbers, &count));
+    assert_ok(embla_checkpoint_integers(cp, "in.list", 1, numbers, &count));
     assert_int_equal(numbers[0], 4);
     assert_int_equal(numbers[1], -2);
-    assert_ok(embla_checkpoint_numbers(cp, "list", 0, NULL, &count));
+    assert_ok(embla_checkpoint_integers(cp, "list", 0, NULL, &count));
     assert_int_equal(count, 3);
-    assert_ok(embla_checkpoint_numbers(cp, "none", 4, numbers, &count));
+    assert_ok(embla_checkpoint_integers(cp, "none", 4, numbers, &count));
     assert_int_equal(count, 0);
     static const char *const not_lists[] = {"mixed", "one", "text", "missing", "in"};
     for (size_t i = 0; i < COUNT_OF(not_lists); i++) {
         count = 99;
-        assert_status(embla_checkpoint_numbers(cp, not_lists[i], 4, numbers, &count),
+        assert_status(embla_checkpoint_integers(cp, not_lists[i], 4, numbers, &count),
                       EMBLA_ERR_NOT_FOUND);
         assert_error_has("says no list of whole numbers");
         assert_int_equal(count, 99);
         assert_int_equal(numbers[0], 4);
     }
-    assert_status(embla_checkpoint_numbers(cp, "list", 1, NULL, &count), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_checkpoint_numbers(cp, "list", 0, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_checkpoint_integers(cp, "list", 1, NULL, &count), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_checkpoint_integers(cp, "list", 0, NULL, NULL), EMBLA_ERR_ARGUMENT);
     static const struct {
         const char *key;
         double value;
@@ -461,20 +461,20 @@ static void lists_and_reals_of_gguf(void **state)
     free(t.bytes);
     embla_checkpoint *cp = opened("m.gguf");
     for (size_t i = 0; i < COUNT_OF(types); i++) {
-        assert_ok(embla_checkpoint_numbers(cp, types[i].key, 2, got, &count));
+        assert_ok(embla_checkpoint_integers(cp, types[i].key, 2, got, &count));
         assert_int_equal(count, 3);
         assert_int_equal(got[0], 1);
         assert_int_equal(got[1], types[i].second);
         assert_int_equal(got[2], 7);
     }
-    assert_ok(embla_checkpoint_numbers(cp, "large", 1, got, &count));
+    assert_ok(embla_checkpoint_integers(cp, "large", 1, got, &count));
     assert_int_equal(got[0], 5);
     got[0] = 7;
-    assert_status(embla_checkpoint_numbers(cp, "large", 2, got, &count), EMBLA_ERR_FORMAT);
+    assert_status(embla_checkpoint_integers(cp, "large", 2, got, &count), EMBLA_ERR_FORMAT);
     assert_int_equal(got[0], 7);
     assert_error_has("element 1 of 'large' is 18446744073709551615");
-    assert_status(embla_checkpoint_numbers(cp, "floats", 2, got, &count), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_checkpoint_numbers(cp, "five", 2, got, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_checkpoint_integers(cp, "floats", 2, got, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_checkpoint_integers(cp, "five", 2, got, &count), EMBLA_ERR_NOT_FOUND);
     assert_ok(embla_checkpoint_real(cp, "third", &real));
     assert_true(real == (double)third);
     assert_ok(embla_checkpoint_real(cp, "tenth", &real));
@@ -605,9 +605,9 @@ static void numbers_and_texts_of_the_config(void **state)
     toy_text(scratch_path(&place, "config.json"),
              "{\"model_type\": \"gpt2\", \"text_config\": {\"vocab_size\": 6}}");
     embla_checkpoint *cp = opened("");
-    assert_ok(embla_checkpoint_number(cp, "text_config.vocab_size", &number));
+    assert_ok(embla_checkpoint_integer(cp, "text_config.vocab_size", &number));
     assert_int_equal(number, 6);
-    assert_status(embla_checkpoint_number(cp, "vocab_size", &number), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_checkpoint_integer(cp, "vocab_size", &number), EMBLA_ERR_NOT_FOUND);
     assert_string_equal(embla_checkpoint_text(cp, "model_type"), "gpt2");
     assert_null(embla_checkpoint_text(cp, "vocab_size"));
     embla_checkpoint_free(cp);
@@ -688,7 +688,7 @@ static void padded_rows_are_there_and_have_no_word(void **state)
     (void)state;
     toy_gguf(scratch_path(&place, "x.gguf"), "llama", 5, tensors, 1);
     embla_checkpoint *cp = opened("x.gguf");
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_int_equal(embla_vocab_end(vocab), 5);
     assert_ok(embla_vocab_find(vocab, "w4", 2, &token));
     assert_int_equal(token, 4);
@@ -708,14 +708,14 @@ static void words_lie_beside_the_file(void **state)
     (void)state;
     toy_safetensors(scratch_path(&place, "a.safetensors"), tensors, 1);
     embla_checkpoint *cp = opened("a.safetensors");
-    assert_status(embla_checkpoint_vocab(cp, &vocab), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_vocab_open(cp, &vocab), EMBLA_ERR_NOT_FOUND);
     toy_text(scratch_path(&place, "vocab.txt"), "the\ncat\n");
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_string_equal(embla_vocab_word(vocab, 1, &length), "cat");
     assert_string_equal(embla_vocab_source(vocab), "vocab.txt");
     embla_vocab_free(vocab);
     toy_text(scratch_path(&place, "a.vocab.txt"), "a\ndog\n");
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_string_equal(embla_vocab_word(vocab, 1, &length), "dog");
     embla_vocab_free(vocab);
     embla_checkpoint_free(cp);

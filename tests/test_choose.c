@@ -130,8 +130,10 @@ static void check_top(const embla_head *head, const float *hidden, size_t count,
     float *logits = new_floats(count * rows);
     embla_choice *out = malloc(count * k * sizeof *out);
     assert_non_null(out);
-    assert_ok(embla_head_logits(head, hidden, count, threads, logits));
-    assert_ok(embla_head_top(head, hidden, count, k, threads, out));
+    assert_ok(
+        embla_head_logits(head, hidden, count, &(embla_head_options){.threads = threads}, logits));
+    assert_ok(
+        embla_head_top(head, hidden, count, k, &(embla_head_options){.threads = threads}, out));
     for (size_t v = 0; v < count; v++) {
         reference r = sort_all(logits + v * rows, rows);
         for (size_t i = 0; i < k; i++) {
@@ -189,7 +191,7 @@ static void test_top_of_strange_logits(void **state)
     check_top(&head, &one, 1, 900, 2); /* ties, lower tokens first */
     for (size_t i = 0; i < ROWS; i++) x[i] = i % 2 ? NAN : -INFINITY;
     assert_ok(embla_table_write(table, 0, ROWS, x));
-    assert_ok(embla_head_top(&head, &one, 1, 2, 1, out));
+    assert_ok(embla_head_top(&head, &one, 1, 2, &(embla_head_options){.threads = 1}, out));
     assert_true(out[0].token == -1 && out[1].token == -1 && out[0].logit == -INFINITY);
     assert_ok(embla_head_sample(&head, &one, 1, &(embla_sample_options){.temperature = 1}, out));
     assert_int_equal(out[0].token, -1);
@@ -199,7 +201,7 @@ static void test_top_of_strange_logits(void **state)
     x[5] = -3e38f;
     x[2049] = x[2222] = INFINITY; /* share all there is */
     assert_ok(embla_table_write(table, 0, ROWS, x));
-    assert_ok(embla_head_top(&head, &one, 1, 3, 1, out));
+    assert_ok(embla_head_top(&head, &one, 1, 3, &(embla_head_options){.threads = 1}, out));
     assert_true(out[0].token == 2049 && out[1].token == 2222 && out[2].token == 5);
     assert_near(out[1].log_probability, log(0.5), 1e-15);
     assert_true(out[2].log_probability == -INFINITY);
@@ -535,12 +537,18 @@ static void test_bad_arguments(void **state)
         assert_error_has(text);                                                                    \
     } while (0)
 #define SAMPLE(...) embla_head_sample(&head, hidden, 1, &(embla_sample_options){__VA_ARGS__}, &out)
-    REFUSED(embla_head_top(&head, hidden, 1, 0, 1, &out), "the 0 best");
-    REFUSED(embla_head_top(NULL, hidden, 1, 1, 1, &out), "NULL");
-    REFUSED(embla_head_top(&head, NULL, 1, 1, 1, &out), "hidden is NULL");
-    REFUSED(embla_head_top(&head, hidden, 1, 1, 1, NULL), "out is NULL");
-    REFUSED(embla_head_top(&head, hidden, 1, 1, -3, &out), "-3 threads");
-    REFUSED(embla_head_top(&head, hidden, 1, SIZE_MAX / 8, 1, &out), "more than memory holds");
+    REFUSED(embla_head_top(&head, hidden, 1, 0, &(embla_head_options){.threads = 1}, &out),
+            "the 0 best");
+    REFUSED(embla_head_top(NULL, hidden, 1, 1, &(embla_head_options){.threads = 1}, &out), "NULL");
+    REFUSED(embla_head_top(&head, NULL, 1, 1, &(embla_head_options){.threads = 1}, &out),
+            "hidden is NULL");
+    REFUSED(embla_head_top(&head, hidden, 1, 1, &(embla_head_options){.threads = 1}, NULL),
+            "out is NULL");
+    REFUSED(embla_head_top(&head, hidden, 1, 1, &(embla_head_options){.threads = -3}, &out),
+            "-3 threads");
+    REFUSED(
+        embla_head_top(&head, hidden, 1, SIZE_MAX / 8, &(embla_head_options){.threads = 1}, &out),
+        "more than memory holds");
     REFUSED(SAMPLE(.temperature = -1), "a temperature of -1");
     REFUSED(SAMPLE(.temperature = NAN), "temperature");
     REFUSED(SAMPLE(.temperature = INFINITY), "temperature");
@@ -554,7 +562,7 @@ static void test_bad_arguments(void **state)
     REFUSED(embla_head_sample(&head, NULL, 1, &(embla_sample_options){.temperature = 1}, &out),
             "hidden is NULL");
     assert_int_equal(out.token, 99);
-    assert_ok(embla_head_top(&head, NULL, 0, 1, 1, NULL));
+    assert_ok(embla_head_top(&head, NULL, 0, 1, &(embla_head_options){.threads = 1}, NULL));
     assert_ok(embla_head_sample(&head, NULL, 0, &(embla_sample_options){.temperature = 1}, NULL));
     assert_ok(embla_head_sample(&head, hidden, 1, NULL, &out)); /* the best: all are 0 */
     assert_int_equal(out.token, 0);

@@ -30,7 +30,7 @@ static double tree_of(const float *x, size_t n)
 static double norm_of(const embla_span *spans, size_t count, int threads)
 {
     double norm = -1.0;
-    assert_ok(embla_clip(spans, count, 0.0, threads, &norm));
+    assert_ok(embla_clip(spans, count, 0.0, &(embla_clip_options){.threads = threads}, &norm));
     return norm;
 }
 
@@ -122,18 +122,20 @@ static void what_is_too_long_is_scaled(void **state)
         memcpy(z0, z, sizeof z0);
         embla_span spans[3] = {{x, N}, {NULL, 0}, {z, 40}};
         double norm = norm_of(spans, 3, 1), got = 0.0;
-        assert_ok(embla_clip(spans, 3, norm * 2.0, threads, &got)); /* short enough */
+        assert_ok(embla_clip(spans, 3, norm * 2.0, &(embla_clip_options){.threads = threads},
+                             &got)); /* short enough */
         assert_true(got == norm);
         assert_memory_equal(x, y, N * sizeof *x);
-        assert_ok(embla_clip(spans, 3, norm, threads, &got)); /* not above */
+        assert_ok(embla_clip(spans, 3, norm, &(embla_clip_options){.threads = threads},
+                             &got)); /* not above */
         assert_memory_equal(x, y, N * sizeof *x);
-        assert_ok(embla_clip(spans, 3, 0.25, threads, &got));
+        assert_ok(embla_clip(spans, 3, 0.25, &(embla_clip_options){.threads = threads}, &got));
         assert_true(got == norm); /* as it was */
         float scale = (float)(0.25 / norm);
         for (size_t i = 0; i < N; i++) assert_true(x[i] == y[i] * scale);
         for (size_t i = 0; i < 40; i++) assert_true(z[i] == z0[i] * scale);
         assert_near(norm_of(spans, 3, threads), 0.25, 1e-7);
-        assert_ok(embla_clip(spans, 3, 0.125, threads, NULL));
+        assert_ok(embla_clip(spans, 3, 0.125, &(embla_clip_options){.threads = threads}, NULL));
         assert_near(norm_of(spans, 3, threads), 0.125, 1e-7);
         free(x);
         free(y);
@@ -148,23 +150,25 @@ static void odd_numbers(void **state)
     embla_span span = {big, 3};
     double norm = 0.0;
     (void)state;
-    assert_ok(embla_clip(&span, 1, 1.0, 1, &norm)); /* squares fit a double */
+    assert_ok(embla_clip(&span, 1, 1.0, &(embla_clip_options){.threads = 1},
+                         &norm)); /* squares fit a double */
     assert_near(norm / 3e38, sqrt(3.0), 1e-6);
     assert_near(big[1], -1.0 / sqrt(3.0), 1e-6);
     span = (embla_span){small, 2};
-    assert_ok(embla_clip(&span, 1, 1.0, 1, &norm));
+    assert_ok(embla_clip(&span, 1, 1.0, &(embla_clip_options){.threads = 1}, &norm));
     assert_true(norm > 0.0 && norm < 1e-44 && small[0] > 0.0f);
     span = (embla_span){wrong, 3};
-    assert_ok(embla_clip(&span, 1, 0.5, 1, &norm)); /* nothing is scaled */
+    assert_ok(embla_clip(&span, 1, 0.5, &(embla_clip_options){.threads = 1},
+                         &norm)); /* nothing is scaled */
     assert_true(isnan(norm) && wrong[0] == 1.0f && wrong[2] == 2.0f);
     span = (embla_span){endless, 3};
-    assert_ok(embla_clip(&span, 1, 0.5, 1, &norm));
+    assert_ok(embla_clip(&span, 1, 0.5, &(embla_clip_options){.threads = 1}, &norm));
     assert_true(isinf(norm) && norm > 0.0 && endless[0] == 1.0f && endless[1] == -INFINITY);
-    assert_ok(embla_clip(NULL, 0, 0.5, 1, &norm));
+    assert_ok(embla_clip(NULL, 0, 0.5, &(embla_clip_options){.threads = 1}, &norm));
     assert_true(norm == 0.0);
     float zeros[5] = {0};
     span = (embla_span){zeros, 5};
-    assert_ok(embla_clip(&span, 1, 0.5, 1, &norm));
+    assert_ok(embla_clip(&span, 1, 0.5, &(embla_clip_options){.threads = 1}, &norm));
     assert_true(norm == 0.0 && zeros[0] == 0.0f);
 }
 
@@ -174,19 +178,26 @@ static void what_cannot_be_is_refused(void **state)
     embla_span spans[2] = {{x, 4}, {NULL, 2}};
     double norm = 77.0;
     (void)state;
-    assert_status(embla_clip(spans, 2, 1.0, 1, &norm), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(spans, 2, 1.0, &(embla_clip_options){.threads = 1}, &norm),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("span 1 has 2 numbers");
-    assert_status(embla_clip(NULL, 2, 1.0, 1, &norm), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(NULL, 2, 1.0, &(embla_clip_options){.threads = 1}, &norm),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("2 spans");
-    assert_status(embla_clip(spans, 1, 1.0, -3, &norm), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(spans, 1, 1.0, &(embla_clip_options){.threads = -3}, &norm),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("-3 threads");
-    assert_status(embla_clip(spans, 1, -1.0, 1, &norm), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(spans, 1, -1.0, &(embla_clip_options){.threads = 1}, &norm),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("length of -1:");
-    assert_status(embla_clip(spans, 1, NAN, 1, &norm), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_clip(spans, 1, INFINITY, 1, &norm), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(spans, 1, NAN, &(embla_clip_options){.threads = 1}, &norm),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(spans, 1, INFINITY, &(embla_clip_options){.threads = 1}, &norm),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("length of inf");
     spans[1] = (embla_span){x, SIZE_MAX / 4};
-    assert_status(embla_clip(spans, 2, 1.0, 1, &norm), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_clip(spans, 2, 1.0, &(embla_clip_options){.threads = 1}, &norm),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("do not fit");
     assert_true(norm == 77.0 && x[0] == 3.0f);
 }
@@ -198,7 +209,7 @@ static void nothing_is_allocated(void **state)
     embla_span span = {x, 2000000};
     (void)state;
     embla_mem_fail(1, true);
-    assert_ok(embla_clip(&span, 1, 0.5, 2, NULL));
+    assert_ok(embla_clip(&span, 1, 0.5, &(embla_clip_options){.threads = 2}, NULL));
     embla_mem_fail(0, false);
     free(x);
 }

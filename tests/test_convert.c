@@ -45,7 +45,7 @@ static void a_table_passes_through_every_pair_of_formats(void **state)
             assert_int_equal(strlen(line.checksum), 32);
             embla_account_free(account);
             assert_rows(&p, second, rows, 5, 3);
-            for (int64_t w = 0; w < 5; w++) assert_word(&p, second, w, words[w]);
+            for (int32_t w = 0; w < 5; w++) assert_word(&p, second, w, words[w]);
             end(&p);
         }
     }
@@ -597,7 +597,7 @@ static void progress_runs_from_nothing_to_all_and_can_stop(void **state)
             assert_int_equal(w.last, sizeof n.tokens);
             break;
         }
-        assert_int_equal(status, EMBLA_ERR_IO);
+        assert_int_equal(status, EMBLA_ERR_STOPPED);
         assert_error_has("stopped by the caller: ");
         assert_true(scratch_holds(p.out.path, "precious", 8));
         assert_int_equal(scratch_count(&p.s, NULL), 2);

@@ -65,7 +65,8 @@ static const char *spelled(const embla_corpus *c, const int32_t *tokens, size_t 
     static char out[4096];
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *word = tokens[i] == EMBLA_IGNORE ? "_" : embla_corpus_word(c, tokens[i], NULL);
+        const char *word =
+            tokens[i] == EMBLA_TARGET_IGNORE ? "_" : embla_corpus_word(c, tokens[i], NULL);
         if (!word) assert_int_equal(tokens[i], embla_corpus_bos(c));
         at += (size_t)snprintf(out + at, sizeof out - at, "%s", word ? word : "|");
     }
@@ -369,7 +370,7 @@ static void split_of(uint64_t seed, bool in_order, int *kept)
         }
     }
     assert_int_equal(n, 12); /* 100 by 9 */
-    assert_int_equal(b[4 * 1], EMBLA_IGNORE);
+    assert_int_equal(b[4 * 1], EMBLA_TARGET_IGNORE);
     for (int i = 0; i < MANY; i++) assert_int_equal(seen[i], 1);
     embla_corpus_free(c);
 }
@@ -1035,7 +1036,7 @@ static void tinyshakespeare_has_65_characters(void **state)
     assert_int_equal(c->train, 1003854); /* nanoGPT's split: 111,540 for validation */
     for (; embla_corpus_validation(c, n, 12, 64, a, b, NULL) == EMBLA_OK; n++) {
         if (n == 0) assert_string_equal(spelled(c, a, 10), "?\n\nGREMIO:");
-        for (int i = 0; i < 12 * 64; i++) targets += b[i] != EMBLA_IGNORE;
+        for (int i = 0; i < 12 * 64; i++) targets += b[i] != EMBLA_TARGET_IGNORE;
     }
     assert_int_equal(targets, 111539);
     assert_int_equal(n, (111539 + 12 * 64 - 1) / (12 * 64));

@@ -10,7 +10,7 @@
 static embla_cost cost_of(embla_cost_model model)
 {
     embla_cost cost;
-    assert_ok(embla_cost_of(&model, &cost));
+    assert_ok(embla_cost_compute(&model, &cost));
     return cost;
 }
 
@@ -146,7 +146,7 @@ static void refuse(embla_cost_model model, embla_status wanted)
     embla_cost cost, before;
     memset(&cost, 0x5a, sizeof cost);
     memcpy(&before, &cost, sizeof cost);
-    assert_status(embla_cost_of(&model, &cost), wanted);
+    assert_status(embla_cost_compute(&model, &cost), wanted);
     assert_memory_equal(&cost, &before, sizeof cost);
 }
 
@@ -219,8 +219,8 @@ static void null_is_refused(void **state)
     embla_cost_model model = {.rows = 1, .dim = 1};
     embla_cost cost;
     (void)state;
-    assert_status(embla_cost_of(NULL, &cost), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_cost_of(&model, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_cost_compute(NULL, &cost), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_cost_compute(&model, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_cost_preset(NULL, &model), EMBLA_ERR_ARGUMENT);
     assert_status(embla_cost_preset("gpt2", NULL), EMBLA_ERR_ARGUMENT);
 }

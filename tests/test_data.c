@@ -34,7 +34,7 @@ static model read_model(embla_checkpoint *cp)
 {
     model m = {.cp = cp};
     assert_ok(embla_table_open(cp, NULL, NULL, &m.table));
-    assert_ok(embla_checkpoint_vocab(cp, &m.vocab));
+    assert_ok(embla_vocab_open(cp, &m.vocab));
     m.dim = embla_table_dim(m.table);
     return m;
 }
@@ -260,7 +260,7 @@ static void vocabularies_have_their_words(void **state)
         embla_vocab *vocab = NULL;
         int32_t token = -1;
         (void)snprintf(path, sizeof path, "%s/%s", data, cases[i].name);
-        assert_ok(embla_vocab_open(path, &vocab));
+        assert_ok(embla_vocab_open_file(path, &vocab));
         if (embla_vocab_count(vocab) != cases[i].count)
             fail_msg("%s: %" PRId64 " words", cases[i].name, embla_vocab_count(vocab));
         assert_ok(embla_vocab_find(vocab, cases[i].word, strlen(cases[i].word), &token));

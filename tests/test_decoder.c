@@ -31,9 +31,9 @@ static embla_gpt_shape llama_like(void)
                              .hidden = 44,
                              .positions = 80,
                              .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_SWIGLU,
+                             .activation = EMBLA_ACTIVATION_SWIGLU,
                              .position_kind = EMBLA_POSITIONS_ROTARY,
-                             .rope_order = EMBLA_ROPE_HALF_SPLIT,
+                             .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
                              .untied = true};
 }
 
@@ -45,7 +45,7 @@ static embla_gpt_shape microgpt_like(void)
                              .heads = 4,
                              .positions = 80,
                              .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_RELU,
+                             .activation = EMBLA_ACTIVATION_RELU,
                              .no_gain = true,
                              .untied = true,
                              .norm_first = true,
@@ -57,7 +57,7 @@ static embla_gpt_shape other(size_t n)
 {
     embla_gpt_shape s = gpt2_like();
     s.norm_first = true;
-    s.activation = n == 0 ? EMBLA_RELU_SQUARED : EMBLA_SWIGLU;
+    s.activation = n == 0 ? EMBLA_ACTIVATION_RELU_SQUARED : EMBLA_ACTIVATION_SWIGLU;
     s.position_kind = n == 0 ? EMBLA_POSITIONS_SINUSOIDAL : EMBLA_POSITIONS_NONE;
     s.kv_heads = 1;
     if (n == 2) s.position_kind = EMBLA_POSITIONS_ROTARY;
@@ -105,7 +105,7 @@ static void assert_alike(const float *got, const float *wanted, size_t n)
 static const float *whole(embla_gpt *gpt, const int32_t *tokens, size_t count)
 {
     embla_loss_report report;
-    assert_ok(embla_gpt_room(gpt, 1, count));
+    assert_ok(embla_gpt_reserve(gpt, 1, count));
     assert_ok(embla_gpt_loss(gpt, tokens, tokens, 1, count, NULL, &report));
     return embla_gpt_hidden(gpt);
 }
@@ -125,7 +125,8 @@ static void one_by_one_is_the_whole_model(void **state)
         const float *wanted = whole(gpt, tokens, LENGTH);
         assert_ok(embla_decoder_new(gpt, LENGTH, &d));
         for (size_t i = 0; i < LENGTH; i++) {
-            assert_ok(embla_decoder_take(d, tokens + i, 1, 1, hidden));
+            assert_ok(embla_decoder_append(d, tokens + i, 1, &(embla_decoder_options){.threads = 1},
+                                           hidden));
             assert_alike(hidden, wanted + i * shape.dim, shape.dim);
         }
         embla_decoder_free(d);
@@ -151,7 +152,8 @@ static void pieces_of_a_prompt_are_the_whole_model(void **state)
             size_t at = 0;
             embla_decoder_reset(d);
             for (size_t k = 0; k < 3 && cuts[c][k] > 0; k++) {
-                assert_ok(embla_decoder_take(d, tokens + at, cuts[c][k], 1, hidden));
+                assert_ok(embla_decoder_append(d, tokens + at, cuts[c][k],
+                                               &(embla_decoder_options){.threads = 1}, hidden));
                 at += cuts[c][k];
                 assert_alike(hidden, wanted + (at - 1) * shape.dim, shape.dim);
             }
@@ -172,7 +174,7 @@ static void the_number_of_threads_changes_no_bit(void **state)
                              .kv_heads = 2,
                              .positions = 80,
                              .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_SWIGLU,
+                             .activation = EMBLA_ACTIVATION_SWIGLU,
                              .position_kind = EMBLA_POSITIONS_ROTARY};
     embla_gpt *gpt = model(&shape);
     int32_t tokens[80];
@@ -181,8 +183,12 @@ static void the_number_of_threads_changes_no_bit(void **state)
     for (size_t t = 0; t < COUNT_OF(threads); t++) {
         embla_decoder *d = NULL;
         assert_ok(embla_decoder_new(gpt, 80, &d));
-        assert_ok(embla_decoder_take(d, tokens, 79, threads[t], t == 0 ? first[0] : again[0]));
-        assert_ok(embla_decoder_take(d, tokens + 79, 1, threads[t], t == 0 ? first[1] : again[1]));
+        assert_ok(embla_decoder_append(d, tokens, 79,
+                                       &(embla_decoder_options){.threads = threads[t]},
+                                       t == 0 ? first[0] : again[0]));
+        assert_ok(embla_decoder_append(d, tokens + 79, 1,
+                                       &(embla_decoder_options){.threads = threads[t]},
+                                       t == 0 ? first[1] : again[1]));
         if (t > 0) assert_memory_equal(again, first, sizeof first);
         embla_decoder_free(d);
     }
@@ -223,27 +229,38 @@ static void what_does_not_fit_is_refused_and_takes_nothing(void **state)
     const int32_t good[] = {1, 2, 3, 4, 5}, low[] = {1, -1}, high[] = {1, VOCAB};
     (void)state;
     assert_ok(embla_decoder_new(gpt, 5, &d));
-    assert_ok(embla_decoder_take(d, good, 5, 1, wanted));
+    assert_ok(embla_decoder_append(d, good, 5, &(embla_decoder_options){.threads = 1}, wanted));
     embla_decoder_reset(d);
-    assert_ok(embla_decoder_take(d, good, 2, 1, NULL));
+    assert_ok(embla_decoder_append(d, good, 2, &(embla_decoder_options){.threads = 1}, NULL));
     memset(hidden, CHECK_MARK, sizeof hidden);
     memcpy(marked, hidden, sizeof hidden);
-    assert_status(embla_decoder_take(d, low, 2, 1, hidden), EMBLA_ERR_RANGE);
+    assert_status(embla_decoder_append(d, low, 2, &(embla_decoder_options){.threads = 1}, hidden),
+                  EMBLA_ERR_RANGE);
     assert_error_has("token -1 at 1: the model has 0..28");
-    assert_status(embla_decoder_take(d, high, 2, 1, hidden), EMBLA_ERR_RANGE);
+    assert_status(embla_decoder_append(d, high, 2, &(embla_decoder_options){.threads = 1}, hidden),
+                  EMBLA_ERR_RANGE);
     assert_error_has("token 29 at 1");
-    assert_status(embla_decoder_take(d, good, 4, 1, hidden), EMBLA_ERR_RANGE);
+    assert_status(embla_decoder_append(d, good, 4, &(embla_decoder_options){.threads = 1}, hidden),
+                  EMBLA_ERR_RANGE);
     assert_error_has("4 tokens more after 2: the decoder has 5 positions");
-    assert_status(embla_decoder_take(d, good, SIZE_MAX, 1, hidden), EMBLA_ERR_RANGE);
-    assert_status(embla_decoder_take(d, good, 1, -1, hidden), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_decoder_take(d, NULL, 1, 1, hidden), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_decoder_append(d, good, SIZE_MAX, &(embla_decoder_options){.threads = 1}, hidden),
+        EMBLA_ERR_RANGE);
+    assert_status(embla_decoder_append(d, good, 1, &(embla_decoder_options){.threads = -1}, hidden),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_decoder_append(d, NULL, 1, &(embla_decoder_options){.threads = 1}, hidden),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("tokens are NULL");
-    assert_status(embla_decoder_take(NULL, good, 1, 1, hidden), EMBLA_ERR_ARGUMENT);
-    assert_ok(embla_decoder_take(d, NULL, 0, 1, hidden)); /* no tokens, nothing to say */
+    assert_status(
+        embla_decoder_append(NULL, good, 1, &(embla_decoder_options){.threads = 1}, hidden),
+        EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_decoder_append(d, NULL, 0, &(embla_decoder_options){.threads = 1},
+                                   hidden)); /* no tokens, nothing to say */
     assert_memory_equal(hidden, marked, sizeof hidden);
-    assert_ok(embla_decoder_take(d, good + 2, 3, 1, hidden));
+    assert_ok(embla_decoder_append(d, good + 2, 3, &(embla_decoder_options){.threads = 1}, hidden));
     for (size_t i = 0; i < 24; i++) assert_near(hidden[i], wanted[i], 1e-5);
-    assert_status(embla_decoder_take(d, good, 1, 1, hidden), EMBLA_ERR_RANGE);
+    assert_status(embla_decoder_append(d, good, 1, &(embla_decoder_options){.threads = 1}, hidden),
+                  EMBLA_ERR_RANGE);
     embla_decoder_free(d);
     embla_gpt_free(gpt);
 }
@@ -292,8 +309,8 @@ static void memory_is_taken_once(void **state)
     assert_ok(embla_decoder_new(gpt, 80, &d));
     assert_int_equal(embla_mem_live(), live + 1);
     embla_mem_fail(1, true);
-    assert_ok(embla_decoder_take(d, tokens, 1, 1, hidden));
-    assert_ok(embla_decoder_take(d, tokens, 79, 1, hidden));
+    assert_ok(embla_decoder_append(d, tokens, 1, &(embla_decoder_options){.threads = 1}, hidden));
+    assert_ok(embla_decoder_append(d, tokens, 79, &(embla_decoder_options){.threads = 1}, hidden));
     embla_mem_fail(0, false);
     embla_decoder_free(d);
     assert_int_equal(embla_mem_live(), live);
@@ -389,10 +406,13 @@ static void generate(const embla_gpt *gpt, const embla_vocab *vocab, const int32
     assert_ok(embla_decoder_new(gpt, STEPS, &d));
     assert_ok(embla_decoder_head(d, &head));
     text[0] = '\0';
-    if (at_once) assert_ok(embla_decoder_take(d, prompt, count - 1, 1, NULL));
+    if (at_once)
+        assert_ok(embla_decoder_append(d, prompt, count - 1, &(embla_decoder_options){.threads = 1},
+                                       NULL));
     for (size_t at = 0; at < STEPS; at++) {
         if (!at_once || at >= count - 1) {
-            assert_ok(embla_decoder_take(d, &token, 1, 1, hidden));
+            assert_ok(
+                embla_decoder_append(d, &token, 1, &(embla_decoder_options){.threads = 1}, hidden));
             assert_ok(embla_head_sample(&head, hidden, 1, NULL, &choice));
         }
         int32_t next = at + 1 < count ? prompt[at + 1] : (int32_t)choice.token;
@@ -416,7 +436,7 @@ static void stories260k_says_what_is_known(void **state)
     (void)state;
     if (!data) skip();
     (void)snprintf(path, sizeof path, "%s/stories260k/tok512.bin", data);
-    assert_ok(embla_vocab_open(path, &vocab));
+    assert_ok(embla_vocab_open_file(path, &vocab));
     read_pieces(path, &words);
     size_t count = encode(&words, "Once upon a time", prompt);
     (void)snprintf(path, sizeof path, "%s/stories260k/stories260K.bin", data);

@@ -237,7 +237,7 @@ static void run_rope(const trial *t, int threads, void *out)
 static void rope_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (int order = EMBLA_ROPE_INTERLEAVED; order <= EMBLA_ROPE_HALF_SPLIT; order++)
+    for (int order = EMBLA_ROPE_ORDER_INTERLEAVED; order <= EMBLA_ROPE_ORDER_HALF_SPLIT; order++)
         every_way_gives_the_same_bits(&(trial){
             .run = run_rope, .what = "rope", .size = 50 * 3 * 130 * sizeof(float), .kind = order});
 }

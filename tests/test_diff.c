@@ -13,7 +13,7 @@
 static embla_diff *diff_of(const embla_table *a, const embla_table *b, embla_diff_options options)
 {
     embla_diff *diff = NULL;
-    assert_ok(embla_diff_of(a, b, &options, &diff));
+    assert_ok(embla_diff_new(a, b, &options, &diff));
     assert_non_null(diff);
     return diff;
 }
@@ -92,7 +92,7 @@ static void compare_list(const embla_table *a, const embla_table *b, const embla
 {
     embla_diff_row r, before = {.row = -1, .distance = INFINITY};
     int64_t n = 0;
-    for (; n < embla_diff_summary_of(diff)->changed; n++) {
+    for (; n < embla_diff_describe(diff)->changed; n++) {
         assert_ok(embla_diff_at(diff, n, &r));
         plain p = compare_rows(a, r.row, b, r.other, tolerance);
         assert_true(p.changed);
@@ -115,7 +115,7 @@ static void compare_list(const embla_table *a, const embla_table *b, const embla
 static void compare(const embla_table *a, const embla_table *b, embla_diff_options options)
 {
     embla_diff *diff = diff_of(a, b, options);
-    const embla_diff_summary *s = embla_diff_summary_of(diff);
+    const embla_diff_summary *s = embla_diff_describe(diff);
     int64_t rows = embla_table_rows(a), others = embla_table_rows(b);
     int64_t same = 0, changed = 0, nonfinite = 0, alone = 0, turned = 0, left = others;
     double most = 0;
@@ -215,8 +215,8 @@ static void the_same_bytes_with_another_scale_are_other_numbers(void **state)
     assert_ok(embla_table_view(EMBLA_I8, 3, 2, bytes, sizeof bytes, &one, &b));
     compare(a, b, (embla_diff_options){0});
     embla_diff *diff = diff_of(a, b, (embla_diff_options){0});
-    assert_int_equal(embla_diff_summary_of(diff)->changed, 2);
-    assert_int_equal(embla_diff_summary_of(diff)->same, 1);
+    assert_int_equal(embla_diff_describe(diff)->changed, 2);
+    assert_int_equal(embla_diff_describe(diff)->same, 1);
     embla_diff_free(diff);
     embla_table_free(a);
     embla_table_free(b);
@@ -231,7 +231,7 @@ static void f64_is_compared_in_all_its_digits(void **state)
     embla_table *a = view(EMBLA_F64, 5, 2, first), *b = view(EMBLA_F64, 5, 2, second);
     compare(a, b, (embla_diff_options){0});
     embla_diff *diff = diff_of(a, b, (embla_diff_options){0});
-    const embla_diff_summary *s = embla_diff_summary_of(diff);
+    const embla_diff_summary *s = embla_diff_describe(diff);
     embla_diff_row r;
     assert_int_equal(s->changed, 4);
     assert_int_equal(s->nonfinite, 0);
@@ -242,7 +242,7 @@ static void f64_is_compared_in_all_its_digits(void **state)
     assert_near(r.distance, 1e-12, 1e-15);
     embla_diff_free(diff);
     diff = diff_of(a, b, (embla_diff_options){.tolerance = 1e-9});
-    assert_int_equal(embla_diff_summary_of(diff)->changed, 2);
+    assert_int_equal(embla_diff_describe(diff)->changed, 2);
     embla_diff_free(diff);
     embla_table_free(a);
     embla_table_free(b);
@@ -254,9 +254,9 @@ static void a_number_that_differs_by_the_tolerance_is_the_same(void **state)
     (void)state;
     embla_table *a = view(EMBLA_F32, 3, 1, first), *b = view(EMBLA_F32, 3, 1, second);
     embla_diff *diff = diff_of(a, b, (embla_diff_options){.tolerance = 0.5});
-    assert_int_equal(embla_diff_summary_of(diff)->same, 2);
-    assert_int_equal(embla_diff_summary_of(diff)->changed, 1);
-    assert_near(embla_diff_summary_of(diff)->difference, 0.75, 0);
+    assert_int_equal(embla_diff_describe(diff)->same, 2);
+    assert_int_equal(embla_diff_describe(diff)->changed, 1);
+    assert_near(embla_diff_describe(diff)->difference, 0.75, 0);
     embla_diff_free(diff);
     embla_table_free(a);
     embla_table_free(b);
@@ -273,8 +273,8 @@ static void rows_past_the_end_of_the_other_are_counted(void **state)
     compare(a, b, (embla_diff_options){0});
     compare(b, a, (embla_diff_options){0});
     embla_diff *diff = diff_of(b, a, (embla_diff_options){0});
-    assert_int_equal(embla_diff_summary_of(diff)->only[0], 0);
-    assert_int_equal(embla_diff_summary_of(diff)->only[1], 15);
+    assert_int_equal(embla_diff_describe(diff)->only[0], 0);
+    assert_int_equal(embla_diff_describe(diff)->only[1], 15);
     embla_diff_free(diff);
     embla_table_free(a);
     embla_table_free(b);
@@ -297,7 +297,7 @@ static void a_map_says_which_row_is_compared_with_which(void **state)
     compare(a, b, (embla_diff_options){.other = other});
     embla_diff *diff = diff_of(a, b, (embla_diff_options){.other = other});
     embla_diff_row r;
-    const embla_diff_summary *s = embla_diff_summary_of(diff);
+    const embla_diff_summary *s = embla_diff_describe(diff);
     assert_int_equal(s->changed, 1);
     assert_int_equal(s->only[0], 42); /* 3, 10, 17 .. 297, but for 10 */
     assert_ok(embla_diff_at(diff, 0, &r));
@@ -351,7 +351,7 @@ static void a_view_with_gaps_between_its_rows_is_read_right(void **state)
     compare(a, b, (embla_diff_options){0});
     compare(b, a, (embla_diff_options){0});
     embla_diff *diff = diff_of(a, b, (embla_diff_options){0});
-    assert_int_equal(embla_diff_summary_of(diff)->same, N - 1);
+    assert_int_equal(embla_diff_describe(diff)->same, N - 1);
     embla_diff_free(diff);
     embla_table_free(a);
     embla_table_free(b);
@@ -364,9 +364,9 @@ static void the_same_bits_for_any_number_of_threads(void **state)
     (void)state;
     for (int threads = 2; threads < 9; threads += 3) {
         embla_diff *many = diff_of(a, b, (embla_diff_options){.threads = threads});
-        assert_memory_equal(embla_diff_summary_of(one), embla_diff_summary_of(many),
+        assert_memory_equal(embla_diff_describe(one), embla_diff_describe(many),
                             sizeof(embla_diff_summary));
-        for (int64_t n = 0; n < embla_diff_summary_of(one)->changed; n++) {
+        for (int64_t n = 0; n < embla_diff_describe(one)->changed; n++) {
             embla_diff_row x, y;
             assert_ok(embla_diff_at(one, n, &x));
             assert_ok(embla_diff_at(many, n, &y));
@@ -391,25 +391,25 @@ static void what_does_not_fit_is_refused_with_both_numbers(void **state)
     embla_table *a = view(EMBLA_F32, 2, 3, values), *b = view(EMBLA_F32, 3, 2, values);
     embla_table *c = view(EMBLA_F32, 3, 2, values);
     embla_diff_options o = {.other = other};
-    assert_status(embla_diff_of(a, b, NULL, &diff), EMBLA_ERR_SHAPE);
+    assert_status(embla_diff_new(a, b, NULL, &diff), EMBLA_ERR_SHAPE);
     assert_error_has("a row of the first table has 3 numbers, one of the second 2");
     embla_table *d = view(EMBLA_F32, 2, 2, values);
-    assert_status(embla_diff_of(d, c, &o, &diff), EMBLA_ERR_RANGE);
+    assert_status(embla_diff_new(d, c, &o, &diff), EMBLA_ERR_RANGE);
     assert_error_has("row 1 is to be compared with row 3: the second table has 3 rows");
     o.other = below;
-    assert_status(embla_diff_of(d, c, &o, &diff), EMBLA_ERR_RANGE);
+    assert_status(embla_diff_new(d, c, &o, &diff), EMBLA_ERR_RANGE);
     for (size_t i = 0; i < COUNT_OF(tolerances); i++) {
         o = (embla_diff_options){.tolerance = tolerances[i]};
-        assert_status(embla_diff_of(b, c, &o, &diff), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_diff_new(b, c, &o, &diff), EMBLA_ERR_ARGUMENT);
     }
     o = (embla_diff_options){.threads = -1};
-    assert_status(embla_diff_of(b, c, &o, &diff), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_diff_of(NULL, c, NULL, &diff), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_diff_of(b, NULL, NULL, &diff), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_diff_of(b, c, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_diff_new(b, c, &o, &diff), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_diff_new(NULL, c, NULL, &diff), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_diff_new(b, NULL, NULL, &diff), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_diff_new(b, c, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_ptr_equal(diff, values);
     embla_diff_free(NULL);
-    assert_null(embla_diff_summary_of(NULL));
+    assert_null(embla_diff_describe(NULL));
     embla_diff_row r;
     assert_status(embla_diff_at(NULL, 0, &r), EMBLA_ERR_ARGUMENT);
     embla_table_free(a);
@@ -434,7 +434,7 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
             embla_diff *diff = NULL;
             embla_diff_options options = {.other = other, .threads = 2};
             embla_mem_fail(at, forever == 1);
-            embla_status status = embla_diff_of(a, b, &options, &diff);
+            embla_status status = embla_diff_new(a, b, &options, &diff);
             embla_mem_fail(0, false);
             assert_true((status == EMBLA_OK) == (diff != NULL));
             embla_diff_free(diff);
@@ -471,8 +471,8 @@ static void a_file_that_was_cut_short_is_noticed(void **state)
     assert_ok(embla_checkpoint_open(s.path, NULL, &checkpoint));
     assert_ok(embla_table_open(checkpoint, NULL, NULL, &table));
     assert_int_equal(truncate(s.path, 4096), 0);
-    assert_status(embla_diff_of(table, other, NULL, &diff), EMBLA_ERR_IO);
-    assert_status(embla_diff_of(other, table, NULL, &diff), EMBLA_ERR_IO);
+    assert_status(embla_diff_new(table, other, NULL, &diff), EMBLA_ERR_IO);
+    assert_status(embla_diff_new(other, table, NULL, &diff), EMBLA_ERR_IO);
     assert_null(diff);
     embla_table_free(other);
     embla_table_free(table);

@@ -159,9 +159,9 @@ static void check_analogies(world *w, size_t count, bool product, uint64_t seed)
     const char *path = file_of(w, text);
     for (int threads = 0; threads < 4; threads++) {
         embla_eval *eval = NULL;
-        embla_eval_options options = {.threads = threads,
-                                      .kind = product ? EMBLA_COS_MUL : EMBLA_COS_ADD};
-        assert_ok(embla_eval_analogies(w->table, w->vocab, path, &options, &eval));
+        embla_eval_options options = {
+            .threads = threads, .kind = product ? EMBLA_ANALOGY_COS_MUL : EMBLA_ANALOGY_COS_ADD};
+        assert_ok(embla_eval_new_analogies(w->table, w->vocab, path, &options, &eval));
         assert_int_equal(embla_eval_count(eval), SECTIONS);
         asked = 0;
         for (size_t s = 0; s < SECTIONS; s++) {
@@ -222,7 +222,8 @@ static void the_answer_is_that_of_embla_analogy(void **state)
             assert_ok(embla_analogy(w.table, plus, 2, &q[0], 1, 1, &how, &answer, NULL));
             (void)snprintf(text, sizeof text, "w%d w%d w%d w%d\n", (int)q[0], (int)q[1], (int)q[2],
                            (int)answer.row);
-            assert_ok(embla_eval_analogies(w.table, w.vocab, file_of(&w, text), &options, &eval));
+            assert_ok(
+                embla_eval_new_analogies(w.table, w.vocab, file_of(&w, text), &options, &eval));
             assert_part(eval, 0, "questions", 1, 1, 1);
             embla_eval_free(eval);
         }
@@ -258,7 +259,7 @@ static void words_are_found_as_they_are_then_in_lower_case(void **state)
             int64_t times = 0;
             bool found = exact ? asked[i].exact : asked[i].lower;
             (void)snprintf(text, sizeof text, "oslo %s 1\n", asked[i].word);
-            assert_ok(embla_eval_pairs(w.table, w.vocab, file_of(&w, text), &options, &eval));
+            assert_ok(embla_eval_new_pairs(w.table, w.vocab, file_of(&w, text), &options, &eval));
             if (part_of(eval, 0).covered != found) fail_msg("%s: %d", asked[i].word, exact);
             const char *missing = embla_eval_missing(eval, 0, &times);
             assert_true((missing == NULL) == found);
@@ -280,10 +281,10 @@ static void the_word_itself_goes_before_its_lower_case(void **state)
     f32_table(&w, 4, 2, values);
     words_of(&w, words, 4);
     /* Cosines with row 0: .89, -.97; with row 1: .45, .24: the order of scores tells. */
-    assert_ok(embla_eval_pairs(w.table, w.vocab,
-                               file_of(&w, "Oslo x 9\nOslo y 1\nOSLO x 7\n"
-                                           "OSLO y 6\n"),
-                               NULL, &eval));
+    assert_ok(embla_eval_new_pairs(w.table, w.vocab,
+                                   file_of(&w, "Oslo x 9\nOslo y 1\nOSLO x 7\n"
+                                               "OSLO y 6\n"),
+                                   NULL, &eval));
     assert_near(part_of(eval, 0).spearman, 1, 1e-15);
     embla_eval_free(eval);
     end_world(&w);
@@ -307,10 +308,10 @@ static void a_word_with_its_space_goes_before_the_end_of_a_word(void **state)
     f32_table(&w, 6, 2, values);
     words_of(&w, words, 6);
     /* dog is row 1, DOG too; cat 2, fish 3 (there is no " fish"), Fish 4, FISH 3. */
-    assert_ok(embla_eval_pairs(w.table, w.vocab,
-                               file_of(&w, "dog cat 9\ndog x 8\ndog fish 7\ndog Fish 2\n"
-                                           "DOG FISH 7\nDOG Cat 9\nDOG Fish 2\n"),
-                               NULL, &eval));
+    assert_ok(embla_eval_new_pairs(w.table, w.vocab,
+                                   file_of(&w, "dog cat 9\ndog x 8\ndog fish 7\ndog Fish 2\n"
+                                               "DOG FISH 7\nDOG Cat 9\nDOG Fish 2\n"),
+                                   NULL, &eval));
     assert_part(eval, 0, scratch_path(&w.place, "questions"), 7, 7, 0);
     assert_near(part_of(eval, 0).spearman, 1, 1e-15);
     embla_eval_free(eval);
@@ -329,14 +330,14 @@ static void rows_limit_what_is_looked_at(void **state)
     f32_table(&w, 5, 2, values);
     words_of(&w, words, 6);
     const char *path = file_of(&w, "a b c d\na b c e\n");
-    assert_ok(embla_eval_analogies(w.table, w.vocab, path, NULL, &eval));
+    assert_ok(embla_eval_new_analogies(w.table, w.vocab, path, NULL, &eval));
     assert_part(eval, 0, "questions", 2, 2, 1);
     assert_null(embla_eval_missing(eval, 0, NULL));
     embla_eval_free(eval);
     for (int kind = 0; kind < 2; kind++) {
         int64_t times = 0;
         options.kind = (embla_analogy_kind)kind;
-        assert_ok(embla_eval_analogies(w.table, w.vocab, path, &options, &eval));
+        assert_ok(embla_eval_new_analogies(w.table, w.vocab, path, &options, &eval));
         assert_part(eval, 0, "questions", 2, 1, 1);
         assert_string_equal(embla_eval_missing(eval, 0, &times), "e");
         assert_int_equal(times, 1);
@@ -344,12 +345,12 @@ static void rows_limit_what_is_looked_at(void **state)
     }
     path = file_of(&w, "a b 1\na e 2\na f 3\n"); /* f is beyond the table */
     options.rows = 1000;
-    assert_ok(embla_eval_pairs(w.table, w.vocab, path, &options, &eval));
+    assert_ok(embla_eval_new_pairs(w.table, w.vocab, path, &options, &eval));
     assert_int_equal(part_of(eval, 0).covered, 2);
     assert_string_equal(embla_eval_missing(eval, 0, NULL), "f");
     embla_eval_free(eval);
     options.rows = 4;
-    assert_ok(embla_eval_pairs(w.table, w.vocab, path, &options, &eval));
+    assert_ok(embla_eval_new_pairs(w.table, w.vocab, path, &options, &eval));
     assert_int_equal(part_of(eval, 0).covered, 1);
     embla_eval_free(eval);
     end_world(&w);
@@ -369,10 +370,11 @@ static void missing_words_are_listed_by_how_often_they_are_asked_for(void **stat
     world w = new_world();
     f32_table(&w, 5, 2, values);
     words_of(&w, words, 5);
-    assert_ok(embla_eval_analogies(w.table, w.vocab,
-                                   file_of(&w, ": one\nx y z d\na b c d\n: two\nz z y z\n: three\n"
-                                               "a n c \xc3\xa9\na b z n\n"),
-                                   NULL, &eval));
+    assert_ok(
+        embla_eval_new_analogies(w.table, w.vocab,
+                                 file_of(&w, ": one\nx y z d\na b c d\n: two\nz z y z\n: three\n"
+                                             "a n c \xc3\xa9\na b z n\n"),
+                                 NULL, &eval));
     assert_int_equal(embla_eval_count(eval), 3);
     assert_part(eval, 0, "one", 2, 1, 1);
     assert_part(eval, 1, "two", 1, 0, 0);
@@ -440,7 +442,7 @@ static void check_pairs(world *w, size_t count, uint64_t seed)
         ranks[0][i] = slow_rank(cosines, count, i);
         ranks[1][i] = slow_rank(scores, count, i);
     }
-    assert_ok(embla_eval_pairs(w->table, w->vocab, file_of(w, text), NULL, &eval));
+    assert_ok(embla_eval_new_pairs(w->table, w->vocab, file_of(w, text), NULL, &eval));
     embla_eval_part part = part_of(eval, 0);
     assert_int_equal(part.asked, count);
     assert_int_equal(part.covered, count);
@@ -511,7 +513,7 @@ static void correlations_have_edges(void **state)
     words_of(&w, words, 8);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         embla_eval *eval = NULL;
-        assert_ok(embla_eval_pairs(w.table, w.vocab, file_of(&w, cases[i].text), NULL, &eval));
+        assert_ok(embla_eval_new_pairs(w.table, w.vocab, file_of(&w, cases[i].text), NULL, &eval));
         embla_eval_part part = part_of(eval, 0);
         assert_int_equal(part.covered, cases[i].covered);
         if (isnan(cases[i].spearman)) {
@@ -540,16 +542,16 @@ static void analogies_have_edges(void **state)
         f32_table(&w, 1, 1, one);
         words_of(&w, words, 1);
         assert_ok(
-            embla_eval_analogies(w.table, w.vocab, file_of(&w, "a a a a\n"), &options, &eval));
+            embla_eval_new_analogies(w.table, w.vocab, file_of(&w, "a a a a\n"), &options, &eval));
         assert_part(eval, 0, "questions", 1, 1, 0);
         embla_eval_free(eval);
         end_world(&w);
         w = new_world(); /* all rows the same: the first that is left */
         f32_table(&w, 4, 1, same);
         words_of(&w, words, 4);
-        assert_ok(embla_eval_analogies(w.table, w.vocab,
-                                       file_of(&w, "a b c d\nd c b a\na a a b\na b a d\n"),
-                                       &options, &eval));
+        assert_ok(embla_eval_new_analogies(w.table, w.vocab,
+                                           file_of(&w, "a b c d\nd c b a\na a a b\na b a d\n"),
+                                           &options, &eval));
         assert_part(eval, 0, "questions", 4, 4, 3);
         embla_eval_free(eval);
         end_world(&w);
@@ -557,7 +559,7 @@ static void analogies_have_edges(void **state)
         f32_table(&w, 4, 1, mixed);
         words_of(&w, words, 4);
         assert_ok(
-            embla_eval_analogies(w.table, w.vocab, file_of(&w, "b c a d\n"), &options, &eval));
+            embla_eval_new_analogies(w.table, w.vocab, file_of(&w, "b c a d\n"), &options, &eval));
         assert_part(eval, 0, "questions", 1, 1, 1);
         embla_eval_free(eval);
         end_world(&w);
@@ -581,24 +583,24 @@ static void arguments_are_checked(void **state)
     (void)state;
     world w = small_world();
     const char *path = file_of(&w, "w0 w1 w2 w3\n");
-    assert_status(embla_eval_analogies(NULL, w.vocab, path, NULL, &eval), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_eval_new_analogies(NULL, w.vocab, path, NULL, &eval), EMBLA_ERR_ARGUMENT);
     assert_error_has("table is NULL");
-    assert_status(embla_eval_analogies(w.table, NULL, path, NULL, &eval), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_eval_pairs(w.table, w.vocab, NULL, NULL, &eval), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_eval_pairs(w.table, w.vocab, path, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_eval_analogies(w.table, w.vocab, path, &options, &eval),
+    assert_status(embla_eval_new_analogies(w.table, NULL, path, NULL, &eval), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_eval_new_pairs(w.table, w.vocab, NULL, NULL, &eval), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_eval_new_pairs(w.table, w.vocab, path, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_eval_new_analogies(w.table, w.vocab, path, &options, &eval),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("-1");
     options = (embla_eval_options){.threads = -3};
-    assert_status(embla_eval_analogies(w.table, w.vocab, path, &options, &eval),
+    assert_status(embla_eval_new_analogies(w.table, w.vocab, path, &options, &eval),
                   EMBLA_ERR_ARGUMENT);
     options = (embla_eval_options){.kind = (embla_analogy_kind)2};
-    assert_status(embla_eval_analogies(w.table, w.vocab, path, &options, &eval),
+    assert_status(embla_eval_new_analogies(w.table, w.vocab, path, &options, &eval),
                   EMBLA_ERR_ARGUMENT);
-    assert_status(embla_eval_pairs(w.table, w.vocab, path, NULL, &eval), EMBLA_ERR_UNSUPPORTED);
-    assert_status(embla_eval_pairs(w.table, w.vocab, w.place.folder, NULL, &eval),
+    assert_status(embla_eval_new_pairs(w.table, w.vocab, path, NULL, &eval), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_eval_new_pairs(w.table, w.vocab, w.place.folder, NULL, &eval),
                   EMBLA_ERR_UNSUPPORTED);
-    assert_status(embla_eval_pairs(w.table, w.vocab, "/nowhere/at/all", NULL, &eval),
+    assert_status(embla_eval_new_pairs(w.table, w.vocab, "/nowhere/at/all", NULL, &eval),
                   EMBLA_ERR_NOT_FOUND);
     assert_null(eval);
     embla_eval_free(NULL);
@@ -631,13 +633,14 @@ static void progress_is_told_and_can_end_the_work(void **state)
         watch seen = {0};
         embla_eval *eval = NULL;
         size_t live = embla_mem_live();
-        embla_eval_options options = {.kind = kind == 1 ? EMBLA_COS_MUL : EMBLA_COS_ADD,
+        embla_eval_options options = {.kind =
+                                          kind == 1 ? EMBLA_ANALOGY_COS_MUL : EMBLA_ANALOGY_COS_ADD,
                                       .progress = watching,
                                       .context = &seen};
         if (kind > 0) path = file_of(&w, kind == 1 ? "w0 w1 w2 w3\nw0 w1 w2 x\n" : "w0 w1 1\n");
         embla_status (*score)(const embla_table *, const embla_vocab *, const char *,
                               const embla_eval_options *, embla_eval **) =
-            kind == 2 ? embla_eval_pairs : embla_eval_analogies;
+            kind == 2 ? embla_eval_new_pairs : embla_eval_new_analogies;
         assert_ok(score(w.table, w.vocab, path, &options, &eval));
         assert_int_equal(seen.last, seen.all);
         assert_int_equal(seen.all, kind == 0 ? 9000 : kind == 1 ? 2 : 1);
@@ -646,8 +649,8 @@ static void progress_is_told_and_can_end_the_work(void **state)
         for (int64_t end_at = 1, calls = seen.calls; end_at <= calls; end_at++) {
             seen = (watch){.end_at = end_at};
             eval = NULL;
-            assert_status(score(w.table, w.vocab, path, &options, &eval), EMBLA_ERR_IO);
-            assert_error_has("ended by the caller after");
+            assert_status(score(w.table, w.vocab, path, &options, &eval), EMBLA_ERR_STOPPED);
+            assert_error_has("stopped by the caller: ");
             assert_null(eval);
         }
         assert_int_equal(embla_mem_live(), live);
@@ -670,9 +673,9 @@ static void check_failures(world *w, bool pairs, bool system_calls)
             embla_io_fail(at, false, EIO);
         else
             embla_mem_fail(at, false);
-        embla_status status = pairs
-                                  ? embla_eval_pairs(w->table, w->vocab, path, &options, &eval)
-                                  : embla_eval_analogies(w->table, w->vocab, path, &options, &eval);
+        embla_status status =
+            pairs ? embla_eval_new_pairs(w->table, w->vocab, path, &options, &eval)
+                  : embla_eval_new_analogies(w->table, w->vocab, path, &options, &eval);
         embla_io_fail(0, false, 0);
         embla_mem_fail(0, false);
         if (status == EMBLA_OK) {
@@ -734,7 +737,7 @@ static void check_google(world *w, const char *data)
     embla_eval *eval = NULL;
     int64_t covered = 0, asked = 0;
     (void)snprintf(path, sizeof path, "%s/word-eval/questions-words.txt", data);
-    assert_ok(embla_eval_analogies(w->table, w->vocab, path, NULL, &eval));
+    assert_ok(embla_eval_new_analogies(w->table, w->vocab, path, NULL, &eval));
     assert_int_equal(embla_eval_count(eval), 14);
     for (int i = 0; i < 3; i++)
         assert_near(accuracy(eval, i, &covered, &asked), wanted[i], 0.00005);
@@ -760,12 +763,12 @@ static void glove_50k_has_the_published_scores(void **state)
     (void)state;
     assert_ok(embla_checkpoint_open(scratch_glove(&w.place), NULL, &glove));
     assert_ok(embla_table_open(glove, NULL, NULL, &w.table));
-    assert_ok(embla_checkpoint_vocab(glove, &w.vocab));
+    assert_ok(embla_vocab_open(glove, &w.vocab));
     embla_checkpoint_free(glove);
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         embla_eval *eval = NULL;
         (void)snprintf(path, sizeof path, "%s/word-eval/%s.txt", data, pairs[i].file);
-        assert_ok(embla_eval_pairs(w.table, w.vocab, path, NULL, &eval));
+        assert_ok(embla_eval_new_pairs(w.table, w.vocab, path, NULL, &eval));
         assert_int_equal(part_of(eval, 0).covered, pairs[i].covered);
         assert_near(part_of(eval, 0).spearman, pairs[i].spearman, 0.00005);
         embla_eval_free(eval);

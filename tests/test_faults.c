@@ -45,7 +45,7 @@ static embla_status read_words(void)
     embla_vocab *vocab = NULL;
     int32_t token = -1;
     embla_status status = embla_checkpoint_open(source, NULL, &checkpoint);
-    if (status == EMBLA_OK) status = embla_checkpoint_vocab(checkpoint, &vocab);
+    if (status == EMBLA_OK) status = embla_vocab_open(checkpoint, &vocab);
     if (status == EMBLA_OK) status = embla_vocab_find(vocab, "end", 3, &token);
     if (status == EMBLA_OK) assert_int_equal(token, 6);
     embla_vocab_free(vocab);

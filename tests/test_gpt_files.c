@@ -38,10 +38,10 @@ static embla_gpt_shape llama_like(void)
                              .hidden = 20,
                              .positions = 9,
                              .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_SWIGLU,
+                             .activation = EMBLA_ACTIVATION_SWIGLU,
                              .position_kind = EMBLA_POSITIONS_ROTARY,
                              .rope_theta = 500000,
-                             .rope_order = EMBLA_ROPE_HALF_SPLIT,
+                             .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
                              .untied = true};
 }
 
@@ -53,7 +53,7 @@ static embla_gpt_shape microgpt_like(void)
                              .heads = 4,
                              .positions = 9,
                              .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_RELU,
+                             .activation = EMBLA_ACTIVATION_RELU,
                              .no_gain = true,
                              .untied = true,
                              .norm_first = true,
@@ -119,7 +119,7 @@ static void assert_same_shape(const embla_gpt_shape *a, const embla_gpt_shape *b
 
 static void assert_same_model(const embla_gpt *a, const embla_gpt *b)
 {
-    assert_same_shape(embla_gpt_shape_of(a), embla_gpt_shape_of(b));
+    assert_same_shape(embla_gpt_describe(a), embla_gpt_describe(b));
     assert_int_equal(embla_gpt_tensor_count(a), embla_gpt_tensor_count(b));
     for (size_t i = 0; i < embla_gpt_tensor_count(a); i++) {
         embla_gpt_tensor x, y;
@@ -175,10 +175,10 @@ static void gpt2_goes_round_bit_for_bit(void **state)
     goes_round(&s, "gpt2");
     s.untied = true;
     goes_round(&s, "gpt2");
-    s.activation = EMBLA_RELU;
+    s.activation = EMBLA_ACTIVATION_RELU;
     s.hidden = 0;
     goes_round(&s, "gpt2");
-    s.activation = EMBLA_RELU_SQUARED;
+    s.activation = EMBLA_ACTIVATION_RELU_SQUARED;
     s.dropout = 0.1;
     goes_round(&s, "gpt2");
 }
@@ -216,20 +216,20 @@ static void other_shapes_go_round_bit_for_bit(void **state)
     goes_round(&s, "embla");
     s = gpt2_like();
     s.norm_first = true;
-    s.activation = EMBLA_SWIGLU;
+    s.activation = EMBLA_ACTIVATION_SWIGLU;
     goes_round(&s, "embla");
-    s.activation = EMBLA_GELU; /* all but the first norm is GPT-2's */
+    s.activation = EMBLA_ACTIVATION_GELU; /* all but the first norm is GPT-2's */
     goes_round(&s, "embla");
     s = gpt2_like();
-    s.activation = EMBLA_SWIGLU;
+    s.activation = EMBLA_ACTIVATION_SWIGLU;
     goes_round(&s, "embla");
     s = llama_like();
     s.no_norm_last = true;
-    s.rope_order = EMBLA_ROPE_INTERLEAVED;
+    s.rope_order = EMBLA_ROPE_ORDER_INTERLEAVED;
     goes_round(&s, "embla");
     s = llama_like();
     s.position_kind = EMBLA_POSITIONS_NONE;
-    s.activation = EMBLA_RELU_SQUARED;
+    s.activation = EMBLA_ACTIVATION_RELU_SQUARED;
     goes_round(&s, "embla");
     s = gpt2_like();
     s.norm = EMBLA_NORM_RMS;
@@ -394,9 +394,9 @@ static void a_gpt2_folder_has_the_names_and_shapes_of_gpt2(void **state)
     embla_checkpoint *cp = opened("");
     assert_string_equal(embla_checkpoint_text(cp, "format"), "pt");
     assert_string_equal(embla_checkpoint_text(cp, "activation_function"), "gelu_new");
-    assert_ok(embla_checkpoint_number(cp, "n_embd", &number));
+    assert_ok(embla_checkpoint_integer(cp, "n_embd", &number));
     assert_int_equal(number, 12);
-    assert_ok(embla_checkpoint_number(cp, "n_inner", &number));
+    assert_ok(embla_checkpoint_integer(cp, "n_inner", &number));
     assert_int_equal(number, 20);
     assert_ok(embla_checkpoint_real(cp, "layer_norm_epsilon", &real));
     assert_true(real == 3e-5);
@@ -457,9 +457,9 @@ static void hidden_of(embla_gpt *gpt, float *out)
 {
     static const int32_t tokens[] = {3, 1, 4, 1, 5, 9, 2, 6};
     embla_loss_report report;
-    assert_ok(embla_gpt_room(gpt, 1, 8));
+    assert_ok(embla_gpt_reserve(gpt, 1, 8));
     assert_ok(embla_gpt_loss(gpt, tokens, tokens, 1, 8, NULL, &report));
-    memcpy(out, embla_gpt_hidden(gpt), 8 * embla_gpt_shape_of(gpt)->dim * sizeof(float));
+    memcpy(out, embla_gpt_hidden(gpt), 8 * embla_gpt_describe(gpt)->dim * sizeof(float));
 }
 
 /* Pairs side by side become pairs half a head apart: other rows, the same model. */
@@ -468,13 +468,13 @@ static void interleaved_heads_are_saved_in_the_order_of_llama(void **state)
     embla_gpt_shape s = llama_like();
     float before[8 * 16], after[8 * 16];
     (void)state;
-    s.rope_order = EMBLA_ROPE_INTERLEAVED;
+    s.rope_order = EMBLA_ROPE_ORDER_INTERLEAVED;
     s.biases = true;
     embla_gpt *gpt = model(&s);
     hidden_of(gpt, before);
     assert_ok(embla_gpt_save(gpt, place.folder, NULL));
     embla_gpt *back = reopened();
-    assert_int_equal(embla_gpt_shape_of(back)->rope_order, EMBLA_ROPE_HALF_SPLIT);
+    assert_int_equal(embla_gpt_describe(back)->rope_order, EMBLA_ROPE_ORDER_HALF_SPLIT);
     const float *a = values_of(gpt, "layer1.attn.k"), *b = values_of(back, "layer1.attn.k");
     assert_memory_equal(b, a, 16 * sizeof(float));
     assert_memory_equal(b + 16, a + 32, 16 * sizeof(float));
@@ -495,7 +495,7 @@ typedef struct {
     const char *type;
     embla_dtype dtype;
     size_t rank, count;
-    int64_t shape[EMBLA_RANK_MOST];
+    int64_t shape[EMBLA_TENSOR_RANK_MAX];
     float *values;
 } held;
 
@@ -697,7 +697,7 @@ static void a_head_that_is_stored_twice_is_tied(void **state)
     embla_gpt_free(back);
     b->list[b->count - 1].values[7] += 1; /* they differ after all */
     back = bag_open(b);
-    assert_true(embla_gpt_shape_of(back)->untied);
+    assert_true(embla_gpt_describe(back)->untied);
     embla_gpt_free(back);
     embla_gpt_free(gpt);
     bag_free(b);
@@ -715,10 +715,10 @@ static void keys_that_are_missing_have_their_defaults(void **state)
     set(b, "activation_function", NULL);
     set(b, "resid_pdrop", "0.1");
     embla_gpt *gpt = bag_open(b);
-    assert_int_equal(embla_gpt_shape_of(gpt)->hidden, 48);
-    assert_true(embla_gpt_shape_of(gpt)->norm_epsilon == 1e-5);
-    assert_int_equal(embla_gpt_shape_of(gpt)->activation, EMBLA_GELU);
-    assert_true(embla_gpt_shape_of(gpt)->dropout == 0.1);
+    assert_int_equal(embla_gpt_describe(gpt)->hidden, 48);
+    assert_true(embla_gpt_describe(gpt)->norm_epsilon == 1e-5);
+    assert_int_equal(embla_gpt_describe(gpt)->activation, EMBLA_ACTIVATION_GELU);
+    assert_true(embla_gpt_describe(gpt)->dropout == 0.1);
     embla_gpt_free(gpt);
     bag_free(b);
     s = llama_like();
@@ -731,13 +731,13 @@ static void keys_that_are_missing_have_their_defaults(void **state)
     set(b, "head_dim", NULL);
     set(b, "rope_scaling", "{\"rope_type\": \"default\"}");
     gpt = bag_open(b);
-    assert_int_equal(embla_gpt_shape_of(gpt)->kv_heads, 4);
-    assert_true(embla_gpt_shape_of(gpt)->norm_epsilon == 1e-6);
-    assert_true(embla_gpt_shape_of(gpt)->rope_theta == 10000);
+    assert_int_equal(embla_gpt_describe(gpt)->kv_heads, 4);
+    assert_true(embla_gpt_describe(gpt)->norm_epsilon == 1e-6);
+    assert_true(embla_gpt_describe(gpt)->rope_theta == 10000);
     embla_gpt_free(gpt);
     set(b, "rope_scaling", "null,\n  \"rope_parameters\": {\"rope_theta\": 77.5}");
     gpt = bag_open(b);
-    assert_true(embla_gpt_shape_of(gpt)->rope_theta == 77.5);
+    assert_true(embla_gpt_describe(gpt)->rope_theta == 77.5);
     embla_gpt_free(gpt);
     bag_free(b);
 }
@@ -1037,7 +1037,7 @@ static void llmc_is_opened(void **state)
         scratch_write(scratch_path(&place, "m.bin"), t.bytes, t.used);
         free(t.bytes);
         assert_ok(open_model("m.bin", &gpt));
-        const embla_gpt_shape *s = embla_gpt_shape_of(gpt);
+        const embla_gpt_shape *s = embla_gpt_describe(gpt);
         assert_int_equal(s->vocab, N); /* padding is left out */
         assert_int_equal(s->positions, P);
         assert_int_equal(s->hidden, 4 * D);
@@ -1083,11 +1083,11 @@ static void llama2c_is_opened(void **state)
         scratch_write(scratch_path(&place, "m.bin"), t.bytes, t.used);
         free(t.bytes);
         assert_ok(open_model("m.bin", &gpt));
-        const embla_gpt_shape *s = embla_gpt_shape_of(gpt);
+        const embla_gpt_shape *s = embla_gpt_describe(gpt);
         assert_int_equal(s->vocab, N);
         assert_int_equal(s->kv_heads, 2);
         assert_int_equal(s->positions, P);
-        assert_int_equal(s->rope_order, EMBLA_ROPE_INTERLEAVED);
+        assert_int_equal(s->rope_order, EMBLA_ROPE_ORDER_INTERLEAVED);
         assert_int_equal(s->untied, untied);
         is_from(gpt, "wte", 0, false);
         is_from(gpt, "layer1.norm1.gain", norm1 + D, false);
@@ -1144,7 +1144,7 @@ static int64_t bos_of_config(void)
 {
     embla_checkpoint *cp = opened("");
     int64_t token = -1;
-    (void)!embla_checkpoint_number(cp, "bos_token_id", &token);
+    (void)!embla_checkpoint_integer(cp, "bos_token_id", &token);
     embla_checkpoint_free(cp);
     return token;
 }
@@ -1174,9 +1174,9 @@ static void characters_become_a_tokenizer_of_characters(void **state)
     embla_json_free(tree);
     assert_int_equal(bos_of_config(), 7);
     embla_checkpoint *cp = opened("");
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_int_equal(embla_vocab_count(vocab), 8);
-    for (int64_t i = 0; i < 7; i++)
+    for (int32_t i = 0; i < 7; i++)
         assert_string_equal(embla_vocab_word(vocab, i, &length), words[i]);
     embla_vocab_free(vocab);
     embla_checkpoint_free(cp);

@@ -43,7 +43,7 @@ static embla_gpt_tensor tensor_of(const embla_gpt *gpt, const char *name)
 static int64_t parameters_of(const char *name, int64_t vocab)
 {
     embla_gpt_preset preset;
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     embla_gpt *gpt = NULL;
     assert_ok(embla_gpt_preset_find(name, &preset));
     if (preset.shape.vocab == 0) preset.shape.vocab = vocab;
@@ -53,7 +53,8 @@ static int64_t parameters_of(const char *name, int64_t vocab)
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++)
         sum += tensor_at(gpt, n).rows * (int64_t)tensor_at(gpt, n).dim;
     assert_int_equal(sum, parameters);
-    assert_ok(embla_gpt_plan_of(&preset.shape, EMBLA_GPT_F32, preset.batch, preset.length, &plan));
+    assert_ok(
+        embla_gpt_plan_memory(&preset.shape, EMBLA_GPT_F32, preset.batch, preset.length, &plan));
     assert_in_range(plan.weights, 4 * parameters,
                     4 * parameters + 64 * (int64_t)embla_gpt_tensor_count(gpt));
     assert_int_equal(plan.gradients, plan.weights);
@@ -127,17 +128,18 @@ static void microgpt_is_trained_as_its_program_does(void **state)
     assert_true(p.beta1 == 0.85 && p.beta2 == 0.99 && p.epsilon == 1e-8 && p.decay == 0 &&
                 p.clip == 0 && p.spread == 0.08 && p.batch == 1 && p.warm_up == 0);
     assert_true(p.shape.norm == EMBLA_NORM_RMS && p.shape.norm_epsilon == 1e-5 &&
-                p.shape.activation == EMBLA_RELU && p.shape.heads == 4 && p.shape.hidden == 64);
+                p.shape.activation == EMBLA_ACTIVATION_RELU && p.shape.heads == 4 &&
+                p.shape.hidden == 64);
 }
 
 /* GPT-2 with one sequence of 1,024 tokens: far below 8 GiB. */
 static void gpt2_fits_in_a_small_machine(void **state)
 {
     embla_gpt_preset preset;
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     (void)state;
     assert_ok(embla_gpt_preset_find("gpt2", &preset));
-    assert_ok(embla_gpt_plan_of(&preset.shape, EMBLA_GPT_F32, 1, 1024, &plan));
+    assert_ok(embla_gpt_plan_memory(&preset.shape, EMBLA_GPT_F32, 1, 1024, &plan));
     assert_in_range(plan.activations, INT64_C(500) << 20, INT64_C(700) << 20);
     assert_true(plan.total < INT64_C(3) << 30);
     print_message("weights %.0f, activations %.0f, all %.0f MiB\n", (double)plan.weights / 0x1p20,
@@ -229,7 +231,7 @@ static void a_model_has_the_tensors_it_asks_for(void **state)
     embla_gpt_shape shape = tiny();
     (void)state;
     shape.layers = 1, shape.kv_heads = 2, shape.biases = shape.untied = shape.norm_first = true;
-    shape.activation = EMBLA_SWIGLU, shape.position_kind = EMBLA_POSITIONS_ROTARY;
+    shape.activation = EMBLA_ACTIVATION_SWIGLU, shape.position_kind = EMBLA_POSITIONS_ROTARY;
     for (int precision = 0; precision < 2; precision++) {
         embla_gpt *gpt = made(shape, (embla_gpt_precision)precision);
         check_list(gpt, all, COUNT_OF(all));
@@ -265,7 +267,7 @@ static void a_tensor_past_the_last_is_refused(void **state)
     assert_int_equal(embla_gpt_tensor_count(NULL), 0);
     assert_int_equal(embla_gpt_parameters(NULL), 0);
     assert_int_equal(embla_gpt_precision_of(NULL), EMBLA_GPT_F32);
-    assert_null(embla_gpt_shape_of(NULL));
+    assert_null(embla_gpt_describe(NULL));
 }
 
 /* ---- the first weights ---- */
@@ -290,7 +292,7 @@ static void first_weights_have_the_spread_that_was_asked_for(void **state)
                              .positions = 100,
                              .biases = true,
                              .untied = true,
-                             .activation = EMBLA_SWIGLU};
+                             .activation = EMBLA_ACTIVATION_SWIGLU};
     (void)state;
     for (int asked = 0; asked < 2; asked++) {
         double spread = asked ? 0.5 : 0, table = asked ? 0.5 : 0.125, linear = asked ? 0.5 : 0.02;
@@ -316,7 +318,7 @@ static void first_weights_depend_on_seed_and_place_alone(void **state)
     embla_gpt *one = made(tiny(), EMBLA_GPT_F32), *wide = made(tiny(), EMBLA_GPT_F64), *more, *seed;
     (void)state;
     other.layers = 3, other.biases = other.untied = other.norm_first = true;
-    other.activation = EMBLA_SWIGLU;
+    other.activation = EMBLA_ACTIVATION_SWIGLU;
     more = made(other, EMBLA_GPT_F32);
     assert_ok(embla_gpt_new(&other, EMBLA_GPT_F32, 10, 0, &seed));
     for (size_t n = 0; n < embla_gpt_tensor_count(one); n++) {
@@ -363,7 +365,7 @@ static void what_0_stands_for_is_filled_in(void **state)
     (void)state;
     shape.hidden = 0;
     embla_gpt *gpt = made(shape, EMBLA_GPT_F64);
-    const embla_gpt_shape *s = embla_gpt_shape_of(gpt);
+    const embla_gpt_shape *s = embla_gpt_describe(gpt);
     assert_true(s->kv_heads == 6 && s->hidden == 48 && s->norm_epsilon == 1e-5 &&
                 s->rope_theta == 10000);
     assert_int_equal(embla_gpt_precision_of(gpt), EMBLA_GPT_F64);
@@ -373,13 +375,13 @@ static void what_0_stands_for_is_filled_in(void **state)
 #define REFUSED(change, status, text)                                                              \
     do {                                                                                           \
         embla_gpt_shape s = tiny();                                                                \
-        embla_gpt_plan plan = {.total = 77};                                                       \
+        embla_gpt_memory plan = {.total = 77};                                                     \
         embla_gpt *gpt = NULL;                                                                     \
         change;                                                                                    \
         assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt), status);                       \
         assert_error_has(text);                                                                    \
         assert_null(gpt);                                                                          \
-        assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 1, &plan), status);                  \
+        assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 1, &plan), status);              \
         assert_int_equal(plan.total, 77);                                                          \
     } while (0)
 
@@ -421,7 +423,7 @@ static void other_arguments_are_refused(void **state)
 {
     embla_gpt_shape s = tiny();
     embla_gpt *gpt = NULL;
-    embla_gpt_plan plan = {.total = 77};
+    embla_gpt_memory plan = {.total = 77};
     (void)state;
     assert_status(embla_gpt_new(NULL, EMBLA_GPT_F32, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
     assert_error_has("the shape is NULL");
@@ -436,24 +438,26 @@ static void other_arguments_are_refused(void **state)
     assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, -1, &gpt), EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 2e6, &gpt), EMBLA_ERR_ARGUMENT);
     assert_null(gpt);
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 1, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
-    assert_status(embla_gpt_plan_of(&s, (embla_gpt_precision)-1, 1, 1, &plan), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 0, 1, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, (embla_gpt_precision)-1, 1, 1, &plan),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 0, 1, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("0 sequences of 1 tokens: 1 of 1 at least");
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 0, &plan), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 6, &plan), EMBLA_ERR_RANGE);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 0, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 6, &plan), EMBLA_ERR_RANGE);
     assert_error_has("sequences of 6 tokens: the model has 5 positions");
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, SIZE_MAX, 2, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, SIZE_MAX, 2, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("do not fit in memory");
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, SIZE_MAX / 8, 2, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, SIZE_MAX / 8, 2, &plan),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("activations of");
     s.layers = 4096, s.dim = 1 << 20, s.heads = 1, s.hidden = 1 << 24;
-    s.activation = EMBLA_SWIGLU;
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F64, 3 << 20, 1, &plan), EMBLA_ERR_ARGUMENT);
+    s.activation = EMBLA_ACTIVATION_SWIGLU;
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F64, 3 << 20, 1, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("parameters and");
     assert_int_equal(plan.total, 77);
-    assert_status(embla_gpt_room(NULL, 1, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_reserve(NULL, 1, 1), EMBLA_ERR_ARGUMENT);
     assert_error_has("the model is NULL");
 }
 
@@ -464,13 +468,13 @@ static void room_is_what_the_plan_said(void **state)
     (void)state;
     for (int kind = 0; kind < 8; kind++) {
         embla_gpt_shape s = tiny();
-        embla_gpt_plan plan;
+        embla_gpt_memory plan;
         embla_gpt_precision precision = kind & 1 ? EMBLA_GPT_F64 : EMBLA_GPT_F32;
-        if (kind & 2) s.activation = EMBLA_SWIGLU, s.norm_first = true;
+        if (kind & 2) s.activation = EMBLA_ACTIVATION_SWIGLU, s.norm_first = true;
         if (kind & 4) s.no_norm_last = true, s.position_kind = EMBLA_POSITIONS_SINUSOIDAL;
         embla_gpt *gpt = made(s, precision);
-        assert_ok(embla_gpt_room(gpt, 3, 5));
-        assert_ok(embla_gpt_plan_of(&s, precision, 3, 5, &plan));
+        assert_ok(embla_gpt_reserve(gpt, 3, 5));
+        assert_ok(embla_gpt_plan_memory(&s, precision, 3, 5, &plan));
         size_t sines = kind & 4 ? 5 * 12 * sizeof(float) : 0;
         assert_int_equal(plan.activations, gpt->at.bytes);
         assert_int_equal(plan.gradients, gpt->numbers * gpt->real);
@@ -491,19 +495,19 @@ static void room_is_made_once_and_grows(void **state)
     embla_gpt *gpt = made(tiny(), EMBLA_GPT_F32);
     (void)state;
     assert_null(tensor_at(gpt, 0).gradient);
-    assert_ok(embla_gpt_room(gpt, 2, 5));
+    assert_ok(embla_gpt_reserve(gpt, 2, 5));
     char *activations = gpt->activations;
     float *gradient = tensor_at(gpt, 1).gradient;
     assert_true(gradient == (float *)(void *)gpt->gradients + gpt->parts[1].at);
     gradient[0] = 5;
-    assert_ok(embla_gpt_room(gpt, 5, 2));
+    assert_ok(embla_gpt_reserve(gpt, 5, 2));
     assert_ptr_equal(gpt->activations, activations);
-    assert_ok(embla_gpt_room(gpt, 1, 1));
+    assert_ok(embla_gpt_reserve(gpt, 1, 1));
     assert_ptr_equal(gpt->activations, activations);
     assert_int_equal(gpt->at.tokens, 10);
-    assert_status(embla_gpt_room(gpt, 1, 6), EMBLA_ERR_RANGE);
-    assert_status(embla_gpt_room(gpt, 0, 1), EMBLA_ERR_ARGUMENT);
-    assert_ok(embla_gpt_room(gpt, 3, 5));
+    assert_status(embla_gpt_reserve(gpt, 1, 6), EMBLA_ERR_RANGE);
+    assert_status(embla_gpt_reserve(gpt, 0, 1), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_gpt_reserve(gpt, 3, 5));
     assert_int_equal(gpt->at.tokens, 15);
     assert_ptr_equal(tensor_at(gpt, 1).gradient, gradient);
     assert_true(gradient[0] == 5);
@@ -534,7 +538,7 @@ static void every_allocation_may_fail(void **state)
             size_t before = embla_mem_live(), had = gpt->at.tokens;
             for (size_t at = 1;; at++) {
                 embla_mem_fail(at, false);
-                embla_status status = embla_gpt_room(gpt, 1, tokens);
+                embla_status status = embla_gpt_reserve(gpt, 1, tokens);
                 embla_mem_fail(0, false);
                 if (status == EMBLA_OK) break;
                 assert_status(status, EMBLA_ERR_MEMORY);

@@ -53,7 +53,7 @@ static embla_gpt *model_of(const embla_gpt_shape *shape)
     embla_gpt *gpt = NULL;
     uint64_t seed = 8;
     assert_ok(embla_gpt_new(shape, EMBLA_GPT_F32, 3, 0.3, &gpt));
-    assert_ok(embla_gpt_room(gpt, BATCH, LENGTH));
+    assert_ok(embla_gpt_reserve(gpt, BATCH, LENGTH));
     if (!embla_gpt_ngram_table(gpt)) return gpt;
     float *rows = embla_table_data(embla_gpt_ngram_table(gpt));
     for (size_t i = 0; i < table_count(gpt); i++) rows[i] = check_unit(&seed);
@@ -72,7 +72,7 @@ static double learn(embla_gpt *gpt, const batch *b, int threads)
     const embla_gpt_options options = {.threads = threads};
     embla_loss_report report;
     embla_gpt_zero_gradients(gpt);
-    assert_ok(embla_gpt_learn(gpt, b->tokens, b->targets, BATCH, LENGTH, &options, &report));
+    assert_ok(embla_gpt_backward(gpt, b->tokens, b->targets, BATCH, LENGTH, &options, &report));
     return report.loss;
 }
 
@@ -137,7 +137,7 @@ static void shapes_that_do_not_fit_are_refused(void **state)
         {{.rows = 100, .layer = 2}, "layer 2: the model has 2"},
     };
     embla_gpt *gpt = NULL;
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         embla_gpt_shape s = shape_of(0);
@@ -149,9 +149,9 @@ static void shapes_that_do_not_fit_are_refused(void **state)
     embla_gpt_shape s = shape_of(0);
     assert_status(embla_gpt_new(&s, EMBLA_GPT_F64, 1, 0, &gpt), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("90 rows");
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F64, 1, 1, &plan), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F64, 1, 1, &plan), EMBLA_ERR_UNSUPPORTED);
     s.vocab = INT32_MAX;
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 1, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 1, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("2147483647 tokens");
 }
 
@@ -159,7 +159,7 @@ static void shapes_that_do_not_fit_are_refused(void **state)
 static void it_is_counted(void **state)
 {
     embla_gpt_shape with = shape_of(1), without = shape_of(1);
-    embla_gpt_plan a, b;
+    embla_gpt_memory a, b;
     (void)state;
     without.ngram.rows = 0;
     embla_gpt *gpt = model_of(&with), *plain = model_of(&without);
@@ -169,8 +169,8 @@ static void it_is_counted(void **state)
     assert_int_equal(embla_gpt_parameters(gpt) - embla_gpt_parameters(plain),
                      rows * 5 + 2 * DIM * 4 * 5);
     assert_int_equal(embla_gpt_tensor_count(gpt) - embla_gpt_tensor_count(plain), 2);
-    assert_ok(embla_gpt_plan_of(&with, EMBLA_GPT_F32, BATCH, LENGTH, &a));
-    assert_ok(embla_gpt_plan_of(&without, EMBLA_GPT_F32, BATCH, LENGTH, &b));
+    assert_ok(embla_gpt_plan_memory(&with, EMBLA_GPT_F32, BATCH, LENGTH, &a));
+    assert_ok(embla_gpt_plan_memory(&without, EMBLA_GPT_F32, BATCH, LENGTH, &b));
     int64_t tensors = 2 * DIM * 20 * 4;
     assert_int_equal(a.weights - b.weights, rows * 20 + tensors);
     assert_int_equal(a.gradients - b.gradients, tensors);
@@ -197,7 +197,8 @@ static void a_model_without_has_none(void **state)
     assert_null(embla_gpt_ngram_hasher(NULL));
     assert_status(embla_gpt_ngram_gradients(gpt, &l.rows, &l.gradients, &l.count),
                   EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_gpt_ngram_ahead(gpt, &token, 1, 1, 1), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_gpt_ngram_prefetch(gpt, &token, 1, 1, &(embla_gpt_options){.threads = 1}),
+                  EMBLA_ERR_NOT_FOUND);
     assert_status(embla_gpt_ngram_share(gpt, "/nowhere"), EMBLA_ERR_NOT_FOUND);
     assert_error_has("no n-gram table");
     assert_status(embla_gpt_ngram_gradients(NULL, &l.rows, &l.gradients, &l.count),
@@ -238,8 +239,8 @@ static void it_begins_as_the_model_without(void **state)
     }
     assert_near(sqrt(keys / DIM), 1, 0.2); /* 20 numbers with a spread of 1 / sqrt(20) */
     assert_near(sqrt(values / DIM), 4, 0.8);
-    assert_ok(embla_gpt_room(a, BATCH, LENGTH));
-    assert_ok(embla_gpt_room(b, BATCH, LENGTH));
+    assert_ok(embla_gpt_reserve(a, BATCH, LENGTH));
+    assert_ok(embla_gpt_reserve(b, BATCH, LENGTH));
     assert_true(loss_of(a, &data) == loss_of(b, &data));
     const float *rows = embla_table_row(embla_gpt_ngram_table(a), 0);
     for (size_t i = 0; i < table_count(a); i++) assert_true(rows[i] == 0);
@@ -366,7 +367,7 @@ static void gradients_of_rows_are_not_added_up(void **state)
     (void)state;
     assert_status(embla_gpt_ngram_gradients(gpt, &l.rows, &l.gradients, &l.count),
                   EMBLA_ERR_ARGUMENT);
-    assert_error_has("embla_gpt_learn");
+    assert_error_has("embla_gpt_backward");
     (void)learn(gpt, &b, 1);
     (void)learn(gpt, &c, 1);
     (void)learn(fresh, &c, 1);
@@ -375,7 +376,7 @@ static void gradients_of_rows_are_not_added_up(void **state)
     assert_memory_equal(x.rows, y.rows, x.count * sizeof *x.rows);
     assert_memory_equal(x.gradients, y.gradients, x.count * 5 * sizeof(float));
     float one = x.gradients[0];
-    assert_ok(embla_gpt_learn(gpt, c.tokens, c.targets, BATCH, LENGTH, &twice, &report));
+    assert_ok(embla_gpt_backward(gpt, c.tokens, c.targets, BATCH, LENGTH, &twice, &report));
     assert_true(learned_of(gpt).gradients[0] == 2 * one);
     assert_status(embla_gpt_ngram_gradients(gpt, NULL, &l.gradients, &l.count), EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_ngram_gradients(gpt, &l.rows, NULL, &l.count), EMBLA_ERR_ARGUMENT);
@@ -437,9 +438,10 @@ static void bits_of_a_large_batch_do_not_depend_on_threads(void **state)
         assert_ok(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt));
         embla_init_options init = {.seed = 3, .spread = 0.1f};
         assert_ok(embla_table_init(embla_gpt_ngram_table(gpt), &init));
-        assert_ok(embla_gpt_room(gpt, B, T));
-        assert_ok(embla_gpt_ngram_ahead(gpt, tokens, B, T, threads));
-        assert_ok(embla_gpt_learn(gpt, tokens, targets, B, T, &options, NULL));
+        assert_ok(embla_gpt_reserve(gpt, B, T));
+        assert_ok(
+            embla_gpt_ngram_prefetch(gpt, tokens, B, T, &(embla_gpt_options){.threads = threads}));
+        assert_ok(embla_gpt_backward(gpt, tokens, targets, B, T, &options, NULL));
         learned l = learned_of(gpt);
         uint64_t sum = 0;
         for (size_t i = 0; i < l.count * 8; i++) sum = sum * 31 + check_bits_of(l.gradients[i]);
@@ -462,32 +464,39 @@ static void ahead_changes_nothing_but_speed(void **state)
     double loss_c = learn(plain, &c, 1);
     uint64_t sum_c = sum_of(plain);
     embla_gpt *gpt = model_of(&s);
-    assert_ok(embla_gpt_ngram_ahead(gpt, b.tokens, BATCH, LENGTH, 1));
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 1}));
     assert_true(learn(gpt, &b, 1) == loss_b);
     assert_true(sum_of(gpt) == sum_b);
-    assert_ok(embla_gpt_ngram_ahead(gpt, c.tokens, BATCH, LENGTH, 2));
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, c.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 2}));
     assert_true(sum_of(gpt) == sum_b); /* gradients are still those of b .. */
     assert_true(loss_of(gpt, &b) == loss_b);
     assert_true(loss_of(gpt, &c) == loss_c);
     assert_true(sum_of(gpt) == sum_b); /* .. also after a loss */
     assert_true(learn(gpt, &c, 1) == loss_c);
     assert_true(sum_of(gpt) == sum_c);
-    assert_ok(embla_gpt_ngram_ahead(gpt, c.tokens, BATCH, LENGTH, 1));
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, c.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 1}));
     assert_true(learn(gpt, &b, 1) == loss_b); /* another batch than was said */
     assert_true(sum_of(gpt) == sum_b);
     assert_true(learn(gpt, &c, 1) == loss_c); /* said two batches ago */
     assert_true(sum_of(gpt) == sum_c);
     /* fewer of the same tokens are another batch, too */
-    assert_ok(embla_gpt_ngram_ahead(gpt, b.tokens, BATCH, LENGTH, 1));
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 1}));
     assert_true(learn(gpt, &b, 1) == loss_b);
     assert_true(learn(gpt, &c, 1) == loss_c);
-    assert_ok(embla_gpt_ngram_ahead(gpt, c.tokens, BATCH, LENGTH, 1));
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, c.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 1}));
     assert_true(learn(gpt, &c, 1) == loss_c);
-    assert_ok(embla_gpt_ngram_ahead(gpt, c.tokens, BATCH, LENGTH - 1, 1));
+    assert_ok(embla_gpt_ngram_prefetch(gpt, c.tokens, BATCH, LENGTH - 1,
+                                       &(embla_gpt_options){.threads = 1}));
     assert_true(learn(gpt, &c, 1) == loss_c);
     assert_true(sum_of(gpt) == sum_c);
     /* the same tokens as other sequences are another batch */
-    assert_ok(embla_gpt_ngram_ahead(gpt, b.tokens, LENGTH, BATCH, 1));
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, LENGTH, BATCH, &(embla_gpt_options){.threads = 1}));
     assert_true(learn(gpt, &b, 1) == loss_b);
     assert_true(sum_of(gpt) == sum_b);
     embla_gpt_free(plain);
@@ -501,23 +510,37 @@ static void bad_batches_ahead_are_refused(void **state)
     batch b = batch_of(9);
     (void)state;
     double loss = loss_of(gpt, &b);
-    assert_status(embla_gpt_ngram_ahead(gpt, NULL, 1, 1, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_ngram_prefetch(gpt, NULL, 1, 1, &(embla_gpt_options){.threads = 1}),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("at NULL");
-    assert_status(embla_gpt_ngram_ahead(gpt, b.tokens, 0, 1, 1), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_gpt_ngram_ahead(gpt, b.tokens, 1, 0, 1), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_gpt_ngram_ahead(gpt, b.tokens, 1, 1, -1), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_gpt_ngram_ahead(gpt, b.tokens, BATCH, LENGTH + 1, 1), EMBLA_ERR_SHAPE);
+    assert_status(embla_gpt_ngram_prefetch(gpt, b.tokens, 0, 1, &(embla_gpt_options){.threads = 1}),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_ngram_prefetch(gpt, b.tokens, 1, 0, &(embla_gpt_options){.threads = 1}),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, 1, 1, &(embla_gpt_options){.threads = -1}),
+        EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_ngram_prefetch(gpt, b.tokens, BATCH, LENGTH + 1,
+                                           &(embla_gpt_options){.threads = 1}),
+                  EMBLA_ERR_SHAPE);
     assert_error_has("room for 27 tokens");
-    assert_status(embla_gpt_ngram_ahead(gpt, b.tokens, SIZE_MAX, 2, 1), EMBLA_ERR_SHAPE);
-    assert_ok(embla_gpt_ngram_ahead(gpt, b.tokens, BATCH, LENGTH, 1));
+    assert_status(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, SIZE_MAX, 2, &(embla_gpt_options){.threads = 1}),
+        EMBLA_ERR_SHAPE);
+    assert_ok(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 1}));
     int32_t kept = b.tokens[5];
     b.tokens[5] = VOCAB;
-    assert_status(embla_gpt_ngram_ahead(gpt, b.tokens, BATCH, LENGTH, 1), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_gpt_ngram_prefetch(gpt, b.tokens, BATCH, LENGTH, &(embla_gpt_options){.threads = 1}),
+        EMBLA_ERR_RANGE);
     b.tokens[5] = kept;
     assert_true(loss_of(gpt, &b) == loss);
     assert_true(learn(gpt, &b, 1) == loss);
     assert_ok(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &roomless));
-    assert_status(embla_gpt_ngram_ahead(roomless, b.tokens, 1, 1, 1), EMBLA_ERR_SHAPE);
+    assert_status(
+        embla_gpt_ngram_prefetch(roomless, b.tokens, 1, 1, &(embla_gpt_options){.threads = 1}),
+        EMBLA_ERR_SHAPE);
     embla_gpt_free(roomless);
     embla_gpt_free(gpt);
 }
@@ -526,7 +549,7 @@ static void bad_batches_ahead_are_refused(void **state)
 
 static double steps_of(embla_gpt *gpt, const batch *b, int steps)
 {
-    const embla_optim_options options = {.kind = EMBLA_ADAGRAD_ROWWISE};
+    const embla_optim_options options = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE};
     embla_optim *optim = NULL;
     assert_ok(embla_optim_new(embla_gpt_ngram_table(gpt), &options, &optim));
     for (int i = 0; i < steps; i++) {
@@ -546,7 +569,7 @@ static void rows_learn(void **state)
     embla_gpt *gpt = NULL;
     (void)state;
     assert_ok(embla_gpt_new(&s, EMBLA_GPT_F32, 3, 0, &gpt));
-    assert_ok(embla_gpt_room(gpt, BATCH, LENGTH));
+    assert_ok(embla_gpt_reserve(gpt, BATCH, LENGTH));
     double before = loss_of(gpt, &b), after = steps_of(gpt, &b, 150);
     if (!(after < 0.5 * before)) fail_msg("a loss of %.3g, before %.3g", after, before);
     embla_gpt_free(gpt);
@@ -672,8 +695,8 @@ static void it_is_saved_and_opened(void **state)
         embla_gpt *gpt = model_of(&s);
         assert_ok(embla_gpt_save(gpt, place.folder, NULL));
         embla_gpt *back = opened(&place);
-        const embla_gpt_ngram *x = &embla_gpt_shape_of(gpt)->ngram,
-                              *y = &embla_gpt_shape_of(back)->ngram;
+        const embla_gpt_ngram *x = &embla_gpt_describe(gpt)->ngram,
+                              *y = &embla_gpt_describe(back)->ngram;
         assert_int_equal(x->rows, y->rows);
         assert_int_equal(x->heads, y->heads);
         assert_int_equal(x->orders, y->orders);
@@ -683,7 +706,7 @@ static void it_is_saved_and_opened(void **state)
         assert_memory_equal(embla_table_row(embla_gpt_ngram_table(gpt), 0),
                             embla_table_row(embla_gpt_ngram_table(back), 0),
                             table_count(gpt) * sizeof(float));
-        assert_ok(embla_gpt_room(back, BATCH, LENGTH));
+        assert_ok(embla_gpt_reserve(back, BATCH, LENGTH));
         assert_true(loss_of(gpt, &b) == loss_of(back, &b));
         embla_gpt_free(gpt);
         embla_gpt_free(back);
@@ -767,19 +790,22 @@ static void a_decoder_says_the_same(void **state)
             s.ngram.orders = 4;
             embla_gpt *gpt = model_of(&s);
             for (size_t i = 0; i < LONG; i++) tokens[i] = (int32_t)check_below(&seed, VOCAB);
-            assert_ok(embla_gpt_room(gpt, 1, LONG));
+            assert_ok(embla_gpt_reserve(gpt, 1, LONG));
             assert_ok(embla_gpt_loss(gpt, tokens, tokens, 1, LONG, NULL, NULL));
             const float *want = embla_gpt_hidden(gpt);
             assert_ok(embla_decoder_new(gpt, LONG, &d));
             for (int again = 0; again < 2; again++) {
                 for (size_t i = 0, n; i < LONG; i += n) {
                     n = LONG - i < pieces[k] ? LONG - i : pieces[k];
-                    assert_ok(embla_decoder_take(d, tokens + i, n, 1, hidden));
+                    assert_ok(embla_decoder_append(d, tokens + i, n,
+                                                   &(embla_decoder_options){.threads = 1}, hidden));
                     for (size_t c = 0; c < DIM; c++)
                         assert_near(hidden[c], want[(i + n - 1) * DIM + c], 2e-4);
                 }
                 embla_decoder_reset(d);
-                assert_ok(embla_decoder_take(d, tokens + 9, 5, 1, NULL)); /* forgotten, too */
+                assert_ok(embla_decoder_append(d, tokens + 9, 5,
+                                               &(embla_decoder_options){.threads = 1},
+                                               NULL)); /* forgotten, too */
                 embla_decoder_reset(d);
             }
             embla_decoder_free(d);
@@ -793,7 +819,7 @@ static void every_allocation_may_fail(void **state)
 {
     embla_gpt_shape s = shape_of(1);
     embla_gpt *gpt = NULL;
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     size_t live = embla_mem_live(), failures = 0;
     (void)state;
     for (size_t n = 1;; n++) {
@@ -811,7 +837,7 @@ static void every_allocation_may_fail(void **state)
     failures = 0;
     for (size_t n = 1;; n++) {
         embla_mem_fail(n, false);
-        embla_status status = embla_gpt_room(gpt, BATCH, LENGTH);
+        embla_status status = embla_gpt_reserve(gpt, BATCH, LENGTH);
         embla_mem_fail(0, false);
         if (status == EMBLA_OK) break;
         assert_int_equal(status, EMBLA_ERR_MEMORY);
@@ -820,7 +846,7 @@ static void every_allocation_may_fail(void **state)
     }
     assert_true(failures >= 8);
     embla_mem_fail(1, false);
-    assert_status(embla_gpt_plan_of(&s, EMBLA_GPT_F32, 1, 1, &plan), EMBLA_ERR_MEMORY);
+    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 1, &plan), EMBLA_ERR_MEMORY);
     embla_mem_fail(0, false);
     embla_gpt_free(gpt);
 }
@@ -835,7 +861,7 @@ static void more_room_can_be_had(void **state)
     (void)state;
     double loss = learn(gpt, &b, 1);
     uint64_t sum = sum_of(gpt);
-    assert_ok(embla_gpt_room(gpt, BATCH + 1, LENGTH));
+    assert_ok(embla_gpt_reserve(gpt, BATCH + 1, LENGTH));
     assert_status(embla_gpt_ngram_gradients(gpt, &l.rows, &l.gradients, &l.count),
                   EMBLA_ERR_ARGUMENT);
     assert_true(learn(gpt, &b, 1) == loss);

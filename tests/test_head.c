@@ -63,7 +63,8 @@ static void check_logits(const embla_head *head, const float *hidden, size_t cou
     int64_t rows = head->rows > 0 ? head->rows : embla_table_rows(table);
     check_guarded out = check_guard(count * (size_t)rows * sizeof(float), 4);
     float *row = new_floats(dim), *logits = (float *)(void *)out.bytes;
-    assert_ok(embla_head_logits(head, hidden, count, threads, logits));
+    assert_ok(
+        embla_head_logits(head, hidden, count, &(embla_head_options){.threads = threads}, logits));
     check_guards(&out);
     for (int64_t r = 0; r < rows; r++) {
         check_row(table, r, row);
@@ -142,8 +143,10 @@ static void test_views(void **state)
                       *b = new_floats(7 * ROWS);
                 for (size_t count = 1; count <= 7; count += 3) {
                     check_logits(&(embla_head){.table = view}, hidden, count, 1);
-                    assert_ok(embla_head_logits(&(embla_head){.table = view}, hidden, count, 1, a));
-                    assert_ok(embla_head_logits(&(embla_head){.table = from}, hidden, count, 1, b));
+                    assert_ok(embla_head_logits(&(embla_head){.table = view}, hidden, count,
+                                                &(embla_head_options){.threads = 1}, a));
+                    assert_ok(embla_head_logits(&(embla_head){.table = from}, hidden, count,
+                                                &(embla_head_options){.threads = 1}, b));
                     if (count <= 4) assert_memory_equal(a, b, count * ROWS * sizeof *a);
                 }
                 free(hidden);
@@ -168,18 +171,22 @@ static void test_same_bits(void **state)
             size_t bytes = counts[c] * ROWS * sizeof(float);
             float *wanted = new_floats(bytes / 4), *out = new_floats(bytes / 4);
             embla_head head = {.table = table, .bias = bias, .scale = 3.0f, .soft_cap = 2.0f};
-            assert_ok(embla_head_logits(&head, hidden, counts[c], 1, wanted));
+            assert_ok(embla_head_logits(&head, hidden, counts[c],
+                                        &(embla_head_options){.threads = 1}, wanted));
             if (counts[c] <= 5) check_logits(&head, hidden, counts[c], 1); /* several chunks */
             for (size_t i = 1; i < COUNT_OF(thread_counts); i++) {
                 memset(out, 0, bytes);
-                assert_ok(embla_head_logits(&head, hidden, counts[c], thread_counts[i], out));
+                assert_ok(embla_head_logits(&head, hidden, counts[c],
+                                            &(embla_head_options){.threads = thread_counts[i]},
+                                            out));
                 assert_memory_equal(out, wanted, bytes);
             }
             for (size_t s = 0; s < CHECK_SETS && counts[c] <= 4; s++) {
                 if (!embla_kernels_find(check_sets[s])) continue;
                 embla_kernels_use(embla_kernels_find(check_sets[s]));
                 memset(out, 0, bytes);
-                assert_ok(embla_head_logits(&head, hidden, counts[c], 2, out));
+                assert_ok(embla_head_logits(&head, hidden, counts[c],
+                                            &(embla_head_options){.threads = 2}, out));
                 assert_memory_equal(out, wanted, bytes);
             }
             embla_kernels_use(NULL);
@@ -248,7 +255,8 @@ static void test_strange_numbers(void **state)
     for (int cap = 0; cap < 2; cap++)
         for (size_t count = 1; count <= 5; count += 4) {
             embla_head head = {.table = table, .bias = bias, .soft_cap = cap ? 30.0f : 0.0f};
-            assert_ok(embla_head_logits(&head, hidden, count, 1, out));
+            assert_ok(
+                embla_head_logits(&head, hidden, count, &(embla_head_options){.threads = 1}, out));
             for (size_t v = 0; v < count; v++) {
                 const float *x = out + v * ROWS;
                 assert_true(isnan(x[2]) && isnan(x[9]));
@@ -326,7 +334,8 @@ static void test_bad_arguments(void **state)
     (void)state;
 #define REFUSED(h, x, n, t, o, text)                                                               \
     do {                                                                                           \
-        assert_status(embla_head_logits(h, x, n, t, o), EMBLA_ERR_ARGUMENT);                       \
+        assert_status(embla_head_logits(h, x, n, &(embla_head_options){.threads = t}, o),          \
+                      EMBLA_ERR_ARGUMENT);                                                         \
         assert_error_has(text);                                                                    \
     } while (0)
     REFUSED(NULL, hidden, 1, 1, logits, "NULL");
@@ -350,7 +359,7 @@ static void test_bad_arguments(void **state)
     REFUSED(&head, hidden, 1, 1, logits, "soft cap");
     check_untouched(&out);
     head.soft_cap = 0.0f;
-    assert_ok(embla_head_logits(&head, NULL, 0, 1, NULL));
+    assert_ok(embla_head_logits(&head, NULL, 0, &(embla_head_options){.threads = 1}, NULL));
     check_guard_free(&out);
     embla_table_free(table);
 }
@@ -368,7 +377,8 @@ static void test_no_memory(void **state)
             size_t live = embla_mem_live();
             embla_mem_fail(at, false);
             embla_status status =
-                embla_head_logits(&head, hidden, count, 1, (float *)(void *)out.bytes);
+                embla_head_logits(&head, hidden, count, &(embla_head_options){.threads = 1},
+                                  (float *)(void *)out.bytes);
             embla_mem_fail(0, false);
             assert_int_equal(embla_mem_live(), live);
             if (status == EMBLA_OK) break;
@@ -409,8 +419,11 @@ static void test_mapped(void **state)
     check_logits(&head, hidden, 1, 2);
     check_logits(&head, hidden, 6, 2);
     assert_int_equal(truncate(s.path, 4096), 0);
-    assert_status(embla_head_logits(&head, hidden, 1, 1, (float *)(void *)out.bytes), EMBLA_ERR_IO);
-    assert_status(embla_head_top(&head, hidden, 1, 1, 1, &choice), EMBLA_ERR_IO);
+    assert_status(embla_head_logits(&head, hidden, 1, &(embla_head_options){.threads = 1},
+                                    (float *)(void *)out.bytes),
+                  EMBLA_ERR_IO);
+    assert_status(embla_head_top(&head, hidden, 1, 1, &(embla_head_options){.threads = 1}, &choice),
+                  EMBLA_ERR_IO);
     check_untouched(&out);
     assert_int_equal(choice.token, 5);
     check_guard_free(&out);

@@ -12,7 +12,7 @@
 static embla_health *health_of(const embla_table *table, embla_health_options options)
 {
     embla_health *health = NULL;
-    assert_ok(embla_health_of(table, &options, &health));
+    assert_ok(embla_health_new(table, &options, &health));
     assert_non_null(health);
     return health;
 }
@@ -165,7 +165,7 @@ static void compare_mean(const embla_health_summary *s, const plain *p)
 
 static void compare_summary(const embla_table *table, const embla_health *health)
 {
-    const embla_health_summary *s = embla_health_summary_of(health);
+    const embla_health_summary *s = embla_health_describe(health);
     plain p = plain_of(table);
     int64_t zero = 0, nonfinite = 0;
     for (int64_t row = 0; row < p.rows; row++) {
@@ -199,7 +199,7 @@ static void compare_ranking(const embla_table *table, const embla_health *health
     long double *to = calloc(p.dim, sizeof *to), length = 0;
     double last = INFINITY;
     assert_non_null(to);
-    assert_int_equal(embla_health_ranked_by(health), EMBLA_RANKED_BY_UNUSED);
+    assert_int_equal(embla_health_ranked_by(health), EMBLA_HEALTH_RANKING_UNUSED);
     for (int64_t i = 0; i < count; i++) {
         assert_int_equal(embla_health_unused(health, i), unused[i]);
         for (size_t k = 0; k < p.dim; k++) to[k] += row_of(&p, unused[i])[k] / (long double)count;
@@ -235,7 +235,7 @@ static void compare_norm_ranking(const embla_table *table, const embla_health *h
 {
     plain p = plain_of(table);
     embla_neighbour before = {-1, -1}, at;
-    assert_int_equal(embla_health_ranked_by(health), EMBLA_RANKED_BY_NORM);
+    assert_int_equal(embla_health_ranked_by(health), EMBLA_HEALTH_RANKING_NORM);
     assert_int_equal(embla_health_unused(health, 0), -1);
     for (int64_t n = 0; n < p.finite; n++) {
         assert_ok(embla_health_ranked(health, n, &at));
@@ -299,7 +299,7 @@ static void duplicates_and_groups_are_named(void **state)
         assert_int_equal(of, row % 50 == 7 ? 0 : 8);
     }
     assert_int_equal(embla_health_duplicate(health, n, NULL), -1);
-    assert_int_equal(embla_health_summary_of(health)->duplicates, n);
+    assert_int_equal(embla_health_describe(health)->duplicates, n);
     assert_int_equal(embla_health_groups(health), 1);
     assert_ok(embla_health_group_at(health, 0, &g));
     assert_int_equal(g.count, n + 2); /* and rows 0 and 8 */
@@ -351,7 +351,7 @@ static void unused_rows_that_are_given_come_before_padding(void **state)
     (void)state;
     embla_health *health = health_of(table, options);
     compare_ranking(table, health, used, 3); /* 20 is zeros, 40 holds a NaN */
-    assert_int_equal(embla_health_summary_of(health)->padding, 50);
+    assert_int_equal(embla_health_describe(health)->padding, 50);
     embla_health_free(health);
     options = (embla_health_options){.tokens = 650};
     for (int64_t row = 651; row < ROWS; row++) padding[count++] = row; /* 650 is zeros */
@@ -385,7 +385,7 @@ static void without_unused_rows_the_norm_ranks(void **state)
     for (size_t i = 0; i < COUNT_OF(options); i++) {
         embla_health *health = health_of(table, options[i]);
         compare_norm_ranking(table, health);
-        assert_int_equal(embla_health_summary_of(health)->padding, i == 1 ? 4 : 0);
+        assert_int_equal(embla_health_describe(health)->padding, i == 1 ? 4 : 0);
         embla_health_free(health);
     }
     memcpy(values + 30 * D, values + 4 * D, D * sizeof *values); /* three will do */
@@ -407,7 +407,7 @@ static void in_few_dims_a_shared_direction_is_no_sign(void **state)
         embla_health *health = health_of(table, (embla_health_options){0});
         assert_int_equal(embla_health_groups(health), 1);
         assert_int_equal(embla_health_ranked_by(health),
-                         dim < 8 ? EMBLA_RANKED_BY_NORM : EMBLA_RANKED_BY_UNUSED);
+                         dim < 8 ? EMBLA_HEALTH_RANKING_NORM : EMBLA_HEALTH_RANKING_UNUSED);
         embla_health_free(health);
         embla_table_free(table);
     }
@@ -455,7 +455,7 @@ static void a_table_that_is_all_one_row_ranks_by_norm(void **state)
     for (int i = 0; i < N * D; i++) values[i] = 0.1f * (float)(i % D + 1);
     embla_table *table = view(N, D, values);
     embla_health *health = health_of(table, (embla_health_options){0});
-    const embla_health_summary *s = embla_health_summary_of(health);
+    const embla_health_summary *s = embla_health_describe(health);
     assert_int_equal(s->duplicates, N - 1);
     assert_int_equal(s->norm_bins[0], N);
     assert_near(s->anisotropy, 1, 1e-12);
@@ -497,7 +497,7 @@ static void the_same_bits_for_any_number_of_threads(void **state)
     for (int threads = 2; threads < 9; threads += 3) {
         embla_health *many =
             health_of(table, (embla_health_options){.threads = threads, .tokens = 2990});
-        assert_memory_equal(embla_health_summary_of(one), embla_health_summary_of(many),
+        assert_memory_equal(embla_health_describe(one), embla_health_describe(many),
                             sizeof(embla_health_summary));
         for (int64_t n = 0; n < N; n++) {
             embla_neighbour a, b;
@@ -524,22 +524,22 @@ static void wrong_options_are_refused_with_both_numbers(void **state)
     static const double bounds[] = {1, 0.5, -1, NAN, 2};
     (void)state;
     embla_health_options o = {.unused = past, .unused_count = 2};
-    assert_status(embla_health_of(table, &o, &health), EMBLA_ERR_RANGE);
+    assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_RANGE);
     assert_error_has("unused row 2 at place 1: the table has 2 rows");
     o = (embla_health_options){.unused = below, .unused_count = 1};
-    assert_status(embla_health_of(table, &o, &health), EMBLA_ERR_RANGE);
+    assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_RANGE);
     o = (embla_health_options){.unused_count = 1};
-    assert_status(embla_health_of(table, &o, &health), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_ARGUMENT);
     o = (embla_health_options){.tokens = -1};
-    assert_status(embla_health_of(table, &o, &health), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_ARGUMENT);
     o = (embla_health_options){.threads = -1};
-    assert_status(embla_health_of(table, &o, &health), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_ARGUMENT);
     for (size_t i = 0; i < COUNT_OF(bounds); i++) {
         o = (embla_health_options){.alike = bounds[i]};
-        assert_status(embla_health_of(table, &o, &health), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_ARGUMENT);
     }
-    assert_status(embla_health_of(NULL, NULL, &health), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_health_of(table, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_health_new(NULL, NULL, &health), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_health_new(table, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_ptr_equal(health, values);
     embla_table_free(table);
 }
@@ -550,7 +550,7 @@ static void no_health_answers_nothing(void **state)
     embla_neighbour n;
     (void)state;
     embla_health_free(NULL);
-    assert_null(embla_health_summary_of(NULL));
+    assert_null(embla_health_describe(NULL));
     assert_int_equal(embla_health_groups(NULL), 0);
     assert_status(embla_health_group_at(NULL, 0, &g), EMBLA_ERR_ARGUMENT);
     assert_status(embla_health_ranked(NULL, 0, &n), EMBLA_ERR_ARGUMENT);
@@ -570,7 +570,7 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
             embla_health *health = NULL;
             embla_health_options options = {.threads = 2};
             embla_mem_fail(at, forever == 1);
-            embla_status status = embla_health_of(table, &options, &health);
+            embla_status status = embla_health_new(table, &options, &health);
             embla_mem_fail(0, false);
             assert_true((status == EMBLA_OK) == (health != NULL));
             embla_health_free(health);
@@ -604,7 +604,7 @@ static void a_file_that_was_cut_short_is_noticed(void **state)
     assert_ok(embla_checkpoint_open(s.path, NULL, &checkpoint));
     assert_ok(embla_table_open(checkpoint, NULL, NULL, &table));
     assert_int_equal(truncate(s.path, 4096), 0);
-    assert_status(embla_health_of(table, NULL, &health), EMBLA_ERR_IO);
+    assert_status(embla_health_new(table, NULL, &health), EMBLA_ERR_IO);
     assert_null(health);
     embla_table_free(table);
     embla_checkpoint_free(checkpoint);

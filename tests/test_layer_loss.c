@@ -29,7 +29,7 @@ static head head_new(size_t n, size_t dim, int64_t vocab)
     assert_non_null(h.targets);
     for (size_t i = 0; i < n; i++) {
         h.targets[i] = (int32_t)check_below(&seed, (uint64_t)vocab);
-        if (i % 5 == 3) h.targets[i] = EMBLA_IGNORE;
+        if (i % 5 == 3) h.targets[i] = EMBLA_TARGET_IGNORE;
     }
     return h;
 }
@@ -70,7 +70,7 @@ static double define(const head *h, int64_t *correct, int64_t *counted)
     for (size_t t = 0; t < h->n; t++) {
         double sum = 0.0, at = 0.0, most = -INFINITY;
         int64_t best = 0;
-        if (h->targets[t] == EMBLA_IGNORE) continue;
+        if (h->targets[t] == EMBLA_TARGET_IGNORE) continue;
         for (int64_t v = 0; v < h->vocab; v++) {
             double logit =
                 reals_dot(h->hidden.d + t * h->dim, h->table.d + (size_t)v * h->dim, h->dim);
@@ -195,7 +195,7 @@ static void nothing_counted_is_a_loss_of_0(void **state)
     (void)state;
     for (size_t p = 0; p < COUNT_OF(both); p++) {
         head h = head_new(6, 4, 9);
-        for (size_t i = 0; i < 6; i++) h.targets[i] = EMBLA_IGNORE;
+        for (size_t i = 0; i < 6; i++) h.targets[i] = EMBLA_TARGET_IGNORE;
         assert_ok(run(&h, both[p], 1, true));
         assert_true(h.report[both[p]].loss == 0.0 && h.report[both[p]].ignored == 6);
         for (size_t i = 0; both[p] == EMBLA_GPT_F32 && i < 24; i++)

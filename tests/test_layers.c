@@ -516,14 +516,14 @@ static void activate(activation *x, embla_gpt_precision p, int threads)
 {
     embla_layer_way way = reals_way(p, threads);
     embla_activation_forward(&way, x->kind, reals_at(&x->a, p),
-                             x->kind == EMBLA_SWIGLU ? reals_at(&x->up, p) : NULL, 1, x->n,
-                             reals_at(&x->y, p));
+                             x->kind == EMBLA_ACTIVATION_SWIGLU ? reals_at(&x->up, p) : NULL, 1,
+                             x->n, reals_at(&x->y, p));
 }
 
 static void activate_back(activation *x, embla_gpt_precision p, int threads, bool in_place)
 {
     embla_layer_way way = reals_way(p, threads);
-    bool swiglu = x->kind == EMBLA_SWIGLU;
+    bool swiglu = x->kind == EMBLA_ACTIVATION_SWIGLU;
     if (in_place) memcpy(reals_at(&x->da, p), reals_at(&x->dy, p), x->n * embla_real_bytes(p));
     embla_activation_backward(&way, x->kind, reals_at(&x->a, p),
                               swiglu ? reals_at(&x->up, p) : NULL,
@@ -541,14 +541,14 @@ static double activation_scalar(void *context)
 static double define_activation(embla_activation kind, double a, double up)
 {
     switch (kind) {
-    case EMBLA_GELU:
+    case EMBLA_ACTIVATION_GELU:
         return 0.5 * a *
                (1.0 + tanh(sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)));
-    case EMBLA_RELU:
+    case EMBLA_ACTIVATION_RELU:
         return fmax(a, 0.0);
-    case EMBLA_RELU_SQUARED:
+    case EMBLA_ACTIVATION_RELU_SQUARED:
         return fmax(a, 0.0) * fmax(a, 0.0);
-    case EMBLA_SWIGLU:
+    case EMBLA_ACTIVATION_SWIGLU:
         break;
     }
     return a / (1.0 + exp(-a)) * up;
@@ -558,7 +558,7 @@ static void activations_have_the_derivatives_of_differences(void **state)
 {
     static const double spreads[] = {0.5, 4.0, 30.0};
     (void)state;
-    for (int kind = EMBLA_GELU; kind <= EMBLA_SWIGLU; kind++)
+    for (int kind = EMBLA_ACTIVATION_GELU; kind <= EMBLA_ACTIVATION_SWIGLU; kind++)
         for (size_t s = 0; s < COUNT_OF(spreads); s++) {
             activation x = activation_new((embla_activation)kind, 1301, spreads[s]);
             for (size_t p = 0; p < COUNT_OF(both); p++) {
@@ -571,7 +571,7 @@ static void activations_have_the_derivatives_of_differences(void **state)
             reals_agree(&x.da, 1e-6);
             reals_agree(&x.dup, 1e-6);
             reals_derivative(activation_scalar, &x, x.a.d, x.da.d, x.n, 29);
-            if (kind == EMBLA_SWIGLU)
+            if (kind == EMBLA_ACTIVATION_SWIGLU)
                 reals_derivative(activation_scalar, &x, x.up.d, x.dup.d, x.n, 29);
             activation_free(&x);
         }
@@ -581,7 +581,7 @@ static void activations_have_the_derivatives_of_differences(void **state)
 static void activations_are_right_at_the_ends(void **state)
 {
     (void)state;
-    for (int kind = EMBLA_GELU; kind <= EMBLA_SWIGLU; kind++) {
+    for (int kind = EMBLA_ACTIVATION_GELU; kind <= EMBLA_ACTIVATION_SWIGLU; kind++) {
         activation x = activation_new((embla_activation)kind, 83, 1.0);
         float given[] = {1e3f, -1e3f, 0.0f, -0.0f, NAN};
         for (size_t i = 0; i < x.n; i++) { /* in vectors and after them */
@@ -594,9 +594,10 @@ static void activations_are_right_at_the_ends(void **state)
             activate(&x, both[p], 1);
             activate_back(&x, both[p], 1, false);
         }
-        double far = kind == EMBLA_RELU_SQUARED ? 1e6 : 1e3;
-        double slope = kind == EMBLA_RELU_SQUARED ? 2e3 : 1.0;
-        double middle = kind == EMBLA_GELU || kind == EMBLA_SWIGLU ? 0.5 : 0.0;
+        double far = kind == EMBLA_ACTIVATION_RELU_SQUARED ? 1e6 : 1e3;
+        double slope = kind == EMBLA_ACTIVATION_RELU_SQUARED ? 2e3 : 1.0;
+        double middle =
+            kind == EMBLA_ACTIVATION_GELU || kind == EMBLA_ACTIVATION_SWIGLU ? 0.5 : 0.0;
         double y[] = {far, 0.0, 0.0, 0.0}, da[] = {slope, 0.0, middle, middle};
         for (size_t i = 0; i < x.n; i++) {
             if (i % 5 == 4) {
@@ -613,13 +614,13 @@ static void activations_are_right_at_the_ends(void **state)
 /* A number alone, and among others in a vector. */
 static void activations_do_not_depend_on_the_place(void **state)
 {
-    activation x = activation_new(EMBLA_GELU, 640, 2.0);
+    activation x = activation_new(EMBLA_ACTIVATION_GELU, 640, 2.0);
     embla_layer_way way = reals_way(EMBLA_GPT_F32, 1);
     (void)state;
     activate(&x, EMBLA_GPT_F32, 1);
     for (size_t i = 0; i < x.n; i++) {
         float y;
-        embla_activation_forward(&way, EMBLA_GELU, x.a.f + i, NULL, 1, 1, &y);
+        embla_activation_forward(&way, EMBLA_ACTIVATION_GELU, x.a.f + i, NULL, 1, 1, &y);
         assert_true(y == x.y.f[i]);
     }
     activation_free(&x);
@@ -656,7 +657,7 @@ static void check_same_activations(embla_activation kind, bool sets)
 static void neither_threads_nor_sets_change_activations(void **state)
 {
     (void)state;
-    for (int kind = EMBLA_GELU; kind <= EMBLA_SWIGLU; kind++) {
+    for (int kind = EMBLA_ACTIVATION_GELU; kind <= EMBLA_ACTIVATION_SWIGLU; kind++) {
         check_same_activations((embla_activation)kind, false);
         check_same_activations((embla_activation)kind, true);
     }

@@ -158,7 +158,7 @@ static void step_rows(training *t, int step)
     make_gradient(t->vectors, step, t->gradients);
     assert_ok(embla_scatter_sum(t->scatter, t->gradients, DIM, t->vectors));
     const embla_span span = {t->vectors, count * DIM};
-    assert_ok(embla_clip(&span, 1, 1.0, t->threads, &norm));
+    assert_ok(embla_clip(&span, 1, 1.0, &(embla_clip_options){.threads = t->threads}, &norm));
     assert_true(norm > 1.0); /* or clipping is not in the test */
     assert_ok(embla_optim_step_rows(t->optim, rate, rows, count, t->vectors));
 }
@@ -195,11 +195,11 @@ static void steps_of_touched_rows_have_the_same_bits(void **state)
         const char *name;
         embla_optim_options options;
     } kinds[] = {
-        {"sgd", {.kind = EMBLA_SGD, .momentum = 0.9, .nesterov = true, .decay = 0.01}},
-        {"adagrad", {.kind = EMBLA_ADAGRAD}},
-        {"adagrad-rowwise", {.kind = EMBLA_ADAGRAD_ROWWISE, .decay = 0.01}},
-        {"adamw", {.kind = EMBLA_ADAMW, .decay = 0.01}},
-        {"adamw, catching up", {.kind = EMBLA_ADAMW, .decay = 0.01, .catch_up = true}},
+        {"sgd", {.kind = EMBLA_OPTIM_SGD, .momentum = 0.9, .nesterov = true, .decay = 0.01}},
+        {"adagrad", {.kind = EMBLA_OPTIM_ADAGRAD}},
+        {"adagrad-rowwise", {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE, .decay = 0.01}},
+        {"adamw", {.kind = EMBLA_OPTIM_ADAMW, .decay = 0.01}},
+        {"adamw, catching up", {.kind = EMBLA_OPTIM_ADAMW, .decay = 0.01, .catch_up = true}},
     };
     size_t bytes = (size_t)ROWS * DIM * sizeof(float);
     float *first = malloc(bytes);
@@ -237,7 +237,7 @@ static double train_head(embla_dtype compute, int threads, int steps, embla_tabl
     embla_loss_report report = {0};
     embla_scatter *scatter = NULL;
     embla_optim *optim = NULL;
-    const embla_optim_options how = {.kind = EMBLA_ADAMW, .decay = 0.01, .threads = threads};
+    const embla_optim_options how = {.kind = EMBLA_OPTIM_ADAMW, .decay = 0.01, .threads = threads};
     const embla_loss_options loss = {
         .compute = compute, .threads = threads, .smoothing = 0.1, .z_loss = 1e-4};
     const embla_head head = {.table = table, .bias = bias, .scale = 0.25f, .soft_cap = 30.0f};
@@ -257,7 +257,7 @@ static double train_head(embla_dtype compute, int threads, int steps, embla_tabl
                                   &report));
         assert_ok(embla_scatter_plan(scatter, tokens, HEAD_TOKENS, &plan));
         assert_ok(embla_scatter_add(scatter, back, DIM, dense));
-        assert_ok(embla_clip(spans, 2, 1.0, threads, NULL));
+        assert_ok(embla_clip(spans, 2, 1.0, &(embla_clip_options){.threads = threads}, NULL));
         assert_ok(embla_optim_step(optim, 0.01, dense));
         for (size_t v = 0; v < HEAD_ROWS; v++) bias[v] -= 0.1f * bias_gradient[v];
     }

@@ -40,7 +40,8 @@ static void rows_that_are_too_long_are_shortened_in_every_dtype(void **state)
             size_t bytes = embla_table_row_bytes(table);
             float most = 0.125f * sqrtf((float)dim);
             float scale = check_scaled((embla_dtype)d) ? embla_table_scale(table) : 0.0f;
-            assert_ok(embla_table_limit_norm(table, NULL, 0, most, 1));
+            assert_ok(embla_table_limit_norm(table, NULL, 0, most,
+                                             &(embla_limit_norm_options){.threads = 1}));
             for (int64_t r = 0; r < 40; r++) {
                 unsigned char want[MOST_DIM * 8];
                 float row[MOST_DIM];
@@ -72,8 +73,10 @@ static void an_f32_row_has_the_length_asked_for(void **state)
             check_row(table, r, was);
             const float most = 0.75f * (float)length(was, dims[s]);
             bool named = r == 2 || r == 3 || r == 8;
-            assert_ok(embla_table_limit_norm(table, rows, 3, INFINITY, 2));
-            assert_ok(embla_table_limit_norm(table, &r, named ? 1 : 0, most, 2));
+            assert_ok(embla_table_limit_norm(table, rows, 3, INFINITY,
+                                             &(embla_limit_norm_options){.threads = 2}));
+            assert_ok(embla_table_limit_norm(table, &r, named ? 1 : 0, most,
+                                             &(embla_limit_norm_options){.threads = 2}));
             check_row(table, r, row);
             if (!named)
                 assert_memory_equal(row, was, dims[s] * sizeof *row);
@@ -99,7 +102,8 @@ static void rows_that_are_not_finite_stay_as_they_are(void **state)
     memcpy(before, data, sizeof data);
     assert_ok(embla_table_view(EMBLA_F32, 4, DIM, data, sizeof data,
                                &(embla_table_options){.writable = true}, &table));
-    assert_ok(embla_table_limit_norm(table, NULL, 99, 1.0f, 2));
+    assert_ok(
+        embla_table_limit_norm(table, NULL, 99, 1.0f, &(embla_limit_norm_options){.threads = 2}));
     assert_memory_equal(data[0], before[0], sizeof data[0]);
     assert_memory_equal(data[1], before[1], sizeof data[1]);
     assert_near(length(data[2], DIM), 1.0, 1e-6);
@@ -119,7 +123,9 @@ static void dtypes_that_are_only_read_are_refused(void **state)
         unsigned char *data = embla_table_data(table), before[1024];
         check_fill_bytes(i, bytes, data);
         memcpy(before, data, bytes);
-        assert_status(embla_table_limit_norm(table, NULL, 0, 0.5f, 1), EMBLA_ERR_UNSUPPORTED);
+        assert_status(
+            embla_table_limit_norm(table, NULL, 0, 0.5f, &(embla_limit_norm_options){.threads = 1}),
+            EMBLA_ERR_UNSUPPORTED);
         assert_error_has("is read, not written");
         assert_memory_equal(data, before, bytes);
         embla_table_free(table);
@@ -133,14 +139,16 @@ static void threads_and_kernels_change_nothing(void **state)
     (void)state;
     embla_table *want = check_table(EMBLA_F32, 3000, 100, 5);
     embla_kernels_use(embla_kernels_find("scalar"));
-    assert_ok(embla_table_limit_norm(want, NULL, 0, 2.5f, 1));
+    assert_ok(
+        embla_table_limit_norm(want, NULL, 0, 2.5f, &(embla_limit_norm_options){.threads = 1}));
     for (size_t k = 0; k < CHECK_SETS; k++)
         for (size_t t = 0; t < COUNT_OF(threads); t++) {
             const embla_kernels *set = embla_kernels_find(check_sets[k]);
             if (!set) continue;
             embla_kernels_use(set);
             embla_table *table = check_table(EMBLA_F32, 3000, 100, 5);
-            assert_ok(embla_table_limit_norm(table, NULL, 0, 2.5f, threads[t]));
+            assert_ok(embla_table_limit_norm(table, NULL, 0, 2.5f,
+                                             &(embla_limit_norm_options){.threads = threads[t]}));
             assert_memory_equal(embla_table_data(table), embla_table_data(want), bytes);
             embla_table_free(table);
         }
@@ -156,26 +164,47 @@ static void what_is_wrong_is_refused_and_nothing_changes(void **state)
     float before[32];
     (void)state;
     memcpy(before, embla_table_data(table), sizeof before);
-    assert_status(embla_table_limit_norm(NULL, NULL, 0, 1.0f, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(NULL, NULL, 0, 1.0f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
     assert_error_has("NULL");
-    assert_status(embla_table_limit_norm(table, NULL, 0, 0.0f, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(table, NULL, 0, 0.0f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
     assert_error_has("above 0");
-    assert_status(embla_table_limit_norm(table, NULL, 0, -1.0f, 1), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_table_limit_norm(table, NULL, 0, NAN, 1), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_table_limit_norm(table, NULL, 0, 1e-3f, -1), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(table, NULL, 0, -1.0f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(table, NULL, 0, NAN, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(table, NULL, 0, 1e-3f, &(embla_limit_norm_options){.threads = -1}),
+        EMBLA_ERR_ARGUMENT);
     assert_error_has("-1 threads");
-    assert_status(embla_table_limit_norm(table, outside, 2, 1e-3f, 1), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_table_limit_norm(table, outside, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_RANGE);
     assert_error_has("row 4 at place 1: the table has 4 rows");
-    assert_status(embla_table_limit_norm(table, minus, 1, 1e-3f, 1), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_table_limit_norm(table, minus, 1, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_RANGE);
     assert_error_has("row -1 at place 0");
-    assert_status(embla_table_limit_norm(table, twice, 2, 1e-3f, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(table, twice, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
     assert_error_has("row 1 at place 1 comes after row 1");
-    assert_status(embla_table_limit_norm(table, down, 2, 1e-3f, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(table, down, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
     assert_memory_equal(embla_table_data(table), before, sizeof before);
     assert_ok(embla_table_view(EMBLA_F32, 1, 4, data, sizeof data, NULL, &view));
-    assert_status(embla_table_limit_norm(view, NULL, 0, 1.0f, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_table_limit_norm(view, NULL, 0, 1.0f, &(embla_limit_norm_options){.threads = 1}),
+        EMBLA_ERR_ARGUMENT);
     assert_error_has("read-only");
-    assert_ok(embla_table_limit_norm(table, down, 0, 1e-3f, 1)); /* none of them */
+    assert_ok(embla_table_limit_norm(table, down, 0, 1e-3f,
+                                     &(embla_limit_norm_options){.threads = 1})); /* none of them */
     assert_memory_equal(embla_table_data(table), before, sizeof before);
     embla_table_free(view);
     embla_table_free(table);

@@ -53,7 +53,7 @@ static void *zeros(size_t n, size_t size)
 
 static bool slow_counts(const slow *s, size_t i)
 {
-    return s->targets[i] != EMBLA_IGNORE && !(s->has_ignore && s->targets[i] == s->ignore);
+    return s->targets[i] != EMBLA_TARGET_IGNORE && !(s->has_ignore && s->targets[i] == s->ignore);
 }
 
 /* Logits of token i, and what the cap's derivative is at each. */
@@ -293,7 +293,7 @@ static void the_slow_loss_is_its_own_derivative(void **state)
     for (int way = 0; way < WAYS; way++) {
         problem p = problem_new(EMBLA_F32, 7, 3, 4, 11);
         set_way(&p, way);
-        p.targets[1] = EMBLA_IGNORE;
+        p.targets[1] = EMBLA_TARGET_IGNORE;
         slow s = slow_of(&p, false);
         slow_loss(&s);
         check_differences(&s, s.hidden, s.d_hidden, s.count * s.dim);
@@ -319,7 +319,7 @@ static void all_gradients_are_those_of_the_slow_loss(void **state)
         for (int way = 0; way < WAYS; way++) {
             problem p = problem_new(EMBLA_F32, (int64_t)sizes[k][0], sizes[k][1], sizes[k][2], k);
             set_way(&p, way);
-            if (sizes[k][2] > 4) p.targets[2] = EMBLA_IGNORE;
+            if (sizes[k][2] > 4) p.targets[2] = EMBLA_TARGET_IGNORE;
             check_against_slow(&p, NULL, 3e-6);
             for (size_t c = 0; c < COUNT_OF(cuts); c++) check_against_slow(&p, &cuts[c], 3e-6);
             problem_free(&p);
@@ -522,7 +522,7 @@ static void ignored_targets_change_nothing(void **state)
         all.options.ignore = 7;                  /* a token, otherwise */
         for (size_t i = 0, k = 0; i < 31; i++) { /* counted ones among others, in order */
             bool counted = i % 3 == 1 && k < p.count;
-            all.targets[i] = counted ? p.targets[k] : i % 2 ? EMBLA_IGNORE : 7;
+            all.targets[i] = counted ? p.targets[k] : i % 2 ? EMBLA_TARGET_IGNORE : 7;
             if (!counted && i == 30) all.hidden[i * 12] = NAN;
             if (counted) memcpy(all.hidden + i * 12, p.hidden + k++ * 12, 12 * sizeof(float));
         }
@@ -535,7 +535,7 @@ static void ignored_targets_change_nothing(void **state)
             assert_memory_equal(all.d_table, p.d_table, 90 * 12 * sizeof(float));
         }
         for (size_t i = 0; i < 31; i++) {
-            bool counted = all.targets[i] != EMBLA_IGNORE && all.targets[i] != 7;
+            bool counted = all.targets[i] != EMBLA_TARGET_IGNORE && all.targets[i] != 7;
             for (size_t d = 0; d < 12 && !counted; d++) assert_true(all.d_hidden[i * 12 + d] == 0);
             if (!counted) assert_true(all.each[i] == 0);
         }
@@ -547,7 +547,7 @@ static void nothing_counted_is_a_loss_of_zero(void **state)
 {
     problem p = problem_new(EMBLA_F32, 20, 3, 5, 2);
     (void)state;
-    for (size_t i = 0; i < p.count; i++) p.targets[i] = EMBLA_IGNORE;
+    for (size_t i = 0; i < p.count; i++) p.targets[i] = EMBLA_TARGET_IGNORE;
     p.report.loss = 7;
     p.each[2] = 7;
     assert_ok(run(&p, NULL)); /* and needs no engine */
@@ -747,7 +747,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
             p.head = (embla_head){.table = p.table, .bias = p.bias, .soft_cap = 5, .scale = 0.5f};
             p.options = (embla_loss_options){.smoothing = 0.1, .z_loss = 1e-3};
             p.options.compute = bf16 ? EMBLA_BF16 : EMBLA_F32;
-            p.targets[17] = EMBLA_IGNORE;
+            p.targets[17] = EMBLA_TARGET_IGNORE;
             check_threads(&p, NULL);
             check_threads(&p, &small);
             problem_free(&p);

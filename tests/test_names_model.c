@@ -193,7 +193,8 @@ static size_t name_of(embla_decoder *d, const embla_corpus *corpus, size_t n, ch
         const int32_t token = (int32_t)choice.token;
         const embla_sample_options options = {
             .temperature = 0.5, .seed = 7, .step = (int64_t)(n * 100 + used), .threads = 1};
-        assert_ok(embla_decoder_take(d, &token, 1, 1, hidden));
+        assert_ok(
+            embla_decoder_append(d, &token, 1, &(embla_decoder_options){.threads = 1}, hidden));
         assert_ok(embla_head_sample(&head, hidden, 1, &options, &choice));
         if (choice.token == embla_corpus_bos(corpus)) break;
         out[used] = embla_corpus_word(corpus, choice.token, NULL)[0];

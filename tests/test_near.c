@@ -31,8 +31,8 @@ static double slow_score(embla_measure measure, const float *x, const float *q, 
     double xx = embla_kernels_scalar.dot(x, x, n), qq = embla_kernels_scalar.dot(q, q, n);
     double xq = embla_kernels_scalar.dot(x, q, n);
     if (!isfinite(xx)) return NAN;
-    if (measure == EMBLA_DOT) return xq;
-    if (measure == EMBLA_EUCLIDEAN) return -sqrt(fmax(0.0, xx + qq - 2.0 * xq));
+    if (measure == EMBLA_MEASURE_DOT) return xq;
+    if (measure == EMBLA_MEASURE_EUCLIDEAN) return -sqrt(fmax(0.0, xx + qq - 2.0 * xq));
     double norms = sqrt(xx) * sqrt(qq);
     return norms == 0.0 ? 0.0 : xq / norms;
 }
@@ -61,7 +61,7 @@ static void slow(const embla_table *table, const float *query, size_t k,
     qsort(all, n, sizeof *all, by_score);
     for (size_t i = 0; i < k; i++) {
         out[i] = i < n ? all[i] : (embla_neighbour){.row = -1};
-        if (o->measure == EMBLA_EUCLIDEAN && i < n) out[i].score = fabs(out[i].score);
+        if (o->measure == EMBLA_MEASURE_EUCLIDEAN && i < n) out[i].score = fabs(out[i].score);
     }
     free(all);
 }
@@ -86,7 +86,7 @@ static size_t compare(const embla_table *table, const float *queries, size_t cou
     embla_neighbour *wanted = malloc(count * k * sizeof *wanted);
     embla_neighbour *got = malloc(count * k * sizeof *got);
     assert_true(wanted && got);
-    for (int measure = EMBLA_EUCLIDEAN; measure >= EMBLA_COSINE; measure--) {
+    for (int measure = EMBLA_MEASURE_EUCLIDEAN; measure >= EMBLA_MEASURE_COSINE; measure--) {
         int64_t nonfinite = 0;
         options.measure = (embla_measure)measure;
         for (size_t i = 0; i < count; i++)
@@ -283,7 +283,7 @@ static void what_overflows_in_float_is_not_lost(void **state)
         for (size_t i = 0; i < COUNT; i++) queries[i * DIM + j] = 1.0f + 0.01f * check_unit(&seed);
     }
     embla_table *table = table_of(values, ROWS, DIM);
-    embla_near_options options = {.measure = EMBLA_DOT};
+    embla_near_options options = {.measure = EMBLA_MEASURE_DOT};
     embla_neighbour out[COUNT];
     assert_ok(
         embla_near_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, 1, &options, out, NULL, NULL));
@@ -393,7 +393,7 @@ static void many_queries_go_by_products(void **state)
                     *out = malloc(300 * 10 * sizeof *out);
     embla_near_ways ways;
     assert_true(by_scan && out);
-    for (int measure = EMBLA_COSINE; measure <= EMBLA_EUCLIDEAN; measure++) {
+    for (int measure = EMBLA_MEASURE_COSINE; measure <= EMBLA_MEASURE_EUCLIDEAN; measure++) {
         embla_near_options options = {.measure = (embla_measure)measure};
         assert_ok(embla_near_by(EMBLA_NEAR_BY_SCAN, table, queries, 300, 10, &options, by_scan,
                                 NULL, &ways));
@@ -403,7 +403,7 @@ static void many_queries_go_by_products(void **state)
         assert_same(out, by_scan, 300 * 10, "products");
         /* one unit for all distances: of queries of other lengths only the longest are settled */
         if (ways.by_product + ways.again > 0)
-            assert_true(ways.by_product >= (measure == EMBLA_EUCLIDEAN ? 100 : 290));
+            assert_true(ways.by_product >= (measure == EMBLA_MEASURE_EUCLIDEAN ? 100 : 290));
     }
     free(by_scan);
     free(out);
@@ -451,7 +451,7 @@ static void what_cannot_be_right_is_refused(void **state)
     assert_int_equal(report.rows, -5);
     assert_ok(embla_near(table, NULL, 0, 3, NULL, NULL, &report)); /* nothing asked */
     assert_int_equal(report.rows, 5);
-    assert_string_equal(embla_measure_name(EMBLA_EUCLIDEAN), "euclidean");
+    assert_string_equal(embla_measure_name(EMBLA_MEASURE_EUCLIDEAN), "euclidean");
     assert_null(embla_measure_name((embla_measure)3));
     embla_table_free(table);
 }

@@ -102,11 +102,11 @@ static const int64_t longcat_zero[] = {
 static embla_ngram *named(const char *name, int32_t layer)
 {
     embla_ngram *g = NULL;
-    assert_ok(embla_ngram_model(name, layer, NULL, &g));
+    assert_ok(embla_ngram_new_model(name, layer, NULL, &g));
     return g;
 }
 
-static embla_ngram *longcat(embla_eos_rule rule)
+static embla_ngram *longcat(embla_ngram_eos rule)
 {
     embla_ngram *g = NULL;
     const embla_ngram_parameters p = {.kind = EMBLA_NGRAM_LONGCAT,
@@ -402,7 +402,7 @@ static void golden_rows_of_longcat(void **state)
     gives(g, longcat_tokens, 5, NULL, longcat_rows);
     gives(g, other, 5, wall, longcat_rows);
     embla_ngram_free(g);
-    g = longcat(EMBLA_EOS_ZERO);
+    g = longcat(EMBLA_NGRAM_EOS_ZERO);
     gives(g, longcat_tokens, 5, NULL, longcat_zero);
     gives(g, other, 5, wall, longcat_zero);
     embla_ngram_free(g);
@@ -414,7 +414,7 @@ static void longcat_without_an_eos_rule_goes_on_across_it(void **state)
     int64_t got[5 * 12];
     embla_ngram_info info;
     (void)state;
-    embla_ngram *g = longcat(EMBLA_EOS_IGNORED);
+    embla_ngram *g = longcat(EMBLA_NGRAM_EOS_IGNORED);
     embla_ngram_describe(g, &info);
     assert_ok(embla_ngram_rows(g, longcat_tokens, 1, 5, NULL, got));
     for (int64_t t = 0; t < 5; t++)
@@ -471,7 +471,7 @@ static void digests_are_the_oracles(void **state)
     assert_non_null(rows);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         embla_ngram *g =
-            cases[i].name ? named(cases[i].name, cases[i].layer) : longcat(EMBLA_EOS_ZERO);
+            cases[i].name ? named(cases[i].name, cases[i].layer) : longcat(EMBLA_NGRAM_EOS_ZERO);
         bulk_tokens(MANY, cases[i].vocab, cases[i].eos, tokens);
         assert_ok(embla_ngram_rows(g, tokens, 1, 4096, NULL, rows));
         assert_true(digest(rows, 4096 * columns(g)) == cases[i].short_digest);
@@ -517,7 +517,7 @@ static embla_ngram *small_one(size_t n)
          .heads = 5,
          .ratio = 3,
          .eos = 2,
-         .eos_rule = EMBLA_EOS_ZERO},
+         .eos_rule = EMBLA_NGRAM_EOS_ZERO},
         {.kind = EMBLA_NGRAM_IDENTITY, .vocab = 11},
     };
     embla_ngram *g = NULL;
@@ -850,7 +850,7 @@ static void every_refusal_has_its_sentence(void **state)
         {"EOS 100 is outside", {QWEN, .eos = 100}},
         {"EOS -1: in qwen", {QWEN, .eos = -1}},
         {"EOS -2", {LONGCAT, .eos = -2}},
-        {"3 is no rule for EOS", {LONGCAT, .eos_rule = (embla_eos_rule)3}},
+        {"3 is no rule for EOS", {LONGCAT, .eos_rule = (embla_ngram_eos)3}},
         {"layer -1", {ENGRAM, .layer = -1}},
         {"seed -4", {ENGRAM, .seed = -4}},
         {"257 layers", {ENGRAM, .layers = layers, .layer_count = 257}},

@@ -76,7 +76,7 @@ static void refuses(const char *config, embla_status status, const char *sentenc
 static void same_as_model(const embla_checkpoint *cp, const char *model, int32_t layer)
 {
     embla_ngram *known = NULL, *found = open_ok(cp, layer);
-    assert_ok(embla_ngram_model(model, layer, NULL, &known));
+    assert_ok(embla_ngram_new_model(model, layer, NULL, &known));
     same_hasher(found, known);
     embla_ngram_free(found);
     embla_ngram_free(known);
@@ -101,7 +101,7 @@ static void every_known_model_is_made(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         embla_ngram *g = NULL;
-        assert_ok(embla_ngram_model(known[i].name, -1, NULL, &g));
+        assert_ok(embla_ngram_new_model(known[i].name, -1, NULL, &g));
         embla_ngram_info info = info_of(g);
         assert_int_equal(info.rows, known[i].rows);
         assert_int_equal(info.tokens, known[i].tokens);
@@ -122,10 +122,10 @@ static void the_demo_takes_its_vocabulary_from_the_fold(void **state)
     embla_ngram *g = NULL;
     int64_t derived[3];
     (void)state;
-    assert_status(embla_ngram_model("engram-demo", -1, NULL, &g), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_ngram_new_model("engram-demo", -1, NULL, &g), EMBLA_ERR_ARGUMENT);
     assert_error_has("it takes a fold");
     assert_ok(embla_fold_new(folded, 6, &fold));
-    assert_ok(embla_ngram_model("engram-demo", 15, fold, &g));
+    assert_ok(embla_ngram_new_model("engram-demo", 15, fold, &g));
     embla_ngram_info info = info_of(g);
     embla_ngram_engram_multipliers(4, 10007 * 15, 3, derived);
     assert_memory_equal(info.multipliers, derived, sizeof derived);
@@ -134,16 +134,16 @@ static void the_demo_takes_its_vocabulary_from_the_fold(void **state)
     assert_int_equal(info.vocab, 4);
     assert_int_equal(info.pad, 1); /* what token 2 counts as */
     embla_ngram_free(g);
-    assert_ok(embla_ngram_model("engram-demo", 1, fold, &g));
+    assert_ok(embla_ngram_new_model("engram-demo", 1, fold, &g));
     assert_int_equal(info_of(g).rows, 10344164);
     embla_ngram_free(g);
     g = NULL;
-    assert_status(embla_ngram_model("deepseek-v4.1-flash", 1, fold, &g), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_ngram_new_model("deepseek-v4.1-flash", 1, fold, &g), EMBLA_ERR_ARGUMENT);
     assert_error_has("the fold has 4 different numbers, the vocabulary is 99092");
-    assert_status(embla_ngram_model("gemma-3n", -1, fold, &g), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_ngram_new_model("gemma-3n", -1, fold, &g), EMBLA_ERR_ARGUMENT);
     embla_fold_free(fold);
     assert_ok(embla_fold_new(folded, 2, &fold));
-    assert_status(embla_ngram_model("engram-demo", 1, fold, &g), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_ngram_new_model("engram-demo", 1, fold, &g), EMBLA_ERR_ARGUMENT);
     assert_error_has("pad is token 2, and the fold has 2");
     assert_null(g);
     embla_fold_free(fold);
@@ -153,16 +153,16 @@ static void unknown_names_and_layers_are_listed(void **state)
 {
     embla_ngram *g = NULL;
     (void)state;
-    assert_status(embla_ngram_model("gpt2", -1, NULL, &g), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_ngram_new_model("gpt2", -1, NULL, &g), EMBLA_ERR_NOT_FOUND);
     assert_error_has("deepseek-v4.1-flash, engram-demo, qwen3.8-flash-next");
     assert_error_has("gemma-3n");
-    assert_status(embla_ngram_model("deepseek-v4.1-flash", 2, NULL, &g), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_ngram_new_model("deepseek-v4.1-flash", 2, NULL, &g), EMBLA_ERR_NOT_FOUND);
     assert_error_has("layers that have one: 1, 14");
-    assert_status(embla_ngram_model("qwen3.8-flash-next", 0, NULL, &g), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_ngram_model("longcat-flash-lite", 0, NULL, &g), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_ngram_new_model("qwen3.8-flash-next", 0, NULL, &g), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_ngram_new_model("longcat-flash-lite", 0, NULL, &g), EMBLA_ERR_NOT_FOUND);
     assert_error_has("no layer's");
-    assert_status(embla_ngram_model(NULL, -1, NULL, &g), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_ngram_model("gemma-3n", -1, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_ngram_new_model(NULL, -1, NULL, &g), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_ngram_new_model("gemma-3n", -1, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_ngram_open(NULL, -1, NULL, &g), EMBLA_ERR_ARGUMENT);
     assert_null(g);
 }
@@ -306,7 +306,7 @@ static void qwen_tensors_win(void **state)
                          {PLE "ngram_heads_vocab_sizes", sizes, 16},
                          {PLE "ngram_heads_offsets", offsets, 16}};
     (void)state;
-    assert_ok(embla_ngram_model("qwen3.8-flash-next", -1, NULL, &known));
+    assert_ok(embla_ngram_new_model("qwen3.8-flash-next", -1, NULL, &known));
     embla_ngram_info info = info_of(known);
     memcpy(sizes, info.sizes, sizeof sizes);
     memcpy(offsets, info.offsets, sizeof offsets);
@@ -493,7 +493,7 @@ static void qwen_keys(gguf_keys *k, uint32_t vocab)
 {
     embla_ngram *g = NULL;
     static const int64_t layers[] = {1};
-    assert_ok(embla_ngram_model("qwen3.8-flash-next", -1, NULL, &g));
+    assert_ok(embla_ngram_new_model("qwen3.8-flash-next", -1, NULL, &g));
     embla_ngram_info info = info_of(g);
     key_text(k, "general.architecture", "qwen4exp");
     key_u32(k, "qwen4exp.ple.ngram_size", 3);

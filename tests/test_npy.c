@@ -571,7 +571,7 @@ static void rule_n6_an_archive_is_not_read(void **state)
 static void the_header_is_that_of_numpy(void **state)
 {
     char head[EMBLA_NPY_HEADER_MOST];
-    const uint64_t shape[EMBLA_RANK_MOST] = {3, 4};
+    const uint64_t shape[EMBLA_TENSOR_RANK_MAX] = {3, 4};
     const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }";
     (void)state;
     assert_int_equal(embla_npy_header(embla_element_of(EMBLA_F32), 2, shape, head), 128);
@@ -594,10 +594,10 @@ static void the_header_is_that_of_numpy(void **state)
 static void the_longest_header_fits(void **state)
 {
     check_guarded g = check_guard(EMBLA_NPY_HEADER_MOST, 0);
-    uint64_t shape[EMBLA_RANK_MOST];
+    uint64_t shape[EMBLA_TENSOR_RANK_MAX];
     (void)state;
-    for (size_t i = 0; i < EMBLA_RANK_MOST; i++) shape[i] = UINT64_MAX;
-    for (uint32_t rank = 0; rank <= EMBLA_RANK_MOST; rank++) {
+    for (size_t i = 0; i < EMBLA_TENSOR_RANK_MAX; i++) shape[i] = UINT64_MAX;
+    for (uint32_t rank = 0; rank <= EMBLA_TENSOR_RANK_MAX; rank++) {
         size_t length = embla_npy_header(embla_element_of(EMBLA_F32), rank, shape, (char *)g.bytes);
         assert_in_range(length, 64, EMBLA_NPY_HEADER_MOST);
         assert_int_equal(length % 64, 0);

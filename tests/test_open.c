@@ -29,7 +29,7 @@ static void a_static_model_has_its_words_one_folder_down(void **state)
     toy_text(scratch_path(&place, "0_StaticEmbedding/tokenizer.json"),
              "{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"b\":1}}}");
     embla_checkpoint *cp = opened("");
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_int_equal(embla_vocab_count(vocab), 2);
     embla_vocab_free(vocab);
     embla_checkpoint_free(cp);
@@ -78,7 +78,7 @@ static void a_pointer_called_tokenizer_json_is_no_vocabulary(void **state)
     toy_text(scratch_path(&place, "tokenizer.json"),
              "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n");
     embla_checkpoint *cp = opened("");
-    assert_status(embla_checkpoint_vocab(cp, &vocab), EMBLA_ERR_FORMAT);
+    assert_status(embla_vocab_open(cp, &vocab), EMBLA_ERR_FORMAT);
     embla_checkpoint_free(cp);
 }
 
@@ -247,9 +247,9 @@ static void what_a_gguf_does_not_say_config_json_may(void **state)
     toy_text(scratch_path(&place, "config.json"),
              "{\"split\": {\"count\": 9}, \"vocab_size\": 7, \"torch_dtype\": \"float32\"}");
     embla_checkpoint *cp = opened("a.gguf");
-    assert_ok(embla_checkpoint_number(cp, "split.count", &number));
+    assert_ok(embla_checkpoint_integer(cp, "split.count", &number));
     assert_int_equal(number, 1);
-    assert_ok(embla_checkpoint_number(cp, "vocab_size", &number));
+    assert_ok(embla_checkpoint_integer(cp, "vocab_size", &number));
     assert_int_equal(number, 7);
     assert_string_equal(embla_checkpoint_text(cp, "torch_dtype"), "float32");
     embla_checkpoint_free(cp);
@@ -309,7 +309,7 @@ static void names_that_begin_with_a_dot(void **state)
     toy_text(scratch_path(&place, ".a.vocab.txt"), "x\ny\n");
     toy_text(scratch_path(&place, ".vocab.txt"), "p\nq\n");
     embla_checkpoint *cp = opened(".a");
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_string_equal(embla_vocab_source(vocab), ".a.vocab.txt");
     embla_vocab_free(vocab);
     embla_checkpoint_free(cp);
@@ -334,7 +334,7 @@ static void config_json_has_4_mib_at_most(void **state)
     toy_safetensors(scratch_path(&place, "model.safetensors"), tensors, 1);
     scratch_write(scratch_path(&place, "config.json"), text, MOST);
     embla_checkpoint *cp = opened("");
-    assert_ok(embla_checkpoint_number(cp, "n", &number));
+    assert_ok(embla_checkpoint_integer(cp, "n", &number));
     assert_null(embla_checkpoint_note(cp, 0));
     embla_checkpoint_free(cp);
     scratch_write(scratch_path(&place, "config.json"), text, MOST + 1);
@@ -369,10 +369,10 @@ static void a_key_of_config_json_has_127_bytes_at_most(void **state)
     toy_text(scratch_path(&place, "config.json"), text);
     embla_checkpoint *cp = opened("");
     text[262] = '\0';
-    assert_ok(embla_checkpoint_number(cp, text + 135, &number));
+    assert_ok(embla_checkpoint_integer(cp, text + 135, &number));
     assert_int_equal(number, 2);
     text[130] = '\0';
-    assert_status(embla_checkpoint_number(cp, text + 2, &number), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_checkpoint_integer(cp, text + 2, &number), EMBLA_ERR_NOT_FOUND);
     embla_checkpoint_free(cp);
 }
 
@@ -530,8 +530,8 @@ static void null_is_refused(void **state)
     assert_status(embla_checkpoint_tensor(NULL, 0, &tensor), EMBLA_ERR_ARGUMENT);
     assert_status(embla_checkpoint_tensor(cp, 0, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_checkpoint_tensor(cp, 1, &tensor), EMBLA_ERR_RANGE);
-    assert_status(embla_checkpoint_number(NULL, "a", &number), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_checkpoint_number(cp, NULL, &number), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_checkpoint_integer(NULL, "a", &number), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_checkpoint_integer(cp, NULL, &number), EMBLA_ERR_ARGUMENT);
     assert_null(embla_checkpoint_text(cp, NULL));
     embla_checkpoint_free(cp);
     embla_checkpoint_free(NULL);

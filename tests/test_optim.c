@@ -14,8 +14,10 @@ enum { KINDS = 6, STATES = 2 };
 static embla_optim_options options_of(int kind, double decay)
 {
     embla_optim_options o = {.decay = decay, .threads = 1};
-    o.kind = kind < 3 ? EMBLA_SGD : kind == 3 ? EMBLA_ADAGRAD : EMBLA_ADAGRAD_ROWWISE;
-    if (kind == 5) o.kind = EMBLA_ADAMW;
+    o.kind = kind < 3    ? EMBLA_OPTIM_SGD
+             : kind == 3 ? EMBLA_OPTIM_ADAGRAD
+                         : EMBLA_OPTIM_ADAGRAD_ROWWISE;
+    if (kind == 5) o.kind = EMBLA_OPTIM_ADAMW;
     if (kind == 1 || kind == 2) o.momentum = 0.8;
     o.nesterov = kind == 2;
     return o;
@@ -815,11 +817,11 @@ static void options_that_cannot_be_are_refused(void **state)
         {{.momentum = 1.0}, EMBLA_ERR_ARGUMENT, "momentum is 1:"},
         {{.momentum = -0.5}, EMBLA_ERR_ARGUMENT, "momentum is -0.5"},
         {{.momentum = NAN}, EMBLA_ERR_ARGUMENT, "momentum is nan"},
-        {{.momentum = 0.5, .kind = EMBLA_ADAMW}, EMBLA_ERR_ARGUMENT, "not for adamw"},
+        {{.momentum = 0.5, .kind = EMBLA_OPTIM_ADAMW}, EMBLA_ERR_ARGUMENT, "not for adamw"},
         {{.nesterov = true}, EMBLA_ERR_ARGUMENT, "nesterov"},
-        {{.beta1 = 1.0, .kind = EMBLA_ADAMW}, EMBLA_ERR_ARGUMENT, "beta1 is 1:"},
-        {{.beta2 = -0.1, .kind = EMBLA_ADAMW}, EMBLA_ERR_ARGUMENT, "beta2 is -0.1"},
-        {{.beta2 = INFINITY, .kind = EMBLA_ADAMW}, EMBLA_ERR_ARGUMENT, "beta2 is inf"},
+        {{.beta1 = 1.0, .kind = EMBLA_OPTIM_ADAMW}, EMBLA_ERR_ARGUMENT, "beta1 is 1:"},
+        {{.beta2 = -0.1, .kind = EMBLA_OPTIM_ADAMW}, EMBLA_ERR_ARGUMENT, "beta2 is -0.1"},
+        {{.beta2 = INFINITY, .kind = EMBLA_OPTIM_ADAMW}, EMBLA_ERR_ARGUMENT, "beta2 is inf"},
         {{.epsilon = -1.0}, EMBLA_ERR_ARGUMENT, "epsilon is -1:"},
         {{.epsilon = 1e-60}, EMBLA_ERR_ARGUMENT, "epsilon is 1e-60"},
         {{.epsilon = 1e60}, EMBLA_ERR_ARGUMENT, "epsilon is 1e+60"},
@@ -922,7 +924,7 @@ static void steps_that_cannot_be_change_nothing(void **state)
 
 static void rates_beyond_f32_are_refused(void **state)
 {
-    embla_optim_options options = {.kind = EMBLA_ADAMW, .beta1 = 1.0 - 0x1p-50};
+    embla_optim_options options = {.kind = EMBLA_OPTIM_ADAMW, .beta1 = 1.0 - 0x1p-50};
     embla_table *table = check_table(EMBLA_F32, 1, 3, 1);
     float g[3] = {0};
     (void)state;

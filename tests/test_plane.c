@@ -86,7 +86,7 @@ static void check_plane(const embla_table *table, int64_t nonfinite)
     embla_plane_report report;
     values[0] = slow_axis(&s, NULL, axes[0]);
     values[1] = slow_axis(&s, axes[0], axes[1]);
-    assert_ok(embla_plane(table, 2, xy, &report));
+    assert_ok(embla_plane(table, &(embla_plane_options){.threads = 2}, xy, &report));
     assert_int_equal(report.rows, (int64_t)s.rows - nonfinite);
     assert_int_equal(report.nonfinite, nonfinite);
     double size = sqrt(values[0]);
@@ -168,11 +168,11 @@ static void scale_does_not_matter(void **state)
     (void)state;
     SKIP_WITHOUT_ENGINE();
     embla_table *table = two_directions(EMBLA_F32, ROWS, DIM, 5, 1);
-    assert_ok(embla_plane(table, 1, plain, &report));
+    assert_ok(embla_plane(table, &(embla_plane_options){.threads = 1}, plain, &report));
     embla_table_free(table);
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         table = two_directions(EMBLA_F32, ROWS, DIM, 5, sizes[s]);
-        assert_ok(embla_plane(table, 1, xy, &same));
+        assert_ok(embla_plane(table, &(embla_plane_options){.threads = 1}, xy, &same));
         assert_near(same.share[0], report.share[0], 1e-5);
         for (size_t i = 0; i < COUNT_OF(xy); i++)
             assert_near((double)xy[i] / sizes[s], plain[i], 1e-4);
@@ -182,7 +182,7 @@ static void scale_does_not_matter(void **state)
     static float far[4 * 100];
     for (size_t i = 0; i < COUNT_OF(far); i++) far[i] = i / 100 % 2 ? 3e38f : -3e38f;
     assert_ok(embla_table_view(EMBLA_F32, 4, 100, far, sizeof far, NULL, &table));
-    assert_ok(embla_plane(table, 1, xy, NULL));
+    assert_ok(embla_plane(table, &(embla_plane_options){.threads = 1}, xy, NULL));
     assert_true(xy[0] == -FLT_MAX && xy[2] == FLT_MAX && isfinite(xy[1]));
     embla_table_free(table);
 }
@@ -196,21 +196,21 @@ static void tables_without_two_directions(void **state)
     (void)state;
     SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_view(EMBLA_F32, 4, 1, one, sizeof one, NULL, &table)); /* dim 1 */
-    assert_ok(embla_plane(table, 0, xy, &report));
+    assert_ok(embla_plane(table, NULL, xy, &report));
     for (size_t i = 0; i < 4; i++) assert_true(xy[2 * i] == one[i] - 3 && xy[2 * i + 1] == 0);
     assert_true(report.share[0] == 1 && report.share[1] == 0);
     embla_table_free(table);
     assert_ok(embla_table_view(EMBLA_F32, 1, 4, one, sizeof one, NULL, &table)); /* one row */
-    assert_ok(embla_plane(table, 0, xy, &report));
+    assert_ok(embla_plane(table, NULL, xy, &report));
     assert_true(xy[0] == 0 && xy[1] == 0 && report.share[0] == 0 && report.rows == 1);
     embla_table_free(table);
     assert_ok(embla_table_view(EMBLA_F32, 4, 2, equal, sizeof equal, NULL, &table));
-    assert_ok(embla_plane(table, 0, xy, &report));
+    assert_ok(embla_plane(table, NULL, xy, &report));
     for (size_t i = 0; i < 8; i++) assert_true(xy[i] == 0);
     assert_true(report.share[0] == 0 && report.share[1] == 0);
     embla_table_free(table);
     assert_ok(embla_table_view(EMBLA_F32, 4, 2, line, sizeof line, NULL, &table));
-    assert_ok(embla_plane(table, 0, xy, &report));
+    assert_ok(embla_plane(table, NULL, xy, &report));
     for (size_t i = 0; i < 4; i++) {
         assert_near(xy[2 * i], sqrt(0.1) * ((double)i - 1.5), 1e-5);
         assert_true(xy[2 * i + 1] == 0); /* and not what rounding left */
@@ -219,7 +219,7 @@ static void tables_without_two_directions(void **state)
     assert_true(report.share[1] == 0);
     embla_table_free(table);
     assert_ok(embla_table_view(EMBLA_F32, 1, 2, nan, sizeof nan, NULL, &table));
-    assert_ok(embla_plane(table, 0, xy, &report));
+    assert_ok(embla_plane(table, NULL, xy, &report));
     assert_true(isnan(xy[0]) && isnan(xy[1]) && report.rows == 0 && report.nonfinite == 1);
     embla_table_free(table);
 }
@@ -235,7 +235,7 @@ static void signs_are_fixed(void **state)
     for (int flip = 0; flip < 2; flip++) {
         for (size_t i = 0; i < COUNT_OF(rows); i++) rows[i] = -rows[i];
         assert_ok(embla_table_view(EMBLA_F32, 6, 3, rows, sizeof rows, NULL, &table));
-        assert_ok(embla_plane(table, 0, xy, NULL));
+        assert_ok(embla_plane(table, NULL, xy, NULL));
         for (size_t r = 0; r < 6; r++) {
             assert_near(xy[2 * r], rows[3 * r], 1e-6);
             assert_near(xy[2 * r + 1], rows[3 * r + 1], 1e-6);
@@ -255,9 +255,9 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     embla_table *table = check_table(EMBLA_F16, ROWS, DIM, 3);
     memset(&report, 0, sizeof report);
     memset(&other, 0, sizeof other);
-    assert_ok(embla_plane(table, 1, one, &report));
+    assert_ok(embla_plane(table, &(embla_plane_options){.threads = 1}, one, &report));
     for (size_t c = 0; c < COUNT_OF(counts); c++) {
-        assert_ok(embla_plane(table, counts[c], more, &other));
+        assert_ok(embla_plane(table, &(embla_plane_options){.threads = counts[c]}, more, &other));
         assert_memory_equal(one, more, sizeof one);
         assert_true(report.share[0] == other.share[0] && report.share[1] == other.share[1]);
     }
@@ -270,9 +270,10 @@ static void wrong_calls_are_refused(void **state)
     embla_plane_report report = {.rows = 7};
     embla_table *table = check_table(EMBLA_F32, 4, 4, 1);
     (void)state;
-    assert_status(embla_plane(NULL, 0, xy, &report), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_plane(table, 0, NULL, &report), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_plane(table, -2, xy, &report), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_plane(NULL, NULL, xy, &report), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_plane(table, NULL, NULL, &report), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_plane(table, &(embla_plane_options){.threads = -2}, xy, &report),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("-2 threads");
     assert_true(xy[0] == 5 && report.rows == 7);
     embla_table_free(table);
@@ -289,7 +290,8 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
             float xy[120] = {5};
             embla_plane_report report = {.rows = 7};
             embla_mem_fail(at, forever == 1);
-            embla_status status = embla_plane(table, 1, xy, &report);
+            embla_status status =
+                embla_plane(table, &(embla_plane_options){.threads = 1}, xy, &report);
             embla_mem_fail(0, false);
             assert_int_equal(embla_mem_live(), live);
             if (status == EMBLA_OK) break;

@@ -115,7 +115,7 @@ static void one_dimension_is_a_table_only_where_a_file_has_one_table(void **stat
     assert_int_equal(role_of(cp, "array"), EMBLA_ROLE_TOKENS);
     embla_vocab *vocab = NULL; /* and it takes no words from beside it */
     toy_text(scratch_path(&place, "vocab.txt"), "the\ncat\n");
-    assert_status(embla_checkpoint_vocab(cp, &vocab), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_vocab_open(cp, &vocab), EMBLA_ERR_NOT_FOUND);
     embla_checkpoint_free(cp);
 }
 
@@ -342,7 +342,7 @@ static void tokenizer_file(const char *name, size_t words)
 static void words_are_from(const embla_checkpoint *cp, const char *source)
 {
     embla_vocab *vocab = NULL;
-    assert_ok(embla_checkpoint_vocab(cp, &vocab));
+    assert_ok(embla_vocab_open(cp, &vocab));
     assert_string_equal(embla_vocab_source(vocab), source);
     embla_vocab_free(vocab);
 }
@@ -350,7 +350,7 @@ static void words_are_from(const embla_checkpoint *cp, const char *source)
 static void no_words(const embla_checkpoint *cp, embla_status status)
 {
     embla_vocab *vocab = NULL;
-    assert_status(embla_checkpoint_vocab(cp, &vocab), status);
+    assert_status(embla_vocab_open(cp, &vocab), status);
     assert_null(vocab);
 }
 

@@ -22,7 +22,7 @@ static double rate_of(size_t dim, embla_rope_options options, size_t pair, doubl
 {
     float x[1024] = {0};
     const int64_t one = 1;
-    bool split = options.order == EMBLA_ROPE_HALF_SPLIT;
+    bool split = options.order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     size_t first = split ? pair : 2 * pair, second = split ? pair + dim / 2 : 2 * pair + 1;
     embla_rope *rope = rope_of(dim, &options);
     x[first] = 1.0f;
@@ -95,20 +95,21 @@ static void every_scaling_follows_its_formula(void **state)
     } all[] = {
         {plain, {.theta = 10000.0}},
         {plain, {.theta = 500000.0}},
-        {linear, {.scaling = EMBLA_ROPE_LINEAR, .factor = 4}},
-        {ntk, {.scaling = EMBLA_ROPE_NTK, .factor = 8}},
-        {ntk, {.scaling = EMBLA_ROPE_NTK, .factor = 2.5, .theta = 1e6}},
-        {yarn, {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = 4096}},
+        {linear, {.scaling = EMBLA_ROPE_SCALING_LINEAR, .factor = 4}},
+        {ntk, {.scaling = EMBLA_ROPE_SCALING_NTK, .factor = 8}},
+        {ntk, {.scaling = EMBLA_ROPE_SCALING_NTK, .factor = 2.5, .theta = 1e6}},
+        {yarn, {.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 4, .context = 4096}},
         {yarn,
-         {.scaling = EMBLA_ROPE_YARN,
+         {.scaling = EMBLA_ROPE_SCALING_YARN,
           .factor = 40,
           .context = 4096,
           .theta = 1e6,
           .beta_fast = 16,
           .beta_slow = 2}},
-        {llama3, {.scaling = EMBLA_ROPE_LLAMA3, .factor = 8, .context = 8192, .theta = 5e5}},
         {llama3,
-         {.scaling = EMBLA_ROPE_LLAMA3,
+         {.scaling = EMBLA_ROPE_SCALING_LLAMA3, .factor = 8, .context = 8192, .theta = 5e5}},
+        {llama3,
+         {.scaling = EMBLA_ROPE_SCALING_LLAMA3,
           .factor = 32,
           .context = 8192,
           .theta = 5e5,
@@ -142,7 +143,7 @@ static void llama3_gives_the_rates_of_llama_3_1_8b(void **state)
                   {35, 9.556212353964683e-05},
                   {63, 3.068925988914511e-07}};
     embla_rope_options options = {
-        .scaling = EMBLA_ROPE_LLAMA3, .factor = 8, .context = 8192, .theta = 500000.0};
+        .scaling = EMBLA_ROPE_SCALING_LLAMA3, .factor = 8, .context = 8192, .theta = 500000.0};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(golden); i++) {
         double length;
@@ -165,7 +166,7 @@ static void yarn_gives_the_rates_of_a_context_times_four(void **state)
                   {45, 0.0004294025889973583},
                   {46, 0.000333380358040831},
                   {63, 2.8869549617236455e-05}};
-    embla_rope_options options = {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = 4096};
+    embla_rope_options options = {.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 4, .context = 4096};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(golden); i++) {
         double length;
@@ -182,9 +183,10 @@ static void attention_multiplies_the_result(void **state)
         double length;
     } all[] = {
         {{.attention = 0.5}, 0.5},
-        {{.scaling = EMBLA_ROPE_LINEAR, .factor = 4}, 1.0},
-        {{.scaling = EMBLA_ROPE_YARN, .factor = 1, .context = 4096}, 1.0},
-        {{.scaling = EMBLA_ROPE_YARN, .factor = 16, .context = 4096, .attention = 1.25}, 1.25},
+        {{.scaling = EMBLA_ROPE_SCALING_LINEAR, .factor = 4}, 1.0},
+        {{.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 1, .context = 4096}, 1.0},
+        {{.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 16, .context = 4096, .attention = 1.25},
+         1.25},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
@@ -364,17 +366,24 @@ static void options_that_cannot_be_are_refused(void **state)
         {.theta = -10000.0},
         {.theta = (double)NAN},
         {.theta = (double)INFINITY},
-        {.scaling = EMBLA_ROPE_LINEAR, .factor = 0.5},
-        {.scaling = EMBLA_ROPE_LINEAR, .factor = (double)NAN},
-        {.scaling = EMBLA_ROPE_LINEAR, .factor = (double)INFINITY},
-        {.scaling = EMBLA_ROPE_YARN, .factor = 4},
-        {.scaling = EMBLA_ROPE_LLAMA3, .factor = 4},
-        {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = (double)NAN},
-        {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = (double)INFINITY},
-        {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = 4096, .beta_fast = 1, .beta_slow = 1},
-        {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = 4096, .beta_slow = -1},
-        {.scaling = EMBLA_ROPE_YARN, .factor = 4, .context = 4096, .beta_fast = (double)NAN},
-        {.scaling = EMBLA_ROPE_LLAMA3, .factor = 4, .context = 4096, .beta_slow = 5},
+        {.scaling = EMBLA_ROPE_SCALING_LINEAR, .factor = 0.5},
+        {.scaling = EMBLA_ROPE_SCALING_LINEAR, .factor = (double)NAN},
+        {.scaling = EMBLA_ROPE_SCALING_LINEAR, .factor = (double)INFINITY},
+        {.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 4},
+        {.scaling = EMBLA_ROPE_SCALING_LLAMA3, .factor = 4},
+        {.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 4, .context = (double)NAN},
+        {.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 4, .context = (double)INFINITY},
+        {.scaling = EMBLA_ROPE_SCALING_YARN,
+         .factor = 4,
+         .context = 4096,
+         .beta_fast = 1,
+         .beta_slow = 1},
+        {.scaling = EMBLA_ROPE_SCALING_YARN, .factor = 4, .context = 4096, .beta_slow = -1},
+        {.scaling = EMBLA_ROPE_SCALING_YARN,
+         .factor = 4,
+         .context = 4096,
+         .beta_fast = (double)NAN},
+        {.scaling = EMBLA_ROPE_SCALING_LLAMA3, .factor = 4, .context = 4096, .beta_slow = 5},
         {.attention = (double)NAN},
         {.attention = (double)INFINITY},
         {.order = (embla_rope_order)2},

@@ -96,9 +96,10 @@ static embla_store *table_view(const table *t)
 }
 
 /* The same table from a file, its scales in a plane of their own if it has some. */
-static embla_store *table_file(const table *t, scratch *s, embla_place place)
+static embla_store *table_file(const table *t, scratch *s, embla_placement place)
 {
-    const embla_store_options options = {.place = place, .shared_folder = s->folder, .threads = 1};
+    const embla_store_options options = {
+        .placement = place, .shared_folder = s->folder, .threads = 1};
     embla_row row;
     assert_ok(embla_row_of(&t->format, &row));
     size_t rows = (size_t)t->rows, codes = rows * row.code_bytes;
@@ -345,8 +346,8 @@ static void every_format_is_as_row_after_row(void **state)
 
 static void every_placement_is_as_row_after_row(void **state)
 {
-    static const embla_place places[] = {EMBLA_PLACE_RAM, EMBLA_PLACE_SHARED, EMBLA_PLACE_MAPPED,
-                                         EMBLA_PLACE_READ};
+    static const embla_placement places[] = {EMBLA_PLACEMENT_RAM, EMBLA_PLACEMENT_SHARED,
+                                             EMBLA_PLACEMENT_MAPPED, EMBLA_PLACEMENT_READ};
     static const size_t some[] = {0, 4, 5, 6, 10, 23, 25, 26};
     uint64_t seed = 2;
     (void)state;
@@ -586,7 +587,7 @@ static void nothing_is_allocated(void **state)
     (void)state;
     scratch_new(&s);
     table_make(&t, &kinds[5], 0, 1);
-    embla_store *store = table_file(&t, &s, EMBLA_PLACE_READ);
+    embla_store *store = table_file(&t, &s, EMBLA_PLACEMENT_READ);
     size_t live = embla_mem_live();
     for (int i = 0; i < 20; i++) {
         question q;
@@ -615,7 +616,7 @@ static void whatever_fails_is_a_status(void **state)
         int64_t rows[600];
         scratch_new(&s);
         table_make(&t, &kinds[5], 0, 1);
-        embla_store *store = table_file(&t, &s, EMBLA_PLACE_READ);
+        embla_store *store = table_file(&t, &s, EMBLA_PLACEMENT_READ);
         for (int i = 0; i < 600; i++) rows[i] = i;
         float *out = malloc(600 * 256 * sizeof *out);
         assert_non_null(out);
@@ -650,7 +651,7 @@ static void files_are_looked_at_before_and_after(void **state)
     (void)state;
     scratch_new(&s);
     table_make(&t, &kinds[5], 0, 1);
-    embla_store *store = table_file(&t, &s, EMBLA_PLACE_READ);
+    embla_store *store = table_file(&t, &s, EMBLA_PLACEMENT_READ);
     for (size_t which = 0; which < 2; which++)
         for (embla_status status = EMBLA_ERR_IO; status != EMBLA_OK; calls[which]++) {
             embla_io_fail(calls[which] + 1, false, EIO);
@@ -666,7 +667,7 @@ static void files_are_looked_at_before_and_after(void **state)
 
 static void a_file_cut_short_is_a_status(void **state)
 {
-    static const embla_place places[] = {EMBLA_PLACE_MAPPED, EMBLA_PLACE_READ};
+    static const embla_placement places[] = {EMBLA_PLACEMENT_MAPPED, EMBLA_PLACEMENT_READ};
     (void)state;
     for (size_t p = 0; p < COUNT_OF(places); p++) {
         table t;

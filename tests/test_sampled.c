@@ -25,7 +25,7 @@ typedef struct {
 static double probability(const truth *t, int64_t token)
 {
     double rows = (double)t->tokens;
-    if (t->negatives.proposal == EMBLA_UNIFORM) return 1 / rows;
+    if (t->negatives.proposal == EMBLA_PROPOSAL_UNIFORM) return 1 / rows;
     return log(((double)token + 2) / ((double)token + 1)) / log(rows + 1);
 }
 
@@ -150,7 +150,7 @@ static setup set_up(const shape *is)
     for (size_t i = 0; i < is->count; i++) {
         s.targets[i] = (int32_t)check_below(&seed, t->tokens);
         if (i % 3 == 0) s.targets[i] = (int32_t)t->drawn[i % t->distinct]; /* hits */
-        if (i % 7 == 5) s.targets[i] = EMBLA_IGNORE;
+        if (i % 7 == 5) s.targets[i] = EMBLA_TARGET_IGNORE;
     }
     return s;
 }
@@ -184,14 +184,14 @@ static size_t counted_of(const setup *s)
 }
 
 static const shape shapes[] = {
-    {EMBLA_F32, 1, 0, 1, 3, 2, EMBLA_LOG_UNIFORM, 0, 0, false},
-    {EMBLA_F32, 2, 0, 1, 4, 1, EMBLA_UNIFORM, 0, 0, true},
-    {EMBLA_F32, 50, 0, 3, 12, 20, EMBLA_LOG_UNIFORM, 0, 0, false},
-    {EMBLA_F32, 50, 41, 17, 12, 60, EMBLA_UNIFORM, 0, 0, false},
-    {EMBLA_F32, 90, 0, 33, 20, 40, EMBLA_LOG_UNIFORM, 0.5f, 2, true},
-    {EMBLA_F32, 3000, 0, 16, 20, 600, EMBLA_UNIFORM, 3, 30, false}, /* several lanes */
-    {EMBLA_BF16, 200, 0, 33, 20, 40, EMBLA_LOG_UNIFORM, 0, 0, true},
-    {EMBLA_Q8_0, 200, 190, 64, 20, 40, EMBLA_UNIFORM, 2, 0, true},
+    {EMBLA_F32, 1, 0, 1, 3, 2, EMBLA_PROPOSAL_LOG_UNIFORM, 0, 0, false},
+    {EMBLA_F32, 2, 0, 1, 4, 1, EMBLA_PROPOSAL_UNIFORM, 0, 0, true},
+    {EMBLA_F32, 50, 0, 3, 12, 20, EMBLA_PROPOSAL_LOG_UNIFORM, 0, 0, false},
+    {EMBLA_F32, 50, 41, 17, 12, 60, EMBLA_PROPOSAL_UNIFORM, 0, 0, false},
+    {EMBLA_F32, 90, 0, 33, 20, 40, EMBLA_PROPOSAL_LOG_UNIFORM, 0.5f, 2, true},
+    {EMBLA_F32, 3000, 0, 16, 20, 600, EMBLA_PROPOSAL_UNIFORM, 3, 30, false}, /* several lanes */
+    {EMBLA_BF16, 200, 0, 33, 20, 40, EMBLA_PROPOSAL_LOG_UNIFORM, 0, 0, true},
+    {EMBLA_Q8_0, 200, 190, 64, 20, 40, EMBLA_PROPOSAL_UNIFORM, 2, 0, true},
 };
 
 /* ---- drawing ---- */
@@ -400,7 +400,7 @@ static void bf16_rounds_the_factors(void **state)
     }
     assert_true(exact > 1e-5); /* the gradients of logits were rounded, too: */
     tear_down(&s);
-    shape one = {EMBLA_F32, 50, 0, 1, 1, 20, EMBLA_LOG_UNIFORM, 0, 0, true};
+    shape one = {EMBLA_F32, 50, 0, 1, 1, 20, EMBLA_PROPOSAL_LOG_UNIFORM, 0, 0, true};
     s = set_up(&one);
     s.hidden[0] = 1; /* a row's gradient is its logit's */
     assert_ok(run(&s, &options, NULL));
@@ -416,12 +416,12 @@ static void bf16_rounds_the_factors(void **state)
 /* Of the same logit the lower token is the higher. */
 static void equal_logits_are_right_for_the_lowest(void **state)
 {
-    shape is = {EMBLA_F32, 40, 0, 1, 2, 30, EMBLA_UNIFORM, 0, 0, false};
+    shape is = {EMBLA_F32, 40, 0, 1, 2, 30, EMBLA_PROPOSAL_UNIFORM, 0, 0, false};
     setup s = set_up(&is);
     embla_loss_report report;
     (void)state;
     memset(s.hidden, 0, 2 * sizeof(float));
-    s.targets[0] = 0, s.targets[1] = EMBLA_IGNORE;
+    s.targets[0] = 0, s.targets[1] = EMBLA_TARGET_IGNORE;
     assert_ok(run(&s, NULL, &report));
     assert_int_equal(report.correct, 1);
     s.targets[0] = 39;
@@ -435,7 +435,7 @@ static void equal_logits_are_right_for_the_lowest(void **state)
 /* Where all have the same chance and all came, it is the full softmax. */
 static void one_of_each_is_the_full_loss(void **state)
 {
-    shape is = {EMBLA_F32, 3, 0, 5, 6, 3, EMBLA_UNIFORM, 0, 0, true};
+    shape is = {EMBLA_F32, 3, 0, 5, 6, 3, EMBLA_PROPOSAL_UNIFORM, 0, 0, true};
     setup s = set_up(&is);
     size_t found = 0;
     (void)state;
@@ -500,7 +500,7 @@ static void more_negatives_come_nearer_to_the_full_gradient(void **state)
 
 static void threads_and_kernel_sets_change_no_bit(void **state)
 {
-    shape is = {EMBLA_BF16, 4000, 0, 48, 900, 3000, EMBLA_LOG_UNIFORM, 1.5f, 20, true};
+    shape is = {EMBLA_BF16, 4000, 0, 48, 900, 3000, EMBLA_PROPOSAL_LOG_UNIFORM, 1.5f, 20, true};
     static const int teams[] = {1, 2, 3, 4, 8};
     setup s = set_up(&is);
     embla_loss_report report, other;
@@ -546,7 +546,7 @@ static void nothing_to_count_touches_nothing(void **state)
     assert_ok(embla_sampled_loss(&s.truth.head, NULL, NULL, 0, &s.truth.negatives, NULL,
                                  &s.gradients, NULL, &report));
     assert_true(report.loss == 0 && report.counted == 0 && s.gradients.touched == 0);
-    for (size_t i = 0; i < s.count; i++) s.targets[i] = i % 2 ? 6 : EMBLA_IGNORE;
+    for (size_t i = 0; i < s.count; i++) s.targets[i] = i % 2 ? 6 : EMBLA_TARGET_IGNORE;
     for (size_t i = 0; i < s.count * s.dim; i++) s.gradients.hidden[i] = 1;
     s.gradients.touched = 5;
     assert_ok(run(&s, &padding, &report));
@@ -558,7 +558,7 @@ static void nothing_to_count_touches_nothing(void **state)
 /* A token that is barred by its bias: as a negative it is nothing, as a target infinite. */
 static void minus_infinity_bars_a_token(void **state)
 {
-    shape is = {EMBLA_F32, 4, 0, 3, 3, 64, EMBLA_UNIFORM, 0, 0, true};
+    shape is = {EMBLA_F32, 4, 0, 3, 3, 64, EMBLA_PROPOSAL_UNIFORM, 0, 0, true};
     setup s = set_up(&is);
     embla_loss_report report;
     (void)state;
@@ -600,7 +600,7 @@ static void a_nan_stays_with_its_token(void **state)
     ((float *)embla_table_data(s.table))[2 * s.dim] = 1.0f;
     assert_ok(run(&s, NULL, &report));
     assert_true(s.each[1] >= 0 && s.each[1] < 1e38f);
-    for (size_t i = 0; i < s.count; i++) s.targets[i] = i == 1 ? 2 : EMBLA_IGNORE;
+    for (size_t i = 0; i < s.count; i++) s.targets[i] = i == 1 ? 2 : EMBLA_TARGET_IGNORE;
     assert_ok(run(&s, NULL, &report));
     assert_int_equal(report.correct, 1);
     size_t other = s.truth.drawn[0] == 2 ? 1 : 0; /* the highest, but for a NaN */

@@ -96,7 +96,7 @@ static void given_new(given *g, int64_t rows)
     g->extents[1] =
         (embla_extent){.file = g->files[1], .offset = 64, .scale_offset = -1, .rows = rows - first};
     g->options = (embla_store_options){
-        .place = EMBLA_PLACE_SHARED, .shared_folder = g->shared.folder, .threads = 1};
+        .placement = EMBLA_PLACEMENT_SHARED, .shared_folder = g->shared.folder, .threads = 1};
 }
 
 static void given_free(given *g)
@@ -229,7 +229,7 @@ static void the_first_builds_and_later_ones_find(void **state)
     assert_true(a.built);
     assert_false(b.built);
     assert_string_equal(a.shared, b.shared);
-    assert_int_equal(a.place, EMBLA_PLACE_SHARED);
+    assert_int_equal(a.placement, EMBLA_PLACEMENT_SHARED);
     assert_int_equal(a.bytes, 1000 * ROW);
     assert_int_equal(a.resident, a.bytes);
     check_rows(&g, first);
@@ -666,7 +666,7 @@ static void unshare_takes_the_name_and_leaves_the_rows(void **state)
     embla_store_free(b);
     embla_store_free(c);
     assert_status(embla_store_unshare(NULL), EMBLA_ERR_ARGUMENT);
-    g.options.place = EMBLA_PLACE_RAM;
+    g.options.placement = EMBLA_PLACEMENT_RAM;
     a = opened(&g);
     assert_status(embla_store_unshare(a), EMBLA_ERR_ARGUMENT);
     assert_error_has("'ram'");
@@ -775,16 +775,19 @@ static void no_memory_leaves_nothing(void **state)
 typedef struct {
     long calls, stop_at; /* 0: never */
     int64_t last, bytes;
+    const char *what;  /* the last phase */
     const char *touch; /* a file that is changed on the way */
     const char *lock;  /* a file that is there while rows are read */
     const char *make;  /* a file that somebody makes meanwhile */
     long pause;        /* milliseconds */
 } watched;
 
-static bool watch(void *context, int64_t done, int64_t bytes)
+static bool watch(void *context, const char *what, int64_t done, int64_t bytes)
 {
     watched *w = context;
     w->calls++;
+    if (!w->what || strcmp(w->what, what) != 0) w->last = 0; /* another phase */
+    w->what = what;
     assert_true(done >= w->last && done <= bytes);
     w->last = done;
     w->bytes = bytes;
@@ -808,20 +811,20 @@ static void progress_is_told_and_can_stop_it(void **state)
     long all = w.calls;
     assert_true(all >= 3); /* its space, rows, checksums */
     assert_int_equal(w.bytes, 200000 * ROW);
-    assert_int_equal(w.last, w.bytes);
+    assert_string_equal(w.what, "checksum");
     w = (watched){0};
     embla_store_options warm = {.progress = watch, .context = &w};
     assert_ok(embla_store_warm(store, &warm));
     assert_true(w.calls > 0);
     w = (watched){.stop_at = 1};
-    assert_status(embla_store_warm(store, &warm), EMBLA_ERR_IO);
+    assert_status(embla_store_warm(store, &warm), EMBLA_ERR_STOPPED);
     assert_ok(embla_store_unshare(store));
     embla_store_free(store);
     store = NULL;
     for (long n = 1; n <= all; n++) {
         w = (watched){.stop_at = n};
-        assert_status(open_it(&g, &store), EMBLA_ERR_IO);
-        assert_error_has("stopped");
+        assert_status(open_it(&g, &store), EMBLA_ERR_STOPPED);
+        assert_error_has("stopped by the caller: ");
         assert_int_equal(scratch_count(&g.shared, NULL), 0);
     }
     assert_null(store);
@@ -927,7 +930,8 @@ static pid_t hold_lock(given *g, long milliseconds, bool removes)
     assert_true(child >= 0);
     if (child == 0) {
         int fd = open(beside(g, "", ".lock"), O_RDWR | O_CREAT, 0600);
-        struct timespec pause = {.tv_nsec = milliseconds * 1000000};
+        struct timespec pause = {.tv_sec = milliseconds / 1000,
+                                 .tv_nsec = milliseconds % 1000 * 1000000};
         bool ok = fd >= 0 && flock(fd, LOCK_EX) == 0 && write(ready[1], &byte, 1) == 1;
         (void)nanosleep(&pause, NULL);
         if (removes) (void)unlink(beside(g, "", ".lock"));
@@ -971,11 +975,43 @@ static void who_comes_second_waits(void **state)
     w = (watched){.stop_at = 2};
     pid_t child = hold_lock(&g, 200, false);
     store = NULL;
-    assert_status(open_it(&g, &store), EMBLA_ERR_IO);
-    assert_error_has("stopped while waiting for the process that makes it");
+    assert_status(open_it(&g, &store), EMBLA_ERR_STOPPED);
+    assert_error_has("stopped by the caller: wait, ");
     assert_null(store);
     assert_int_equal(scratch_count(&g.shared, ".lock"), 1); /* it is still the other's */
     join(child);
+    given_free(&g);
+}
+
+/* Who does not want to wait is told that the copy is being made, or that nobody makes one. */
+static void a_copy_that_is_being_made_is_busy(void **state)
+{
+    given g;
+    watched w = {0};
+    embla_store *store = NULL;
+    (void)state;
+    given_new(&g, 1000);
+    g.options.shared_name = "mine";
+    g.options.found_only = true;
+    g.options.progress = watch;
+    g.options.context = &w;
+    assert_status(open_it(&g, &store), EMBLA_ERR_NOT_FOUND);
+    pid_t child = hold_lock(&g, 200, false);
+    assert_status(open_it(&g, &store), EMBLA_ERR_BUSY);
+    assert_error_has("another process is making this copy");
+    join(child);
+    assert_status(open_it(&g, &store), EMBLA_ERR_NOT_FOUND); /* the lock is nobody's */
+    assert_error_has("there is no shared copy");
+    g.options.found_only = false;
+    store = opened(&g);
+    long calls = w.calls;
+    g.options.context = NULL;
+    child = hold_lock(&g, 1800, false);
+    assert_status(embla_store_unshare(store), EMBLA_ERR_BUSY);
+    join(child);
+    assert_ok(embla_store_unshare(store));
+    assert_int_equal(w.calls, calls); /* the context of the opening may be gone */
+    embla_store_free(store);
     given_free(&g);
 }
 
@@ -1136,6 +1172,7 @@ int main(void)
         cmocka_unit_test(a_copy_that_is_cut_short_is_a_status),
         cmocka_unit_test(leftovers_of_a_dead_builder_are_swept),
         cmocka_unit_test(who_comes_second_waits),
+        cmocka_unit_test(a_copy_that_is_being_made_is_busy),
         cmocka_unit_test(a_forked_child_keeps_no_lock),
         cmocka_unit_test(of_many_at_once_one_builds),
         cmocka_unit_test(of_many_threads_one_builds),

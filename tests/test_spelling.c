@@ -92,7 +92,7 @@ static size_t slow_nearly(const embla_vocab *vocab, const char *word, size_t k, 
     assert_true(count <= COUNT_OF(costs));
     for (size_t i = 0; i < count; i++) {
         size_t length;
-        const char *bytes = embla_vocab_word(vocab, (int64_t)i, &length);
+        const char *bytes = embla_vocab_word(vocab, (int32_t)i, &length);
         slow_word other = bytes ? slow_read(bytes, length) : (slow_word){0};
         costs[i] = bytes && typed.count > 0 ? slow_cost(&typed, &other) : NOT_NEAR;
         best = smaller(best, costs[i]);
@@ -141,7 +141,7 @@ static void answers_are_those_of_a_whole_matrix_and_a_sort(void **state)
         for (size_t i = 0; i < 20; i++) {
             int32_t got[64], want[64];
             random_word(&seed, longest, typed);
-            size_t found = embla_vocab_nearly(vocab, typed, strlen(typed), k, got);
+            size_t found = embla_vocab_suggest(vocab, typed, strlen(typed), k, got);
             size_t wanted = slow_nearly(vocab, typed, k, want);
             if (found != wanted) fail_msg("'%s': %zu found, %zu expected", typed, found, wanted);
             for (size_t n = 0; n < found; n++)
@@ -161,7 +161,7 @@ static void assert_nearly(const embla_vocab *vocab, const char *word, const char
 {
     char text[512] = "";
     int32_t tokens[8];
-    size_t found = embla_vocab_nearly(vocab, word, strlen(word), 3, tokens), length;
+    size_t found = embla_vocab_suggest(vocab, word, strlen(word), 3, tokens), length;
     for (size_t i = 0; i < found; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i > 0 ? "|" : "",
                  embla_vocab_word(vocab, tokens[i], &length));
@@ -219,7 +219,7 @@ static void assert_case(const char *large, const char *small, bool same)
     embla_name name = {large, (uint32_t)strlen(large), 0};
     int32_t token;
     assert_ok(embla_vocab_of_names(&name, 1, "a letter", &vocab));
-    if (embla_vocab_nearly(vocab, small, strlen(small), 1, &token) != same)
+    if (embla_vocab_suggest(vocab, small, strlen(small), 1, &token) != same)
         fail_msg("'%s' and '%s'", large, small);
     embla_vocab_free(vocab);
 }
@@ -251,9 +251,9 @@ static void at_most_four_letters_may_be_wrong(void **state)
     embla_vocab *vocab = vocab_of_text("abcdefghijklmnopqrstuvwxyz\n");
     int32_t token;
     (void)state;
-    assert_int_equal(embla_vocab_nearly(vocab, "a1c2e3g4ijklmnopqrstuvwxyz", 26, 1, &token), 1);
-    assert_int_equal(embla_vocab_nearly(vocab, "a1c2e3g4i5klmnopqrstuvwxyz", 26, 1, &token), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, "abc1ef2hijklmn", 14, 1, &token), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, "a1c2e3g4ijklmnopqrstuvwxyz", 26, 1, &token), 1);
+    assert_int_equal(embla_vocab_suggest(vocab, "a1c2e3g4i5klmnopqrstuvwxyz", 26, 1, &token), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, "abc1ef2hijklmn", 14, 1, &token), 0);
     embla_vocab_free(vocab);
 }
 
@@ -264,12 +264,12 @@ static void a_later_word_that_is_nearer_takes_the_place(void **state)
     embla_vocab *vocab = vocab_of_text("\xc4\xa0the\nthe\n");
     int32_t token = -1;
     (void)state;
-    assert_int_equal(embla_vocab_nearly(vocab, "teh", 3, 1, &token), 1);
+    assert_int_equal(embla_vocab_suggest(vocab, "teh", 3, 1, &token), 1);
     assert_int_equal(token, 1);
     embla_vocab_free(vocab);
     vocab = vocab_of_text("\xc4\xa0"
                           "ba\nba\n");
-    assert_int_equal(embla_vocab_nearly(vocab, "ab", 2, 1, &token), 1);
+    assert_int_equal(embla_vocab_suggest(vocab, "ab", 2, 1, &token), 1);
     assert_int_equal(token, 1);
     embla_vocab_free(vocab);
 }
@@ -289,7 +289,7 @@ static void of_words_as_near_as_each_other_the_first_come_first(void **state)
     for (size_t k = 0; k < 80; k++) {
         memset(tokens, 0x7f, sizeof tokens);
         size_t wanted = k < 64 ? k : 64; /* more are never given */
-        assert_int_equal(embla_vocab_nearly(vocab, "wor", 3, k, tokens), wanted);
+        assert_int_equal(embla_vocab_suggest(vocab, "wor", 3, k, tokens), wanted);
         for (size_t i = 0; i < wanted; i++) assert_int_equal(tokens[i], i);
         for (size_t i = wanted; i < 80; i++) assert_int_equal(tokens[i], 0x7f7f7f7f);
     }
@@ -301,12 +301,12 @@ static void nothing_is_near_to_nothing(void **state)
     int32_t tokens[2] = {7, 7};
     embla_vocab *vocab = vocab_of_text("the\n");
     (void)state;
-    assert_int_equal(embla_vocab_nearly(NULL, "the", 3, 2, tokens), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, NULL, 0, 2, tokens), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, NULL, 3, 2, tokens), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, "the", 3, 2, NULL), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, "the", 3, 0, tokens), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, "the", 0, 2, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(NULL, "the", 3, 2, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, NULL, 0, 2, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, NULL, 3, 2, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, "the", 3, 2, NULL), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, "the", 3, 0, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, "the", 0, 2, tokens), 0);
     assert_int_equal(tokens[0], 7);
     embla_vocab_free(vocab);
 }
@@ -335,14 +335,14 @@ static void a_word_of_a_megabyte_costs_no_more_than_a_short_one(void **state)
     assert_ok(embla_vocab_of_names(names, 64, "long", &vocab));
     double start = seconds();
     for (int i = 0; i < TIMES / 64; i++) {
-        assert_int_equal(embla_vocab_nearly(vocab, "aaaa", 4, 3, tokens), 3); /* they go on */
-        assert_int_equal(embla_vocab_nearly(vocab, "baab", 4, 3, tokens), 0);
+        assert_int_equal(embla_vocab_suggest(vocab, "aaaa", 4, 3, tokens), 3); /* they go on */
+        assert_int_equal(embla_vocab_suggest(vocab, "baab", 4, 3, tokens), 0);
     }
     assert_true(seconds() - start < 5); /* letter by letter it would be minutes */
     /* typed so long it is near nothing, not even itself */
-    assert_int_equal(embla_vocab_nearly(vocab, bytes, LONG, 3, tokens), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, bytes, 57, 3, tokens), 0);
-    assert_int_equal(embla_vocab_nearly(vocab, bytes, 56, 3, tokens), 3);
+    assert_int_equal(embla_vocab_suggest(vocab, bytes, LONG, 3, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, bytes, 57, 3, tokens), 0);
+    assert_int_equal(embla_vocab_suggest(vocab, bytes, 56, 3, tokens), 3);
     embla_vocab_free(vocab);
     free(names);
     free(bytes);
@@ -367,13 +367,13 @@ static void bytes_that_are_no_text_are_letters_of_their_own(void **state)
         char *exact = malloc(length > 0 ? length : 1); /* a sanitizer sees one byte too far */
         assert_non_null(exact);
         memcpy(exact, bytes[i], length);
-        assert_true(embla_vocab_nearly(vocab, exact, length, 5, tokens) <= 5);
+        assert_true(embla_vocab_suggest(vocab, exact, length, 5, tokens) <= 5);
         free(exact);
     }
     embla_vocab_free(vocab);
     names[0] = (embla_name){"\xff\xfe\xfd", 3, 0};
     assert_ok(embla_vocab_of_names(names, 1, "bytes", &vocab));
-    assert_int_equal(embla_vocab_nearly(vocab, "\xff\xfd", 2, 5, tokens), 1);
+    assert_int_equal(embla_vocab_suggest(vocab, "\xff\xfd", 2, 5, tokens), 1);
     assert_int_equal(tokens[0], 0);
     embla_vocab_free(vocab);
 }
@@ -384,7 +384,7 @@ static void tokens_far_apart_take_no_longer(void **state)
     embla_vocab *vocab = NULL;
     (void)state;
     vocab = vocab_of_text("{\"queen\":5,\"quern\":2147483647,\"the\":70000}");
-    assert_int_equal(embla_vocab_nearly(vocab, "quen", 4, 3, tokens), 2);
+    assert_int_equal(embla_vocab_suggest(vocab, "quen", 4, 3, tokens), 2);
     assert_int_equal(tokens[0], 5);
     assert_int_equal(tokens[1], 2147483647);
     embla_vocab_free(vocab);
@@ -405,13 +405,13 @@ static void real_words_are_found_in_time(void **state)
         skip();
     }
     snprintf(path, sizeof path, "%s/tokenizers/qwen2.5/tokenizer.json", data);
-    assert_ok(embla_vocab_open(path, &vocab));
+    assert_ok(embla_vocab_open_file(path, &vocab));
     double most = 0;
     for (size_t i = 0; i < COUNT_OF(typed); i++) {
         double least = 1e9;
         for (int turn = 0; turn < 5; turn++) {
             double start = seconds();
-            (void)embla_vocab_nearly(vocab, typed[i], strlen(typed[i]), 3, tokens);
+            (void)embla_vocab_suggest(vocab, typed[i], strlen(typed[i]), 3, tokens);
             double took = seconds() - start;
             least = took < least ? took : least;
         }

@@ -148,13 +148,13 @@ static void make(table *t, int which, int64_t rows)
 /* ---- placements ---- */
 
 enum { WAYS = 4 };
-static const embla_place places[WAYS] = {EMBLA_PLACE_RAM, EMBLA_PLACE_RAM, EMBLA_PLACE_MAPPED,
-                                         EMBLA_PLACE_READ};
+static const embla_placement places[WAYS] = {EMBLA_PLACEMENT_RAM, EMBLA_PLACEMENT_RAM,
+                                             EMBLA_PLACEMENT_MAPPED, EMBLA_PLACEMENT_READ};
 
 /* Opens it one of the four ways; the second with a buffer, to be freed. */
 static embla_status open_way(const table *t, int way, void **buffer, embla_store **out)
 {
-    embla_store_options options = {.place = places[way], .threads = 2};
+    embla_store_options options = {.placement = places[way], .threads = 2};
     size_t bytes = ((size_t)t->rows * t->row_bytes + 63) / 64 * 64;
     *buffer = NULL;
     if (way == 1) {
@@ -246,7 +246,7 @@ static void every_placement_returns_what_was_written(void **state)
             assert_int_equal(info.row_bytes, t.row_bytes);
             assert_int_equal(info.bytes, t.rows * (int64_t)t.row_bytes);
             assert_int_equal(info.parts, t.count);
-            assert_int_equal(info.place, places[way]);
+            assert_int_equal(info.placement, places[way]);
             assert_true(info.format.dim == t.format.dim && info.format.dtype == t.format.dtype);
             /* All of it has been touched, and the page cache may have lost little since. */
             assert_in_range(info.resident, info.bytes / 10 * 9, info.bytes);
@@ -337,7 +337,7 @@ static void a_view_is_the_caller_s_memory(void **state)
     table t;
     embla_store *store = NULL;
     embla_store_info info;
-    embla_verified verified;
+    embla_verify_report verified;
     (void)state;
     make(&t, 2, 300);
     assert_ok(embla_store_view(&t.format, 300, t.truth, 300 * 264, 0, &store));
@@ -391,12 +391,12 @@ static void views_that_do_not_fit_are_refused(void **state)
 static void placements_have_names(void **state)
 {
     (void)state;
-    assert_string_equal(embla_place_name(EMBLA_PLACE_RAM), "ram");
-    assert_string_equal(embla_place_name(EMBLA_PLACE_SHARED), "shared");
-    assert_string_equal(embla_place_name(EMBLA_PLACE_MAPPED), "mapped");
-    assert_string_equal(embla_place_name(EMBLA_PLACE_READ), "read");
-    assert_null(embla_place_name((embla_place)4));
-    assert_null(embla_place_name((embla_place)-1));
+    assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_RAM), "ram");
+    assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_SHARED), "shared");
+    assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_MAPPED), "mapped");
+    assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_READ), "read");
+    assert_null(embla_placement_name((embla_placement)4));
+    assert_null(embla_placement_name((embla_placement)-1));
 }
 
 static void refused(const table *t, const embla_store_options *options, embla_status status,
@@ -416,12 +416,13 @@ static void arguments_that_cannot_be_are_refused(void **state)
 {
     table t;
     embla_store *store = NULL;
-    embla_verified verified;
+    embla_verify_report verified;
     static _Alignas(64) char buffer[20000];
     (void)state;
     make(&t, 1, 100);
     embla_extent saved = t.extents[0];
-    refused(&t, &(embla_store_options){.place = (embla_place)9}, EMBLA_ERR_ARGUMENT, "placement 9");
+    refused(&t, &(embla_store_options){.placement = (embla_placement)9}, EMBLA_ERR_ARGUMENT,
+            "placement 9");
     refused(&t, &(embla_store_options){.threads = -1}, EMBLA_ERR_ARGUMENT, "-1 threads");
     refused(&t, &(embla_store_options){.buffer = buffer, .buffer_bytes = 14399}, EMBLA_ERR_SHAPE,
             "a buffer of 14399 bytes for 100 rows of 144, 14400 bytes");
@@ -429,7 +430,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
             EMBLA_ERR_ARGUMENT, "a boundary of 64");
     refused(&t,
             &(embla_store_options){
-                .buffer = buffer, .buffer_bytes = 14400, .place = EMBLA_PLACE_MAPPED},
+                .buffer = buffer, .buffer_bytes = 14400, .placement = EMBLA_PLACEMENT_MAPPED},
             EMBLA_ERR_ARGUMENT, "not for mapped");
     t.extents[0].rows = 101;
     refused(&t, NULL, EMBLA_ERR_SHAPE, "end at 14555, but it has 14411 bytes");
@@ -532,11 +533,12 @@ static void on_released(void *context, void *memory, size_t bytes)
     h->released++;
 }
 
-static bool on_progress(void *context, int64_t done, int64_t bytes)
+static bool on_progress(void *context, const char *what, int64_t done, int64_t bytes)
 {
     hooks *h = context;
     if (!pthread_equal(pthread_self(), h->thread) || done <= h->last || done > bytes)
         h->wrong = true;
+    if (strcmp(what, "copy") != 0 && strcmp(what, "read") != 0) h->wrong = true;
     h->last = done;
     h->all = bytes;
     h->calls++;
@@ -583,7 +585,7 @@ static void a_hook_that_fails_ends_the_opening(void **state)
     /* Rows that cannot be read: the memory is given back after the hook had it. */
     h = (hooks){.thread = pthread_self(), .stop_at = 1};
     options.progress = on_progress;
-    refused(&t, &options, EMBLA_ERR_IO, "stopped after");
+    refused(&t, &options, EMBLA_ERR_STOPPED, "stopped by the caller: copy, ");
     assert_int_equal(h.allocated, 1);
     assert_int_equal(h.released, 1);
     assert_false(h.wrong);
@@ -706,7 +708,7 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
         finish(&t);
         skip();
     }
-    embla_store_options options = {.place = EMBLA_PLACE_MAPPED};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED};
     assert_ok(embla_store_open_extents(&t.format, t.extents, t.count, &options, &store));
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.resident, 0); /* opening has read nothing */
@@ -722,7 +724,7 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
     assert_false(h.wrong);
     h = (hooks){.thread = pthread_self(), .stop_at = 1};
     assert_status(embla_store_warm(store, &warm), EMBLA_ERR_IO);
-    assert_error_has("stopped after");
+    assert_error_has("stopped by the caller: read, ");
     embla_store_free(store);
     finish(&t);
 }
@@ -752,7 +754,7 @@ static void verify_finds_rows_that_differ(void **state)
 {
     table t;
     embla_store *store = NULL;
-    embla_verified v;
+    embla_verify_report v;
     (void)state;
     make(&t, 0, 32000);
     for (int threads = 1; threads < 4; threads += 2) {
@@ -789,7 +791,7 @@ static void a_sample_is_even_and_no_row_is_in_it_twice(void **state)
 {
     table t;
     embla_store *store = NULL;
-    embla_verified v;
+    embla_verify_report v;
     (void)state;
     make(&t, 1, 1000);
     assert_ok(embla_store_open_extents(&t.format, t.extents, t.count, NULL, &store));
@@ -826,7 +828,7 @@ static embla_status whole_life(const table *t, int way)
     static const int64_t rows[] = {0, 9, 3, 3, 5};
     embla_store *store = NULL;
     embla_store_info info;
-    embla_verified v = {.rows = -1};
+    embla_verify_report v = {.rows = -1};
     embla_row_part part;
     void *buffer;
     embla_status status = open_way(t, way, &buffer, &store);

@@ -122,14 +122,15 @@ static void expect_row(const embla_store *store, int64_t row, const char *codes,
         assert_int_equal(out[part.code_bytes + i], byte_of(scales, scale_at + i));
 }
 
-static const embla_place all_places[] = {EMBLA_PLACE_RAM, EMBLA_PLACE_MAPPED, EMBLA_PLACE_READ};
+static const embla_placement all_places[] = {EMBLA_PLACEMENT_RAM, EMBLA_PLACEMENT_MAPPED,
+                                             EMBLA_PLACEMENT_READ};
 
 /* Opens by name (NULL: without one) in place number i of three. */
 static embla_store *opened_as(const embla_checkpoint *checkpoint, const char *name, int32_t layer,
                               size_t i)
 {
     embla_store *store = NULL;
-    embla_store_options options = {.place = all_places[i]};
+    embla_store_options options = {.placement = all_places[i]};
     assert_ok(embla_store_open(checkpoint, name, layer, &options, &store));
     return store;
 }
@@ -272,7 +273,7 @@ static void shards_in_several_files_are_one_table(void **state)
     for (int64_t row = 0; row < 60; row++)
         expect_row(store, row, shard(name, sizeof name, QWEN "shard_%u.weight", (unsigned)row / 5),
                    (size_t)(row % 5) * 160, NULL, 0);
-    embla_verified v;
+    embla_verify_report v;
     assert_ok(embla_store_verify(store, 0, 0, &v));
     assert_int_equal(v.different, 0);
     embla_store_free(store);
@@ -616,9 +617,9 @@ enum { ROWS = 60000 }; /* 9.6 MB: more pages than are touched before it is cut *
 static char rows_path[SCRATCH_PATH], other_path[SCRATCH_PATH];
 static const embla_row_format rows_format = {.dim = 160, .dtype = EMBLA_F8_E4M3};
 
-static embla_status open_rows(embla_place place, embla_store **out)
+static embla_status open_rows(embla_placement place, embla_store **out)
 {
-    embla_store_options options = {.place = place};
+    embla_store_options options = {.placement = place};
     embla_extent extent = {.file = rows_path, .offset = 100, .rows = ROWS};
     return embla_store_open_extents(&rows_format, &extent, 1, &options, out);
 }
@@ -662,7 +663,7 @@ static void rows_start(void)
 }
 
 /* In a child, which ends with the number of the first thing that is wrong. */
-static int child(int (*body)(embla_place place), embla_place place)
+static int child(int (*body)(embla_placement place), embla_placement place)
 {
     int status = 0;
     pid_t pid = fork();
@@ -677,10 +678,10 @@ static int child(int (*body)(embla_place place), embla_place place)
         if (!(condition)) return __LINE__ % 251 + 1;                                               \
     } while (0)
 
-static int cut_while_open(embla_place place)
+static int cut_while_open(embla_placement place)
 {
     embla_store *store = NULL;
-    embla_verified v;
+    embla_verify_report v;
     unsigned char out[160] = {0};
     WRONG_UNLESS(open_rows(place, &store) == EMBLA_OK);
     WRONG_UNLESS(fetch_row(store, 3, out) == EMBLA_OK && check(store) == EMBLA_OK && out[0] == 7);
@@ -688,10 +689,11 @@ static int cut_while_open(embla_place place)
     /* As if it were cut in the middle of a lookup: rows that are gone are touched. */
     for (int64_t row = ROWS - 1; row > 0; row -= 1000) {
         embla_status status = fetch_row(store, row, out);
-        WRONG_UNLESS(status == EMBLA_OK || (place == EMBLA_PLACE_READ && status == EMBLA_ERR_IO));
-        if (place == EMBLA_PLACE_RAM) WRONG_UNLESS(out[0] == 7 && out[159] == 7);
+        WRONG_UNLESS(status == EMBLA_OK ||
+                     (place == EMBLA_PLACEMENT_READ && status == EMBLA_ERR_IO));
+        if (place == EMBLA_PLACEMENT_RAM) WRONG_UNLESS(out[0] == 7 && out[159] == 7);
     }
-    if (place == EMBLA_PLACE_RAM) {
+    if (place == EMBLA_PLACEMENT_RAM) {
         WRONG_UNLESS(check(store) == EMBLA_OK);
     } else {
         WRONG_UNLESS(check(store) == EMBLA_ERR_IO && strstr(embla_error(), "cut short"));
@@ -713,7 +715,7 @@ static void a_file_that_is_cut_while_open_is_a_status(void **state)
     }
 }
 
-static int cut_before_opening(embla_place place)
+static int cut_before_opening(embla_placement place)
 {
     embla_store *store = NULL;
     WRONG_UNLESS(truncate(rows_path, 5000) == 0);
@@ -761,10 +763,10 @@ static void a_file_that_is_changed_while_it_is_read_is_a_status(void **state)
     scratch_free(&folder);
 }
 
-static int cut_while_filling(embla_place place)
+static int cut_while_filling(embla_placement place)
 {
     embla_store *store = NULL;
-    embla_store_options options = {.place = place, .allocated = cut_now};
+    embla_store_options options = {.placement = place, .allocated = cut_now};
     embla_extent extent = {.file = rows_path, .offset = 100, .rows = ROWS};
     WRONG_UNLESS(embla_store_open_extents(&rows_format, &extent, 1, &options, &store) ==
                  EMBLA_ERR_IO);
@@ -776,7 +778,7 @@ static void a_file_that_is_cut_while_it_is_read_is_a_status(void **state)
 {
     (void)state;
     rows_start();
-    assert_int_equal(child(cut_while_filling, EMBLA_PLACE_RAM), 0);
+    assert_int_equal(child(cut_while_filling, EMBLA_PLACEMENT_RAM), 0);
     scratch_free(&folder);
 }
 
@@ -785,7 +787,7 @@ static void a_file_that_is_replaced_keeps_its_rows_and_verify_says_so(void **sta
     (void)state;
     for (size_t i = 0; i < COUNT_OF(all_places); i++) {
         embla_store *store = NULL;
-        embla_verified v = {.rows = -5};
+        embla_verify_report v = {.rows = -5};
         unsigned char out[160];
         rows_start();
         write_rows(other_path, 9);
@@ -810,7 +812,7 @@ static void a_file_that_is_changed_or_grows_is_a_status(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(all_places); i++) {
         embla_store *store = NULL;
-        embla_verified v;
+        embla_verify_report v;
         struct stat now;
         rows_start();
         assert_ok(open_rows(all_places[i], &store));

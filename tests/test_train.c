@@ -81,7 +81,7 @@ static const variant variants[] = {
       .hidden = 64,
       .positions = 16,
       .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_RELU,
+      .activation = EMBLA_ACTIVATION_RELU,
       .no_gain = true,
       .untied = true,
       .norm_first = true,
@@ -102,7 +102,7 @@ static const variant variants[] = {
       .hidden = 96,
       .positions = 64,
       .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_SWIGLU,
+      .activation = EMBLA_ACTIVATION_SWIGLU,
       .position_kind = EMBLA_POSITIONS_ROTARY,
       .untied = true},
      {.batch = 3, .length = 61, .schedule = RATE(0.003, 200), .decay = 0.1, .clip = 0.5},
@@ -284,13 +284,13 @@ static double second_step(second *s, const embla_gpt *twin, const embla_train_op
 static void follow(const variant *v, double tolerance)
 {
     trained t = start(v, 1);
-    const embla_train_options *o = embla_train_options_of(t.train);
+    const embla_train_options *o = embla_train_describe(t.train);
     embla_gpt *twin = NULL;
     second s = second_of(t.gpt);
     int32_t tokens[512], targets[512];
     assert_true(o->batch * o->length <= 512);
     assert_ok(embla_gpt_new(&t.gpt->shape, v->precision, 1, 0.08, &twin));
-    assert_ok(embla_gpt_room(twin, o->batch, o->length));
+    assert_ok(embla_gpt_reserve(twin, o->batch, o->length));
     for (int64_t step = 0; step < 8; step++) {
         const embla_gpt_options how = {.compute = o->compute, .seed = o->seed, .step = step};
         embla_train_report r;
@@ -300,7 +300,7 @@ static void follow(const variant *v, double tolerance)
         assert_ok(embla_corpus_batch(t.corpus, step, o->batch, o->length, tokens, targets, &used));
         memcpy(twin->weights, t.gpt->weights, twin->numbers * twin->real);
         embla_gpt_zero_gradients(twin);
-        assert_ok(embla_gpt_learn(twin, tokens, targets, o->batch, used, &how, &loss));
+        assert_ok(embla_gpt_backward(twin, tokens, targets, o->batch, used, &how, &loss));
         assert_ok(embla_schedule_rate(&o->schedule, step, &rate));
         double length = second_step(&s, twin, o, step, rate);
         assert_ok(embla_train_step(t.train, &r));
@@ -354,7 +354,7 @@ static void rows_of_ngrams_move_by_row_wise_adagrad(void **state)
 {
     const variant *v = &variants[4];
     trained t = start(v, 1), twin = start(v, 1);
-    const embla_train_options *o = embla_train_options_of(t.train);
+    const embla_train_options *o = embla_train_describe(t.train);
     embla_table *table = embla_gpt_ngram_table(t.gpt), *other = embla_gpt_ngram_table(twin.gpt);
     size_t dim = embla_table_dim(table), rows = (size_t)embla_table_rows(table);
     double *w = calloc(rows * dim, sizeof *w), *squares = calloc(rows, sizeof *squares);
@@ -373,7 +373,7 @@ static void rows_of_ngrams_move_by_row_wise_adagrad(void **state)
         memcpy(twin.gpt->weights, t.gpt->weights, t.gpt->numbers * sizeof(float));
         memcpy(embla_table_data(other), embla_table_data(table), rows * dim * sizeof(float));
         embla_gpt_zero_gradients(twin.gpt);
-        assert_ok(embla_gpt_learn(twin.gpt, tokens, targets, o->batch, used, &how, NULL));
+        assert_ok(embla_gpt_backward(twin.gpt, tokens, targets, o->batch, used, &how, NULL));
         assert_ok(embla_gpt_ngram_gradients(twin.gpt, &named, &g, &count));
         assert_true(count > 0);
         for (size_t i = 0; i < t.gpt->numbers; i++)
@@ -490,7 +490,7 @@ static void validation_is_the_mean_over_counted_targets(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(variants); i++) {
         trained t = start(&variants[i], 1);
-        const embla_train_options *o = embla_train_options_of(t.train);
+        const embla_train_options *o = embla_train_describe(t.train);
         int32_t tokens[512], targets[512];
         double sum = 0, one = 0, loss = 0;
         int64_t counted = 0, n = 0;
@@ -544,14 +544,14 @@ static void what_0_stands_for_is_filled_in(void **state)
     (void)state;
     v.options = (embla_train_options){.batch = 2, .schedule = {.rate = 0.5}};
     trained t = start(&v, 3);
-    const embla_train_options *o = embla_train_options_of(t.train);
+    const embla_train_options *o = embla_train_describe(t.train);
     assert_int_equal(o->length, 16);
     assert_int_equal(o->threads, 3);
     assert_int_equal(o->compute, EMBLA_F32);
     assert_true(o->beta1 == 0.9 && o->beta2 == 0.95 && o->epsilon == 1e-8 && o->decay == 0);
     assert_true(o->clip == 0 && o->ngram_rate == 0.05);
     stop(&t);
-    assert_null(embla_train_options_of(NULL));
+    assert_null(embla_train_describe(NULL));
     assert_int_equal(embla_train_steps(NULL), 0);
     embla_train_free(NULL);
     assert_status(embla_train_step(NULL, NULL), EMBLA_ERR_ARGUMENT);

@@ -139,7 +139,7 @@ static const recipe recipes[] = {
                .heads = 2,
                .positions = 8,
                .norm = EMBLA_NORM_RMS,
-               .activation = EMBLA_RELU,
+               .activation = EMBLA_ACTIVATION_RELU,
                .no_gain = true,
                .untied = true,
                .norm_first = true,
@@ -160,7 +160,7 @@ static const recipe recipes[] = {
                .kv_heads = 1,
                .positions = 9,
                .norm = EMBLA_NORM_RMS,
-               .activation = EMBLA_SWIGLU,
+               .activation = EMBLA_ACTIVATION_SWIGLU,
                .position_kind = EMBLA_POSITIONS_ROTARY,
                .rope_theta = 500},
      .options = {.batch = 3, .schedule = SCHEDULE, .decay = 0.1, .compute = EMBLA_BF16},
@@ -243,11 +243,11 @@ static void what_was_saved_can_be_asked_for(void **state)
     for (size_t i = 0; i < COUNT_OF(recipes); i++) {
         trained t = start(&recipes[i]);
         embla_train_saved saved;
-        embla_train_options options = *embla_train_options_of(t.train);
+        embla_train_options options = *embla_train_describe(t.train);
         steps(&t, 3);
         assert_ok(embla_train_save(t.train, scratch_path(&s, "x"), note));
         memset(&saved, 0x55, sizeof saved);
-        assert_ok(embla_train_saved_of(s.path, &saved));
+        assert_ok(embla_train_describe_saved(s.path, &saved));
         assert_string_equal(saved.note, note);
         assert_int_equal(saved.step, 3);
         assert_int_equal(saved.precision, recipes[i].precision);
@@ -333,7 +333,7 @@ static void another_model_option_or_corpus_is_refused(void **state)
     OTHER(shape.vocab, 99, EMBLA_ERR_SHAPE, "this one 99");
     OTHER(shape.dropout, 0.5, EMBLA_ERR_SHAPE, "dropout 0, this one 0.5");
     OTHER(shape.norm, EMBLA_NORM_LAYER, EMBLA_ERR_SHAPE, "norm 1, this one 0");
-    OTHER(shape.activation, EMBLA_GELU, EMBLA_ERR_SHAPE, "activation");
+    OTHER(shape.activation, EMBLA_ACTIVATION_GELU, EMBLA_ERR_SHAPE, "activation");
     OTHER(shape.norm_epsilon, 1e-6, EMBLA_ERR_SHAPE, "norm_epsilon");
     OTHER(shape.untied, false, EMBLA_ERR_SHAPE, "untied 1, this one 0");
     OTHER(shape.no_gain, false, EMBLA_ERR_SHAPE, "no_gain");
@@ -428,8 +428,8 @@ static void arguments_that_cannot_be_are_refused(void **state)
     assert_status(embla_train_load(NULL, "x"), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_load(t.train, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_load(t.train, "/nowhere/x"), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_train_saved_of(NULL, &saved), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_train_saved_of("x", NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_train_describe_saved(NULL, &saved), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_train_describe_saved("x", NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_checkpoint(NULL, "x", 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_checkpoint(t.train, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_checkpoint(t.train, "x", 0, NULL), EMBLA_ERR_ARGUMENT);
@@ -542,7 +542,7 @@ static void metadata_that_cannot_be_is_refused(void **state)
             to = other;
         }
         with(s.path, bytes, count, from, to);
-        embla_status status = embla_train_saved_of(s.path, &saved);
+        embla_status status = embla_train_describe_saved(s.path, &saved);
         if (status != cases[i].status) fail_msg("case %zu: %s", i, embla_error());
         assert_error_has(cases[i].sentence);
         assert_memory_equal(&saved, &before, sizeof saved);
@@ -595,7 +595,7 @@ static void a_note_that_is_too_long_is_refused(void **state)
         file[1] = (char)(n >> 8);
         memset(file + 8 + n, 0, 4);
         scratch_write(scratch_path(&s, "x"), file, 8 + (size_t)n + 4);
-        assert_status(embla_train_saved_of(s.path, &saved), EMBLA_ERR_FORMAT);
+        assert_status(embla_train_describe_saved(s.path, &saved), EMBLA_ERR_FORMAT);
         assert_error_has(length == 4096 ? "a note of 4096 bytes" : "'step' is '(missing)'");
     }
     scratch_free(&s);
@@ -610,12 +610,12 @@ static void other_files_are_no_checkpoints(void **state)
     (void)state;
     scratch_new(&s);
     scratch_write(scratch_path(&s, "words.txt"), words, sizeof words - 1);
-    assert_status(embla_train_saved_of(s.path, &saved), EMBLA_ERR_FORMAT);
+    assert_status(embla_train_describe_saved(s.path, &saved), EMBLA_ERR_FORMAT);
     assert_error_has("not one of safetensors");
     scratch_write(scratch_path(&s, "empty"), "", 0);
-    assert_true(embla_train_saved_of(s.path, &saved) != EMBLA_OK);
+    assert_true(embla_train_describe_saved(s.path, &saved) != EMBLA_OK);
     assert_ok(embla_gpt_save(t.gpt, scratch_path(&s, "model"), NULL));
-    assert_status(embla_train_saved_of(scratch_path(&s, "model/model.safetensors"), &saved),
+    assert_status(embla_train_describe_saved(scratch_path(&s, "model/model.safetensors"), &saved),
                   EMBLA_ERR_FORMAT);
     assert_error_has("no checkpoint of a training");
     assert_int_equal(unlink(s.path), 0);
@@ -730,7 +730,7 @@ static embla_status call(int which, trained *t, scratch *s)
         return embla_train_newest(s->folder, path, sizeof path, NULL);
     default: {
         embla_train_saved saved;
-        return embla_train_saved_of(scratch_path(s, "x"), &saved);
+        return embla_train_describe_saved(scratch_path(s, "x"), &saved);
     }
     }
 }
@@ -742,7 +742,7 @@ static void assert_whole(scratch *s)
     char path[512];
     trained t = start(&recipes[4]);
     assert_ok(embla_train_load(t.train, scratch_path(s, "x")));
-    assert_ok(embla_train_saved_of(s->path, &saved));
+    assert_ok(embla_train_describe_saved(s->path, &saved));
     assert_true(strcmp(saved.note, "old") == 0 || strcmp(saved.note, "new") == 0);
     assert_ok(embla_train_newest(s->folder, path, sizeof path, NULL));
     assert_int_equal(scratch_count(s, ".tmp."), 0);

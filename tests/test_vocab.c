@@ -286,18 +286,7 @@ static void rule_t2_ids_may_have_gaps_and_cost_no_memory(void **state)
     assert_word(vocab, 65536, "c");
     assert_word(vocab, 16777218, "d");
     assert_word(vocab, 2147483647, "last");
-    const int64_t none[] = {1,
-                            2,
-                            4,
-                            6,
-                            8,
-                            2147483646,
-                            INT64_C(1) << 31,
-                            -1,
-                            INT64_MIN,
-                            INT64_MAX,
-                            (INT64_C(1) << 32) + 3,
-                            -INT64_C(4294967293)};
+    const int32_t none[] = {1, 2, 4, 6, 8, 2147483646, -1, INT32_MIN};
     for (size_t i = 0; i < COUNT_OF(none); i++) assert_no_word(vocab, none[i]);
     assert_found(vocab, "last", 2147483647);
     assert_true(embla_vocab_fits(vocab, INT64_C(1) << 31));
@@ -391,9 +380,9 @@ static void every_kind_of_model_gives_its_words(void **state)
         assert_string_equal(embla_vocab_source(vocab), SHOWN);
         assert_int_equal(embla_vocab_count(vocab), 3);
         assert_int_equal(embla_vocab_end(vocab), 3);
-        for (int64_t token = 0; token < 3; token++) {
+        for (int32_t token = 0; token < 3; token++) {
             assert_word(vocab, token, (const char[]){(char)('a' + token), 0});
-            assert_found(vocab, (const char[]){(char)('a' + token), 0}, (int32_t)token);
+            assert_found(vocab, (const char[]){(char)('a' + token), 0}, token);
         }
         embla_vocab_free(vocab);
     }
@@ -523,8 +512,8 @@ static void wrong_calls_are_refused(void **state)
     assert_status(embla_vocab_find(vocab, "a", 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
     assert_status(embla_vocab_find(vocab, NULL, 0, &token), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_vocab_open(NULL, &none), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_vocab_open("x", NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_vocab_open_file(NULL, &none), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_vocab_open_file("x", NULL), EMBLA_ERR_ARGUMENT);
     assert_int_equal(token, -7);
     assert_string_equal(embla_vocab_word(vocab, 0, NULL), "a");
     embla_vocab_free(vocab);

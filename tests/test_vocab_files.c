@@ -140,12 +140,12 @@ static void what_is_written_reads_back_whatever_the_bytes(void **state)
     for (size_t i = 0; i < size; i++) /* nothing in it that a terminal or an editor minds */
         assert_true(text[i] == '\n' || (text[i] >= 0x20 && text[i] != 0x7f));
     free(text);
-    assert_ok(embla_vocab_open(scratch_path(&s, "x.vocab.txt"), &vocab));
+    assert_ok(embla_vocab_open_file(scratch_path(&s, "x.vocab.txt"), &vocab));
     for (size_t i = 0; i < WORDS; i++) {
         if (names[i].bytes)
-            assert_word_bytes(vocab, (int64_t)i, names[i].bytes, names[i].length);
+            assert_word_bytes(vocab, (int32_t)i, names[i].bytes, names[i].length);
         else
-            assert_no_word(vocab, (int64_t)i);
+            assert_no_word(vocab, (int32_t)i);
     }
     embla_vocab_free(vocab);
     scratch_free(&s);
@@ -513,7 +513,7 @@ static void a_file_call_that_fails_is_reported_and_leaks_nothing(void **state)
         for (size_t n = 1;; n++) {
             embla_vocab *vocab = NULL;
             embla_io_fail(n, kind % 2 == 1, EIO);
-            embla_status status = embla_vocab_open(scratch_path(&s, "x"), &vocab);
+            embla_status status = embla_vocab_open_file(scratch_path(&s, "x"), &vocab);
             embla_io_fail(0, false, 0);
             embla_vocab_free(vocab);
             assert_int_equal(embla_mem_live(), live);
@@ -526,15 +526,15 @@ static void a_file_call_that_fails_is_reported_and_leaks_nothing(void **state)
         assert_true(failures >= 4); /* open, stat, map, read */
         embla_io_short(3);          /* and reads that give little at a time */
         embla_vocab *vocab = NULL;
-        assert_ok(embla_vocab_open(scratch_path(&s, "x"), &vocab));
+        assert_ok(embla_vocab_open_file(scratch_path(&s, "x"), &vocab));
         embla_io_short(0);
         assert_found(vocab, "a", kind / 2 == 0 ? 8 : 0);
         embla_vocab_free(vocab);
         put_end(&b);
     }
     embla_vocab *vocab = NULL;
-    assert_status(embla_vocab_open(scratch_path(&s, "y"), &vocab), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_vocab_open(s.folder, &vocab), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_vocab_open_file(scratch_path(&s, "y"), &vocab), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_vocab_open_file(s.folder, &vocab), EMBLA_ERR_UNSUPPORTED);
     scratch_free(&s);
 }
 

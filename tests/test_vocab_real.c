@@ -64,7 +64,7 @@ static void compare(const embla_vocab *vocab, const unsigned char *bytes, size_t
         memcpy(&number, bytes + at, 4);
         memcpy(&length, bytes + at + 4, 4);
         const char *text = (const char *)bytes + at + 8;
-        assert_word_bytes(vocab, number, text, length);
+        assert_word_bytes(vocab, (int32_t)number, text, length);
         int32_t found = -1;
         size_t same_length = 0;
         assert_ok(embla_vocab_find(vocab, text, length, &found));
@@ -102,7 +102,7 @@ static void words_of_real_files_are_those_that_python_reads(void **state)
         size_t size = 0;
         path_of(&s, real[i].file, path);
         double begin = seconds();
-        assert_ok(embla_vocab_open(path, &vocab));
+        assert_ok(embla_vocab_open_file(path, &vocab));
         print_message("%s: %.0f ms\n", real[i].file, (seconds() - begin) * 1e3);
         assert_int_equal(embla_vocab_count(vocab), real[i].count);
         assert_int_equal(embla_vocab_end(vocab), real[i].end);
@@ -139,7 +139,7 @@ static void some_words_of_real_files(void **state)
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         embla_vocab *vocab = NULL;
         (void)snprintf(path, sizeof path, "%s/%s", getenv("EMBLA_DATA"), words[i].file);
-        assert_ok(embla_vocab_open(path, &vocab));
+        assert_ok(embla_vocab_open_file(path, &vocab));
         assert_found(vocab, words[i].word, words[i].token);
         assert_string_equal(embla_vocab_source(vocab), path);
         embla_vocab_free(vocab);

@@ -63,23 +63,23 @@ static inline void refuse(const char *json, const char *text, const char *rule)
 }
 
 /* The word of a token, whole; a 0 follows it. */
-static inline void assert_word_bytes(const embla_vocab *vocab, int64_t token, const void *bytes,
+static inline void assert_word_bytes(const embla_vocab *vocab, int32_t token, const void *bytes,
                                      size_t count)
 {
     size_t length = 0;
     const char *word = embla_vocab_word(vocab, token, &length);
-    if (!word) fail_msg("token %" PRId64 " has no word", token);
+    if (!word) fail_msg("token %" PRId32 " has no word", token);
     assert_int_equal(length, count);
     if (count > 0) assert_memory_equal(word, bytes, count);
     assert_int_equal(word[length], 0);
 }
 
-static inline void assert_word(const embla_vocab *vocab, int64_t token, const char *text)
+static inline void assert_word(const embla_vocab *vocab, int32_t token, const char *text)
 {
     assert_word_bytes(vocab, token, text, strlen(text));
 }
 
-static inline void assert_no_word(const embla_vocab *vocab, int64_t token)
+static inline void assert_no_word(const embla_vocab *vocab, int32_t token)
 {
     size_t length = 99;
     assert_null(embla_vocab_word(vocab, token, &length));

@@ -206,7 +206,7 @@ bool cli_utf8_wanted(void)
 static const char *word_of(const cli_asked *asked, int64_t token, size_t *length)
 {
     *length = 0;
-    return asked->vocab ? embla_vocab_word(asked->vocab, token, length) : NULL;
+    return cli_word_of(asked->vocab, token, length);
 }
 
 size_t cli_token_show(const cli_asked *asked, int64_t token, bool ascii, size_t columns,

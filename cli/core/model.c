@@ -114,7 +114,7 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     find_role(path, &options, &model);
     embla_status status = EMBLA_ERR_NOT_FOUND;
     if (model.role != EMBLA_ROLE_POSITIONS && model.role != EMBLA_ROLE_TOKEN_TYPES)
-        status = embla_checkpoint_vocab(model.checkpoint, &model.vocab);
+        status = embla_vocab_open(model.checkpoint, &model.vocab);
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) keep(model.vocab_error);
     find_words(&model);
     *out = model;
@@ -166,7 +166,7 @@ const char *cli_model_architecture(const cli_model *model, const char **key)
 static bool number_at(const embla_checkpoint *checkpoint, const char *key, int64_t *out)
 {
     char *end;
-    if (embla_checkpoint_number(checkpoint, key, out) == EMBLA_OK) return true;
+    if (embla_checkpoint_integer(checkpoint, key, out) == EMBLA_OK) return true;
     const char *text = embla_checkpoint_text(checkpoint, key);
     if (!text || text[0] < '0' || text[0] > '9' || strlen(text) > 18) return false;
     long long value = strtoll(text, &end, 10);

@@ -134,6 +134,11 @@ static void draw(cli_progress *progress, double time, int64_t done, int64_t all)
     progress->drawn = true;
 }
 
+bool cli_progress_call(void *context, const char *what, int64_t done, int64_t total)
+{
+    return cli_progress_step(context, what, done, total);
+}
+
 bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, int64_t all)
 {
     double time;

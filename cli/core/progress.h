@@ -21,6 +21,8 @@ typedef struct {
 void cli_progress_begin(cli_progress *progress, bool quiet);
 /* done of all bytes; draws at most ten times a second. False: the user wants it to end. */
 bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, int64_t all);
+/* The same as an embla_progress_fn; context is the cli_progress. */
+bool cli_progress_call(void *context, const char *what, int64_t done, int64_t total);
 /* For work that has more to show than bytes: lines of text, the last without an end, take the place
  * of what was drawn before. None may be wider than cli_progress_width. */
 void cli_progress_draw(cli_progress *progress, const char *text);

@@ -96,7 +96,7 @@ static cli_speak_style style_of(cli_speaker *s)
     size_t length;
     if (all_letters(s)) return CLI_SPEAK_BYTES;
     for (int64_t i = 0; i < s->tokens && !s->marked; i++) {
-        const char *word = embla_vocab_word(s->vocab, i, &length);
+        const char *word = embla_vocab_word(s->vocab, (int32_t)i, &length);
         s->marked = word && length > MARK_BYTES && memcmp(word, MARK, MARK_BYTES) == 0;
     }
     return s->marked || byte_word(s, '\n', &token) ? CLI_SPEAK_PIECES : CLI_SPEAK_PLAIN;
@@ -107,7 +107,7 @@ static bool has_lines(const cli_speaker *s)
     size_t length;
     if (s->style != CLI_SPEAK_PLAIN) return s->style != CLI_SPEAK_NUMBERS;
     for (int64_t i = 0; i < s->tokens; i++) {
-        const char *word = embla_vocab_word(s->vocab, i, &length);
+        const char *word = embla_vocab_word(s->vocab, (int32_t)i, &length);
         if (word && memchr(word, '\n', length)) return true;
     }
     return false;
@@ -142,7 +142,7 @@ static void find_ends(const cli_model *model, cli_speaker *s)
     add_end(s, s->bos);
     if (strcmp(format, "llama2.c") == 0 && s->bos == 1) add_end(s, 2);
     if (cli_model_number(model, eos, &token, NULL)) add_end(s, token);
-    if (embla_checkpoint_numbers(model->checkpoint, eos[0], CLI_SPEAK_ENDS, more, &count) ==
+    if (embla_checkpoint_integers(model->checkpoint, eos[0], CLI_SPEAK_ENDS, more, &count) ==
         EMBLA_OK)
         for (size_t i = 0; i < count && i < CLI_SPEAK_ENDS; i++) add_end(s, more[i]);
     /* GPT-2 puts its mark between texts; a prompt begins without it */
@@ -270,7 +270,7 @@ static size_t longest_word(const cli_speaker *s)
 {
     size_t most = 0, length;
     for (int64_t i = 0; i < s->tokens; i++)
-        if (embla_vocab_word(s->vocab, i, &length) && length > most) most = length;
+        if (embla_vocab_word(s->vocab, (int32_t)i, &length) && length > most) most = length;
     return most;
 }
 

@@ -8,12 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool cli_stored_step(void *context, int64_t done, int64_t all)
-{
-    cli_stored *s = context;
-    return cli_progress_step(&s->progress, s->doing, done, all);
-}
-
 void cli_stored_free(cli_stored *s)
 {
     embla_store_free(s->store);
@@ -41,22 +35,21 @@ static embla_status find(const cli_args *args, int32_t layer, const embla_store_
     cli_progress_begin(&out->progress, cli_args_flag(args, "quiet"));
     status = embla_store_open(out->checkpoint, pattern, layer, options, &out->store);
     if (status == EMBLA_OK) status = embla_store_describe(out->store, &out->info);
-    cli_progress_end(&out->progress, options->place == EMBLA_PLACE_SHARED
+    cli_progress_end(&out->progress, options->placement == EMBLA_PLACEMENT_SHARED
                                          ? "interrupted; no copy has been made"
                                          : "interrupted");
     return status;
 }
 
-/* The first operand's table, at options->place; progress, threads and names are filled in.
+/* The first operand's table, at options->placement; progress, threads and names are filled in.
  * CLI_DONE, or another code after a sentence; either way cli_stored_free. */
-int cli_stored_open(const cli_args *args, embla_store_options *options, const char *doing,
-                    cli_stored *out)
+int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out)
 {
     embla_open_options open = {.lenient = cli_args_flag(args, "lenient")};
     int64_t layer = cli_args_given(args, "layer") ? cli_args_count(args, "layer") : -1;
-    *out = (cli_stored){.path = args->operands[0], .doing = doing};
+    *out = (cli_stored){.path = args->operands[0]};
     if (layer > INT32_MAX) return cli_usage("--layer: no model has so many layers");
-    if (options->place != EMBLA_PLACE_SHARED &&
+    if (options->placement != EMBLA_PLACEMENT_SHARED &&
         (cli_args_given(args, "name") || cli_args_given(args, "folder")))
         return cli_usage("--name and --folder are of a shared copy");
     if (cli_args_given(args, "as") &&
@@ -65,8 +58,8 @@ int cli_stored_open(const cli_args *args, embla_store_options *options, const ch
     options->shared_name = cli_args_text(args, "name");
     options->shared_folder = cli_args_text(args, "folder");
     options->threads = (int)cli_args_count(args, "threads");
-    options->progress = cli_stored_step;
-    options->context = out;
+    options->progress = cli_progress_call;
+    options->context = &out->progress;
     embla_status status = find(args, (int32_t)layer, options, &open, out);
     if (status == EMBLA_ERR_ARGUMENT) return cli_usage("%s", embla_error());
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
@@ -91,6 +84,6 @@ void cli_stored_json(const cli_stored *s, cli_json *json)
     cli_json_whole(json, "row_bytes", (int64_t)s->info.row_bytes);
     cli_json_whole(json, "parts", (int64_t)s->info.parts);
     cli_json_whole(json, "bytes", s->info.bytes);
-    cli_json_text(json, "place", embla_place_name(s->info.place));
+    cli_json_text(json, "place", embla_placement_name(s->info.placement));
     cli_json_text(json, "copy", s->info.shared);
 }

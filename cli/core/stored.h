@@ -32,16 +32,12 @@ typedef struct {
     embla_store *store;
     embla_store_info info;
     cli_progress progress;
-    const char *doing; /* "reading": what is shown while the work is done */
 } cli_stored;
 
-/* The first operand's table, at options->place; progress, threads and names are filled in.
+/* The first operand's table, at options->placement; progress, threads and names are filled in.
  * CLI_DONE, or another code after a sentence; either way cli_stored_free. */
-int cli_stored_open(const cli_args *args, embla_store_options *options, const char *doing,
-                    cli_stored *out);
+int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out);
 void cli_stored_free(cli_stored *s);
-/* For options.progress; context is the cli_stored. */
-bool cli_stored_step(void *context, int64_t done, int64_t all);
 
 /* "table  FILE: 2,304 rows of 160 f8_e4m3 (160 bytes), 4 parts, 368.64 kB" */
 void cli_stored_facts(const cli_stored *s);

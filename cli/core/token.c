@@ -85,6 +85,13 @@ static size_t spell(const char *word, size_t left, bool ascii, char out[16], siz
     return columns >= 0 ? (size_t)columns : 1;
 }
 
+const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length)
+{
+    *length = 0;
+    if (!vocab || number < 0 || number > INT32_MAX) return NULL;
+    return embla_vocab_word(vocab, (int32_t)number, length);
+}
+
 size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns,
                      char text[CLI_WORD_TEXT])
 {
@@ -242,7 +249,7 @@ static bool alike(const char *a, size_t m, const char *b, size_t n)
 static const char *hint(const embla_vocab *vocab, const char *word, size_t length, char text[HINT])
 {
     int32_t tokens[HINTS];
-    size_t found = embla_vocab_nearly(vocab, word, length, HINTS, tokens), used = 0;
+    size_t found = embla_vocab_suggest(vocab, word, length, HINTS, tokens), used = 0;
     bool spaced = length > 0 && word[0] == ' ';
     text[0] = '\0';
     for (size_t i = 0; i < found; i++) {
@@ -302,7 +309,7 @@ static const char *short_hint(const embla_vocab *vocab, const char *word, size_t
     int32_t token;
     size_t bytes = 0;
     text[0] = '\0';
-    if (embla_vocab_nearly(vocab, word, length, 1, &token) == 0) return text;
+    if (embla_vocab_suggest(vocab, word, length, 1, &token) == 0) return text;
     const char *stored = embla_vocab_word(vocab, token, &bytes);
     if (typed_as(stored, bytes, other) <= SHOWN)
         snprintf(text, CLI_CELL, " ('%.*s'?)", SHOWN, other);

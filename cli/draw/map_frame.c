@@ -177,7 +177,7 @@ const char *cli_map_word(const cli_map *map, int64_t row, size_t *length)
 {
     int64_t token = map->tokens ? map->tokens[row] : row;
     *length = 0;
-    return map->vocab && token >= 0 ? embla_vocab_word(map->vocab, token, length) : NULL;
+    return cli_word_of(map->vocab, token, length);
 }
 
 size_t cli_map_label(const cli_map *map, int64_t row, bool ascii, char text[CLI_WORD_TEXT])

@@ -173,8 +173,7 @@ static void make_labels(sketch *s, size_t most)
     s->more = p->count - s->tokens;
     for (size_t i = 0; i < s->tokens; i++) {
         size_t length = 0;
-        const char *word =
-            p->vocab && most > 0 ? embla_vocab_word(p->vocab, p->tokens[i], &length) : NULL;
+        const char *word = most > 0 ? cli_word_of(p->vocab, p->tokens[i], &length) : NULL;
         if (word) wide[i] = cli_word_show(word, length, !s->utf8, most, words[i]);
         if (wide[i] > word_columns) word_columns = wide[i];
         if (p->mapped)

@@ -93,7 +93,7 @@ static int set_words(cli_training *t)
     t->words = calloc((size_t)vocab, sizeof *t->words);
     if (!t->words) return cli_failed("no memory for %" PRId64 " words", vocab);
     for (int64_t i = 0; i < vocab && i < known; i++)
-        t->words[i] = embla_corpus_word(t->corpus, i, NULL);
+        t->words[i] = embla_corpus_word(t->corpus, (int32_t)i, NULL);
     return CLI_DONE;
 }
 
@@ -142,11 +142,11 @@ static int compare_words(const cli_training *t, const embla_gpt_shape *shape,
     if (tokens ? vocab > shape->vocab : vocab != shape->vocab)
         return cli_failed("%s has %" PRId64 " tokens, but %s has %" PRId64, t->from, shape->vocab,
                           t->text, vocab);
-    if (tokens || embla_checkpoint_vocab(checkpoint, &words) != EMBLA_OK) return CLI_DONE;
+    if (tokens || embla_vocab_open(checkpoint, &words) != EMBLA_OK) return CLI_DONE;
     for (int64_t i = 0; i < vocab && code == CLI_DONE; i++) {
         size_t a = 0, b = 0;
-        const char *ours = embla_corpus_word(t->corpus, i, &a);
-        const char *theirs = embla_vocab_word(words, i, &b);
+        const char *ours = embla_corpus_word(t->corpus, (int32_t)i, &a);
+        const char *theirs = embla_vocab_word(words, (int32_t)i, &b);
         if (ours && theirs && (a != b || memcmp(ours, theirs, a) != 0))
             code = cli_failed("token %" PRId64 " is '%.20s' in %s, but '%.20s' in %s: its row "
                               "would mean something else",
@@ -181,7 +181,7 @@ static int copy_weights(cli_training *t, const embla_gpt *source)
 /* source as it is where that will do, and *source is then NULL; else a copy. */
 static int take_source(cli_training *t, embla_gpt **source)
 {
-    const embla_gpt_shape found = *embla_gpt_shape_of(*source);
+    const embla_gpt_shape found = *embla_gpt_describe(*source);
     double dropout = t->shape.dropout;
     embla_gpt_ngram ngram = t->shape.ngram;
     t->shape = found;
@@ -214,7 +214,7 @@ static int load_model(cli_training *t)
         embla_gpt_open(checkpoint, &source) != EMBLA_OK) {
         code = cli_failed("%s", embla_error());
     } else {
-        const embla_gpt_shape *shape = embla_gpt_shape_of(source);
+        const embla_gpt_shape *shape = embla_gpt_describe(source);
         if (t->preset) code = compare_shapes(t, shape);
         if (code == CLI_DONE) code = compare_words(t, shape, checkpoint);
         if (!t->preset && t->options.length > shape->positions)
@@ -279,7 +279,7 @@ static void set_vocab(cli_training *t)
 
 int cli_make_new(const cli_args *args, cli_training *t)
 {
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     embla_status status = EMBLA_OK;
     const char *from = cli_args_text(args, "from");
     int code = set_folder(t);
@@ -289,8 +289,8 @@ int cli_make_new(const cli_args *args, cli_training *t)
     if (code != CLI_DONE) return code;
     set_vocab(t);
     if (!t->from)
-        status =
-            embla_gpt_plan_of(&t->shape, t->precision, t->options.batch, t->options.length, &plan);
+        status = embla_gpt_plan_memory(&t->shape, t->precision, t->options.batch, t->options.length,
+                                       &plan);
     if (status != EMBLA_OK) return refuse(status);
     code = make_model(t);
     if (code == CLI_DONE) code = make_training(args, t);
@@ -341,7 +341,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         code = cli_failed("no memory for what was saved");
     if (code == CLI_DONE &&
         (embla_train_newest(t->checkpoints, t->checkpoint, PATH_MAX, &t->damaged) != EMBLA_OK ||
-         embla_train_saved_of(t->checkpoint, saved) != EMBLA_OK))
+         embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK))
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) {
         t->shape = saved->shape;

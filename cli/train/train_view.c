@@ -77,17 +77,17 @@ static const char *engine_of(const cli_training *t)
     return t->precision == EMBLA_GPT_F64 || !large ? NULL : embla_engine_name();
 }
 
-static void plan_of(const cli_training *t, embla_gpt_plan *plan)
+static void plan_of(const cli_training *t, embla_gpt_memory *plan)
 {
-    *plan = (embla_gpt_plan){0};
-    if (embla_gpt_plan_of(&t->shape, t->precision, t->options.batch, t->options.length, plan) !=
+    *plan = (embla_gpt_memory){0};
+    if (embla_gpt_plan_memory(&t->shape, t->precision, t->options.batch, t->options.length, plan) !=
         EMBLA_OK)
-        *plan = (embla_gpt_plan){0};
+        *plan = (embla_gpt_memory){0};
 }
 
 const char *cli_view_memory(const cli_training *t, char text[CLI_CELL])
 {
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     plan_of(t, &plan);
     return cli_size(plan.total, text);
 }
@@ -137,7 +137,7 @@ static void print_model(const cli_training *t)
 static void print_training(const cli_training *t)
 {
     const embla_schedule *s = &t->options.schedule;
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     char cells[5][CLI_CELL], warm[CLI_CELL] = "", steps[CLI_CELL];
     const char *engine = engine_of(t);
     plan_of(t, &plan);
@@ -168,7 +168,7 @@ static void print_training(const cli_training *t)
 static void json_start(const cli_training *t)
 {
     cli_json json = {0};
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     const char *engine = engine_of(t);
     plan_of(t, &plan);
     cli_json_open(&json, NULL, '{');

@@ -65,7 +65,7 @@ static float *rows_of(const embla_gpt *gpt)
 int cli_watch_open(const embla_corpus *corpus, const embla_gpt *gpt, const embla_gpt *start,
                    const char *list, cli_watch *out)
 {
-    const embla_gpt_shape *shape = embla_gpt_shape_of(gpt);
+    const embla_gpt_shape *shape = embla_gpt_describe(gpt);
     cli_watch w = {.corpus = corpus,
                    .table = embla_gpt_tokens(gpt),
                    .now = rows_of(gpt),
@@ -179,7 +179,7 @@ enum { WORD = 10 }; /* columns of one */
 static size_t show(const cli_watch *w, int64_t token, bool ascii, char text[CLI_WORD_TEXT])
 {
     size_t length = 0;
-    const char *word = embla_corpus_word(w->corpus, token, &length);
+    const char *word = embla_corpus_word(w->corpus, (int32_t)token, &length);
     if (word) return cli_word_show(word, length, ascii, WORD, text);
     if (token == embla_corpus_bos(w->corpus)) return (size_t)snprintf(text, CLI_WORD_TEXT, "<bos>");
     return (size_t)snprintf(text, CLI_WORD_TEXT, "#%" PRId64, token);
@@ -216,7 +216,7 @@ void cli_watch_print(const cli_watch *w, FILE *to, int columns, int most)
 static void json_word(const cli_watch *w, int64_t token, cli_json *json)
 {
     size_t length = 0;
-    const char *word = embla_corpus_word(w->corpus, token, &length);
+    const char *word = embla_corpus_word(w->corpus, (int32_t)token, &length);
     if (word)
         (void)cli_json_bytes(json, "token", word, length);
     else

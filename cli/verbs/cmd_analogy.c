@@ -80,7 +80,7 @@ static int read_words(const cli_args *args, job *j)
 
 static const char *kind_name(const job *j)
 {
-    return j->options.kind == EMBLA_COS_MUL ? "3CosMul" : "3CosAdd";
+    return j->options.kind == EMBLA_ANALOGY_COS_MUL ? "3CosMul" : "3CosAdd";
 }
 
 /* As it was understood. */
@@ -134,7 +134,7 @@ static void print_answer(const job *j, const embla_neighbour *found,
         return;
     }
     if (j->rank.form == CLI_RANK_TABLE) print_question(j);
-    cli_rank_print(&j->rank, found, j->options.kind == EMBLA_COS_ADD ? 1 : 0);
+    cli_rank_print(&j->rank, found, j->options.kind == EMBLA_ANALOGY_COS_ADD ? 1 : 0);
     cli_rank_report(&j->rank, report);
 }
 
@@ -169,11 +169,11 @@ static int set_up(const cli_args *args, job *j)
     if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
     if (code == CLI_DONE) code = read_words(args, j);
     if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
-    j->options = (embla_analogy_options){.rows = j->rank.rows,
-                                         .threads = j->rank.threads,
-                                         .keep_words = cli_args_flag(args, "keep-words"),
-                                         .kind = cli_args_flag(args, "multiply") ? EMBLA_COS_MUL
-                                                                                 : EMBLA_COS_ADD};
+    j->options = (embla_analogy_options){
+        .rows = j->rank.rows,
+        .threads = j->rank.threads,
+        .keep_words = cli_args_flag(args, "keep-words"),
+        .kind = cli_args_flag(args, "multiply") ? EMBLA_ANALOGY_COS_MUL : EMBLA_ANALOGY_COS_ADD};
     return code == CLI_DONE ? cli_asked_turn(&j->asked) : code;
 }
 

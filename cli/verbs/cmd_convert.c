@@ -222,11 +222,6 @@ static void print_json(const embla_account *account, const char *from, const cha
 
 /* ---- the verb ---- */
 
-static bool step(void *context, const char *what, int64_t done, int64_t all)
-{
-    return cli_progress_step(context, what, done, all);
-}
-
 /* What is at the path that is to be written; CLI_DONE: nothing that stays. */
 static int check_path(const cli_model *model, const char *path, bool force)
 {
@@ -257,7 +252,7 @@ static int write_file(const cli_args *args, const cli_model *model, embla_accoun
     embla_convert_options options = {.to = cli_args_text(args, "to"),
                                      .tables_only = cli_args_flag(args, "tables"),
                                      .overwrite = cli_args_flag(args, "force"),
-                                     .progress = step,
+                                     .progress = cli_progress_call,
                                      .context = &progress};
     if (cli_args_given(args, "dtype") &&
         embla_dtype_find(cli_args_text(args, "dtype"), &options.dtype) != EMBLA_OK)

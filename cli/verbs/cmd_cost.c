@@ -60,7 +60,8 @@ static void drop_stale(const cli_args *args, embla_cost_model *model)
 static int work_out(const cli_args *args, priced *out)
 {
     const int64_t all = cli_args_count(args, "total");
-    if (embla_cost_of(&out->model, &out->cost) != EMBLA_OK) return cli_usage("%s", embla_error());
+    if (embla_cost_compute(&out->model, &out->cost) != EMBLA_OK)
+        return cli_usage("%s", embla_error());
     if (!cli_args_given(args, "total")) return CLI_DONE;
     if (all < out->cost.tables.parameters) {
         char tables[CLI_CELL], total[CLI_CELL];
@@ -68,8 +69,8 @@ static int work_out(const cli_args *args, priced *out)
                          cli_commas(out->cost.tables.parameters, tables), cli_commas(all, total));
     }
     out->model.trunk = all - out->cost.tables.parameters;
-    return embla_cost_of(&out->model, &out->cost) == EMBLA_OK ? CLI_DONE
-                                                              : cli_usage("%s", embla_error());
+    return embla_cost_compute(&out->model, &out->cost) == EMBLA_OK ? CLI_DONE
+                                                                   : cli_usage("%s", embla_error());
 }
 
 static bool same(const embla_cost_model *a, const embla_cost_model *b)

@@ -37,7 +37,7 @@ typedef struct {
 static const char *word_at(const job *j, int which, int64_t row, size_t *length)
 {
     const cli_asked *asked = &j->asked[which];
-    return asked->vocab ? embla_vocab_word(asked->vocab, row, length) : NULL;
+    return cli_word_of(asked->vocab, row, length);
 }
 
 static bool has_words(const job *j, int which)
@@ -134,9 +134,9 @@ static int set_up(job *j)
     const embla_diff_options options = {.other = j->other,
                                         .tolerance = j->tolerance,
                                         .threads = (int)cli_args_count(j->args, "threads")};
-    if (embla_diff_of(j->asked[0].table, j->asked[1].table, &options, &j->diff) != EMBLA_OK)
+    if (embla_diff_new(j->asked[0].table, j->asked[1].table, &options, &j->diff) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    j->sum = embla_diff_summary_of(j->diff);
+    j->sum = embla_diff_describe(j->diff);
     j->top = cli_args_count(j->args, "top");
     if (j->top > j->sum->changed) j->top = j->sum->changed;
     j->utf8 = cli_utf8_wanted();

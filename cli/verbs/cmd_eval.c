@@ -275,7 +275,7 @@ static void print_json(const cli_args *args, const job *j)
     cli_json_text(&json, "checkpoint", args->operands[0]);
     cli_json_whole(&json, "rows", j->options.rows ? j->options.rows : j->asked.model.rows);
     cli_json_whole(&json, "dim", j->asked.model.dim);
-    cli_json_text(&json, "kind", j->options.kind == EMBLA_COS_MUL ? "3CosMul" : "3CosAdd");
+    cli_json_text(&json, "kind", j->options.kind == EMBLA_ANALOGY_COS_MUL ? "3CosMul" : "3CosAdd");
     for (int analogies = 1; analogies >= 0; analogies--) {
         cli_json_open(&json, kinds[analogies], '[');
         for (size_t i = 0; i < j->count; i++)
@@ -330,10 +330,11 @@ static embla_status score_file(job *j, const char *path, bool quiet)
     begin_file(j, path);
     cli_progress_begin(&j->progress, quiet);
     embla_status status =
-        embla_eval_analogies(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
+        embla_eval_new_analogies(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
     file.analogies = status == EMBLA_OK;
     if (status == EMBLA_ERR_UNSUPPORTED)
-        status = embla_eval_pairs(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
+        status =
+            embla_eval_new_pairs(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
     cli_progress_end(&j->progress, "interrupted; nothing has been printed");
     if (status == EMBLA_OK)
         j->files[j->count++] = file;
@@ -419,13 +420,13 @@ static int set_up(const cli_args *args, job *j)
         return cli_failed("%s: its %" PRId64 " tokens share %" PRId64
                           " rows by tensor '%.64s', and eval needs a row for each token",
                           path, cli_model_tokens_most(model), model->rows, model->mapping.name);
-    j->options = (embla_eval_options){.rows = cli_args_count(args, "rows"),
-                                      .threads = (int)cli_args_count(args, "threads"),
-                                      .exact_case = cli_args_flag(args, "exact-case"),
-                                      .kind = cli_args_flag(args, "multiply") ? EMBLA_COS_MUL
-                                                                              : EMBLA_COS_ADD,
-                                      .progress = step,
-                                      .context = j};
+    j->options = (embla_eval_options){
+        .rows = cli_args_count(args, "rows"),
+        .threads = (int)cli_args_count(args, "threads"),
+        .exact_case = cli_args_flag(args, "exact-case"),
+        .kind = cli_args_flag(args, "multiply") ? EMBLA_ANALOGY_COS_MUL : EMBLA_ANALOGY_COS_ADD,
+        .progress = step,
+        .context = j};
     if (j->options.rows > model->rows) j->options.rows = model->rows;
     return CLI_DONE;
 }

@@ -79,7 +79,7 @@ static int open_model(const cli_args *args, job *j)
     if (embla_gpt_open(j->model.checkpoint, &j->gpt) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     if (j->model.vocab_error[0]) cli_complain("%s", j->model.vocab_error);
-    cli_speaker_of(&j->model, embla_gpt_shape_of(j->gpt)->vocab, &j->speaker);
+    cli_speaker_of(&j->model, embla_gpt_describe(j->gpt)->vocab, &j->speaker);
     /* a token of a small model is done before a second thread has woken up */
     if (j->sample.threads == 0 && embla_gpt_parameters(j->gpt) < PARALLEL_FROM)
         j->sample.threads = 1;
@@ -108,7 +108,7 @@ static int take_prompt(const cli_args *args, job *j)
 /* Texts with an end stop where positions do; a stream goes on, see slide. */
 static int make_decoder(job *j)
 {
-    const embla_gpt_shape *shape = embla_gpt_shape_of(j->gpt);
+    const embla_gpt_shape *shape = embla_gpt_describe(j->gpt);
     size_t wanted = j->prompt + j->most;
     j->places = wanted < shape->positions ? wanted : shape->positions;
     if (j->speaker.end_count > 0 && j->prompt > shape->positions)
@@ -134,7 +134,9 @@ static int broken(const job *j, const char *sentence)
 
 static int take(job *j, const int32_t *tokens, size_t count)
 {
-    if (embla_decoder_take(j->decoder, tokens, count, j->sample.threads, j->hidden) != EMBLA_OK)
+    if (embla_decoder_append(j->decoder, tokens, count,
+                             &(embla_decoder_options){.threads = j->sample.threads},
+                             j->hidden) != EMBLA_OK)
         return broken(j, embla_error());
     j->fed += count;
     return CLI_DONE;

@@ -97,9 +97,9 @@ static int set_up(job *j)
     const embla_health_options options = {.tokens = j->tokens,
                                           .threads = (int)cli_args_count(args, "threads"),
                                           .untied = own_head(j) && !j->head};
-    if (embla_health_of(j->asked.table, &options, &j->health) != EMBLA_OK)
+    if (embla_health_new(j->asked.table, &options, &j->health) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    j->sum = embla_health_summary_of(j->health);
+    j->sum = embla_health_describe(j->health);
     j->rank = (cli_rank){.asked = &j->asked,
                          .form = CLI_RANK_TABLE,
                          .utf8 = j->utf8,
@@ -333,7 +333,7 @@ static void print_ranked(const job *j)
 {
     int64_t unused = 0;
     char rows[CLI_CELL];
-    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_RANKED_BY_UNUSED;
+    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_HEALTH_RANKING_UNUSED;
     while (embla_health_unused(j->health, unused) >= 0) unused++;
     if (j->rank.top == 0 || j->ranked[0].row < 0) return;
     putchar('\n');
@@ -440,7 +440,7 @@ static void json_groups(cli_json *json, const job *j)
 static void json_ranked(cli_json *json, const job *j)
 {
     int64_t unused = 0;
-    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_RANKED_BY_UNUSED;
+    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_HEALTH_RANKING_UNUSED;
     while (embla_health_unused(j->health, unused) >= 0) unused++;
     cli_json_text(json, "ranked_by", by_unused ? "unused" : "norm");
     cli_json_whole(json, "unused", unused);

@@ -195,7 +195,7 @@ static void print_positions(const report *r)
  * chosen by its name is not looked at again. */
 static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *ngram)
 {
-    const embla_store_options options = {.place = EMBLA_PLACE_READ};
+    const embla_store_options options = {.placement = EMBLA_PLACEMENT_READ};
     embla_store *store = NULL;
     embla_ngram *hasher = NULL;
     if (r->model.named ||

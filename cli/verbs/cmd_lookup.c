@@ -46,7 +46,7 @@ static void print_text(const job *j, size_t i, const float *values, char gap)
 {
     size_t length;
     const embla_vocab *vocab = j->asked.vocab;
-    const char *word = vocab ? embla_vocab_word(vocab, j->tokens.ids[i], &length) : NULL;
+    const char *word = cli_word_of(vocab, j->tokens.ids[i], &length);
     printf("%" PRId64 "\t", j->tokens.ids[i]);
     if (word) (void)cli_word_write(word, length, stdout);
     for (size_t k = 0; k < j->dim; k++) printf("%c%.9g", k == 0 ? '\t' : gap, (double)values[k]);

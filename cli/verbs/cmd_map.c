@@ -292,7 +292,8 @@ static int lay_out(job *j)
     map->norms = malloc(rows * sizeof *map->norms);
     if (!map->places || !map->norms)
         return cli_failed("no memory for the places of %zu rows", rows);
-    if (embla_plane(j->table, j->threads, map->places, &report) != EMBLA_OK)
+    if (embla_plane(j->table, &(embla_plane_options){.threads = j->threads}, map->places,
+                    &report) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     map->nonfinite = report.nonfinite;
     for (int axis = 0; axis < 2; axis++)

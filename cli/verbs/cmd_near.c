@@ -183,7 +183,7 @@ static void print_answer(job *j, size_t n, const embla_neighbour *found)
         print_heading(j, n);
     else if (n > 0)
         putchar('\n');
-    cli_rank_print(&j->rank, found, j->options.measure == EMBLA_COSINE ? 1 : 0);
+    cli_rank_print(&j->rank, found, j->options.measure == EMBLA_MEASURE_COSINE ? 1 : 0);
 }
 
 typedef struct {

@@ -109,7 +109,7 @@ static int open_hasher(const cli_args *args, job *j)
         if (code != CLI_DONE) return code;
     }
     embla_status status = j->model_name
-                              ? embla_ngram_model(j->model_name, layer, j->fold, &j->ngram)
+                              ? embla_ngram_new_model(j->model_name, layer, j->fold, &j->ngram)
                               : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
     if (status != EMBLA_OK) return usable();
     embla_ngram_describe(j->ngram, &j->info);
@@ -121,7 +121,7 @@ static int open_hasher(const cli_args *args, job *j)
 
 static int open_store(const cli_args *args, job *j)
 {
-    const embla_store_options options = {.place = EMBLA_PLACE_MAPPED};
+    const embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED};
     embla_store_info about;
     int32_t layer = layer_of(args);
     if (embla_store_open(j->model.checkpoint, NULL, layer, &options, &j->store) != EMBLA_OK ||
@@ -184,7 +184,7 @@ static void json_token(const job *j, size_t t, cli_json *json)
 {
     size_t columns = j->info.columns, length;
     const embla_vocab *vocab = j->model_name ? NULL : j->model.vocab;
-    const char *word = vocab ? embla_vocab_word(vocab, j->ids[t], &length) : NULL;
+    const char *word = cli_word_of(vocab, j->ids[t], &length);
     cli_json_open(json, NULL, '{');
     cli_json_whole(json, "token", j->ids[t]);
     if (word) (void)cli_json_bytes(json, "word", word, length);
@@ -319,7 +319,7 @@ static void print_people(const cli_args *args, const job *j)
     }
     for (size_t t = 0; t < j->tokens.count; t++) {
         size_t length;
-        const char *word = vocab ? embla_vocab_word(vocab, j->ids[t], &length) : NULL;
+        const char *word = cli_word_of(vocab, j->ids[t], &length);
         if (word) (void)cli_word_show(word, length, false, CLI_WORD_COLUMNS, shown);
         printf("\n#%" PRId32 "%s%s\n", j->ids[t], word ? "  " : "", word ? shown : "");
         for (size_t order = least; order <= most; order++) print_ngram(j, t, order, label, cell);

@@ -13,9 +13,10 @@
 
 static const struct {
     const char *name;
-    embla_place place;
-} places[] = {
-    {"mapped", EMBLA_PLACE_MAPPED}, {"ram", EMBLA_PLACE_RAM}, {"shared", EMBLA_PLACE_SHARED}};
+    embla_placement placement;
+} places[] = {{"mapped", EMBLA_PLACEMENT_MAPPED},
+              {"ram", EMBLA_PLACEMENT_RAM},
+              {"shared", EMBLA_PLACEMENT_SHARED}};
 
 static const char *place_name(size_t n)
 {
@@ -24,20 +25,20 @@ static const char *place_name(size_t n)
 
 typedef struct {
     cli_stored stored;
-    embla_verified verified;
+    embla_verify_report verified;
     uint64_t seed;
     double seconds;
 } job;
 
 static void print_text(const job *j)
 {
-    const embla_verified *v = &j->verified;
+    const embla_verify_report *v = &j->verified;
     char rows[CLI_CELL], all[CLI_CELL], first[CLI_CELL];
     cli_stored_facts(&j->stored);
     if (j->stored.info.shared)
         cli_out_fact("placement", "shared: %s", j->stored.info.shared);
     else
-        cli_out_fact("placement", "%s", embla_place_name(j->stored.info.place));
+        cli_out_fact("placement", "%s", embla_placement_name(j->stored.info.placement));
     if (v->rows == j->stored.info.rows)
         cli_out_fact("compared", "all %s", cli_plural(v->rows, "row", rows));
     else
@@ -85,15 +86,15 @@ static int compare(const cli_args *args, job *j)
 static int run(const cli_args *args)
 {
     job j = {.seed = (uint64_t)cli_args_count(args, "seed")};
-    embla_store_options options = {.place = EMBLA_PLACE_MAPPED, .found_only = true};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED, .found_only = true};
     const char *place = cli_args_text(args, "place");
     for (size_t i = 0; place_name(i); i++)
-        if (strcmp(place, place_name(i)) == 0) options.place = places[i].place;
+        if (strcmp(place, place_name(i)) == 0) options.placement = places[i].placement;
     if (cli_args_flag(args, "all") && cli_args_given(args, "sample"))
         return cli_usage("--sample and --all cannot both be meant");
     if (cli_args_count(args, "sample") == 0)
         return cli_usage("--sample: '0' rows show nothing; --all compares every row");
-    int code = cli_stored_open(args, &options, "reading", &j.stored);
+    int code = cli_stored_open(args, &options, &j.stored);
     if (code == CLI_DONE) code = compare(args, &j);
     cli_stored_free(&j.stored);
     return code;

@@ -58,12 +58,12 @@ static void json_cache(const job *j)
 }
 
 /* The store's own warming, with progress. */
-static int warm(const cli_args *args, job *j, const char *doing, const char *interrupted)
+static int warm(const cli_args *args, job *j, const char *interrupted)
 {
     cli_stored *s = &j->stored;
-    embla_store_options options = {
-        .threads = (int)cli_args_count(args, "threads"), .progress = cli_stored_step, .context = s};
-    s->doing = doing;
+    embla_store_options options = {.threads = (int)cli_args_count(args, "threads"),
+                                   .progress = cli_progress_call,
+                                   .context = &s->progress};
     cli_progress_begin(&s->progress, cli_args_flag(args, "quiet"));
     embla_status status = embla_store_warm(s->store, &options);
     cli_progress_end(&s->progress, interrupted);
@@ -72,13 +72,13 @@ static int warm(const cli_args *args, job *j, const char *doing, const char *int
 
 static int warm_cache(const cli_args *args, job *j)
 {
-    embla_store_options options = {.place = EMBLA_PLACE_MAPPED};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED};
     embla_store_info info;
-    int code = cli_stored_open(args, &options, "opening", &j->stored);
+    int code = cli_stored_open(args, &options, &j->stored);
     if (code != CLI_DONE) return code;
     j->before = j->stored.info.resident;
     double begun = cli_progress_now();
-    code = warm(args, j, "reading", "interrupted; what was read is in memory");
+    code = warm(args, j, "interrupted; what was read is in memory");
     if (code != CLI_DONE) return code;
     j->seconds = cli_progress_now() - begun;
     if (embla_store_describe(j->stored.store, &info) != EMBLA_OK)
@@ -123,11 +123,11 @@ static void json_copy(const job *j)
 
 static int warm_copy(const cli_args *args, job *j)
 {
-    embla_store_options options = {.place = EMBLA_PLACE_SHARED};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_SHARED};
     double begun = cli_progress_now();
-    int code = cli_stored_open(args, &options, "building", &j->stored);
+    int code = cli_stored_open(args, &options, &j->stored);
     if (code == CLI_DONE && !j->stored.info.built)
-        code = warm(args, j, "checking", "interrupted; the copy is as it was");
+        code = warm(args, j, "interrupted; the copy is as it was");
     if (code != CLI_DONE) return code;
     j->seconds = cli_progress_now() - begun;
     if (j->json)
@@ -139,10 +139,10 @@ static int warm_copy(const cli_args *args, job *j)
 
 static int remove_copy(const cli_args *args, job *j)
 {
-    embla_store_options options = {.place = EMBLA_PLACE_SHARED, .found_only = true};
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_SHARED, .found_only = true};
     cli_stored *s = &j->stored;
     char size[CLI_CELL];
-    int code = cli_stored_open(args, &options, "opening", s);
+    int code = cli_stored_open(args, &options, s);
     if (code != CLI_DONE) return code;
     if (embla_store_unshare(s->store) != EMBLA_OK) return cli_failed("%s", embla_error());
     if (j->json) {

@@ -43,6 +43,10 @@ const char *embla_status_name(embla_status status)
         return "range";
     case EMBLA_ERR_SHAPE:
         return "shape";
+    case EMBLA_ERR_STOPPED:
+        return "stopped";
+    case EMBLA_ERR_BUSY:
+        return "busy";
     }
     return "unknown";
 }

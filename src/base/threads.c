@@ -32,7 +32,7 @@ enum { SHARE = 128 << 10 }; /* bytes for each thread at least */
 
 /* More than the CPUs can pay: someone else may hold them. But OpenMP ends the process when
  * the system refuses it a thread, so no call may ask for thousands. */
-int embla_threads_most(void)
+int embla_threads_max(void)
 {
     enum { FOR_EACH_CPU = 4, LEAST = 16 };
 #ifdef _OPENMP
@@ -62,7 +62,7 @@ int embla_threads_for(int asked, size_t bytes)
     int threads = 1;
     (void)asked;
 #endif
-    if (threads > embla_threads_most()) threads = embla_threads_most();
+    if (threads > embla_threads_max()) threads = embla_threads_max();
     return worth < (size_t)threads ? (int)worth : threads;
 }
 

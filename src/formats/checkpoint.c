@@ -88,10 +88,10 @@ embla_json_kind embla_checkpoint_kind(const embla_checkpoint *cp, const char *ke
     return embla_json_what(config_at(cp, key));
 }
 
-embla_status embla_checkpoint_number(const embla_checkpoint *cp, const char *key, int64_t *out)
+embla_status embla_checkpoint_integer(const embla_checkpoint *cp, const char *key, int64_t *out)
 {
     if (!cp || !key || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_number: an argument is NULL");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_integer: an argument is NULL");
     const embla_shard *first = &cp->shards[0];
     if (cp->format == &embla_format_gguf && embla_gguf_has(&first->directory, key))
         return embla_gguf_number(&first->directory, first->map, key, out);
@@ -138,11 +138,11 @@ static bool is_integer_array(const embla_gguf_key *key)
     return key->type == EMBLA_GGUF_ARRAY && !other;
 }
 
-embla_status embla_checkpoint_numbers(const embla_checkpoint *cp, const char *key, size_t most,
-                                      int64_t *out, size_t *count)
+embla_status embla_checkpoint_integers(const embla_checkpoint *cp, const char *key, size_t most,
+                                       int64_t *out, size_t *count)
 {
     if (!cp || !key || !count || (most > 0 && !out))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_numbers: an argument is NULL");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_integers: an argument is NULL");
     const embla_shard *first = &cp->shards[0];
     const embla_gguf_key *found =
         cp->format == &embla_format_gguf ? embla_gguf_find(&first->directory, key) : NULL;

@@ -48,7 +48,8 @@ const embla_entry *embla_checkpoint_only(const embla_checkpoint *checkpoint, emb
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_checkpoint_named(const embla_checkpoint *checkpoint,
                                                                 const char *name,
                                                                 const embla_entry **out);
-/* What config.json has for a key, as embla_checkpoint_number finds it; EMBLA_JSON_NONE: nothing. */
+/* What config.json has for a key, as embla_checkpoint_integer finds it; EMBLA_JSON_NONE: nothing.
+ */
 EMBLA_PRIVATE embla_json_kind embla_checkpoint_kind(const embla_checkpoint *checkpoint,
                                                     const char *key);
 /* bytes of an entry's numbers from offset on, made where they do not lie in the file (then

@@ -201,10 +201,10 @@ embla_status embla_directory_note(embla_directory *directory, const char *format
 embla_status embla_entry_size(const embla_map *map, embla_entry *entry, const char *rule)
 {
     uint64_t count = 1, bytes = 0;
-    if (entry->rank > EMBLA_RANK_MOST)
+    if (entry->rank > EMBLA_TENSOR_RANK_MAX)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: tensor '%.128s' has %u dimensions, above %d (%s)", map->name,
-                          entry->name, (unsigned)entry->rank, EMBLA_RANK_MOST, rule);
+                          entry->name, (unsigned)entry->rank, EMBLA_TENSOR_RANK_MAX, rule);
     for (uint32_t i = 0; i < entry->rank; i++)
         if (!embla_mul_ok(count, entry->shape[i], &count))
             return embla_fail(EMBLA_ERR_FORMAT,

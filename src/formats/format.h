@@ -21,10 +21,10 @@ typedef struct {
     const char *name;
     const embla_element *element;
     uint32_t rank;
-    uint64_t shape[EMBLA_RANK_MOST]; /* slowest first: rows, then numbers in a row */
-    uint64_t bytes;                  /* of all its numbers */
-    uint64_t offset;                 /* in its file, where it lies as it is */
-    uint32_t file;                   /* which file of a checkpoint; readers leave 0 */
+    uint64_t shape[EMBLA_TENSOR_RANK_MAX]; /* slowest first: rows, then numbers in a row */
+    uint64_t bytes;                        /* of all its numbers */
+    uint64_t offset;                       /* in its file, where it lies as it is */
+    uint32_t file;                         /* which file of a checkpoint; readers leave 0 */
     bool made; /* does not lie in the file as it is (text, columns first): see make */
 } embla_entry;
 
@@ -71,7 +71,7 @@ typedef struct {
     const char *name;
     const embla_element *element;
     uint32_t rank;
-    uint64_t shape[EMBLA_RANK_MOST];
+    uint64_t shape[EMBLA_TENSOR_RANK_MAX];
     uint64_t bytes;
     /* bytes of its numbers from offset on. Writers ask from front to back, each once. */
     embla_status (*read)(void *context, uint64_t offset, size_t bytes, void *out);

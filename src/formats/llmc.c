@@ -18,7 +18,7 @@
 
 enum { MAGIC = 20240326, VERSION_F32 = 3, VERSION_BF16 = 5 };
 enum { LAYERS_MOST = 1024, PADDING_MOST = 4096, FIELDS = 8 };
-enum { SHAPE_TEXT = EMBLA_RANK_MOST * 23 + 1 };
+enum { SHAPE_TEXT = EMBLA_TENSOR_RANK_MAX * 23 + 1 };
 
 /* What a dimension of a tensor is: V padded, T, L, C, or a few times C. */
 enum { END, ROWS, POSITIONS, LAYERS, C1, C3, C4 };
@@ -273,7 +273,7 @@ static const char *shape_text(const uint64_t *shape, uint32_t rank, char out[SHA
 {
     size_t used = 0;
     out[0] = '\0';
-    for (uint32_t i = 0; i < rank && i < EMBLA_RANK_MOST; i++)
+    for (uint32_t i = 0; i < rank && i < EMBLA_TENSOR_RANK_MAX; i++)
         used += (size_t)snprintf(out + used, SHAPE_TEXT - used, "%s%" PRIu64, i > 0 ? " x " : "",
                                  shape[i]);
     return out;

@@ -34,7 +34,7 @@ typedef struct {
     const char *descr; /* not ended by a 0 */
     size_t descr_length;
     uint32_t rank;
-    uint64_t shape[EMBLA_RANK_MOST];
+    uint64_t shape[EMBLA_TENSOR_RANK_MAX];
 } header;
 
 /* What make needs to know of the one entry. */
@@ -113,10 +113,10 @@ static embla_status shape(header *h)
     EMBLA_TRY(take(h, '(', "'(' of a shape"));
     while (!next_is(h, ')')) {
         if (h->rank > 0 && !comma) return due(h, "',' or ')'");
-        if (h->rank == EMBLA_RANK_MOST)
+        if (h->rank == EMBLA_TENSOR_RANK_MAX)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
                               "%.256s: an array of more than %d dimensions (N5)", h->map->name,
-                              EMBLA_RANK_MOST);
+                              EMBLA_TENSOR_RANK_MAX);
         EMBLA_TRY(dimension(h, &h->shape[h->rank++]));
         comma = next_is(h, ',');
         if (comma) h->p++;
@@ -413,7 +413,7 @@ size_t embla_npy_header(const embla_element *element, uint32_t rank, const uint6
                         char out[EMBLA_NPY_HEADER_MOST])
 {
     enum { PREFIX = MAGIC + 4, GROWTH = 21 };
-    char dims[EMBLA_RANK_MOST * 22 + 2] = "";
+    char dims[EMBLA_TENSOR_RANK_MAX * 22 + 2] = "";
     size_t used = 0, first = 0;
     for (uint32_t i = 0; i < rank; i++) {
         int more =

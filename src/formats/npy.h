@@ -11,7 +11,7 @@
 enum { EMBLA_NPY_HEADER_MOST = 384 };
 
 /* Magic, version 1.0, length, dictionary, spaces up to a multiple of 64, a newline: every
- * byte as NumPy has it. element has an npy name; rank is at most EMBLA_RANK_MOST. Returns
+ * byte as NumPy has it. element has an npy name; rank is at most EMBLA_TENSOR_RANK_MAX. Returns
  * how many bytes it has. */
 EMBLA_PRIVATE size_t embla_npy_header(const embla_element *element, uint32_t rank,
                                       const uint64_t *shape, char out[EMBLA_NPY_HEADER_MOST]);

@@ -225,7 +225,7 @@ static embla_status drop_other_widths(embla_checkpoint *cp)
     int64_t widths[sizeof keys / sizeof keys[0]];
     size_t known = 0, candidates = 0, fitting = 0;
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
-        embla_status status = embla_checkpoint_number(cp, keys[k], &widths[known]);
+        embla_status status = embla_checkpoint_integer(cp, keys[k], &widths[known]);
         if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
         known += status == EMBLA_OK;
     }

@@ -226,10 +226,10 @@ static embla_status read_shape(reader *r, embla_entry *entry)
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: tensor '%.128s': dimension %u is not a number (S8)",
                               r->map->name, entry->name, (unsigned)entry->rank);
-        if (entry->rank == EMBLA_RANK_MOST)
+        if (entry->rank == EMBLA_TENSOR_RANK_MAX)
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: tensor '%.128s' has more than %d dimensions (S8)",
-                              r->map->name, entry->name, EMBLA_RANK_MOST);
+                              r->map->name, entry->name, EMBLA_TENSOR_RANK_MAX);
         EMBLA_TRY(take_natural(r, entry->name, &entry->shape[entry->rank]));
     }
 }

@@ -125,7 +125,7 @@ static embla_status check_part(const embla_part *part)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "'%.128s', %zu bytes, cannot name a tensor in safetensors (S11)",
                           part->name, length);
-    bool fits = part->rank <= EMBLA_RANK_MOST;
+    bool fits = part->rank <= EMBLA_TENSOR_RANK_MAX;
     for (uint32_t i = 0; fits && i < part->rank; i++)
         fits = part->shape[i] <= INT64_MAX && embla_mul_ok(count, part->shape[i], &count);
     if (!fits || !embla_element_bytes(part->element, count, &bytes) || bytes != part->bytes)

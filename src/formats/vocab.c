@@ -252,11 +252,12 @@ embla_vocab_hint embla_vocab_hint_of(const char *name)
     return text ? EMBLA_VOCAB_LINES : EMBLA_VOCAB_ANY;
 }
 
-embla_status embla_vocab_open(const char *path, embla_vocab **out)
+embla_status embla_vocab_open_file(const char *path, embla_vocab **out)
 {
     embla_map *map = NULL;
     if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_vocab_open: %s is NULL", out ? "path" : "out");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_vocab_open_file: %s is NULL",
+                          out ? "path" : "out");
     EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
     embla_status status = embla_vocab_read(map, path, embla_vocab_hint_of(path), out);
     embla_map_free(map);
@@ -307,7 +308,7 @@ static const embla_name *word_of(const embla_vocab *vocab, uint32_t token)
     return vocab->words[first].number == token ? &vocab->words[first] : NULL;
 }
 
-const char *embla_vocab_word(const embla_vocab *vocab, int64_t token, size_t *length)
+const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *length)
 {
     if (token < 0 || token >= vocab->end) return NULL;
     const embla_name *word = word_of(vocab, (uint32_t)token);

@@ -62,14 +62,14 @@ static embla_status llama2c_words(const embla_checkpoint *cp, embla_vocab **out)
     return EMBLA_OK;
 }
 
-embla_status embla_checkpoint_vocab(const embla_checkpoint *cp, embla_vocab **out)
+embla_status embla_vocab_open(const embla_checkpoint *cp, embla_vocab **out)
 {
     /* The last: variants of one model in folders of their own share what lies above them. */
     static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt",
                                         "tokenizer.bin", "../tokenizer.json"};
     char own[512];
     if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_vocab: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_vocab_open: %s is NULL",
                           cp ? "out" : "the checkpoint");
     const embla_directory *first = &cp->shards[0].directory;
     if (first->label_count > 0)

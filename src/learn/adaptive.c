@@ -436,8 +436,10 @@ embla_status embla_adaptive_loss(const embla_adaptive *adaptive, const float *hi
 }
 
 embla_status embla_adaptive_log_probabilities(const embla_adaptive *adaptive, const float *hidden,
-                                              size_t count, int threads, float *out)
+                                              size_t count, const embla_head_options *options,
+                                              float *out)
 {
+    int threads = options ? options->threads : 0;
     pass p = {.adaptive = adaptive,
               .hidden = hidden,
               .options = {.threads = threads},

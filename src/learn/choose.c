@@ -242,7 +242,7 @@ static embla_choice choice_of(embla_scored who, const mass *total)
 {
     embla_choice none = {.token = -1, .logit = -INFINITY, .log_probability = -INFINITY};
     if (who.row < 0) return none;
-    return (embla_choice){.token = who.row,
+    return (embla_choice){.token = (int32_t)who.row,
                           .logit = (float)who.score,
                           .log_probability =
                               embla_below(who.score, (double)total->most) - log(total->plain)};
@@ -297,12 +297,12 @@ static embla_status new_choices(size_t count, size_t k, embla_arena *arena, embl
 }
 
 embla_status embla_head_top(const embla_head *head, const float *hidden, size_t count, size_t k,
-                            int threads, embla_choice *out)
+                            const embla_head_options *options, embla_choice *out)
 {
     embla_walk walk;
     embla_arena arena = {0};
     embla_choice *choices = NULL;
-    EMBLA_TRY(embla_walk_of(head, hidden, count, threads, out, &walk));
+    EMBLA_TRY(embla_walk_of(head, hidden, count, options ? options->threads : 0, out, &walk));
     if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 best tokens: ask for 1 or more");
     if (count == 0) return EMBLA_OK;
     size_t group = group_of(&walk, room_of(&walk, k));
@@ -579,7 +579,8 @@ embla_status embla_head_sample(const embla_head *head, const float *hidden, size
     if (!options) options = &none;
     EMBLA_TRY(check_options(options));
     if (options->temperature == 0.0)
-        return embla_head_top(head, hidden, count, 1, options->threads, out);
+        return embla_head_top(head, hidden, count, 1,
+                              &(embla_head_options){.threads = options->threads}, out);
     EMBLA_TRY(embla_walk_of(head, hidden, count, options->threads, out, &walk));
     if (count == 0) return EMBLA_OK;
     const uint64_t rows = (uint64_t)walk.head.rows;

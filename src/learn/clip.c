@@ -140,15 +140,15 @@ static void scale_all(const embla_span *spans, size_t count, float scale, int th
 
 /* ---- the call ---- */
 
-static embla_status check(const embla_span *spans, size_t count, double most, int threads,
+static embla_status check(const embla_span *spans, size_t count, double max_norm, int threads,
                           size_t *bytes)
 {
     uint64_t numbers = 0, all = 0;
     EMBLA_TRY(embla_threads_check(threads));
-    if (!isfinite(most) || most < 0.0)
+    if (!isfinite(max_norm) || max_norm < 0.0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "gradients clipped to a length of %g: it must be finite, 0 or more",
-                          most);
+                          max_norm);
     if (count > 0 && !spans)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu spans to clip, but spans is NULL", count);
     for (size_t i = 0; i < count; i++) {
@@ -164,15 +164,16 @@ static embla_status check(const embla_span *spans, size_t count, double most, in
     return EMBLA_OK;
 }
 
-embla_status embla_clip(const embla_span *spans, size_t count, double most, int threads,
-                        double *norm)
+embla_status embla_clip(const embla_span *spans, size_t count, double max_norm,
+                        const embla_clip_options *options, double *norm)
 {
     size_t bytes = 0;
-    EMBLA_TRY(check(spans, count, most, threads, &bytes));
+    int threads = options ? options->threads : 0;
+    EMBLA_TRY(check(spans, count, max_norm, threads, &bytes));
     threads = embla_threads_for(threads, bytes);
     double length = sqrt(sum_of_squares(spans, count, threads));
-    if (most > 0.0 && length > most && isfinite(length))
-        scale_all(spans, count, (float)(most / length), threads);
+    if (max_norm > 0.0 && length > max_norm && isfinite(length))
+        scale_all(spans, count, (float)(max_norm / length), threads);
     if (norm) *norm = length;
     return EMBLA_OK;
 }

@@ -24,6 +24,11 @@ embla_status embla_head_check(const embla_head *head, embla_head *out)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a head of %" PRId64 " tokens on a table of %" PRId64 " rows", head->rows,
                           head->table->rows);
+    if ((head->rows ? head->rows : head->table->rows) > (int64_t)INT32_MAX + 1)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a head of %" PRId64 " tokens; a token is an int32_t, so a head has at "
+                          "most 2147483648",
+                          head->rows ? head->rows : head->table->rows);
     if (!isfinite(head->scale))
         return embla_fail(EMBLA_ERR_ARGUMENT, "the head's scale is %g, not a finite number",
                           (double)head->scale);
@@ -243,10 +248,10 @@ embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count,
 }
 
 embla_status embla_head_logits(const embla_head *head, const float *hidden, size_t count,
-                               int threads, float *out)
+                               const embla_head_options *options, float *out)
 {
     embla_walk walk;
-    EMBLA_TRY(embla_walk_of(head, hidden, count, threads, out, &walk));
+    EMBLA_TRY(embla_walk_of(head, hidden, count, options ? options->threads : 0, out, &walk));
     EMBLA_TRY(embla_walk_run(&walk, 0, count, out, NULL, NULL));
     return embla_table_check_file(walk.head.table);
 }

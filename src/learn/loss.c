@@ -503,7 +503,7 @@ static embla_status count_targets(job *j)
             return embla_fail(EMBLA_ERR_RANGE,
                               "target %" PRId32 " at %zu; the head has %zu tokens, and %d is "
                               "not counted",
-                              target, i, j->rows, EMBLA_IGNORE);
+                              target, i, j->rows, EMBLA_TARGET_IGNORE);
         j->counted++;
     }
     return EMBLA_OK;

@@ -10,7 +10,7 @@
 /* Whether a target is counted: what every loss leaves out. */
 static inline bool embla_loss_counts(const embla_loss_options *options, int32_t target)
 {
-    return target != EMBLA_IGNORE && !(options->has_ignore && target == options->ignore);
+    return target != EMBLA_TARGET_IGNORE && !(options->has_ignore && target == options->ignore);
 }
 
 typedef struct {

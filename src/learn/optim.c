@@ -88,7 +88,7 @@ static embla_status check_options(const embla_optim_options *o)
     EMBLA_TRY(check_share("momentum", o->momentum, true));
     EMBLA_TRY(check_share("beta1", o->beta1, true));
     EMBLA_TRY(check_share("beta2", o->beta2, true));
-    if (o->momentum != 0.0 && o->kind != EMBLA_SGD)
+    if (o->momentum != 0.0 && o->kind != EMBLA_OPTIM_SGD)
         return embla_fail(EMBLA_ERR_ARGUMENT, "momentum %g is for sgd, not for %s", o->momentum,
                           names[o->kind]);
     if (o->nesterov && o->momentum == 0.0)

@@ -90,8 +90,9 @@ enum {
  * 0 .. rows-1. */
 static int64_t token_for(double u, const embla_negatives *negatives, int64_t rows)
 {
-    double x = negatives->proposal == EMBLA_UNIFORM ? floor(u * (double)rows)
-                                                    : floor(exp(u * log1p((double)rows))) - 1;
+    double x = negatives->proposal == EMBLA_PROPOSAL_UNIFORM
+                   ? floor(u * (double)rows)
+                   : floor(exp(u * log1p((double)rows))) - 1;
     if (!(x > 0)) return 0;
     return x < (double)rows ? (int64_t)x : rows - 1;
 }
@@ -111,7 +112,7 @@ void embla_sampled_draw(const embla_negatives *negatives, int64_t rows, int64_t 
 
 double embla_sampled_log_chance(const embla_negatives *negatives, int64_t rows, int64_t token)
 {
-    double share = negatives->proposal == EMBLA_UNIFORM
+    double share = negatives->proposal == EMBLA_PROPOSAL_UNIFORM
                        ? 1 / (double)rows
                        : log1p(1 / ((double)token + 1)) / log1p((double)rows);
     return log(-expm1((double)negatives->negatives * log1p(-share)));
@@ -404,7 +405,8 @@ static embla_status check(const call *c, const embla_sampled_gradients *gradient
     if (negatives->negatives < 1 || negatives->negatives > NEGATIVES_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu negatives: 1 to %d can be drawn",
                           negatives->negatives, NEGATIVES_MOST);
-    if (negatives->proposal != EMBLA_LOG_UNIFORM && negatives->proposal != EMBLA_UNIFORM)
+    if (negatives->proposal != EMBLA_PROPOSAL_LOG_UNIFORM &&
+        negatives->proposal != EMBLA_PROPOSAL_UNIFORM)
         return embla_fail(EMBLA_ERR_ARGUMENT, "proposal %d is not one of 0..1",
                           (int)negatives->proposal);
     if (gradients && !gradients->rows != !gradients->table)

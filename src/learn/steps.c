@@ -38,11 +38,11 @@ enum { BLOCK = 16 };
 static embla_step_kind kind_of(const embla_optim_options *options)
 {
     switch (options->kind) {
-    case EMBLA_ADAGRAD:
+    case EMBLA_OPTIM_ADAGRAD:
         return EMBLA_STEP_ADAGRAD;
-    case EMBLA_ADAGRAD_ROWWISE:
+    case EMBLA_OPTIM_ADAGRAD_ROWWISE:
         return EMBLA_STEP_ROWWISE;
-    case EMBLA_ADAMW:
+    case EMBLA_OPTIM_ADAMW:
         return EMBLA_STEP_ADAMW;
     default:
         break;
@@ -55,7 +55,7 @@ embla_rule embla_rule_of(const embla_optim_options *options)
 {
     double beta1 = options->beta1 != 0.0 ? options->beta1 : 0.9;
     double beta2 = options->beta2 != 0.0 ? options->beta2 : 0.999;
-    double epsilon = options->kind == EMBLA_ADAMW ? 1e-8 : 1e-10;
+    double epsilon = options->kind == EMBLA_OPTIM_ADAMW ? 1e-8 : 1e-10;
     if (options->epsilon != 0.0) epsilon = options->epsilon;
     return (embla_rule){.kind = kind_of(options),
                         .exact_beta1 = beta1,

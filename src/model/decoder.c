@@ -46,7 +46,7 @@ static embla_status place_arrays(const embla_gpt *gpt, size_t most, embla_decode
 {
     const embla_gpt_shape *s = &gpt->shape;
     size_t block = most < BLOCK ? most : BLOCK, kv = gpt->size * s->kv_heads;
-    size_t gate = s->activation == EMBLA_SWIGLU ? s->hidden : 0;
+    size_t gate = s->activation == EMBLA_ACTIVATION_SWIGLU ? s->hidden : 0;
     uint64_t rows;
     if (!embla_mul_ok(s->layers, most, &rows) || rows > SIZE_MAX) rows = SIZE_MAX;
     const array arrays[] = {{&d->keys, (size_t)rows, kv},
@@ -159,7 +159,7 @@ static embla_status attend(embla_decoder *d, const embla_layer_way *way, size_t 
 static embla_status feed(embla_decoder *d, const embla_layer_way *way, size_t layer, size_t n)
 {
     const embla_gpt_shape *s = &d->gpt->shape;
-    bool swiglu = s->activation == EMBLA_SWIGLU;
+    bool swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
     norm(d, way, weight(d, layer, EMBLA_GPT_NORM2_GAIN), weight(d, layer, EMBLA_GPT_NORM2_BIAS),
          d->x, n, d->normed);
     EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_UP),
@@ -213,14 +213,15 @@ static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, 
     return EMBLA_OK;
 }
 
-embla_status embla_decoder_take(embla_decoder *d, const int32_t *tokens, size_t count, int threads,
-                                float *hidden)
+embla_status embla_decoder_append(embla_decoder *d, const int32_t *tokens, size_t count,
+                                  const embla_decoder_options *options, float *hidden)
 {
+    int threads = options ? options->threads : 0;
     const embla_layer_way way = {
         .precision = EMBLA_GPT_F32, .compute = EMBLA_F32, .threads = threads};
     size_t n = 0;
     if (!d || (count > 0 && !tokens))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_take: %s NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_append: %s NULL",
                           d ? "tokens are" : "the decoder is");
     EMBLA_TRY(embla_threads_check(threads));
     EMBLA_TRY(check_tokens(d, tokens, count));

@@ -343,7 +343,7 @@ static embla_status attention_backward(const pass *p, size_t layer)
 
 static bool has_gate(const pass *p)
 {
-    return p->shape->activation == EMBLA_SWIGLU;
+    return p->shape->activation == EMBLA_ACTIVATION_SWIGLU;
 }
 
 /* y (n x H) = norm2 times up, or gate. */
@@ -498,7 +498,7 @@ static embla_status check_sizes(const embla_gpt *gpt, size_t batch, size_t lengt
     if (!gpt->activations || !embla_mul_ok(batch, length, &n) || n > gpt->at.tokens)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "%zu sequences of %zu tokens: the model has room for %zu tokens "
-                          "(embla_gpt_room)",
+                          "(embla_gpt_reserve)",
                           batch, length, gpt->activations ? gpt->at.tokens : 0);
     return EMBLA_OK;
 }
@@ -511,7 +511,7 @@ static embla_status check_tokens(const pass *p, const int32_t *tokens, bool may_
     if (embla_kernels_get()->tokens_below(tokens, p->n, (uint32_t)vocab)) return EMBLA_OK;
     for (size_t i = 0; i < p->n; i++) {
         bool in = tokens[i] >= 0 && tokens[i] < vocab;
-        if (in || (may_ignore && tokens[i] == EMBLA_IGNORE)) continue;
+        if (in || (may_ignore && tokens[i] == EMBLA_TARGET_IGNORE)) continue;
         return embla_fail(EMBLA_ERR_RANGE,
                           "%s %zu of sequence %zu is %d: the model has tokens 0 to %" PRId64,
                           may_ignore ? "target" : "token", i % p->length, i / p->length,
@@ -567,9 +567,9 @@ embla_status embla_gpt_loss(embla_gpt *gpt, const int32_t *tokens, const int32_t
     return run(gpt, &p, options, false, report);
 }
 
-embla_status embla_gpt_learn(embla_gpt *gpt, const int32_t *tokens, const int32_t *targets,
-                             size_t batch, size_t length, const embla_gpt_options *options,
-                             embla_loss_report *report)
+embla_status embla_gpt_backward(embla_gpt *gpt, const int32_t *tokens, const int32_t *targets,
+                                size_t batch, size_t length, const embla_gpt_options *options,
+                                embla_loss_report *report)
 {
     pass p = {.tokens = tokens, .targets = targets, .batch = batch, .length = length};
     return run(gpt, &p, options, true, report);

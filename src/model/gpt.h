@@ -140,8 +140,8 @@ struct embla_gpt {
     embla_gpt_part *parts; /* wte, wpe, lm_head, the first norm, the layers, the last norm */
     int32_t *part_of;      /* of each slot; -1: there is no such tensor */
     char *weights;         /* numbers x real */
-    char *gradients;       /* the same; NULL until embla_gpt_room */
-    char *activations;     /* NULL until embla_gpt_room */
+    char *gradients;       /* the same; NULL until embla_gpt_reserve */
+    char *activations;     /* NULL until embla_gpt_reserve */
     embla_gpt_places at;
     bool ran;               /* hidden can be asked for */
     float *sines;           /* positions x C: sinusoidal positions; else NULL */

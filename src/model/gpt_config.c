@@ -35,7 +35,7 @@ static embla_status take_size(const reading *r, const char *key, int64_t *out)
         for (; *text >= '0' && *text <= '9' && value <= SIZE_MOST; text++)
             value = 10 * value + (*text - '0');
         if (*text != '\0') value = 0;
-    } else if (embla_checkpoint_number(r->cp, key, &value) != EMBLA_OK) {
+    } else if (embla_checkpoint_integer(r->cp, key, &value) != EMBLA_OK) {
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: a model of %s needs '%s', and there is none",
                           r->cp->shown, r->family->title, key);
     }
@@ -85,7 +85,7 @@ static embla_status take_size_if(const reading *r, const char *key, size_t *out)
 {
     int64_t value;
     if (!is_said(r, key)) return EMBLA_OK;
-    if (embla_checkpoint_number(r->cp, key, &value) != EMBLA_OK)
+    if (embla_checkpoint_integer(r->cp, key, &value) != EMBLA_OK)
         return no_such(r, key, "a whole number");
     EMBLA_TRY(take_size(r, key, &value));
     *out = (size_t)value;
@@ -145,8 +145,8 @@ static embla_status check_flag(const reading *r, const char *key, bool ours)
 static embla_status gpt2_sizes(reading *r)
 {
     static const char *const names[] = {"gelu_new", "gelu_pytorch_tanh", "relu", "relu2"};
-    static const embla_activation kinds[] = {EMBLA_GELU, EMBLA_GELU, EMBLA_RELU,
-                                             EMBLA_RELU_SQUARED};
+    static const embla_activation kinds[] = {EMBLA_ACTIVATION_GELU, EMBLA_ACTIVATION_GELU,
+                                             EMBLA_ACTIVATION_RELU, EMBLA_ACTIVATION_RELU_SQUARED};
     embla_gpt_shape *s = &r->shape;
     const wanted sizes[] = {{"n_embd", &s->dim},
                             {"n_layer", &s->layers},
@@ -261,9 +261,9 @@ static embla_status llama_sizes(reading *r)
     EMBLA_TRY(take_rope(r));
     EMBLA_TRY(take_biases(r));
     s->norm = EMBLA_NORM_RMS;
-    s->activation = EMBLA_SWIGLU;
+    s->activation = EMBLA_ACTIVATION_SWIGLU;
     s->position_kind = EMBLA_POSITIONS_ROTARY;
-    s->rope_order = EMBLA_ROPE_HALF_SPLIT;
+    s->rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT;
     return EMBLA_OK;
 }
 
@@ -274,9 +274,9 @@ static embla_status llama2c_sizes(reading *r)
         {"dim", &s->dim},       {"hidden_dim", &s->hidden},   {"n_layers", &s->layers},
         {"n_heads", &s->heads}, {"n_kv_heads", &s->kv_heads}, {"seq_len", &s->positions}};
     s->norm = EMBLA_NORM_RMS;
-    s->activation = EMBLA_SWIGLU;
+    s->activation = EMBLA_ACTIVATION_SWIGLU;
     s->position_kind = EMBLA_POSITIONS_ROTARY;
-    s->rope_order = EMBLA_ROPE_INTERLEAVED;
+    s->rope_order = EMBLA_ROPE_ORDER_INTERLEAVED;
     return take_sizes(r, "vocab_size", sizes, 6);
 }
 
@@ -295,7 +295,7 @@ static embla_status llmc_sizes(reading *r)
 static embla_status take_flag(const reading *r, const char *key, bool *out)
 {
     int64_t value = -1;
-    if (embla_checkpoint_number(r->cp, key, &value) != EMBLA_OK || value < 0 || value > 1)
+    if (embla_checkpoint_integer(r->cp, key, &value) != EMBLA_OK || value < 0 || value > 1)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: its '%s' is %" PRId64 ", and must be 0 or 1",
                           r->cp->shown, key, value);
     *out = value == 1;
@@ -309,13 +309,13 @@ static embla_status ngram_sizes(reading *r)
     const wanted sizes[] = {
         {"ngram_heads", &g->heads}, {"ngram_orders", &g->orders}, {"ngram_dim", &g->dim}};
     int64_t layer = 0, seed = 0;
-    if (embla_checkpoint_number(r->cp, "ngram_rows", &g->rows) != EMBLA_OK) {
+    if (embla_checkpoint_integer(r->cp, "ngram_rows", &g->rows) != EMBLA_OK) {
         g->rows = 0;
         return EMBLA_OK;
     }
     EMBLA_TRY(take_list(r, sizes, 3));
-    if (g->rows < 1 || embla_checkpoint_number(r->cp, "ngram_layer", &layer) != EMBLA_OK ||
-        embla_checkpoint_number(r->cp, "ngram_seed", &seed) != EMBLA_OK || layer < 0)
+    if (g->rows < 1 || embla_checkpoint_integer(r->cp, "ngram_layer", &layer) != EMBLA_OK ||
+        embla_checkpoint_integer(r->cp, "ngram_seed", &seed) != EMBLA_OK || layer < 0)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: an n-gram table of %" PRId64 " rows in layer %" PRId64
                           ": rows, layer and seed are needed",

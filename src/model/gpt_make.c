@@ -81,7 +81,7 @@ static const slot_kind ngram_slots[EMBLA_GPT_NGRAM_SLOTS] = {
 
 static bool holds(const embla_gpt_shape *s, condition when)
 {
-    bool gains = !s->no_gain, swiglu = s->activation == EMBLA_SWIGLU;
+    bool gains = !s->no_gain, swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
     bool shifts = s->biases && s->norm == EMBLA_NORM_LAYER;
     switch (when) {
     case ALWAYS:
@@ -197,7 +197,7 @@ static size_t place(embla_room *room, size_t n, size_t numbers, size_t real)
 static void place_layer(const embla_gpt_shape *s, size_t n, size_t real, embla_gpt_places *at)
 {
     embla_room room = {0};
-    size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_SWIGLU;
+    size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
     at->norm1 = place(&room, n, dim, real);
     at->stats1 = place(&room, n, 2, real);
     at->joint = place(&room, n, dim + 2 * kv, real);
@@ -219,7 +219,7 @@ static embla_status place_all(const embla_gpt_shape *s, embla_gpt_precision prec
     embla_gpt_places at = {.tokens = n};
     embla_room room = {0};
     size_t real = embla_real_bytes(precision), dim = s->dim, kv = size_of(s, 'K');
-    size_t swiglu = s->activation == EMBLA_SWIGLU, wide = precision == EMBLA_GPT_F64;
+    size_t swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU, wide = precision == EMBLA_GPT_F64;
     place_layer(s, n, real, &at);
     at.embedded = place(&room, n, dim, real);
     at.first = place(&room, n, s->norm_first * dim, real);
@@ -270,14 +270,14 @@ static size_t sines_bytes(const embla_gpt_shape *s)
     return any ? s->positions * s->dim * sizeof(float) : 0;
 }
 
-embla_status embla_gpt_plan_of(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                               size_t batch, size_t length, embla_gpt_plan *out)
+embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                                   size_t batch, size_t length, embla_gpt_memory *out)
 {
     embla_gpt_shape s;
     embla_gpt_places at;
     size_t n;
     int64_t rows;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_plan_of: out is NULL");
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_plan_memory: out is NULL");
     EMBLA_TRY(embla_gpt_shape_check(shape, &s));
     EMBLA_TRY(embla_gpt_precision_check(&s, precision));
     EMBLA_TRY(check_batch(&s, batch, length, &n));
@@ -294,11 +294,11 @@ embla_status embla_gpt_plan_of(const embla_gpt_shape *shape, embla_gpt_precision
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%" PRIu64 " parameters and %" PRIu64 " bytes of activations do not fit",
                           l.parameters + grams / sizeof(float), active);
-    *out = (embla_gpt_plan){.weights = (int64_t)(bytes + sines_bytes(&s) + grams),
-                            .gradients = (int64_t)bytes,
-                            .optimizer = (int64_t)(2 * bytes + remembered),
-                            .activations = (int64_t)active,
-                            .total = (int64_t)total};
+    *out = (embla_gpt_memory){.weights = (int64_t)(bytes + sines_bytes(&s) + grams),
+                              .gradients = (int64_t)bytes,
+                              .optimizer = (int64_t)(2 * bytes + remembered),
+                              .activations = (int64_t)active,
+                              .total = (int64_t)total};
     return EMBLA_OK;
 }
 
@@ -406,13 +406,13 @@ void embla_gpt_free(embla_gpt *gpt)
 
 /* ---- room ---- */
 
-embla_status embla_gpt_room(embla_gpt *gpt, size_t batch, size_t length)
+embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
 {
     embla_gpt_places at;
     embla_scatter *scatter = NULL;
     void *gradients = NULL, *activations = NULL;
     size_t n;
-    if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_room: the model is NULL");
+    if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_reserve: the model is NULL");
     EMBLA_TRY(check_batch(&gpt->shape, batch, length, &n));
     if (gpt->activations && n <= gpt->at.tokens) return EMBLA_OK;
     EMBLA_TRY(place_all(&gpt->shape, gpt->precision, n, &at));
@@ -448,7 +448,7 @@ void embla_gpt_zero_gradients(embla_gpt *gpt)
 
 /* ---- what it is ---- */
 
-const embla_gpt_shape *embla_gpt_shape_of(const embla_gpt *gpt)
+const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt)
 {
     return gpt ? &gpt->shape : NULL;
 }

@@ -366,7 +366,7 @@ embla_status embla_gpt_ngram_gradients(const embla_gpt *gpt, const int64_t **row
     const embla_gpt_grams *g = gpt->grams;
     if (!g->learned)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "gradients of n-grams are those of an embla_gpt_learn, and there was "
+                          "gradients of n-grams are those of an embla_gpt_backward, and there was "
                           "none that ended well");
     *rows = embla_scatter_rows(g->room.plans[g->now].scatter);
     *count = embla_scatter_count(g->room.plans[g->now].scatter);
@@ -386,21 +386,23 @@ static void fetch_rows(const embla_table *table, const embla_scatter *scatter)
     }
 }
 
-embla_status embla_gpt_ngram_ahead(embla_gpt *gpt, const int32_t *tokens, size_t batch,
-                                   size_t length, int threads)
+embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens, size_t batch,
+                                      size_t length, const embla_gpt_options *options)
 {
+    int threads = options ? options->threads : 0;
     uint64_t n;
-    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_ahead"));
+    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_prefetch"));
     EMBLA_TRY(embla_threads_check(threads));
     if (!tokens || batch < 1 || length < 1)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "embla_gpt_ngram_ahead: %zu sequences of %zu tokens%s: 1 of 1 at least",
-                          batch, length, tokens ? "" : " at NULL");
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "embla_gpt_ngram_prefetch: %zu sequences of %zu tokens%s: 1 of 1 at least", batch,
+            length, tokens ? "" : " at NULL");
     embla_gpt_grams *g = gpt->grams;
     if (!embla_mul_ok(batch, length, &n) || n > g->room.tokens)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "%zu sequences of %zu tokens: the model has room for %zu tokens "
-                          "(embla_gpt_room)",
+                          "(embla_gpt_reserve)",
                           batch, length, g->room.tokens);
     plan *next = &g->room.plans[1 - g->now];
     if (!is_plan_of(next, tokens, batch, length))

@@ -17,7 +17,7 @@
 
 /* ---- one checkpoint being opened ---- */
 
-enum { NAME = 160, SHAPE_TEXT = EMBLA_RANK_MOST * 23 + 1 };
+enum { NAME = 160, SHAPE_TEXT = EMBLA_TENSOR_RANK_MAX * 23 + 1 };
 enum { TILE = 1 << 16, TILE_INPUTS = 16, TILE_OUTPUTS = TILE / TILE_INPUTS };
 
 typedef struct {
@@ -71,7 +71,7 @@ static const char *shape_text(const uint64_t *shape, size_t rank, char out[SHAPE
 {
     size_t used = 0;
     (void)snprintf(out, SHAPE_TEXT, "one number");
-    for (size_t i = 0; i < rank && i < EMBLA_RANK_MOST; i++)
+    for (size_t i = 0; i < rank && i < EMBLA_TENSOR_RANK_MAX; i++)
         used += (size_t)snprintf(out + used, SHAPE_TEXT - used, "%s%" PRIu64, i > 0 ? " x " : "",
                                  shape[i]);
     return out;
@@ -228,10 +228,10 @@ static embla_status take_own(opening *o)
 /* Our own names come from a model: one that is far larger than the file is not made. */
 static embla_status check_own(const opening *o)
 {
-    embla_gpt_plan plan;
+    embla_gpt_memory plan;
     uint64_t bytes = 0;
     for (size_t i = 0; i < o->cp->count; i++) bytes += o->cp->entries[i].bytes;
-    EMBLA_TRY(embla_gpt_plan_of(&o->shape, EMBLA_GPT_F32, 1, 1, &plan));
+    EMBLA_TRY(embla_gpt_plan_memory(&o->shape, EMBLA_GPT_F32, 1, 1, &plan));
     if ((uint64_t)plan.weights / 2 > bytes + TILE)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: its sizes make %" PRId64 " bytes, and its tensors have %" PRIu64,

@@ -33,8 +33,8 @@
 
 /* No tensors but tables and linear layers: microgpt and its kin. */
 #define BARE                                                                                       \
-    .positions = 1024, .norm = EMBLA_NORM_RMS, .activation = EMBLA_RELU, .no_gain = true,          \
-    .untied = true, .norm_first = true, .no_norm_last = true
+    .positions = 1024, .norm = EMBLA_NORM_RMS, .activation = EMBLA_ACTIVATION_RELU,                \
+    .no_gain = true, .untied = true, .norm_first = true, .no_norm_last = true
 
 static const struct {
     const char *name;
@@ -48,7 +48,7 @@ static const struct {
                 .hidden = 64,
                 .positions = 16,
                 .norm = EMBLA_NORM_RMS,
-                .activation = EMBLA_RELU,
+                .activation = EMBLA_ACTIVATION_RELU,
                 .norm_epsilon = 1e-5,
                 .no_gain = true,
                 .untied = true,
@@ -113,9 +113,10 @@ static const struct {
                 .hidden = 512, /* 8/3 of dim, as Llama has it */
                 .positions = 128,
                 .norm = EMBLA_NORM_RMS,
-                .activation = EMBLA_SWIGLU,
+                .activation = EMBLA_ACTIVATION_SWIGLU,
                 .position_kind = EMBLA_POSITIONS_ROTARY,
-                .rope_order = EMBLA_ROPE_HALF_SPLIT, /* as Hugging Face stores queries and keys */
+                .rope_order =
+                    EMBLA_ROPE_ORDER_HALF_SPLIT, /* as Hugging Face stores queries and keys */
                 .untied = true},
       .batch = 12,
       .length = 128,

@@ -91,9 +91,9 @@ static const form *form_of(const embla_gpt_shape *s)
 {
     bool plain = !s->no_gain && !s->norm_first && !s->no_norm_last && !embla_gpt_has_ngram(s);
     if (plain && s->norm == EMBLA_NORM_LAYER && s->biases && s->kv_heads == s->heads &&
-        s->activation != EMBLA_SWIGLU && s->position_kind == EMBLA_POSITIONS_LEARNED)
+        s->activation != EMBLA_ACTIVATION_SWIGLU && s->position_kind == EMBLA_POSITIONS_LEARNED)
         return &gpt2_form;
-    if (plain && s->norm == EMBLA_NORM_RMS && s->activation == EMBLA_SWIGLU &&
+    if (plain && s->norm == EMBLA_NORM_RMS && s->activation == EMBLA_ACTIVATION_SWIGLU &&
         s->position_kind == EMBLA_POSITIONS_ROTARY)
         return &llama_form;
     return NULL;
@@ -195,7 +195,7 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     if (matrix) part->shape[part->rank++] = s->turned ? s->dim : s->rows;
     part->shape[part->rank++] = s->turned ? s->rows : s->dim;
     part->bytes = (uint64_t)s->rows * s->dim * s->real;
-    if (l && l->paired && gpt->shape.rope_order == EMBLA_ROPE_INTERLEAVED) {
+    if (l && l->paired && gpt->shape.rope_order == EMBLA_ROPE_ORDER_INTERLEAVED) {
         s->paired = gpt->size;
         if (!matrix) s->rows = s->dim, s->dim = 1; /* a bias has a number for each row */
     }
@@ -331,7 +331,8 @@ static void say_own(embla_json_out *t, const embla_gpt_shape *s)
     }
     embla_json_say_text(t, "positions", positions[s->position_kind]);
     embla_json_say_text(t, "rope_order",
-                        s->rope_order == EMBLA_ROPE_HALF_SPLIT ? "half_split" : "interleaved");
+                        s->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT ? "half_split"
+                                                                     : "interleaved");
     say_sizes(t, s);
 }
 

@@ -53,9 +53,9 @@ static embla_status check_sizes(const embla_gpt_shape *s)
 static embla_status check_rest(const embla_gpt_shape *s)
 {
     EMBLA_TRY(check_kind("norm", (int)s->norm, EMBLA_NORM_RMS));
-    EMBLA_TRY(check_kind("activation", (int)s->activation, EMBLA_SWIGLU));
+    EMBLA_TRY(check_kind("activation", (int)s->activation, EMBLA_ACTIVATION_SWIGLU));
     EMBLA_TRY(check_kind("kind of positions", (int)s->position_kind, EMBLA_POSITIONS_NONE));
-    EMBLA_TRY(check_kind("rotary order", (int)s->rope_order, EMBLA_ROPE_HALF_SPLIT));
+    EMBLA_TRY(check_kind("rotary order", (int)s->rope_order, EMBLA_ROPE_ORDER_HALF_SPLIT));
     if (!(s->norm_epsilon > 0 && isfinite(s->norm_epsilon)))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a norm's epsilon of %g: it must be above 0",
                           s->norm_epsilon);

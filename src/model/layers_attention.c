@@ -394,7 +394,7 @@ typedef struct {
 static void turn_f32(const turn *t, float *x, size_t pair, size_t n, const double *cosine,
                      const double *sine)
 {
-    bool split = t->shape->rope_order == EMBLA_ROPE_HALF_SPLIT;
+    bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     float c[PAIRS], s[PAIRS];
     for (size_t i = 0; i < n; i++) c[i] = (float)cosine[i], s[i] = (float)sine[i];
     for (size_t h = 0; h < t->heads; h++, x += t->size) {
@@ -411,7 +411,7 @@ static void turn_f32(const turn *t, float *x, size_t pair, size_t n, const doubl
 static void turn_f64(const turn *t, double *x, size_t pair, size_t n, const double *cosine,
                      const double *sine)
 {
-    bool split = t->shape->rope_order == EMBLA_ROPE_HALF_SPLIT;
+    bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     for (size_t h = 0; h < t->heads; h++, x += t->size)
         for (size_t i = 0; i < n; i++) {
             double *a = x + (split ? pair + i : 2 * (pair + i)),

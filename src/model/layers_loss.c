@@ -131,7 +131,7 @@ static embla_status run_chunks(head_call *c)
 {
     size_t count = 0, row = c->dim * c->unit;
     for (size_t t = 0; t < c->n; t++) {
-        if (c->targets[t] != EMBLA_IGNORE)
+        if (c->targets[t] != EMBLA_TARGET_IGNORE)
             c->places[count++] = t;
         else if (c->dhidden)
             memset((char *)c->dhidden + t * row, 0, row);
@@ -146,7 +146,7 @@ static embla_status check_targets(const int32_t *targets, size_t n, int64_t voca
 {
     *counted = 0;
     for (size_t i = 0; i < n; i++) {
-        if (targets[i] == EMBLA_IGNORE) continue;
+        if (targets[i] == EMBLA_TARGET_IGNORE) continue;
         if (targets[i] < 0 || targets[i] >= vocab)
             return embla_fail(EMBLA_ERR_RANGE,
                               "target %" PRId32 " at %zu, but the table has %" PRId64 " rows",

@@ -146,17 +146,17 @@ EMBLA_BODY void OF(act_body)(const act_job *job, size_t first, size_t n)
     const REAL *up = job->up ? (const REAL *)job->up + first : NULL;
     REAL *y = (REAL *)job->y + first, t[PIECE];
     switch (job->kind) {
-    case EMBLA_GELU:
+    case EMBLA_ACTIVATION_GELU:
         OF(gelu_tanh)(a, n, t);
         EACH_NUMBER y[i] = half * a[i] * (one + t[i]);
         break;
-    case EMBLA_RELU:
+    case EMBLA_ACTIVATION_RELU:
         OF(relu)(a, n, y);
         break;
-    case EMBLA_RELU_SQUARED:
+    case EMBLA_ACTIVATION_RELU_SQUARED:
         OF(relu_squared)(a, n, y);
         break;
-    case EMBLA_SWIGLU:
+    case EMBLA_ACTIVATION_SWIGLU:
         OF(exp_negative)(a, n, t);
         EACH_NUMBER y[i] = a[i] / (one + t[i]) * up[i];
         break;
@@ -183,7 +183,7 @@ EMBLA_BODY void OF(act_back_body)(const act_job *job, size_t first, size_t n)
     REAL *da = (REAL *)job->da + first, t[PIECE];
     const REAL one = 1, half = (REAL)0.5, cube = 3 * GELU_CUBE;
     switch (job->kind) {
-    case EMBLA_GELU:
+    case EMBLA_ACTIVATION_GELU:
         OF(gelu_tanh)(a, n, t);
         EACH_NUMBER
         {
@@ -191,13 +191,13 @@ EMBLA_BODY void OF(act_back_body)(const act_job *job, size_t first, size_t n)
             da[i] = dy[i] * (half * (one + t[i]) + half * a[i] * (one - t[i] * t[i]) * inner);
         }
         break;
-    case EMBLA_RELU:
+    case EMBLA_ACTIVATION_RELU:
         OF(relu_back)(a, dy, n, da);
         break;
-    case EMBLA_RELU_SQUARED:
+    case EMBLA_ACTIVATION_RELU_SQUARED:
         OF(relu_squared_back)(a, dy, n, da);
         break;
-    case EMBLA_SWIGLU:
+    case EMBLA_ACTIVATION_SWIGLU:
         OF(swiglu_back)(a, (const REAL *)job->up + first, dy, n, da, (REAL *)job->dup + first);
         break;
     }

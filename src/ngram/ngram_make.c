@@ -241,9 +241,9 @@ static embla_status check_special(const embla_ngram_parameters *p)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "EOS %" PRId32 ": in qwen it stands before the start, there must be one",
                           p->eos);
-    if (p->eos_rule < EMBLA_EOS_REFERENCE || p->eos_rule > EMBLA_EOS_IGNORED)
+    if (p->eos_rule < EMBLA_NGRAM_EOS_REFERENCE || p->eos_rule > EMBLA_NGRAM_EOS_IGNORED)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%d is no rule for EOS: 0 to %d", (int)p->eos_rule,
-                          (int)EMBLA_EOS_IGNORED);
+                          (int)EMBLA_NGRAM_EOS_IGNORED);
     return EMBLA_OK;
 }
 
@@ -386,13 +386,13 @@ static embla_status pad_rows(embla_ngram *g, int64_t multiple)
 /* What load (ngram.c) needs to know of each kind. */
 static void fill_rules(embla_ngram *g, const embla_ngram_parameters *p)
 {
-    bool nothing = p->kind == EMBLA_NGRAM_LONGCAT && p->eos_rule == EMBLA_EOS_ZERO;
+    bool nothing = p->kind == EMBLA_NGRAM_LONGCAT && p->eos_rule == EMBLA_NGRAM_EOS_ZERO;
     g->stop = -1;
     if (p->kind == EMBLA_NGRAM_QWEN || p->kind == EMBLA_NGRAM_LONGCAT) {
         g->pad = -1;
         g->wall = p->eos < 0 || nothing ? 0 : (uint32_t)p->eos;
         g->wall_alone = p->eos < 0 || nothing;
-        bool ends = p->kind == EMBLA_NGRAM_QWEN || p->eos_rule != EMBLA_EOS_IGNORED;
+        bool ends = p->kind == EMBLA_NGRAM_QWEN || p->eos_rule != EMBLA_NGRAM_EOS_IGNORED;
         g->stop = ends ? p->eos : -1;
         g->stop_nothing = nothing;
         g->filler = p->kind == EMBLA_NGRAM_QWEN ? (uint32_t)p->eos : 0;

@@ -121,13 +121,13 @@ embla_status embla_ngram_pad(const embla_fold *fold, int64_t token, int32_t *out
     return EMBLA_OK;
 }
 
-embla_status embla_ngram_model(const char *name, int32_t layer, const embla_fold *fold,
-                               embla_ngram **out)
+embla_status embla_ngram_new_model(const char *name, int32_t layer, const embla_fold *fold,
+                                   embla_ngram **out)
 {
     size_t n = 0, table = 0;
     embla_ngram *made = NULL;
     if (!name || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_model: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_new_model: %s is NULL",
                           name ? "out" : "the name");
     while (n < MODELS && strcmp(models[n].name, name) != 0) n++;
     if (n == MODELS) return not_a_model(name);

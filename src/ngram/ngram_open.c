@@ -55,7 +55,7 @@ static embla_status number(const reading *r, names called, int64_t *out, bool *f
     *found = false;
     for (size_t i = 0; called[i]; i++)
         for (int n = 0; place(r, called[i], n, key); n++) {
-            embla_status status = embla_checkpoint_number(r->cp, key, out);
+            embla_status status = embla_checkpoint_integer(r->cp, key, out);
             *found = status == EMBLA_OK;
             if (status != EMBLA_ERR_NOT_FOUND) return status;
         }
@@ -94,11 +94,11 @@ static embla_status list(reading *r, names called, const int64_t **out, size_t *
     *count = 0;
     for (size_t i = 0; called[i]; i++)
         for (int n = 0; place(r, called[i], n, key); n++) {
-            embla_status status = embla_checkpoint_numbers(r->cp, key, 0, NULL, count);
+            embla_status status = embla_checkpoint_integers(r->cp, key, 0, NULL, count);
             if (status == EMBLA_ERR_NOT_FOUND) continue;
             if (status != EMBLA_OK || *count == 0) return status;
             EMBLA_TRY(embla_arena_many(&r->arena, *count, sizeof *numbers, "constants", &numbers));
-            EMBLA_TRY(embla_checkpoint_numbers(r->cp, key, *count, numbers, count));
+            EMBLA_TRY(embla_checkpoint_integers(r->cp, key, *count, numbers, count));
             *out = numbers;
             return EMBLA_OK;
         }
@@ -429,7 +429,7 @@ static embla_status open_qwen_gguf(reading *r, int32_t layer)
     if (!p->sizes || !p->multipliers) return wrong(r, "has no sizes of heads, or no multipliers");
     (void)snprintf(key, sizeof key, "%.*svocab_size", (int)(strlen(r->group) - strlen("ple.")),
                    r->group);
-    embla_status status = embla_checkpoint_number(r->cp, key, &p->vocab);
+    embla_status status = embla_checkpoint_integer(r->cp, key, &p->vocab);
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) return status;
     r->vocab_stated = status == EMBLA_OK;
     look_at_tables(r);

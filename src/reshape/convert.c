@@ -60,7 +60,7 @@ static embla_status not_as_written(const embla_plan *w, embla_status status)
 {
     char text[400];
     (void)snprintf(text, sizeof text, "%.390s", embla_error());
-    if (status == EMBLA_ERR_MEMORY || w->desk.meter.stopped) return status;
+    if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_STOPPED) return status;
     return embla_fail(EMBLA_ERR_IO, "%.128s: what was written cannot be read back: %s", w->path,
                       text);
 }
@@ -98,7 +98,7 @@ static embla_status compare_words(embla_plan *w, const embla_checkpoint *back)
     uint64_t rows = place == EMBLA_LABELS_VEC ? w->streams[0].rows : w->labels.count;
     embla_vocab *words = NULL;
     if (place == EMBLA_LABELS_BESIDE || rows == 0 || rows > EMBLA_WORDS_MOST) return EMBLA_OK;
-    EMBLA_TRY(embla_checkpoint_vocab(back, &words));
+    EMBLA_TRY(embla_vocab_open(back, &words));
     embla_status status = embla_labels_check(&w->labels, place, rows, words);
     embla_vocab_free(words);
     return status;
@@ -147,7 +147,7 @@ static embla_status write_words(embla_plan *w, embla_durable *d)
     embla_vocab *words = NULL;
     EMBLA_TRY(embla_vocab_write(d, w->labels.names, w->labels.count));
     EMBLA_TRY(embla_durable_sync(d, &temporary));
-    embla_status status = embla_vocab_open(temporary, &words);
+    embla_status status = embla_vocab_open_file(temporary, &words);
     if (status == EMBLA_OK)
         status = embla_labels_check(&w->labels, EMBLA_LABELS_BESIDE, w->labels.count, words);
     embla_vocab_free(words);
@@ -172,7 +172,7 @@ static embla_status keep_old_words(embla_plan *w, embla_durable *d)
 {
     embla_vocab *words = NULL;
     embla_name *names = NULL;
-    embla_status status = embla_vocab_open(w->beside, &words);
+    embla_status status = embla_vocab_open_file(w->beside, &words);
     /* What cannot be read any more is no loss. */
     if (status != EMBLA_OK) return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
     size_t count = words->end <= EMBLA_WORDS_MOST ? (size_t)words->end : 0;

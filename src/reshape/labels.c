@@ -83,7 +83,7 @@ embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *to
                                embla_arena *arena, embla_account *account, embla_labels *out)
 {
     uint64_t rows = tokens->rank > 1 ? tokens->shape[0] : 1;
-    embla_status status = embla_checkpoint_vocab(cp, &out->vocab);
+    embla_status status = embla_vocab_open(cp, &out->vocab);
     if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
     if (status != EMBLA_OK)
@@ -138,7 +138,8 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
     for (uint64_t row = 0; row < rows; row++) {
         char number[40];
         size_t length = 0, due_length = 0;
-        const char *found = embla_vocab_word(words, (int64_t)row, &length), *due = number;
+        int32_t token = row <= INT32_MAX ? (int32_t)row : -1; /* -1 has no word */
+        const char *found = embla_vocab_word(words, token, &length), *due = number;
         (void)snprintf(number, sizeof number,
                        place == EMBLA_LABELS_VEC ? "#%" PRIu64 : "[PAD%" PRIu64 "]", row);
         due_length = strlen(number);
@@ -162,7 +163,7 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
 
 /* ---- beside the file ---- */
 
-/* "DIR/NAME.vocab.txt" for "DIR/NAME.ext", where embla_checkpoint_vocab looks for it. */
+/* "DIR/NAME.vocab.txt" for "DIR/NAME.ext", where embla_vocab_open looks for it. */
 static embla_status name_beside(embla_plan *w)
 {
     const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
@@ -212,7 +213,7 @@ static embla_status is_ours(const char *path, bool *out)
 static embla_status same_words(const embla_plan *w, bool *out)
 {
     embla_vocab *words = NULL;
-    embla_status status = embla_vocab_open(w->beside, &words);
+    embla_status status = embla_vocab_open_file(w->beside, &words);
     *out = false;
     if (status != EMBLA_OK) return status == EMBLA_ERR_FORMAT ? EMBLA_OK : status;
     *out = words->end <= (int64_t)w->labels.count &&

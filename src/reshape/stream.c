@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/progress.h"
 #include "files/cursor.h"
 
 enum { TELL_BYTES = 64 << 20, TELL_MS = 100 };
@@ -15,12 +16,8 @@ static embla_status tell(embla_meter *m)
 {
     m->told = m->done;
     (void)clock_gettime(CLOCK_MONOTONIC, &m->when);
-    if (!m->options->progress ||
-        m->options->progress(m->options->context, m->what, m->done, m->all))
-        return EMBLA_OK;
-    m->stopped = true;
-    return embla_fail(EMBLA_ERR_IO, "stopped by the caller: %s, %" PRId64 " of %" PRId64 " bytes",
-                      m->what, m->done, m->all);
+    return embla_progress_report(m->options->progress, m->options->context, m->what, m->done,
+                                 m->all);
 }
 
 embla_status embla_meter_begin(embla_meter *m, const char *what, int64_t all)

@@ -24,7 +24,6 @@ typedef struct {
     int64_t done, all;
     int64_t told; /* what was done when the caller was told last */
     struct timespec when;
-    bool stopped; /* the caller wanted no more */
 } embla_meter;
 
 typedef struct embla_stream embla_stream;

@@ -141,7 +141,7 @@ static embla_status check(const embla_table *table, size_t rows, size_t k,
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the first %" PRId64 " rows: the number must be 0 or more",
                           options->rows);
-    if (options->kind != EMBLA_COS_ADD && options->kind != EMBLA_COS_MUL)
+    if (options->kind != EMBLA_ANALOGY_COS_ADD && options->kind != EMBLA_ANALOGY_COS_MUL)
         return embla_fail(EMBLA_ERR_ARGUMENT, "there is no kind of analogy %d", (int)options->kind);
     return embla_threads_check(options->threads);
 }
@@ -162,7 +162,7 @@ embla_status embla_analogy(const embla_table *table, const int64_t *plus, size_t
     for (size_t i = 0; i < minus_count; i++) q.rows[q.count++] = minus[i];
     embla_status status = read_rows(&q, &arena);
     if (status == EMBLA_OK)
-        status = options->kind == EMBLA_COS_MUL ? cos_mul(&q, &arena, k, options, out, report)
+        status = options->kind == EMBLA_ANALOGY_COS_MUL ? cos_mul(&q, &arena, k, options, out, report)
                                                 : cos_add(&q, &arena, k, options, out, report);
     embla_arena_free(&arena);
     return status;

@@ -237,7 +237,7 @@ static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64
     return EMBLA_OK;
 }
 
-embla_status embla_cost_of(const embla_cost_model *model, embla_cost *out)
+embla_status embla_cost_compute(const embla_cost_model *model, embla_cost *out)
 {
     embla_cost cost = {0};
     int64_t row_bytes = 0, ngram_bytes = 0;

@@ -306,8 +306,8 @@ static embla_status examine(work *w)
     return sort_rows(w);
 }
 
-embla_status embla_diff_of(const embla_table *first, const embla_table *second,
-                           const embla_diff_options *options, embla_diff **out)
+embla_status embla_diff_new(const embla_table *first, const embla_table *second,
+                            const embla_diff_options *options, embla_diff **out)
 {
     embla_arena arena = {0};
     work w = {.tables = {first, second}};
@@ -333,7 +333,7 @@ void embla_diff_free(embla_diff *diff)
     embla_arena_free(&arena);
 }
 
-const embla_diff_summary *embla_diff_summary_of(const embla_diff *diff)
+const embla_diff_summary *embla_diff_describe(const embla_diff *diff)
 {
     return diff ? &diff->summary : NULL;
 }

@@ -13,6 +13,7 @@
 #include "base/best.h"
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "embla_lab.h"
 #include "files/utf8.h"
 #include "see/eval.h"
@@ -161,11 +162,8 @@ static int64_t row_at(const job *j, size_t question, size_t i)
 
 static embla_status tell(const job *j, const char *what, size_t done)
 {
-    if (!j->options.progress ||
-        j->options.progress(j->options.context, what, (int64_t)done, (int64_t)j->file->count))
-        return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_IO, "ended by the caller after %zu of %zu %s", done, j->file->count,
-                      what);
+    return embla_progress_report(j->options.progress, j->options.context, what, (int64_t)done,
+                                 (int64_t)j->file->count);
 }
 
 /* The words without a row, those that are asked for most first. */
@@ -271,13 +269,13 @@ static embla_status answer_by_product(const job *j, size_t question, embla_neigh
     int64_t plus[] = {row_at(j, question, 1), row_at(j, question, 2)};
     int64_t minus = row_at(j, question, 0);
     embla_analogy_options options = {
-        .rows = j->rows, .threads = j->options.threads, .kind = EMBLA_COS_MUL};
+        .rows = j->rows, .threads = j->options.threads, .kind = EMBLA_ANALOGY_COS_MUL};
     return embla_analogy(j->table, plus, 2, &minus, 1, 1, &options, answer, NULL);
 }
 
 static embla_status answer(const job *j, block *b)
 {
-    if (j->options.kind == EMBLA_COS_ADD) return answer_by_sum(j, b);
+    if (j->options.kind == EMBLA_ANALOGY_COS_ADD) return answer_by_sum(j, b);
     for (size_t q = 0; q < b->count; q++) {
         EMBLA_TRY(answer_by_product(j, b->questions[q], &b->answers[q]));
         EMBLA_TRY(tell(j, "questions", b->questions[q]));
@@ -463,7 +461,7 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab, co
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the first %" PRId64 " rows: the number must be 0 or more",
                           options->rows);
-    if (options->kind != EMBLA_COS_ADD && options->kind != EMBLA_COS_MUL)
+    if (options->kind != EMBLA_ANALOGY_COS_ADD && options->kind != EMBLA_ANALOGY_COS_MUL)
         return embla_fail(EMBLA_ERR_ARGUMENT, "there is no kind of analogy %d", (int)options->kind);
     return EMBLA_OK;
 }
@@ -493,15 +491,16 @@ static embla_status evaluate(const embla_table *table, const embla_vocab *vocab,
     return EMBLA_OK;
 }
 
-embla_status embla_eval_analogies(const embla_table *table, const embla_vocab *vocab,
-                                  const char *path, const embla_eval_options *options,
-                                  embla_eval **out)
+embla_status embla_eval_new_analogies(const embla_table *table, const embla_vocab *vocab,
+                                      const char *path, const embla_eval_options *options,
+                                      embla_eval **out)
 {
     return evaluate(table, vocab, path, options, EMBLA_EVAL_ANALOGIES, out);
 }
 
-embla_status embla_eval_pairs(const embla_table *table, const embla_vocab *vocab, const char *path,
-                              const embla_eval_options *options, embla_eval **out)
+embla_status embla_eval_new_pairs(const embla_table *table, const embla_vocab *vocab,
+                                  const char *path, const embla_eval_options *options,
+                                  embla_eval **out)
 {
     return evaluate(table, vocab, path, options, EMBLA_EVAL_PAIRS, out);
 }

@@ -352,7 +352,7 @@ static embla_status second_pass(work *w)
 static embla_status rank(work *w)
 {
     embla_health *h = w->health;
-    bool by_norm = h->ranked_by == EMBLA_RANKED_BY_NORM;
+    bool by_norm = h->ranked_by == EMBLA_HEALTH_RANKING_NORM;
     double length = sqrt(square(w->toward, w->table->dim));
     for (int64_t row = 0; row < w->table->rows && !by_norm; row++) {
         double both = w->distance[row] * length;
@@ -422,14 +422,14 @@ static embla_status examine(work *w)
     EMBLA_TRY(list_rows(w));
     EMBLA_TRY(list_groups(w));
     EMBLA_TRY(find_unused(w));
-    h->ranked_by = find_toward(w) ? EMBLA_RANKED_BY_UNUSED : EMBLA_RANKED_BY_NORM;
-    if (h->ranked_by == EMBLA_RANKED_BY_NORM) h->unused_count = 0;
+    h->ranked_by = find_toward(w) ? EMBLA_HEALTH_RANKING_UNUSED : EMBLA_HEALTH_RANKING_NORM;
+    if (h->ranked_by == EMBLA_HEALTH_RANKING_NORM) h->unused_count = 0;
     EMBLA_TRY(second_pass(w));
     return rank(w);
 }
 
-embla_status embla_health_of(const embla_table *table, const embla_health_options *options,
-                             embla_health **out)
+embla_status embla_health_new(const embla_table *table, const embla_health_options *options,
+                              embla_health **out)
 {
     embla_arena arena = {0};
     work w = {.table = table};
@@ -458,7 +458,7 @@ void embla_health_free(embla_health *health)
 
 /* ---- what was found ---- */
 
-const embla_health_summary *embla_health_summary_of(const embla_health *health)
+const embla_health_summary *embla_health_describe(const embla_health *health)
 {
     return health ? &health->summary : NULL;
 }
@@ -484,7 +484,7 @@ embla_status embla_health_group_at(const embla_health *health, size_t n, embla_h
 
 embla_health_ranking embla_health_ranked_by(const embla_health *health)
 {
-    return health ? health->ranked_by : EMBLA_RANKED_BY_NORM;
+    return health ? health->ranked_by : EMBLA_HEALTH_RANKING_NORM;
 }
 
 embla_status embla_health_ranked(const embla_health *health, int64_t n, embla_neighbour *out)

@@ -106,7 +106,9 @@ static void scale_queries(many *m)
     for (size_t i = 0; i < m->count; i++) {
         const float *query = q->queries + (m->first + i) * q->dim;
         double norm = m->sizes[i].norm;
-        double factor = q->measure == EMBLA_EUCLIDEAN ? m->unit : norm == 0.0 ? 0.0 : 1.0 / norm;
+        double factor = q->measure == EMBLA_MEASURE_EUCLIDEAN ? m->unit
+                        : norm == 0.0                         ? 0.0
+                                                              : 1.0 / norm;
         for (size_t j = 0; j < q->dim; j++)
             m->scaled[i * q->dim + j] = (float)((double)query[j] * factor);
     }
@@ -115,8 +117,8 @@ static void scale_queries(many *m)
 /* The exact score in the unit of bounds. */
 static double bound_of_score(const many *m, embla_query_size size, double score)
 {
-    if (m->q->measure == EMBLA_COSINE) return score;
-    if (m->q->measure == EMBLA_DOT) return size.norm == 0.0 ? 0.0 : score / size.norm;
+    if (m->q->measure == EMBLA_MEASURE_COSINE) return score;
+    if (m->q->measure == EMBLA_MEASURE_DOT) return size.norm == 0.0 ? 0.0 : score / size.norm;
     return 0.5 * m->unit * (size.square - score * score);
 }
 
@@ -124,7 +126,7 @@ static double bound_of_score(const many *m, embla_query_size size, double score)
 static double surely(const many *m, embla_query_size size, double score)
 {
     double bound = bound_of_score(m, size, score);
-    if (m->q->measure != EMBLA_EUCLIDEAN) return bound;
+    if (m->q->measure != EMBLA_MEASURE_EUCLIDEAN) return bound;
     return bound - 0x1p-40 * m->unit * (size.square + score * score);
 }
 
@@ -139,10 +141,10 @@ static row_bound bound_of_row(const many *m, double square)
     if (!isfinite(square)) return (row_bound){.kind = ROW_OUT};
     if (square == 0.0) return row; /* all products are 0: a bound without an error */
     if (norm < least || norm > most) return (row_bound){.kind = ROW_ODD};
-    if (m->q->measure == EMBLA_COSINE) {
+    if (m->q->measure == EMBLA_MEASURE_COSINE) {
         row.scale = (float)(1.0 / norm);
         row.add = above(m->error);
-    } else if (m->q->measure == EMBLA_DOT) {
+    } else if (m->q->measure == EMBLA_MEASURE_DOT) {
         row.add = above(m->error * norm);
     } else {
         double half = 0.5 * square * m->unit;
@@ -491,7 +493,7 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
 static void copy_answers(const embla_question *q, const embla_scored *answers, embla_neighbour *out)
 {
     embla_scan_copy(answers, q->count * q->k, out);
-    for (size_t i = 0; q->measure == EMBLA_EUCLIDEAN && i < q->count * q->k; i++)
+    for (size_t i = 0; q->measure == EMBLA_MEASURE_EUCLIDEAN && i < q->count * q->k; i++)
         out[i].score = out[i].row < 0 ? 0.0 : 0.0 - out[i].score;
 }
 

@@ -40,8 +40,8 @@ static inline embla_query_size embla_size_of(const embla_question *q, const floa
 static inline double embla_score_of(embla_measure measure, embla_query_size query, double dot,
                                     double square)
 {
-    if (measure == EMBLA_DOT) return dot;
-    if (measure == EMBLA_COSINE) {
+    if (measure == EMBLA_MEASURE_DOT) return dot;
+    if (measure == EMBLA_MEASURE_COSINE) {
         double norms = sqrt(square) * query.norm, cosine = dot / norms;
         return norms == 0.0 ? 0.0 : cosine;
     }

@@ -113,9 +113,10 @@ static embla_status plane_of(const embla_table *table, int threads, embla_gram *
     return EMBLA_OK;
 }
 
-embla_status embla_plane(const embla_table *table, int threads, float *xy,
+embla_status embla_plane(const embla_table *table, const embla_plane_options *options, float *xy,
                          embla_plane_report *report)
 {
+    int threads = options ? options->threads : 0;
     embla_plane_report found;
     embla_gram gram;
     void *space;

@@ -228,15 +228,15 @@ static void score_rows(const void *context, size_t list, const double *restrict 
 {
     const embla_query_size query = ((const embla_query_size *)context)[list];
     dots += list * stride;
-    if (query.measure == EMBLA_DOT)
+    if (query.measure == EMBLA_MEASURE_DOT)
         for (size_t i = 0; i < n; i++)
-            scores[i] = embla_score_of(EMBLA_DOT, query, dots[i], squares[i]);
-    else if (query.measure == EMBLA_COSINE)
+            scores[i] = embla_score_of(EMBLA_MEASURE_DOT, query, dots[i], squares[i]);
+    else if (query.measure == EMBLA_MEASURE_COSINE)
         for (size_t i = 0; i < n; i++)
-            scores[i] = embla_score_of(EMBLA_COSINE, query, dots[i], squares[i]);
+            scores[i] = embla_score_of(EMBLA_MEASURE_COSINE, query, dots[i], squares[i]);
     else
         for (size_t i = 0; i < n; i++)
-            scores[i] = embla_score_of(EMBLA_EUCLIDEAN, query, dots[i], squares[i]);
+            scores[i] = embla_score_of(EMBLA_MEASURE_EUCLIDEAN, query, dots[i], squares[i]);
 }
 
 embla_status embla_scan_queries(const embla_question *q, const float *queries,

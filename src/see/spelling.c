@@ -173,8 +173,8 @@ static void put(ranking *best, unsigned cost, int32_t token)
     best->tokens[at] = token;
 }
 
-size_t embla_vocab_nearly(const embla_vocab *vocab, const char *word, size_t length, size_t k,
-                          int32_t *out)
+size_t embla_vocab_suggest(const embla_vocab *vocab, const char *word, size_t length, size_t k,
+                           int32_t *out)
 {
     spelled typed, other;
     ranking best = {.tokens = out, .most = k < MOST ? k : MOST};

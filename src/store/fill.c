@@ -14,6 +14,7 @@
 
 #include "base/failure.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/store.h"
@@ -35,6 +36,7 @@ typedef struct {
     atomic_llong done;    /* bytes */
     atomic_bool buffered; /* something went through the page cache */
     int64_t bytes;        /* of all */
+    const char *what;     /* for progress */
     int64_t said;         /* by progress; the calling thread's */
     embla_failure failure;
 } filling;
@@ -105,9 +107,7 @@ static embla_status report(filling *f, int64_t done)
     const embla_store_options *o = f->options;
     if (!o->progress || embla_threads_mine() != 0 || done <= f->said) return EMBLA_OK;
     f->said = done;
-    if (o->progress(o->context, done, f->bytes)) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_IO, "stopped after %" PRId64 " of %" PRId64 " bytes", done,
-                      f->bytes);
+    return embla_progress_report(o->progress, o->context, f->what, done, f->bytes);
 }
 
 /* ---- all blocks ---- */
@@ -183,6 +183,7 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
                                 char *memory)
 {
     filling f = {.store = store,
+                 .what = "copy",
                  .options = &store->options,
                  .first = first,
                  .count = count,
@@ -232,7 +233,7 @@ static void warm_plane(filling *f, const embla_extent_at *e, size_t p)
 
 embla_status embla_extents_warm(const embla_store *store, const embla_store_options *options)
 {
-    filling f = {.store = store, .options = options, .failure = EMBLA_NO_FAILURE};
+    filling f = {.store = store, .options = options, .what = "read", .failure = EMBLA_NO_FAILURE};
     void *staging = NULL;
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {

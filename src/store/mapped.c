@@ -163,7 +163,7 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_mapped = {.name = "mapped",
+const embla_placement_ops embla_placement_mapped = {.name = "mapped",
                                                 .open = open_mapped,
                                                 .describe = describe_mapped,
                                                 .warm = embla_extents_warm,

@@ -22,9 +22,9 @@ typedef struct {
                          const embla_store_options *options); /* or NULL */
     void (*close)(embla_store *store);
     embla_source_kind kind; /* how a lookup reaches the rows; its owner is the store */
-} embla_placement;
+} embla_placement_ops;
 
-extern const embla_placement embla_placement_ram, embla_placement_shared, embla_placement_mapped,
-    embla_placement_read, embla_placement_view;
+extern const embla_placement_ops embla_placement_ram, embla_placement_shared,
+    embla_placement_mapped, embla_placement_read, embla_placement_view;
 
 #endif

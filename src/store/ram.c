@@ -138,7 +138,7 @@ static embla_status describe_ram(const embla_store *store, embla_store_info *out
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_ram = {
+const embla_placement_ops embla_placement_ram = {
     .name = "ram",
     .open = open_ram,
     .describe = describe_ram,
@@ -147,4 +147,4 @@ const embla_placement embla_placement_ram = {
 
 /* ---- view ---- */
 
-const embla_placement embla_placement_view = {.name = "view", .kind = {.unit = EMBLA_LINE}};
+const embla_placement_ops embla_placement_view = {.name = "view", .kind = {.unit = EMBLA_LINE}};

@@ -19,7 +19,7 @@ static embla_status open_read(embla_store *store)
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_read = {.name = "read",
+const embla_placement_ops embla_placement_read = {.name = "read",
                                               .open = open_read,
                                               .warm = embla_extents_warm,
                                               .kind = {.read = read_each,

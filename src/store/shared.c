@@ -20,6 +20,7 @@
 #include "base/failure.h"
 #include "base/lines.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/store.h"
@@ -32,8 +33,9 @@ enum {
     NAME_MOST = 200,
     BLOCK = 1 << 20 /* bytes that are read at once for a checksum */
 };
-#define PIECE ((uint64_t)64 << 20) /* bytes of a piece, unless there are too many */
-#define STEP  ((uint64_t)64 << 20) /* bytes that are claimed between two questions to the caller */
+#define PIECE        ((uint64_t)64 << 20) /* bytes of a piece, unless there are too many */
+#define UNSHARE_WAIT INT64_C(1000000000)  /* nanoseconds */
+#define STEP         ((uint64_t)64 << 20) /* bytes that are claimed between two questions to the caller */
 
 static const char magic[8] = "EMBLAROW";
 #define ORDER UINT64_C(0x0102030405060708)
@@ -58,6 +60,7 @@ typedef struct {
 typedef struct {
     const embla_store *store;
     const embla_store_options *options; /* progress and threads of this call */
+    int64_t patience;                   /* nanoseconds to wait for the lock; 0: any time */
     int folder, lock;                   /* -1: not open */
     char path[1024];                    /* for messages and the user */
     char name[NAME], lock_name[NAME], temporary[NAME];
@@ -171,13 +174,10 @@ static embla_status copy_of(const embla_store *store, copy *out)
     return name_of(&store->options, out);
 }
 
-/* The caller may want it to end. */
-static embla_status go_on(const copy *c, int64_t done, const char *doing)
+static embla_status report(const copy *c, const char *what, int64_t done)
 {
-    const embla_store_options *options = c->options;
-    if (!options->progress || options->progress(options->context, done, c->store->bytes))
-        return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_IO, "%.256s: stopped while %s", c->path, doing);
+    return embla_progress_report(c->options->progress, c->options->context, what, done,
+                                 c->store->bytes);
 }
 
 /* ---- looking for one that is there ---- */
@@ -266,18 +266,24 @@ static embla_status look(const copy *c, const char *name, embla_map **out)
 
 /* ---- the lock ---- */
 
-/* Waits, and asks the caller now and then whether to go on. */
+static embla_status busy(const copy *c)
+{
+    return embla_fail(EMBLA_ERR_BUSY, "%.256s: another process is making this copy", c->path);
+}
+
+/* Waits for the lock, and asks the caller now and then whether to continue. */
 static embla_status wait_for(const copy *c, int fd)
 {
     struct timespec pause = {.tv_nsec = 1000000};
-    for (;;) {
+    for (int64_t waited = 0; c->patience == 0 || waited < c->patience; waited += pause.tv_nsec) {
         bool got = false;
         EMBLA_TRY(embla_io_lock_try(fd, c->path, &got));
         if (got) return EMBLA_OK;
-        EMBLA_TRY(go_on(c, 0, "waiting for the process that makes it"));
+        EMBLA_TRY(report(c, "wait", 0));
         (void)nanosleep(&pause, NULL);
         if (pause.tv_nsec < 50000000) pause.tv_nsec *= 2;
     }
+    return busy(c);
 }
 
 /* A lock that was removed between is nobody's: it is made anew. */
@@ -302,6 +308,23 @@ static embla_status take_lock(copy *c)
         embla_io_sweep(c->folder, c->lock_name); /* unless it is another's */
         return status;
     }
+}
+
+/* Why a copy is not there: EMBLA_ERR_BUSY if somebody holds its lock, EMBLA_ERR_NOT_FOUND if
+ * nobody does. */
+static embla_status missing(const copy *c)
+{
+    bool got = false;
+    int fd = -1;
+    embla_status status = embla_io_open_as(c->folder, c->lock_name, c->path,
+                                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &fd);
+    if (status == EMBLA_OK) {
+        status = embla_io_lock_try(fd, c->path, &got);
+        embla_io_unlock(fd);
+        if (status == EMBLA_OK && !got) return busy(c);
+    }
+    if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) return status;
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s: there is no shared copy", c->path);
 }
 
 /* Removed while it is held: who waits for it finds that it is gone. */
@@ -337,16 +360,14 @@ static embla_status sum_piece(int fd, const copy *c, uint64_t piece, void *block
     return EMBLA_OK;
 }
 
-/* A few at a time, one for each thread; between them the caller is asked. Who builds has said
- * before how far it is, and stays at the end. */
+/* A few at a time, one for each thread; between them the caller is asked whether to continue. */
 static embla_status sum_all(int fd, const copy *c, int threads, char *blocks, sum *out)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
     for (uint64_t first = 0; first < c->wanted.pieces; first += (uint64_t)threads) {
         uint64_t left = c->wanted.pieces - first;
         int count = left < (uint64_t)threads ? (int)left : threads;
-        int64_t done = (int64_t)(first * c->wanted.piece_bytes);
-        EMBLA_TRY(go_on(c, c->lock < 0 ? done : c->store->bytes, "its checksums were taken"));
+        EMBLA_TRY(report(c, "checksum", (int64_t)(first * c->wanted.piece_bytes)));
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
         for (int i = 0; i < count; i++) {
             uint64_t piece = first + (uint64_t)i;
@@ -396,7 +417,7 @@ static embla_status claim(const copy *c, int fd, char *memory)
     EMBLA_TRY(embla_io_claim(fd, c->path, 0, SUMS_AT + m->pieces * sizeof(sum)));
     for (uint64_t at = 0, bytes; at < m->data_bytes; at += bytes) {
         bytes = m->data_bytes - at < STEP ? m->data_bytes - at : STEP;
-        EMBLA_TRY(go_on(c, 0, "its space was taken"));
+        EMBLA_TRY(report(c, "reserve", (int64_t)at));
         if (huge) huge = embla_io_huge_shared(memory + DATA_AT + at, (size_t)bytes);
         EMBLA_TRY(embla_io_claim(fd, c->path, DATA_AT + at, bytes));
     }
@@ -482,8 +503,7 @@ static embla_status find_or_build(copy *c, embla_map **out, bool *built)
     embla_status status = look(c, c->name, out);
     if (status == EMBLA_OK) embla_io_sweep(c->folder, c->lock_name); /* of one who was killed */
     if (status != EMBLA_ERR_NOT_FOUND) return status;
-    if (c->store->options.found_only)
-        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s: there is no shared copy", c->path);
+    if (c->store->options.found_only) return missing(c);
     EMBLA_TRY(take_lock(c));
     status = look(c, c->name, out);
     if (status == EMBLA_ERR_NOT_FOUND) {
@@ -605,7 +625,10 @@ embla_status embla_store_unshare(const embla_store *store)
         return embla_fail(EMBLA_ERR_ARGUMENT, "a store in '%s' has no shared copy",
                           store->placement->name);
     const held *h = store->state;
+    const embla_store_options no_progress = {0}; /* its context may be gone by now */
     EMBLA_TRY(copy_of(store, &c));
+    c.options = &no_progress;
+    c.patience = UNSHARE_WAIT;
     embla_status status = take_lock(&c);
     if (status == EMBLA_OK) {
         status = unlink_copy(&c, h->map);
@@ -615,7 +638,7 @@ embla_status embla_store_unshare(const embla_store *store)
     return status;
 }
 
-const embla_placement embla_placement_shared = {
+const embla_placement_ops embla_placement_shared = {
     .name = "shared",
     .open = shared_open,
     .describe = shared_describe,

@@ -17,25 +17,27 @@
 #include "base/threads.h"
 #include "files/io.h"
 
-static const embla_placement *placement_of(embla_place place)
+static const embla_placement_ops *placement_of(embla_placement placement)
 {
-    switch (place) {
-    case EMBLA_PLACE_RAM:
+    switch (placement) {
+    case EMBLA_PLACEMENT_RAM:
         return &embla_placement_ram;
-    case EMBLA_PLACE_SHARED:
+    case EMBLA_PLACEMENT_SHARED:
         return &embla_placement_shared;
-    case EMBLA_PLACE_MAPPED:
+    case EMBLA_PLACEMENT_MAPPED:
         return &embla_placement_mapped;
-    case EMBLA_PLACE_READ:
+    case EMBLA_PLACEMENT_READ:
         return &embla_placement_read;
+    case EMBLA_PLACEMENT_VIEW:
+        return &embla_placement_view;
     }
     return NULL;
 }
 
-const char *embla_place_name(embla_place place)
+const char *embla_placement_name(embla_placement placement)
 {
-    const embla_placement *placement = placement_of(place);
-    return placement ? placement->name : NULL;
+    const embla_placement_ops *ops = placement_of(placement);
+    return ops ? ops->name : NULL;
 }
 
 /* ---- making ---- */
@@ -51,12 +53,15 @@ static embla_status take_options(embla_store *store, const embla_store_options *
 {
     embla_store_options *o = &store->options;
     if (options) *o = *options;
-    store->placement = placement_of(o->place);
+    store->placement = placement_of(o->placement);
     if (!store->placement)
         return embla_fail(EMBLA_ERR_ARGUMENT, "placement %d: there is no such placement",
-                          (int)o->place);
+                          (int)o->placement);
+    if (!store->placement->open)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "no file can be opened as a %s; use embla_store_view",
+                          store->placement->name);
     EMBLA_TRY(embla_threads_check(o->threads));
-    if (o->buffer && o->place != EMBLA_PLACE_RAM)
+    if (o->buffer && o->placement != EMBLA_PLACEMENT_RAM)
         return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer is for the placement ram, not for %s",
                           store->placement->name);
     EMBLA_TRY(keep_text(store, &o->shared_folder));
@@ -84,7 +89,7 @@ embla_status embla_store_begin(const embla_row_format *format, const embla_store
 
 embla_status embla_store_finish(embla_store *store, embla_store **out)
 {
-    const embla_placement *placement = placement_of(store->options.place);
+    const embla_placement_ops *placement = placement_of(store->options.placement);
     embla_extents_settle(store);
     embla_status status = placement->open(store);
     if (status != EMBLA_OK) {
@@ -204,6 +209,7 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
                           rows, stride, needed, data_bytes);
     EMBLA_TRY(embla_store_begin(format, NULL, &store));
     store->placement = &embla_placement_view;
+    store->options.placement = EMBLA_PLACEMENT_VIEW;
     store->rows = rows;
     store->bytes = (int64_t)all;
     store->data = data;
@@ -242,7 +248,7 @@ embla_status embla_store_describe(const embla_store *store, embla_store_info *ou
                              .rows = store->rows,
                              .row_bytes = store->row.bytes,
                              .parts = store->extent_count,
-                             .place = store->options.place,
+                             .placement = store->options.placement,
                              .bytes = store->bytes,
                              .huge_bytes = -1,
                              .resident = store->bytes};
@@ -255,6 +261,7 @@ embla_status embla_store_warm(const embla_store *store, const embla_store_option
 {
     if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_warm: the store is NULL");
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
+    const embla_store_options none = {0};
     if (!store->placement->warm) return EMBLA_OK;
-    return store->placement->warm(store, options ? options : &store->options);
+    return store->placement->warm(store, options ? options : &none);
 }

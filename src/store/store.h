@@ -33,7 +33,7 @@ struct embla_store {
     embla_row row;
     int64_t rows;
     int64_t bytes; /* rows x row.bytes */
-    const embla_placement *placement;
+    const embla_placement_ops *placement;
     const char *data; /* rows are in memory: row r is at data + r * stride; NULL: they are not */
     size_t stride;
     void *state; /* the placement's own */

@@ -70,18 +70,19 @@ static void shorten(const job *j, int64_t row, double factor)
 }
 
 embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows, size_t count,
-                                    float most, int threads)
+                                    float max_norm, const embla_limit_norm_options *options)
 {
+    int threads = options ? options->threads : 0;
     EMBLA_TRY(embla_table_check_writable(table));
     EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     EMBLA_TRY(embla_threads_check(threads));
-    if (!(most > 0.0f))
+    if (!(max_norm > 0.0f))
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows of length %g at most: it must be above 0",
-                          (double)most);
+                          (double)max_norm);
     if (!rows) count = (size_t)table->rows;
     if (rows) EMBLA_TRY(check_rows(table, rows, count));
     EMBLA_TRY(embla_table_check_file(table));
-    job j = {.table = table, .kernels = embla_kernels_get(), .most = (double)most};
+    job j = {.table = table, .kernels = embla_kernels_get(), .most = (double)max_norm};
     j.decode = embla_dtype_decoder(table->dtype, j.kernels->isa);
     j.encode = embla_dtype_encoder(table->dtype, j.kernels->isa);
     threads = embla_threads_for(threads, count * table->row_bytes);

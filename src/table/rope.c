@@ -40,7 +40,7 @@ static double yarn_pair(double turns, size_t dim, double context, double theta)
 /* What part of the rate stays as it was: 1 kept, 0 divided by factor. */
 static double kept(const embla_rope_options *o, size_t dim, size_t pair, double rate)
 {
-    if (o->scaling == EMBLA_ROPE_YARN) {
+    if (o->scaling == EMBLA_ROPE_SCALING_YARN) {
         double low = floor(yarn_pair(o->beta_fast, dim, o->context, o->theta));
         double high = ceil(yarn_pair(o->beta_slow, dim, o->context, o->theta));
         low = fmin(fmax(low, 0.0), (double)dim - 1.0);
@@ -55,10 +55,10 @@ static double kept(const embla_rope_options *o, size_t dim, size_t pair, double 
 static double rate_of(const embla_rope_options *o, size_t dim, size_t pair)
 {
     double d = (double)dim, theta = o->theta;
-    if (o->scaling == EMBLA_ROPE_NTK && dim > 2) theta *= pow(o->factor, d / (d - 2.0));
+    if (o->scaling == EMBLA_ROPE_SCALING_NTK && dim > 2) theta *= pow(o->factor, d / (d - 2.0));
     double rate = pow(theta, -2.0 * (double)pair / d);
-    if (o->scaling == EMBLA_ROPE_LINEAR) return rate / o->factor;
-    if (o->scaling == EMBLA_ROPE_YARN || o->scaling == EMBLA_ROPE_LLAMA3) {
+    if (o->scaling == EMBLA_ROPE_SCALING_LINEAR) return rate / o->factor;
+    if (o->scaling == EMBLA_ROPE_SCALING_YARN || o->scaling == EMBLA_ROPE_SCALING_LLAMA3) {
         double part = kept(o, dim, pair, rate);
         return rate * part + rate / o->factor * (1.0 - part);
     }
@@ -68,13 +68,14 @@ static double rate_of(const embla_rope_options *o, size_t dim, size_t pair)
 /* Fills in defaults, refuses what cannot be. */
 static embla_status check_options(embla_rope_options *o)
 {
-    bool ramp = o->scaling == EMBLA_ROPE_YARN || o->scaling == EMBLA_ROPE_LLAMA3;
-    if ((unsigned)o->order > EMBLA_ROPE_HALF_SPLIT || (unsigned)o->scaling > EMBLA_ROPE_LLAMA3)
+    bool ramp = o->scaling == EMBLA_ROPE_SCALING_YARN || o->scaling == EMBLA_ROPE_SCALING_LLAMA3;
+    if ((unsigned)o->order > EMBLA_ROPE_ORDER_HALF_SPLIT ||
+        (unsigned)o->scaling > EMBLA_ROPE_SCALING_LLAMA3)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rope order %d, scaling %d: 0..1 and 0..4 can be had",
                           (int)o->order, (int)o->scaling);
     if (o->theta == 0.0) o->theta = 10000.0;
     if (o->factor == 0.0) o->factor = 1.0;
-    if (o->beta_fast == 0.0) o->beta_fast = o->scaling == EMBLA_ROPE_LLAMA3 ? 4.0 : 32.0;
+    if (o->beta_fast == 0.0) o->beta_fast = o->scaling == EMBLA_ROPE_SCALING_LLAMA3 ? 4.0 : 32.0;
     if (o->beta_slow == 0.0) o->beta_slow = 1.0;
     if (!(o->theta > 1.0) || isinf(o->theta))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a theta of %g: it must be above 1", o->theta);
@@ -88,7 +89,7 @@ static embla_status check_options(embla_rope_options *o)
                           "beta_fast %g must be above beta_slow %g, and that above 0", o->beta_fast,
                           o->beta_slow);
     if (o->attention == 0.0)
-        o->attention = o->scaling == EMBLA_ROPE_YARN ? 0.1 * log(o->factor) + 1.0 : 1.0;
+        o->attention = o->scaling == EMBLA_ROPE_SCALING_YARN ? 0.1 * log(o->factor) + 1.0 : 1.0;
     if (!isfinite(o->attention))
         return embla_fail(EMBLA_ERR_ARGUMENT, "an attention factor of %g is not a number",
                           o->attention);
@@ -152,7 +153,7 @@ static void turn_heads(const embla_rope *rope, float *x, size_t heads, size_t he
                        size_t first, size_t n, const float *cosine, const float *sine)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    bool split = rope->order == EMBLA_ROPE_HALF_SPLIT;
+    bool split = rope->order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     for (size_t h = 0; h < heads; h++) {
         float *head = x + h * head_stride;
         embla_turn_job job = {.first = split ? head + first : head + 2 * first,

@@ -112,6 +112,12 @@ float embla_table_scale(const embla_table *table)
     return table->scale;
 }
 
+embla_placement embla_table_placement(const embla_table *table)
+{
+    if (table->map) return EMBLA_PLACEMENT_MAPPED;
+    return table->owned > 0 ? EMBLA_PLACEMENT_RAM : EMBLA_PLACEMENT_VIEW;
+}
+
 size_t embla_table_row_bytes(const embla_table *table)
 {
     return table->row_bytes;

@@ -28,7 +28,8 @@ struct embla_corpus {
     const uint64_t *starts; /* of documents, and where the last one ends; NULL: a stream */
     uint64_t documents;     /* 1: a stream */
     uint64_t train;         /* documents, or tokens of a stream, that are not for validation */
-    int64_t vocab, bos;
+    int64_t vocab;
+    int32_t bos;                        /* -1: none */
     const embla_corpus_letter *letters; /* of the tokens below letter_count */
     const uint32_t *codes;              /* of characters: rising; NULL: bytes */
     size_t letter_count;

@@ -35,12 +35,12 @@ int64_t embla_corpus_documents(const embla_corpus *corpus)
     return (int64_t)corpus->documents;
 }
 
-int64_t embla_corpus_bos(const embla_corpus *corpus)
+int32_t embla_corpus_bos(const embla_corpus *corpus)
 {
     return corpus->bos;
 }
 
-const char *embla_corpus_word(const embla_corpus *corpus, int64_t token, size_t *length)
+const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length)
 {
     if (token < 0 || (uint64_t)token >= corpus->letter_count) return NULL;
     if (length) *length = corpus->letters[token].length;
@@ -258,7 +258,7 @@ static uint32_t write_sequence(const embla_corpus *c, sequence s, size_t length,
     uint32_t a = load(c, s.first, s.used, tokens), b = load(c, s.first + 1, s.used, targets);
     for (size_t i = s.used; i < length; i++) {
         tokens[i] = 0;
-        targets[i] = EMBLA_IGNORE;
+        targets[i] = EMBLA_TARGET_IGNORE;
     }
     return a > b ? a : b;
 }

@@ -197,7 +197,7 @@ static embla_status take_room(text *t)
     c->vocab = (int64_t)c->letter_count;
     c->count = t->letters;
     if (c->options.documents) {
-        c->bos = c->vocab++;
+        c->bos = (int32_t)c->vocab++;
         c->count += t->documents + 1;
         c->documents = t->documents;
         EMBLA_TRY(embla_arena_many(&c->arena, t->documents + 1, sizeof *t->starts,

@@ -158,13 +158,14 @@ static embla_status fill(embla_train *t)
     EMBLA_TRY(embla_train_sum(t->corpus, &t->sum));
     EMBLA_TRY(embla_corpus_batch(t->corpus, 0, t->options.batch, t->options.length, t->tokens[0],
                                  t->targets[0], &used)); /* or the first step would say it */
-    EMBLA_TRY(embla_gpt_room(gpt, t->options.batch, t->options.length));
+    EMBLA_TRY(embla_gpt_reserve(gpt, t->options.batch, t->options.length));
     EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "means of gradients", &memory));
     t->mean = memory;
     EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "squares of gradients", &memory));
     t->squares = memory;
     if (!table) return EMBLA_OK;
-    const embla_optim_options rows = {.kind = EMBLA_ADAGRAD_ROWWISE, .threads = t->options.threads};
+    const embla_optim_options rows = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE,
+                                      .threads = t->options.threads};
     return embla_optim_new(table, &rows, &t->ngram);
 }
 
@@ -203,7 +204,7 @@ int64_t embla_train_steps(const embla_train *train)
     return train ? train->step : 0;
 }
 
-const embla_train_options *embla_train_options_of(const embla_train *train)
+const embla_train_options *embla_train_describe(const embla_train *train)
 {
     return train ? &train->options : NULL;
 }
@@ -224,7 +225,7 @@ static embla_status update_of(const embla_train *t, double rate, update *out)
 {
     const embla_train_options *o = &t->options;
     embla_optim_options adamw = {
-        .kind = EMBLA_ADAMW, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon};
+        .kind = EMBLA_OPTIM_ADAMW, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon};
     int64_t number = t->updates + 1;
     *out = (update){.t = t, .factor = 1.0, .rule = embla_rule_of(&adamw)};
     if (t->gpt->precision == EMBLA_GPT_F64) {
@@ -361,7 +362,8 @@ static embla_status length_of(const embla_train *t, const named *rows, double *o
     }
     const embla_span spans[2] = {{narrow(t->gpt->gradients, 0), t->gpt->numbers},
                                  {rows->values, rows->count * rows->dim}};
-    return embla_clip(spans, t->ngram ? 2 : 1, 0.0, t->options.threads, out);
+    return embla_clip(spans, t->ngram ? 2 : 1, 0.0,
+                      &(embla_clip_options){.threads = t->options.threads}, out);
 }
 
 /* ---- a step ---- */
@@ -389,8 +391,8 @@ static void look_ahead(embla_train *t)
     if (embla_corpus_batch(t->corpus, t->step + 1, o->batch, o->length, t->tokens[other],
                            t->targets[other], &t->ahead_used) != EMBLA_OK)
         return;
-    if (embla_gpt_ngram_ahead(t->gpt, t->tokens[other], o->batch, t->ahead_used, o->threads) ==
-        EMBLA_OK)
+    if (embla_gpt_ngram_prefetch(t->gpt, t->tokens[other], o->batch, t->ahead_used,
+                                 &(embla_gpt_options){.threads = o->threads}) == EMBLA_OK)
         t->ahead = t->step + 1;
 }
 
@@ -403,8 +405,8 @@ static embla_status learn(embla_train *t, embla_loss_report *loss)
     EMBLA_TRY(take_batch(t, &used));
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);
     t->clean = false;
-    return embla_gpt_learn(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used, &how,
-                           loss);
+    return embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used, &how,
+                              loss);
 }
 
 /* Row-wise Adagrad follows the schedule: its rate times the share of the highest. */

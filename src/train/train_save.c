@@ -333,7 +333,7 @@ embla_status embla_train_load(embla_train *train, const char *path)
     return status;
 }
 
-embla_status embla_train_saved_of(const char *path, embla_train_saved *out)
+embla_status embla_train_describe_saved(const char *path, embla_train_saved *out)
 {
     embla_checkpoint *cp = NULL;
     embla_train_state saved;

@@ -89,10 +89,10 @@ static void make_source(uint64_t megabytes)
 static int open_and_compare(bool found_only)
 {
     embla_store *store = NULL;
-    embla_verified verified;
+    embla_verify_report verified;
     embla_row_format format = {.dim = ROW, .dtype = EMBLA_F8_E4M3, .scale = 1};
     embla_extent extent = {.file = source, .rows = rows};
-    embla_store_options options = {.place = EMBLA_PLACE_SHARED,
+    embla_store_options options = {.placement = EMBLA_PLACEMENT_SHARED,
                                    .shared_folder = folder,
                                    .shared_name = "copy",
                                    .found_only = found_only,

@@ -82,11 +82,11 @@ static int weigh(int number)
 {
     embla_store *store = NULL;
     embla_store_info info;
-    embla_verified verified;
+    embla_verify_report verified;
     embla_row_format format = {.dim = ROW, .dtype = EMBLA_F8_E4M3, .scale = 1};
     embla_extent extent = {.file = source, .rows = rows};
     embla_store_options options = {
-        .place = EMBLA_PLACE_SHARED, .shared_folder = shared_folder, .threads = 1};
+        .placement = EMBLA_PLACEMENT_SHARED, .shared_folder = shared_folder, .threads = 1};
     if (embla_store_open_extents(&format, &extent, 1, &options, &store) != EMBLA_OK ||
         embla_store_verify(store, 0, 0, &verified) != EMBLA_OK || /* touches every row */
         embla_store_describe(store, &info) != EMBLA_OK) {

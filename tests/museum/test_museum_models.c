@@ -201,7 +201,7 @@ static void row_36_cve_2026_4372_cve_2026_5843_config_names_code(void **state)
     assert_ok(embla_checkpoint_open(s.folder, NULL, &checkpoint));
     assert_ok(embla_table_open(checkpoint, NULL, NULL, &table));
     assert_ok(embla_checkpoint_tie(checkpoint, 0, &tie));
-    assert_status(embla_checkpoint_vocab(checkpoint, &vocab), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_vocab_open(checkpoint, &vocab), EMBLA_ERR_NOT_FOUND);
     assert_int_equal(embla_table_rows(table), 6);
     embla_table_free(table);
     embla_checkpoint_free(checkpoint);

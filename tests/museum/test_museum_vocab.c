@@ -71,13 +71,11 @@ static void row_15_cve_2025_49847_the_size_of_a_word_does_not_wrap(void **state)
     put_end(&b);
 }
 
-/* A length or a token that is the right one where its upper half is lost. */
-static void row_16_ghsa_7rxv_5jhh_j6xx_lengths_and_tokens_are_not_cut_to_32_bits(void **state)
+/* A length that is the right one where its upper half is lost. A token has no such half. */
+static void row_16_ghsa_7rxv_5jhh_j6xx_lengths_are_not_cut_to_32_bits(void **state)
 {
     const size_t length = ((size_t)1 << 32) + 3;
-    const int64_t tokens[] = {
-        -1,       INT64_MIN, (INT64_C(1) << 32) + 1, -((INT64_C(1) << 32) - 1), INT64_C(1) << 31,
-        INT64_MAX};
+    const int32_t tokens[] = {-1, INT32_MIN, INT32_MAX};
     int32_t found = -7;
     (void)state;
     embla_vocab *vocab = vocab_of_text("[\"a\",\"the\",\"\xc4\xa0the\"]");
@@ -101,7 +99,7 @@ static void row_17_llama_cpp_25969_byte_tokens_are_words_like_any_other(void **s
     embla_vocab *vocab =
         vocab_of_text("[\"<0x-1>\",\"<0x100>\",\"<0x>\",\"<0x0\",\"<0xFF>\",\"<0x+1>\"]");
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        assert_word(vocab, (int64_t)i, words[i]);
+        assert_word(vocab, (int32_t)i, words[i]);
         assert_found(vocab, words[i], (int32_t)i);
     }
     assert_not_found(vocab, "\xff");
@@ -224,7 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(row_15_cve_2025_49847_the_size_of_a_word_does_not_wrap),
-        cmocka_unit_test(row_16_ghsa_7rxv_5jhh_j6xx_lengths_and_tokens_are_not_cut_to_32_bits),
+        cmocka_unit_test(row_16_ghsa_7rxv_5jhh_j6xx_lengths_are_not_cut_to_32_bits),
         cmocka_unit_test(row_17_llama_cpp_25969_byte_tokens_are_words_like_any_other),
         cmocka_unit_test(row_39_cve_2025_1194_no_pattern_of_a_file_is_run),
         cmocka_unit_test(row_40_cve_2026_29076_long_strings_use_no_stack),

@@ -41,9 +41,9 @@ static const struct {
       .hidden = 72,
       .positions = 16,
       .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_SWIGLU,
+      .activation = EMBLA_ACTIVATION_SWIGLU,
       .position_kind = EMBLA_POSITIONS_ROTARY,
-      .rope_order = EMBLA_ROPE_HALF_SPLIT,
+      .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
       .untied = true}},
     {"llama2c", /* heads in the other order; biases, as Qwen has some; another theta; tied */
      {.vocab = 61,
@@ -54,11 +54,11 @@ static const struct {
       .hidden = 56,
       .positions = 16,
       .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_SWIGLU,
+      .activation = EMBLA_ACTIVATION_SWIGLU,
       .position_kind = EMBLA_POSITIONS_ROTARY,
       .norm_epsilon = 1e-6,
       .rope_theta = 500,
-      .rope_order = EMBLA_ROPE_INTERLEAVED,
+      .rope_order = EMBLA_ROPE_ORDER_INTERLEAVED,
       .biases = true}},
     {"microgpt",
      {.vocab = 27,
@@ -67,7 +67,7 @@ static const struct {
       .heads = 4,
       .positions = 16,
       .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_RELU,
+      .activation = EMBLA_ACTIVATION_RELU,
       .no_gain = true,
       .untied = true,
       .norm_first = true,
@@ -79,7 +79,7 @@ static const struct {
       .heads = 4,
       .kv_heads = 2,
       .positions = 16,
-      .activation = EMBLA_RELU_SQUARED,
+      .activation = EMBLA_ACTIVATION_RELU_SQUARED,
       .position_kind = EMBLA_POSITIONS_SINUSOIDAL,
       .norm_first = true}},
 };
@@ -209,14 +209,14 @@ static void learn(const char *name, const char *precision, const char *path)
     embla_gpt *gpt = make(name, wide ? EMBLA_GPT_F64 : EMBLA_GPT_F32);
     embla_loss_report report;
     uint64_t state = 9;
-    uint32_t vocab = (uint32_t)embla_gpt_shape_of(gpt)->vocab;
+    uint32_t vocab = (uint32_t)embla_gpt_describe(gpt)->vocab;
     for (size_t i = 0; i < BATCH * LENGTH; i++) {
         tokens[i] = (int32_t)draw(&state, vocab);
-        targets[i] = i % 7 == 3 ? EMBLA_IGNORE : (int32_t)draw(&state, vocab);
+        targets[i] = i % 7 == 3 ? EMBLA_TARGET_IGNORE : (int32_t)draw(&state, vocab);
     }
-    must(embla_gpt_room(gpt, BATCH, LENGTH));
+    must(embla_gpt_reserve(gpt, BATCH, LENGTH));
     embla_gpt_zero_gradients(gpt);
-    must(embla_gpt_learn(gpt, tokens, targets, BATCH, LENGTH, NULL, &report));
+    must(embla_gpt_backward(gpt, tokens, targets, BATCH, LENGTH, NULL, &report));
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t;
         must(embla_gpt_tensor_at(gpt, n, &t));
@@ -226,7 +226,7 @@ static void learn(const char *name, const char *precision, const char *path)
     }
     add(&c, "", "tokens", "I32", sizeof(int32_t), BATCH, LENGTH, tokens);
     add(&c, "", "targets", "I32", sizeof(int32_t), BATCH, LENGTH, targets);
-    c.shape = embla_gpt_shape_of(gpt);
+    c.shape = embla_gpt_describe(gpt);
     c.loss = report.loss;
     write_contents(&c, path);
     embla_gpt_free(gpt);
@@ -248,7 +248,7 @@ static embla_gpt *open_model(const char *folder)
 static embla_gpt_tensor head_of(const embla_gpt *gpt)
 {
     embla_gpt_tensor head = {0};
-    const char *name = embla_gpt_shape_of(gpt)->untied ? "lm_head" : "wte";
+    const char *name = embla_gpt_describe(gpt)->untied ? "lm_head" : "wte";
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         must(embla_gpt_tensor_at(gpt, n, &head));
         if (strcmp(head.name, name) == 0) return head;
@@ -283,16 +283,17 @@ static void logits(const char *folder, const char *path, int32_t *tokens, size_t
     embla_decoder *decoder = NULL;
     float *hidden = malloc(count * head.dim * sizeof *hidden);
     if (!hidden) fail("no memory");
-    must(embla_gpt_room(gpt, 1, count));
+    must(embla_gpt_reserve(gpt, 1, count));
     must(embla_gpt_loss(gpt, tokens, tokens, 1, count, NULL, NULL));
     float *at_once = times_head(&head, embla_gpt_hidden(gpt), count);
     must(embla_decoder_new(gpt, count, &decoder));
     for (size_t t = 0; t < count; t++)
-        must(embla_decoder_take(decoder, tokens + t, 1, 1, hidden + t * head.dim));
+        must(embla_decoder_append(decoder, tokens + t, 1, &(embla_decoder_options){.threads = 1},
+                                  hidden + t * head.dim));
     float *one_by_one = times_head(&head, hidden, count);
     add(&c, "", "logits", "F32", sizeof(float), (int64_t)count, (size_t)head.rows, at_once);
     add(&c, "", "decoded", "F32", sizeof(float), (int64_t)count, (size_t)head.rows, one_by_one);
-    c.shape = embla_gpt_shape_of(gpt);
+    c.shape = embla_gpt_describe(gpt);
     write_contents(&c, path);
     free(one_by_one);
     free(at_once);
