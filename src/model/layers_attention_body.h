@@ -160,7 +160,8 @@ static embla_status OF(backward_tile)(const head_job *job, const tile_of *tile, 
     EMBLA_PICK(OF(lessen))(tile, h->stats + tile->query, scores);
     OF(row_exp)(scores, tile->queries * tile->keys, 0, scores);
     EMBLA_PICK(OF(step))(tile, h->inner + tile->query, scores, steps);
-    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B, p.out_stride = ks;
+    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B,
+    p.out_stride = ks;
     p.a = scores, p.b = dout, p.b_stride = os, p.out = h->dv + tile->key * ks;
     EMBLA_TRY(embla_product_either(tile->precision, tile->engine, &p));
     p.a = steps, p.b = queries, p.b_stride = size, p.out = h->dk + tile->key * ks;

@@ -73,7 +73,8 @@ EMBLA_BODY void OF(fill_panel)(const embla_plain_product *p, size_t first, size_
     if (columns < width)
         for (size_t i = 0; i < depth * width; i++) panel[i] = 0;
     if (p->form == EMBLA_PRODUCT_A_BT)
-        OF(embla_transpose)(b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
+        OF(embla_transpose)
+        (b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
     else
         for (size_t i = 0; i < depth; i++)
             for (size_t c = 0; c < columns; c++)

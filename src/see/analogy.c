@@ -162,8 +162,9 @@ embla_status embla_analogy(const embla_table *table, const int64_t *plus, size_t
     for (size_t i = 0; i < minus_count; i++) q.rows[q.count++] = minus[i];
     embla_status status = read_rows(&q, &arena);
     if (status == EMBLA_OK)
-        status = options->kind == EMBLA_ANALOGY_COS_MUL ? cos_mul(&q, &arena, k, options, out, report)
-                                                : cos_add(&q, &arena, k, options, out, report);
+        status = options->kind == EMBLA_ANALOGY_COS_MUL
+                     ? cos_mul(&q, &arena, k, options, out, report)
+                     : cos_add(&q, &arena, k, options, out, report);
     embla_arena_free(&arena);
     return status;
 }

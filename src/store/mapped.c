@@ -164,12 +164,12 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
 }
 
 const embla_placement_ops embla_placement_mapped = {.name = "mapped",
-                                                .open = open_mapped,
-                                                .describe = describe_mapped,
-                                                .warm = embla_extents_warm,
-                                                .kind = {.read = read_mapped,
-                                                         .check = embla_sources_check,
-                                                         .reread = embla_extents_read,
-                                                         .locate = embla_extents_locate,
-                                                         .unit = 4096,
-                                                         .at_once = 64}};
+                                                    .open = open_mapped,
+                                                    .describe = describe_mapped,
+                                                    .warm = embla_extents_warm,
+                                                    .kind = {.read = read_mapped,
+                                                             .check = embla_sources_check,
+                                                             .reread = embla_extents_read,
+                                                             .locate = embla_extents_locate,
+                                                             .unit = 4096,
+                                                             .at_once = 64}};

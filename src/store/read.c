@@ -20,12 +20,12 @@ static embla_status open_read(embla_store *store)
 }
 
 const embla_placement_ops embla_placement_read = {.name = "read",
-                                              .open = open_read,
-                                              .warm = embla_extents_warm,
-                                              .kind = {.read = read_each,
-                                                       .check = embla_sources_check,
-                                                       .reread = embla_extents_read,
-                                                       .locate = embla_extents_locate,
-                                                       .unit = 4096,
-                                                       .at_once = 32,
-                                                       .distinct = true}};
+                                                  .open = open_read,
+                                                  .warm = embla_extents_warm,
+                                                  .kind = {.read = read_each,
+                                                           .check = embla_sources_check,
+                                                           .reread = embla_extents_read,
+                                                           .locate = embla_extents_locate,
+                                                           .unit = 4096,
+                                                           .at_once = 32,
+                                                           .distinct = true}};

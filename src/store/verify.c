@@ -124,7 +124,7 @@ static embla_status check_all(const embla_store *store)
 }
 
 embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64_t seed,
-                                embla_verified *out)
+                                embla_verify_report *out)
 {
     if (!store || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_verify: %s is NULL",
@@ -140,7 +140,7 @@ embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64
     EMBLA_TRY(check_all(store));
     EMBLA_TRY(compare_all(&c));
     EMBLA_TRY(check_all(store));
-    *out = (embla_verified){
+    *out = (embla_verify_report){
         .rows = c.count, .different = atomic_load(&c.different), .first = atomic_load(&c.first)};
     return EMBLA_OK;
 }
