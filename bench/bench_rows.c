@@ -84,7 +84,7 @@ static const int64_t *set_at(const bench_case *c, size_t step)
 static void look_up(bench_case *c, const embla_store *store, bool raw, bool batch, int threads,
                     size_t step)
 {
-    const embla_rows_options options = {
+    const embla_store_lookup_options options = {
         .heads = c->kind->heads, .raw = raw, .threads = threads, .out_dtype = c->dtype};
     size_t count = c->tokens * c->kind->heads;
     const int64_t *rows = set_at(c, step);

@@ -11,6 +11,7 @@
 
 #include "embla.h"
 
+#include "core/environment.h"
 #include "core/out.h"
 #include "core/verbs.h"
 
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_DFL);
     /* A file that is cut short while we read it is a failure with a sentence, no crash. */
     if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
+    cli_environment_prepare();
     int code = cli_run(argc, argv);
     if (!cli_out_finish()) return cli_failed("cannot write the output: %s", strerror(errno));
     return code;

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     must(embla_batch_verify(batch, 4) == EMBLA_OK); /* one row in four once more, by the file */
     int64_t rows[MOST];
     float vectors[MOST][DIM];
-    const embla_rows_options options = {.heads = info.columns};
+    const embla_store_lookup_options options = {.heads = info.columns};
     must(embla_ngram_rows(ngram, tokens, 1, TOKENS, NULL, rows) == EMBLA_OK);
     must(embla_batch_lookup(batch, rows, TOKENS * info.columns, &options, vectors) == EMBLA_OK);
     printf("%" PRId64 " rows of %d numbers, %s; a token has %zu of them\n", info.rows, DIM, place,

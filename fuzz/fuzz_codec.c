@@ -30,10 +30,10 @@ static void check_decoding(embla_dtype dtype, const char *row, size_t dim, float
         const embla_kernels *kernels = embla_kernels_find(sets[s]);
         if (!kernels) continue;
         embla_decode_fn *decode = embla_dtype_decoder(dtype, kernels->isa);
-        for (int store = EMBLA_WRITE_PLAIN; store <= EMBLA_WRITE_STREAM; store++) {
-            size_t off = store == EMBLA_WRITE_STREAM ? 0 : 4;
+        for (int mode = EMBLA_WRITE_PLAIN; mode <= EMBLA_WRITE_STREAM; mode++) {
+            size_t off = mode == EMBLA_WRITE_STREAM ? 0 : 4;
             memset(lines, 0xa5, sizeof lines);
-            decode(row, dim, scale, (embla_write_mode)store, (float *)(void *)(lines + off));
+            decode(row, dim, scale, (embla_write_mode)mode, (float *)(void *)(lines + off));
             kernels->fence();
             PROMISE(dim == 0 || memcmp(lines + off, first, dim * sizeof *first) == 0);
             PROMISE(lines[off + dim * sizeof *first] == (char)0xa5);
@@ -77,10 +77,10 @@ static void check_row(const embla_row_format *format, const char *bytes, const f
         embla_kernels_use(kernels);
         PROMISE(embla_row_of(format, &row) == EMBLA_OK);
         PROMISE(embla_row_part_of(&row, 0, 0, &part) == EMBLA_OK);
-        for (int store = EMBLA_WRITE_PLAIN; store <= EMBLA_WRITE_STREAM; store++) {
-            size_t off = store == EMBLA_WRITE_STREAM ? 0 : 4;
+        for (int mode = EMBLA_WRITE_PLAIN; mode <= EMBLA_WRITE_STREAM; mode++) {
+            size_t off = mode == EMBLA_WRITE_STREAM ? 0 : 4;
             memset(lines, 0xa5, sizeof lines);
-            embla_row_read(&row, &part, bytes, (embla_write_mode)store,
+            embla_row_read(&row, bytes, bytes + part.code_bytes, part.n, (embla_write_mode)mode,
                            (float *)(void *)(lines + off));
             kernels->fence();
             PROMISE(memcmp(lines + off, first, format->dim * sizeof *first) == 0);
@@ -89,13 +89,13 @@ static void check_row(const embla_row_format *format, const char *bytes, const f
         for (size_t at = 0; at < format->dim; at += row.group) {
             size_t n = format->dim - at < row.group ? 0 : row.group;
             PROMISE(embla_row_part_of(&row, at, n, &part) == EMBLA_OK);
-            char *some = block(part.bytes);
-            memcpy(some, bytes + part.code_at, part.code_bytes);
-            memcpy(some + part.code_bytes, bytes + row.code_bytes + part.scale_at,
-                   part.scale_bytes);
-            embla_row_read(&row, &part, some, EMBLA_WRITE_PLAIN, (float *)(void *)lines);
+            char *codes = block(part.code_bytes), *scales = block(part.scale_bytes);
+            memcpy(codes, bytes + part.code_at, part.code_bytes);
+            memcpy(scales, bytes + row.code_bytes + part.scale_at, part.scale_bytes);
+            embla_row_read(&row, codes, scales, part.n, EMBLA_WRITE_PLAIN, (float *)(void *)lines);
             PROMISE(memcmp(lines, first + at, part.n * sizeof *first) == 0);
-            free(some);
+            free(codes);
+            free(scales);
         }
     }
     embla_kernels_use(NULL);

@@ -334,7 +334,8 @@ EMBLA_API size_t embla_vocab_nearly(const embla_vocab *vocab, const char *word, 
 
 /* The library that computes matrix products, for bug reports: "oneDNN 2.6.3", or "none". */
 EMBLA_API const char *embla_engine_name(void);
-/* A sentence if that library is missing, or slower than it could be on this CPU; else NULL. */
+/* A sentence if that library is missing, or if OpenBLAS does not know this CPU and is slow on it.
+ * NULL if all is well. If OPENBLAS_CORETYPE is set, somebody chose the kernels: NULL, too. */
 EMBLA_API const char *embla_engine_warning(void);
 
 /* ---- convert: a checkpoint in another format ---- */

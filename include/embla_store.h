@@ -247,14 +247,14 @@ typedef struct {
     bool sum;            /* a token's rows are added, in order, in f32: one vector a token */
     bool raw;            /* stored bytes, scales after them; out_dtype is not looked at */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
-} embla_rows_options;
+} embla_store_lookup_options;
 
 /* rows (count / heads, heads) -> vectors. EMBLA_ERR_RANGE for a row outside the table,
  * EMBLA_ERR_SHAPE for a count that is no multiple of heads, EMBLA_ERR_IO where a file was cut
  * short or changed: then what is in out is not to be used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_lookup(const embla_store *store,
                                                         const int64_t *rows, size_t count,
-                                                        const embla_rows_options *options,
+                                                        const embla_store_lookup_options *options,
                                                         void *out);
 
 /* The same where rows occur more than once: each is fetched once. For one thread at a time. */
@@ -266,7 +266,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_batch_new(const embla_store *store, s
 EMBLA_API void embla_batch_free(embla_batch *batch);
 EMBLA_API EMBLA_CHECKED embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows,
                                                         size_t count,
-                                                        const embla_rows_options *options,
+                                                        const embla_store_lookup_options *options,
                                                         void *out);
 typedef struct {
     int64_t calls;

@@ -73,7 +73,7 @@ static size_t count_unique(const int64_t *rows, size_t count)
 
 static void a_batch_gives_what_a_lookup_gives(void **state)
 {
-    static const embla_rows_options asked[] = {
+    static const embla_store_lookup_options asked[] = {
         {.threads = 1},
         {.heads = 16, .threads = 2},
         {.heads = 16, .sum = true, .scale = 0.5f, .threads = 3},
@@ -174,7 +174,7 @@ static void the_last_slot_is_followed_by_the_first(void **state)
 /* Calls to the system that one lookup makes: the first n that it passes without. */
 static size_t io_calls(embla_batch *batch, const int64_t *rows, size_t count, void *out)
 {
-    const embla_rows_options options = {.threads = 1};
+    const embla_store_lookup_options options = {.threads = 1};
     size_t low = 0, high = 4 * count + 16; /* it fails at low calls (if > 0), not at high */
     while (high - low > 1) {
         size_t n = low + (high - low) / 2;
@@ -265,7 +265,7 @@ static void statistics_count_what_was_done(void **state)
             }
             assert_int_equal(stats.bytes_read, want);
             /* part of each row, the same rows again: twice the calls, and less that is useful */
-            const embla_rows_options part = {.columns = 32, .raw = true};
+            const embla_store_lookup_options part = {.columns = 32, .raw = true};
             assert_ok(embla_batch_lookup(batch, rows, COUNT, &part, out));
             embla_batch_statistics(batch, &stats);
             assert_int_equal(stats.calls, 2);
@@ -286,7 +286,7 @@ static void statistics_count_what_was_done(void **state)
 /* Part of a row, its scales before its numbers in the file, or in a line of their own. */
 static void statistics_count_where_a_part_is(void **state)
 {
-    const embla_rows_options part = {.first = 224, .columns = 32};
+    const embla_store_lookup_options part = {.first = 224, .columns = 32};
     (void)state;
     for (int ram = 0; ram < 2; ram++) {
         scratch s;
@@ -329,7 +329,7 @@ static void statistics_count_the_scales_of_a_part(void **state)
     enum { WIDE = 4096, WIDE_BYTES = WIDE + WIDE / 32 };
     const embla_row_format wide = {
         .dim = WIDE, .dtype = EMBLA_F8_E4M3, .scales = EMBLA_SCALES_UE8M0_32};
-    const embla_rows_options part = {.first = 1536, .columns = 1024};
+    const embla_store_lookup_options part = {.first = 1536, .columns = 1024};
     static _Alignas(64) const unsigned char bytes[WIDE_BYTES];
     static float out[1024];
     const int64_t row = 0;
@@ -411,13 +411,13 @@ static void a_row_that_differs_from_its_file_is_found(void **state)
     buffer[2999 * ROW_BYTES + 263] ^= 0x40;
     memset(out, 0x5a, sizeof out);
     assert_status(embla_batch_lookup(batch, rows, 4, NULL, out), EMBLA_ERR_IO);
-    assert_error_has("row 2999 is not what its file has: byte 263 of 264 is 0x");
+    assert_error_has("row 2999 differs from its file: byte 263 of 264 is 0x");
     assert_int_equal(check_bits_of(out[0]), 0x5a5a5a5a);
     embla_batch_statistics(batch, &stats);
     assert_int_equal(stats.calls, 1); /* what failed does not count */
     assert_int_equal(stats.verified, 3);
     /* a part that is right is right */
-    const embla_rows_options part = {.columns = 32};
+    const embla_store_lookup_options part = {.columns = 32};
     assert_ok(embla_batch_lookup(batch, rows, 4, &part, out));
     embla_batch_free(batch);
     embla_store_free(store);
@@ -469,8 +469,8 @@ static void what_cannot_be_is_refused(void **state)
     assert_error_has("11 rows: the batch has room for 10");
     rows[9] = ROWS;
     assert_status(embla_batch_lookup(batch, rows, 10, NULL, out.bytes), EMBLA_ERR_RANGE);
-    assert_error_has("row 3000 at place 9: the table has 3000 rows");
-    const embla_rows_options heads = {.heads = 3};
+    assert_error_has("row 3000 at index 9 is out of range: the table has 3000 rows");
+    const embla_store_lookup_options heads = {.heads = 3};
     assert_status(embla_batch_lookup(batch, rows, 10, &heads, out.bytes), EMBLA_ERR_SHAPE);
     assert_status(embla_batch_lookup(batch, NULL, 10, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
     assert_status(embla_batch_lookup(batch, rows, 9, NULL, NULL), EMBLA_ERR_ARGUMENT);

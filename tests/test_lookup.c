@@ -263,7 +263,7 @@ static void refuse(const embla_table *table, embla_dtype out_dtype, int64_t bad,
                   EMBLA_ERR_RANGE);
     snprintf(number, sizeof number, "%s %" PRId64 " ", by_token ? "token" : "row", bad);
     assert_error_has(number);
-    snprintf(number, sizeof number, "place %zu:", at);
+    snprintf(number, sizeof number, "at index %zu is", at);
     assert_error_has(number);
     assert_error_has("7 rows");
     check_untouched(&out);
@@ -303,7 +303,7 @@ static void the_first_of_two_bad_ids_is_named(void **state)
     float out[20];
     (void)state;
     assert_status(embla_lookup(table, tokens, 5, NULL, out), EMBLA_ERR_RANGE);
-    assert_string_equal(embla_error(), "token 9 at place 2: the table has 5 rows");
+    assert_string_equal(embla_error(), "token 9 at index 2 is out of range: the table has 5 rows");
     embla_table_free(table);
 }
 

@@ -187,7 +187,8 @@ static void check_rows(embla_row_format f, const unsigned char *bytes)
         for (int way = EMBLA_WRITE_PLAIN; way <= EMBLA_WRITE_STREAM; way++) {
             size_t shift = way == EMBLA_WRITE_STREAM ? 0 : 4;
             check_guarded out = check_guard(f.dim * sizeof(float), shift);
-            embla_row_read(&row, &whole, bytes, (embla_write_mode)way, (float *)(void *)out.bytes);
+            embla_row_read(&row, bytes, bytes + whole.code_bytes, whole.n, (embla_write_mode)way,
+                           (float *)(void *)out.bytes);
             kernels->fence();
             check_guards(&out);
             if (s == 0) memcpy(first, out.bytes, out.size);
@@ -309,7 +310,7 @@ static void a_part_is_a_part_of_the_whole(void **state)
                 assert_ok(embla_row_part_of(&row, first, first + n > 250 ? 0 : n, &p));
                 memcpy(some, bytes + p.code_at, p.code_bytes);
                 memcpy(some + p.code_bytes, bytes + row.code_bytes + p.scale_at, p.scale_bytes);
-                embla_row_read(&row, &p, some, EMBLA_WRITE_PLAIN, out);
+                embla_row_read(&row, some, some + p.code_bytes, p.n, EMBLA_WRITE_PLAIN, out);
                 assert_memory_equal(out, all + first, p.n * sizeof *out);
             }
     }

@@ -122,7 +122,7 @@ static embla_store *table_file(const table *t, scratch *s, embla_place place)
 /* ---- the oracle ---- */
 
 typedef struct {
-    embla_rows_options options;
+    embla_store_lookup_options options;
     int64_t *rows;
     size_t tokens, heads, count, vectors; /* of a token */
     size_t token_stride, head_stride, vector_bytes;
@@ -136,12 +136,12 @@ static size_t group_of(const embla_row_format *format)
     return row.group;
 }
 
-static size_t columns_of(const table *t, const embla_rows_options *o)
+static size_t columns_of(const table *t, const embla_store_lookup_options *o)
 {
     return o->columns ? o->columns : t->format.dim - o->first;
 }
 
-static size_t vector_bytes(const table *t, const embla_rows_options *o)
+static size_t vector_bytes(const table *t, const embla_store_lookup_options *o)
 {
     embla_row row;
     embla_row_part part;
@@ -153,7 +153,7 @@ static size_t vector_bytes(const table *t, const embla_rows_options *o)
     return columns_of(t, o) * (o->out_dtype == EMBLA_F32 || o->out_dtype == 0 ? 4 : 2);
 }
 
-static bool arithmetic(const embla_rows_options *o)
+static bool arithmetic(const embla_store_lookup_options *o)
 {
     return o->sum || (o->scale != 0.0f && o->scale != 1.0f);
 }
@@ -173,7 +173,7 @@ static void oracle_raw(const table *t, const question *q, size_t i, char *out)
 /* A token's sum (or one row) as floats, then as it is wanted. */
 static void oracle_vector(const table *t, const question *q, size_t token, size_t head, char *out)
 {
-    const embla_rows_options *o = &q->options;
+    const embla_store_lookup_options *o = &q->options;
     size_t n = columns_of(t, o), from = q->vectors == 1 && o->sum ? 0 : head;
     size_t to = o->sum ? q->heads : head + 1;
     if (o->out_dtype == t->format.dtype && !arithmetic(o)) { /* every bit is kept */
@@ -216,7 +216,7 @@ static bool is_nan16(embla_dtype dtype, uint16_t x)
 /* The same bits, but that a NaN which was added or scaled may be another one. */
 static bool same(const question *q, const unsigned char *a, const unsigned char *b)
 {
-    const embla_rows_options *o = &q->options;
+    const embla_store_lookup_options *o = &q->options;
     if (!arithmetic(o) || o->raw) return memcmp(a, b, q->bytes) == 0;
     for (size_t token = 0; token < q->tokens; token++)
         for (size_t h = 0; h < q->vectors; h++)
@@ -240,7 +240,7 @@ static bool same(const question *q, const unsigned char *a, const unsigned char 
 
 static void draw_layout(question *q, uint64_t *seed)
 {
-    embla_rows_options *o = &q->options;
+    embla_store_lookup_options *o = &q->options;
     size_t v = q->vector_bytes, pad = check_below(seed, 2) ? check_below(seed, 40) : 0;
     q->head_stride = v;
     q->token_stride = q->vectors * v;
@@ -271,7 +271,7 @@ static void draw(const table *t, question *q, uint64_t *seed, bool large)
     static const embla_dtype dtypes[] = {0, EMBLA_F32, EMBLA_BF16, EMBLA_F16};
     static const int threads[] = {1, 2, 3, 8};
     *q = (question){.heads = large ? 16 : head_counts[check_below(seed, 5)]};
-    embla_rows_options *o = &q->options;
+    embla_store_lookup_options *o = &q->options;
     size_t group = group_of(&t->format), groups = (t->format.dim + group - 1) / group;
     q->tokens = large ? 90 : check_below(seed, t->format.dim > 4096 ? 5 : 40);
     q->count = q->tokens * q->heads;
@@ -306,7 +306,7 @@ static void ask(const table *t, const embla_store *store, const question *q)
     check_guarded got = check_guard(q->bytes, q->offset), want = check_guard(q->bytes, 0);
     oracle(t, q, want.bytes);
     assert_ok(embla_store_lookup(store, q->rows, q->count, &q->options, got.bytes));
-    const embla_rows_options *o = &q->options;
+    const embla_store_lookup_options *o = &q->options;
     if (!same(q, got.bytes, want.bytes))
         fail_msg("%s dim %zu: heads %zu of %zu tokens, first %zu columns %zu, dtype %d, scale %g, "
                  "strides %zu %zu, %d threads%s%s",
@@ -383,7 +383,7 @@ static void large_results_are_right(void **state)
             embla_store *store = table_view(&t);
             size_t tokens = t.format.dim < 100 ? 3000 : 900;
             q = (question){.tokens = tokens, .heads = 16, .count = tokens * 16, .vectors = 16};
-            q.options = (embla_rows_options){.heads = 16, .scale = pass < 2 ? 0.0f : 2.0f};
+            q.options = (embla_store_lookup_options){.heads = 16, .scale = pass < 2 ? 0.0f : 2.0f};
             q.options.threads = 1 + pass % 3;
             q.options.out_dtype = pass >= 4 ? EMBLA_BF16 : EMBLA_F32;
             q.vector_bytes = q.head_stride = vector_bytes(&t, &q.options);
@@ -433,7 +433,7 @@ static void sums_are_in_order_and_scaled_at_the_end(void **state)
         float sum;
     } orders[] = {{{0, 1, 2}, 1.0f}, {{0, 2, 1}, 0.0f}, {{2, 0, 1}, 0.0f}, {{1, 0, 2}, 1.0f}};
     const embla_row_format format = {.dim = 1, .dtype = EMBLA_F32};
-    embla_rows_options options = {.heads = 3, .sum = true};
+    embla_store_lookup_options options = {.heads = 3, .sum = true};
     embla_store *store = NULL;
     (void)state;
     assert_ok(embla_store_view(&format, 3, numbers, sizeof numbers, 0, &store));
@@ -452,7 +452,7 @@ static void sums_are_in_order_and_scaled_at_the_end(void **state)
 /* ---- what is refused ---- */
 
 typedef struct {
-    embla_rows_options options;
+    embla_store_lookup_options options;
     size_t count;
     embla_status status;
     const char *text;
@@ -462,13 +462,16 @@ static void what_cannot_be_is_refused(void **state)
 {
     static const refusal refusals[] = {
         {{.threads = -1}, 6, EMBLA_ERR_ARGUMENT, "-1 threads"},
-        {{.heads = 4}, 6, EMBLA_ERR_SHAPE, "6 rows are no whole number of tokens with 4 each"},
+        {{.heads = 4}, 6, EMBLA_ERR_SHAPE, "6 row numbers cannot be divided into tokens of 4"},
         {{.raw = true, .sum = true}, 6, EMBLA_ERR_ARGUMENT, "stored bytes cannot be added"},
         {{.raw = true, .scale = 2.0f}, 6, EMBLA_ERR_ARGUMENT, "cannot be scaled, by 2"},
-        {{.scale = INFINITY}, 6, EMBLA_ERR_ARGUMENT, "a scale of inf"},
-        {{.scale = NAN}, 6, EMBLA_ERR_ARGUMENT, "is not a number"},
-        {{.out_dtype = EMBLA_Q8_0}, 6, EMBLA_ERR_UNSUPPORTED, "f32, bf16, f16 or raw, not q8_0"},
-        {{.out_dtype = (embla_dtype)99}, 6, EMBLA_ERR_UNSUPPORTED, "not dtype (99)"},
+        {{.scale = INFINITY}, 6, EMBLA_ERR_ARGUMENT, "the scale is inf"},
+        {{.scale = NAN}, 6, EMBLA_ERR_ARGUMENT, "must be finite"},
+        {{.out_dtype = EMBLA_Q8_0},
+         6,
+         EMBLA_ERR_UNSUPPORTED,
+         "out_dtype is q8_0 (8); a lookup writes f32"},
+        {{.out_dtype = (embla_dtype)99}, 6, EMBLA_ERR_UNSUPPORTED, "out_dtype is unknown (99)"},
         {{.first = 16}, 6, EMBLA_ERR_SHAPE, ""},
         {{.first = 32, .columns = 33}, 6, EMBLA_ERR_SHAPE, ""},
         {{.first = 256}, 6, EMBLA_ERR_RANGE, ""},
@@ -476,21 +479,15 @@ static void what_cannot_be_is_refused(void **state)
         {{.token_stride = 1023},
          6,
          EMBLA_ERR_SHAPE,
-         "token stride of 1023 bytes is less than a vector's 1024"},
-        {{.heads = 2, .head_stride = 1020}, 6, EMBLA_ERR_SHAPE, "head stride of 1020 bytes"},
+         "stride is 1023 bytes, less than a vector's 1024"},
+        {{.heads = 2, .head_stride = 1020}, 6, EMBLA_ERR_SHAPE, "head stride is 1020 bytes"},
         {{.heads = 2, .sum = true, .head_stride = 2048},
          6,
          EMBLA_ERR_ARGUMENT,
-         "a sum is one vector"},
+         "a sum has one vector"},
         {{.heads = 2, .token_stride = 2047}, 6, EMBLA_ERR_SHAPE, "3 tokens of 2"},
-        {{.heads = 2, .token_stride = 1024, .head_stride = 3071},
-         6,
-         EMBLA_ERR_SHAPE,
-         "over each other"},
-        {{.heads = 2, .token_stride = 1500, .head_stride = 1500},
-         6,
-         EMBLA_ERR_SHAPE,
-         "over each other"},
+        {{.heads = 2, .token_stride = 1024, .head_stride = 3071}, 6, EMBLA_ERR_SHAPE, "overlap"},
+        {{.heads = 2, .token_stride = 1500, .head_stride = 1500}, 6, EMBLA_ERR_SHAPE, "overlap"},
         {{.token_stride = SIZE_MAX / 2}, 6, EMBLA_ERR_ARGUMENT, "do not fit in memory"},
         {{.heads = 2, .head_stride = SIZE_MAX - 5}, 6, EMBLA_ERR_ARGUMENT, "do not fit in memory"},
     };
@@ -533,7 +530,8 @@ static void rows_outside_the_table_are_refused(void **state)
         for (size_t at = 0; at < 40; at += 39) {
             rows[at] = wrong[i];
             assert_status(embla_store_lookup(store, rows, 40, NULL, out.bytes), EMBLA_ERR_RANGE);
-            (void)snprintf(text, sizeof text, "row %" PRId64 " at place %zu: the table has 1100",
+            (void)snprintf(text, sizeof text,
+                           "row %" PRId64 " at index %zu is out of range: the table has 1100",
                            wrong[i], at);
             assert_error_has(text);
             rows[at] = 0;
@@ -562,13 +560,14 @@ static void strides_that_do_not_matter_are_free(void **state)
     embla_store *store = table_view(&t);
     size_t v = 640;
     question one = {.tokens = 4, .heads = 1, .count = 4, .vectors = 1, .rows = rows};
-    one.options = (embla_rows_options){.token_stride = v + 8, .head_stride = 2 * v};
+    one.options = (embla_store_lookup_options){.token_stride = v + 8, .head_stride = 2 * v};
     one.vector_bytes = v;
     one.token_stride = one.head_stride = v + 8;
     one.bytes = 3 * (v + 8) + v;
     ask(&t, store, &one); /* one head: its stride is not looked at */
     question token = {.tokens = 1, .heads = 4, .count = 4, .vectors = 4, .rows = rows};
-    token.options = (embla_rows_options){.heads = 4, .token_stride = v, .head_stride = v + 4};
+    token.options =
+        (embla_store_lookup_options){.heads = 4, .token_stride = v, .head_stride = v + 4};
     token.vector_bytes = token.token_stride = v;
     token.head_stride = v + 4;
     token.bytes = 3 * (v + 4) + v;
@@ -620,7 +619,7 @@ static void whatever_fails_is_a_status(void **state)
         for (int i = 0; i < 600; i++) rows[i] = i;
         float *out = malloc(600 * 256 * sizeof *out);
         assert_non_null(out);
-        const embla_rows_options options = {.threads = threads};
+        const embla_store_lookup_options options = {.threads = threads};
         size_t live = embla_io_live(), n = 1;
         for (;; n += n < 4 ? 1 : 97) {
             embla_io_fail(n, false, EIO);

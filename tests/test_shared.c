@@ -201,13 +201,14 @@ static void rows_are_on_huge_pages(void **state)
         for (int i = 0; i < MANY; i++) rows[i] = (int64_t)check_below(&seed, 150000);
         rows[0] = 0;
         rows[1] = 149999;
-        embla_rows_job job = {.rows = rows,
-                              .count = MANY,
-                              .known = MANY,
-                              .part = &part,
-                              .out = out,
-                              .out_stride = ROW};
-        assert_ok(embla_store_fetch(store, &job));
+        const embla_row_source source = embla_store_source(store);
+        const embla_read_job job = {.rows = rows,
+                                    .count = MANY,
+                                    .known = MANY,
+                                    .part = &part,
+                                    .out = out,
+                                    .out_stride = ROW};
+        assert_ok(embla_source_read(&source, &job));
         for (int i = 0; i < MANY; i++)
             assert_memory_equal(out + i * ROW, g.expected + rows[i] * ROW, ROW);
         embla_store_free(store);
@@ -652,7 +653,7 @@ static void unshare_takes_the_name_and_leaves_the_rows(void **state)
     assert_int_equal(scratch_count(&g.shared, NULL), 0);
     check_rows(&g, a);
     check_rows(&g, b);
-    assert_ok(b->placement->check(b));
+    assert_ok(b->placement->kind.check(b));
     assert_status(embla_store_unshare(b), EMBLA_ERR_NOT_FOUND);
     embla_store *c = opened(&g);
     assert_true(info_of(c).built);
@@ -872,10 +873,10 @@ static void a_copy_that_is_cut_short_is_a_status(void **state)
     given_new(&g, 200000);
     embla_store *store = opened(&g);
     char *path = strdup(info_of(store).shared);
-    assert_ok(store->placement->check(store));
+    assert_ok(store->placement->kind.check(store));
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(truncate(path, DATA_AT + 100), 0);
-    assert_status(store->placement->check(store), EMBLA_ERR_IO);
+    assert_status(store->placement->kind.check(store), EMBLA_ERR_IO);
     assert_error_has("cut short while open");
     assert_status(embla_store_describe(store, &info), EMBLA_ERR_IO);
     assert_status(embla_store_warm(store, NULL), EMBLA_ERR_IO);

@@ -169,15 +169,16 @@ static embla_status open_way(const table *t, int way, void **buffer, embla_store
 static embla_status fetch(const embla_store *store, const int64_t *rows, size_t count, size_t known,
                           const embla_row_part *part, void *out, size_t stride)
 {
-    embla_rows_job job = {.rows = rows,
-                          .count = count,
-                          .known = known,
-                          .part = part,
-                          .out = out,
-                          .out_stride = stride};
-    if (store->placement->check) EMBLA_TRY(store->placement->check(store));
-    EMBLA_TRY(embla_store_fetch(store, &job));
-    return store->placement->check ? store->placement->check(store) : EMBLA_OK;
+    const embla_row_source source = embla_store_source(store);
+    const embla_read_job job = {.rows = rows,
+                                .count = count,
+                                .known = known,
+                                .part = part,
+                                .out = out,
+                                .out_stride = stride};
+    EMBLA_TRY(embla_source_check(&source));
+    EMBLA_TRY(embla_source_read(&source, &job));
+    return embla_source_check(&source);
 }
 
 static void check_rows(const table *t, const int64_t *rows, size_t count, size_t known,

@@ -109,13 +109,14 @@ static void expect_row(const embla_store *store, int64_t row, const char *codes,
     embla_row_part part;
     assert_ok(embla_row_part_of(&store->row, 0, 0, &part));
     assert_true(part.bytes <= sizeof out);
-    embla_rows_job job = {.rows = &row,
-                          .count = 1,
-                          .known = 1,
-                          .part = &part,
-                          .out = (char *)out,
-                          .out_stride = part.bytes};
-    assert_ok(embla_store_fetch(store, &job));
+    const embla_row_source source = embla_store_source(store);
+    const embla_read_job job = {.rows = &row,
+                                .count = 1,
+                                .known = 1,
+                                .part = &part,
+                                .out = (char *)out,
+                                .out_stride = part.bytes};
+    assert_ok(embla_source_read(&source, &job));
     for (size_t i = 0; i < part.code_bytes; i++) assert_int_equal(out[i], byte_of(codes, at + i));
     for (size_t i = 0; i < part.scale_bytes; i++)
         assert_int_equal(out[part.code_bytes + i], byte_of(scales, scale_at + i));
@@ -627,18 +628,20 @@ static embla_status fetch_row(const embla_store *store, int64_t row, unsigned ch
 {
     embla_row_part part;
     EMBLA_TRY(embla_row_part_of(&store->row, 0, 0, &part));
-    embla_rows_job job = {.rows = &row,
-                          .count = 1,
-                          .known = 1,
-                          .part = &part,
-                          .out = (char *)out,
-                          .out_stride = part.bytes};
-    return embla_store_fetch(store, &job);
+    const embla_row_source source = embla_store_source(store);
+    const embla_read_job job = {.rows = &row,
+                                .count = 1,
+                                .known = 1,
+                                .part = &part,
+                                .out = (char *)out,
+                                .out_stride = part.bytes};
+    return embla_source_read(&source, &job);
 }
 
 static embla_status check(const embla_store *store)
 {
-    return store->placement->check ? store->placement->check(store) : EMBLA_OK;
+    const embla_row_source source = embla_store_source(store);
+    return embla_source_check(&source);
 }
 
 static void write_rows(const char *path, unsigned char mark)

@@ -160,7 +160,7 @@ static int hash(job *j)
 static int look_up(job *j)
 {
     size_t count = j->tokens.count * j->info.columns;
-    const embla_rows_options options = {.heads = j->info.columns};
+    const embla_store_lookup_options options = {.heads = j->info.columns};
     if (!j->store) return CLI_DONE;
     j->values =
         count <= SIZE_MAX / sizeof(float) / j->dim ? malloc(count * j->dim * sizeof(float)) : NULL;

@@ -230,16 +230,6 @@ embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, emb
     return EMBLA_OK;
 }
 
-void embla_row_read(const embla_row *row, const embla_row_part *part, const void *in,
-                    embla_write_mode mode, float *out)
-{
-    const byte *codes = in;
-    if (row->scaled)
-        row->scaled(&row->format, codes, codes + part->code_bytes, part->n, mode, out);
-    else
-        row->decode(codes, part->n, row->format.scale, mode, out);
-}
-
 /* ---- rows for everyone ---- */
 
 embla_status embla_row_bytes(const embla_row_format *format, size_t *out)
@@ -271,12 +261,11 @@ embla_status embla_row_decode(const embla_row_format *format, const void *rows, 
                               float *out)
 {
     embla_row row;
-    embla_row_part whole;
     const byte *in = rows;
     EMBLA_TRY(check_rows(format, rows, count, out, &row));
-    EMBLA_TRY(embla_row_part_of(&row, 0, 0, &whole));
-    for (size_t i = 0; i < count; i++)
-        embla_row_read(&row, &whole, in + i * row.bytes, EMBLA_WRITE_PLAIN, out + i * format->dim);
+    for (size_t i = 0; i < count; i++, in += row.bytes)
+        embla_row_read(&row, in, in + row.code_bytes, format->dim, EMBLA_WRITE_PLAIN,
+                       out + i * format->dim);
     return EMBLA_OK;
 }
 

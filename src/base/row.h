@@ -45,9 +45,16 @@ typedef struct {
 EMBLA_CHECKED embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n,
                                              embla_row_part *out);
 
-/* The numbers of a part of a row, from its bytes (codes, then scales), to n floats. in needs no
- * alignment; out begins a line when mode is STREAM. Cannot fail. */
-void embla_row_read(const embla_row *row, const embla_row_part *part, const void *in,
-                    embla_write_mode mode, float *out);
+/* Decodes n numbers, whole groups of a row, from their codes and the scales of their groups (not
+ * read where the format has none) to out. codes and scales need no alignment; out begins a line
+ * when mode is STREAM. Cannot fail. */
+static inline void embla_row_read(const embla_row *row, const void *codes, const void *scales,
+                                  size_t n, embla_write_mode mode, float *out)
+{
+    if (row->scaled)
+        row->scaled(&row->format, codes, scales, n, mode, out);
+    else
+        row->decode(codes, n, row->format.scale, mode, out);
+}
 
 #endif

@@ -145,9 +145,20 @@ const embla_extent_at *embla_extents_find(const embla_store *store, int64_t row)
 
 /* ---- reading ---- */
 
-embla_status embla_extents_read(const embla_store *store, int64_t row, const embla_row_part *part,
+bool embla_extents_locate(const void *owner, int64_t row, uint64_t at[EMBLA_PLANES])
+{
+    const embla_store *store = owner;
+    const embla_extent_at *e = embla_extents_find(store, row);
+    uint64_t r = (uint64_t)(row - e->first);
+    at[0] = e->offset[0] + r * e->stride[0];
+    at[1] = e->planes == 1 ? at[0] + store->row.code_bytes : e->offset[1] + r * e->stride[1];
+    return e->planes > 1 && (e->map[0] != e->map[1] || at[1] < at[0]);
+}
+
+embla_status embla_extents_read(const void *owner, int64_t row, const embla_row_part *part,
                                 void *out)
 {
+    const embla_store *store = owner;
     const embla_extent_at *e = embla_extents_find(store, row);
     uint64_t at = (uint64_t)(row - e->first), code = e->offset[0] + at * e->stride[0];
     size_t codes = store->row.code_bytes;

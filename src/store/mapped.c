@@ -36,7 +36,7 @@ static embla_status open_mapped(embla_store *store)
     return embla_sources_check(store);
 }
 
-/* ---- fetching ---- */
+/* ---- reading ---- */
 
 /* What a row's part is made of: one or two runs of bytes. */
 typedef struct {
@@ -57,7 +57,7 @@ static runs runs_of(const embla_store *store, const embla_row_part *part, size_t
 }
 
 /* All rows lie one after the other in one file: as a table in memory does. */
-static void fetch_one(const embla_store *store, const embla_rows_job *job)
+static void read_one(const embla_store *store, const embla_read_job *job)
 {
     const embla_extent_at *e = store->extents;
     runs r = runs_of(store, job->part, 1);
@@ -110,7 +110,7 @@ static void ask_for(const embla_store *store, const runs r[EMBLA_PLANES],
 
 /* A group of rows at a time, while the lines of the next are on their way: the last one is that
  * of the next call, where it is known. */
-static void fetch_many(const embla_store *store, const embla_rows_job *job)
+static void read_many(const embla_store *store, const embla_read_job *job)
 {
     const embla_row_part *part = job->part;
     const runs r[EMBLA_PLANES] = {runs_of(store, part, 1), runs_of(store, part, 2)};
@@ -133,12 +133,13 @@ static void fetch_many(const embla_store *store, const embla_rows_job *job)
     }
 }
 
-static embla_status fetch_mapped(const embla_store *store, const embla_rows_job *job)
+static embla_status read_mapped(const void *owner, const embla_read_job *job)
 {
+    const embla_store *store = owner;
     if (store->extent_count == 1 && store->extents[0].planes == 1)
-        fetch_one(store, job);
+        read_one(store, job);
     else
-        fetch_many(store, job);
+        read_many(store, job);
     return EMBLA_OK;
 }
 
@@ -164,9 +165,11 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
 
 const embla_placement embla_placement_mapped = {.name = "mapped",
                                                 .open = open_mapped,
-                                                .fetch = fetch_mapped,
-                                                .check = embla_sources_check,
                                                 .describe = describe_mapped,
                                                 .warm = embla_extents_warm,
-                                                .unit = 4096,
-                                                .at_once = 64};
+                                                .kind = {.read = read_mapped,
+                                                         .check = embla_sources_check,
+                                                         .reread = embla_extents_read,
+                                                         .locate = embla_extents_locate,
+                                                         .unit = 4096,
+                                                         .at_once = 64}};

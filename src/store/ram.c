@@ -138,14 +138,13 @@ static embla_status describe_ram(const embla_store *store, embla_store_info *out
     return EMBLA_OK;
 }
 
-const embla_placement embla_placement_ram = {.name = "ram",
-                                             .open = open_ram,
-                                             .describe = describe_ram,
-                                             .close = close_ram,
-                                             .unit = EMBLA_LINE,
-                                             .at_once = AT_ONCE};
+const embla_placement embla_placement_ram = {
+    .name = "ram",
+    .open = open_ram,
+    .describe = describe_ram,
+    .close = close_ram,
+    .kind = {.reread = embla_extents_read, .unit = EMBLA_LINE}};
 
 /* ---- view ---- */
 
-const embla_placement embla_placement_view = {
-    .name = "view", .unit = EMBLA_LINE, .at_once = AT_ONCE};
+const embla_placement embla_placement_view = {.name = "view", .kind = {.unit = EMBLA_LINE}};

@@ -4,7 +4,7 @@
  */
 #include "store/store.h"
 
-static embla_status fetch_read(const embla_store *store, const embla_rows_job *job)
+static embla_status read_each(const void *store, const embla_read_job *job)
 {
     for (size_t i = 0; i < job->count; i++)
         EMBLA_TRY(
@@ -21,9 +21,11 @@ static embla_status open_read(embla_store *store)
 
 const embla_placement embla_placement_read = {.name = "read",
                                               .open = open_read,
-                                              .fetch = fetch_read,
-                                              .check = embla_sources_check,
                                               .warm = embla_extents_warm,
-                                              .unit = 4096,
-                                              .at_once = 32,
-                                              .distinct = true};
+                                              .kind = {.read = read_each,
+                                                       .check = embla_sources_check,
+                                                       .reread = embla_extents_read,
+                                                       .locate = embla_extents_locate,
+                                                       .unit = 4096,
+                                                       .at_once = 32,
+                                                       .distinct = true}};

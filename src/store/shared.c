@@ -525,8 +525,9 @@ static void shared_close(embla_store *store)
     store->state = NULL;
 }
 
-static embla_status shared_check(const embla_store *store)
+static embla_status shared_check(const void *owner)
 {
+    const embla_store *store = owner;
     const held *h = store->state;
     return embla_map_check(h->map);
 }
@@ -614,11 +615,10 @@ embla_status embla_store_unshare(const embla_store *store)
     return status;
 }
 
-const embla_placement embla_placement_shared = {.name = "shared",
-                                                .open = shared_open,
-                                                .check = shared_check,
-                                                .describe = shared_describe,
-                                                .warm = shared_warm,
-                                                .close = shared_close,
-                                                .unit = EMBLA_LINE,
-                                                .at_once = 32};
+const embla_placement embla_placement_shared = {
+    .name = "shared",
+    .open = shared_open,
+    .describe = shared_describe,
+    .warm = shared_warm,
+    .close = shared_close,
+    .kind = {.check = shared_check, .reread = embla_extents_read, .unit = EMBLA_LINE}};

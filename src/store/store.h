@@ -9,8 +9,6 @@
 #include "files/map.h"
 #include "store/placement.h"
 
-enum { EMBLA_PLANES = 2 }; /* codes, scales */
-
 /* Rows first .. first+rows-1: row r's bytes of a plane are at
  * offset[plane] + (r - first) * stride[plane] of file[plane]; they lie inside the file. */
 typedef struct {
@@ -62,9 +60,12 @@ const embla_extent_at *embla_extents_find(const embla_store *store, int64_t row)
 EMBLA_CHECKED embla_status embla_extents_add(embla_store *store, embla_extent_at extent);
 /* After the last of them: makes finding quick. */
 void embla_extents_settle(embla_store *store);
-/* Part of one row, as the files have it, by pread: the oracle. No signal, whatever happens. */
-EMBLA_CHECKED embla_status embla_extents_read(const embla_store *store, int64_t row,
+/* The two functions of a source kind (lookup/source.h) that are the same for all placements: the
+ * owner is a store. embla_extents_read reads part of one row with pread: all placements are
+ * compared with it. It raises no signal, whatever happens to the file. */
+EMBLA_CHECKED embla_status embla_extents_read(const void *owner, int64_t row,
                                               const embla_row_part *part, void *out);
+bool embla_extents_locate(const void *owner, int64_t row, uint64_t at[EMBLA_PLANES]);
 /* Rows first .. first+count-1, whole, one after the other, to memory: large reads past the page
  * cache where the system can (O_DIRECT), many at once; planes are put together. */
 EMBLA_CHECKED embla_status embla_extents_fill(const embla_store *store, int64_t first,
@@ -82,8 +83,8 @@ EMBLA_CHECKED embla_status embla_store_finish(embla_store *store, embla_store **
 /* store/ram.c. Bytes of this memory that are on huge pages, as the system says; -1: not known. */
 int64_t embla_store_huge(const void *memory, size_t bytes);
 /* store/store.c. EMBLA_ERR_IO if a file is no longer what it was: shorter, or changed. */
-EMBLA_CHECKED embla_status embla_sources_check(const embla_store *store);
-/* Rows (which exist) to job->out, by whatever placement. */
-EMBLA_CHECKED embla_status embla_store_fetch(const embla_store *store, const embla_rows_job *job);
+EMBLA_CHECKED embla_status embla_sources_check(const void *store);
+/* store/store_lookup.c. The store as a lookup sees it. */
+embla_row_source embla_store_source(const embla_store *store);
 
 #endif

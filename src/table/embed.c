@@ -6,7 +6,8 @@
 
 #include "base/checked.h"
 #include "base/status.h"
-#include "table/gather.h"
+#include "lookup/lookup.h"
+#include "table/table.h"
 
 embla_status embla_embed(const embla_table *tokens_table, const embla_table *positions_table,
                          const int32_t *tokens, size_t batch, size_t length,
@@ -24,19 +25,22 @@ embla_status embla_embed(const embla_table *tokens_table, const embla_table *pos
                           batch, length);
     float scale = options->scale == 0.0f ? 1.0f : options->scale;
     if (options->sqrt_dim) scale *= (float)sqrt((double)tokens_table->dim);
-    embla_gather_job job = {
-        .table = tokens_table,
+    const embla_row_source source = embla_table_source(tokens_table);
+    embla_lookup_call call = {
+        .source = &source,
         .tokens = tokens,
         .count = (size_t)count,
-        .positions = positions_table,
         .position_rows = options->positions,
         .first_position = options->first_position,
         .length = length,
         .scale = scale,
         .out_dtype = options->out_dtype,
+        .token_stride = options->out_stride,
         .out = out,
-        .out_stride = options->out_stride,
         .threads = options->threads,
     };
-    return embla_gather(&job);
+    if (!positions_table) return embla_lookup_perform(&call);
+    const embla_row_source positions = embla_table_source(positions_table);
+    call.positions = &positions;
+    return embla_lookup_perform(&call);
 }

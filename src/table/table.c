@@ -22,9 +22,11 @@ static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
     if (dim < 1 || dim > EMBLA_DIM_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows of %zu numbers: 1 to %zu can be had", dim,
                           EMBLA_DIM_MOST);
-    EMBLA_TRY(embla_dtype_check(dtype, &table->info));
-    EMBLA_TRY(embla_dtype_scale(dtype, options->scale, &table->scale));
-    EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &table->row_bytes));
+    const embla_row_format format = {.dim = dim, .dtype = dtype, .scale = options->scale};
+    EMBLA_TRY(embla_row_of(&format, &table->row));
+    table->info = table->row.info;
+    table->scale = table->row.format.scale;
+    table->row_bytes = table->row.bytes;
     table->row_stride = options->row_stride ? options->row_stride : table->row_bytes;
     if (table->row_stride < table->row_bytes)
         return embla_fail(EMBLA_ERR_SHAPE, "a row stride of %zu bytes is less than a row's %zu",

@@ -3,13 +3,14 @@
 #ifndef EMBLA_TABLE_TABLE_H
 #define EMBLA_TABLE_TABLE_H
 
-#include "base/dtype.h"
 #include "embla.h"
 #include "files/map.h"
+#include "lookup/source.h"
 
 /* Row r is row_bytes bytes at data + r * row_stride. The sizes have been checked: no
  * product of a row number below `rows` with row_stride overflows. */
 struct embla_table {
+    embla_row row; /* the format of a row; dim, dtype, info, scale and row_bytes repeat it */
     int64_t rows;
     size_t dim;
     embla_dtype dtype;
@@ -52,6 +53,9 @@ static inline const float *embla_table_piece(const embla_table *table, embla_dec
     decode(bytes, n, table->scale, EMBLA_WRITE_PLAIN, space);
     return space;
 }
+
+/* The table as a lookup sees it (table/table_lookup.c). */
+embla_row_source embla_table_source(const embla_table *table);
 
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
 

@@ -14,9 +14,9 @@ allowed() {
     files)   echo "files base" ;;
     formats) echo "formats files base" ;;
     lookup)  echo "lookup formats files base" ;;
-    table)   echo "table store lookup formats files base" ;;
+    table)   echo "table lookup formats files base" ;;
     ngram)   echo "ngram formats files base" ;;
-    store)   echo "store formats files base" ;;
+    store)   echo "store lookup formats files base" ;;
     text)    echo "text formats files base" ;;
     engine)  echo "engine base" ;;
     see)     echo "see engine table formats files base" ;;
@@ -31,8 +31,8 @@ allowed() {
 # The public headers a room may include: those that declare what it does, and what it uses.
 public() {
     case "$1" in
-    base | files | formats | lookup | table) echo "embla.h" ;;
-    ngram | store)         echo "embla.h embla_store.h" ;;
+    base | files | formats | table) echo "embla.h" ;;
+    lookup | ngram | store)         echo "embla.h embla_store.h" ;;
     text)                  echo "embla.h embla_text.h" ;;
     engine | see | reshape) echo "embla.h embla_lab.h" ;;
     learn)                 echo "embla.h embla_learn.h" ;;

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first step of a lookup: everything that can be wrong with a call is found here, before
+ * anything is written. A call that asks for no rows is checked as well, so that a program does not
+ * seem to work until its first batch that is not empty.
+ */
+#include <math.h>
+
+#include "base/checked.h"
+#include "base/kernels.h"
+#include "base/threads.h"
+#include "lookup/lookup.h"
+
+/* ---- tokens and row numbers ---- */
+
+static embla_status out_of_range(const char *what, int64_t number, size_t i, const char *whose,
+                                 int64_t limit, const char *unit)
+{
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "%s %" PRId64 " at index %zu is out of range: the %s has %" PRId64 " %s",
+                      what, number, i, whose, limit, unit);
+}
+
+/* One pass by the kernel. Only if it finds a number out of range a second pass finds which. */
+embla_status embla_lookup_check_rows(const int64_t *rows, size_t count, int64_t limit,
+                                     const char *what)
+{
+    size_t i = 0;
+    if (embla_kernels_get()->rows_below(rows, count, (uint64_t)limit)) return EMBLA_OK;
+    while ((uint64_t)rows[i] < (uint64_t)limit) i++;
+    return out_of_range(what, rows[i], i, "table", limit, "rows");
+}
+
+embla_status embla_lookup_check_tokens(const int32_t *tokens, size_t count, int64_t limit,
+                                       bool mapped)
+{
+    uint32_t end = limit > INT32_MAX ? (uint32_t)INT32_MAX + 1u : (uint32_t)limit;
+    size_t i = 0;
+    if (embla_kernels_get()->tokens_below(tokens, count, end)) return EMBLA_OK;
+    while ((uint32_t)tokens[i] < end) i++;
+    return out_of_range("token", tokens[i], i, mapped ? "mapping" : "table", limit,
+                        mapped ? "tokens" : "rows");
+}
+
+static embla_status check_positions(const embla_lookup_call *call)
+{
+    int64_t rows = call->positions->rows, first = call->first_position;
+    if (call->position_rows)
+        return embla_lookup_check_rows(call->position_rows, call->count, rows, "position");
+    if (first < 0 || first > rows || call->length > (uint64_t)(rows - first))
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "%zu positions from %" PRId64 " on: the position table has %" PRId64
+                          " rows",
+                          call->length, first, rows);
+    return EMBLA_OK;
+}
+
+static embla_status check_numbers(const embla_lookup_call *call)
+{
+    if (!call->tokens && !call->rows)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but their numbers are NULL",
+                          call->count);
+    if (!call->out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", call->count);
+    if (call->positions) EMBLA_TRY(check_positions(call));
+    if (!call->tokens)
+        return embla_lookup_check_rows(call->rows, call->count, call->source->rows, "row");
+    return embla_lookup_check_tokens(call->tokens, call->count,
+                                     call->token_rows ? call->token_count : call->source->rows,
+                                     call->token_rows != NULL);
+}
+
+/* ---- vectors ---- */
+
+static embla_status check_raw(embla_lookup_call *call)
+{
+    if (call->sum) return embla_fail(EMBLA_ERR_ARGUMENT, "stored bytes cannot be added");
+    if (call->scale != 1.0f)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "stored bytes cannot be scaled, by %g",
+                          (double)call->scale);
+    call->copy = true;
+    call->out_dtype = EMBLA_F32; /* not used */
+    call->vector_bytes = call->part.bytes;
+    return EMBLA_OK;
+}
+
+/* What a vector holds, and how many bytes it has. */
+static embla_status check_vector(embla_lookup_call *call)
+{
+    const embla_row *row = call->source->row;
+    const char *name = embla_dtype_name(call->out_dtype);
+    if (call->out_dtype == 0) call->out_dtype = EMBLA_F32;
+    if (call->scale == 0.0f) call->scale = 1.0f;
+    if (!isfinite(call->scale))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the scale is %g; it must be finite",
+                          (double)call->scale);
+    EMBLA_TRY(embla_row_part_of(row, call->first, call->columns, &call->part));
+    if (call->raw) return check_raw(call);
+    if (call->out_dtype != EMBLA_F32 && call->out_dtype != EMBLA_BF16 &&
+        call->out_dtype != EMBLA_F16)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "out_dtype is %s (%d); a lookup writes f32, bf16, f16 or raw bytes",
+                          name ? name : "unknown", (int)call->out_dtype);
+    call->copy = call->out_dtype == row->format.dtype && call->scale == 1.0f && !call->sum &&
+                 !call->positions;
+    call->vector_bytes = embla_dtype_bytes(embla_dtype_find_info(call->out_dtype), call->part.n);
+    return EMBLA_OK;
+}
+
+/* Whether the outer vectors are far enough apart to have the inner ones between them. */
+static bool nested(size_t inner, size_t inner_stride, size_t outer_stride, size_t bytes)
+{
+    size_t span;
+    return embla_span_ok(inner, inner_stride, bytes, &span) && outer_stride >= span;
+}
+
+static embla_status check_stride(const char *name, size_t stride, size_t bytes)
+{
+    if (stride == 0 || stride >= bytes) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_SHAPE, "the %s stride is %zu bytes, less than a vector's %zu", name,
+                      stride, bytes);
+}
+
+/* The vectors of a token lie side by side, or those of a head; none lies over another. */
+static embla_status check_strides(embla_lookup_call *call)
+{
+    size_t bytes = call->vector_bytes, vectors = call->sum ? 1 : call->heads, span, last;
+    uint64_t step, end;
+    EMBLA_TRY(
+        check_stride(call->heads > 1 || call->sum ? "token" : "output", call->token_stride, bytes));
+    EMBLA_TRY(check_stride("head", call->head_stride, bytes));
+    if (call->sum && call->head_stride != 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the head stride is %zu, but a sum has one vector for each token",
+                          call->head_stride);
+    if (call->head_stride == 0) call->head_stride = bytes;
+    if (!embla_mul_ok(vectors, call->head_stride, &step)) step = UINT64_MAX;
+    if (call->token_stride == 0) call->token_stride = (size_t)step;
+    if (vectors == 1) call->head_stride = call->token_stride;
+    if (!embla_span_ok(call->token_total, call->token_stride, 0, &last) ||
+        !embla_span_ok(vectors, call->head_stride, bytes, &span) ||
+        !embla_add_ok(last, span, &end) || !embla_size_ok(end, &span))
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "%zu tokens of %zu vectors, %zu and %zu bytes apart, do not fit in memory",
+            call->token_total, vectors, call->token_stride, call->head_stride);
+    if (vectors > 1 && !nested(vectors, call->head_stride, call->token_stride, bytes) &&
+        !nested(call->token_total, call->token_stride, call->head_stride, bytes))
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "strides of %zu (token) and %zu (head) make vectors of %zu bytes "
+                          "overlap: %zu tokens of %zu",
+                          call->token_stride, call->head_stride, bytes, call->token_total, vectors);
+    return EMBLA_OK;
+}
+
+/* ---- the whole ---- */
+
+/* Few rows, and rows of a table that stays in a cache, are not worth a prefetch. */
+static bool worth_prefetching(const embla_lookup_call *call, uint64_t rows)
+{
+    return call->count > EMBLA_GROUP_LEAST && rows * call->stride > EMBLA_SMALL_TABLE;
+}
+
+static void find_rows(embla_lookup_call *call)
+{
+    const embla_row_source *s = call->source;
+    if (!s->data) return;
+    call->stride = s->stride;
+    call->codes = s->data + call->part.code_at;
+    call->scales = s->data + s->row->code_bytes + call->part.scale_at;
+    call->prefetch = worth_prefetching(call, (uint64_t)s->rows);
+}
+
+void embla_lookup_from_staging(embla_lookup_call *call, const char *staging, size_t count)
+{
+    call->stride = call->part.bytes;
+    call->codes = staging;
+    call->scales = staging + call->part.code_bytes;
+    call->prefetch = worth_prefetching(call, count);
+}
+
+embla_status embla_lookup_check(embla_lookup_call *call)
+{
+    const embla_row_source *s = call->source;
+    EMBLA_TRY(embla_threads_check(call->threads));
+    if (call->heads == 0) call->heads = 1;
+    if (call->count % call->heads != 0)
+        return embla_fail(EMBLA_ERR_SHAPE, "%zu row numbers cannot be divided into tokens of %zu",
+                          call->count, call->heads);
+    call->token_total = call->count / call->heads;
+    EMBLA_TRY(check_vector(call));
+    EMBLA_TRY(check_strides(call));
+    if (call->positions && call->positions->row->format.dim != s->row->format.dim)
+        return embla_fail(EMBLA_ERR_SHAPE, "the token table has dim %zu, the position table %zu",
+                          s->row->format.dim, call->positions->row->format.dim);
+    find_rows(call);
+    return call->count == 0 ? EMBLA_OK : check_numbers(call);
+}
+
+/* A file that is cut short between the two questions is noticed by the second: then what was
+ * written to out must not be used. */
+embla_status embla_lookup_perform(embla_lookup_call *call)
+{
+    EMBLA_TRY(embla_lookup_check(call));
+    if (call->count == 0) return EMBLA_OK;
+    EMBLA_TRY(embla_source_check(call->source));
+    EMBLA_TRY(embla_source_check(call->positions));
+    EMBLA_TRY(embla_lookup_run(call));
+    EMBLA_TRY(embla_source_check(call->source));
+    return embla_source_check(call->positions);
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop under every lookup. There are three ways through it, chosen once for a call:
+ *
+ *   copy    the stored bytes are the wanted bytes: a kernel copies row after row to out
+ *   direct  rows lie in memory: each is decoded where it lies, while lines of later rows are
+ *           prefetched, one line of each row in turn (base/lines.h)
+ *   staged  rows have to be read: up to 32 of them are read into a small array that stays in the
+ *           first-level cache, then decoded from there
+ *
+ * Decoding rows from random addresses without a prefetch takes 2 to 3 times as long as copying
+ * them; with this prefetch 1.5 times; staged 1.6 times. To prefetch whole rows at once is slower:
+ * the lines of one row arrive one after the other, those of many rows side by side.
+ *
+ * Tokens become row numbers here, tile by tile; nothing below this file knows a token. Decoded
+ * numbers go straight to out, or through small arrays where they are scaled, added or narrowed.
+ * One thread writes each vector, so the result does not depend on the number of threads. Nothing
+ * is allocated.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/failure.h"
+#include "base/kernels.h"
+#include "base/threads.h"
+#include "lookup/lookup.h"
+
+enum { TILE = 256 };       /* row numbers in a tile, unless one read is best given more */
+enum { STAGED = 32 };      /* rows staged at once, at most.. */
+enum { STAGE = 18 << 10 }; /* ..in so many bytes: a row of Gemma's per-layer table fits */
+enum { NUMBERS = 1024 };   /* numbers of a row that pass through the arrays at once */
+enum { SHORT_ROW = 2048 }; /* bytes of a row that is decoded in one piece */
+
+/* What a call has decided, shared by all its threads. */
+typedef struct {
+    const embla_lookup_call *call;
+    const embla_kernels *kernels;
+    embla_encode_fn *narrow; /* NULL: the result is f32 */
+    const embla_dtype_info *out_info;
+    bool consecutive; /* vectors follow each other, head_stride apart, token after token */
+    bool in_place;    /* floats are decoded straight to out */
+    bool usable;      /* stored rows are aligned floats in memory: no need to decode them */
+    size_t tile;      /* rows in a tile; of a sum, whole tokens */
+    size_t block;     /* numbers of a row that are worked on before the next row.. */
+    size_t piece;     /* ..so many at a time */
+    embla_write_mode mode;
+} plan;
+
+/* One thread's state in a tile: the vector that comes next, and what a sum has come to. */
+typedef struct {
+    const plan *p;
+    size_t at, n; /* the block: numbers at .. at+n-1 of the part */
+    size_t index; /* of the next vector in the call */
+    size_t head;  /* of the next row in its token */
+    char *token;  /* the first vector of its token */
+    unsigned now; /* which of the two sums is the newer one */
+    size_t lines; /* lines to prefetch for each row; 0: none */
+    embla_fetch fetch;
+    float sums[2][NUMBERS], numbers[NUMBERS], position[NUMBERS];
+    char narrowed[2 * NUMBERS];
+} walk;
+
+/* ---- stored bytes ---- */
+
+/* Whether the scales of a part of a row in memory follow its codes. */
+static bool scales_follow(const embla_row_part *part, const char *codes, const char *scales)
+{
+    return part->scale_bytes == 0 || scales == codes + part->code_bytes;
+}
+
+static void copy_from_memory(const char *codes, const char *scales, size_t stride, bool prefetch,
+                             const embla_read_job *job)
+{
+    const embla_row_part *part = job->part;
+    bool one = scales_follow(part, codes, scales);
+    embla_copy_job copy = {.data = codes,
+                           .row_stride = stride,
+                           .row_bytes = one ? part->bytes : part->code_bytes,
+                           .rows = job->rows,
+                           .count = job->count,
+                           .known = job->known,
+                           .out = job->out,
+                           .out_stride = job->out_stride,
+                           .mode = job->mode,
+                           .fetch = prefetch};
+    embla_kernels_get()->copy_rows(&copy);
+    if (one) return;
+    copy.data = scales;
+    copy.row_bytes = part->scale_bytes;
+    copy.out = job->out + part->code_bytes;
+    embla_kernels_get()->copy_rows(&copy);
+}
+
+embla_status embla_source_read(const embla_row_source *source, const embla_read_job *job)
+{
+    const embla_row_part *part = job->part;
+    if (!source->data) return source->kind->read(source->owner, job);
+    bool large = (uint64_t)source->rows * source->stride > EMBLA_SMALL_TABLE;
+    copy_from_memory(source->data + part->code_at,
+                     source->data + source->row->code_bytes + part->scale_at, source->stride,
+                     large && job->count > EMBLA_GROUP_LEAST, job);
+    if (job->mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
+    return EMBLA_OK;
+}
+
+/* Copies the tile that begins with vector `start`: all of it at once where vectors follow each
+ * other, else token by token (a tile may begin and end inside one). */
+static embla_status copy_tile(const plan *p, const int64_t *rows, size_t start, size_t n,
+                              size_t known)
+{
+    const embla_lookup_call *call = p->call;
+    for (size_t done = 0; done < n;) {
+        size_t i = start + done, left = n - done;
+        size_t head = p->consecutive ? 0 : i % call->heads;
+        size_t run = p->consecutive || left < call->heads - head ? left : call->heads - head;
+        char *out = p->consecutive ? call->out + i * call->head_stride
+                                   : call->out + i / call->heads * call->token_stride +
+                                         head * call->head_stride;
+        const embla_read_job job = {.rows = rows + done,
+                                    .count = run,
+                                    .known = known - done,
+                                    .part = &call->part,
+                                    .out = out,
+                                    .out_stride = call->head_stride,
+                                    .mode = p->mode};
+        if (call->codes)
+            copy_from_memory(call->codes, call->scales, call->stride, call->prefetch, &job);
+        else
+            EMBLA_TRY(embla_source_read(call->source, &job));
+        done += run;
+    }
+    return EMBLA_OK;
+}
+
+/* ---- numbers ---- */
+
+/* Numbers at .. at+n-1 of a position's row. */
+static const float *position_numbers(const embla_lookup_call *call, size_t index, size_t at,
+                                     size_t n, float *space)
+{
+    const embla_row_source *s = call->positions;
+    int64_t row = call->position_rows ? call->position_rows[index]
+                                      : call->first_position + (int64_t)(index % call->length);
+    const char *codes = s->data + (size_t)row * s->stride + embla_dtype_bytes(s->row->info, at);
+    if (s->row->format.dtype == EMBLA_F32 && (uintptr_t)codes % sizeof(float) == 0)
+        return (const float *)(const void *)codes;
+    embla_row_read(s->row, codes, NULL, n, EMBLA_WRITE_PLAIN, space);
+    return space;
+}
+
+/* What is left to do with n numbers x, and writes them to out. */
+static void finish(walk *w, const float *x, size_t at, size_t n, char *out)
+{
+    const plan *p = w->p;
+    const embla_lookup_call *call = p->call;
+    size_t bytes = embla_dtype_bytes(p->out_info, n);
+    bool stream = p->mode == EMBLA_WRITE_STREAM;
+    bool straight = !p->narrow && !stream && (uintptr_t)out % sizeof(float) == 0;
+    float *result = straight ? (float *)(void *)out : w->sums[!w->now];
+    if (p->mode == EMBLA_WRITE_AHEAD)
+        for (size_t k = 0; k < bytes; k += EMBLA_LINE) embla_fetch_to_write(out + k);
+    if (call->positions) {
+        const float *y = position_numbers(call, w->index, at, n, w->position);
+        p->kernels->scale_add(x, call->scale, y, n, result);
+        x = result;
+    } else if (call->scale != 1.0f) {
+        p->kernels->scale(x, call->scale, n, result);
+        x = result;
+    }
+    const void *written = x;
+    if (p->narrow) {
+        written = stream ? w->narrowed : out;
+        p->narrow(x, n, 1.0f, stream ? w->narrowed : out);
+    }
+    if (stream)
+        p->kernels->stream(out, written, bytes);
+    else if (written != (const void *)out)
+        memcpy(out, written, bytes);
+}
+
+/* The numbers of a piece, decoded to space unless they can be used where they lie. */
+static const float *piece_numbers(const plan *p, const char *codes, const char *scales, size_t n,
+                                  float *space)
+{
+    if (p->usable) return (const float *)(const void *)codes;
+    embla_row_read(p->call->source->row, codes, scales, n, EMBLA_WRITE_PLAIN, space);
+    return space;
+}
+
+/* Adds a row to the sum of its token. A sum's block is one piece. */
+static void add_row(walk *w, const char *codes, const char *scales)
+{
+    const plan *p = w->p;
+    if (w->head == 0) {
+        embla_row_read(p->call->source->row, codes, scales, w->n, EMBLA_WRITE_PLAIN,
+                       w->sums[w->now]);
+    } else {
+        const float *x = piece_numbers(p, codes, scales, w->n, w->numbers);
+        p->kernels->scale_add(x, 1.0f, w->sums[w->now], w->n, w->sums[!w->now]);
+        w->now = !w->now;
+    }
+    if (w->head + 1 == p->call->heads)
+        finish(w, w->sums[w->now], w->at, w->n, w->token + embla_dtype_bytes(p->out_info, w->at));
+}
+
+/* Decodes the block of a row, piece by piece, and prefetches as many lines of later rows. */
+static void decode_row(walk *w, const char *codes, const char *scales)
+{
+    const plan *p = w->p;
+    const embla_row *row = p->call->source->row;
+    char *out = w->token + w->head * p->call->head_stride + embla_dtype_bytes(p->out_info, w->at);
+    size_t asked = 0;
+    for (size_t first = 0; first < w->n; first += p->piece) {
+        size_t n = w->n - first < p->piece ? w->n - first : p->piece;
+        size_t end =
+            first + n == w->n ? w->lines : embla_dtype_bytes(row->info, first + n) / EMBLA_LINE;
+        for (; asked < end && asked < w->lines; asked++) embla_fetch_line(&w->fetch);
+        const char *piece = codes + embla_dtype_bytes(row->info, first);
+        const char *its_scales = row->scaled ? scales + first / row->group : NULL;
+        char *to = out + embla_dtype_bytes(p->out_info, first);
+        if (p->in_place)
+            embla_row_read(row, piece, its_scales, n, p->mode, (float *)(void *)to);
+        else
+            finish(w, piece_numbers(p, piece, its_scales, n, w->numbers), w->at + first, n, to);
+    }
+}
+
+/* The block of the next row, at codes and scales, to wherever it is wanted. */
+static void next_row(walk *w, const char *codes, const char *scales)
+{
+    const embla_lookup_call *call = w->p->call;
+    if (call->sum) {
+        for (size_t k = 0; k < w->lines; k++) embla_fetch_line(&w->fetch);
+        add_row(w, codes, scales);
+    } else {
+        decode_row(w, codes, scales);
+    }
+    w->index++;
+    if (++w->head < call->heads) return;
+    w->head = 0;
+    w->token += call->token_stride;
+}
+
+/* ---- tiles ---- */
+
+/* How far past the start of a line a row may begin, at most: one more line has to be fetched to
+ * have the row's last bytes. */
+static size_t past_line(const char *data, size_t stride)
+{
+    uintptr_t low = (uintptr_t)data | stride | EMBLA_LINE;
+    return EMBLA_LINE - (size_t)(low & -low);
+}
+
+/* Rows decoded where they lie. */
+static void direct_tile(walk *w, const embla_row_part *block, const int64_t *rows, size_t n,
+                        size_t known)
+{
+    const embla_lookup_call *call = w->p->call;
+    const char *codes = call->codes + (block->code_at - call->part.code_at);
+    const char *scales = call->scales + (block->scale_at - call->part.scale_at);
+    bool one = scales_follow(block, codes, scales);
+    size_t bytes = (one ? block->bytes : block->code_bytes) + past_line(codes, call->stride);
+    w->lines = call->prefetch ? (bytes - 1) / EMBLA_LINE + 1 : 0;
+    w->fetch = embla_fetch_of(codes, call->stride, bytes);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (size_t)rows[i] * call->stride;
+        if (w->lines > 0) embla_fetch_at(&w->fetch, rows, i, known);
+        next_row(w, codes + at, scales + at);
+    }
+}
+
+/* Rows read into a small array first. */
+static embla_status staged_tile(walk *w, const embla_row_part *block, const int64_t *rows, size_t n,
+                                size_t known)
+{
+    char stage[STAGE];
+    size_t bytes = block->bytes, most = STAGE / bytes < STAGED ? STAGE / bytes : STAGED;
+    w->lines = 0;
+    for (size_t i = 0; i < n; i += most) {
+        size_t some = n - i < most ? n - i : most;
+        const embla_read_job job = {.rows = rows + i,
+                                    .count = some,
+                                    .known = known - i,
+                                    .part = block,
+                                    .out = stage,
+                                    .out_stride = bytes,
+                                    .mode = EMBLA_WRITE_PLAIN};
+        EMBLA_TRY(embla_source_read(w->p->call->source, &job));
+        for (size_t k = 0; k < some; k++)
+            next_row(w, stage + k * bytes, stage + k * bytes + block->code_bytes);
+    }
+    return EMBLA_OK;
+}
+
+/* A tile, block by block; there is more than one only where rows are very long. */
+static embla_status decode_tile(const plan *p, const int64_t *rows, size_t start, size_t n,
+                                size_t known)
+{
+    const embla_lookup_call *call = p->call;
+    walk w; /* its arrays are written before they are read */
+    w.p = p;
+    w.now = 0;
+    for (w.at = 0; w.at < call->part.n; w.at += p->block) {
+        size_t left = call->part.n - w.at;
+        embla_row_part block = call->part;
+        w.n = left < p->block ? left : p->block;
+        if (w.n < call->part.n)
+            EMBLA_TRY(embla_row_part_of(call->source->row, call->part.first + w.at, w.n, &block));
+        w.index = start;
+        w.head = call->heads == 1 ? 0 : start % call->heads;
+        w.token = call->out + start / call->heads * call->token_stride;
+        if (call->codes)
+            direct_tile(&w, &block, rows, n, known);
+        else
+            EMBLA_TRY(staged_tile(&w, &block, rows, n, known));
+    }
+    return EMBLA_OK;
+}
+
+static void map_tokens(const embla_lookup_call *call, const int32_t *tokens, size_t n,
+                       int64_t *rows)
+{
+    if (!call->token_rows)
+        embla_kernels_get()->widen(tokens, n, rows);
+    else
+        for (size_t i = 0; i < n; i++) rows[i] = call->token_rows[tokens[i]];
+}
+
+static embla_status run_tile(const plan *p, int64_t tile)
+{
+    const embla_lookup_call *call = p->call;
+    size_t start = (size_t)tile * p->tile, known = call->count - start;
+    size_t n = known < p->tile ? known : p->tile;
+    int64_t widened[TILE + EMBLA_GROUP];
+    const int64_t *rows = widened;
+    if (call->tokens) {
+        if (known > TILE + EMBLA_GROUP) known = TILE + EMBLA_GROUP;
+        map_tokens(call, call->tokens + start, known, widened);
+    } else {
+        rows = call->rows + start;
+    }
+    embla_status status =
+        call->copy ? copy_tile(p, rows, start, n, known) : decode_tile(p, rows, start, n, known);
+    if (p->mode == EMBLA_WRITE_STREAM) p->kernels->fence();
+    return status;
+}
+
+/* ---- plan ---- */
+
+static embla_write_mode choose_mode(const plan *p)
+{
+    const embla_lookup_call *c = p->call;
+    size_t bytes = c->token_total * (c->sum ? 1 : c->heads) * c->vector_bytes;
+    bool whole_lines =
+        ((uintptr_t)c->out | c->token_stride | c->head_stride | c->vector_bytes) % EMBLA_LINE == 0;
+    embla_write_mode mode = embla_kernels_write_mode(bytes, whole_lines);
+    /* The lines that are prefetched are those that follow in memory: they must be next. */
+    return mode == EMBLA_WRITE_AHEAD && !p->consecutive ? EMBLA_WRITE_PLAIN : mode;
+}
+
+/* The largest block that fits the arrays of a sum and the stage. */
+static size_t choose_block(const embla_lookup_call *call)
+{
+    size_t most = call->sum ? NUMBERS : call->part.n;
+    if (!call->codes && call->part.bytes > STAGE) { /* no number takes more than 8 bytes */
+        size_t fit = STAGE / 9 / EMBLA_PIECE * EMBLA_PIECE;
+        if (most > fit) most = fit;
+    }
+    return most;
+}
+
+static size_t choose_piece(const embla_lookup_call *call)
+{
+    return call->part.n <= NUMBERS && call->part.bytes <= SHORT_ROW ? NUMBERS : EMBLA_PIECE;
+}
+
+/* The largest tile of whole units, up to `most` rows, that gives all threads the same number of
+ * tiles. */
+static size_t choose_tile(size_t count, size_t unit, size_t most, int threads)
+{
+    size_t units = count / unit, fit = unit < most ? most / unit : 1;
+    size_t share = (units - 1) / (size_t)threads + 1, tiles = (share - 1) / fit + 1;
+    return ((share - 1) / tiles + 1) * unit;
+}
+
+static int choose_threads(const embla_lookup_call *call)
+{
+    size_t row = call->part.bytes > call->vector_bytes ? call->part.bytes : call->vector_bytes;
+    uint64_t bytes;
+    size_t moved = SIZE_MAX;
+    if (embla_mul_ok(call->count, row, &bytes) && !embla_size_ok(bytes, &moved)) moved = SIZE_MAX;
+    return embla_threads_for(call->threads, moved);
+}
+
+static bool floats_aligned(const char *data, size_t stride)
+{
+    return ((uintptr_t)data | stride) % sizeof(float) == 0;
+}
+
+static void choose_decoding(plan *p)
+{
+    const embla_lookup_call *call = p->call;
+    const embla_row *row = call->source->row;
+    bool plain = call->scale == 1.0f && !call->sum && !call->positions;
+    if (call->out_dtype != EMBLA_F32)
+        p->narrow = embla_dtype_encoder(call->out_dtype, p->kernels->isa);
+    p->in_place =
+        plain && !p->narrow && floats_aligned(call->out, call->token_stride | call->head_stride);
+    p->usable =
+        row->format.dtype == EMBLA_F32 && call->codes && floats_aligned(call->codes, call->stride);
+    p->block = choose_block(call);
+    p->piece = call->sum ? p->block : choose_piece(call);
+}
+
+embla_status embla_lookup_run(const embla_lookup_call *call)
+{
+    plan p = {.call = call, .kernels = embla_kernels_get()};
+    if (call->count == 0) return EMBLA_OK;
+    p.out_info = embla_dtype_find_info(call->out_dtype);
+    p.consecutive = call->heads == 1 || call->sum || call->token_total == 1 ||
+                    call->token_stride == call->heads * call->head_stride;
+    p.mode = choose_mode(&p);
+    if (!call->copy) choose_decoding(&p);
+    int threads = choose_threads(call);
+    size_t at_once = call->codes ? 0 : call->source->kind->at_once;
+    p.tile = choose_tile(call->count, call->sum ? call->heads : 1, at_once < TILE ? TILE : at_once,
+                         threads);
+    int64_t tiles = (int64_t)((call->count - 1) / p.tile + 1);
+    if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
+        for (int64_t tile = 0; tile < tiles; tile++) EMBLA_TRY(run_tile(&p, tile));
+        return EMBLA_OK;
+    }
+    embla_failure failure = EMBLA_NO_FAILURE;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t tile = 0; tile < tiles; tile++)
+        if (!embla_failure_any(&failure)) embla_failure_keep(&failure, run_tile(&p, tile));
+    return embla_failure_say(&failure);
+}

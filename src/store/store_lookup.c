@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lookup over a store: the store as a source of rows, given to the one lookup. */
+#include "lookup/batch.h"
+#include "store/store.h"
+
+embla_row_source embla_store_source(const embla_store *store)
+{
+    return (embla_row_source){.row = &store->row,
+                              .rows = store->rows,
+                              .data = store->data,
+                              .stride = store->stride,
+                              .kind = &store->placement->kind,
+                              .owner = store};
+}
+
+embla_status embla_store_lookup(const embla_store *store, const int64_t *rows, size_t count,
+                                const embla_store_lookup_options *options, void *out)
+{
+    if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_lookup: the store is NULL");
+    const embla_row_source source = embla_store_source(store);
+    embla_lookup_call call = embla_batch_call(&source, rows, count, options, out);
+    return embla_lookup_perform(&call);
+}
+
+embla_status embla_batch_new(const embla_store *store, size_t most, embla_batch **out)
+{
+    if (!store || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_batch_new: %s is NULL",
+                          store ? "out" : "the store");
+    const embla_row_source source = embla_store_source(store);
+    return embla_batch_over(&source, most, out);
+}

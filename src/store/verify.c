@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a store compared with its files, which are read once more, row by row. The files must
+ * still be the ones that were opened, by name and by contents.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "files/io.h"
+#include "store/store.h"
+
+/* What all threads see. */
+typedef struct {
+    const embla_store *store;
+    int64_t count; /* rows that are compared */
+    uint64_t seed;
+    size_t block; /* of them at once */
+    char *memory; /* for each thread block + 1 rows */
+    atomic_llong different, first;
+    embla_failure failure;
+} comparing;
+
+enum { BLOCK_MOST = 256 };
+
+/* The i-th row to compare: one of each of count equal shares, the first and the last of all. */
+static int64_t row_at(const comparing *c, int64_t i)
+{
+    int64_t share = c->store->rows / c->count, rest = c->store->rows % c->count;
+    int64_t low = i * share + (i < rest ? i : rest);
+    uint64_t z = c->seed + (uint64_t)i * UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
+    if (i == 0) return 0;
+    if (i == c->count - 1) return c->store->rows - 1;
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    z ^= z >> 31;
+    return low + (int64_t)(z % (uint64_t)(share + (i < rest)));
+}
+
+static void different_at(comparing *c, int64_t row)
+{
+    long long first = atomic_load(&c->first);
+    atomic_fetch_add(&c->different, 1);
+    while ((first < 0 || row < first) && !atomic_compare_exchange_weak(&c->first, &first, row))
+        continue;
+}
+
+static embla_status compare_block(comparing *c, int64_t number, char *memory)
+{
+    const embla_store *store = c->store;
+    size_t bytes = store->row.bytes;
+    int64_t rows[BLOCK_MOST], start = number * (int64_t)c->block;
+    size_t n = c->count - start < (int64_t)c->block ? (size_t)(c->count - start) : c->block;
+    embla_row_part part;
+    char *plain = memory + c->block * bytes;
+    EMBLA_TRY(embla_row_part_of(&store->row, 0, 0, &part));
+    for (size_t i = 0; i < n; i++) rows[i] = row_at(c, start + (int64_t)i);
+    const embla_row_source source = embla_store_source(store);
+    const embla_read_job job = {
+        .rows = rows, .count = n, .known = n, .part = &part, .out = memory, .out_stride = bytes};
+    EMBLA_TRY(embla_source_read(&source, &job));
+    for (size_t i = 0; i < n; i++) {
+        EMBLA_TRY(embla_extents_read(store, rows[i], &part, plain));
+        if (memcmp(plain, memory + i * bytes, bytes) != 0) different_at(c, rows[i]);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status compare_all(comparing *c)
+{
+    enum { AT_ONCE = 1 << 20, A_READ = 4096 }; /* bytes; what a read costs, as bytes moved */
+    size_t bytes = c->store->row.bytes;
+    void *memory = NULL;
+    c->block = bytes < AT_ONCE / BLOCK_MOST ? BLOCK_MOST : bytes < AT_ONCE ? AT_ONCE / bytes : 1;
+    int threads = embla_threads_for(c->store->options.threads, (size_t)c->count * A_READ);
+    size_t each = (c->block + 1) * bytes, all = each * (size_t)threads;
+    int64_t blocks = (c->count - 1) / (int64_t)c->block + 1;
+    EMBLA_TRY(embla_mem_new(all, "rows to compare", &memory));
+    c->memory = memory;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+    for (int64_t i = 0; i < blocks; i++) {
+        if (embla_failure_any(&c->failure)) continue;
+        embla_failure_keep(&c->failure,
+                           compare_block(c, i, c->memory + (size_t)embla_threads_mine() * each));
+    }
+    embla_mem_free(memory, all);
+    return embla_failure_say(&c->failure);
+}
+
+/* Looks for a file by its name once more: it must be the one that is open. */
+static embla_status same_file(const embla_source *source)
+{
+    const embla_map *map = source->map;
+    struct stat now = {0};
+    int fd = -1;
+    embla_status status = embla_io_open(AT_FDCWD, source->path, O_RDONLY | O_NONBLOCK, 0, &fd);
+    if (status == EMBLA_ERR_NOT_FOUND)
+        return embla_fail(EMBLA_ERR_IO, "%.256s was removed while open (C11)", source->path);
+    EMBLA_TRY(status);
+    status = embla_io_stat(fd, source->path, &now);
+    embla_io_drop(fd);
+    EMBLA_TRY(status);
+    if ((uint64_t)now.st_dev != map->device || (uint64_t)now.st_ino != map->inode)
+        return embla_fail(EMBLA_ERR_IO,
+                          "%.256s was replaced while open: it is file %" PRIu64
+                          " now, and was %" PRIu64 " (C11)",
+                          source->path, (uint64_t)now.st_ino, map->inode);
+    if ((uint64_t)now.st_size > map->size) /* if it is less, embla_sources_check says so */
+        return embla_fail(EMBLA_ERR_IO,
+                          "%.256s was changed while open: %" PRId64 " bytes, and had %" PRIu64
+                          " (C11)",
+                          source->path, (int64_t)now.st_size, map->size);
+    return EMBLA_OK;
+}
+
+static embla_status check_all(const embla_store *store)
+{
+    for (size_t i = 0; i < store->source_count; i++)
+        if (store->sources[i].path) EMBLA_TRY(same_file(&store->sources[i]));
+    EMBLA_TRY(embla_sources_check(store));
+    const embla_row_source source = embla_store_source(store);
+    return embla_source_check(&source);
+}
+
+embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64_t seed,
+                                embla_verified *out)
+{
+    if (!store || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_verify: %s is NULL",
+                          store ? "out" : "the store");
+    if (sample < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a sample of %" PRId64 " rows is below 0", sample);
+    if (store->extent_count == 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a view has no file that it could be compared with");
+    comparing c = {.store = store, .seed = seed, .first = -1, .failure = EMBLA_NO_FAILURE};
+    c.count = sample == 0 || sample > store->rows ? store->rows : sample;
+    if (c.count < 2) c.count = store->rows < 2 ? store->rows : 2; /* the first and the last */
+    EMBLA_TRY(check_all(store));
+    EMBLA_TRY(compare_all(&c));
+    EMBLA_TRY(check_all(store));
+    *out = (embla_verified){
+        .rows = c.count, .different = atomic_load(&c.different), .first = atomic_load(&c.first)};
+    return EMBLA_OK;
+}
