@@ -22,7 +22,12 @@ static float *new_floats(size_t n)
 /* ---- the reference: everything sorted ---- */
 
 typedef struct {
-    embla_candidate *sorted; /* tokens that can be chosen, the likeliest first */
+    int64_t token;
+    float logit;
+} candidate;
+
+typedef struct {
+    candidate *sorted; /* tokens that can be chosen, the likeliest first */
     size_t count;
     long double mass; /* of all, as e^(x - most) */
     float most;
@@ -30,7 +35,7 @@ typedef struct {
 
 static int by_likelihood(const void *a, const void *b)
 {
-    const embla_candidate *x = a, *y = b;
+    const candidate *x = a, *y = b;
     if (x->logit != y->logit) return x->logit > y->logit ? -1 : 1;
     return x->token < y->token ? -1 : 1;
 }
@@ -41,7 +46,7 @@ static reference sort_all(const float *logits, size_t n)
     assert_non_null(r.sorted);
     for (size_t i = 0; i < n; i++)
         if (logits[i] > -INFINITY)
-            r.sorted[r.count++] = (embla_candidate){.token = (int64_t)i, .logit = logits[i]};
+            r.sorted[r.count++] = (candidate){.token = (int64_t)i, .logit = logits[i]};
     qsort(r.sorted, r.count, sizeof *r.sorted, by_likelihood);
     if (r.count > 0) r.most = r.sorted[0].logit;
     for (size_t i = 0; i < r.count; i++) r.mass += expl((long double)r.sorted[i].logit - r.most);
@@ -95,7 +100,7 @@ static double luck(uint64_t seed, uint64_t draw, int64_t token)
     return -log(-log1p(-chance(seed, draw, token)));
 }
 
-static embla_candidate draw_of(const reference *r, size_t n, const embla_sample_options *o)
+static candidate draw_of(const reference *r, size_t n, const embla_sample_options *o)
 {
     size_t best = 0;
     double highest = -INFINITY;
@@ -108,7 +113,7 @@ static embla_candidate draw_of(const reference *r, size_t n, const embla_sample_
     return r->sorted[best];
 }
 
-static void check_choice(const embla_choice *got, embla_candidate wanted, const reference *r)
+static void check_choice(const embla_choice *got, candidate wanted, const reference *r)
 {
     assert_int_equal(got->token, wanted.token);
     assert_true(got->logit == wanted.logit);
@@ -234,7 +239,7 @@ static int64_t check_draw(const embla_head *head, const reference *r, size_t n,
     embla_choice got;
     o.step = step;
     assert_ok(embla_head_sample(head, &one, 1, &o, &got));
-    embla_candidate wanted = draw_of(r, n, &o);
+    candidate wanted = draw_of(r, n, &o);
     check_choice(&got, wanted, r);
     return wanted.token;
 }

@@ -10,9 +10,10 @@
 #include "base/mem.h"
 #include "check.h"
 #include "embla_learn.h"
-#include "learn/decode.h"
+#include "engine/score.h"
 #include "learn/head.h"
 #include "scratch.h"
+#include "table/table.h"
 
 static const int thread_counts[] = {1, 2, 3, 4, 8};
 
@@ -197,7 +198,8 @@ static void test_order(void **state)
     for (int q = 0; q < 2; q++) {
         embla_table *table = check_table(q ? EMBLA_Q8_0 : EMBLA_F32, ROWS, DIM, 77);
         float *hidden = filled(5, 6 * DIM), out[6 * ROWS], row[DIM];
-        embla_decode_dots(table, 0, ROWS, hidden, 6, out, ROWS);
+        const embla_stored rows = embla_table_stored(table);
+        embla_score_rows(&rows, 0, ROWS, hidden, 6, out, ROWS);
         for (size_t v = 0; v < 6; v++)
             for (size_t r = 0; r < ROWS; r++) {
                 const float *h = hidden + v * DIM;

@@ -11,7 +11,7 @@
 
 static int by_score(const void *a, const void *b)
 {
-    const embla_neighbour *x = a, *y = b;
+    const embla_scored *x = a, *y = b;
     if (x->score != y->score) return x->score > y->score ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
@@ -24,13 +24,13 @@ static void the_best_are_those_of_a_sort(void **state)
     (void)state;
     for (size_t n = 0; n < MOST; n += 1 + n / 20)
         for (size_t room = 0; room < 60; room += 1 + room / 5) {
-            embla_neighbour all[MOST], kept[60];
+            embla_scored all[MOST], kept[60];
             embla_best best = {.items = kept, .room = room};
             for (size_t i = 0; i < n; i++)
-                all[i] = (embla_neighbour){(int64_t)i, (double)check_below(&seed, 1 + n / 3)};
+                all[i] = (embla_scored){(int64_t)i, (double)check_below(&seed, 1 + n / 3)};
             for (size_t i = n; i > 1; i--) { /* shuffled */
                 size_t j = check_below(&seed, i);
-                embla_neighbour other = all[j];
+                embla_scored other = all[j];
                 all[j] = all[i - 1];
                 all[i - 1] = other;
             }
@@ -74,8 +74,8 @@ static void compare(const embla_scan *scan)
 {
     size_t dim = embla_table_dim(scan->table), k = scan->k;
     float *row = malloc(dim * sizeof *row);
-    embla_neighbour *all = malloc((size_t)scan->rows * sizeof *all);
-    embla_neighbour *got = malloc(scan->lists * k * sizeof *got);
+    embla_scored *all = malloc((size_t)scan->rows * sizeof *all);
+    embla_scored *got = malloc(scan->lists * k * sizeof *got);
     int64_t nonfinite = -1, wanted = 0;
     double *dots = malloc(scan->count * sizeof *dots);
     assert_true(row && all && got && dots);
@@ -94,7 +94,7 @@ static void compare(const embla_scan *scan)
             if (isfinite(square) &&
                 !(scan->left_out > 0 &&
                   embla_is_left_out(scan->leave_out + list * scan->left_out, scan->left_out, r)))
-                all[n++] = (embla_neighbour){r, score};
+                all[n++] = (embla_scored){r, score};
         }
         qsort(all, n, sizeof *all, by_score);
         for (size_t i = 0; i < k; i++) {
@@ -210,7 +210,7 @@ static void every_allocation_may_fail(void **state)
                        .k = 5000,
                        .threads = 2,
                        .score = score_dot};
-    embla_neighbour *out = malloc(5000 * sizeof *out);
+    embla_scored *out = malloc(5000 * sizeof *out);
     int64_t nonfinite = -9;
     size_t at = 1, live = embla_mem_live();
     assert_non_null(out);

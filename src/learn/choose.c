@@ -15,7 +15,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/threads.h"
-#include "learn/decode.h"
+#include "engine/score.h"
 #include "learn/head.h"
 #include "learn/softmax.h"
 #include "table/table.h"
@@ -81,15 +81,15 @@ typedef struct {
 typedef struct {
     const embla_walk *walk;
     const loops *loops;
-    size_t vector, count;    /* of this look */
-    double inverse;          /* 1 / temperature; 0: no sums at a temperature */
-    mass *masses;            /* count x chunks; NULL: not wanted */
-    embla_candidates *lists; /* threads x count; NULL: not wanted */
-    mass *seen;              /* threads x count: what each thread has seen; NULL: no lists' floor */
-    double rare, unlikely;   /* logs of shares: below these of all, of the likeliest, not kept */
-    embla_leader *leaders;   /* threads x count; NULL: no draw */
-    embla_cut cut;           /* of the draw */
-    uint64_t seed, draw;     /* draw: of vector 0 of the call */
+    size_t vector, count;  /* of this look */
+    double inverse;        /* 1 / temperature; 0: no sums at a temperature */
+    mass *masses;          /* count x chunks; NULL: not wanted */
+    embla_best *lists;     /* threads x count; NULL: not wanted */
+    mass *seen;            /* threads x count: what each thread has seen; NULL: no lists' floor */
+    double rare, unlikely; /* logs of shares: below these of all, of the likeliest, not kept */
+    embla_leader *leaders; /* threads x count; NULL: no draw */
+    embla_cut cut;         /* of the draw */
+    uint64_t seed, draw;   /* draw: of vector 0 of the call */
 } look;
 
 static mass mass_of(const look *l, const float *x, size_t n)
@@ -117,20 +117,20 @@ static mass total_of(const look *l, size_t v)
         if (chunks[c].most > total.most) total.most = chunks[c].most;
     for (int64_t c = 0; c < l->walk->chunks; c++) {
         if (chunks[c].most == -INFINITY) continue;
-        double gap = embla_below(chunks[c].most, total.most);
+        double gap = embla_below((double)chunks[c].most, (double)total.most);
         total.plain += chunks[c].plain * exp(gap);
         total.tempered += chunks[c].tempered * exp(gap * inverse);
     }
     return total;
 }
 
-static void keep(embla_candidates *list, const float *x, size_t n, int64_t first, float floor)
+static void keep(embla_best *list, const float *x, size_t n, int64_t first, float floor)
 {
-    float least = list->count == list->room ? fmaxf(list->items[0].logit, floor) : floor;
+    float least = fmaxf((float)embla_best_least(list), floor);
     for (size_t i = 0; i < n; i++) {
         if (!(x[i] >= least) || x[i] == -INFINITY) continue; /* nor NaN */
-        embla_candidates_add(list, (embla_candidate){first + (int64_t)i, x[i]});
-        if (list->count == list->room) least = fmaxf(list->items[0].logit, floor);
+        embla_best_add(list, (embla_scored){first + (int64_t)i, (double)x[i]});
+        least = fmaxf((float)embla_best_least(list), floor);
     }
 }
 
@@ -139,11 +139,12 @@ static void keep(embla_candidates *list, const float *x, size_t n, int64_t first
 static float floor_so_far(const look *l, mass *seen, const mass *chunk)
 {
     if (chunk->most > seen->most) {
-        seen->tempered *= exp(embla_below(seen->most, chunk->most) * l->inverse);
+        seen->tempered *= exp(embla_below((double)seen->most, (double)chunk->most) * l->inverse);
         seen->most = chunk->most;
     }
     if (chunk->most > -INFINITY)
-        seen->tempered += chunk->tempered * exp(embla_below(chunk->most, seen->most) * l->inverse);
+        seen->tempered += chunk->tempered *
+                          exp(embla_below((double)chunk->most, (double)seen->most) * l->inverse);
     if (!isfinite(seen->most)) return -INFINITY;
     double floor = fmax(l->rare + log(seen->tempered), l->unlikely);
     floor = (double)seen->most + floor / l->inverse;
@@ -156,11 +157,11 @@ static void draw_lot(const look *l, uint64_t draw, uint64_t lot, const float *x,
     embla_luck_words words;
     if (!l->loops->lot(l->seed, draw, lot, x, l->inverse, embla_limit_of(best), words)) return;
     for (size_t i = 0; i < EMBLA_LOT; i++) {
-        embla_candidate who = {(int64_t)(lot * EMBLA_LOT + i), x[i]};
+        embla_scored who = {(int64_t)(lot * EMBLA_LOT + i), (double)x[i]};
         if (!(x[i] > -INFINITY) || !embla_is_inside(&l->cut, who)) continue;
         embla_leader mine = {.luck = embla_luck_of(words, i), .who = who};
         mine.key = (double)x[i] * l->inverse + mine.luck;
-        if (best->who.token < 0 || embla_is_luckier(&mine, best)) *best = mine;
+        if (best->who.row < 0 || embla_is_luckier(&mine, best)) *best = mine;
     }
 }
 
@@ -207,7 +208,7 @@ static embla_status new_lists(look *l, embla_arena *arena, size_t room)
     size_t lists = (size_t)l->walk->threads * l->count;
     EMBLA_TRY(embla_arena_many(arena, lists, sizeof *l->lists, "lists of tokens", &l->lists));
     for (size_t i = 0; i < lists; i++) {
-        embla_candidates *list = &l->lists[i];
+        embla_best *list = &l->lists[i];
         EMBLA_TRY(
             embla_arena_many(arena, room, sizeof *list->items, "the best tokens", &list->items));
         list->room = room;
@@ -234,7 +235,7 @@ static embla_status new_leaders(look *l, embla_arena *arena)
     size_t leaders = (size_t)l->walk->threads * l->count;
     EMBLA_TRY(embla_arena_many(arena, leaders, sizeof *l->leaders, "a draw", &l->leaders));
     for (size_t i = 0; i < leaders; i++)
-        l->leaders[i] = (embla_leader){.key = -INFINITY, .who = {.token = -1, .logit = -INFINITY}};
+        l->leaders[i] = (embla_leader){.key = -INFINITY, .who = {.row = -1, .score = -INFINITY}};
     return EMBLA_OK;
 }
 
@@ -245,14 +246,12 @@ static embla_status new_masses(look *l, embla_arena *arena)
 }
 
 /* What the threads found for vector v goes to the first one's. */
-static embla_candidates *merged(look *l, size_t v)
+static embla_best *merged(look *l, size_t v)
 {
-    embla_candidates *all = &l->lists[v];
-    for (size_t t = 1; t < (size_t)l->walk->threads; t++) {
-        const embla_candidates *list = &l->lists[t * l->count + v];
-        for (size_t i = 0; i < list->count; i++) embla_candidates_add(all, list->items[i]);
-    }
-    embla_candidates_sort(all);
+    embla_best *all = &l->lists[v];
+    for (size_t t = 1; t < (size_t)l->walk->threads; t++)
+        embla_best_join(all, &l->lists[t * l->count + v]);
+    embla_best_sort(all);
     return all;
 }
 
@@ -261,26 +260,26 @@ static embla_leader winner(const look *l, size_t v)
     embla_leader best = l->leaders[v];
     for (size_t t = 1; t < (size_t)l->walk->threads; t++) {
         const embla_leader *other = &l->leaders[t * l->count + v];
-        if (other->who.token >= 0 && (best.who.token < 0 || embla_is_luckier(other, &best)))
+        if (other->who.row >= 0 && (best.who.row < 0 || embla_is_luckier(other, &best)))
             best = *other;
     }
     return best;
 }
 
-static embla_choice choice_of(embla_candidate who, const mass *total)
+static embla_choice choice_of(embla_scored who, const mass *total)
 {
     embla_choice none = {.token = -1, .logit = -INFINITY, .log_probability = -INFINITY};
-    if (who.token < 0) return none;
-    return (embla_choice){.token = who.token,
-                          .logit = who.logit,
+    if (who.row < 0) return none;
+    return (embla_choice){.token = who.row,
+                          .logit = (float)who.score,
                           .log_probability =
-                              embla_below(who.logit, total->most) - log(total->plain)};
+                              embla_below(who.score, (double)total->most) - log(total->plain)};
 }
 
 /* Vectors of one look: what its lists and sums need depends on sizes alone. */
 static size_t group_of(const embla_walk *walk, size_t room)
 {
-    size_t group = LIST_BYTES / (room * sizeof(embla_candidate) + 1);
+    size_t group = LIST_BYTES / (room * sizeof(embla_scored) + 1);
     size_t most = GROUP_CHUNKS / (size_t)walk->chunks;
     if (group > most) group = most;
     if (group > GROUP_MOST) group = GROUP_MOST;
@@ -305,10 +304,10 @@ static embla_status top_group(const embla_walk *walk, size_t vector, size_t coun
     if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, see, &l);
     for (size_t v = 0; status == EMBLA_OK && v < count; v++) {
         const mass total = total_of(&l, v);
-        const embla_candidates *best = merged(&l, v);
+        const embla_best *best = merged(&l, v);
         for (size_t i = 0; i < k; i++)
-            out[v * k + i] = choice_of(
-                i < best->count ? best->items[i] : (embla_candidate){.token = -1}, &total);
+            out[v * k + i] =
+                choice_of(i < best->count ? best->items[i] : (embla_scored){.row = -1}, &total);
     }
     embla_arena_free(&arena);
     return status;
@@ -373,11 +372,12 @@ static void see_sieve(void *context, const embla_logits *logits)
     for (size_t i = 0; i < logits->n; i++) {
         float x = logits->logits[i];
         if (!(x > -INFINITY)) continue;
-        if (!embla_is_inside(&s->cut, (embla_candidate){logits->first + (int64_t)i, x})) continue;
+        if (!embla_is_inside(&s->cut, (embla_scored){logits->first + (int64_t)i, (double)x}))
+            continue;
         ties += x == s->tie;
         uint32_t place = embla_place_of(x);
         if (s->ties || (uint64_t)(place ^ s->among) >> s->above != 0) continue;
-        double power = embla_body_power(embla_below(x, s->total.most) * s->inverse);
+        double power = embla_body_power(embla_below((double)x, (double)s->total.most) * s->inverse);
         size_t bucket = (place >> s->shift) & (BUCKETS - 1);
         counts[bucket]++;
         masses[bucket] += (uint64_t)(power * s->unit + 0.5);
@@ -413,11 +413,12 @@ static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
         const int64_t left = w->head.rows - first;
         const size_t length = left < (int64_t)w->chunk ? (size_t)left : w->chunk;
         float *x = logits;
-        embla_decode_dots(w->head.table, first, length, w->hidden, 1, x, length);
+        const embla_stored rows = embla_table_stored(w->head.table);
+        embla_score_rows(&rows, first, length, w->hidden, 1, x, length);
         embla_head_finish(&w->head, first, length, x);
         for (size_t i = 0; i < length && n > 0; i++) {
             *token = first + (int64_t)i;
-            n -= x[i] == s->tie && embla_is_inside(&s->cut, (embla_candidate){*token, x[i]});
+            n -= x[i] == s->tie && embla_is_inside(&s->cut, (embla_scored){*token, (double)x[i]});
         }
     }
     s->ties = NULL;
@@ -453,8 +454,8 @@ static embla_status move_cut(sieve *s, uint64_t most, double share)
     uint64_t each = tallies[bucket] / s->tallies[bucket];
     uint64_t needed = (want - before + each - 1) / each;
     s->tie = embla_at_place(s->among);
-    embla_candidate last = {INT64_MAX, s->tie};
-    if (needed < s->tallies[bucket]) EMBLA_TRY(find_tie(s, needed, &last.token));
+    embla_scored last = {INT64_MAX, (double)s->tie};
+    if (needed < s->tallies[bucket]) EMBLA_TRY(find_tie(s, needed, &last.row));
     s->cut.last = last;
     return EMBLA_OK;
 }
@@ -473,7 +474,7 @@ static double floor_of(const rules *r, float most)
 }
 
 static embla_status draw_deep(const look *first, size_t v, const rules *r, mass *total,
-                              embla_candidate *who)
+                              embla_scored *who)
 {
     embla_walk walk;
     embla_arena arena = {0};
@@ -506,8 +507,7 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
 
 /* How many of the kept tokens, the likeliest first, are in the draw; 0 if that cannot be told:
  * the cut lies deeper. Tokens that are not kept because of a floor are not in it either. */
-static size_t in_the_draw(const look *l, const rules *r, const embla_candidates *kept,
-                          const mass *total)
+static size_t in_the_draw(const look *l, const rules *r, const embla_best *kept, const mass *total)
 {
     const double floor = floor_of(r, total->most);
     const bool full = kept->count == kept->room && kept->room < (uint64_t)l->walk->head.rows;
@@ -517,28 +517,27 @@ static size_t in_the_draw(const look *l, const rules *r, const embla_candidates 
     if (r->top_p > 0.0) {
         double all = r->top_k > 0 ? 0.0 : total->tempered, sum = 0.0;
         for (size_t i = 0; r->top_k > 0 && i < n; i++)
-            all += exp(embla_below(kept->items[i].logit, total->most) * l->inverse);
+            all += exp(embla_below(kept->items[i].score, (double)total->most) * l->inverse);
         for (n = 0; n < kept->count && (n == 0 || sum < r->top_p * all); n++)
-            sum += exp(embla_below(kept->items[n].logit, total->most) * l->inverse);
+            sum += exp(embla_below(kept->items[n].score, (double)total->most) * l->inverse);
         deeper = deeper && sum < r->top_p * all;
     }
-    if (deeper && (double)kept->items[n - 1].logit >= floor) return 0;
-    while (n > 1 && (double)kept->items[n - 1].logit < floor) n--;
+    if (deeper && kept->items[n - 1].score >= floor) return 0;
+    while (n > 1 && kept->items[n - 1].score < floor) n--;
     return n;
 }
 
-static embla_candidate draw_kept(const look *l, size_t v, const embla_candidates *kept, size_t n)
+static embla_scored draw_kept(const look *l, size_t v, const embla_best *kept, size_t n)
 {
-    embla_leader best = {.who = {.token = -1}};
+    embla_leader best = {.who = {.row = -1}};
     for (size_t i = 0; i < n; i++) {
-        const embla_candidate who = kept->items[i];
-        uint64_t lot = (uint64_t)who.token / EMBLA_LOT;
+        const embla_scored who = kept->items[i];
+        uint64_t lot = (uint64_t)who.row / EMBLA_LOT;
         const float none[EMBLA_LOT] = {0};
         embla_luck_words words;
         (void)l->loops->lot(l->seed, l->draw + l->vector + v, lot, none, 0.0, 0.0, words);
-        embla_leader mine = {.luck = embla_luck_of(words, (size_t)who.token % EMBLA_LOT),
-                             .who = who};
-        mine.key = (double)who.logit * l->inverse + mine.luck;
+        embla_leader mine = {.luck = embla_luck_of(words, (size_t)who.row % EMBLA_LOT), .who = who};
+        mine.key = who.score * l->inverse + mine.luck;
         if (i == 0 || embla_is_luckier(&mine, &best)) best = mine;
     }
     return best.who;
@@ -547,11 +546,11 @@ static embla_candidate draw_kept(const look *l, size_t v, const embla_candidates
 static embla_status draw_vector(look *l, size_t v, const rules *r, embla_choice *out)
 {
     mass total = total_of(l, v);
-    embla_candidate who = {.token = -1};
+    embla_scored who = {.row = -1};
     if (l->leaders) {
         who = winner(l, v).who;
     } else if (total.most > -INFINITY) {
-        const embla_candidates *kept = merged(l, v);
+        const embla_best *kept = merged(l, v);
         size_t n = in_the_draw(l, r, kept, &total);
         if (n > 0)
             who = draw_kept(l, v, kept, n);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small parts that choosing a token is made of: lists of the best so far, exponentials, and
- * the luck of a token. Inline, because they stand in loops.
+/* The small parts of choosing a token: exponentials, the luck of a token, and the cut that top-k,
+ * top-p and min-p make. Inline, because loops call them.
+ *
+ * A candidate is an embla_scored (base/best.h): row is the token, score its logit. Every score is
+ * a float widened to double, so it converts back exactly.
  */
 #ifndef EMBLA_LEARN_CHOOSE_H
 #define EMBLA_LEARN_CHOOSE_H
@@ -9,65 +12,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/best.h"
 #include "base/half.h"
 #include "base/random.h"
-
-/* ---- the best so far ---- */
-
-typedef struct {
-    int64_t token;
-    float logit;
-} embla_candidate;
-
-/* The k best, the worst of them at the root. */
-typedef struct {
-    embla_candidate *items;
-    size_t count, room;
-} embla_candidates;
-
-static inline bool embla_is_likelier(embla_candidate a, embla_candidate b)
-{
-    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
-}
-
-/* Item goes down from place 0 until what is below it is likelier. */
-static inline void embla_candidates_sift(embla_candidate *items, size_t count, embla_candidate item)
-{
-    size_t at = 0;
-    for (size_t below = 1; below < count; below = 2 * at + 1) {
-        if (below + 1 < count && embla_is_likelier(items[below], items[below + 1])) below++;
-        if (!embla_is_likelier(item, items[below])) break;
-        items[at] = items[below];
-        at = below;
-    }
-    items[at] = item;
-}
-
-static inline void embla_candidates_add(embla_candidates *list, embla_candidate item)
-{
-    embla_candidate *items = list->items;
-    if (list->count == list->room) {
-        if (embla_is_likelier(item, items[0])) embla_candidates_sift(items, list->count, item);
-        return;
-    }
-    size_t at = list->count++;
-    for (size_t above; at > 0; at = above) {
-        above = (at - 1) / 2;
-        if (!embla_is_likelier(items[above], item)) break;
-        items[at] = items[above];
-    }
-    items[at] = item;
-}
-
-/* The likeliest first. */
-static inline void embla_candidates_sort(embla_candidates *list)
-{
-    for (size_t left = list->count; left > 1; left--) {
-        embla_candidate worst = list->items[0];
-        embla_candidates_sift(list->items, left - 1, list->items[left - 1]);
-        list->items[left - 1] = worst;
-    }
-}
 
 /* ---- sums of exponentials ---- */
 
@@ -157,28 +104,28 @@ static inline double embla_luck_of(embla_luck_words words, size_t i)
 /* Who leads the draw. */
 typedef struct {
     double key, luck; /* logit / temperature + luck */
-    embla_candidate who;
+    embla_scored who;
 } embla_leader;
 
 /* What stands before the cut takes part in the draw: tokens likelier than it, and itself; and
  * no logit below floor. */
 typedef struct {
-    embla_candidate last;
+    embla_scored last;
     double floor;
 } embla_cut;
 
 static const embla_cut embla_no_cut = {{INT64_MAX, -INFINITY}, -INFINITY};
 
-static inline bool embla_is_inside(const embla_cut *c, embla_candidate who)
+static inline bool embla_is_inside(const embla_cut *c, embla_scored who)
 {
-    return !embla_is_likelier(c->last, who) && (double)who.logit >= c->floor;
+    return !embla_is_better(c->last, who) && who.score >= c->floor;
 }
 
 static inline bool embla_is_luckier(const embla_leader *a, const embla_leader *b)
 {
     if (a->key != b->key) return a->key > b->key;
     if (a->luck != b->luck) return a->luck > b->luck; /* keys that are infinite or very large */
-    return a->who.token < b->who.token;
+    return a->who.row < b->who.row;
 }
 
 /* A leader that is not ahead of what it could be; keys are rounded, so a little less. */
@@ -190,9 +137,9 @@ static inline double embla_limit_of(const embla_leader *best)
 /* ---- the order of floats ---- */
 
 /* What there is to add to most to have x; an infinity is as likely as another. */
-static inline double embla_below(float x, float most)
+static inline double embla_below(double x, double most)
 {
-    return x == most ? 0.0 : (double)x - (double)most;
+    return x == most ? 0.0 : x - most;
 }
 
 /* Floats in their order as whole numbers; -0 is 0. */

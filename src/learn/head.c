@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head: hidden vectors times the rows of a table, made into logits. Few vectors are a pass
- * over the table at the speed of memory (decode.c), more are products of the engine in tiles of
- * fixed size, each by one thread, so that no result depends on how many there are.
+ * over the table at the speed of memory (engine/score.c), more are products of the engine in tiles
+ * of fixed size, each by one thread, so that no result depends on how many there are.
  */
 #include "learn/head.h"
 
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "engine/engine.h"
-#include "learn/decode.h"
+#include "engine/score.h"
 #include "table/table.h"
 
 embla_status embla_head_check(const embla_head *head, embla_head *out)
@@ -230,7 +230,8 @@ static void sums_of(const run *r, const embla_logits *l, float *logits, float *s
         product.b = tile_of(r, l->first, l->n, space, &product.b_stride);
         if (embla_engine_product(&product) == EMBLA_OK) return;
     }
-    embla_decode_dots(w->head.table, l->first, l->n, hidden, l->count, logits, l->stride);
+    const embla_stored rows = embla_table_stored(w->head.table);
+    embla_score_rows(&rows, l->first, l->n, hidden, l->count, logits, l->stride);
 }
 
 static void do_chunk(const run *r, int64_t chunk, size_t block)

@@ -38,7 +38,7 @@ typedef struct {
     size_t count, dim;
     size_t chunk;   /* tokens */
     int64_t chunks; /* of all tokens */
-    bool products;  /* by the engine; else by decode.h */
+    bool products;  /* by the engine; else by engine/score.h */
     int threads;
 } embla_walk;
 

@@ -103,11 +103,13 @@ static void score_mul(const void *context, size_t list, const double *dots, size
     }
 }
 
-static embla_status cos_mul(const question *q, size_t k, const embla_analogy_options *options,
-                            embla_neighbour *out, embla_near_report *report)
+static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
+                            const embla_analogy_options *options, embla_neighbour *out,
+                            embla_near_report *report)
 {
     bool some = options->rows > 0 && options->rows < q->table->rows;
     int64_t nonfinite = 0;
+    embla_scored *answers = NULL;
     const embla_scan scan = {.table = q->table,
                              .rows = some ? options->rows : q->table->rows,
                              .vectors = q->vectors,
@@ -119,7 +121,9 @@ static embla_status cos_mul(const question *q, size_t k, const embla_analogy_opt
                              .threads = options->threads,
                              .score = score_mul,
                              .context = q};
-    EMBLA_TRY(embla_scan_run(&scan, out, &nonfinite));
+    EMBLA_TRY(embla_arena_many(arena, k, sizeof *answers, "answers", &answers));
+    EMBLA_TRY(embla_scan_run(&scan, answers, &nonfinite));
+    embla_scan_copy(answers, k, out);
     if (report) *report = (embla_near_report){.rows = scan.rows, .nonfinite = nonfinite};
     return EMBLA_OK;
 }
@@ -158,7 +162,7 @@ embla_status embla_analogy(const embla_table *table, const int64_t *plus, size_t
     for (size_t i = 0; i < minus_count; i++) q.rows[q.count++] = minus[i];
     embla_status status = read_rows(&q, &arena);
     if (status == EMBLA_OK)
-        status = options->kind == EMBLA_COS_MUL ? cos_mul(&q, k, options, out, report)
+        status = options->kind == EMBLA_COS_MUL ? cos_mul(&q, &arena, k, options, out, report)
                                                 : cos_add(&q, &arena, k, options, out, report);
     embla_arena_free(&arena);
     return status;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/best.h"
 #include "base/checked.h"
 #include "base/mem.h"
 #include "embla_lab.h"
@@ -167,41 +168,6 @@ static embla_status tell(const job *j, const char *what, size_t done)
                       what);
 }
 
-/* ---- in order ---- */
-
-typedef struct {
-    double key;
-    size_t number;
-} ranked;
-
-static bool before(const ranked *a, const ranked *b)
-{
-    return a->key < b->key || (a->key == b->key && a->number < b->number);
-}
-
-static void sift(ranked *list, size_t at, size_t count)
-{
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && before(&list[child], &list[child + 1])) child++;
-        if (!before(&list[at], &list[child])) return;
-        ranked swap = list[at];
-        list[at] = list[child];
-        list[child] = swap;
-    }
-}
-
-/* By key, then by number; no more memory, and never slow. */
-static void sort(ranked *list, size_t count)
-{
-    for (size_t at = count / 2; at-- > 0;) sift(list, at, count);
-    for (size_t end = count; end-- > 1;) {
-        ranked swap = list[0];
-        list[0] = list[end];
-        list[end] = swap;
-        sift(list, 0, end);
-    }
-}
-
 /* The words without a row, those that are asked for most first. */
 static embla_status list_missing(job *j)
 {
@@ -212,13 +178,14 @@ static embla_status list_missing(job *j)
     if (count == 0) return EMBLA_OK;
     const embla_name **missing = NULL;
     EMBLA_TRY(embla_arena_many(&j->file->arena, count, sizeof(void *), "missing words", &missing));
-    EMBLA_TRY(embla_mem_new(count * sizeof(ranked), "missing words", &memory));
-    ranked *list = memory;
-    for (size_t w = 0, i = 0; w < j->file->word_count; w++)
-        if (j->row_of[w] < 0) list[i++] = (ranked){-(double)j->file->words[w].number, w};
-    sort(list, count);
-    for (size_t i = 0; i < count; i++) missing[i] = &j->file->words[list[i].number];
-    embla_mem_free(list, count * sizeof(ranked));
+    EMBLA_TRY(embla_mem_new(count * sizeof(embla_scored), "missing words", &memory));
+    embla_best list = {.items = memory, .room = count};
+    for (size_t w = 0; w < j->file->word_count; w++)
+        if (j->row_of[w] < 0)
+            embla_best_add(&list, (embla_scored){(int64_t)w, (double)j->file->words[w].number});
+    embla_best_sort(&list);
+    for (size_t i = 0; i < count; i++) missing[i] = &j->file->words[list.items[i].row];
+    embla_mem_free(memory, count * sizeof(embla_scored));
     e->missing = missing;
     e->missing_count = count;
     return EMBLA_OK;
@@ -386,14 +353,16 @@ static double correlation(double *x, double *y, size_t n)
     return r > 1 ? 1 : r < -1 ? -1 : r;
 }
 
-/* Their places in order, from 1; those of the same value share the mean of theirs. */
-static void ranks_of(const double *x, size_t n, ranked *list, double *out)
+/* The rank of each value, 1 for the smallest; equal values share the mean of their ranks. space
+ * has room for n items. */
+static void ranks_of(const double *x, size_t n, embla_scored *space, double *out)
 {
-    for (size_t i = 0; i < n; i++) list[i] = (ranked){x[i], i};
-    sort(list, n);
+    embla_best sorted = {.items = space, .room = n};
+    for (size_t i = 0; i < n; i++) embla_best_add(&sorted, (embla_scored){(int64_t)i, -x[i]});
+    embla_best_sort(&sorted);
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && list[end].key == list[i].key;) end++;
-        for (size_t k = i; k < end; k++) out[list[k].number] = (double)(i + 1 + end) / 2;
+        for (end = i + 1; end < n && space[end].score == space[i].score;) end++;
+        for (size_t k = i; k < end; k++) out[space[k].row] = (double)(i + 1 + end) / 2;
     }
 }
 
@@ -420,17 +389,17 @@ static embla_status compare(const job *j, double *cosines, double *scores, size_
 
 static embla_status score_pairs(job *j)
 {
-    size_t most = j->file->count, n = 0, each = 4 * sizeof(double) + sizeof(ranked);
+    size_t most = j->file->count, n = 0, each = 4 * sizeof(double) + sizeof(embla_scored);
     void *memory = NULL;
     embla_eval_part *part = j->eval->parts;
     EMBLA_TRY(embla_mem_new(most * each, "pairs", &memory)); /* most is below 2^22 */
     double *cosines = memory, *scores = cosines + most;
     double *ranks = scores + most, *other_ranks = ranks + most;
-    ranked *list = (ranked *)(void *)(other_ranks + most);
+    embla_scored *sorted = (embla_scored *)(void *)(other_ranks + most);
     embla_status status = compare(j, cosines, scores, &n);
     if (status == EMBLA_OK) {
-        ranks_of(cosines, n, list, ranks);
-        ranks_of(scores, n, list, other_ranks);
+        ranks_of(cosines, n, sorted, ranks);
+        ranks_of(scores, n, sorted, other_ranks);
         part->covered = (int64_t)n;
         part->spearman = correlation(ranks, other_ranks, n);
         part->pearson = correlation(cosines, scores, n);

@@ -31,7 +31,7 @@ enum {
 
 /* ---- few queries: scans ---- */
 
-static embla_status scan_all(const embla_question *q, embla_neighbour *out, int64_t *nonfinite)
+static embla_status scan_all(const embla_question *q, embla_scored *out, int64_t *nonfinite)
 {
     size_t step = embla_scan_at_once(q);
     for (size_t i = 0; i < q->count; i += step) {
@@ -187,7 +187,7 @@ static void offer(const many *m, worker *w, size_t query, int64_t row, float bou
     if (q->left_out > 0 &&
         embla_is_left_out(q->leave_out + (m->first + query) * q->left_out, q->left_out, row))
         return;
-    embla_best_add(best, (embla_neighbour){row, isnan(bound) ? HUGE_VAL : (double)bound});
+    embla_best_add(best, (embla_scored){row, isnan(bound) ? HUGE_VAL : (double)bound});
     /* a row that is only as good need not get in: what is dropped has a bound <= the least */
     if (best->count == best->room)
         w->limits[query] = nextafterf((float)best->items[0].score, INFINITY);
@@ -270,14 +270,14 @@ static bool settle(const many *m, worker *w, size_t query, embla_best *answer)
         double score = embla_score_of(q->measure, m->sizes[query], dot, square);
         /* an engine that rounds more than floats do is not to be believed */
         right &= surely(m, m->sizes[query], score) <= best->items[i].score;
-        embla_best_add(answer, (embla_neighbour){row, score});
+        embla_best_add(answer, (embla_scored){row, score});
     }
     if (best->count < best->room) return right; /* none was dropped */
     return right && surely(m, m->sizes[query], answer->items[0].score) > best->items[0].score;
 }
 
 /* Answers to out; again[i] is set where a query is to be asked once more. */
-static void run_many(const many *m, embla_neighbour *out, bool *again)
+static void run_many(const many *m, embla_scored *out, bool *again)
 {
     const embla_question *q = m->q;
     int64_t tiles = (q->rows - 1) / (int64_t)m->tile + 1;
@@ -291,7 +291,7 @@ static void run_many(const many *m, embla_neighbour *out, bool *again)
             again[i] = !settle(m, my_worker(m), i, &answer);
             embla_best_sort(&answer);
             for (size_t j = answer.count; j < q->k; j++)
-                answer.items[j] = (embla_neighbour){.row = -1};
+                answer.items[j] = (embla_scored){.row = -1};
         }
     }
     for (int t = 0; t < m->threads; t++)
@@ -307,7 +307,7 @@ static embla_status take(embla_arena *arena, size_t count, size_t size, void *ou
 
 static embla_status new_worker(const many *m, embla_arena *arena, worker *w)
 {
-    embla_neighbour *items = NULL;
+    embla_scored *items = NULL;
     if (m->decode) EMBLA_TRY(take(arena, m->tile * m->q->dim, sizeof(float), &w->rows));
     EMBLA_TRY(take(arena, m->tile * QUERIES, sizeof(float), &w->products));
     EMBLA_TRY(take(arena, m->tile, sizeof(double), &w->squares));
@@ -354,7 +354,7 @@ static size_t kept(const embla_question *q)
 
 /* One pass over the table: queries first .. first+count-1. */
 static embla_status ask_many(const embla_question *q, size_t first, size_t count, int threads,
-                             embla_neighbour *out, bool *again, int64_t *nonfinite)
+                             embla_scored *out, bool *again, int64_t *nonfinite)
 {
     const embla_table *table = q->table;
     /* Rows of a file are copied: should it be cut short, the page must not be missed inside
@@ -381,13 +381,13 @@ static embla_status ask_many(const embla_question *q, size_t first, size_t count
 }
 
 /* Queries that could not be settled, by scans; they are brought together first. */
-static embla_status ask_again(const embla_question *q, const bool *again, embla_neighbour *out,
+static embla_status ask_again(const embla_question *q, const bool *again, embla_scored *out,
                               embla_arena *arena, size_t *asked)
 {
     size_t most = embla_scan_at_once(q), n = 0, where[EMBLA_SCAN_MOST];
     float *queries = NULL;
     int64_t *leave_out = NULL, nonfinite;
-    embla_neighbour *answers = NULL;
+    embla_scored *answers = NULL;
     EMBLA_TRY(take(arena, most * q->dim, sizeof *queries, &queries));
     EMBLA_TRY(take(arena, most * q->left_out, sizeof *leave_out, &leave_out));
     EMBLA_TRY(take(arena, most * q->k, sizeof *answers, &answers));
@@ -412,7 +412,7 @@ static embla_status ask_again(const embla_question *q, const bool *again, embla_
 /* Queries that one pass over the table takes; 0: lists are too long, scan instead. */
 static size_t pass_queries(const embla_question *q, int threads)
 {
-    uint64_t list = (uint64_t)kept(q) * sizeof(embla_neighbour) * (uint64_t)threads;
+    uint64_t list = (uint64_t)kept(q) * sizeof(embla_scored) * (uint64_t)threads;
     uint64_t by_lists = PASS_BYTES / list, by_queries = PASS_BYTES / (q->dim * sizeof(float));
     uint64_t most = by_lists < by_queries ? by_lists : by_queries;
     if (most >= QUERIES) most = most / QUERIES * QUERIES;
@@ -421,7 +421,7 @@ static size_t pass_queries(const embla_question *q, int threads)
 
 /* All queries by products, and the rest of them by scans. */
 static embla_status many_all(const embla_question *q, int threads, embla_arena *arena,
-                             embla_neighbour *out, int64_t *nonfinite, embla_near_ways *ways)
+                             embla_scored *out, int64_t *nonfinite, embla_near_ways *ways)
 {
     size_t step = pass_queries(q, threads), asked = 0;
     bool *again = NULL;
@@ -487,9 +487,10 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
     return check_queries(q->queries, q->count, q->dim);
 }
 
-/* Distances are positive again. */
-static void finish(const embla_question *q, embla_neighbour *out)
+/* Scores of distances are negative until here, so that the larger is always the nearer. */
+static void copy_answers(const embla_question *q, const embla_scored *answers, embla_neighbour *out)
 {
+    embla_scan_copy(answers, q->count * q->k, out);
     for (size_t i = 0; q->measure == EMBLA_EUCLIDEAN && i < q->count * q->k; i++)
         out[i].score = out[i].row < 0 ? 0.0 : 0.0 - out[i].score;
 }
@@ -506,19 +507,16 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
                            int64_t *nonfinite, embla_near_ways *ways)
 {
     embla_arena arena = {0};
-    embla_neighbour *answers = NULL;
+    embla_scored *answers = NULL;
     int threads = threads_for(q);
     bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
     products = products && pass_queries(q, threads) > 0 && embla_engine_has_products();
     if (ways) *ways = (embla_near_ways){0};
-    embla_status status = take(&arena, q->count * q->k, sizeof(embla_neighbour), &answers);
+    embla_status status = take(&arena, q->count * q->k, sizeof(embla_scored), &answers);
     if (status == EMBLA_OK)
         status = products ? many_all(q, threads, &arena, answers, nonfinite, ways)
                           : scan_all(q, answers, nonfinite);
-    if (status == EMBLA_OK) {
-        finish(q, answers);
-        memcpy(out, answers, q->count * q->k * sizeof *out);
-    }
+    if (status == EMBLA_OK) copy_answers(q, answers, out);
     embla_arena_free(&arena);
     return status;
 }

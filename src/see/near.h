@@ -57,7 +57,7 @@ size_t embla_scan_at_once(const embla_question *q);
  * of distances are negative. */
 EMBLA_CHECKED embla_status embla_scan_queries(const embla_question *q, const float *queries,
                                               const int64_t *leave_out, size_t count,
-                                              embla_neighbour *out, int64_t *nonfinite);
+                                              embla_scored *out, int64_t *nonfinite);
 
 typedef enum {
     EMBLA_NEAR_CHOOSE = 0,

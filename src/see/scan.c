@@ -20,51 +20,6 @@ enum {
     SIDE_BY_SIDE = 65536     /* longer rows are decoded one at a time: 4 MiB at most */
 };
 
-/* ---- the best so far ---- */
-
-/* Item goes down from place 0 of the heap until what is below it is better. */
-static void sift_down(embla_neighbour *items, size_t count, embla_neighbour item)
-{
-    size_t at = 0;
-    for (size_t below = 1; below < count; below = 2 * at + 1) {
-        if (below + 1 < count && embla_is_better(items[below], items[below + 1])) below++;
-        if (!embla_is_better(item, items[below])) break;
-        items[at] = items[below];
-        at = below;
-    }
-    items[at] = item;
-}
-
-void embla_best_add(embla_best *best, embla_neighbour item)
-{
-    embla_neighbour *items = best->items;
-    if (best->count == best->room) {
-        if (best->room > 0 && embla_is_better(item, items[0])) sift_down(items, best->count, item);
-        return;
-    }
-    size_t at = best->count++;
-    for (size_t above; at > 0; at = above) {
-        above = (at - 1) / 2;
-        if (!embla_is_better(items[above], item)) break;
-        items[at] = items[above];
-    }
-    items[at] = item;
-}
-
-void embla_best_join(embla_best *best, const embla_best *other)
-{
-    for (size_t i = 0; i < other->count; i++) embla_best_add(best, other->items[i]);
-}
-
-void embla_best_sort(embla_best *best)
-{
-    for (size_t left = best->count; left > 1; left--) {
-        embla_neighbour worst = best->items[0];
-        sift_down(best->items, left - 1, best->items[left - 1]);
-        best->items[left - 1] = worst;
-    }
-}
-
 /* ---- one thread's part ---- */
 
 typedef struct {
@@ -147,7 +102,7 @@ static void keep(const pass *p, worker *w, size_t list, int64_t first, size_t n)
     const int64_t *leave_out = scan->left_out > 0 ? scan->leave_out + list * scan->left_out : NULL;
     double least = embla_best_least(best);
     for (size_t i = 0; i < n; i++) {
-        embla_neighbour row = {.row = first + (int64_t)i, .score = w->scores[i]};
+        embla_scored row = {.row = first + (int64_t)i, .score = w->scores[i]};
         if (row.score < least || !isfinite(w->squares[i])) continue;
         if (embla_is_left_out(leave_out, scan->left_out, row.row)) continue;
         embla_best_add(best, row);
@@ -213,8 +168,7 @@ static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
     for (size_t list = 0; list < scan->lists; list++) {
         embla_best *best = &w->best[list];
         best->room = room;
-        EMBLA_TRY(
-            embla_scan_take(arena, room, sizeof(embla_neighbour), "nearest rows", &best->items));
+        EMBLA_TRY(embla_scan_take(arena, room, sizeof(embla_scored), "nearest rows", &best->items));
     }
     return EMBLA_OK;
 }
@@ -236,7 +190,7 @@ static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
 }
 
 /* Every thread's lists into those of the first, and to out. */
-static void put_together(const pass *p, embla_neighbour *out, int64_t *nonfinite)
+static void put_together(const pass *p, embla_scored *out, int64_t *nonfinite)
 {
     const embla_scan *scan = p->scan;
     *nonfinite = 0;
@@ -247,11 +201,11 @@ static void put_together(const pass *p, embla_neighbour *out, int64_t *nonfinite
         embla_best_sort(best);
         memcpy(out + list * scan->k, best->items, best->count * sizeof *out);
         for (size_t i = best->count; i < scan->k; i++)
-            out[list * scan->k + i] = (embla_neighbour){.row = -1};
+            out[list * scan->k + i] = (embla_scored){.row = -1};
     }
 }
 
-embla_status embla_scan_run(const embla_scan *scan, embla_neighbour *out, int64_t *nonfinite)
+embla_status embla_scan_run(const embla_scan *scan, embla_scored *out, int64_t *nonfinite)
 {
     embla_arena arena = {0};
     pass p;
@@ -286,7 +240,7 @@ static void score_rows(const void *context, size_t list, const double *restrict 
 }
 
 embla_status embla_scan_queries(const embla_question *q, const float *queries,
-                                const int64_t *leave_out, size_t count, embla_neighbour *out,
+                                const int64_t *leave_out, size_t count, embla_scored *out,
                                 int64_t *nonfinite)
 {
     embla_query_size sizes[EMBLA_SCAN_MOST];
@@ -308,6 +262,6 @@ embla_status embla_scan_queries(const embla_question *q, const float *queries,
 size_t embla_scan_at_once(const embla_question *q)
 {
     uint64_t room = q->k < (uint64_t)q->rows ? q->k : (uint64_t)q->rows;
-    uint64_t lists = LIST_BYTES / sizeof(embla_neighbour) / room;
+    uint64_t lists = LIST_BYTES / sizeof(embla_scored) / room;
     return lists < 1 ? 1 : lists < EMBLA_SCAN_MOST ? (size_t)lists : EMBLA_SCAN_MOST;
 }

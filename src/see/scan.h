@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/best.h"
 #include "embla_lab.h"
 
 /* Vectors that one pass takes: their sums with a block of rows stay in a cache. */
@@ -41,38 +42,19 @@ typedef struct {
 
 /* The k best rows of each list, best first, to out (lists x k); row -1 where there are no more.
  * *nonfinite is how many rows have a NaN or an infinity: they are in no list. */
-EMBLA_CHECKED embla_status embla_scan_run(const embla_scan *scan, embla_neighbour *out,
+EMBLA_CHECKED embla_status embla_scan_run(const embla_scan *scan, embla_scored *out,
                                           int64_t *nonfinite);
 
 /* Memory of threads: count items of size bytes, on a line of their own; as embla_arena_many. */
 EMBLA_CHECKED embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size,
                                            const char *what, void *out);
 
-/* ---- the best so far: a heap with the worst on top ---- */
-
-typedef struct {
-    embla_neighbour *items;
-    size_t count, room;
-} embla_best;
-
-/* A larger score, or the same and an earlier row. */
-static inline bool embla_is_better(embla_neighbour a, embla_neighbour b)
+/* Internal results as the caller's. */
+static inline void embla_scan_copy(const embla_scored *from, size_t count, embla_neighbour *out)
 {
-    return a.score > b.score || (a.score == b.score && a.row < b.row);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (embla_neighbour){.row = from[i].row, .score = from[i].score};
 }
-
-/* Scores below this cannot get in. */
-static inline double embla_best_least(const embla_best *best)
-{
-    return best->count < best->room ? -HUGE_VAL : best->items[0].score;
-}
-
-/* Keeps item, if it is better than the worst or there is room. Its score is no NaN. */
-void embla_best_add(embla_best *best, embla_neighbour item);
-/* Adds all that is in other. */
-void embla_best_join(embla_best *best, const embla_best *other);
-/* Best first. Nothing can be added after this. */
-void embla_best_sort(embla_best *best);
 
 /* Whether row is one of count rows to be left out. */
 static inline bool embla_is_left_out(const int64_t *leave_out, size_t count, int64_t row)

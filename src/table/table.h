@@ -35,6 +35,17 @@ static inline const char *embla_table_at(const embla_table *table, int64_t row)
     return table->data + (size_t)row * table->row_stride;
 }
 
+/* The rows of a table without the table: for rooms that know no tables. */
+static inline embla_stored embla_table_stored(const embla_table *table)
+{
+    return (embla_stored){.data = table->data,
+                          .stride = table->row_stride,
+                          .dim = table->dim,
+                          .dtype = table->dtype,
+                          .info = table->info,
+                          .scale = table->scale};
+}
+
 /* Whether rows can be used as floats where they lie. */
 static inline bool embla_table_in_place(const embla_table *table)
 {

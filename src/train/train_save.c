@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/best.h"
 #include "files/durable.h"
 #include "files/io.h"
 #include "train/train.h"
@@ -347,10 +348,10 @@ embla_status embla_train_saved_of(const char *path, embla_train_saved *out)
 
 /* ---- folders of checkpoints ---- */
 
+/* The steps of the checkpoints in a folder, the highest first once sorted. */
 typedef struct {
     embla_arena arena;
-    int64_t *steps; /* of the files that are there, highest first once sorted */
-    size_t count, room;
+    embla_best steps; /* row and score are both the step, which a double holds exactly */
 } shelf;
 
 /* "step-0000000020.safetensors"; false of any other name. */
@@ -375,37 +376,13 @@ static embla_status put_on_shelf(void *context, const char *name)
 {
     shelf *s = context;
     int64_t step;
-    void *steps = s->steps;
+    void *items = s->steps.items;
     if (!step_of(name, &step)) return EMBLA_OK;
-    EMBLA_TRY(
-        embla_arena_grow(&s->arena, sizeof *s->steps, s->count, "checkpoints", &steps, &s->room));
-    s->steps = steps;
-    s->steps[s->count++] = step;
+    EMBLA_TRY(embla_arena_grow(&s->arena, sizeof(embla_scored), s->steps.count, "checkpoints",
+                               &items, &s->steps.room));
+    s->steps.items = items;
+    embla_best_add(&s->steps, (embla_scored){step, (double)step});
     return EMBLA_OK;
-}
-
-/* Moves steps[root] down until none below it is smaller. */
-static void sift(int64_t *steps, size_t root, size_t count)
-{
-    for (size_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && steps[child + 1] < steps[child]) child++;
-        if (steps[root] <= steps[child]) return;
-        int64_t old = steps[root];
-        steps[root] = steps[child];
-        steps[child] = old;
-    }
-}
-
-/* Highest first: a heap sort, which takes no memory, however many there are. */
-static void sort_shelf(shelf *s)
-{
-    for (size_t i = s->count / 2; i-- > 0;) sift(s->steps, i, s->count);
-    for (size_t end = s->count; end-- > 1;) {
-        int64_t least = s->steps[0];
-        s->steps[0] = s->steps[end];
-        s->steps[end] = least;
-        sift(s->steps, 0, end);
-    }
 }
 
 static embla_status path_of(const char *folder, int64_t step, char *out, size_t size)
@@ -419,7 +396,7 @@ static embla_status path_of(const char *folder, int64_t step, char *out, size_t 
 static embla_status fill_shelf(int fd, const char *folder, shelf *s)
 {
     EMBLA_TRY(embla_io_list(fd, folder, put_on_shelf, s));
-    sort_shelf(s);
+    embla_best_sort(&s->steps);
     return EMBLA_OK;
 }
 
@@ -430,10 +407,10 @@ static embla_status remove_old(const char *folder, size_t keep, int64_t written)
     int fd = -1;
     EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
     embla_status status = fill_shelf(fd, folder, &s);
-    for (size_t i = keep; i < s.count && status == EMBLA_OK; i++) {
+    for (size_t i = keep; i < s.steps.count && status == EMBLA_OK; i++) {
         char name[NAME];
-        if (s.steps[i] == written) continue;
-        (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps[i]);
+        if (s.steps.items[i].row == written) continue;
+        (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps.items[i].row);
         embla_io_remove(fd, name);
     }
     embla_io_drop(fd);
@@ -477,18 +454,18 @@ static embla_status find_whole(const char *folder, const shelf *s, char *path, s
                                size_t *damaged)
 {
     char own[4096];
-    for (size_t i = 0; i < s->count; i++) {
-        EMBLA_TRY(path_of(folder, s->steps[i], own, sizeof own));
+    for (size_t i = 0; i < s->steps.count; i++) {
+        EMBLA_TRY(path_of(folder, s->steps.items[i].row, own, sizeof own));
         embla_status status = look_at(own);
         if (status == EMBLA_ERR_MEMORY) return status;
         if (status != EMBLA_OK) continue;
-        EMBLA_TRY(path_of(folder, s->steps[i], path, size));
+        EMBLA_TRY(path_of(folder, s->steps.items[i].row, path, size));
         if (damaged) *damaged = i;
         return EMBLA_OK;
     }
     return embla_fail(EMBLA_ERR_NOT_FOUND,
                       "%.200s: no checkpoint that is whole: there are %zu, all of them damaged",
-                      folder, s->count);
+                      folder, s->steps.count);
 }
 
 embla_status embla_train_newest(const char *folder, char *path, size_t size, size_t *damaged)
@@ -501,7 +478,7 @@ embla_status embla_train_newest(const char *folder, char *path, size_t size, siz
     EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
     embla_status status = fill_shelf(fd, folder, &s);
     embla_io_drop(fd);
-    if (status == EMBLA_OK && s.count == 0)
+    if (status == EMBLA_OK && s.steps.count == 0)
         status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: there is no checkpoint", folder);
     if (status == EMBLA_OK) status = find_whole(folder, &s, path, size, damaged);
     embla_arena_free(&s.arena);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four rows are read side by side, each a quarter of the block from the next, so that there are
- * four streams, each without a gap; lines are asked for some time before they are needed.
+/* Four rows are read side by side, each a quarter of the block from the next: four streams without
+ * gaps are faster than one. Lines are prefetched some time before they are needed.
  *
- * f32, bf16 and q8_0 are multiplied as they lie, by loops written by hand; other dtypes are
- * decoded, EMBLA_PIECE numbers of four rows at a time, and then are f32. Every loop takes up its
- * lanes from memory and puts them back, so a row may come in pieces.
+ * f32, bf16 and q8_0 are decoded in registers, by loops written by hand. Other dtypes are decoded
+ * to memory, EMBLA_PIECE numbers of four rows at a time, and then multiplied as f32. Every loop
+ * loads its lanes from memory and stores them again, so a row may come in pieces.
  */
-#include "learn/decode.h"
+#include "engine/score.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ typedef struct {
     const float *vectors;
     size_t n, stride; /* from one vector to the next */
     size_t side;      /* rows: ROWS or 1 */
-    size_t count;     /* vectors: 1 .. EMBLA_DECODE_VECTORS */
+    size_t count;     /* vectors: 1 .. EMBLA_SCORE_VECTORS */
     float *lanes;
 } sums;
 
@@ -101,7 +101,7 @@ EMBLA_AVX512 EMBLA_BODY void wide_sums(const sums *s, size_t first, size_t side,
     float *lanes = s->lanes + first * ROWS * LANES;
     const float *y = s->vectors + first * s->stride;
     const char *rows[ROWS];
-    __m512 sum[EMBLA_DECODE_VECTORS][ROWS], x[ROWS];
+    __m512 sum[EMBLA_SCORE_VECTORS][ROWS], x[ROWS];
 #pragma GCC unroll 4
     for (size_t r = 0; r < side; r++) {
         rows[r] = s->rows[r];
@@ -143,7 +143,7 @@ EMBLA_AVX512 EMBLA_BODY void wide_q8_0(const sums *s, size_t first, size_t side,
     float *lanes = s->lanes + first * ROWS * LANES;
     const float *y = s->vectors + first * s->stride;
     const char *rows[ROWS];
-    __m512 sum[EMBLA_DECODE_VECTORS][ROWS], low[ROWS], high[ROWS];
+    __m512 sum[EMBLA_SCORE_VECTORS][ROWS], low[ROWS], high[ROWS];
 #pragma GCC unroll 4
     for (size_t r = 0; r < side; r++) {
         rows[r] = s->rows[r];
@@ -267,8 +267,8 @@ EMBLA_AVX2 EMBLA_BODY void narrow_q8_0(const sums *s, size_t v, size_t side)
 #define WIDE(name, body, ...)                                                                      \
     EMBLA_AVX512 static void name##_avx512(const sums *s)                                          \
     {                                                                                              \
-        if (s->side == ROWS && s->count == EMBLA_DECODE_VECTORS) {                                 \
-            body(s, 0, ROWS, EMBLA_DECODE_VECTORS __VA_ARGS__);                                    \
+        if (s->side == ROWS && s->count == EMBLA_SCORE_VECTORS) {                                  \
+            body(s, 0, ROWS, EMBLA_SCORE_VECTORS __VA_ARGS__);                                     \
             return;                                                                                \
         }                                                                                          \
         for (size_t v = 0; v < s->count; v++) {                                                    \
@@ -314,7 +314,7 @@ static sums_fn *const q8_0_sums[EMBLA_ISA_COUNT] = SETS(q8_0);
 /* ---- a few rows ---- */
 
 typedef struct {
-    const embla_table *table;
+    const embla_stored *stored;
     embla_decode_fn *decode;
     sums_fn *f32, *own; /* own: for the dtype as it is stored; NULL: it is decoded */
     const float *vectors;
@@ -327,20 +327,20 @@ typedef struct {
 static void sum_decoded(const pass *p, const char *const *rows, size_t side, size_t first,
                         float *lanes)
 {
-    const embla_table *table = p->table;
-    float space[ROWS][EMBLA_PIECE], ends[EMBLA_DECODE_VECTORS][LANES];
-    for (size_t at = first; at < table->dim; at += EMBLA_PIECE) {
-        size_t n = table->dim - at < EMBLA_PIECE ? table->dim - at : EMBLA_PIECE;
+    const embla_stored *stored = p->stored;
+    float space[ROWS][EMBLA_PIECE], ends[EMBLA_SCORE_VECTORS][LANES];
+    for (size_t at = first; at < stored->dim; at += EMBLA_PIECE) {
+        size_t n = stored->dim - at < EMBLA_PIECE ? stored->dim - at : EMBLA_PIECE;
         size_t whole = n / LANES * LANES, rest = n - whole;
         sums s = {.vectors = p->vectors + at,
                   .n = whole,
-                  .stride = table->dim,
+                  .stride = stored->dim,
                   .side = side,
                   .count = p->count,
                   .lanes = lanes};
         for (size_t r = 0; r < side; r++) {
-            const char *bytes = rows[r] + embla_dtype_bytes(table->info, at);
-            p->decode(bytes, n, table->scale, EMBLA_WRITE_PLAIN, space[r]);
+            const char *bytes = rows[r] + embla_dtype_bytes(stored->info, at);
+            p->decode(bytes, n, stored->scale, EMBLA_WRITE_PLAIN, space[r]);
             if (rest > 0) memset(space[r] + n, 0, (LANES - rest) * sizeof space[r][0]);
             s.rows[r] = (const char *)space[r];
         }
@@ -366,19 +366,19 @@ static float tree(float lanes[LANES])
 /* Rows first + at, first + at + apart ..: side of them. */
 static void sum_rows(const pass *p, int64_t first, size_t at, size_t apart, size_t side)
 {
-    float lanes[EMBLA_DECODE_VECTORS * ROWS * LANES];
-    size_t whole = p->own ? p->table->dim / LANES * LANES : 0;
+    float lanes[EMBLA_SCORE_VECTORS * ROWS * LANES];
+    size_t whole = p->own ? p->stored->dim / LANES * LANES : 0;
     sums s = {.vectors = p->vectors,
               .n = whole,
-              .stride = p->table->dim,
+              .stride = p->stored->dim,
               .side = side,
               .count = p->count,
               .lanes = lanes};
     memset(lanes, 0, p->count * ROWS * LANES * sizeof lanes[0]);
     for (size_t r = 0; r < side; r++)
-        s.rows[r] = embla_table_at(p->table, first + (int64_t)(at + r * apart));
+        s.rows[r] = p->stored->data + ((size_t)first + at + r * apart) * p->stored->stride;
     if (whole > 0) p->own(&s);
-    if (whole < p->table->dim) {
+    if (whole < p->stored->dim) {
         const char *rows[ROWS] = {s.rows[0], s.rows[1], s.rows[2], s.rows[3]};
         sum_decoded(p, rows, side, whole, lanes);
     }
@@ -393,22 +393,22 @@ static sums_fn *loops_of(sums_fn *const *sets, embla_isa isa)
     return sets[isa];
 }
 
-void embla_decode_dots(const embla_table *table, int64_t first, size_t n, const float *vectors,
-                       size_t count, float *out, size_t out_stride)
+void embla_score_rows(const embla_stored *rows, int64_t first, size_t n, const float *vectors,
+                      size_t count, float *out, size_t out_stride)
 {
     embla_isa isa = embla_kernels_get()->isa;
-    pass p = {.table = table,
-              .decode = embla_dtype_decoder(table->dtype, isa),
+    pass p = {.stored = rows,
+              .decode = embla_dtype_decoder(rows->dtype, isa),
               .f32 = loops_of(f32_sums, isa),
               .out_stride = out_stride};
-    p.own = table->dtype == EMBLA_F32    ? p.f32
-            : table->dtype == EMBLA_BF16 ? loops_of(bf16_sums, isa)
-            : table->dtype == EMBLA_Q8_0 ? loops_of(q8_0_sums, isa)
-                                         : NULL;
-    for (size_t v = 0; v < count; v += EMBLA_DECODE_VECTORS) {
+    p.own = rows->dtype == EMBLA_F32    ? p.f32
+            : rows->dtype == EMBLA_BF16 ? loops_of(bf16_sums, isa)
+            : rows->dtype == EMBLA_Q8_0 ? loops_of(q8_0_sums, isa)
+                                        : NULL;
+    for (size_t v = 0; v < count; v += EMBLA_SCORE_VECTORS) {
         size_t quarter = n / ROWS;
-        p.count = count - v < EMBLA_DECODE_VECTORS ? count - v : EMBLA_DECODE_VECTORS;
-        p.vectors = vectors + v * table->dim;
+        p.count = count - v < EMBLA_SCORE_VECTORS ? count - v : EMBLA_SCORE_VECTORS;
+        p.vectors = vectors + v * rows->dim;
         p.out = out + v * out_stride;
         for (size_t i = 0; i < quarter; i++) sum_rows(&p, first, i, quarter, ROWS);
         for (size_t i = ROWS * quarter; i < n; i++) sum_rows(&p, first, i, 0, 1);
