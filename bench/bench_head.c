@@ -98,9 +98,14 @@ static void run_product(void *context, size_t step)
 {
     bench_case *c = context;
     (void)step;
-    if (!bench_product_forward(c->hidden, embla_table_row(c->head.table, 0), c->count,
-                               (size_t)c->shape->rows, c->shape->dim, c->products))
-        c->failed = true;
+    const bench_layer layer = {.dtype = EMBLA_F32,
+                               .n = c->count,
+                               .out = (size_t)c->shape->rows,
+                               .in = c->shape->dim,
+                               .x = c->hidden,
+                               .w = embla_table_row(c->head.table, 0),
+                               .y = c->products};
+    if (!bench_layer_run(&layer, layer.out)) c->failed = true;
 }
 
 /* ---- a case ---- */

@@ -4,8 +4,10 @@
  *
  * The limit is what nobody can do without: the bare products of the same shape by the same
  * engine (logits, the table's gradient, hidden's), spread over the same threads, without any
- * softmax; all logits at once where they fit into 256 MiB, as many tokens as do else. The
- * limit of bf16 is the f32 path. Figures are the arithmetic of the products in a second.
+ * softmax. f32 computes all logits at once if they fit into 256 MiB, else those of as many tokens
+ * as fit. bf16 multiplies bf16 factors, if the CPU can, in the blocks of rows that are fastest
+ * here: all logits at once would be limited by writing them. Figures are the arithmetic of the
+ * products in a second.
  */
 #include <math.h>
 #include <stdio.h>
@@ -47,8 +49,10 @@ typedef struct {
     float *hidden, *each;
     int32_t *targets;
     float *hidden_gradient, *table_gradient;
-    float *logits; /* of the bare products: block x rows */
-    size_t block;
+    /* of the bare products */
+    float *logits;                           /* block x rows, or count x block_rows of bf16 */
+    size_t block, block_rows;                /* tokens, and rows, at a time */
+    uint16_t *hidden16, *table16, *logits16; /* NULL for f32, or if the CPU has no bf16 */
     bool failed;
 } bench_case;
 
@@ -72,12 +76,6 @@ static void run_loss(void *context, size_t step)
     run(c, c->shape->compute);
 }
 
-static void run_f32(void *context, size_t step)
-{
-    (void)step;
-    run(context, EMBLA_F32);
-}
-
 static void run_products(void *context, size_t step)
 {
     bench_case *c = context;
@@ -86,14 +84,40 @@ static void run_products(void *context, size_t step)
     (void)step;
     for (size_t i = 0; i < c->shape->count; i += c->block) {
         size_t n = c->shape->count - i < c->block ? c->shape->count - i : c->block;
-        const float *hidden = c->hidden + i * dim;
-        bool done = bench_product_forward(hidden, table, n, rows, dim, c->logits);
-        if (c->shape->backward)
-            done =
-                done && bench_product_weights(c->logits, hidden, n, rows, dim, c->table_gradient) &&
-                bench_product_inputs(c->logits, table, n, rows, dim, c->hidden_gradient + i * dim);
-        if (!done) c->failed = true;
+        const bench_layer layer = {.dtype = EMBLA_F32,
+                                   .n = n,
+                                   .out = rows,
+                                   .in = dim,
+                                   .x = c->hidden + i * dim,
+                                   .w = table,
+                                   .y = c->logits,
+                                   .dy = c->shape->backward ? c->logits : NULL,
+                                   .dx = c->hidden_gradient + i * dim,
+                                   .dw = c->table_gradient};
+        if (!bench_layer_run(&layer, rows)) c->failed = true;
     }
+}
+
+static bench_layer layer_bf16(const bench_case *c)
+{
+    return (bench_layer){.dtype = EMBLA_BF16,
+                         .n = c->shape->count,
+                         .out = (size_t)c->shape->rows,
+                         .in = c->shape->dim,
+                         .x = c->hidden16,
+                         .w = c->table16,
+                         .y = c->logits,
+                         .dy = c->shape->backward ? c->logits16 : NULL,
+                         .dx = c->hidden_gradient,
+                         .dw = c->table_gradient};
+}
+
+static void run_products_bf16(void *context, size_t step)
+{
+    bench_case *c = context;
+    const bench_layer layer = layer_bf16(c);
+    (void)step;
+    if (!bench_layer_run(&layer, c->block_rows)) c->failed = true;
 }
 
 /* ---- a case ---- */
@@ -130,7 +154,7 @@ static bool is_right(bench_case *c)
 static int run_case(bench_case *c, const bench_options *options)
 {
     const shape *s = c->shape;
-    bool bf16 = s->compute == EMBLA_BF16;
+    bool bf16 = c->table16 != NULL;
     run(c, s->compute);
     if (!is_right(c)) {
         options->complain("bench head: %s: a wrong loss, or: %s", s->name, embla_error());
@@ -140,7 +164,12 @@ static int run_case(bench_case *c, const bench_options *options)
     int before = omp_get_max_threads();
     omp_set_num_threads(c->threads); /* for the engine's own threads */
 #endif
-    bench_times times = bench_measure(run_loss, bf16 ? run_f32 : run_products, c, TURNS, 1);
+    if (bf16) {
+        const bench_layer layer = layer_bf16(c);
+        c->block_rows = bench_layer_block(&layer, c->block * layer.out / layer.n);
+    }
+    bench_times times =
+        bench_measure(run_loss, bf16 ? run_products_bf16 : run_products, c, TURNS, 1);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #endif
@@ -150,7 +179,7 @@ static int run_case(bench_case *c, const bench_options *options)
                            .name = s->name,
                            .threads = c->threads,
                            .unit = "GFLOP/s",
-                           .limit_is = bf16          ? "the f32 path"
+                           .limit_is = bf16          ? "three bare bf16 products"
                                        : s->backward ? "three bare products"
                                                      : "bare product",
                            .value = work / times.seconds,
@@ -175,6 +204,22 @@ static bool fill(bench_case *c)
     return done;
 }
 
+/* The factors of the bare bf16 products. Returns false if there is no memory. */
+static bool fill_bf16(bench_case *c)
+{
+    const shape *s = c->shape;
+    size_t rows = (size_t)s->rows, logits = c->block * rows;
+    if (s->compute != EMBLA_BF16 || !bench_has_bf16()) return true;
+    c->hidden16 = bench_memory(s->count * s->dim * sizeof *c->hidden16);
+    c->table16 = bench_memory(rows * s->dim * sizeof *c->table16);
+    c->logits16 = bench_memory(logits * sizeof *c->logits16);
+    if (!c->hidden16 || !c->table16 || !c->logits16) return false;
+    bench_bf16(c->hidden, s->count * s->dim, c->hidden16);
+    bench_bf16(embla_table_row(c->table, 0), rows * s->dim, c->table16);
+    for (size_t i = 0; i < logits; i++) c->logits16[i] = c->table16[i % (rows * s->dim)];
+    return true;
+}
+
 /* All of one shape. Too little memory: a sentence, no figure. */
 static int run_shape(const shape *s, const bench_options *options)
 {
@@ -190,11 +235,14 @@ static int run_shape(const shape *s, const bench_options *options)
     c.each = malloc(s->count * sizeof *c.each);
     c.targets = malloc(s->count * sizeof *c.targets);
     if (c.hidden && c.hidden_gradient && c.table_gradient && c.logits && c.each && c.targets &&
-        fill(&c))
+        fill(&c) && fill_bf16(&c))
         exit_code = run_case(&c, options);
     else
         options->complain("bench head: no memory for %s: left out", s->name);
     embla_table_free(c.table);
+    free(c.logits16);
+    free(c.table16);
+    free(c.hidden16);
     free(c.targets);
     free(c.each);
     free(c.logits);

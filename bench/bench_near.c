@@ -79,9 +79,14 @@ static void run_product(void *context, size_t step)
     (void)step;
     for (size_t i = 0; i < s->count; i += block_of(s)) {
         size_t n = s->count - i < block_of(s) ? s->count - i : block_of(s);
-        if (!bench_product_forward(embla_table_row(c->table, 0), c->queries + i * s->dim,
-                                   (size_t)s->rows, n, s->dim, c->products))
-            c->failed = true;
+        const bench_layer layer = {.dtype = EMBLA_F32,
+                                   .n = (size_t)s->rows,
+                                   .out = n,
+                                   .in = s->dim,
+                                   .x = embla_table_row(c->table, 0),
+                                   .w = c->queries + i * s->dim,
+                                   .y = c->products};
+        if (!bench_layer_run(&layer, n)) c->failed = true;
     }
 }
 

@@ -4,8 +4,9 @@
  *
  * A case is MODEL/BATCHxLENGTH/COMPUTE. Its limit is what no step can do
  * without: the bare products of its linear layers and of its head, forward and
- * two backward each, by the same engine on the same threads, f32 for either
- * compute; attention, norms, softmax and the step of the weights are left out.
+ * two backward each, by the same engine on the same threads, with factors of
+ * the compute's dtype (f32 if the CPU cannot multiply bf16); attention, norms,
+ * softmax and the step of the weights are left out.
  * Products of microgpt are too small for an engine: its limit is plain loops,
  * and it runs on one thread.
  *
@@ -62,6 +63,7 @@ enum { MODELS = sizeof models / sizeof models[0] };
 typedef struct {
     size_t out, in;
     const float *weights;
+    const uint16_t *weights16; /* NULL for f32 */
 } matrix;
 
 typedef struct {
@@ -75,6 +77,8 @@ typedef struct {
     matrix matrices[MATRICES];
     size_t count, block; /* matrices; tokens of the head at a time */
     float *x, *y, *dx, *dw;
+    uint16_t *x16, *y16, *all16; /* of bf16: inputs, outputs, all weights; NULL for f32 */
+    size_t block_rows;           /* of bf16: rows of the head at a time */
     bool failed;
 } bench_case;
 
@@ -148,6 +152,31 @@ static double mean_loss(const bench_case *c, size_t most)
 
 /* ---- the limit ---- */
 
+static bench_layer layer_bf16(const bench_case *c, const matrix *m)
+{
+    return (bench_layer){.dtype = EMBLA_BF16,
+                         .n = c->model->batch * c->model->length,
+                         .out = m->out,
+                         .in = m->in,
+                         .x = c->x16,
+                         .w = m->weights16,
+                         .y = c->y,
+                         .dy = c->y16,
+                         .dx = c->dx,
+                         .dw = c->dw};
+}
+
+static void run_products_bf16(void *context, size_t step)
+{
+    bench_case *c = context;
+    (void)step;
+    for (size_t i = 0; i < c->count; i++) {
+        const bench_layer layer = layer_bf16(c, &c->matrices[i]);
+        bool head = layer.out == (size_t)c->model->vocab;
+        if (!bench_layer_run(&layer, head ? c->block_rows : layer.out)) c->failed = true;
+    }
+}
+
 /* The three products of a matrix, n tokens; logits of a head are held for a
  * block of them. */
 static void run_products(void *context, size_t step)
@@ -160,11 +189,17 @@ static void run_products(void *context, size_t step)
         size_t most = m->out == (size_t)c->model->vocab ? c->block : n;
         for (size_t at = 0; at < n; at += most) {
             size_t some = n - at < most ? n - at : most;
-            const float *x = c->x + at * m->in;
-            if (!bench_product_forward(x, m->weights, some, m->out, m->in, c->y) ||
-                !bench_product_inputs(c->y, m->weights, some, m->out, m->in, c->dx) ||
-                !bench_product_weights(c->y, x, some, m->out, m->in, c->dw))
-                c->failed = true;
+            const bench_layer layer = {.dtype = EMBLA_F32,
+                                       .n = some,
+                                       .out = m->out,
+                                       .in = m->in,
+                                       .x = c->x + at * m->in,
+                                       .w = m->weights,
+                                       .y = c->y,
+                                       .dy = c->y,
+                                       .dx = c->dx,
+                                       .dw = c->dw};
+            if (!bench_layer_run(&layer, m->out)) c->failed = true;
         }
     }
 }
@@ -263,6 +298,36 @@ static bool make_limit(bench_case *c)
     return c->x && c->dx && c->y && c->dw;
 }
 
+/* The factors of the bare bf16 products. Returns false if there is no memory. */
+static bool make_limit_bf16(bench_case *c)
+{
+    size_t n = c->model->batch * c->model->length, numbers = 0, x = 0, y = 0;
+    if (c->model->compute != EMBLA_BF16 || !bench_has_bf16()) return true;
+    for (size_t i = 0; i < c->count; i++) {
+        const matrix *m = &c->matrices[i];
+        numbers += m->out * m->in;
+        x = m->in > x ? m->in : x;
+        y = m->out > y ? m->out : y;
+    }
+    if (y > c->block * (size_t)c->model->vocab / n) y = c->block * (size_t)c->model->vocab / n;
+    c->x16 = bench_memory(n * x * sizeof *c->x16);
+    c->y16 = bench_memory(n * y * sizeof *c->y16);
+    c->all16 = bench_memory(numbers * sizeof *c->all16);
+    if (!c->x16 || !c->y16 || !c->all16) return false;
+    bench_bf16(c->x, n * x, c->x16);
+    for (size_t i = 0; i < n * y; i++) c->y16[i] = c->x16[i % (n * x)];
+    uint16_t *to = c->all16;
+    for (size_t i = 0; i < c->count; i++) {
+        matrix *m = &c->matrices[i];
+        bench_bf16(m->weights, m->out * m->in, to);
+        m->weights16 = to;
+        to += m->out * m->in;
+    }
+    const bench_layer head = layer_bf16(c, &c->matrices[c->count - 1]);
+    c->block_rows = bench_layer_block(&head, y);
+    return true;
+}
+
 /* ---- a case ---- */
 
 /* A model that has learnt nothing spreads over all tokens: ln(vocab), and a
@@ -285,8 +350,8 @@ static int run_case(bench_case *c, const bench_options *options)
     int before = omp_get_max_threads();
     omp_set_num_threads(c->threads); /* for the engine's own threads */
 #endif
-    bench_times times =
-        bench_measure(run_step, m->small ? run_loops : run_products, c, m->turns, m->calls);
+    bench_fn *limit = m->small ? run_loops : c->all16 ? run_products_bf16 : run_products;
+    bench_times times = bench_measure(run_step, limit, c, m->turns, m->calls);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #endif
@@ -299,7 +364,9 @@ static int run_case(bench_case *c, const bench_options *options)
                            .name = m->name,
                            .threads = c->threads,
                            .unit = "token/s",
-                           .limit_is = m->small ? "bare products, loops" : "bare products",
+                           .limit_is = m->small   ? "bare products, loops"
+                                       : c->all16 ? "bare bf16 products"
+                                                  : "bare products",
                            .value = tokens / times.seconds,
                            .limit = tokens / times.limit_seconds};
     bench_print(options, &result);
@@ -346,7 +413,8 @@ static int run_model(const model *m, const bench_options *options)
     embla_status status = written ? make_training(&c) : EMBLA_OK;
     if (!written) {
         options->complain("bench train: no corpus could be written: %s", strerror(errno));
-    } else if (status == EMBLA_ERR_MEMORY || (status == EMBLA_OK && !make_limit(&c))) {
+    } else if (status == EMBLA_ERR_MEMORY ||
+               (status == EMBLA_OK && !(make_limit(&c) && make_limit_bf16(&c)))) {
         options->complain("bench train: no memory for %s: left out", m->name);
         exit_code = 0;
     } else if (status != EMBLA_OK) {
@@ -357,6 +425,9 @@ static int run_model(const model *m, const bench_options *options)
     embla_train_free(c.train);
     embla_gpt_free(c.gpt);
     embla_corpus_free(c.corpus);
+    free(c.all16);
+    free(c.y16);
+    free(c.x16);
     free(c.dw);
     free(c.y);
     free(c.dx);

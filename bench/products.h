@@ -1,22 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bare products of a linear layer or a head, by the library's own engine on all its threads:
- * the limit of everything that must compute them. w is out x in, row-major; x has n vectors.
- * Each returns false if the engine failed; embla_error() then says why.
- */
+ * the limit of everything that must compute them. */
 #ifndef BENCH_PRODUCTS_H
 #define BENCH_PRODUCTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* y (n x out) = x (n x in) times the transpose of w. */
-bool bench_product_forward(const float *x, const float *w, size_t n, size_t out, size_t in,
-                           float *y);
-/* dx (n x in) = dy (n x out) times w. */
-bool bench_product_inputs(const float *dy, const float *w, size_t n, size_t out, size_t in,
-                          float *dx);
-/* dw (out x in) = the transpose of dy (n x out) times x (n x in). */
-bool bench_product_weights(const float *dy, const float *x, size_t n, size_t out, size_t in,
-                           float *dw);
+#include "embla.h"
+
+/* Factors are f32 or bf16; results are f32, as in the library. A block is a number of outputs:
+ * y and dy hold one block at a time, so that small blocks stay in a cache. */
+typedef struct {
+    embla_dtype dtype;
+    size_t n, out, in; /* vectors, outputs, inputs */
+    const void *x;     /* n x in */
+    const void *w;     /* out x in */
+    const void *dy;    /* n x block; NULL means forward only. f32 may use y */
+    float *y;          /* n x block: x times the transpose of w */
+    float *dx;         /* n x in: dy times w */
+    float *dw;         /* out x in: the transpose of dy times x */
+} bench_layer;
+
+/* Computes all products, block by block. Returns false if the engine failed; embla_error() then
+ * says why. */
+bool bench_layer_run(const bench_layer *layer, size_t block);
+/* The block, at most `most`, with which bench_layer_run is fastest here. */
+size_t bench_layer_block(const bench_layer *layer, size_t most);
+
+/* Whether the engine multiplies bf16 with the CPU's own instructions. If not, its f32 products are
+ * faster, and they are the limit of bf16 too. */
+bool bench_has_bf16(void);
+/* Rounds count numbers to bf16, toward 0. */
+void bench_bf16(const float *in, size_t count, uint16_t *out);
 
 #endif

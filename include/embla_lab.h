@@ -341,9 +341,8 @@ EMBLA_API size_t embla_vocab_suggest(const embla_vocab *vocab, const char *word,
 
 /* The library that computes matrix products, for bug reports: "oneDNN 2.6.3", or "none". */
 EMBLA_API const char *embla_engine_name(void);
-/* A sentence if that library is missing, or slower than this CPU allows because OpenBLAS does not
- * know the CPU; else NULL. NULL as well where OPENBLAS_CORETYPE is set: then somebody has chosen.
- */
+/* A sentence if that library is missing, or if OpenBLAS does not know this CPU and is slow on it.
+ * NULL if all is well. If OPENBLAS_CORETYPE is set, somebody chose the kernels: NULL, too. */
 EMBLA_API const char *embla_engine_warning(void);
 
 /* ---- convert: a checkpoint in another format ---- */

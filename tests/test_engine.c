@@ -270,6 +270,7 @@ static void bf16_is_multiplied_in_float(void **state)
                                                 .k = sizes[s][2],
                                                 .form = (embla_product_form)(way / 2),
                                                 .add = way % 2 == 1,
+                                                .spread = s % 3 == 2,
                                                 .space = s % 2 ? space : NULL},
                            sizes[s][3]);
     }

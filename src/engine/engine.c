@@ -118,6 +118,12 @@ static embla_status check_strides(size_t a_width, size_t a_stride, size_t b_widt
     return EMBLA_OK;
 }
 
+/* After a fork OpenMP has no threads, and would wait for them. */
+static bool can_spread(void)
+{
+    return embla_threads_for(0, SIZE_MAX) > 1;
+}
+
 embla_status embla_engine_product(const embla_product *product)
 {
     embla_product p = *product;
@@ -130,8 +136,7 @@ embla_status embla_engine_product(const embla_product *product)
         if (!p.add) clear(p.out, p.m, p.n, p.out_stride);
         return EMBLA_OK;
     }
-    /* After a fork OpenMP has no threads, and would wait for them. */
-    if (p.spread && embla_threads_for(0, SIZE_MAX) == 1) p.spread = false;
+    p.spread = p.spread && can_spread();
     return products->multiply(&p);
 }
 
@@ -185,7 +190,7 @@ static void widen_b(const embla_product_bf16 *p, size_t j, size_t k, embla_produ
 
 static embla_status multiply_widened(const embla_product_bf16 *p, float *space)
 {
-    embla_product block = {.form = p->form, .out_stride = p->out_stride};
+    embla_product block = {.form = p->form, .out_stride = p->out_stride, .spread = p->spread};
     for (size_t k = 0; k < p->k; k += BLOCK_K) {
         block.k = minimum(BLOCK_K, p->k - k);
         block.add = p->add || k > 0;
@@ -209,8 +214,9 @@ static bool multiply_native(const embla_product_bf16 *p, embla_status *status)
     return products->multiply_bf16 && embla_engine_has_bf16() && products->multiply_bf16(p, status);
 }
 
-embla_status embla_engine_product_bf16(const embla_product_bf16 *p)
+embla_status embla_engine_product_bf16(const embla_product_bf16 *product)
 {
+    embla_product_bf16 copy = *product, *p = &copy;
     size_t a_width = p->form == EMBLA_PRODUCT_AT_B ? p->m : p->k;
     size_t b_width = p->form == EMBLA_PRODUCT_A_BT ? p->k : p->n;
     size_t bytes = EMBLA_BF16_SPACE * sizeof(float);
@@ -223,6 +229,7 @@ embla_status embla_engine_product_bf16(const embla_product_bf16 *p)
         if (!p->add) clear(p->out, p->m, p->n, p->out_stride);
         return EMBLA_OK;
     }
+    p->spread = p->spread && can_spread();
     if (multiply_native(p, &status)) return status;
     if (p->space) return multiply_widened(p, p->space);
     EMBLA_TRY(embla_mem_new(bytes, "bf16 widened to f32", &space));

@@ -41,9 +41,9 @@ EMBLA_CHECKED embla_status embla_engine_product(const embla_product *product);
 /* Whether products are available. The first call loads the library. */
 bool embla_engine_has_products(void);
 
-/* The same product with a and b in bf16, summed in f32, on the calling thread. If the CPU has
- * no bf16 instructions, blocks of a and b are first widened to f32 in `space`. `space` holds
- * EMBLA_BF16_SPACE floats; NULL means the call allocates them. */
+/* The same product with a and b in bf16, summed in f32. If the CPU has no bf16 instructions, blocks
+ * of a and b are first widened to f32 in `space`. `space` holds EMBLA_BF16_SPACE floats; NULL means
+ * the call allocates them. */
 enum { EMBLA_BF16_SPACE = 384 << 10 };
 typedef struct {
     size_t m, n, k;
@@ -52,7 +52,7 @@ typedef struct {
     float *out;
     float *space;
     embla_product_form form;
-    bool add;
+    bool add, spread;
 } embla_product_bf16;
 EMBLA_CHECKED embla_status embla_engine_product_bf16(const embla_product_bf16 *product);
 /* Whether the CPU and the engine multiply bf16 without widening it. */

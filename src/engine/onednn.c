@@ -250,8 +250,8 @@ static dnnl_status_t primitive_new(const operand *a, const operand *b, const ope
     return status;
 }
 
-static dnnl_status_t execute(dnnl_primitive_t primitive, const operand *a, const operand *b,
-                             const operand *out)
+static dnnl_status_t execute(dnnl_primitive_t primitive, bool spread, const operand *a,
+                             const operand *b, const operand *out)
 {
     dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, a->memory}, {DNNL_ARG_WEIGHTS, b->memory}, {DNNL_ARG_DST, out->memory}};
@@ -259,10 +259,10 @@ static dnnl_status_t execute(dnnl_primitive_t primitive, const operand *a, const
     sigset_t signals;
     dnnl_status_t status = dnn.dnnl_stream_create(&stream, dnn.engine, dnnl_stream_default_flags);
     if (status != dnnl_success) return status;
-    signals_begin(false, &signals);
+    signals_begin(spread, &signals);
     status = dnn.dnnl_primitive_execute(primitive, stream, 3, args);
     if (status == dnnl_success) status = dnn.dnnl_stream_wait(stream);
-    signals_end(false, &signals);
+    signals_end(spread, &signals);
     (void)dnn.dnnl_stream_destroy(stream);
     return status;
 }
@@ -288,7 +288,7 @@ static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
                              (dnnl_dims_t){(dnnl_dim_t)p->out_stride, 1}, p->out, &out);
     if (status == dnnl_success) status = attributes_new(p->add, &attributes);
     if (status == dnnl_success) status = primitive_new(&a, &b, &out, attributes, &primitive);
-    if (status == dnnl_success) status = execute(primitive, &a, &b, &out);
+    if (status == dnnl_success) status = execute(primitive, p->spread, &a, &b, &out);
     if (primitive) (void)dnn.dnnl_primitive_destroy(primitive);
     if (attributes) (void)dnn.dnnl_primitive_attr_destroy(attributes);
     operand_free(&a);
@@ -299,7 +299,7 @@ static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
 
 static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 {
-    int threads = one_thread_begin();
+    int threads = p->spread ? 0 : one_thread_begin();
     dnnl_status_t outcome = matmul_bf16(p);
     one_thread_end(threads);
     if (outcome == dnnl_unimplemented) return false;

@@ -64,6 +64,7 @@ void embla_openblas_warn(const embla_openblas *blas, char warning[EMBLA_LIBRARY_
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (getenv("OPENBLAS_CORETYPE")) return; /* somebody chose these kernels */
     if (!core || !avx2 || !is_old_core(core)) return;
     (void)snprintf(warning, EMBLA_LIBRARY_SENTENCE,
                    "OpenBLAS treats this CPU as a %s although it has %s, which makes it several "

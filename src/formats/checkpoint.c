@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one door: what was opened, asked about. Opening itself is in open.c.
+/* The one door: what was opened, asked about. checkpoint_open.c opens it, checkpoint_roles.c knows
+ * which tensor has which role.
  *
  * Everything here only looks at lists that opening has checked; reading goes through pread,
  * so that no question can raise a signal.
@@ -247,83 +248,6 @@ embla_status embla_checkpoint_find(const embla_checkpoint *cp, const char *name,
     if (!cp || !name || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_find: an argument is NULL");
     EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
-    describe(cp, (size_t)(entry - cp->entries), out);
-    return EMBLA_OK;
-}
-
-/* "name (rows x dim), .." of all that have a role, for the message about several. */
-static void list_candidates(const embla_checkpoint *cp, embla_role role, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < cp->count; i++) {
-        const embla_entry *e = &cp->entries[i];
-        if (cp->roles[i] != role || used >= size) continue;
-        int more = snprintf(text + used, size - used, "%s%.100s (%" PRIu64 " x %" PRIu64 ")",
-                            used > 0 ? ", " : "", e->name, e->rank > 0 ? e->shape[0] : 1,
-                            e->rank > 1 ? e->shape[1] : 1);
-        used += more > 0 ? (size_t)more : 0;
-    }
-}
-
-const embla_entry *embla_checkpoint_only(const embla_checkpoint *cp, embla_role role, size_t *count)
-{
-    const embla_entry *found = NULL;
-    *count = 0;
-    for (size_t i = 0; i < cp->count; i++) {
-        if (cp->roles[i] != role) continue;
-        found = &cp->entries[i];
-        ++*count;
-    }
-    return *count == 1 ? found : NULL;
-}
-
-/* Only the head is stored and the flag says that it is the table too (case 5). */
-static const embla_entry *inverted(const embla_checkpoint *cp)
-{
-    const char *where;
-    size_t heads;
-    const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
-    if (cp->format == &embla_format_gguf) return NULL; /* no flag exists there */
-    return head && embla_roles_tie_flag(cp, &where) == 1 ? head : NULL;
-}
-
-embla_status embla_checkpoint_entry(const embla_checkpoint *cp, embla_role role,
-                                    const embla_entry **out, const char **why)
-{
-    char list[400];
-    size_t count;
-    const embla_entry *found = embla_checkpoint_only(cp, role, &count);
-    const char *rule = found ? cp->whys[found - cp->entries] : NULL;
-    if (count == 0 && role == EMBLA_ROLE_TOKENS && (found = inverted(cp))) {
-        rule = "the head, stored once and tied (case 5)";
-        count = 1;
-    }
-    if (count > 1) {
-        list_candidates(cp, role, list, sizeof list);
-        return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.100s: %zu tensors could be its %s: %s; choose one with "
-                          "'FILE::TENSOR'",
-                          cp->shown, count, embla_role_name(role), list);
-    }
-    if (count == 0)
-        return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.200s: none of its %zu tensors is known as its %s; name one with "
-                          "'FILE::TENSOR'",
-                          cp->shown, cp->count, embla_role_name(role));
-    *out = found;
-    if (why) *why = rule;
-    return EMBLA_OK;
-}
-
-embla_status embla_checkpoint_role(const embla_checkpoint *cp, embla_role role, embla_tensor *out,
-                                   const char **why)
-{
-    const embla_entry *entry = NULL;
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_role: %s is NULL",
-                          cp ? "out" : "the checkpoint");
-    EMBLA_TRY(embla_checkpoint_entry(cp, role, &entry, why));
     describe(cp, (size_t)(entry - cp->entries), out);
     return EMBLA_OK;
 }

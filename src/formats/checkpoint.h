@@ -64,6 +64,7 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_entry_shape(const embla_entry *en
 
 /* formats/roles.c: fills roles and whys of an opened checkpoint. */
 EMBLA_CHECKED embla_status embla_roles_find(embla_checkpoint *checkpoint);
+/* formats/checkpoint_roles.c */
 /* The vocabulary tie flag: 1 true, 0 false, -1 not said; *where says what was found where. */
 int embla_roles_tie_flag(const embla_checkpoint *checkpoint, const char **where);
 /* What the architecture does where the flag is not said: 1 ties, 0 does not, -1 has no head,

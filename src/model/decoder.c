@@ -15,6 +15,7 @@
 #include "base/room.h"
 #include "base/threads.h"
 #include "model/gpt.h"
+#include "model/gpt_ngram.h"
 
 enum { BLOCK = 64 }; /* tokens that pass through the layers together */
 

@@ -8,6 +8,7 @@
  * planned once.
  */
 #include "model/gpt.h"
+#include "model/gpt_ngram.h"
 
 #include <math.h>
 #include <string.h>

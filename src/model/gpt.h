@@ -181,41 +181,4 @@ EMBLA_CHECKED embla_status embla_gpt_precision_check(const embla_gpt_shape *shap
 EMBLA_CHECKED embla_status embla_gpt_blank(const embla_gpt_shape *shape,
                                            embla_gpt_precision precision, embla_gpt **out);
 
-/* ---- the n-gram table (model/gpt_ngram.c) ---- */
-
-#define EMBLA_GPT_NGRAM_NAME "ngram.table" /* in files of our own */
-
-/* Fills in what 0 stands for, and checks, the n-gram part of a shape whose rest was checked. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_check(embla_gpt_shape *shape);
-/* Rows that the table has: those asked for and a few more. 0 where there is none. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_count(const embla_gpt_shape *shape, int64_t *out);
-/* Bytes that batches of n tokens need beside activations; SIZE_MAX: more than there can be. */
-size_t embla_gpt_ngram_space(const embla_gpt_shape *shape, size_t n);
-/* The hasher, and a table of zeros. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_new(const embla_gpt_shape *shape, embla_gpt_grams **out);
-void embla_gpt_ngram_free(embla_gpt_grams *grams);
-/* Room for n tokens. If it fails the room that was there still is. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_room(const embla_gpt *gpt, size_t n);
-
-/* Where rows of n-grams become a key and a value: n x N, n x E, n x 2C, n x 4. */
-typedef struct {
-    int64_t *rows;
-    float *grams, *pair, *stats;
-} embla_gpt_ngram_arrays;
-
-/* out = x (n x C) and what the n-grams of a batch say; learns: embla_gpt_ngram_backward follows. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way *way,
-                                                   const int32_t *tokens, size_t batch,
-                                                   size_t length, bool learns, const void *x,
-                                                   void *out);
-/* dx, the gradient of out, becomes that of x; gradients of the two tensors are added to. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_backward(const embla_gpt *gpt,
-                                                    const embla_layer_way *way, size_t n,
-                                                    const void *x, void *dx);
-/* The same as forward for n tokens of one sequence, `before` tokens of which lie before them; x is
- * changed in place. */
-EMBLA_CHECKED embla_status embla_gpt_ngram_more(const embla_gpt *gpt, const embla_layer_way *way,
-                                                const int32_t *tokens, size_t before, size_t n,
-                                                const embla_gpt_ngram_arrays *arrays, float *x);
-
 #endif

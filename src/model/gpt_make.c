@@ -8,6 +8,7 @@
  * are held for one layer at a time.
  */
 #include "model/gpt.h"
+#include "model/gpt_ngram.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #include "files/durable.h"
 #include "files/io.h"
 #include "formats/npy.h"
-#include "model/gpt.h"
+#include "model/gpt_ngram.h"
 #include "ngram/ngram.h"
 #include "table/table.h"
 

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "formats/checkpoint.h"
 #include "model/gpt_config.h"
+#include "model/gpt_ngram.h"
 
 /* ---- one checkpoint being opened ---- */
 

@@ -21,6 +21,7 @@
 #include "files/utf8.h"
 #include "formats/format.h"
 #include "model/gpt.h"
+#include "model/gpt_ngram.h"
 
 /* ---- what a file has ---- */
 

@@ -7,6 +7,7 @@
 
 #include "base/dtype.h"
 #include "model/gpt.h"
+#include "model/gpt_ngram.h"
 
 /* Bounds that keep every count of numbers below 2^59. */
 enum { LAYERS_MOST = 1 << 12, HIDDEN_MOST = 1 << 24, POSITIONS_MOST = 1 << 24 };
