@@ -185,6 +185,11 @@ typedef struct {
     size_t row_stride; /* bytes from one row to the next; 0: rows follow each other */
     float scale;       /* i8, f8, f4: a stored value times this is the number; 0: 1 */
     bool writable;     /* view: init and write may change the bytes; new: always so */
+    /* new, view: the row of each token, token_count of them, which are copied. NULL means that
+     * token i is row i. EMBLA_ERR_RANGE if one of them is not a row of the table. */
+    const int64_t *token_rows;
+    int64_t token_count;
+    bool by_row; /* open: ignore the checkpoint's mapping, so that token i is row i */
 } embla_table_options;
 
 /* A table of zero bytes in this process, on huge pages where the system has them. Memory
@@ -203,6 +208,8 @@ EMBLA_API void embla_table_free(embla_table *table);
 
 EMBLA_API int64_t embla_table_rows(const embla_table *table);
 EMBLA_API size_t embla_table_dim(const embla_table *table);
+/* How many tokens embla_lookup accepts: the rows, or the length of the mapping. */
+EMBLA_API int64_t embla_table_tokens(const embla_table *table);
 EMBLA_API embla_dtype embla_table_dtype(const embla_table *table);
 EMBLA_API float embla_table_scale(const embla_table *table);
 /* RAM, MAPPED or VIEW. */
@@ -213,6 +220,14 @@ EMBLA_API size_t embla_table_row_stride(const embla_table *table);
 /* The stored bytes of a row; NULL if there is no such row, or if the table does not hold
  * its rows in memory. Of a mapped file: they are there as long as the file is. */
 EMBLA_API const void *embla_table_row(const embla_table *table, int64_t row);
+/* Writes the row number of each token to out. out NULL means that the tokens are only checked.
+ * EMBLA_ERR_RANGE names the first token that has no row, its index and the number of tokens. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_find_rows(const embla_table *table,
+                                                           const int32_t *tokens, size_t count,
+                                                           int64_t *out);
+/* The same check for row numbers. */
+EMBLA_API EMBLA_CHECKED embla_status embla_table_check_rows(const embla_table *table,
+                                                            const int64_t *rows, size_t count);
 /* The bytes of row 0, to change; NULL if they cannot be changed in place. */
 EMBLA_API void *embla_table_data(embla_table *table);
 
@@ -327,10 +342,40 @@ EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_read(const embla_checkpoin
                                                            const char *name, int64_t offset,
                                                            size_t bytes, void *out);
 
+/* What a model does with its tables that the tables do not show. A "why" is the rule that decided,
+ * for people; NULL means that the default holds. */
+typedef struct {
+    const char *architecture;     /* "gemma2"; NULL if the checkpoint does not say */
+    const char *architecture_why; /* the key that says it: "model_type" */
+    bool named;                   /* "file::tensor" chose the token table */
+    embla_role role; /* of the token table by its name; not EMBLA_ROLE_TOKENS if "file::tensor"
+                        chose another tensor, EMBLA_ROLE_NONE if there is no token table */
+    int64_t tokens;  /* embla_lookup accepts tokens 0 .. tokens-1; 0 without a token table */
+    const char *tokens_why;
+    const char *mapping;    /* the tensor with the row of each token; NULL: token i is row i */
+    const char *weights;    /* the tensor with the weight of each token; NULL: there is none */
+    int64_t first_position; /* the row of position 0 in a position table; default 0 */
+    const char *first_position_why;
+    double scale; /* the model multiplies a looked-up row by this; default 1 */
+    const char *scale_why;
+} embla_facts;
+
+/* The facts of a checkpoint, from its names, its config.json or a GGUF's keys; docs/formats.md has
+ * the rules. No tensor is read. The text in out lives as long as the checkpoint.
+ *
+ * embla_lookup uses the mapping. It applies neither scale nor weights: a row is returned as it is
+ * stored. For the vectors that the model computes with, give embla_embed the scale and the first
+ * position, and embla_pool the weights: embla_table_open(checkpoint, facts.weights, ..) is a table
+ * with one row, the weight of every token. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_facts(const embla_checkpoint *checkpoint,
+                                                            embla_facts *out);
+
 /* The tensor called name as a table, or the token table if name is NULL. Rows stay in the
- * file, read-only; text becomes f32 in memory. The table keeps its file open by itself. Of
- * options only scale is looked at. EMBLA_ERR_UNSUPPORTED for a type that has no dtype,
- * EMBLA_ERR_SHAPE for one that is not rows x dim. */
+ * file, read-only; text becomes f32 in memory. The table keeps its file open by itself. If the
+ * checkpoint has a mapping for this tensor (Model2Vec), embla_lookup on the table goes through it:
+ * every entry is checked here. Of options only scale and by_row are used. EMBLA_ERR_UNSUPPORTED
+ * for a type that has no dtype, EMBLA_ERR_SHAPE for one that is not rows x dim, EMBLA_ERR_FORMAT
+ * for a mapping that is not a list of rows of this table. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_open(const embla_checkpoint *checkpoint,
                                                       const char *name,
                                                       const embla_table_options *options,
@@ -404,14 +449,15 @@ typedef struct {
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
 } embla_lookup_options;
 
-/* Writes the row of tokens[i] to out + i*out_stride. A token outside the table is
- * EMBLA_ERR_RANGE, in every dtype: nothing is wrapped, clipped or read as row 0. EMBLA_ERR_IO
+/* Writes the row of tokens[i] to out + i*out_stride: through the table's mapping if it has one,
+ * otherwise row tokens[i]. A token that has no row is EMBLA_ERR_RANGE, in every dtype: nothing is
+ * wrapped, clipped or read as row 0. EMBLA_ERR_IO
  * if the file a table was opened from has been cut short; if that happened during the call,
  * what is in out is not to be used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_lookup(const embla_table *table, const int32_t *tokens,
                                                   size_t count, const embla_lookup_options *options,
                                                   void *out);
-/* The same by row number. */
+/* The same by row number, whether or not the table has a mapping. */
 EMBLA_API EMBLA_CHECKED embla_status embla_lookup_rows(const embla_table *table,
                                                        const int64_t *rows, size_t count,
                                                        const embla_lookup_options *options,
@@ -552,7 +598,8 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_new(int64_t rows, size_t most,
                                                        embla_scatter **out);
 EMBLA_API void embla_scatter_free(embla_scatter *scatter);
-/* Which rows a batch of tokens touches, and where. EMBLA_ERR_RANGE for a token outside the
+/* Which rows a batch of tokens touches, and where. Token i is row i: for a table with a mapping
+ * use embla_table_find_rows and embla_scatter_plan_rows. EMBLA_ERR_RANGE for a token outside the
  * table, EMBLA_ERR_SHAPE for more tokens than there is room for. What options point to is not
  * needed afterwards. */
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan(embla_scatter *scatter,

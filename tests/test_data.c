@@ -203,7 +203,7 @@ static void model2vec_mini_vocabulary_quantised(void **state)
     size_t size;
     int32_t row;
     double weight, norm = 0;
-    float x[64];
+    float x[64], y[64];
     (void)state;
     model m = read_model(real("model2vec-mini/vocab-quantized"));
     assert_shape(&m, "safetensors", 128, 64, EMBLA_F32, 29524);
@@ -216,8 +216,16 @@ static void model2vec_mini_vocabulary_quantised(void **state)
     int32_t token = token_of(&m, " hello");
     assert_ok(embla_checkpoint_read(m.cp, "mapping", 4 * (int64_t)token, 4, &row));
     assert_ok(embla_checkpoint_read(m.cp, "weights", 8 * (int64_t)token, 8, &weight));
-    assert_ok(embla_lookup(m.table, &row, 1, NULL, x));
+    assert_ok(embla_lookup(m.table, &token, 1, NULL, x));
+    assert_ok(embla_lookup_rows(m.table, &(int64_t){row}, 1, NULL, y));
+    assert_memory_equal(x, y, sizeof x);
     assert_true(weight > 0);
+    embla_facts facts;
+    assert_ok(embla_checkpoint_facts(m.cp, &facts));
+    assert_int_equal(facts.tokens, 29524);
+    assert_int_equal(embla_table_tokens(m.table), 29524);
+    assert_string_equal(facts.mapping, "mapping");
+    assert_string_equal(facts.weights, "weights");
     for (size_t i = 0; i < 64; i++) norm += (double)x[i] * (double)x[i];
     (void)snprintf(path, sizeof path, "%s/model2vec-mini/embeddings_vocab_quantized.json", data);
     unsigned char *text = scratch_read(path, &size);

@@ -184,6 +184,7 @@ static void report(cli_doctor *d, const embla_tensor *tensor, const tally *t)
 
 static void check_numbers(cli_doctor *d, const embla_tensor *tensor)
 {
+    const embla_table_options by_row = {.by_row = true}; /* the mapping has a check of its own */
     embla_table *table = NULL;
     tally t = {0};
     bool of_tokens = tensor->role != EMBLA_ROLE_POSITIONS;
@@ -196,7 +197,7 @@ static void check_numbers(cli_doctor *d, const embla_tensor *tensor)
                   tensor->name, tensor->type);
         return;
     }
-    if (embla_table_open(d->model.checkpoint, tensor->name, NULL, &table) == EMBLA_OK &&
+    if (embla_table_open(d->model.checkpoint, tensor->name, &by_row, &table) == EMBLA_OK &&
         count_rows(d, table, tokens, &t))
         report(d, tensor, &t);
     else

@@ -16,8 +16,9 @@ typedef struct {
 
 struct embla_checkpoint {
     embla_arena arena;
-    const char *shown;  /* the path as it was given, without "::tensor" */
-    const char *chosen; /* the tensor named after "::"; NULL: none */
+    const char *shown;      /* the path as it was given, without "::tensor" */
+    const char *chosen;     /* the tensor named after "::"; NULL: none */
+    embla_role chosen_role; /* what that tensor is by its name alone */
     const embla_format *format;
     embla_shard *shards;
     size_t shard_count;

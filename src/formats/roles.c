@@ -205,8 +205,10 @@ static embla_status take_chosen(embla_checkpoint *cp)
 {
     const embla_entry *entry = NULL;
     EMBLA_TRY(embla_checkpoint_named(cp, cp->chosen, &entry));
+    embla_role role = cp->roles[entry - cp->entries];
     for (size_t i = 0; i < cp->count; i++)
         if (cp->roles[i] == EMBLA_ROLE_TOKENS) cp->roles[i] = EMBLA_ROLE_NONE;
+    cp->chosen_role = role;
     cp->roles[entry - cp->entries] = EMBLA_ROLE_TOKENS;
     cp->whys[entry - cp->entries] = "named by the caller";
     return EMBLA_OK;

@@ -30,6 +30,8 @@ embla_status embla_embed(const embla_table *tokens_table, const embla_table *pos
         .source = &source,
         .tokens = tokens,
         .count = (size_t)count,
+        .token_rows = tokens_table->token_rows,
+        .token_count = tokens_table->token_count,
         .position_rows = options->positions,
         .first_position = options->first_position,
         .length = length,

@@ -4,6 +4,8 @@
  */
 #include "table/table.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/mem.h"
@@ -38,6 +40,27 @@ static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
     table->rows = rows;
     table->dim = dim;
     table->dtype = dtype;
+    return embla_table_check_mapping(options->token_rows, options->token_count, rows);
+}
+
+/* The handle of a table that is filled in, with a mapping of its own if options have one. */
+static embla_status make_handle(const embla_table *filled, const embla_table_options *options,
+                                embla_table **out)
+{
+    void *handle = NULL;
+    int64_t *token_rows = NULL;
+    EMBLA_TRY(embla_mem_new(sizeof *filled, "a table", &handle));
+    embla_table *table = handle;
+    *table = *filled;
+    if (options && options->token_rows) {
+        embla_status status = embla_table_add_mapping(table, options->token_count, &token_rows);
+        if (status != EMBLA_OK) {
+            embla_mem_free(handle, sizeof *filled);
+            return status;
+        }
+        memcpy(token_rows, options->token_rows, (size_t)options->token_count * sizeof *token_rows);
+    }
+    *out = table;
     return EMBLA_OK;
 }
 
@@ -45,21 +68,16 @@ embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
                              const embla_table_options *options, embla_table **out)
 {
     embla_table made = {0};
-    void *data = NULL, *handle = NULL;
+    void *data = NULL;
     size_t bytes;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_new: out is NULL");
     EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
     EMBLA_TRY(embla_mem_new(bytes, "a table's rows", &data));
-    embla_status status = embla_mem_new(sizeof made, "a table", &handle);
-    if (status != EMBLA_OK) {
-        embla_mem_free(data, bytes);
-        return status;
-    }
     made.data = made.writable = data;
     made.owned = bytes;
-    *out = handle;
-    **out = made;
-    return EMBLA_OK;
+    embla_status status = make_handle(&made, options, out);
+    if (status != EMBLA_OK) embla_mem_free(data, bytes);
+    return status;
 }
 
 embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const void *data,
@@ -67,7 +85,6 @@ embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const
                               embla_table **out)
 {
     embla_table made = {0};
-    void *handle = NULL;
     size_t bytes;
     if (!out || !data)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_view: %s is NULL", out ? "data" : "out");
@@ -76,18 +93,16 @@ embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const
         return embla_fail(EMBLA_ERR_SHAPE,
                           "%" PRId64 " x %zu %s needs %zu bytes, but there are %zu", rows, dim,
                           made.info->name, bytes, data_bytes);
-    EMBLA_TRY(embla_mem_new(sizeof made, "a table", &handle));
     made.data = data;
     if (options && options->writable) made.writable = (char *)(uintptr_t)data;
-    *out = handle;
-    **out = made;
-    return EMBLA_OK;
+    return make_handle(&made, options, out);
 }
 
 void embla_table_free(embla_table *table)
 {
     if (!table) return;
     if (table->owned > 0) embla_mem_free(table->writable, table->owned);
+    embla_table_drop_mapping(table);
     embla_map_free(table->map);
     embla_mem_free(table, sizeof *table);
 }

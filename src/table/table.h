@@ -21,6 +21,10 @@ struct embla_table {
     char *writable; /* data, or NULL for a read-only view */
     size_t owned;   /* bytes to give back; 0 for a view */
     embla_map *map; /* the file the rows lie in; NULL: they are in memory */
+    /* The row of each token, each checked to be below `rows`. The table owns the list. NULL means
+     * that token i is row i. */
+    const int64_t *token_rows;
+    int64_t token_count; /* entries of token_rows */
 };
 
 /* Rows that lie in a file are there only as long as the file is (C11). */
@@ -67,6 +71,24 @@ static inline const float *embla_table_piece(const embla_table *table, embla_dec
 
 /* The table as a lookup sees it (table/table_lookup.c). */
 embla_row_source embla_table_source(const embla_table *table);
+
+/* How many tokens a lookup accepts: the length of the mapping or, without one, the rows. */
+static inline int64_t embla_table_token_limit(const embla_table *table)
+{
+    return table->token_rows ? table->token_count : table->rows;
+}
+
+/* Tokens of a mapping, at most: a token is an int32_t of 0 or more. */
+#define EMBLA_TOKENS_MOST ((int64_t)INT32_MAX + 1)
+
+/* table/tokens.c: EMBLA_ERR_RANGE unless every entry of the list is a row of a table with `rows`
+ * rows. NULL and 0 is no mapping. */
+EMBLA_CHECKED embla_status embla_table_check_mapping(const int64_t *token_rows, int64_t count,
+                                                     int64_t rows);
+/* Allocates a mapping of count tokens, which the caller fills in with checked rows. */
+EMBLA_CHECKED embla_status embla_table_add_mapping(embla_table *table, int64_t count,
+                                                   int64_t **rows);
+void embla_table_drop_mapping(embla_table *table);
 
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
 

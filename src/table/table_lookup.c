@@ -25,6 +25,8 @@ static embla_status lookup(const embla_table *table, embla_lookup_call call,
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
     const embla_row_source source = embla_table_source(table);
     call.source = &source;
+    call.token_rows = table->token_rows;
+    call.token_count = table->token_count;
     if (options) {
         call.token_stride = options->out_stride;
         call.threads = options->threads;

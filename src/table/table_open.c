@@ -7,7 +7,7 @@
  */
 #include "base/checked.h"
 #include "base/status.h"
-#include "formats/checkpoint.h"
+#include "formats/facts.h"
 #include "table/table.h"
 
 enum { BLOCK = 4 << 20 };
@@ -51,19 +51,33 @@ static embla_status open_view(const embla_checkpoint *cp, const embla_entry *ent
     return EMBLA_OK;
 }
 
+/* Gives the table the checkpoint's mapping of tokens to rows, if this tensor has one. */
+static embla_status read_mapping(const embla_checkpoint *cp, const embla_entry *entry,
+                                 embla_table *table)
+{
+    const embla_entry *mapping = embla_facts_mapping(cp, entry);
+    int64_t count = 0, *rows = NULL;
+    if (!mapping) return EMBLA_OK;
+    EMBLA_TRY(embla_facts_mapping_count(cp, mapping, &count));
+    EMBLA_TRY(embla_table_add_mapping(table, count, &rows));
+    return embla_facts_mapping_read(cp, mapping, table->rows, rows);
+}
+
 embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
                               const embla_table_options *options, embla_table **out)
 {
     embla_table_options ours = {.scale = options ? options->scale : 0.0f};
     const embla_entry *entry = NULL;
+    embla_table *table = NULL;
     int64_t rows;
     size_t dim;
     if (!cp || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_open: %s is NULL",
                           cp ? "out" : "the checkpoint");
-    if (options && (options->row_stride != 0 || options->writable))
+    if (options && (options->row_stride != 0 || options->writable || options->token_rows))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a table of a file is read-only and has the file's row stride");
+                          "a table of a file is read-only and has the file's row stride and "
+                          "mapping");
     if (name)
         EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
     else
@@ -76,6 +90,13 @@ embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.200s is little-endian, this machine is not",
                           cp->shown);
-    return cp->copy || entry->made ? open_copy(cp, entry, rows, dim, &ours, out)
-                                   : open_view(cp, entry, rows, dim, &ours, out);
+    EMBLA_TRY(cp->copy || entry->made ? open_copy(cp, entry, rows, dim, &ours, &table)
+                                      : open_view(cp, entry, rows, dim, &ours, &table));
+    embla_status status = options && options->by_row ? EMBLA_OK : read_mapping(cp, entry, table);
+    if (status != EMBLA_OK) {
+        embla_table_free(table);
+        return status;
+    }
+    *out = table;
+    return EMBLA_OK;
 }
