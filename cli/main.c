@@ -76,12 +76,12 @@ int cli_run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cli_environment_prepare(argv);
     /* A reader that has seen enough (| head) ends us without a word, even where the
      * parent process told us to ignore the signal. */
     signal(SIGPIPE, SIG_DFL);
     /* A file that is cut short while we read it is a failure with a sentence, no crash. */
     if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
-    cli_environment_prepare();
     int code = cli_run(argc, argv);
     if (!cli_out_finish()) return cli_failed("cannot write the output: %s", strerror(errno));
     return code;

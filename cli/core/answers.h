@@ -15,6 +15,7 @@
 #include "core/model.h"
 #include "core/out.h"
 #include "core/token.h"
+#include "core/visible.h"
 
 /* ---- the table that is asked ---- */
 

@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit codes of every verb. */
-enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_WANTING = 3 };
+#include "core/complain.h"
 
 /* Operands on one line, and options of one verb with the global ones. */
 #define CLI_OPERANDS_MOST 32
@@ -77,11 +76,5 @@ bool cli_args_given(const cli_args *args, const char *name);
 bool cli_args_flag(const cli_args *args, const char *name);
 int64_t cli_args_count(const cli_args *args, const char *name);
 const char *cli_args_text(const cli_args *args, const char *name);
-
-/* Prints "embla: sentence" to stderr. */
-void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The exit code, after the sentence. Macros, so that the compiler sees what comes out. */
-#define cli_usage(...)  (cli_complain(__VA_ARGS__), CLI_USAGE)
-#define cli_failed(...) (cli_complain(__VA_ARGS__), CLI_FAILED)
 
 #endif

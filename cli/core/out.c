@@ -19,7 +19,7 @@
 
 #include "core/args.h"
 #include "core/out.h"
-#include "core/token.h"
+#include "core/visible.h"
 
 const char *cli_commas(int64_t number, char text[CLI_CELL])
 {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/token.h"
+#include "core/visible.h"
 
 #define MARK "\xe2\x96\x81" /* U+2581 */
 enum { MARK_BYTES = 3, LETTER_MOST = 4, BYTE_WORD = 6 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words are made visible, tokens are read.
+/* Reads tokens from the command line and from standard input.
  *
  * A word is looked for as it was typed; only `#` with a number after it is never a word,
  * so that each token has one spelling that always works. A backslash in front makes a word
@@ -12,126 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <wchar.h>
 
 #include "embla_lab.h"
 
-#include "core/args.h"
+#include "core/complain.h"
 #include "core/out.h"
-
-/* ---- characters ---- */
-
-size_t cli_utf8(const char *text, size_t left)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    if (left == 0) return 0;
-    if (p[0] < 0x80) return 1;
-    size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-    if (length == 0 || length > left) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-    bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
-    return overlong || outside ? 0 : length;
-}
-
-static uint32_t code_of(const char *text, size_t length)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    uint32_t code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) code = code << 6 | (p[i] & 0x3fu);
-    return code;
-}
-
-/* Control characters, and those that have no width or turn the direction of writing. */
-static bool hidden(uint32_t code)
-{
-    static const uint32_t ranges[][2] = {
-        {0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
-        {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
-        {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe000, 0xf8ff}, {0xe0000, 0x10ffff}};
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-        if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
-    return false;
-}
-
-size_t cli_printable(const char *text, size_t left)
-{
-    size_t length = cli_utf8(text, left);
-    return length > 0 && !hidden(code_of(text, length)) ? length : 0;
-}
-
-/* ---- words ---- */
-
-/* Writes what stands for the character or byte at word to out; *used are its bytes in word.
- * Returns how many columns it takes. */
-static size_t spell(const char *word, size_t left, bool ascii, char out[16], size_t *used)
-{
-    size_t length = cli_utf8(word, left), shown = cli_printable(word, left);
-    uint32_t code = length > 0 ? code_of(word, length) : (unsigned char)word[0];
-    *used = length > 0 ? length : 1;
-    if (code == '\n' || code == '\t' || code == '\r' || code == '\\')
-        return (size_t)snprintf(out, 16, "\\%c",
-                                code == '\n'   ? 'n'
-                                : code == '\t' ? 't'
-                                : code == '\r' ? 'r'
-                                               : '\\');
-    if (length < 2 && shown == 0) return (size_t)snprintf(out, 16, "\\x%02x", (unsigned)code);
-    if (shown == 0 || (ascii && length > 1))
-        return (size_t)snprintf(out, 16, code > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)code);
-    memcpy(out, word, length);
-    out[length] = '\0';
-    int columns = length > 1 ? wcwidth((wchar_t)code) : 1;
-    return columns >= 0 ? (size_t)columns : 1;
-}
 
 const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length)
 {
     *length = 0;
     if (!vocab || number < 0 || number > INT32_MAX) return NULL;
     return embla_vocab_word(vocab, (int32_t)number, length);
-}
-
-size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns,
-                     char text[CLI_WORD_TEXT])
-{
-    bool quotes = length == 0 || memchr(word, ' ', length) || word[0] == '"' || word[0] == '#';
-    size_t taken = quotes, bytes = quotes, room = quotes + 2; /* the end, or ".." and the end */
-    size_t cut_bytes = 0, cut_taken = 0;
-    if (columns > CLI_WORD_COLUMNS) columns = CLI_WORD_COLUMNS;
-    if (quotes) text[0] = '"';
-    while (length > 0) {
-        char piece[16];
-        size_t used, wide = spell(word, length, ascii, piece, &used), n = strlen(piece);
-        if (taken + room <= columns) { /* here it could still be cut */
-            cut_bytes = bytes;
-            cut_taken = taken;
-        }
-        if (taken + wide + quotes > columns || bytes + n + 4 > CLI_WORD_TEXT) {
-            snprintf(text + cut_bytes, 4, "..%s", quotes ? "\"" : "");
-            return cut_taken + room;
-        }
-        memcpy(text + bytes, piece, n + 1);
-        bytes += n;
-        taken += wide;
-        word += used;
-        length -= used;
-    }
-    snprintf(text + bytes, 2, "%s", quotes ? "\"" : "");
-    return taken + quotes;
-}
-
-bool cli_word_write(const char *word, size_t length, FILE *to)
-{
-    while (length > 0) {
-        char piece[16];
-        size_t used;
-        (void)spell(word, length, false, piece, &used);
-        if (fputs(piece, to) == EOF) return false;
-        word += used;
-        length -= used;
-    }
-    return true;
 }
 
 /* ---- lists of tokens ---- */

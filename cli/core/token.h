@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens as people write and read them: words, and `#5` for the token 5.
- *
- * Words come from files and may be any bytes. Nothing of them reaches a terminal that could
- * move its cursor, hide or turn the text around it; what is not shown as it is, is shown
- * as \n, \xNN or \uNNNN, so that every byte of a word can be seen.
- */
+/* Tokens as people write them: words, and `#5` for the token 5. */
 #ifndef CLI_CORE_TOKEN_H
 #define CLI_CORE_TOKEN_H
 
@@ -15,24 +10,8 @@
 
 #include "embla.h"
 
-/* Bytes of the UTF-8 character that text begins with; 0 if none does within left bytes. */
-size_t cli_utf8(const char *text, size_t left);
-/* The same, but 0 for one that a terminal would not simply show. */
-size_t cli_printable(const char *text, size_t left);
-
-/* Columns that a word may take in a picture, and bytes that hold them with an end. */
-enum { CLI_WORD_COLUMNS = 24, CLI_WORD_TEXT = 4 * CLI_WORD_COLUMNS + 16 };
-
 /* The word of a token or of a row with its number; NULL if there is none, or no vocab. */
 const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length);
-/* For people: quoted where it holds a space or is empty, and cut with ".." where it takes
- * more than columns (at most CLI_WORD_COLUMNS). ascii: nothing but ASCII. Returns the
- * columns it takes. */
-size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns,
-                     char text[CLI_WORD_TEXT]);
-/* For programs: a backslash, tab, line end and what is not printable are escaped, all else
- * is as it is. False if it could not be written. */
-bool cli_word_write(const char *word, size_t length, FILE *to);
 
 /* Words that are not there and are named in one message, at most. */
 enum { CLI_MISSING_NAMED = 5 };

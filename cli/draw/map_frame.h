@@ -13,7 +13,7 @@
 
 #include "embla.h"
 
-#include "core/token.h"
+#include "core/visible.h"
 
 /* Bytes of one neighbour: its row in three (all ones: none), (cosine + 1) / 2 * 65535 in two,
  * the least first. So no more than 2^24 - 1 rows, which is a lot for a picture. */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/out.h"
-#include "core/token.h"
+#include "core/visible.h"
 
 enum { FONT = 12, TITLE = 17, SUBTITLE = 13, CHARACTER = 7 }; /* pixels */
 

@@ -5,7 +5,7 @@
 #ifndef CLI_TRAIN_TRAIN_MAKE_H
 #define CLI_TRAIN_TRAIN_MAKE_H
 
-#include "train/train_run.h"
+#include "train/training.h"
 
 /* embla_corpus_open, and what a fuzzer puts in its place; see open.c. */
 EMBLA_CHECKED embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,

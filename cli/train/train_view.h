@@ -5,7 +5,7 @@
 #ifndef CLI_TRAIN_TRAIN_VIEW_H
 #define CLI_TRAIN_TRAIN_VIEW_H
 
-#include "train/train_run.h"
+#include "train/training.h"
 
 /* Corpus, model, memory, how it is trained. */
 void cli_view_start(const cli_training *t);

@@ -13,7 +13,7 @@
 #include "core/answers.h"
 #include "core/args.h"
 #include "core/progress.h"
-#include "core/token.h"
+#include "core/visible.h"
 
 /* ---- what is asked for ---- */
 

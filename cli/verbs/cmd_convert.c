@@ -14,7 +14,6 @@
 #include "core/model.h"
 #include "core/out.h"
 #include "core/progress.h"
-#include "core/token.h"
 #include "core/verbs.h"
 
 enum { COLUMNS = 7 };

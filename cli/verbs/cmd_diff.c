@@ -16,8 +16,8 @@
 
 #include "core/answers.h"
 #include "core/out.h"
-#include "core/token.h"
 #include "core/verbs.h"
+#include "core/visible.h"
 
 typedef struct {
     const cli_args *args;

@@ -16,6 +16,7 @@
 #include "core/out.h"
 #include "core/token.h"
 #include "core/verbs.h"
+#include "core/visible.h"
 
 enum { VALUES_MOST = 64, HISTORY_MOST = 16 };
 

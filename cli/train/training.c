@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The figures of a training, the note in its checkpoints, and its end. */
+#include "train/training.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- figures ---- */
+
+double cli_training_loss(const cli_training *t)
+{
+    int64_t count = t->recents < CLI_RECENT ? t->recents : CLI_RECENT;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += t->recent[i];
+    return count > 0 ? sum / (double)count : NAN;
+}
+
+double cli_training_pace(const cli_training *t)
+{
+    int64_t steps = embla_train_steps(t->train) - t->first;
+    return t->seconds > 0 ? (double)steps / t->seconds : 0;
+}
+
+double cli_training_speed(const cli_training *t)
+{
+    return t->seconds > 0 ? (double)t->tokens / t->seconds : 0;
+}
+
+/* ---- notes ---- */
+
+char *cli_training_note(const cli_training *t)
+{
+    const size_t most = sizeof((embla_train_saved *)NULL)->note;
+    char *note = malloc(most);
+    if (!note) return NULL;
+    int length = snprintf(note, most,
+                          "text=%s\npreset=%s\nfrom=%s\nsteps=%" PRId64 "\nvalidate_every=%" PRId64
+                          "\nsave_every=%" PRId64 "\nkeep=%" PRId64 "\nspread=%.17g\n",
+                          t->text, t->preset ? t->preset : "", t->from ? t->from : "", t->steps,
+                          t->validate_every, t->save_every, t->keep, t->spread);
+    if (length >= 0 && (size_t)length < most) return note;
+    free(note);
+    return NULL;
+}
+
+char *cli_training_noted(const char *note, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = note; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, key, length) == 0 && line[length] == '=')
+            return strndup(line + length + 1, strcspn(line + length + 1, "\n"));
+    return NULL;
+}
+
+/* ---- the end ---- */
+
+void cli_training_free(cli_training *t)
+{
+    cli_watch_close(&t->watch);
+    cli_log_close(&t->log);
+    embla_train_free(t->train);
+    embla_gpt_free(t->gpt);
+    embla_corpus_free(t->corpus);
+    free(t->words);
+    free(t->text);
+    free(t->from);
+    free(t->checkpoints);
+    free(t->checkpoint);
+}
