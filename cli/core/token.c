@@ -18,13 +18,6 @@
 #include "core/complain.h"
 #include "core/out.h"
 
-const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length)
-{
-    *length = 0;
-    if (!vocab || number < 0 || number > INT32_MAX) return NULL;
-    return embla_vocab_word(vocab, (int32_t)number, length);
-}
-
 /* ---- lists of tokens ---- */
 
 void cli_tokens_free(cli_tokens *tokens)

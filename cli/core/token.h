@@ -10,9 +10,6 @@
 
 #include "embla.h"
 
-/* The word of a token or of a row with its number; NULL if there is none, or no vocab. */
-const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length);
-
 /* Words that are not there and are named in one message, at most. */
 enum { CLI_MISSING_NAMED = 5 };
 

@@ -73,6 +73,13 @@ static size_t spell(const char *word, size_t left, bool ascii, char out[16], siz
     return columns >= 0 ? (size_t)columns : 1;
 }
 
+const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length)
+{
+    *length = 0;
+    if (!vocab || number < 0 || number > INT32_MAX) return NULL;
+    return embla_vocab_word(vocab, (int32_t)number, length);
+}
+
 size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns,
                      char text[CLI_WORD_TEXT])
 {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "embla.h"
+
 /* Bytes of the UTF-8 character that text begins with; 0 if none does within left bytes. */
 size_t cli_utf8(const char *text, size_t left);
 /* The same, but 0 for one that a terminal would not simply show. */
@@ -19,6 +21,8 @@ size_t cli_printable(const char *text, size_t left);
 /* Columns that a word may take in a picture, and bytes that hold them with an end. */
 enum { CLI_WORD_COLUMNS = 24, CLI_WORD_TEXT = 4 * CLI_WORD_COLUMNS + 16 };
 
+/* The word of a token or of a row with its number; NULL if there is none, or no vocab. */
+const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length);
 /* For people: quoted where it holds a space or is empty, and cut with ".." where it takes
  * more than columns (at most CLI_WORD_COLUMNS). ascii: nothing but ASCII. Returns the
  * columns it takes. */

@@ -47,8 +47,7 @@ const char *cli_doctor_tokens(const cli_doctor *d, int64_t first, int64_t count,
     for (int64_t i = 0; i < count && i < 10 && used < 560; i++) {
         char shown[CLI_WORD_TEXT] = "";
         size_t length = 0;
-        const char *word =
-            d->model.vocab ? embla_vocab_word(d->model.vocab, first + i, &length) : NULL;
+        const char *word = cli_word_of(d->model.vocab, first + i, &length);
         if (word) (void)cli_word_show(word, length, false, CLI_WORD_COLUMNS, shown);
         const char *quote = word && shown[0] != '"' ? "\"" : ""; /* one with a space has its own */
         used +=
