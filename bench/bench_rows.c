@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
@@ -281,9 +282,8 @@ static void fill(char *memory, size_t bytes)
     for (int64_t b = 0; b < (int64_t)(bytes / BLOCK); b++) {
         uint64_t *words = (void *)(memory + (size_t)b * BLOCK);
         for (size_t i = 0; i < BLOCK / sizeof *words; i++) {
-            uint64_t z = ((uint64_t)b * BLOCK + i + 1) * UINT64_C(0x9E3779B97F4A7C15);
-            z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-            words[i] = (z ^ (z >> 27)) & UINT64_C(0xBFBFBFBFBFBFBFBF);
+            uint64_t random = embla_splitmix64(((uint64_t)b * BLOCK + i) * EMBLA_GOLDEN);
+            words[i] = random & UINT64_C(0xBFBFBFBFBFBFBFBF);
         }
     }
 }
@@ -373,22 +373,15 @@ static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
     return made;
 }
 
-static uint64_t splitmix(uint64_t i)
-{
-    uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 /* No row twice: one from each of count ranges of equal width, then shuffled. */
 static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
 {
     uint64_t width = (uint64_t)table_rows / count;
     for (size_t i = 0; i < count; i++)
-        rows[i] = (int64_t)(i * width + splitmix(i) % (width > 0 ? width : 1));
+        rows[i] =
+            (int64_t)(i * width + embla_splitmix64(i * EMBLA_GOLDEN) % (width > 0 ? width : 1));
     for (size_t i = count; i > 1; i--) {
-        size_t j = (size_t)(splitmix(count + i) % i);
+        size_t j = (size_t)(embla_splitmix64((count + i) * EMBLA_GOLDEN) % i);
         int64_t other = rows[i - 1];
         rows[i - 1] = rows[j];
         rows[j] = other;

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "files/utf8.h"
+#include "base/utf8.h"
 #include "input.h"
 #include "see/eval.h"
 
@@ -31,7 +31,7 @@ static void check_word(const embla_eval_file *f, size_t w)
     const embla_name *word = &f->words[w];
     PROMISE(word->length > 0 && word->bytes[word->length] == '\0');
     PROMISE(strlen(word->bytes) == word->length && word->number > 0);
-    PROMISE(embla_utf8_valid((const uint8_t *)word->bytes, word->length) == word->length);
+    PROMISE(embla_utf8_valid(word->bytes, word->length) == word->length);
     for (size_t i = 0; i < word->length; i++) {
         char c = word->bytes[i];
         PROMISE(c != '\n' && c != '\r');

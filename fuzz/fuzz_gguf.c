@@ -361,14 +361,6 @@ UNSEEN static void walk(layout *l, const uint8_t *data, size_t size)
     if (walk_keys(l, data, size, keys)) walk_tensors(l, data, size, tensors);
 }
 
-UNSEEN static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 /* A value that tells: limits of rules and of types, neighbours, powers of two. */
 UNSEEN static uint64_t telling(uint64_t *random, uint64_t old, size_t left)
 {

@@ -120,19 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- the mutator ---- */
 
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return z ^ (z >> 27);
-}
-
-static size_t below(uint64_t *state, size_t limit)
-{
-    return (size_t)(next(state) >> 33) % limit;
-}
-
-#define ANY(state, list) (list)[below(state, sizeof(list) / sizeof *(list))]
+#define ANY(state, list) (list)[random_below(state, sizeof(list) / sizeof *(list))]
 
 /* A shape, and how many numbers it has if that is few. */
 static size_t put_shape(uint64_t *s, char *out, size_t room, size_t *numbers)
@@ -147,12 +135,12 @@ static size_t put_shape(uint64_t *s, char *out, size_t room, size_t *numbers)
                                       "(4294967296, 4294967296)",
                                       "(9999999999999999999,)",
                                       "(1, 1, 1, 1, 1, 1, 1, 1, 1)"};
-    size_t rank = below(s, 4), used = 1;
+    size_t rank = random_below(s, 4), used = 1;
     *numbers = 1;
-    if (below(s, 8) == 0) return (size_t)snprintf(out, room, "%s", ANY(s, odd));
+    if (random_below(s, 8) == 0) return (size_t)snprintf(out, room, "%s", ANY(s, odd));
     out[0] = '(';
     for (size_t i = 0; i < rank; i++) {
-        size_t dim = below(s, below(s, 8) == 0 ? 100 : 7);
+        size_t dim = random_below(s, random_below(s, 8) == 0 ? 100 : 7);
         *numbers *= dim;
         used += (size_t)snprintf(out + used, room - used, "%zu%s", dim,
                                  i + 1 < rank || rank == 1 ? ", " : "");
@@ -169,20 +157,21 @@ static size_t put_dictionary(uint64_t *s, char *out, size_t room, size_t *bytes)
     static const char *const orders[] = {"False", "True", "False", "True", "0", "true"};
     static const size_t sizes[] = {1, 2, 4, 8};
     char shape[128], pairs[3][192];
-    size_t numbers, first = below(s, 3), second = (first + 1 + below(s, 2)) % 3;
-    const char *type = ANY(s, types), *quote = below(s, 8) == 0 ? "\"" : "'";
+    size_t numbers, first = random_below(s, 3), second = (first + 1 + random_below(s, 2)) % 3;
+    const char *type = ANY(s, types), *quote = random_below(s, 8) == 0 ? "\"" : "'";
     (void)put_shape(s, shape, sizeof shape, &numbers);
     (void)snprintf(pairs[0], sizeof pairs[0], "%sdescr%s: %s%s%s", quote, quote,
                    type[0] == '[' ? "" : quote, type, type[0] == '[' ? "" : quote);
     (void)snprintf(pairs[1], sizeof pairs[1], "'fortran_order': %s", ANY(s, orders));
-    (void)snprintf(pairs[2], sizeof pairs[2], "'shape':%s%s", below(s, 4) == 0 ? "" : " ", shape);
-    size_t last = below(s, 16) == 0 ? first : 3 - first - second;
+    (void)snprintf(pairs[2], sizeof pairs[2], "'shape':%s%s", random_below(s, 4) == 0 ? "" : " ",
+                   shape);
+    size_t last = random_below(s, 16) == 0 ? first : 3 - first - second;
     *bytes =
         numbers * (type[0] && type[1] && type[2] >= '1' && type[2] <= '8' ? (size_t)(type[2] - '0')
                                                                           : ANY(s, sizes));
     return (size_t)snprintf(out, room, "{%s, %s, %s%s}%*s", pairs[first], pairs[second],
-                            pairs[last], below(s, 2) == 0 ? ", " : "", (int)(1 + below(s, 20)),
-                            "\n");
+                            pairs[last], random_below(s, 2) == 0 ? ", " : "",
+                            (int)(1 + random_below(s, 20)), "\n");
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
@@ -190,10 +179,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     uint64_t s = seed;
     char text[640];
     size_t data_bytes = 0, prefix, length, have;
-    if (below(&s, 3) == 0 || most < 1024) return LLVMFuzzerMutate(data, size, most);
-    uint8_t major = (uint8_t)(below(&s, 16) == 0 ? below(&s, 256) : 1 + below(&s, 3));
+    if (random_below(&s, 3) == 0 || most < 1024) return LLVMFuzzerMutate(data, size, most);
+    uint8_t major =
+        (uint8_t)(random_below(&s, 16) == 0 ? random_below(&s, 256) : 1 + random_below(&s, 3));
     prefix = major == 1 ? 10 : 12;
-    if (below(&s, 3) == 0 && size > prefix) { /* the dictionary there is, changed a little */
+    if (random_below(&s, 3) == 0 && size > prefix) { /* the dictionary there is, changed a little */
         length = size - prefix < sizeof text ? size - prefix : sizeof text;
         memcpy(text, data + prefix, length);
         char *newline = memchr(text, '\n', length);
@@ -202,13 +192,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
         length = LLVMFuzzerMutate((uint8_t *)text, length, sizeof text);
     } else {
         length = put_dictionary(&s, text, sizeof text, &data_bytes);
-        if (below(&s, 8) == 0) data_bytes += below(&s, 8);
+        if (random_below(&s, 8) == 0) data_bytes += random_below(&s, 8);
     }
     have = size > prefix + length ? size - prefix - length : 0;
     if (data_bytes > most - prefix - length) data_bytes = most - prefix - length;
     if (data_bytes > have) {
         size_t from = prefix + length + have;
-        for (size_t i = have; i < data_bytes; i++, from++) data[from] = (uint8_t)next(&s);
+        for (size_t i = have; i < data_bytes; i++, from++) data[from] = (uint8_t)next_random(&s);
     }
     memcpy(data, "\x93NUMPY", 6);
     data[6] = major;

@@ -14,31 +14,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static size_t below(uint64_t *state, size_t limit)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return (size_t)((z ^ (z >> 27)) >> 33) % limit;
-}
-
 /* A header and rows that agree with it or, now and then, do not quite. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
     uint64_t s = seed;
     static const char *const words[] = {"the", "a", "\n", "a\nb", "", "\xff", "0.5", "long-word"};
-    if (below(&s, 2) == 0 || most < 512) return LLVMFuzzerMutate(data, size, most);
-    size_t rows = below(&s, 5), dim = 1 + below(&s, 4);
-    size_t said = below(&s, 8) == 0 ? below(&s, 6) : rows, newlines = below(&s, 3);
+    if (random_below(&s, 2) == 0 || most < 512) return LLVMFuzzerMutate(data, size, most);
+    size_t rows = random_below(&s, 5), dim = 1 + random_below(&s, 4);
+    size_t said = random_below(&s, 8) == 0 ? random_below(&s, 6) : rows,
+           newlines = random_below(&s, 3);
     size_t used = (size_t)snprintf((char *)data, most, "%zu %zu\n", said, dim);
     for (size_t row = 0; row < rows; row++) {
-        const char *word = words[below(&s, below(&s, 4) == 0 ? 8 : 2)];
+        const char *word = words[random_below(&s, random_below(&s, 4) == 0 ? 8 : 2)];
         if (newlines == 2) data[used++] = '\n';
         memcpy(data + used, word, strlen(word));
         used += strlen(word);
         data[used++] = ' ';
-        for (size_t i = 0; i < 4 * dim; i++) data[used++] = (uint8_t)below(&s, 256);
+        for (size_t i = 0; i < 4 * dim; i++) data[used++] = (uint8_t)random_below(&s, 256);
         if (newlines == 1) data[used++] = '\n';
     }
-    if (below(&s, 8) == 0) used -= below(&s, used < 12 ? used : 12);
+    if (random_below(&s, 8) == 0) used -= random_below(&s, used < 12 ? used : 12);
     return used;
 }

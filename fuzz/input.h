@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct {
@@ -60,6 +62,20 @@ static inline char *block(size_t bytes)
     char *memory = malloc(bytes > 0 ? bytes : 1);
     if (!memory) exit(1);
     return memory;
+}
+
+/* The next number of splitmix64, for mutators. */
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t random = embla_splitmix64(*state);
+    *state += EMBLA_GOLDEN;
+    return random;
+}
+
+/* 0 .. limit-1. */
+static inline size_t random_below(uint64_t *state, size_t limit)
+{
+    return (size_t)(next_random(state) >> 33) % limit;
 }
 
 /* A promise; the fuzzer reports the input that breaks it. */

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_text.h"
 #include "core/args.h"
 #include "core/out.h"
 #include "core/visible.h"
@@ -146,28 +146,18 @@ void cli_grid_print(const cli_grid *grid, const char *align)
     }
 }
 
-/* Printable or not, a character that is UTF-8 stays; a byte that is none cannot. */
-static bool quoted(const char *text, size_t length)
+static void write_stdout(void *to, const char *bytes, size_t length)
 {
-    bool whole = true;
-    putchar('"');
-    while (length > 0) {
-        unsigned char c = (unsigned char)*text;
-        size_t bytes = cli_utf8(text, length);
-        if (bytes == 0)
-            fputs("\\ufffd", stdout);
-        else if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
-        else
-            (void)fwrite(text, 1, bytes, stdout);
-        whole = whole && bytes > 0;
-        text += bytes > 0 ? bytes : 1;
-        length -= bytes > 0 ? bytes : 1;
-    }
-    putchar('"');
-    return whole;
+    (void)to;
+    (void)fwrite(bytes, 1, length, stdout);
+}
+
+static const embla_json_sink standard_output = {.write = write_stdout};
+
+/* A string; DEL is escaped, because a terminal may show it. */
+static bool write_string(const char *text, size_t length)
+{
+    return embla_json_write_string(&standard_output, text, length, true);
 }
 
 static void begin(cli_json *json, const char *key)
@@ -175,7 +165,7 @@ static void begin(cli_json *json, const char *key)
     if (json->comma) putchar(',');
     json->comma = true;
     if (!key) return;
-    (void)quoted(key, strlen(key));
+    (void)write_string(key, strlen(key));
     putchar(':');
 }
 
@@ -196,7 +186,7 @@ void cli_json_text(cli_json *json, const char *key, const char *text)
 {
     begin(json, key);
     if (text)
-        (void)quoted(text, strlen(text));
+        (void)write_string(text, strlen(text));
     else
         fputs("null", stdout);
 }
@@ -204,28 +194,27 @@ void cli_json_text(cli_json *json, const char *key, const char *text)
 bool cli_json_bytes(cli_json *json, const char *key, const char *bytes, size_t length)
 {
     begin(json, key);
-    return quoted(bytes, length);
+    return write_string(bytes, length);
 }
 
 void cli_json_whole(cli_json *json, const char *key, int64_t number)
 {
     begin(json, key);
-    printf("%" PRId64, number);
+    embla_json_write_whole(&standard_output, number);
 }
 
 void cli_json_real(cli_json *json, const char *key, double number)
 {
+    char digits[EMBLA_JSON_DIGITS];
     begin(json, key);
-    if (isfinite(number))
-        printf("%.9g", number);
-    else
-        fputs("null", stdout);
+    embla_json_digits(number, 9, digits);
+    embla_json_write(&standard_output, digits);
 }
 
 void cli_json_bool(cli_json *json, const char *key, bool value)
 {
     begin(json, key);
-    fputs(value ? "true" : "false", stdout);
+    embla_json_write_bool(&standard_output, value);
 }
 
 void cli_out_safe(const char *text)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "core/token.h"
 #include "core/visible.h"
 
@@ -35,25 +36,12 @@ static uint32_t letter_of(unsigned byte)
     return code;
 }
 
-/* UTF-8 of a code below 0x800; returns its length. */
-static size_t write_letter(uint32_t code, char out[LETTER_MOST])
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    out[0] = (char)(0xc0 | code >> 6);
-    out[1] = (char)(0x80 | (code & 0x3f));
-    return 2;
-}
-
 /* The byte that the letter at word stands for, *used bytes long; -1: it is none of them. */
 static int byte_of(const char *word, size_t left, size_t *used)
 {
-    const unsigned char *p = (const unsigned char *)word;
-    *used = cli_utf8(word, left);
+    *used = embla_utf8_length(word, left);
     if (*used == 0 || *used > 2) return -1;
-    uint32_t code = *used == 1 ? p[0] : (uint32_t)(p[0] & 0x1f) << 6 | (p[1] & 0x3f);
+    uint32_t code = embla_utf8_code(word, *used);
     if (code < 0x100) return seen(code) ? (int)code : -1;
     for (unsigned b = 0; b < 256; b++)
         if (!seen(b) && letter_of(b) == code) return (int)b;
@@ -87,7 +75,7 @@ static bool all_letters(const cli_speaker *s)
     char letter[LETTER_MOST];
     int32_t token;
     for (unsigned b = 0; b < 256; b++)
-        if (!find(s, letter, write_letter(letter_of(b), letter), &token)) return false;
+        if (!find(s, letter, embla_utf8_encode(letter_of(b), letter), &token)) return false;
     return true;
 }
 
@@ -177,7 +165,7 @@ typedef struct {
 
 static int unknown(const cli_speaker *s, const char *text, size_t left)
 {
-    size_t length = cli_utf8(text, left);
+    size_t length = embla_utf8_length(text, left);
     char words[CLI_CELL];
     if (length == 0)
         return cli_failed("--prompt: the byte 0x%02x is no UTF-8, and no word of %s",
@@ -191,13 +179,13 @@ static int unknown(const cli_speaker *s, const char *text, size_t left)
 static int add_character(prompting *p, const char *text, size_t left, size_t *used)
 {
     const cli_speaker *s = p->speaker;
-    size_t length = cli_utf8(text, left);
+    size_t length = embla_utf8_length(text, left);
     int32_t token, bytes[LETTER_MOST] = {0};
     char letter[LETTER_MOST];
     *used = length > 0 ? length : 1;
     if (s->style == CLI_SPEAK_BYTES) {
         *used = 1;
-        if (!find(s, letter, write_letter(letter_of((unsigned char)text[0]), letter), &token))
+        if (!find(s, letter, embla_utf8_encode(letter_of((unsigned char)text[0]), letter), &token))
             return unknown(s, text, left);
         p->tokens[p->count++] = token;
         return CLI_DONE;
@@ -418,7 +406,7 @@ static bool begins(const char *text, size_t left)
         for (int last = 0x80; last < 0xc0; last += 0x10) { /* each fourth has its own rules */
             memset(whole + left, 0x80, more);
             whole[left] = (char)last;
-            if (cli_utf8(whole, left + more) == left + more) return true;
+            if (embla_utf8_length(whole, left + more) == left + more) return true;
         }
     return false;
 }
@@ -427,7 +415,7 @@ void cli_said_print(cli_said *said, bool last, bool shown, FILE *to)
 {
     while (said->printed < said->count) {
         const char *text = said->bytes + said->printed;
-        size_t left = said->count - said->printed, length = cli_utf8(text, left);
+        size_t left = said->count - said->printed, length = embla_utf8_length(text, left);
         if (length == 0 && !last && begins(text, left)) break;
         bool plain = !shown || text[0] == '\n' || text[0] == '\t' || length == 0;
         if (length == 0)

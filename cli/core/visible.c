@@ -7,29 +7,9 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/utf8.h"
+
 /* ---- characters ---- */
-
-size_t cli_utf8(const char *text, size_t left)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    if (left == 0) return 0;
-    if (p[0] < 0x80) return 1;
-    size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-    if (length == 0 || length > left) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-    bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
-    return overlong || outside ? 0 : length;
-}
-
-static uint32_t code_of(const char *text, size_t length)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    uint32_t code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) code = code << 6 | (p[i] & 0x3fu);
-    return code;
-}
 
 /* Control characters, and those that have no width or turn the direction of writing. */
 static bool hidden(uint32_t code)
@@ -45,8 +25,8 @@ static bool hidden(uint32_t code)
 
 size_t cli_printable(const char *text, size_t left)
 {
-    size_t length = cli_utf8(text, left);
-    return length > 0 && !hidden(code_of(text, length)) ? length : 0;
+    size_t length = embla_utf8_length(text, left);
+    return length > 0 && !hidden(embla_utf8_code(text, length)) ? length : 0;
 }
 
 /* ---- words ---- */
@@ -55,8 +35,8 @@ size_t cli_printable(const char *text, size_t left)
  * Returns how many columns it takes. */
 static size_t spell(const char *word, size_t left, bool ascii, char out[16], size_t *used)
 {
-    size_t length = cli_utf8(word, left), shown = cli_printable(word, left);
-    uint32_t code = length > 0 ? code_of(word, length) : (unsigned char)word[0];
+    size_t length = embla_utf8_length(word, left), shown = cli_printable(word, left);
+    uint32_t code = length > 0 ? embla_utf8_code(word, length) : (unsigned char)word[0];
     *used = length > 0 ? length : 1;
     if (code == '\n' || code == '\t' || code == '\r' || code == '\\')
         return (size_t)snprintf(out, 16, "\\%c",

@@ -13,9 +13,8 @@
 
 #include "embla.h"
 
-/* Bytes of the UTF-8 character that text begins with; 0 if none does within left bytes. */
-size_t cli_utf8(const char *text, size_t left);
-/* The same, but 0 for one that a terminal would not simply show. */
+/* Bytes of the UTF-8 character that text begins with, or 0: there is none within left bytes, or a
+ * terminal would not simply show it. */
 size_t cli_printable(const char *text, size_t left);
 
 /* Columns that a word may take in a picture, and bytes that hold them with an end. */

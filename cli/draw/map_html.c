@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "core/args.h"
 
 /* ---- base64 ---- */
@@ -75,7 +76,7 @@ static size_t cut(const char *word, size_t length)
 {
     size_t at = 0;
     while (at < length) {
-        size_t bytes = cli_utf8(word + at, length - at);
+        size_t bytes = embla_utf8_length(word + at, length - at);
         bytes = bytes > 0 ? bytes : 1;
         if (at + bytes > LONGEST) break;
         at += bytes;

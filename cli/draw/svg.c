@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "core/out.h"
 #include "core/visible.h"
 
@@ -44,7 +45,7 @@ static const char css[] =
 void cli_svg_escape(const char *text, size_t length)
 {
     while (length > 0) {
-        size_t bytes = cli_printable(text, length), whole = cli_utf8(text, length);
+        size_t bytes = cli_printable(text, length), whole = embla_utf8_length(text, length);
         /* U+FFFE and U+FFFF are UTF-8, but no characters of XML */
         bool none = bytes == 3 && memcmp(text, "\xef\xbf", 2) == 0 && (text[2] & 0x3e) == 0x3e;
         if (bytes == 0 || none)

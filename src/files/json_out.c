@@ -5,8 +5,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/json_text.h"
 
 void embla_json_put(embla_json_out *t, const char *bytes, size_t length)
 {
@@ -23,20 +24,15 @@ void embla_json_say(embla_json_out *t, const char *format, ...)
     embla_json_put(t, some, length > 0 && (size_t)length < sizeof some ? (size_t)length : 0);
 }
 
-/* A string of JSON. bytes are UTF-8. */
+static void write_durable(void *to, const char *bytes, size_t length)
+{
+    embla_json_put(to, bytes, length);
+}
+
 void embla_json_say_string(embla_json_out *t, const char *bytes, size_t length)
 {
-    embla_json_put(t, "\"", 1);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        if (c < 0x20)
-            embla_json_say(t, "\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            embla_json_say(t, "\\%c", c);
-        else
-            embla_json_put(t, bytes + i, 1);
-    }
-    embla_json_put(t, "\"", 1);
+    const embla_json_sink sink = {.write = write_durable, .to = t};
+    (void)embla_json_write_string(&sink, bytes, length, false);
 }
 
 /* "  "key": " of a member. */
@@ -63,22 +59,13 @@ void embla_json_say_text(embla_json_out *t, const char *key, const char *value)
     embla_json_say_string(t, value, strlen(value));
 }
 
-/* The fewest digits that give the number back, with a point in every locale. */
+/* A point or an exponent shows that it is no integer. */
 void embla_json_say_real(embla_json_out *t, const char *key, double value)
 {
-    char digits[64], out[64];
-    size_t used = 0;
-    for (int precision = 1; precision <= 17; precision++) {
-        (void)snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
-    }
-    for (const char *c = digits; *c; c++) {
-        bool plain = (*c >= '0' && *c <= '9') || *c == 'e' || *c == '-' || *c == '+';
-        if (plain || used == 0 || out[used - 1] != '.') out[used++] = plain ? *c : '.';
-    }
+    char digits[EMBLA_JSON_DIGITS];
+    embla_json_digits(value, 0, digits);
     embla_json_say_key(t, key);
-    embla_json_put(t, out, used);
-    if (!memchr(out, '.', used) && !memchr(out, 'e', used)) embla_json_put(t, ".0", 2);
+    embla_json_say(t, "%s%s", digits, strpbrk(digits, ".e") || !isfinite(value) ? "" : ".0");
 }
 
 /* A token, or null. */

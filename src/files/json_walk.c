@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "files/utf8.h"
+#include "base/utf8.h"
 
 enum {
     AWAIT_VALUE,
@@ -103,7 +103,7 @@ embla_status embla_walk_text(const embla_walk *w, embla_name *out)
     for (size_t at = 0; at < w->length; at += used) {
         if (w->raw[at] == '\\') {
             int32_t code = escape_at(w->raw + at, w->length - at, &used);
-            length += embla_utf8_put((uint32_t)code, text + length);
+            length += embla_utf8_encode((uint32_t)code, text + length);
         } else {
             text[length++] = (char)w->raw[at];
             used = 1;

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "files/cursor.h"
 #include "files/json_walk.h"
-#include "files/utf8.h"
 
 enum { PREFIX = EMBLA_SAFETENSORS_PREFIX };
 

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/json_text.h"
+#include "base/utf8.h"
 #include "files/cursor.h"
-#include "files/utf8.h"
 
 enum {
     PREFIX = EMBLA_SAFETENSORS_PREFIX,
@@ -29,37 +30,28 @@ static void put(sink *s, const char *text, size_t length)
     s->used += length;
 }
 
+/* As embla_json_sink has it. */
+static void write_sink(void *to, const char *bytes, size_t length)
+{
+    put(to, bytes, length);
+}
+
 static void put_text(sink *s, const char *text)
 {
     put(s, text, strlen(text));
 }
 
+/* Shapes and offsets: at most INT64_MAX, which the checks below have seen to. */
 static void put_number(sink *s, uint64_t number)
 {
-    char digits[20];
-    size_t first = sizeof digits;
-    do {
-        digits[--first] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    put(s, digits + first, sizeof digits - first);
+    const embla_json_sink json = {.write = write_sink, .to = s};
+    embla_json_write_whole(&json, (int64_t)number);
 }
 
 static void put_string(sink *s, const char *text)
 {
-    static const char hex[] = "0123456789abcdef";
-    put_text(s, "\"");
-    for (; *text; text++) {
-        uint8_t c = (uint8_t)*text;
-        char escaped[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-        if (c < 0x20)
-            put(s, escaped, sizeof escaped);
-        else if (c == '"' || c == '\\')
-            put(s, (const char[]){'\\', (char)c}, 2);
-        else
-            put(s, text, 1);
-    }
-    put_text(s, "\"");
+    const embla_json_sink json = {.write = write_sink, .to = s};
+    (void)embla_json_write_string(&json, text, strlen(text), false);
 }
 
 static void put_tensor(sink *s, const embla_part *part, uint64_t begin)
@@ -109,7 +101,7 @@ static void put_header(sink *s, const embla_contents *contents, const uint32_t *
 
 static bool is_utf8(const char *text)
 {
-    return embla_utf8_valid((const uint8_t *)text, strlen(text)) == strlen(text);
+    return embla_utf8_valid(text, strlen(text)) == strlen(text);
 }
 
 static embla_status check_part(const embla_part *part)

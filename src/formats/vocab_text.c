@@ -12,8 +12,8 @@
  */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "files/cursor.h"
-#include "files/utf8.h"
 #include "formats/vocab.h"
 
 static const char first_line[] = "#embla-vocab 1";

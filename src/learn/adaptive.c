@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "learn/lanes.h"
 #include "learn/sampled.h"
@@ -54,7 +55,7 @@ static embla_status new_table(embla_adaptive *made, size_t n, int64_t rows, size
                               uint64_t seed)
 {
     /* each table has a seed of its own, far from those of a seed that is one more */
-    embla_init_options init = {.seed = seed + n * UINT64_C(0x9E3779B97F4A7C15)};
+    embla_init_options init = {.seed = seed + n * EMBLA_GOLDEN};
     EMBLA_TRY(embla_table_new(EMBLA_F32, rows, dim, NULL, &made->tables[n]));
     return embla_table_init(made->tables[n], &init);
 }
@@ -78,18 +79,18 @@ embla_status embla_adaptive_new(int64_t rows, size_t dim, const embla_adaptive_o
                                 embla_adaptive **out)
 {
     const embla_adaptive_options defaults = {0};
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_adaptive_new: out is NULL");
     if (!options) options = &defaults;
     EMBLA_TRY(check_new(rows, dim, options));
     size_t clusters = options->cutoff_count; /* below rows, so nothing below overflows */
-    (void)embla_room_add(&room, 1, sizeof **out);
-    size_t begins = embla_room_add(&room, clusters + 1, sizeof(int64_t));
-    size_t tables = embla_room_add(&room, 2 * clusters + 1, sizeof(embla_table *));
-    EMBLA_TRY(embla_mem_new(room.bytes, "an adaptive softmax", &memory));
+    (void)embla_layout_add(&layout, 1, sizeof **out);
+    size_t begins = embla_layout_add(&layout, clusters + 1, sizeof(int64_t));
+    size_t tables = embla_layout_add(&layout, 2 * clusters + 1, sizeof(embla_table *));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "an adaptive softmax", &memory));
     embla_adaptive *made = memory;
-    *made = (embla_adaptive){.dim = dim, .clusters = clusters, .bytes = room.bytes};
+    *made = (embla_adaptive){.dim = dim, .clusters = clusters, .bytes = layout.bytes};
     made->begins = (int64_t *)(void *)((char *)memory + begins);
     made->tables = (embla_table **)(void *)((char *)memory + tables);
     for (size_t i = 0; i < clusters; i++) made->begins[i] = options->cutoffs[i];
@@ -341,19 +342,20 @@ static embla_status room_for(pass *p, size_t count, size_t *bytes, void **memory
 {
     bool backward = p->hidden_gradient || p->gradients;
     extent most = extent_of(p, count);
-    embla_room room = {0};
-    size_t at = embla_room_add(&room, count, sizeof *p->at);
-    size_t members = embla_room_add(&room, count, sizeof *p->members);
-    size_t losses = embla_room_add(&room, count, sizeof *p->losses);
-    size_t right = embla_room_add(&room, count, sizeof *p->right);
-    size_t x = embla_room_add(&room, most.x, sizeof(float));
-    size_t narrow = embla_room_add(&room, most.narrow, sizeof(float));
-    size_t logits = embla_room_add(&room, most.logits, sizeof(float));
-    size_t dx = embla_room_add(&room, backward ? most.x : 0, sizeof(float));
-    size_t dnarrow = embla_room_add(&room, backward ? most.narrow : 0, sizeof(float));
-    size_t parts = embla_room_add(&room, backward ? most.parts : 0, sizeof(float));
-    if (room.over) return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens do not fit in memory", count);
-    EMBLA_TRY(embla_mem_new(room.bytes, "an adaptive loss", memory));
+    embla_layout layout = {0};
+    size_t at = embla_layout_add(&layout, count, sizeof *p->at);
+    size_t members = embla_layout_add(&layout, count, sizeof *p->members);
+    size_t losses = embla_layout_add(&layout, count, sizeof *p->losses);
+    size_t right = embla_layout_add(&layout, count, sizeof *p->right);
+    size_t x = embla_layout_add(&layout, most.x, sizeof(float));
+    size_t narrow = embla_layout_add(&layout, most.narrow, sizeof(float));
+    size_t logits = embla_layout_add(&layout, most.logits, sizeof(float));
+    size_t dx = embla_layout_add(&layout, backward ? most.x : 0, sizeof(float));
+    size_t dnarrow = embla_layout_add(&layout, backward ? most.narrow : 0, sizeof(float));
+    size_t parts = embla_layout_add(&layout, backward ? most.parts : 0, sizeof(float));
+    if (layout.too_large)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens do not fit in memory", count);
+    EMBLA_TRY(embla_mem_new(layout.bytes, "an adaptive loss", memory));
     char *begin = *memory;
     p->at = (size_t *)(void *)(begin + at);
     p->members = (size_t *)(void *)(begin + members);
@@ -365,7 +367,7 @@ static embla_status room_for(pass *p, size_t count, size_t *bytes, void **memory
     p->dx = (float *)(void *)(begin + dx);
     p->dnarrow = (float *)(void *)(begin + dnarrow);
     p->parts = (float *)(void *)(begin + parts);
-    *bytes = room.bytes;
+    *bytes = layout.bytes;
     return EMBLA_OK;
 }
 

@@ -19,8 +19,8 @@
 
 #include "base/failure.h"
 #include "base/kernels.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "learn/head.h"
@@ -160,36 +160,36 @@ typedef struct {
     bool widen; /* this CPU has no products of bf16 */
 } own_places;
 
-static own_places own_room(const job *j, embla_room *share)
+static own_places own_room(const job *j, embla_layout *share)
 {
     size_t tile = j->shape.block * j->shape.chunk + j->shape.chunk * LINE, unit = j->bf16 ? 2 : 4;
     bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_engine_has_bf16();
     own_places at = {.widen = widen};
-    at.rows = embla_room_add(share, as_it_lies(j) ? 0 : j->shape.part * j->dim, unit);
-    at.tile = embla_room_add(share, narrow ? tile : 0, sizeof(uint16_t));
-    at.space = embla_room_add(share, widen ? EMBLA_BF16_SPACE : 0, sizeof(float));
-    at.line = embla_room_add(share, j->shape.block, sizeof(float));
-    at.sums = embla_room_add(share, j->shape.block, sizeof(double));
+    at.rows = embla_layout_add(share, as_it_lies(j) ? 0 : j->shape.part * j->dim, unit);
+    at.tile = embla_layout_add(share, narrow ? tile : 0, sizeof(uint16_t));
+    at.space = embla_layout_add(share, widen ? EMBLA_BF16_SPACE : 0, sizeof(float));
+    at.line = embla_layout_add(share, j->shape.block, sizeof(float));
+    at.sums = embla_layout_add(share, j->shape.block, sizeof(double));
     return at;
 }
 
 static embla_status take_memory(job *j, void **memory, size_t *size)
 {
-    embla_room room = {0}, share = {0};
+    embla_layout layout = {0}, share = {0};
     size_t chunk = j->shape.chunk, vectors = chunk * j->dim, team = (size_t)j->team;
     const own_places mine = own_room(j, &share);
-    size_t logits = embla_room_add(&room, logits_of(j), sizeof(float));
-    size_t wide = embla_room_add(&room, vectors, sizeof(float));
-    size_t half = embla_room_add(&room, j->bf16 ? vectors : 0, sizeof(uint16_t));
+    size_t logits = embla_layout_add(&layout, logits_of(j), sizeof(float));
+    size_t wide = embla_layout_add(&layout, vectors, sizeof(float));
+    size_t half = embla_layout_add(&layout, j->bf16 ? vectors : 0, sizeof(uint16_t));
     size_t groups = j->to.hidden ? j->shape.groups : 0;
-    size_t sums = embla_room_add(&room, groups * vectors, sizeof(float));
-    size_t parts = embla_room_add(&room, chunk * j->blocks, sizeof(part_of_sum));
-    size_t tokens = embla_room_add(&room, chunk, sizeof(token));
-    size_t owns = embla_room_add(&room, team, sizeof(own));
-    size_t shares = embla_room_add(&room, team, share.bytes);
-    if (room.over || share.over)
+    size_t sums = embla_layout_add(&layout, groups * vectors, sizeof(float));
+    size_t parts = embla_layout_add(&layout, chunk * j->blocks, sizeof(part_of_sum));
+    size_t tokens = embla_layout_add(&layout, chunk, sizeof(token));
+    size_t owns = embla_layout_add(&layout, team, sizeof(own));
+    size_t shares = embla_layout_add(&layout, team, share.bytes);
+    if (layout.too_large || share.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "a loss over %zu rows does not fit", j->rows);
-    *size = room.bytes;
+    *size = layout.bytes;
     EMBLA_TRY(embla_mem_new(*size, "the logits of a chunk", memory));
     char *base = *memory;
     j->logits = (float *)(void *)(base + logits);

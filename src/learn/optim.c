@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/status.h"
@@ -537,7 +538,7 @@ static void catch_up_owned(const work *k, const int64_t *rows, size_t count, uin
                            uint64_t owners)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t mixed = (uint64_t)rows[i] * UINT64_C(0x9E3779B97F4A7C15);
+        uint64_t mixed = (uint64_t)rows[i] * EMBLA_GOLDEN;
         if ((mixed >> 40) % owners != mine || embla_frozen_has(&k->o->frozen, rows[i])) continue;
         embla_numbers x = numbers_of(k->o, rows[i], 1);
         do_row(k, rows[i], &x);

@@ -17,9 +17,9 @@
 
 #include "base/half.h"
 #include "base/kernels.h"
+#include "base/layout.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "learn/head.h"
 #include "learn/lanes.h"
@@ -289,18 +289,18 @@ static embla_status draw(call *c, embla_scatter *scatter)
 /* Memory for lists, before tokens are drawn. */
 static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
 {
-    embla_room room = {0};
+    embla_layout layout = {0};
     size_t n = c->negatives->negatives; /* below 2^31: only count can be too much */
-    size_t at = embla_room_add(&room, c->count, sizeof *c->at);
-    size_t losses = embla_room_add(&room, c->count, sizeof *c->losses);
-    size_t right = embla_room_add(&room, c->count, sizeof *c->right);
-    size_t targets = embla_room_add(&room, c->count, sizeof *c->tokens); /* then the drawn: */
-    (void)embla_room_add(&room, n, sizeof *c->tokens);
-    size_t shift = embla_room_add(&room, n, sizeof *c->shift);
-    size_t bias = embla_room_add(&room, c->head.bias ? n : 0, sizeof *c->bias);
-    if (room.over)
+    size_t at = embla_layout_add(&layout, c->count, sizeof *c->at);
+    size_t losses = embla_layout_add(&layout, c->count, sizeof *c->losses);
+    size_t right = embla_layout_add(&layout, c->count, sizeof *c->right);
+    size_t targets = embla_layout_add(&layout, c->count, sizeof *c->tokens); /* then the drawn: */
+    (void)embla_layout_add(&layout, n, sizeof *c->tokens);
+    size_t shift = embla_layout_add(&layout, n, sizeof *c->shift);
+    size_t bias = embla_layout_add(&layout, c->head.bias ? n : 0, sizeof *c->bias);
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens do not fit in memory", c->count);
-    EMBLA_TRY(embla_mem_new(room.bytes, "the tokens of a sampled loss", memory));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "the tokens of a sampled loss", memory));
     char *begin = *memory;
     c->at = (size_t *)(void *)(begin + at);
     c->losses = (double *)(void *)(begin + losses);
@@ -308,30 +308,31 @@ static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
     c->tokens = (int64_t *)(void *)(begin + targets);
     c->shift = (float *)(void *)(begin + shift);
     c->bias = (float *)(void *)(begin + bias);
-    *bytes = room.bytes;
+    *bytes = layout.bytes;
     return EMBLA_OK;
 }
 
 /* Memory for rows, once it is known how many there are. */
 static embla_status room_for_rows(call *c, size_t *bytes, void **memory)
 {
-    embla_room room = {0};
+    embla_layout layout = {0};
     size_t n = c->distinct, dim = c->dim, chunk = c->chunk;
     bool backward = c->hidden_gradient || c->table_gradient;
     size_t lanes = c->hidden_gradient ? embla_lanes_of(n) * chunk : 0;
     size_t row = dim * sizeof(float); /* at most 4 MiB */
-    size_t rows = embla_room_add(&room, n, row);
-    size_t pairs = embla_room_add(&room, c->table_gradient ? c->counted + n : 0, row);
-    size_t x = embla_room_add(&room, chunk, row), y = embla_room_add(&room, chunk, row);
-    size_t dx = embla_room_add(&room, chunk, row), parts = embla_room_add(&room, lanes, row);
-    size_t dots = embla_room_add(&room, chunk, sizeof(float));
-    size_t logits = embla_room_add(&room, chunk * n, sizeof(float));
+    size_t rows = embla_layout_add(&layout, n, row);
+    size_t pairs = embla_layout_add(&layout, c->table_gradient ? c->counted + n : 0, row);
+    size_t x = embla_layout_add(&layout, chunk, row), y = embla_layout_add(&layout, chunk, row);
+    size_t dx = embla_layout_add(&layout, chunk, row),
+           parts = embla_layout_add(&layout, lanes, row);
+    size_t dots = embla_layout_add(&layout, chunk, sizeof(float));
+    size_t logits = embla_layout_add(&layout, chunk * n, sizeof(float));
     size_t kept =
-        embla_room_add(&room, backward && c->head.soft_cap > 0 ? chunk * n : 0, sizeof(float));
-    if (room.over)
+        embla_layout_add(&layout, backward && c->head.soft_cap > 0 ? chunk * n : 0, sizeof(float));
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows of %zu numbers do not fit in memory",
                           c->counted + n, dim);
-    EMBLA_TRY(embla_mem_new(room.bytes, "the rows of a sampled loss", memory));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "the rows of a sampled loss", memory));
     char *begin = *memory;
     c->rows = (float *)(void *)(begin + rows);
     c->pairs = (float *)(void *)(begin + pairs);
@@ -342,7 +343,7 @@ static embla_status room_for_rows(call *c, size_t *bytes, void **memory)
     c->dots = (float *)(void *)(begin + dots);
     c->logits = (float *)(void *)(begin + logits);
     if (backward && c->head.soft_cap > 0) c->kept = (float *)(void *)(begin + kept);
-    *bytes = room.bytes;
+    *bytes = layout.bytes;
     return EMBLA_OK;
 }
 

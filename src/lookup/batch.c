@@ -13,8 +13,9 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 
 struct embla_batch {
     embla_row_source source;
@@ -45,27 +46,27 @@ static unsigned slot_bits(size_t count)
 
 embla_status embla_batch_over(const embla_row_source *source, size_t most, embla_batch **out)
 {
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory = NULL;
     bool stages = source->kind->distinct;
     if (most < 1 || most > MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a batch of %zu row numbers: it must be between 1 and %d", most, MOST);
-    size_t row_bytes = source->row->bytes, self = embla_room_add(&room, 1, sizeof(embla_batch));
-    size_t slots = embla_room_add(&room, (size_t)1 << slot_bits(most), sizeof(uint32_t));
-    size_t unique = embla_room_add(&room, most, sizeof(int64_t));
-    size_t where = embla_room_add(&room, most, sizeof(int64_t));
-    size_t given = embla_room_add(&room, 2, row_bytes);
-    size_t staging = embla_room_add(&room, stages ? most : 0, row_bytes);
-    if (room.over)
+    size_t row_bytes = source->row->bytes, self = embla_layout_add(&layout, 1, sizeof(embla_batch));
+    size_t slots = embla_layout_add(&layout, (size_t)1 << slot_bits(most), sizeof(uint32_t));
+    size_t unique = embla_layout_add(&layout, most, sizeof(int64_t));
+    size_t where = embla_layout_add(&layout, most, sizeof(int64_t));
+    size_t given = embla_layout_add(&layout, 2, row_bytes);
+    size_t staging = embla_layout_add(&layout, stages ? most : 0, row_bytes);
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY,
                           "a batch of %zu rows of %zu bytes does not fit in memory", most,
                           row_bytes);
-    EMBLA_TRY(embla_mem_new(room.bytes, "a batch of row numbers", &memory));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "a batch of row numbers", &memory));
     char *base = memory;
     embla_batch *batch = (void *)(base + self);
     *batch = (embla_batch){.source = *source,
-                           .bytes = room.bytes,
+                           .bytes = layout.bytes,
                            .most = most,
                            .slots = (void *)(base + slots),
                            .unique = (void *)(base + unique),
@@ -86,7 +87,7 @@ void embla_batch_free(embla_batch *batch)
 
 static uint64_t mixed(uint64_t x)
 {
-    return x * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / the golden ratio */
+    return x * EMBLA_GOLDEN;
 }
 
 /* Fills unique and place; returns how many are different. Only slots for these row numbers are

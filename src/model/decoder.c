@@ -11,8 +11,8 @@
  */
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
@@ -63,21 +63,21 @@ static embla_status place_arrays(const embla_gpt *gpt, size_t most, embla_decode
                             {&d->grams.grams, block, embla_gpt_ngram_width(s)},
                             {&d->grams.pair, block, gpt->grams ? 2 * s->dim : 0},
                             {&d->grams.stats, block, gpt->grams ? EMBLA_GATE_STATS : 0}};
-    embla_room room = {0};
-    (void)embla_room_add(&room, 1, sizeof *d);
+    embla_layout layout = {0};
+    (void)embla_layout_add(&layout, 1, sizeof *d);
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        size_t at = embla_room_add(&room, arrays[i].count, arrays[i].numbers * sizeof(float));
+        size_t at = embla_layout_add(&layout, arrays[i].count, arrays[i].numbers * sizeof(float));
         if (memory) *arrays[i].out = (float *)(void *)(memory + at);
     }
-    size_t rows_at = embla_room_add(&room, block, embla_gpt_ngram_columns(s) * sizeof(int64_t));
-    size_t tokens_at = embla_room_add(&room, gpt->grams ? most : 0, sizeof(int32_t));
+    size_t rows_at = embla_layout_add(&layout, block, embla_gpt_ngram_columns(s) * sizeof(int64_t));
+    size_t tokens_at = embla_layout_add(&layout, gpt->grams ? most : 0, sizeof(int32_t));
     if (memory) d->grams.rows = (int64_t *)(void *)(memory + rows_at);
     if (memory) d->tokens = (int32_t *)(void *)(memory + tokens_at);
-    if (room.over)
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "keys and values of %zu positions in %zu layers do not fit in memory",
                           most, s->layers);
-    *bytes = room.bytes;
+    *bytes = layout.bytes;
     return EMBLA_OK;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/kernels.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -524,7 +525,7 @@ static embla_status check_tokens(const pass *p, const int32_t *tokens, bool may_
 /* What is dropped changes with every step. */
 static uint64_t seed_of(const embla_gpt_options *o)
 {
-    return o->seed ^ (uint64_t)o->step * UINT64_C(0x9E3779B97F4A7C15);
+    return o->seed ^ (uint64_t)o->step * EMBLA_GOLDEN;
 }
 
 static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns,

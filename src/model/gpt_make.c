@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "table/table.h"
 
 /* ---- tensors ---- */
@@ -190,61 +190,61 @@ static void list(listing *l)
 /* ---- activations ---- */
 
 /* n x `numbers` of the precision. */
-static size_t place(embla_room *room, size_t n, size_t numbers, size_t real)
+static size_t place(embla_layout *layout, size_t n, size_t numbers, size_t real)
 {
-    return embla_room_add(room, n, numbers * real); /* numbers are bounded by the shape */
+    return embla_layout_add(layout, n, numbers * real); /* numbers are bounded by the shape */
 }
 
 static void place_layer(const embla_gpt_shape *s, size_t n, size_t real, embla_gpt_places *at)
 {
-    embla_room room = {0};
+    embla_layout layout = {0};
     size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
-    at->norm1 = place(&room, n, dim, real);
-    at->stats1 = place(&room, n, 2, real);
-    at->joint = place(&room, n, dim + 2 * kv, real);
-    at->attended = place(&room, n, dim, real);
-    at->attended_stats = place(&room, n, s->heads, real);
-    at->middle = place(&room, n, dim, real);
-    at->norm2 = place(&room, n, dim, real);
-    at->stats2 = place(&room, n, 2, real);
-    at->up = place(&room, n, s->hidden, real);
-    at->gate = place(&room, n, swiglu * s->hidden, real);
-    at->active = place(&room, n, s->hidden, real);
-    at->out = place(&room, n, dim, real);
-    at->layer_bytes = room.over ? SIZE_MAX : room.bytes;
+    at->norm1 = place(&layout, n, dim, real);
+    at->stats1 = place(&layout, n, 2, real);
+    at->joint = place(&layout, n, dim + 2 * kv, real);
+    at->attended = place(&layout, n, dim, real);
+    at->attended_stats = place(&layout, n, s->heads, real);
+    at->middle = place(&layout, n, dim, real);
+    at->norm2 = place(&layout, n, dim, real);
+    at->stats2 = place(&layout, n, 2, real);
+    at->up = place(&layout, n, s->hidden, real);
+    at->gate = place(&layout, n, swiglu * s->hidden, real);
+    at->active = place(&layout, n, s->hidden, real);
+    at->out = place(&layout, n, dim, real);
+    at->layer_bytes = layout.too_large ? SIZE_MAX : layout.bytes;
 }
 
 static embla_status place_all(const embla_gpt_shape *s, embla_gpt_precision precision, size_t n,
                               embla_gpt_places *out)
 {
     embla_gpt_places at = {.tokens = n};
-    embla_room room = {0};
+    embla_layout layout = {0};
     size_t real = embla_real_bytes(precision), dim = s->dim, kv = size_of(s, 'K');
     size_t swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU, wide = precision == EMBLA_GPT_F64;
     place_layer(s, n, real, &at);
-    at.embedded = place(&room, n, dim, real);
-    at.first = place(&room, n, s->norm_first * dim, real);
-    at.first_stats = place(&room, n, s->norm_first * (size_t)2, real);
-    at.hidden = place(&room, n, !s->no_norm_last * dim, real);
-    at.hidden_stats = place(&room, n, !s->no_norm_last * (size_t)2, real);
-    at.narrow = embla_room_add(&room, n, wide * dim * sizeof(float));
-    at.dx = place(&room, n, dim, real);
-    at.dy = place(&room, n, dim, real);
-    at.djoint = place(&room, n, dim + 2 * kv, real);
+    at.embedded = place(&layout, n, dim, real);
+    at.first = place(&layout, n, s->norm_first * dim, real);
+    at.first_stats = place(&layout, n, s->norm_first * (size_t)2, real);
+    at.hidden = place(&layout, n, !s->no_norm_last * dim, real);
+    at.hidden_stats = place(&layout, n, !s->no_norm_last * (size_t)2, real);
+    at.narrow = embla_layout_add(&layout, n, wide * dim * sizeof(float));
+    at.dx = place(&layout, n, dim, real);
+    at.dy = place(&layout, n, dim, real);
+    at.djoint = place(&layout, n, dim + 2 * kv, real);
     size_t pair = embla_gpt_has_ngram(s) ? 2 * dim : 0, least = pair > dim ? pair : dim;
-    at.dhidden = place(&room, n, s->hidden > least ? s->hidden : least, real);
-    at.dup = place(&room, n, swiglu * s->hidden, real);
-    at.grams = place(&room, n, embla_gpt_ngram_width(s), real);
-    at.dgrams = place(&room, n, embla_gpt_ngram_width(s), real);
-    at.pair = place(&room, n, pair, real);
-    at.pair_stats = place(&room, n, pair > 0 ? EMBLA_GATE_STATS : 0, real);
-    at.enriched = place(&room, n, pair / 2, real);
-    at.layers = embla_room_add(&room, s->layers, at.layer_bytes);
-    if (room.over)
+    at.dhidden = place(&layout, n, s->hidden > least ? s->hidden : least, real);
+    at.dup = place(&layout, n, swiglu * s->hidden, real);
+    at.grams = place(&layout, n, embla_gpt_ngram_width(s), real);
+    at.dgrams = place(&layout, n, embla_gpt_ngram_width(s), real);
+    at.pair = place(&layout, n, pair, real);
+    at.pair_stats = place(&layout, n, pair > 0 ? EMBLA_GATE_STATS : 0, real);
+    at.enriched = place(&layout, n, pair / 2, real);
+    at.layers = embla_layout_add(&layout, s->layers, at.layer_bytes);
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "activations of %zu tokens in %zu layers do not fit in memory", n,
                           s->layers);
-    at.bytes = room.bytes;
+    at.bytes = layout.bytes;
     *out = at;
     return EMBLA_OK;
 }
@@ -309,17 +309,17 @@ embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, embla_gpt_preci
 static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt_precision precision,
                                embla_gpt **out)
 {
-    embla_room room = {0};
+    embla_layout layout = {0};
     listing l = {.shape = shape};
     void *memory;
     size_t slots = embla_gpt_ngram_slot(shape, EMBLA_GPT_NGRAM_SLOTS);
     list(&l);
-    (void)embla_room_add(&room, 1, sizeof **out);
-    size_t parts = embla_room_add(&room, l.count, sizeof(embla_gpt_part));
-    size_t part_of = embla_room_add(&room, slots, sizeof(int32_t));
-    EMBLA_TRY(embla_mem_new(room.bytes, "a model", &memory));
+    (void)embla_layout_add(&layout, 1, sizeof **out);
+    size_t parts = embla_layout_add(&layout, l.count, sizeof(embla_gpt_part));
+    size_t part_of = embla_layout_add(&layout, slots, sizeof(int32_t));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "a model", &memory));
     embla_gpt *gpt = memory;
-    *gpt = (embla_gpt){.shape = *shape, .precision = precision, .bytes = room.bytes};
+    *gpt = (embla_gpt){.shape = *shape, .precision = precision, .bytes = layout.bytes};
     gpt->parts = (embla_gpt_part *)(void *)((char *)memory + parts);
     gpt->part_of = (int32_t *)(void *)((char *)memory + part_of);
     gpt->real = embla_real_bytes(precision);

@@ -15,8 +15,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "files/durable.h"
 #include "files/io.h"
@@ -120,15 +120,15 @@ embla_status embla_gpt_ngram_count(const embla_gpt_shape *s, int64_t *out)
 static void place(const embla_gpt_shape *s, size_t n, room *r)
 {
     size_t columns = embla_gpt_ngram_columns(s), at[6];
-    embla_room all = {0};
+    embla_layout all = {0};
     for (size_t i = 0; i < 2; i++) {
-        at[2 * i] = embla_room_add(&all, n, sizeof(int32_t));
-        at[2 * i + 1] = embla_room_add(&all, n, columns * sizeof(int64_t));
+        at[2 * i] = embla_layout_add(&all, n, sizeof(int32_t));
+        at[2 * i + 1] = embla_layout_add(&all, n, columns * sizeof(int64_t));
     }
-    at[4] = embla_room_add(&all, n, columns * sizeof(int64_t));
-    at[5] = embla_room_add(&all, n, columns * s->ngram.dim * sizeof(float));
+    at[4] = embla_layout_add(&all, n, columns * sizeof(int64_t));
+    at[5] = embla_layout_add(&all, n, columns * s->ngram.dim * sizeof(float));
     r->tokens = n;
-    r->bytes = all.over ? SIZE_MAX : all.bytes;
+    r->bytes = all.too_large ? SIZE_MAX : all.bytes;
     if (!r->memory) return;
     char *memory = r->memory;
     for (size_t i = 0; i < 2; i++) {

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/utf8.h"
 #include "files/durable.h"
 #include "files/io.h"
 #include "files/json_out.h"
 #include "files/names.h"
-#include "files/utf8.h"
 #include "formats/format.h"
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
@@ -383,7 +383,7 @@ static size_t byte_character(int byte, char out[4])
     uint32_t next = 256;
     for (int b = 0;; b++) {
         bool seen = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-        if (b == byte) return embla_utf8_put(seen ? (uint32_t)b : next, out);
+        if (b == byte) return embla_utf8_encode(seen ? (uint32_t)b : next, out);
         next += !seen;
     }
 }
@@ -404,7 +404,7 @@ static embla_status take_word(saving *w, const char *word, int64_t token, bool b
     } else if (length == 0) {
         length = (size_t)snprintf(name, sizeof name, "<|%" PRId64 "|>", token);
         word = name;
-    } else if (embla_utf8_valid((const uint8_t *)word, length) != length) {
+    } else if (embla_utf8_valid(word, length) != length) {
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the word of token %" PRId64 ", %zu bytes, is not UTF-8", token, length);
     }
@@ -477,8 +477,7 @@ static bool are_characters(const saving *w)
 {
     for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
         const embla_name *word = &w->words[i];
-        if (!w->special[i] &&
-            embla_utf8_length((const uint8_t *)word->bytes, word->length) != word->length)
+        if (!w->special[i] && embla_utf8_length(word->bytes, word->length) != word->length)
             return false;
     }
     return true;

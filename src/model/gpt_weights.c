@@ -5,19 +5,17 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "base/hash.h"
 #include "base/kernels.h"
 #include "model/gpt.h"
 
 #define SPREAD_MOST 1e6
 
-/* A seed for each slot: numbers that differ in one bit of seed or slot have nothing in common
- * (the last step of splitmix64), nor with a table made from the same seed. */
+/* A seed for each slot. Seeds of slots have nothing in common with each other, nor with the seed
+ * of a table made from the same `seed`. */
 static uint64_t seed_of(uint64_t seed, size_t slot)
 {
-    uint64_t z = seed + (slot + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
+    return embla_splitmix64(seed + slot * EMBLA_GOLDEN);
 }
 
 /* The slot as if it were of layer 0's, or SIZE_MAX for one of the model's. */

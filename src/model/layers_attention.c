@@ -12,8 +12,8 @@
 
 #include "base/failure.h"
 #include "base/kernels.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "learn/softmax.h"
@@ -159,16 +159,17 @@ static embla_status run_units(const call *c, unit_fn *f, int team, char *space)
 static embla_status run(const call *c, unit_fn *f, size_t work)
 {
     double stack[STACK];
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory;
     int team = embla_threads_for(c->way->threads, work);
     if ((size_t)team > c->units) team = (int)c->units;
     if (team <= 1 && c->each <= STACK) return run_units(c, f, 1, (char *)stack);
-    (void)embla_room_add(&room, c->each * (size_t)team, embla_real_bytes(c->way->precision));
-    if (room.over) return embla_fail(EMBLA_ERR_MEMORY, "tiles of attention do not fit in memory");
-    EMBLA_TRY(embla_mem_new(room.bytes, "tiles of attention", &memory));
+    (void)embla_layout_add(&layout, c->each * (size_t)team, embla_real_bytes(c->way->precision));
+    if (layout.too_large)
+        return embla_fail(EMBLA_ERR_MEMORY, "tiles of attention do not fit in memory");
+    EMBLA_TRY(embla_mem_new(layout.bytes, "tiles of attention", &memory));
     embla_status status = run_units(c, f, team, memory);
-    embla_mem_free(memory, room.bytes);
+    embla_mem_free(memory, layout.bytes);
     return status;
 }
 

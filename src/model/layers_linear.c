@@ -9,8 +9,8 @@
 #include "base/dtype.h"
 #include "base/failure.h"
 #include "base/half.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "model/layers.h"
@@ -256,15 +256,16 @@ static void round_factor(const embla_layer_way *way, bool engine, const rounded 
 
 /* Room for the rounded factors and, where products of bf16 need it, for each thread's space. */
 static embla_status round_factors(call *c, rounded *factors, size_t count, int team, void **memory,
-                                  embla_room *room)
+                                  embla_layout *layout)
 {
     size_t unit = c->engine ? sizeof(uint16_t) : sizeof(float), space;
     bool widen = c->engine && !embla_engine_has_bf16();
     for (size_t i = 0; i < count; i++)
-        factors[i].place = embla_room_add(room, factors[i].count, unit);
-    space = embla_room_add(room, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
-    if (room->over) return embla_fail(EMBLA_ERR_MEMORY, "factors in bf16 do not fit in memory");
-    EMBLA_TRY(embla_mem_new(room->bytes, "factors of a linear layer in bf16", memory));
+        factors[i].place = embla_layout_add(layout, factors[i].count, unit);
+    space = embla_layout_add(layout, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
+    if (layout->too_large)
+        return embla_fail(EMBLA_ERR_MEMORY, "factors in bf16 do not fit in memory");
+    EMBLA_TRY(embla_mem_new(layout->bytes, "factors of a linear layer in bf16", memory));
     for (size_t i = 0; i < count; i++)
         round_factor(c->way, c->engine, &factors[i], (char *)*memory + factors[i].place);
     c->space = widen ? (float *)(void *)((char *)*memory + space) : NULL;
@@ -284,7 +285,7 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
 {
     call c = {.way = way, .engine = engine_pays(way, n, in, out)};
     rounded factors[] = {{.from = x, .count = n * in}, {.from = w, .count = out * in}};
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory = NULL;
     embla_plain_product product = {.m = n,
                                    .n = out,
@@ -301,12 +302,12 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
     add_product(&c, &product, bias);
     int team = team_for(&c, n * in * out);
     if (rounds(way)) {
-        EMBLA_TRY(round_factors(&c, factors, 2, team, &memory, &room));
+        EMBLA_TRY(round_factors(&c, factors, 2, team, &memory, &layout));
         c.parts[0].product.a = (char *)memory + factors[0].place;
         c.parts[0].product.b = (char *)memory + factors[1].place;
     }
     embla_status status = run(&c, team);
-    embla_mem_free(memory, room.bytes);
+    embla_mem_free(memory, layout.bytes);
     return status;
 }
 
@@ -318,13 +319,13 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     rounded factors[] = {{.from = dy, .count = n * out},
                          {.from = w, .count = dx ? out * in : 0},
                          {.from = x, .count = dw ? n * in : 0}};
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory = NULL;
     if (n == 0 || out == 0) return EMBLA_OK;
     const void *left = dy;
     int team = embla_threads_for(way->threads, n * in * out);
     if (rounds(way)) {
-        EMBLA_TRY(round_factors(&c, factors, 3, team, &memory, &room));
+        EMBLA_TRY(round_factors(&c, factors, 3, team, &memory, &layout));
         left = (char *)memory + factors[0].place;
         w = (char *)memory + factors[1].place;
         x = (char *)memory + factors[2].place;
@@ -343,6 +344,6 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     p = (embla_plain_product){.n = out, .k = n, .a = dy, .a_stride = out, .out = dbias};
     if (dbias) add_part(&c, &(part_of_call){.product = p, .sums = true, .columns = BIAS});
     embla_status status = run(&c, team);
-    embla_mem_free(memory, room.bytes);
+    embla_mem_free(memory, layout.bytes);
     return status;
 }

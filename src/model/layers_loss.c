@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/math.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "engine/engine.h"
 #include "learn/softmax.h"
 #include "model/layers.h"
@@ -160,20 +160,20 @@ static embla_status check_targets(const int32_t *targets, size_t n, int64_t voca
 static embla_status with_space(head_call *c)
 {
     double stack[STACK];
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory = stack;
-    size_t vectors = embla_room_add(&room, 2 * c->chunk * c->dim, c->unit);
-    size_t logits = embla_room_add(&room, c->chunk * c->vocab, c->unit);
-    bool large = room.bytes > sizeof stack;
-    if (room.over) return embla_fail(EMBLA_ERR_MEMORY, "logits do not fit in memory");
-    if (large) EMBLA_TRY(embla_mem_new(room.bytes, "the logits of a chunk", &memory));
+    size_t vectors = embla_layout_add(&layout, 2 * c->chunk * c->dim, c->unit);
+    size_t logits = embla_layout_add(&layout, c->chunk * c->vocab, c->unit);
+    bool large = layout.bytes > sizeof stack;
+    if (layout.too_large) return embla_fail(EMBLA_ERR_MEMORY, "logits do not fit in memory");
+    if (large) EMBLA_TRY(embla_mem_new(layout.bytes, "the logits of a chunk", &memory));
     head_call here = *c;
     here.vectors = (char *)memory + vectors;
     here.logits = (char *)memory + logits;
     embla_status status = run_chunks(&here);
     c->loss = here.loss;
     c->correct = here.correct;
-    if (large) embla_mem_free(memory, room.bytes);
+    if (large) embla_mem_free(memory, layout.bytes);
     return status;
 }
 

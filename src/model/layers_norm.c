@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "model/layers.h"
 #include "model/real.h"
@@ -119,11 +119,11 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
                     .dx = dx};
     size_t size = block_of(n), blocks = n / size + (n % size > 0);
     double stack[STACK], *sums = dgain || dbias ? stack : NULL;
-    embla_room room = {0};
+    embla_layout layout = {0};
     void *memory = NULL;
     if (sums && blocks * 2 * dim > STACK) {
-        (void)embla_room_add(&room, blocks * 2 * dim, sizeof(double));
-        EMBLA_TRY(embla_mem_new(room.bytes, "the gradients of a norm", &memory));
+        (void)embla_layout_add(&layout, blocks * 2 * dim, sizeof(double));
+        EMBLA_TRY(embla_mem_new(layout.bytes, "the gradients of a norm", &memory));
         sums = memory;
     } else if (sums) {
         memset(sums, 0, blocks * 2 * dim * sizeof *sums);
@@ -137,7 +137,7 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
     }
     if (sums) add_sums(way, sums, blocks, 2 * dim, dim, dgain);
     if (sums) add_sums(way, sums + dim, blocks, 2 * dim, dim, dbias);
-    embla_mem_free(memory, room.bytes);
+    embla_mem_free(memory, layout.bytes);
     return EMBLA_OK;
 }
 

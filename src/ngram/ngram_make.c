@@ -15,14 +15,14 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
+#include "base/hash.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "ngram/ngram.h"
 
 __extension__ typedef unsigned __int128 wide;
 
 enum { LAYER_STEP = 10007 };
-#define GAMMA UINT64_C(0x9E3779B97F4A7C15)
 
 /* ---- primes ---- */
 
@@ -168,19 +168,13 @@ void embla_ngram_engram_multipliers(int64_t vocab, uint64_t seed, size_t orders,
         out[i] = (int64_t)(2 * pcg_below(&p, half_bound(vocab)) + 1);
 }
 
-static uint64_t splitmix64(uint64_t v)
-{
-    v += GAMMA;
-    v = (v ^ v >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    v = (v ^ v >> 27) * UINT64_C(0x94D049BB133111EB);
-    return v ^ v >> 31;
-}
-
-/* gamma is added twice: here, and by splitmix64 itself. So it was published. */
+/* EMBLA_GOLDEN is added twice, here and by splitmix64 itself, as in the published code. */
 void embla_ngram_qwen_multipliers(int64_t vocab, uint64_t seed, size_t orders, int64_t *out)
 {
     for (size_t i = 0; i < orders; i++)
-        out[i] = (int64_t)(2 * (splitmix64(seed + GAMMA * (i + 1)) % half_bound(vocab)) + 1);
+        out[i] =
+            (int64_t)(2 * (embla_splitmix64(seed + EMBLA_GOLDEN * (i + 1)) % half_bound(vocab)) +
+                      1);
 }
 
 /* ---- checks ---- */
@@ -439,19 +433,19 @@ static embla_status take(const embla_ngram_parameters *p, embla_ngram **out)
     size_t orders = hashed ? (size_t)p->orders : 1, heads = hashed ? (size_t)p->heads : 1;
     size_t columns = hashed ? (orders - 1) * heads : 1;
     size_t listed = hashed ? (columns + 7) / 8 * 8 : 0;
-    embla_room room = {0}; /* at most 448 x 8 numbers in an array: never too much */
+    embla_layout layout = {0}; /* at most 448 x 8 numbers in an array: never too much */
     void *memory = NULL;
-    (void)embla_room_add(&room, 1, sizeof(embla_ngram));
-    size_t multipliers = embla_room_add(&room, products ? orders : 0, sizeof(int64_t));
-    size_t sizes = embla_room_add(&room, listed, sizeof(int64_t));
-    size_t offsets = embla_room_add(&room, listed, sizeof(int64_t));
-    size_t inverses = embla_room_add(&room, listed, sizeof(uint64_t));
-    size_t guesses = embla_room_add(&room, listed, sizeof(double));
-    size_t powers = embla_room_add(&room, products ? 0 : listed * orders, sizeof(uint64_t));
-    EMBLA_TRY(embla_mem_new(room.bytes, "an n-gram hasher", &memory));
+    (void)embla_layout_add(&layout, 1, sizeof(embla_ngram));
+    size_t multipliers = embla_layout_add(&layout, products ? orders : 0, sizeof(int64_t));
+    size_t sizes = embla_layout_add(&layout, listed, sizeof(int64_t));
+    size_t offsets = embla_layout_add(&layout, listed, sizeof(int64_t));
+    size_t inverses = embla_layout_add(&layout, listed, sizeof(uint64_t));
+    size_t guesses = embla_layout_add(&layout, listed, sizeof(double));
+    size_t powers = embla_layout_add(&layout, products ? 0 : listed * orders, sizeof(uint64_t));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "an n-gram hasher", &memory));
     char *block = memory;
     embla_ngram *g = memory;
-    *g = (embla_ngram){.bytes = room.bytes,
+    *g = (embla_ngram){.bytes = layout.bytes,
                        .kind = p->kind,
                        .vocab = p->vocab,
                        .orders = orders,

@@ -10,8 +10,8 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
+#include "base/utf8.h"
 #include "files/io.h"
-#include "files/utf8.h"
 #include "formats/gguf.h"
 #include "formats/safetensors.h"
 
@@ -335,8 +335,7 @@ static bool pair_fits(const embla_plan *w, const embla_pair *pair, size_t *used)
     if (w->pair_count + 2 >= EMBLA_SAFETENSORS_METADATA_PAIRS ||
         key + value > EMBLA_SAFETENSORS_METADATA_MOST - 64 - *used)
         return false;
-    if (embla_utf8_valid((const uint8_t *)pair->key, key) != key ||
-        embla_utf8_valid((const uint8_t *)pair->value, value) != value)
+    if (embla_utf8_valid(pair->key, key) != key || embla_utf8_valid(pair->value, value) != value)
         return false;
     *used += key + value;
     return true;

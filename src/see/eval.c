@@ -14,8 +14,8 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/utf8.h"
 #include "embla_lab.h"
-#include "files/utf8.h"
 #include "see/eval.h"
 
 enum {
@@ -65,11 +65,8 @@ static void to_lower(char *text, size_t length)
     for (size_t i = 0, bytes; i < length; i += bytes) {
         const uint8_t *p = (const uint8_t *)text + i;
         bytes = embla_utf8_length(p, length - i); /* the reader has seen that it is UTF-8 */
-        if (bytes == 1) text[i] = (char)small_letter(p[0]);
-        if (bytes == 2)
-            (void)embla_utf8_put(small_letter((uint32_t)(p[0] & 0x1f) << 6 | (p[1] & 0x3f)),
-                                 text + i);
         if (bytes == 0) return;
+        if (bytes <= 2) (void)embla_utf8_encode(small_letter(embla_utf8_code(p, bytes)), text + i);
     }
 }
 

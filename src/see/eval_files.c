@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "files/cursor.h"
-#include "files/utf8.h"
 
 /* Bytes of a line that is being looked at, blanks at its ends left out. */
 typedef struct {

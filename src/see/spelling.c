@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "embla_lab.h"
-#include "files/utf8.h"
 #include "formats/vocab.h"
 
 enum {
@@ -58,10 +58,7 @@ static uint32_t letter_at(const uint8_t *p, size_t left, size_t *bytes)
     }
     size_t length = embla_utf8_length(p, left);
     *bytes = length > 0 ? length : 1;
-    if (length == 0) return 0x110000u + p[0];
-    uint32_t code = p[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) code = code << 6 | (p[i] & 0x3fu);
-    return code;
+    return length > 0 ? embla_utf8_code(p, length) : 0x110000u + p[0];
 }
 
 /* Reads up to most letters. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/failure.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "files/io.h"
@@ -29,13 +30,10 @@ static int64_t row_at(const comparing *c, int64_t i)
 {
     int64_t share = c->store->rows / c->count, rest = c->store->rows % c->count;
     int64_t low = i * share + (i < rest ? i : rest);
-    uint64_t z = c->seed + (uint64_t)i * UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
+    uint64_t random = embla_mix64(c->seed + (uint64_t)i * EMBLA_GOLDEN);
     if (i == 0) return 0;
     if (i == c->count - 1) return c->store->rows - 1;
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    z ^= z >> 31;
-    return low + (int64_t)(z % (uint64_t)(share + (i < rest)));
+    return low + (int64_t)(random % (uint64_t)(share + (i < rest)));
 }
 
 static void different_at(comparing *c, int64_t row)

@@ -11,8 +11,8 @@
 
 #include "base/checked.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "files/cursor.h"
-#include "files/utf8.h"
 #include "text/corpus.h"
 
 enum { ROUNDS = 8 };

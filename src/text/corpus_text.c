@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
-#include "files/utf8.h"
+#include "base/utf8.h"
 #include "text/corpus.h"
 
 enum {
@@ -41,7 +41,7 @@ static embla_status number_codes(embla_corpus *c, codes *all)
         if (!all->pages[code / PAGE]) code += PAGE - 1; /* to the last of its page */
         if (!all->marks[code]) continue;
         size_t n = c->letter_count++;
-        letters[n].length = (uint8_t)embla_utf8_put(code, letters[n].text);
+        letters[n].length = (uint8_t)embla_utf8_encode(code, letters[n].text);
         list[n] = code;
         all->marks[code] = (uint32_t)n;
     }

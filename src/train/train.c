@@ -19,8 +19,8 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/layout.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/threads.h"
 #include "learn/steps.h"
 
@@ -110,22 +110,22 @@ static embla_train_options filled_in(const embla_train_options *options, const e
 /* The struct, runs, tokens and targets: one block. The next batch is only made for n-grams. */
 static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embla_train **out)
 {
-    embla_room room = {0};
+    embla_layout layout = {0};
     size_t buffers = embla_gpt_ngram_table(gpt) ? 2 : 1, places[4] = {0};
     uint64_t count;
     void *memory = NULL;
-    (void)embla_room_add(&room, 1, sizeof(embla_train));
-    size_t runs = embla_room_add(&room, gpt->part_count, sizeof(embla_train_run));
-    if (!embla_mul_ok(o->batch, o->length, &count)) room.over = true;
-    for (size_t i = 0; i < 2 * buffers && !room.over; i++)
-        places[i] = embla_room_add(&room, (size_t)count, sizeof(int32_t));
-    if (room.over)
+    (void)embla_layout_add(&layout, 1, sizeof(embla_train));
+    size_t runs = embla_layout_add(&layout, gpt->part_count, sizeof(embla_train_run));
+    if (!embla_mul_ok(o->batch, o->length, &count)) layout.too_large = true;
+    for (size_t i = 0; i < 2 * buffers && !layout.too_large; i++)
+        places[i] = embla_layout_add(&layout, (size_t)count, sizeof(int32_t));
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu sequences of %zu tokens", o->batch,
                           o->length);
-    EMBLA_TRY(embla_mem_new(room.bytes, "a training", &memory));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "a training", &memory));
     char *block = memory;
     embla_train *t = memory;
-    t->bytes = room.bytes;
+    t->bytes = layout.bytes;
     t->runs = (embla_train_run *)(void *)(block + runs);
     for (size_t i = 0; i < buffers; i++) {
         t->tokens[i] = (int32_t *)(void *)(block + places[2 * i]);

@@ -87,15 +87,32 @@ for file in */*.c */*.h; do
     done
 done
 
-# Users of the library include its public headers only. The one exception is bench/products.c:
-# a limit must be measured with the engine that the library itself uses, and a benchmark is
-# linked with the static library, which shows its private symbols.
+# Headers that users of the library share with it (docs/decisions/018): functions that are inlined,
+# without symbols of the library. They include the C library and each other, nothing else.
+shared="base/hash.h base/json_text.h base/utf8.h"
+for file in $shared; do
+    for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
+        case " $shared " in
+        *" $header "*) ;;
+        *) say "src/$file includes \"$header\": it may include only the C library and $shared" ;;
+        esac
+    done
+    if grep -n '^extern\|EMBLA_PRIVATE\|EMBLA_API' "$file"; then say "src/$file declares a symbol of the library"; fi
+done
+
+# Users of the library include its public headers, and those above. The one exception is
+# bench/products.c: a limit must be measured with the engine that the library itself uses, and a
+# benchmark is linked with the static library, which shows its private symbols.
 cd ..
 for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
     [ -e "$file" ] || continue
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
         [ "$file $header" != "bench/products.c engine/engine.h" ] || continue
-        if [ -e "src/$header" ]; then say "$file includes \"$header\": only include/ is for it"; fi
+        [ -e "src/$header" ] || continue
+        case " $shared " in
+        *" $header "*) ;;
+        *) say "$file includes \"$header\": only include/ and $shared are for it" ;;
+        esac
     done
 done
 exit $bad
