@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as the readers see it (files/json): what is refused before and by the parser, and
- * what the few calls give back.
+ * what the few calls give back. And values as they are written (base/json_text.h).
  */
 #include "check.h"
 
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "files/json.h"
 
@@ -231,6 +232,62 @@ static void json_without_memory_is_a_status(void **state)
     }
 }
 
+/* ---- written ---- */
+
+static void append(void *to, const char *bytes, size_t length)
+{
+    (void)strncat(to, bytes, length);
+}
+
+static void assert_string(const char *text, bool escape_delete, const char *json, bool valid)
+{
+    char out[64] = "";
+    const embla_json_sink sink = {.write = append, .to = out};
+    assert_true(embla_json_write_string(&sink, text, strlen(text), escape_delete) == valid);
+    assert_string_equal(out, json);
+}
+
+static void json_strings_are_escaped(void **state)
+{
+    (void)state;
+    assert_string("", true, "\"\"", true);
+    assert_string("a\"b\\c", false, "\"a\\\"b\\\\c\"", true);
+    assert_string("\n\x01\x7f", false, "\"\\u000a\\u0001\x7f\"", true);
+    assert_string("\x7f", true, "\"\\u007f\"", true);
+    assert_string("\xc3\xa9\xf0\x9f\x98\x80", true, "\"\xc3\xa9\xf0\x9f\x98\x80\"", true);
+    assert_string("a\xff\xc3", true, "\"a\\ufffd\\ufffd\"", false);
+}
+
+static void json_numbers_have_the_digits_asked_for(void **state)
+{
+    char out[EMBLA_JSON_DIGITS];
+    (void)state;
+    embla_json_digits(0.1, 0, out);
+    assert_string_equal(out, "0.1");
+    embla_json_digits(1.0 / 3, 9, out);
+    assert_string_equal(out, "0.333333333");
+    embla_json_digits(1.0 / 3, 0, out);
+    assert_string_equal(out, "0.3333333333333333");
+    embla_json_digits(-1e300, 0, out);
+    assert_string_equal(out, "-1e+300");
+    embla_json_digits((double)NAN, 9, out);
+    assert_string_equal(out, "null");
+}
+
+static void utf8_is_decoded_and_encoded(void **state)
+{
+    static const uint32_t codes[] = {0,      'a',    0x7f,   0x80,    0x7ff,   0x800,
+                                     0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        char text[4];
+        size_t length = embla_utf8_encode(codes[i], text);
+        assert_true(embla_utf8_length(text, length) == length);
+        assert_true(embla_utf8_length(text, length - 1) == 0);
+        assert_true(embla_utf8_code(text, length) == codes[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +298,9 @@ int main(void)
         cmocka_unit_test(json_members_come_in_the_order_of_the_file),
         cmocka_unit_test(json_of_a_million_zeros_is_refused),
         cmocka_unit_test(json_without_memory_is_a_status),
+        cmocka_unit_test(json_strings_are_escaped),
+        cmocka_unit_test(json_numbers_have_the_digits_asked_for),
+        cmocka_unit_test(utf8_is_decoded_and_encoded),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

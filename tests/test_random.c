@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/hash.h"
 #include "base/random.h"
 
 #define TWO_PI 6.283185307179586
@@ -233,9 +234,17 @@ static void init_refuses_what_cannot_be(void **state)
     embla_table_free(table);
 }
 
+static void splitmix64_gives_its_published_answers(void **state)
+{
+    (void)state;
+    assert_true(embla_splitmix64(0) == UINT64_C(0xE220A8397B1DCDAF));
+    assert_true(embla_splitmix64(EMBLA_GOLDEN) == UINT64_C(0x6E789E6AA1B965F4));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(splitmix64_gives_its_published_answers),
         cmocka_unit_test(philox_gives_its_published_answers),
         cmocka_unit_test(the_logarithm_is_right_to_21_bits),
         cmocka_unit_test(sine_and_cosine_are_right_to_22_bits),
