@@ -8,7 +8,7 @@
 #include "embla_lab.h"
 #include "toy.h"
 
-enum { DIM = 24, ROWS = 400 };
+enum { DIM = 24, ROWS = 3000 };
 
 /* The score of one row by the definition. */
 static double slow_score(const embla_table *table, embla_analogy_kind kind, const int64_t *rows,
@@ -63,6 +63,13 @@ static void both_kinds_as_by_their_formulas(void **state)
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 7);
     assert_ok(embla_table_write(table, 11, 1, bad));
     assert_ok(embla_table_write(table, 12, 1, zero));
+    /* rows that only exact sums can rank, past the first block of a scan: row 2, nearly */
+    for (int64_t r = 1024; r < ROWS; r += 16) {
+        float nearly[DIM];
+        check_row(table, 2, nearly);
+        nearly[1] = 0.2f + (float)(r / 32) * (r % 32 ? 0x1p-26f : -0x1p-26f);
+        assert_ok(embla_table_write(table, r, 1, nearly));
+    }
     for (int way = 0; way < 16; way++)
         for (size_t s = 0; s < COUNT_OF(sides); s++) {
             embla_analogy_options options = {.kind = (embla_analogy_kind)(way % 2),
@@ -78,6 +85,7 @@ static void both_kinds_as_by_their_formulas(void **state)
                 if (rows[i] == 11) rows[i] = 12;
             }
             rows[0] = s == 3 ? 12 : (int64_t)check_below(&seed, 4); /* a row of zeros too */
+            if (s == 0) rows[0] = 2;
             slow(table, &options, rows, plus, plus + minus, K, wanted);
             assert_ok(
                 embla_analogy(table, rows, plus, rows + plus, minus, K, &options, got, &report));

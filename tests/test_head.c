@@ -207,7 +207,8 @@ static void test_order(void **state)
         embla_table *table = check_table(q ? EMBLA_Q8_0 : EMBLA_F32, ROWS, DIM, 77);
         float *hidden = filled(5, 6 * DIM), out[6 * ROWS], row[DIM];
         const embla_stored rows = embla_table_stored(table);
-        embla_score_rows(&rows, 0, ROWS, hidden, 6, out, ROWS);
+        embla_score(&(embla_score_job){
+            .rows = &rows, .n = ROWS, .vectors = hidden, .count = 6, .dots = out, .stride = ROWS});
         for (size_t v = 0; v < 6; v++)
             for (size_t r = 0; r < ROWS; r++) {
                 const float *h = hidden + v * DIM;

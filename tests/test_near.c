@@ -360,6 +360,27 @@ static void near_ties_are_settled_in_double(void **state)
     embla_table_free(table);
 }
 
+/* One row in 16 is close to the query, each a little closer than the one before, by less than a sum
+ * of floats can tell. The other rows are far away, so that a scan filters (see/scan.c), and must
+ * not drop a row that is better than all before it. */
+static void rows_that_only_exact_sums_can_rank(void **state)
+{
+    enum { ROWS = 6000, DIM = 96 };
+    embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 3);
+    float *rows = embla_table_data(table), base[DIM], query[DIM];
+    (void)state;
+    check_fill(8, DIM, base);
+    base[0] = 0.5f;
+    memcpy(query, base, sizeof query);
+    query[0] = 1.0f;
+    for (size_t r = 0; r < ROWS; r += 16) {
+        memcpy(rows + r * DIM, base, sizeof base);
+        rows[r * DIM] += (float)(r / 16) * 0x1p-24f;
+    }
+    compare(table, query, 1, 10, (embla_near_options){0});
+    embla_table_free(table);
+}
+
 static void rows_to_leave_out_are_not_found(void **state)
 {
     enum { COUNT = 30, OUT = 3 };
@@ -577,6 +598,7 @@ int main(void)
         cmocka_unit_test(what_vanishes_in_float_is_not_lost),
         cmocka_unit_test(more_queries_than_one_pass_takes),
         cmocka_unit_test(near_ties_are_settled_in_double),
+        cmocka_unit_test(rows_that_only_exact_sums_can_rank),
         cmocka_unit_test(rows_to_leave_out_are_not_found),
         cmocka_unit_test(many_queries_go_by_products),
         cmocka_unit_test(what_cannot_be_right_is_refused),

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/dtype.h"
 #include "base/mem.h"
 #include "see/scan.h"
 
@@ -50,36 +51,54 @@ static void the_best_are_those_of_a_sort(void **state)
         }
 }
 
-static void score_dot(const void *context, size_t list, const double *dots, size_t stride,
-                      const double *squares, size_t n, double *scores)
+/* Norms of the vectors: how far an estimate may be off depends on them. */
+static double norms[EMBLA_SCAN_MOST];
+
+/* The most that the product of row i with vector v may be above its estimate. */
+static double slack(const embla_scan_sums *sums, size_t v, size_t i)
 {
-    (void)context, (void)squares;
-    for (size_t i = 0; i < n; i++) scores[i] = dots[list * stride + i];
+    return 1.01 * sums->error * sqrt(sums->squares[i]) * norms[v];
 }
 
-/* All vectors together in one list: the sum of the sums, less the square. */
-static void score_all(const void *context, size_t list, const double *dots, size_t stride,
-                      const double *squares, size_t n, double *scores)
+static void score_dot(const void *context, size_t list, const embla_scan_sums *sums, double *scores)
 {
-    size_t count = *(const size_t *)context;
-    (void)list;
-    for (size_t i = 0; i < n; i++) {
-        scores[i] = -squares[i];
-        for (size_t v = 0; v < count; v++) scores[i] += dots[v * stride + i];
+    (void)context;
+    for (size_t i = 0; i < sums->n; i++) {
+        scores[i] = sums->dots[list * sums->stride + i];
+        if (sums->error > 0.0) scores[i] += slack(sums, list, i);
     }
 }
 
-/* The same, row by row, and a sort. */
-static void compare(const embla_scan *scan)
+/* All vectors together in one list: the sum of the sums, less the square. */
+static void score_all(const void *context, size_t list, const embla_scan_sums *sums, double *scores)
+{
+    size_t count = *(const size_t *)context;
+    (void)list;
+    for (size_t i = 0; i < sums->n; i++) {
+        scores[i] = -sums->squares[i];
+        if (sums->error > 0.0) scores[i] += 1.01 * sums->error * sums->squares[i];
+        for (size_t v = 0; v < count; v++) {
+            scores[i] += sums->dots[v * sums->stride + i];
+            if (sums->error > 0.0) scores[i] += slack(sums, v, i);
+        }
+    }
+}
+
+/* Compares a scan with a slow one, which sorts all rows. Returns how many rows had exact sums. */
+static int64_t compare(const embla_scan *scan)
 {
     size_t dim = embla_table_dim(scan->table), k = scan->k;
     float *row = malloc(dim * sizeof *row);
     embla_scored *all = malloc((size_t)scan->rows * sizeof *all);
     embla_scored *got = malloc(scan->lists * k * sizeof *got);
-    int64_t nonfinite = -1, wanted = 0;
+    int64_t wanted = 0;
+    embla_scan_report report = {-1, -1};
     double *dots = malloc(scan->count * sizeof *dots);
     assert_true(row && all && got && dots);
-    assert_ok(embla_scan_run(scan, got, &nonfinite));
+    for (size_t v = 0; v < scan->count; v++)
+        norms[v] =
+            sqrt(embla_kernels_scalar.dot(scan->vectors + v * dim, scan->vectors + v * dim, dim));
+    assert_ok(embla_scan_run(scan, got, &report));
     for (size_t list = 0; list < scan->lists; list++) {
         size_t n = 0;
         wanted = 0;
@@ -89,7 +108,8 @@ static void compare(const embla_scan *scan)
             double square = embla_kernels_scalar.dot(row, row, dim);
             for (size_t v = 0; v < scan->count; v++)
                 dots[v] = embla_kernels_scalar.dot(row, scan->vectors + v * dim, dim);
-            scan->score(scan->context, list, dots, 1, &square, 1, &score);
+            const embla_scan_sums sums = {.dots = dots, .squares = &square, .stride = 1, .n = 1};
+            scan->score(scan->context, list, &sums, &score);
             wanted += !isfinite(square);
             if (isfinite(square) &&
                 !(scan->left_out > 0 &&
@@ -102,11 +122,12 @@ static void compare(const embla_scan *scan)
             if (i < n) assert_true(got[list * k + i].score == all[i].score);
         }
     }
-    assert_int_equal(nonfinite, wanted);
+    assert_int_equal(report.nonfinite, wanted);
     free(dots);
     free(got);
     free(all);
     free(row);
+    return report.exact;
 }
 
 /* Rows around the ends of blocks and of four rows; one vector, several, the most. */
@@ -129,12 +150,12 @@ static void every_number_of_rows(void **state)
                                .k = 3,
                                .threads = 1 + (int)(r % 4),
                                .score = score_dot};
-            compare(&scan);
+            (void)compare(&scan);
             scan.lists = 1;
             scan.score = score_all;
             scan.context = &counts[c];
             scan.k = 7;
-            compare(&scan);
+            (void)compare(&scan);
             embla_table_free(table);
         }
 }
@@ -165,7 +186,7 @@ static void rows_that_are_no_numbers_are_counted(void **state)
                                .left_out = 2,
                                .threads = 2,
                                .score = score_dot};
-            compare(&scan);
+            (void)compare(&scan);
         }
         embla_table_free(table);
     }
@@ -190,10 +211,93 @@ static void long_rows(void **state)
                                .k = 9,
                                .threads = 2,
                                .score = score_dot};
-            compare(&scan);
+            (void)compare(&scan);
             free(vectors);
             embla_table_free(table);
         }
+}
+
+/* A table of rows for the filter: usual ones, and in every third block some that it cannot judge
+ * (NaN, numbers too large or too small) or that are nearly equal. */
+static embla_table *table_for_filter(embla_dtype dtype, int64_t rows, size_t dim)
+{
+    embla_table *table = check_table(dtype, rows, dim, 17);
+    float *one = malloc(dim * sizeof *one);
+    assert_non_null(one);
+    for (int64_t r = 1; r < rows; r++) {
+        if (r / 1024 % 3 != 1 || r % 8 > 4) continue;
+        check_row(table, r % 8 < 2 ? 0 : r, one); /* row 0 once more, or nearly */
+        if (r % 8 == 1) one[(size_t)r % dim] = nextafterf(one[(size_t)r % dim], 1.0f);
+        if (r % 8 == 2) one[(size_t)r % dim] = NAN;
+        for (size_t i = 0; r % 8 > 2 && i < dim; i++) one[i] *= r % 8 == 3 ? 1e30f : 1e-30f;
+        assert_ok(embla_table_write(table, r, 1, one));
+    }
+    free(one);
+    return table;
+}
+
+/* The filter drops most rows of a usual table, and no row that belongs: any set of kernels and any
+ * number of threads gives what a sort of all exact scores gives. */
+static void the_filter_changes_nothing(void **state)
+{
+    enum { ROWS = 12000, DIM = 64 };
+    static const embla_dtype dtypes[] = {EMBLA_F32, EMBLA_BF16, EMBLA_F16,
+                                         EMBLA_I8,  EMBLA_Q8_0, EMBLA_Q4_0};
+    static const int threads[] = {1, 2, 3, 8};
+    static float query[2 * DIM];
+    (void)state;
+    check_fill(9, 2 * DIM, query);
+    for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
+        embla_table *table = table_for_filter(dtypes[d], ROWS, DIM);
+        check_row(table, 0, query); /* all but equal rows are the nearest */
+        for (size_t s = 0; s < CHECK_SETS; s++)
+            for (size_t t = 0; t < COUNT_OF(threads); t++) {
+                if (!embla_kernels_find(check_sets[s])) continue;
+                embla_kernels_use(embla_kernels_find(check_sets[s]));
+                const embla_scan scan = {.table = table,
+                                         .rows = ROWS,
+                                         .vectors = query,
+                                         .count = 2,
+                                         .lists = 2,
+                                         .k = 1 + 6 * t,
+                                         .threads = threads[t],
+                                         .score = score_dot};
+                int64_t exact = compare(&scan);
+                assert_true(exact > 0 && exact < ROWS * 3 / 4);
+            }
+        embla_kernels_use(NULL);
+        embla_table_free(table);
+    }
+}
+
+/* Rows that are all equal pass the filter, whatever it does: ties go to the lower row number. */
+static void equal_rows_pass_the_filter(void **state)
+{
+    enum { ROWS = 9000, DIM = 32 };
+    static float rows[ROWS * DIM], query[DIM];
+    (void)state;
+    check_fill(4, DIM, query);
+    for (size_t i = 0; i < ROWS * DIM; i++) rows[i] = query[i % DIM];
+    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+        if (!embla_dtype_writes((embla_dtype)d)) continue;
+        embla_table *table = check_table_of((embla_dtype)d, ROWS, DIM, rows);
+        for (int threads = 1; threads <= 3; threads += 2) {
+            embla_scored out[5];
+            embla_scan_report report;
+            norms[0] = sqrt(embla_kernels_scalar.dot(query, query, DIM));
+            const embla_scan scan = {.table = table,
+                                     .rows = ROWS,
+                                     .vectors = query,
+                                     .count = 1,
+                                     .lists = 1,
+                                     .k = 5,
+                                     .threads = threads,
+                                     .score = score_dot};
+            assert_ok(embla_scan_run(&scan, out, &report));
+            for (int64_t i = 0; i < 5; i++) assert_int_equal(out[i].row, i);
+        }
+        embla_table_free(table);
+    }
 }
 
 static void every_allocation_may_fail(void **state)
@@ -211,18 +315,18 @@ static void every_allocation_may_fail(void **state)
                        .threads = 2,
                        .score = score_dot};
     embla_scored *out = malloc(5000 * sizeof *out);
-    int64_t nonfinite = -9;
+    embla_scan_report report = {-9, -9};
     size_t at = 1, live = embla_mem_live();
     assert_non_null(out);
     for (;; at++) {
         out[0].row = -9;
         embla_mem_fail(at, false);
-        embla_status status = embla_scan_run(&scan, out, &nonfinite);
+        embla_status status = embla_scan_run(&scan, out, &report);
         embla_mem_fail(0, false);
         assert_int_equal(embla_mem_live(), live);
         if (status == EMBLA_OK) break;
         assert_status(status, EMBLA_ERR_MEMORY);
-        assert_true(out[0].row == -9 && nonfinite == -9);
+        assert_true(out[0].row == -9 && report.nonfinite == -9);
     }
     assert_true(at > 3);
     free(out);
@@ -236,6 +340,8 @@ int main(void)
         cmocka_unit_test(every_number_of_rows),
         cmocka_unit_test(rows_that_are_no_numbers_are_counted),
         cmocka_unit_test(long_rows),
+        cmocka_unit_test(the_filter_changes_nothing),
+        cmocka_unit_test(equal_rows_pass_the_filter),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,7 +386,13 @@ static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
         const size_t length = left < (int64_t)w->chunk ? (size_t)left : w->chunk;
         float *x = logits;
         const embla_stored rows = embla_table_stored(w->head.table);
-        embla_score_rows(&rows, first, length, w->hidden, 1, x, length);
+        embla_score(&(embla_score_job){.rows = &rows,
+                                       .first = first,
+                                       .n = length,
+                                       .vectors = w->hidden,
+                                       .count = 1,
+                                       .dots = x,
+                                       .stride = length});
         embla_head_finish(&w->head, first, length, x);
         for (size_t i = 0; i < length && n > 0; i++) {
             *token = first + (int64_t)i;

@@ -194,7 +194,13 @@ static void sums_of(const run *r, const embla_logits *l, float *logits, float *s
         if (embla_engine_product(&product) == EMBLA_OK) return;
     }
     const embla_stored rows = embla_table_stored(w->head.table);
-    embla_score_rows(&rows, l->first, l->n, hidden, l->count, logits, l->stride);
+    embla_score(&(embla_score_job){.rows = &rows,
+                                   .first = l->first,
+                                   .n = l->n,
+                                   .vectors = hidden,
+                                   .count = l->count,
+                                   .dots = logits,
+                                   .stride = l->stride});
 }
 
 static void do_chunk(const run *r, int64_t chunk, size_t block)

@@ -87,16 +87,19 @@ static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
 /* A row with which all of minus is at cosine -1 would be divided by 0. */
 static const double LEAST = 1e-6;
 
-static void score_mul(const void *context, size_t list, const double *dots, size_t stride,
-                      const double *squares, size_t n, double *scores)
+/* From sums with an error: an upper bound. A cosine is wrong by less than twice the error (near.h),
+ * so each row of plus gets that much more and each row of minus that much less. */
+static void score_mul(const void *context, size_t list, const embla_scan_sums *sums, double *scores)
 {
     const question *q = context;
+    const double slack = 2.0 * sums->error;
     (void)list;
-    for (size_t i = 0; i < n; i++) {
-        double sides[2] = {1.0, 1.0}, norm = sqrt(squares[i]);
+    for (size_t i = 0; i < sums->n; i++) {
+        double sides[2] = {1.0, 1.0}, norm = sqrt(sums->squares[i]);
         for (size_t v = 0; v < q->count; v++) {
             double norms = norm * q->norms[v];
-            double cosine = norms == 0.0 ? 0.0 : dots[v * stride + i] / norms;
+            double cosine = norms == 0.0 ? 0.0 : sums->dots[v * sums->stride + i] / norms;
+            if (slack > 0.0) cosine = v < q->plus ? cosine + slack : fmax(cosine - slack, -1.0);
             sides[v >= q->plus] *= (1.0 + cosine) / 2.0;
         }
         scores[i] = sides[0] / (sides[1] + LEAST);
@@ -108,7 +111,7 @@ static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
                             embla_near_report *report)
 {
     bool some = options->rows > 0 && options->rows < q->table->rows;
-    int64_t nonfinite = 0;
+    embla_scan_report scanned;
     embla_scored *answers = NULL;
     const embla_scan scan = {.table = q->table,
                              .rows = some ? options->rows : q->table->rows,
@@ -122,9 +125,9 @@ static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
                              .score = score_mul,
                              .context = q};
     EMBLA_TRY(embla_arena_many(arena, k, sizeof *answers, "answers", &answers));
-    EMBLA_TRY(embla_scan_run(&scan, answers, &nonfinite));
+    EMBLA_TRY(embla_scan_run(&scan, answers, &scanned));
     embla_scan_copy(answers, k, out);
-    if (report) *report = (embla_near_report){.rows = scan.rows, .nonfinite = nonfinite};
+    if (report) *report = (embla_near_report){.rows = scan.rows, .nonfinite = scanned.nonfinite};
     return EMBLA_OK;
 }
 

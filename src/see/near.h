@@ -49,6 +49,20 @@ static inline double embla_score_of(embla_measure measure, embla_query_size quer
     return -sqrt(apart > 0.0 ? apart : 0.0);
 }
 
+/* An upper bound of that score, where dot may be wrong by error |x||q| and square by error times
+ * itself (embla_scan_sums). Cosine: the dot adds at most error, the root of the square at most half
+ * of it. 1.01 and 2^-40 are for the estimated norm and for rounding in double. */
+static inline double embla_bound_of(embla_measure measure, embla_query_size query, double dot,
+                                    double square, double error)
+{
+    if (measure == EMBLA_MEASURE_COSINE) return embla_score_of(measure, query, dot, square) + 2.0 * error;
+    double high = dot + 1.01 * error * sqrt(square) * query.norm;
+    if (measure == EMBLA_MEASURE_DOT) return high;
+    double apart = square + query.square - 2.0 * high;
+    apart -= error * square + 0x1p-40 * (square + query.square);
+    return -sqrt(apart > 0.0 ? apart : 0.0);
+}
+
 /* ---- few queries: scans (scan.c) ---- */
 
 /* How many queries one scan takes: lists of many rows leave room for few. */

@@ -1,48 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A block of rows at a time, shared out over threads. Inside a block four rows are read side
- * by side, each a quarter of the block from the next: memory serves four streams nearly twice
- * as fast as one. Rows that are not f32 are decoded four at a time, into memory that stays in
- * a cache. Each thread keeps its own best rows; in the end they go into one list.
+/* The table is cut into blocks of rows, and threads share the blocks. In each block:
+ *
+ * 1. Estimate: sums of all rows with all vectors in float, at the speed of memory
+ *    (engine/estimate.h). Their error is bounded, so each gives an upper bound of a score.
+ * 2. Filter: rows whose bounds are below the worst score kept in every list are dropped.
+ * 3. Exact sums in double of the rows that are left, and their scores into the lists.
+ *
+ * Steps 1 and 2 save time and change no result. Where they would save none (lists that are not
+ * full yet, rows that are nearly equal) a block goes straight to step 3. There four rows are read
+ * side by side, because memory serves four streams nearly twice as fast as one. Each thread keeps
+ * its own best rows; in the end they are joined.
  */
-#include "see/near.h"
+#include "see/scan.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/threads.h"
+#include "engine/estimate.h"
+#include "see/near.h"
 #include "table/table.h"
 
 enum {
     LIST_BYTES = 8 << 20,    /* of lists in one scan */
     BLOCK_BYTES = 256 << 10, /* of stored rows in a block, about */
     BLOCK_ROWS = 1024,       /* in a block, at most */
-    SIDE_BY_SIDE = 65536     /* longer rows are decoded one at a time: 4 MiB at most */
+    SIDE_BY_SIDE = 65536,    /* longer rows are decoded one at a time: 4 MiB at most */
+    FILTER_SHARE = 4,        /* the filter pays while it leaves at most a row in so many.. */
+    PAUSE_MOST = 64          /* ..and else pauses for 1, 2, 4 .. blocks, up to so many */
 };
 
-/* ---- one thread's part ---- */
-
+/* What one thread needs. */
 typedef struct {
-    float *decoded;  /* EMBLA_DOTS x dim, where rows are not used as they lie */
-    double *dots;    /* count x BLOCK_ROWS */
-    double *squares; /* BLOCK_ROWS */
-    double *scores;  /* BLOCK_ROWS */
-    embla_best *best;
-    int64_t nonfinite;
+    float *decoded;   /* EMBLA_DOTS x dim, unless rows are used where they are */
+    float *estimates; /* (count + 1) x BLOCK_ROWS */
+    double *dots;     /* count x BLOCK_ROWS */
+    double *squares;  /* BLOCK_ROWS */
+    double *scores;   /* BLOCK_ROWS */
+    uint32_t *kept;   /* BLOCK_ROWS: rows of the block that need exact sums, in order */
+    bool *passes;     /* BLOCK_ROWS */
+    embla_best *best; /* lists */
+    size_t pause;     /* blocks until the filter is tried again */
+    size_t paused;    /* length of the last pause; 0 when the filter pays */
+    embla_scan_report report;
 } worker;
 
 typedef struct {
     const embla_scan *scan;
     const embla_kernels *kernels;
-    embla_decode_fn *decode; /* NULL: rows are used where they lie */
+    embla_estimate estimate;
+    embla_decode_fn *decode; /* NULL: rows are used where they are */
     size_t dim, block;       /* rows in a block */
     worker *workers;
     int threads;
 } pass;
 
-/* Rows as floats, a piece of each in turn where they are decoded: streams side by side. */
-static void take_rows(const pass *p, const worker *w, const int64_t *rows, size_t n,
-                      const float **out)
+/* ---- exact sums ---- */
+
+/* Gives n rows as floats. Rows that must be decoded are decoded a piece of each in turn, so that
+ * memory is read in n streams. */
+static void decode_rows(const pass *p, const worker *w, const int64_t *rows, size_t n,
+                        const float **out)
 {
     const embla_table *table = p->scan->table;
     for (size_t r = 0; r < n; r++)
@@ -57,15 +76,15 @@ static void take_rows(const pass *p, const worker *w, const int64_t *rows, size_
     }
 }
 
-/* The sums of EMBLA_DOTS rows, places at[0], at[1] .. of the block. */
+/* Sums of EMBLA_DOTS rows: entries at[0], at[1] .. of w->kept. */
 static void sum_four(const pass *p, worker *w, int64_t first, const size_t *at)
 {
     const embla_scan *scan = p->scan;
     const float *rows[EMBLA_DOTS];
     int64_t numbers[EMBLA_DOTS];
     double sums[EMBLA_DOTS], squares[EMBLA_DOTS];
-    for (size_t r = 0; r < EMBLA_DOTS; r++) numbers[r] = first + (int64_t)at[r];
-    take_rows(p, w, numbers, EMBLA_DOTS, rows);
+    for (size_t r = 0; r < EMBLA_DOTS; r++) numbers[r] = first + w->kept[at[r]];
+    decode_rows(p, w, numbers, EMBLA_DOTS, rows);
     for (size_t v = 0; v < scan->count; v++) {
         p->kernels->dots(rows, scan->vectors + v * p->dim, p->dim, sums, v == 0 ? squares : NULL);
         for (size_t r = 0; r < EMBLA_DOTS; r++) w->dots[v * BLOCK_ROWS + at[r]] = sums[r];
@@ -77,14 +96,15 @@ static void sum_one(const pass *p, worker *w, int64_t first, size_t at)
 {
     const embla_scan *scan = p->scan;
     const float *row;
-    int64_t number = first + (int64_t)at;
-    take_rows(p, w, &number, 1, &row);
+    int64_t number = first + w->kept[at];
+    decode_rows(p, w, &number, 1, &row);
     for (size_t v = 0; v < scan->count; v++)
         w->dots[v * BLOCK_ROWS + at] = p->kernels->dot(row, scan->vectors + v * p->dim, p->dim);
     w->squares[at] = p->kernels->dot(row, row, p->dim);
 }
 
-static void sum_block(const pass *p, worker *w, int64_t first, size_t n)
+/* Exact sums of the n rows in w->kept. */
+static void sum_kept(const pass *p, worker *w, int64_t first, size_t n)
 {
     size_t quarter = p->decode && p->dim > SIDE_BY_SIDE ? 0 : n / EMBLA_DOTS;
     for (size_t i = 0; i < quarter; i++) {
@@ -94,15 +114,67 @@ static void sum_block(const pass *p, worker *w, int64_t first, size_t n)
     for (size_t i = EMBLA_DOTS * quarter; i < n; i++) sum_one(p, w, first, i);
 }
 
-/* Rows of the block that belong into a list, so far. */
-static void keep(const pass *p, worker *w, size_t list, int64_t first, size_t n)
+/* ---- the filter ---- */
+
+static bool lists_are_full(const pass *p, const worker *w)
+{
+    for (size_t list = 0; list < p->scan->lists; list++)
+        if (w->best[list].count < w->best[list].room) return false;
+    return true;
+}
+
+/* Puts those of n rows into w->kept that may belong into a list; returns how many they are. */
+static size_t filter(const pass *p, worker *w, int64_t first, size_t n)
+{
+    const embla_scan *scan = p->scan;
+    size_t kept = 0;
+    embla_estimate_rows(&p->estimate, first, n, w->estimates, BLOCK_ROWS, w->dots, w->squares);
+    for (size_t i = 0; i < n; i++) /* NaN is not inside the range either */
+        w->passes[i] =
+            !(w->squares[i] >= EMBLA_ESTIMATE_LEAST && w->squares[i] <= EMBLA_ESTIMATE_MOST);
+    const embla_scan_sums sums = {.dots = w->dots,
+                                  .squares = w->squares,
+                                  .stride = BLOCK_ROWS,
+                                  .n = n,
+                                  .error = p->estimate.error};
+    for (size_t list = 0; list < scan->lists; list++) {
+        double least = embla_best_least(&w->best[list]);
+        scan->score(scan->context, list, &sums, w->scores);
+        for (size_t i = 0; i < n; i++) w->passes[i] |= !(w->scores[i] < least);
+    }
+    for (size_t i = 0; i < n; i++) {
+        w->kept[kept] = (uint32_t)i;
+        kept += w->passes[i];
+    }
+    return kept;
+}
+
+/* The rows of a block that need exact sums: to w->kept; returns how many they are. */
+static size_t choose_rows(const pass *p, worker *w, int64_t first, size_t n)
+{
+    if (w->pause == 0 && lists_are_full(p, w)) {
+        size_t kept = filter(p, w, first, n);
+        w->paused = kept <= n / FILTER_SHARE ? 0 : w->paused == 0 ? 1 : 2 * w->paused;
+        if (w->paused > PAUSE_MOST) w->paused = PAUSE_MOST;
+        w->pause = w->paused;
+        return kept;
+    }
+    if (w->pause > 0) w->pause--;
+    for (size_t i = 0; i < n; i++) w->kept[i] = (uint32_t)i;
+    return n;
+}
+
+/* ---- blocks ---- */
+
+/* Adds the n rows of w->kept to a list, if they are good enough. */
+static void add_to_list(const pass *p, worker *w, size_t list, int64_t first, size_t n)
 {
     const embla_scan *scan = p->scan;
     embla_best *best = &w->best[list];
     const int64_t *leave_out = scan->left_out > 0 ? scan->leave_out + list * scan->left_out : NULL;
     double least = embla_best_least(best);
     for (size_t i = 0; i < n; i++) {
-        embla_scored row = {.row = first + (int64_t)i, .score = w->scores[i]};
+        embla_scored row = {.row = first + w->kept[i], .score = w->scores[i]};
         if (row.score < least || !isfinite(w->squares[i])) continue;
         if (embla_is_left_out(leave_out, scan->left_out, row.row)) continue;
         embla_best_add(best, row);
@@ -110,31 +182,35 @@ static void keep(const pass *p, worker *w, size_t list, int64_t first, size_t n)
     }
 }
 
-static void do_block(const pass *p, worker *w, int64_t block)
+static void scan_block(const pass *p, worker *w, int64_t block)
 {
     const embla_scan *scan = p->scan;
     int64_t first = block * (int64_t)p->block;
     size_t n = scan->rows - first < (int64_t)p->block ? (size_t)(scan->rows - first) : p->block;
-    sum_block(p, w, first, n);
-    for (size_t i = 0; i < n; i++) w->nonfinite += !isfinite(w->squares[i]);
+    n = choose_rows(p, w, first, n);
+    sum_kept(p, w, first, n);
+    w->report.exact += (int64_t)n;
+    for (size_t i = 0; i < n; i++) w->report.nonfinite += !isfinite(w->squares[i]);
+    const embla_scan_sums sums = {
+        .dots = w->dots, .squares = w->squares, .stride = BLOCK_ROWS, .n = n};
     for (size_t list = 0; list < scan->lists; list++) {
-        scan->score(scan->context, list, w->dots, BLOCK_ROWS, w->squares, n, w->scores);
-        keep(p, w, list, first, n);
+        scan->score(scan->context, list, &sums, w->scores);
+        add_to_list(p, w, list, first, n);
     }
 }
 
-static void run(const pass *p)
+static void scan_blocks(const pass *p)
 {
     int64_t blocks = (p->scan->rows - 1) / (int64_t)p->block + 1;
 #pragma omp parallel num_threads(p->threads) if (p->threads > 1)
     {
         worker *w = &p->workers[embla_threads_mine()];
 #pragma omp for schedule(dynamic)
-        for (int64_t block = 0; block < blocks; block++) do_block(p, w, block);
+        for (int64_t block = 0; block < blocks; block++) scan_block(p, w, block);
     }
 }
 
-/* ---- all of it ---- */
+/* ---- memory ---- */
 
 embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size, const char *what,
                              void *out)
@@ -150,19 +226,11 @@ embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size, cons
     return EMBLA_OK;
 }
 
-/* Memory of a list is used only as far as rows are kept in it: asking for much costs little. */
-static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
+/* The pages of a list are touched only as far as rows are kept in it, so a large k costs little. */
+static embla_status new_lists(const pass *p, embla_arena *arena, worker *w)
 {
     const embla_scan *scan = p->scan;
-    size_t side_by_side = p->dim > SIDE_BY_SIDE ? 1 : EMBLA_DOTS;
     size_t room = scan->k < (uint64_t)scan->rows ? scan->k : (size_t)scan->rows;
-    if (p->decode)
-        EMBLA_TRY(embla_scan_take(arena, side_by_side * p->dim, sizeof(float), "decoded rows",
-                                  &w->decoded));
-    EMBLA_TRY(
-        embla_scan_take(arena, scan->count * BLOCK_ROWS, sizeof(double), "sums of rows", &w->dots));
-    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(double), "squares of rows", &w->squares));
-    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(double), "scores of rows", &w->scores));
     EMBLA_TRY(
         embla_scan_take(arena, scan->lists, sizeof(embla_best), "lists of nearest rows", &w->best));
     for (size_t list = 0; list < scan->lists; list++) {
@@ -173,10 +241,28 @@ static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
     return EMBLA_OK;
 }
 
+static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
+{
+    const size_t count = p->scan->count;
+    size_t side_by_side = p->dim > SIDE_BY_SIDE ? 1 : EMBLA_DOTS;
+    if (p->decode)
+        EMBLA_TRY(embla_scan_take(arena, side_by_side * p->dim, sizeof(float), "decoded rows",
+                                  &w->decoded));
+    EMBLA_TRY(embla_scan_take(arena, (count + 1) * BLOCK_ROWS, sizeof(float), "estimates of sums",
+                              &w->estimates));
+    EMBLA_TRY(embla_scan_take(arena, count * BLOCK_ROWS, sizeof(double), "sums of rows", &w->dots));
+    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(double), "squares of rows", &w->squares));
+    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(double), "scores of rows", &w->scores));
+    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(uint32_t), "rows of a block", &w->kept));
+    EMBLA_TRY(embla_scan_take(arena, BLOCK_ROWS, sizeof(bool), "rows of a block", &w->passes));
+    return new_lists(p, arena, w);
+}
+
 static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
 {
     const embla_table *table = scan->table;
     uint64_t bytes = (uint64_t)scan->rows * table->dim * sizeof(float); /* both are bounded */
+    const embla_stored stored = embla_table_stored(table);
     *p = (pass){.scan = scan, .kernels = embla_kernels_get(), .dim = table->dim};
     if (!embla_table_in_place(table))
         p->decode = embla_dtype_decoder(table->dtype, p->kernels->isa);
@@ -184,17 +270,23 @@ static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
     if (p->block > BLOCK_ROWS) p->block = BLOCK_ROWS;
     if (p->block < EMBLA_DOTS) p->block = EMBLA_DOTS;
     p->threads = embla_threads_for(scan->threads, (size_t)bytes);
+    EMBLA_TRY(embla_estimate_new(&stored, scan->vectors, scan->count, arena, &p->estimate));
     EMBLA_TRY(embla_scan_take(arena, (size_t)p->threads, sizeof(worker), "threads", &p->workers));
     for (int t = 0; t < p->threads; t++) EMBLA_TRY(new_worker(p, arena, &p->workers[t]));
     return EMBLA_OK;
 }
 
-/* Every thread's lists into those of the first, and to out. */
-static void put_together(const pass *p, embla_scored *out, int64_t *nonfinite)
+/* ---- a scan ---- */
+
+/* Joins the lists of all threads in those of the first, sorts them and copies them to out. */
+static void join_lists(const pass *p, embla_scored *out, embla_scan_report *report)
 {
     const embla_scan *scan = p->scan;
-    *nonfinite = 0;
-    for (int t = 0; t < p->threads; t++) *nonfinite += p->workers[t].nonfinite;
+    *report = (embla_scan_report){0};
+    for (int t = 0; t < p->threads; t++) {
+        report->nonfinite += p->workers[t].report.nonfinite;
+        report->exact += p->workers[t].report.exact;
+    }
     for (size_t list = 0; list < scan->lists; list++) {
         embla_best *best = &p->workers[0].best[list];
         for (int t = 1; t < p->threads; t++) embla_best_join(best, &p->workers[t].best[list]);
@@ -205,29 +297,27 @@ static void put_together(const pass *p, embla_scored *out, int64_t *nonfinite)
     }
 }
 
-embla_status embla_scan_run(const embla_scan *scan, embla_scored *out, int64_t *nonfinite)
+embla_status embla_scan_run(const embla_scan *scan, embla_scored *out, embla_scan_report *report)
 {
     embla_arena arena = {0};
     pass p;
     embla_status status = prepare(scan, &arena, &p);
     if (status == EMBLA_OK) status = embla_table_check_file(scan->table);
     if (status == EMBLA_OK) {
-        run(&p);
+        scan_blocks(&p);
         status = embla_table_check_file(scan->table);
     }
-    if (status == EMBLA_OK) put_together(&p, out, nonfinite);
+    if (status == EMBLA_OK) join_lists(&p, out, report);
     embla_arena_free(&arena);
     return status;
 }
 
 /* ---- the nearest rows to a few queries ---- */
 
-/* One loop for each measure, without a embla_question inside. */
-static void score_rows(const void *context, size_t list, const double *restrict dots, size_t stride,
-                       const double *restrict squares, size_t n, double *restrict scores)
+/* One loop for each measure, so that no loop branches on it. */
+static void score_exact(embla_query_size query, const double *restrict dots,
+                        const double *restrict squares, size_t n, double *restrict scores)
 {
-    const embla_query_size query = ((const embla_query_size *)context)[list];
-    dots += list * stride;
     if (query.measure == EMBLA_MEASURE_DOT)
         for (size_t i = 0; i < n; i++)
             scores[i] = embla_score_of(EMBLA_MEASURE_DOT, query, dots[i], squares[i]);
@@ -239,11 +329,37 @@ static void score_rows(const void *context, size_t list, const double *restrict 
             scores[i] = embla_score_of(EMBLA_MEASURE_EUCLIDEAN, query, dots[i], squares[i]);
 }
 
+static void score_bounds(embla_query_size query, double error, const double *restrict dots,
+                         const double *restrict squares, size_t n, double *restrict scores)
+{
+    if (query.measure == EMBLA_MEASURE_DOT)
+        for (size_t i = 0; i < n; i++)
+            scores[i] = embla_bound_of(EMBLA_MEASURE_DOT, query, dots[i], squares[i], error);
+    else if (query.measure == EMBLA_MEASURE_COSINE)
+        for (size_t i = 0; i < n; i++)
+            scores[i] = embla_bound_of(EMBLA_MEASURE_COSINE, query, dots[i], squares[i], error);
+    else
+        for (size_t i = 0; i < n; i++)
+            scores[i] = embla_bound_of(EMBLA_MEASURE_EUCLIDEAN, query, dots[i], squares[i], error);
+}
+
+static void score_query(const void *context, size_t list, const embla_scan_sums *sums,
+                        double *scores)
+{
+    const embla_query_size query = ((const embla_query_size *)context)[list];
+    const double *dots = sums->dots + list * sums->stride;
+    if (sums->error > 0.0)
+        score_bounds(query, sums->error, dots, sums->squares, sums->n, scores);
+    else
+        score_exact(query, dots, sums->squares, sums->n, scores);
+}
+
 embla_status embla_scan_queries(const embla_question *q, const float *queries,
                                 const int64_t *leave_out, size_t count, embla_scored *out,
                                 int64_t *nonfinite)
 {
     embla_query_size sizes[EMBLA_SCAN_MOST];
+    embla_scan_report report;
     for (size_t i = 0; i < count; i++) sizes[i] = embla_size_of(q, queries + i * q->dim);
     const embla_scan scan = {.table = q->table,
                              .rows = q->rows,
@@ -254,9 +370,11 @@ embla_status embla_scan_queries(const embla_question *q, const float *queries,
                              .leave_out = leave_out,
                              .left_out = q->left_out,
                              .threads = q->threads,
-                             .score = score_rows,
+                             .score = score_query,
                              .context = sizes};
-    return embla_scan_run(&scan, out, nonfinite);
+    EMBLA_TRY(embla_scan_run(&scan, out, &report));
+    *nonfinite = report.nonfinite;
+    return EMBLA_OK;
 }
 
 size_t embla_scan_at_once(const embla_question *q)
