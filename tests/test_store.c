@@ -345,6 +345,8 @@ static void a_view_is_the_caller_s_memory(void **state)
     assert_ptr_equal(store->data, t.truth);
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.parts, 0);
+    assert_int_equal(info.placement, EMBLA_PLACEMENT_VIEW);
+    assert_string_equal(embla_placement_name(info.placement), "view");
     assert_int_equal(info.bytes, 300 * 264);
     assert_int_equal(info.resident, info.bytes);
     assert_int_equal(info.huge_bytes, -1);
@@ -423,6 +425,8 @@ static void arguments_that_cannot_be_are_refused(void **state)
     embla_extent saved = t.extents[0];
     refused(&t, &(embla_store_options){.placement = (embla_placement)9}, EMBLA_ERR_ARGUMENT,
             "placement 9");
+    refused(&t, &(embla_store_options){.placement = EMBLA_PLACEMENT_VIEW}, EMBLA_ERR_ARGUMENT,
+            "no file can be opened as a view");
     refused(&t, &(embla_store_options){.threads = -1}, EMBLA_ERR_ARGUMENT, "-1 threads");
     refused(&t, &(embla_store_options){.buffer = buffer, .buffer_bytes = 14399}, EMBLA_ERR_SHAPE,
             "a buffer of 14399 bytes for 100 rows of 144, 14400 bytes");
