@@ -67,12 +67,13 @@ static void print_json(const cli_doctor *d, const char *path, int code)
 static void check_notes(cli_doctor *d)
 {
     static const char unused[] = "config.json is not used";
-    const char *note;
-    for (size_t n = 0; (note = embla_checkpoint_note(d->model.checkpoint, n)); n++) {
-        bool config = strncmp(note, unused, sizeof unused - 1) == 0;
+    size_t count;
+    const char *const *notes = embla_checkpoint_notes(d->model.checkpoint, &count);
+    for (size_t n = 0; n < count; n++) {
+        bool config = strncmp(notes[n], unused, sizeof unused - 1) == 0;
         cli_found(d, config ? CLI_WARNING : CLI_FINE, config ? "config" : "note",
                   config ? "mend config.json: what it says could not be compared" : NULL, "%s",
-                  note);
+                  notes[n]);
     }
 }
 

@@ -32,10 +32,12 @@ void cli_found(cli_doctor *d, cli_level level, const char *check, const char *re
 
 bool cli_doctor_next(const cli_doctor *d, embla_role role, size_t *n, embla_tensor *out)
 {
-    embla_tensor tensor;
-    while (embla_checkpoint_tensor(d->model.checkpoint, (*n)++, &tensor) == EMBLA_OK) {
-        if (tensor.role != role) continue;
-        *out = tensor;
+    size_t count;
+    const embla_tensor *tensors = embla_checkpoint_tensors(d->model.checkpoint, &count);
+    while (*n < count) {
+        const embla_tensor *tensor = &tensors[(*n)++];
+        if (tensor->role != role) continue;
+        *out = *tensor;
         return true;
     }
     return false;

@@ -89,7 +89,8 @@ embla_status embla_checkpoint_role(const embla_checkpoint *cp, embla_role role, 
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_role: %s is NULL",
                           cp ? "out" : "the checkpoint");
     EMBLA_TRY(embla_checkpoint_entry(cp, role, &entry, why));
-    return embla_checkpoint_tensor(cp, (size_t)(entry - cp->entries), out);
+    *out = cp->tensors[(size_t)(entry - cp->entries)];
+    return EMBLA_OK;
 }
 
 /* ---- tied or not: the flag, and what an architecture does without one ---- */
