@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the test programs share: cmocka, a random number generator with a fixed seed that
- * owes nothing to the library's own, memory between guard bytes, and lists of what
- * there is to try (kernel sets, dtypes).
+/* What the test programs share: cmocka, a random number generator that is independent of the
+ * library's own, memory between guard bytes, and loops over all kernel sets and all dtypes.
+ *
+ *   for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
+ *       embla_table *table = check_table((embla_dtype)d, 20, check_dim((embla_dtype)d, 96), 1);
  */
 #ifndef EMBLA_TESTS_CHECK_H
 #define EMBLA_TESTS_CHECK_H
@@ -151,24 +153,70 @@ static inline void check_guard_free(check_guarded *g)
 
 /* ---- what there is to try ---- */
 
+#include "check_k.h"
+
 static const char *const check_sets[] = {"scalar", "avx2", "avx512"};
 enum { CHECK_SETS = sizeof check_sets / sizeof check_sets[0] };
 
-enum { CHECK_FIRST_DTYPE = EMBLA_F32, CHECK_LAST_DTYPE = EMBLA_Q4_0 };
+enum { CHECK_FIRST_DTYPE = EMBLA_F32, CHECK_LAST_DTYPE = EMBLA_F4_E2M1 };
 
-/* Whether the dtype takes a scale beside its bytes. */
-static inline bool check_scaled(embla_dtype dtype)
+/* The scale of our tables, for a dtype that takes one beside its bytes; otherwise 0. */
+static inline float check_scale(embla_dtype dtype)
 {
-    return dtype == EMBLA_F8_E4M3 || dtype == EMBLA_F8_E5M2 || dtype == EMBLA_I8;
+    if (dtype == EMBLA_F4_E2M1) return 0.25f; /* its largest number is 6 */
+    bool scaled = dtype == EMBLA_F8_E4M3 || dtype == EMBLA_F8_E5M2 || dtype == EMBLA_I8;
+    return scaled ? 0.0078125f : 0.0f;
+}
+
+/* Whether the library writes the dtype. It only reads superblocks. */
+static inline bool check_writes(embla_dtype dtype)
+{
+    return !(dtype >= EMBLA_Q3_K && dtype <= EMBLA_Q6_K) && dtype != EMBLA_IQ4_XS;
+}
+
+/* Numbers in a block. */
+static inline size_t check_block(embla_dtype dtype)
+{
+    if (!check_writes(dtype)) return CHECK_SUPER;
+    if (dtype == EMBLA_F4_E2M1) return 2;
+    return dtype < EMBLA_Q8_0 ? 1 : dtype == EMBLA_NVFP4 ? 64 : 32;
+}
+
+/* dim, or the next larger whole number of blocks. */
+static inline size_t check_dim(embla_dtype dtype, size_t dim)
+{
+    size_t block = check_block(dtype);
+    return (dim + block - 1) / block * block;
 }
 
 /* A table of zeros. dim is a whole number of blocks. */
 static inline embla_table *check_zeros(embla_dtype dtype, int64_t rows, size_t dim)
 {
     embla_table *table = NULL;
-    embla_table_options options = {.scale = check_scaled(dtype) ? 0.0078125f : 0.0f};
+    embla_table_options options = {.scale = check_scale(dtype)};
     assert_ok(embla_table_new(dtype, rows, dim, &options, &table));
     return table;
+}
+
+/* Writes `count` rows from row `first` on, as exactly as the dtype can hold them. The library must
+ * refuse to write a dtype that it only reads; then the rows are encoded here. */
+static inline void check_write(embla_table *table, int64_t first, size_t count, const float *values)
+{
+    embla_dtype dtype = embla_table_dtype(table);
+    size_t dim = embla_table_dim(table), bytes = embla_table_row_bytes(table);
+    if (check_writes(dtype)) {
+        assert_ok(embla_table_write(table, first, count, values));
+        return;
+    }
+    assert_status(embla_table_write(table, first, count, values), EMBLA_ERR_UNSUPPORTED);
+    unsigned char *to = embla_table_data(table);
+    to += (size_t)first * embla_table_row_stride(table);
+    for (size_t i = 0; i < count; i++, to += embla_table_row_stride(table)) {
+        memset(to, 0, bytes);
+        for (size_t k = 0; k < dim / CHECK_SUPER; k++)
+            check_k_encode(dtype, values + i * dim + k * CHECK_SUPER,
+                           to + k * (bytes / (dim / CHECK_SUPER)));
+    }
 }
 
 /* A table of random numbers, none of them NaN. */
@@ -176,16 +224,24 @@ static inline embla_table *check_table(embla_dtype dtype, int64_t rows, size_t d
 {
     embla_table *table = check_zeros(dtype, rows, dim);
     embla_init_options init = {.seed = seed, .spread = 0.25f, .threads = 1};
-    assert_ok(embla_table_init(table, &init));
+    if (check_writes(dtype)) {
+        assert_ok(embla_table_init(table, &init));
+    } else {
+        embla_table *floats = check_zeros(EMBLA_F32, rows, dim);
+        assert_status(embla_table_init(table, &init), EMBLA_ERR_UNSUPPORTED);
+        assert_ok(embla_table_init(floats, &init));
+        check_write(table, 0, (size_t)rows, embla_table_data(floats));
+        embla_table_free(floats);
+    }
     return table;
 }
 
-/* A table of these numbers (rows x dim), as far as the dtype has them. */
+/* A table of these numbers (rows x dim), as exactly as the dtype can hold them. */
 static inline embla_table *check_table_of(embla_dtype dtype, int64_t rows, size_t dim,
                                           const float *values)
 {
     embla_table *table = check_zeros(dtype, rows, dim);
-    assert_ok(embla_table_write(table, 0, (size_t)rows, values));
+    check_write(table, 0, (size_t)rows, values);
     return table;
 }
 
@@ -194,7 +250,7 @@ static inline void check_row(const embla_table *table, int64_t row, float *out)
 {
     embla_dtype dtype = embla_table_dtype(table);
     assert_ok(embla_decode(dtype, embla_table_row(table, row), embla_table_dim(table),
-                           check_scaled(dtype) ? embla_table_scale(table) : 0.0f, out));
+                           check_scale(dtype) != 0.0f ? embla_table_scale(table) : 0.0f, out));
 }
 
 #endif

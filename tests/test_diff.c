@@ -160,14 +160,14 @@ static void compare(const embla_table *a, const embla_table *b, embla_diff_optio
 
 /* ---- tables ---- */
 
-enum { ROWS = 400, DIM = 288 };
+enum { ROWS = 64, MANY = 400, DIM = 512 };
 
 /* The same numbers, but for some rows: one number off, all of them, a sign of zero, a NaN. */
-static void make_values(float *values, bool second)
+static void make_values(float *values, int rows, bool second)
 {
     uint64_t seed = 5;
-    check_fill(4, ROWS * DIM, values);
-    for (int row = 0; row < ROWS; row++) {
+    check_fill(4, (size_t)rows * DIM, values);
+    for (int row = 0; row < rows; row++) {
         float *x = values + row * DIM;
         uint64_t at = check_below(&seed, DIM);
         if (row % 11 == 1 && second) x[at] += 0.25f; /* in any piece of the row */
@@ -180,20 +180,20 @@ static void make_values(float *values, bool second)
     }
 }
 
-static embla_table *make_table(embla_dtype dtype, bool second)
+static embla_table *make_table(embla_dtype dtype, int rows, bool second)
 {
-    static float values[ROWS * DIM];
-    make_values(values, second);
-    return check_table_of(dtype, ROWS, DIM, values);
+    static float values[MANY * DIM];
+    make_values(values, rows, second);
+    return check_table_of(dtype, rows, DIM, values);
 }
 
 static void two_tables_of_any_dtypes_are_compared_as_numbers(void **state)
 {
     (void)state;
     for (int one = CHECK_FIRST_DTYPE; one <= CHECK_LAST_DTYPE; one++) {
-        embla_table *a = make_table((embla_dtype)one, false);
+        embla_table *a = make_table((embla_dtype)one, ROWS, false);
         for (int two = CHECK_FIRST_DTYPE; two <= CHECK_LAST_DTYPE; two++) {
-            embla_table *b = make_table((embla_dtype)two, true);
+            embla_table *b = make_table((embla_dtype)two, ROWS, true);
             compare(a, b, (embla_diff_options){.threads = 1});
             compare(a, b, (embla_diff_options){.tolerance = 0.01});
             embla_table_free(b);
@@ -356,7 +356,7 @@ static void a_view_with_gaps_between_its_rows_is_read_right(void **state)
 
 static void the_same_bits_for_any_number_of_threads(void **state)
 {
-    embla_table *a = make_table(EMBLA_F32, false), *b = make_table(EMBLA_BF16, true);
+    embla_table *a = make_table(EMBLA_F32, MANY, false), *b = make_table(EMBLA_BF16, MANY, true);
     embla_diff *one = diff_of(a, b, (embla_diff_options){.threads = 1});
     (void)state;
     for (int threads = 2; threads < 9; threads += 3) {

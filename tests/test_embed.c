@@ -74,8 +74,8 @@ static void tables_of_any_two_dtypes_go_together(void **state)
     (void)state;
     for (int a = CHECK_FIRST_DTYPE; a <= CHECK_LAST_DTYPE; a++)
         for (int b = CHECK_FIRST_DTYPE; b <= CHECK_LAST_DTYPE; b++) {
-            embla_table *table = check_table((embla_dtype)a, ROWS, 288, 1);
-            embla_table *positions = check_table((embla_dtype)b, PLACES, 288, 2);
+            embla_table *table = check_table((embla_dtype)a, ROWS, 512, 1);
+            embla_table *positions = check_table((embla_dtype)b, PLACES, 512, 2);
             embla_embed_options options = {.out_dtype = outs[(a + b) % 3]};
             embed_and_check(table, positions, options, 0, 0);
             embla_table_free(table);
@@ -83,44 +83,21 @@ static void tables_of_any_two_dtypes_go_together(void **state)
         }
 }
 
-/* Formats of superblocks are only read: tables of some bytes, none of them NaN. */
-static embla_table *bytes_table(embla_dtype dtype, int64_t rows)
-{
-    embla_table *table = check_zeros(dtype, rows, 512);
-    unsigned char *data = embla_table_data(table);
-    size_t bytes = (size_t)rows * embla_table_row_bytes(table);
-    check_fill_bytes((uint64_t)dtype, bytes, data);
-    for (size_t i = 0; i < bytes; i++) data[i] &= 0x3b;
-    return table;
-}
-
-static void superblocks_take_positions_of_their_own_kind(void **state)
-{
-    static const embla_dtype dtypes[] = {EMBLA_Q3_K, EMBLA_Q4_K,   EMBLA_Q5_K,
-                                         EMBLA_Q6_K, EMBLA_IQ4_XS, EMBLA_NVFP4};
-    (void)state;
-    for (size_t a = 0; a < COUNT_OF(dtypes); a++) {
-        embla_table *table = bytes_table(dtypes[a], ROWS);
-        embla_table *positions = bytes_table(dtypes[(a + 1) % COUNT_OF(dtypes)], PLACES);
-        embed_and_check(table, positions, (embla_embed_options){0}, 0, 0);
-        embla_table_free(table);
-        embla_table_free(positions);
-    }
-}
-
 static void without_positions_embed_is_lookup(void **state)
 {
     const embla_dtype outs[] = {EMBLA_F32, EMBLA_BF16, EMBLA_F16};
-    static unsigned char embedded[COUNT * 96 * 4], looked_up[COUNT * 96 * 4];
+    static unsigned char embedded[COUNT * 256 * 4], looked_up[COUNT * 256 * 4];
     (void)state;
     for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++)
         for (size_t o = 0; o < COUNT_OF(outs); o++) {
-            embla_table *table = check_table((embla_dtype)d, ROWS, 96, 1);
+            size_t dim = check_dim((embla_dtype)d, 96);
+            embla_table *table = check_table((embla_dtype)d, ROWS, dim, 1);
             embla_embed_options options = {.out_dtype = outs[o]};
             embla_lookup_options same = {.out_dtype = outs[o]};
             assert_ok(embla_embed(table, NULL, tokens, BATCH, LENGTH, &options, embedded));
             assert_ok(embla_lookup(table, tokens, COUNT, &same, looked_up));
-            assert_memory_equal(embedded, looked_up, COUNT * 96 * (outs[o] == EMBLA_F32 ? 4u : 2u));
+            assert_memory_equal(embedded, looked_up,
+                                COUNT * dim * (outs[o] == EMBLA_F32 ? 4u : 2u));
             embla_table_free(table);
         }
 }
@@ -291,7 +268,6 @@ int main(int count, char **words)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_vector_is_its_tokens_row_plus_its_positions_row),
         cmocka_unit_test(tables_of_any_two_dtypes_go_together),
-        cmocka_unit_test(superblocks_take_positions_of_their_own_kind),
         cmocka_unit_test(without_positions_embed_is_lookup),
         cmocka_unit_test(the_row_is_scaled_before_the_position_is_added),
         cmocka_unit_test(positions_begin_where_asked_or_are_given),

@@ -202,7 +202,8 @@ static void analogies_are_those_of_a_slow_search_in_every_dtype(void **state)
     (void)state;
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++) {
         world w = new_world();
-        w.table = check_table((embla_dtype)dtype, 60, 64, (uint64_t)dtype);
+        w.table =
+            check_table((embla_dtype)dtype, 60, check_dim((embla_dtype)dtype, 64), (uint64_t)dtype);
         numbered_words(&w, 60);
         check_analogies(&w, 200, false, 3);
         check_analogies(&w, 60, true, 4);
@@ -472,7 +473,7 @@ static void correlations_are_those_of_slow_sums_in_every_dtype(void **state)
     (void)state;
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++) {
         world w = new_world();
-        w.table = check_table((embla_dtype)dtype, 25, 32, 40);
+        w.table = check_table((embla_dtype)dtype, 25, check_dim((embla_dtype)dtype, 32), 40);
         numbered_words(&w, 25);
         check_pairs(&w, PAIRS_MOST, (uint64_t)dtype);
         for (size_t count = 5; count < 12; count++) check_pairs(&w, count, count);

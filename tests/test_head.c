@@ -88,8 +88,9 @@ static void test_every_dtype(void **state)
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++)
         for (size_t d = 0; d < COUNT_OF(dims); d++)
             for (size_t c = 0; c < COUNT_OF(counts); c++) {
-                embla_table *table = check_table((embla_dtype)dtype, 23, dims[d], 5 + d);
-                float *hidden = filled(c + 1, counts[c] * dims[d]), *bias = filled(9, 23);
+                size_t dim = check_dim((embla_dtype)dtype, dims[d]);
+                embla_table *table = check_table((embla_dtype)dtype, 23, dim, 5 + d);
+                float *hidden = filled(c + 1, counts[c] * dim), *bias = filled(9, 23);
                 check_logits(&(embla_head){.table = table}, hidden, counts[c], 1);
                 check_logits(&(embla_head){.table = table, .bias = bias, .scale = -2.5f}, hidden,
                              counts[c], 2);

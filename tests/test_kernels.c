@@ -445,7 +445,7 @@ static void compare_codecs(compare_fn *compare)
     const embla_kernels *sets[CHECK_SETS];
     size_t count = other_sets(sets);
     for (size_t s = 0; s < count; s++)
-        for (int d = CHECK_FIRST_DTYPE; d <= EMBLA_F4_E2M1; d++) {
+        for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++) {
             size_t step = embla_dtype_find_info((embla_dtype)d)->block;
             size_t longest = step > 2 ? 10 * step : LONGEST;
             for (size_t n = 0; n <= longest; n += step) compare((embla_dtype)d, sets[s]->isa, n);

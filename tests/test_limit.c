@@ -24,7 +24,7 @@ static embla_table *mixed(embla_dtype dtype, size_t dim)
     for (int64_t r = 0; r < 20; r++) {
         check_row(table, r, row);
         for (size_t i = 0; i < dim; i++) row[i] *= 0.125f;
-        assert_ok(embla_table_write(table, r, 1, row));
+        check_write(table, r, 1, row);
     }
     return table;
 }
@@ -35,13 +35,15 @@ static void rows_that_are_too_long_are_shortened_in_every_dtype(void **state)
     (void)state;
     for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++)
         for (size_t s = 0; s < COUNT_OF(dims); s++) {
-            size_t dim = dims[s];
+            size_t dim = check_dim((embla_dtype)d, dims[s]);
             embla_table *table = mixed((embla_dtype)d, dim), *before = mixed((embla_dtype)d, dim);
+            bool writes = check_writes((embla_dtype)d); /* if not, all rows stay as they are */
             size_t bytes = embla_table_row_bytes(table);
             float most = 0.125f * sqrtf((float)dim);
-            float scale = check_scaled((embla_dtype)d) ? embla_table_scale(table) : 0.0f;
-            assert_ok(embla_table_limit_norm(table, NULL, 0, most,
-                                             &(embla_limit_norm_options){.threads = 1}));
+            float scale = check_scale((embla_dtype)d);
+            assert_status(embla_table_limit_norm(table, NULL, 0, most,
+                                                 &(embla_limit_norm_options){.threads = 1}),
+                          writes ? EMBLA_OK : EMBLA_ERR_UNSUPPORTED);
             for (int64_t r = 0; r < 40; r++) {
                 unsigned char want[MOST_DIM * 8];
                 float row[MOST_DIM];
@@ -51,7 +53,8 @@ static void rows_that_are_too_long_are_shortened_in_every_dtype(void **state)
                 memcpy(want, embla_table_row(before, r), bytes);
                 for (size_t i = 0; i < dim; i++)
                     row[i] = (float)((double)row[i] * ((double)most / norm));
-                if (r >= 20) assert_ok(embla_encode((embla_dtype)d, row, dim, scale, want));
+                if (r >= 20 && writes)
+                    assert_ok(embla_encode((embla_dtype)d, row, dim, scale, want));
                 assert_memory_equal(embla_table_row(table, r), want, bytes);
             }
             embla_table_free(before);

@@ -116,7 +116,7 @@ static embla_table *two_directions(embla_dtype dtype, int64_t rows, size_t dim, 
             float first = sinf((float)(3 * i + 1)), second = cosf((float)(5 * i * i + 2));
             x[i] = (float)((double)(0.4f + a * first + b * second + noise) * size);
         }
-        assert_ok(embla_table_write(table, row, 1, x));
+        check_write(table, row, 1, x);
     }
     free(x);
     return table;
@@ -139,7 +139,8 @@ static void every_dtype_has_a_plane(void **state)
     (void)state;
     SKIP_WITHOUT_ENGINE();
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++) {
-        embla_table *table = two_directions((embla_dtype)dtype, 300, 288, 5, 0.3);
+        embla_table *table =
+            two_directions((embla_dtype)dtype, 300, check_dim((embla_dtype)dtype, 288), 5, 0.3);
         check_plane(table, 0);
         embla_table_free(table);
     }

@@ -73,12 +73,18 @@ static void slow_free(slow *s)
 /* Eigenvalues of the symmetric matrix whose upper half is given, largest first. */
 static void jacobi(double *m, size_t n, double *values)
 {
-    for (size_t i = 0; i < n; i++)
+    double trace = 0;
+    for (size_t i = 0; i < n; i++) {
+        trace += m[i * n + i];
         for (size_t j = 0; j < i; j++) m[i * n + j] = m[j * n + i];
-    for (int sweep = 0; sweep < 30; sweep++)
+    }
+    bool more = true;
+    for (int sweep = 0; sweep < 30 && more; sweep++) {
+        more = false;
         for (size_t p = 0; p < n; p++)
             for (size_t q = p + 1; q < n; q++) {
-                if (m[p * n + q] == 0) continue;
+                if (fabs(m[p * n + q]) <= 1e-16 * trace) continue;
+                more = true;
                 double theta = (m[q * n + q] - m[p * n + p]) / (2 * m[p * n + q]);
                 double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
                 double c = 1 / sqrt(t * t + 1), s = t * c;
@@ -93,6 +99,7 @@ static void jacobi(double *m, size_t n, double *values)
                     m[q * n + k] = s * a + c * b;
                 }
             }
+    }
     for (size_t i = 0; i < n; i++) {
         double value = m[i * n + i];
         size_t at = i;
@@ -148,7 +155,8 @@ static void every_dtype_is_summed(void **state)
     (void)state;
     SKIP_WITHOUT_ENGINE();
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++) {
-        embla_table *table = check_table((embla_dtype)dtype, 1300, 288, 5);
+        embla_table *table =
+            check_table((embla_dtype)dtype, 600, check_dim((embla_dtype)dtype, 288), 5);
         check_gram(table, true);
         check_gram(table, false);
         embla_table_free(table);
@@ -348,7 +356,8 @@ static void singular_values_are_those_of_double(void **state)
     (void)state;
     SKIP_WITHOUT_ENGINE();
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++) {
-        embla_table *table = check_table((embla_dtype)dtype, 900, 64, 21);
+        embla_table *table =
+            check_table((embla_dtype)dtype, 900, check_dim((embla_dtype)dtype, 64), 21);
         check_spectrum(table, false);
         check_spectrum(table, true);
         embla_table_free(table);
