@@ -21,7 +21,8 @@
  *            as the handle it came from.
  *   threads  a const handle may be used by many threads at once; any other handle
  *            by one thread at a time. The same input gives the same bits for any
- *            number of threads and on every instruction set.
+ *            number of threads and on every instruction set. Set OMP_WAIT_POLICY=passive
+ *            before the process starts, unless it has all cores to itself (decision 017).
  *   zero     a zeroed options struct, or NULL, means the defaults.
  */
 #ifndef EMBLA_H
