@@ -19,10 +19,6 @@
 #include "bench/products.h"
 #include "embla_learn.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 enum { TURNS = 9, MANY = 256 };
 
 typedef enum { DECODE, GREEDY, TOP_P, LOGITS } kind;
@@ -145,14 +141,8 @@ static int run_case(bench_case *c, const bench_options *options)
         c->streams = bench_streams(embla_table_row(c->head.table, 0), table_bytes(c), c->threads);
         (void)snprintf(limit_is, sizeof limit_is, "read, %zu streams", c->streams);
     }
-#ifdef _OPENMP
-    int before = omp_get_max_threads();
-    omp_set_num_threads(c->threads); /* for the engine's own threads */
-#endif
-    bench_times times = bench_measure(run_head, many ? run_product : run_read, c, TURNS, 1);
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    bench_times times =
+        bench_measure_team(run_head, many ? run_product : run_read, c, TURNS, 1, c->threads);
     if (!is_right(c)) {
         options->complain("bench head: %s: wrong logits, or: %s", s->name, embla_error());
         return 1;

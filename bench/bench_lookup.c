@@ -19,11 +19,7 @@
 #include "bench/measure.h"
 #include "embla.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-enum { BATCH = 8192, BATCHES = 16, TURNS = 21, LINE = 64 };
+enum { BATCH = 8192, BATCHES = 16, TURNS = 21 };
 
 typedef struct {
     int64_t rows;
@@ -113,13 +109,8 @@ static void run_memcpy(void *context, size_t step)
     }
 #pragma omp parallel num_threads(c->threads) if (c->threads > 1)
     {
-#ifdef _OPENMP
-        size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
-#else
-        size_t me = 0, of = 1;
-#endif
-        size_t first = bytes * me / of / LINE * LINE;
-        size_t end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
+        size_t first, end;
+        bench_share(bytes, &first, &end);
         copy_round(c, out + first, (offset + first) % all, end - first);
     }
 }

@@ -20,10 +20,6 @@
 #include "bench/products.h"
 #include "embla_learn.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 enum { TURNS = 7, LOGITS_MOST = 256 << 20 };
 
 typedef struct {
@@ -160,19 +156,12 @@ static int run_case(bench_case *c, const bench_options *options)
         options->complain("bench head: %s: a wrong loss, or: %s", s->name, embla_error());
         return 1;
     }
-#ifdef _OPENMP
-    int before = omp_get_max_threads();
-    omp_set_num_threads(c->threads); /* for the engine's own threads */
-#endif
     if (bf16) {
         const bench_layer layer = layer_bf16(c);
         c->block_rows = bench_layer_block(&layer, c->block * layer.out / layer.n);
     }
-    bench_times times =
-        bench_measure(run_loss, bf16 ? run_products_bf16 : run_products, c, TURNS, 1);
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    bench_times times = bench_measure_team(run_loss, bf16 ? run_products_bf16 : run_products, c,
+                                           TURNS, 1, c->threads);
     double work = 2e-9 * (double)s->count * (double)s->dim * (double)s->rows;
     if (s->backward) work *= 3;
     bench_result result = {.bench = "head",

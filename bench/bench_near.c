@@ -18,10 +18,6 @@
 #include "bench/products.h"
 #include "embla_lab.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 enum { TURNS = 9, BLOCK = 2048 };
 
 typedef struct {
@@ -132,14 +128,8 @@ static int run_case(bench_case *c, const bench_options *options)
                           (size_t)c->shape->rows * embla_table_row_bytes(c->table), c->threads);
         (void)snprintf(limit_is, sizeof limit_is, "read, %zu streams", c->streams);
     }
-#ifdef _OPENMP
-    int before = omp_get_max_threads();
-    omp_set_num_threads(c->threads); /* for the engine's own threads */
-#endif
-    bench_times times = bench_measure(run_near, one ? run_read : run_product, c, TURNS, 1);
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    bench_times times =
+        bench_measure_team(run_near, one ? run_read : run_product, c, TURNS, 1, c->threads);
     if (!is_right(c)) {
         options->complain("bench near: %s: wrong rows, or: %s", s->name, embla_error());
         return 1;

@@ -24,11 +24,7 @@
 #include "bench/measure.h"
 #include "embla.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-enum { BLOCK = 4 << 20, HEADER = 128, SCAN_TURNS = 11, OPEN_TURNS = 21, OPENS = 200, LINE = 64 };
+enum { BLOCK = 4 << 20, HEADER = 128, SCAN_TURNS = 11, OPEN_TURNS = 21, OPENS = 200 };
 
 typedef struct {
     int64_t rows;
@@ -146,17 +142,7 @@ static void copy(void *context, size_t step)
     for (size_t at = 0; at < all; at += most) {
         size_t bytes = (all - at < most ? all - at : most) * row;
         const char *from = c->map + HEADER + at * row;
-#pragma omp parallel num_threads(c->threads) if (c->threads > 1)
-        {
-#ifdef _OPENMP
-            size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
-#else
-            size_t me = 0, of = 1;
-#endif
-            size_t first = bytes * me / of / LINE * LINE;
-            size_t end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
-            memcpy(c->out + first, from + first, end - first);
-        }
+        bench_copy(c->out, from, bytes, c->threads);
     }
 }
 

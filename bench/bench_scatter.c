@@ -21,11 +21,7 @@
 #include "bench/measure.h"
 #include "embla.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-enum { BATCH = 8192, BATCHES = 8, TURNS = 21, LINE = 64 };
+enum { BATCH = 8192, BATCHES = 8, TURNS = 21 };
 
 typedef struct {
     int64_t rows;
@@ -102,17 +98,7 @@ static void run_memcpy(void *context, size_t step)
     size_t bytes = case_bytes(c) / 2;
     const char *in = (const char *)case_gradients(c, step);
     char *out = (char *)case_out(c, step);
-#pragma omp parallel num_threads(c->threads) if (c->threads > 1)
-    {
-#ifdef _OPENMP
-        size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
-#else
-        size_t me = 0, of = 1;
-#endif
-        size_t first = bytes * me / of / LINE * LINE;
-        size_t end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
-        memcpy(out + first, in + first, end - first);
-    }
+    bench_copy(out, in, bytes, c->threads);
 }
 
 static void run_move(void *context, size_t step)

@@ -27,10 +27,6 @@
 #include "bench/products.h"
 #include "embla_train.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 enum {
     TOKENS = 1 << 17,        /* of the corpus */
     NAME = 7,                /* letters of a name: 8 tokens with the one that begins it */
@@ -346,15 +342,8 @@ static int run_case(bench_case *c, const bench_options *options)
     const model *m = c->model;
     for (size_t i = 0; i < (m->small ? MEAN : 1); i++) run_step(c, 0);
     double first = mean_loss(c, MEAN), tokens = (double)(m->batch * m->length);
-#ifdef _OPENMP
-    int before = omp_get_max_threads();
-    omp_set_num_threads(c->threads); /* for the engine's own threads */
-#endif
     bench_fn *limit = m->small ? run_loops : c->all16 ? run_products_bf16 : run_products;
-    bench_times times = bench_measure(run_step, limit, c, m->turns, m->calls);
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    bench_times times = bench_measure_team(run_step, limit, c, m->turns, m->calls, c->threads);
     if (!is_right(c, first)) {
         options->complain("bench train: %s: loss %g, then %g: wrong, or: %s", m->name, first,
                           mean_loss(c, MEAN), embla_error());

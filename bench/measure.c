@@ -11,6 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 enum { MOST_TURNS = 101 };
 
 static double now(void)
@@ -48,6 +52,22 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
     }
     return (bench_times){.limit_seconds = median(times[0], turns),
                          .seconds = median(times[1], turns)};
+}
+
+bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
+                               size_t calls, int threads)
+{
+#ifdef _OPENMP
+    int before = omp_get_max_threads();
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+    bench_times times = bench_measure(ours, limit, context, turns, calls);
+#ifdef _OPENMP
+    omp_set_num_threads(before);
+#endif
+    return times;
 }
 
 void bench_print(const bench_options *options, const bench_result *result)
@@ -121,6 +141,29 @@ size_t bench_streams(const void *data, size_t bytes, int threads)
     }
     (void)kept;
     return best;
+}
+
+void bench_share(size_t bytes, size_t *first, size_t *end)
+{
+    enum { LINE = 64 };
+#ifdef _OPENMP
+    size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+#else
+    size_t me = 0, of = 1;
+#endif
+    *first = bytes * me / of / LINE * LINE;
+    *end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
+}
+
+void bench_copy(void *out, const void *in, size_t bytes, int threads)
+{
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        size_t first, end;
+        bench_share(bytes, &first, &end);
+        memcpy((char *)out + first, (const char *)in + first, end - first);
+    }
+    (void)threads;
 }
 
 void *bench_memory(size_t bytes)

@@ -23,6 +23,10 @@ typedef struct {
 bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                           size_t calls);
 
+/* The same, while OpenMP's default is `threads`: for libraries that start threads of their own. */
+bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
+                               size_t calls, int threads);
+
 typedef struct {
     const char *bench, *name, *unit, *limit_is;
     int threads;
@@ -41,6 +45,12 @@ void *bench_memory(size_t bytes);
  * fastest here: the limit of whoever must read the same. */
 uint64_t bench_read(const void *data, size_t bytes, size_t streams, int threads);
 size_t bench_streams(const void *data, size_t bytes, int threads);
+
+/* The bytes first .. end-1, whole lines but for the last thread, that this thread of an OpenMP
+ * team has to copy. */
+void bench_share(size_t bytes, size_t *first, size_t *end);
+/* memcpy by several threads. */
+void bench_copy(void *out, const void *in, size_t bytes, int threads);
 
 /* Bytes of the last-level cache, or a guess. */
 size_t bench_cache(void);

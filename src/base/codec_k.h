@@ -54,6 +54,39 @@ EMBLA_AVX2 static inline void embla_k_scales_avx2(float d, __m128i bytes, float 
     _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_set1_ps(d), x));
 }
 
+/* Unpacks a superblock: its integers to 256 signed bytes, the scales of its groups to 16 floats. */
+typedef void embla_k_unpack_fn(const unsigned char *block, signed char *q, float *scales);
+
+/* Decodes superblocks of `block_bytes` whose numbers are an integer times the scale of its group
+ * of 16. unpack is a constant where this is inlined. */
+EMBLA_AVX2 EMBLA_BODY void embla_k_decode_avx2(const unsigned char *block, size_t n,
+                                               size_t block_bytes, embla_k_unpack_fn *unpack,
+                                               embla_write_mode mode, float *out)
+{
+    for (size_t i = 0; i < n; i += EMBLA_SUPER, block += block_bytes) {
+        signed char q[EMBLA_SUPER];
+        float scales[16];
+        unpack(block, q, scales);
+        EMBLA_K_STORED(q);
+        for (size_t k = 0; k < 16; k++)
+            embla_k_group_avx2(q + 16 * k, scales[k], mode, out + i + 16 * k);
+    }
+}
+
+EMBLA_AVX512 EMBLA_BODY void embla_k_decode_avx512(const unsigned char *block, size_t n,
+                                                   size_t block_bytes, embla_k_unpack_fn *unpack,
+                                                   embla_write_mode mode, float *out)
+{
+    for (size_t i = 0; i < n; i += EMBLA_SUPER, block += block_bytes) {
+        signed char q[EMBLA_SUPER];
+        float scales[16];
+        unpack(block, q, scales);
+        EMBLA_K_STORED(q);
+        for (size_t k = 0; k < 16; k++)
+            embla_k_group_avx512(q + 16 * k, scales[k], mode, out + i + 16 * k);
+    }
+}
+
 EMBLA_AVX2 static inline __m256i embla_k_load(const unsigned char *p)
 {
     return _mm256_loadu_si256((const void *)p);

@@ -85,31 +85,15 @@ EMBLA_AVX2 static inline void unpack_avx2(const unsigned char *block, signed cha
 EMBLA_AVX2 static void q3_k_decode_avx2(const void *in, size_t n, float scale,
                                         embla_write_mode mode, float *out)
 {
-    const unsigned char *block = in;
     (void)scale;
-    for (size_t i = 0; i < n; i += EMBLA_SUPER, block += BLOCK_BYTES) {
-        signed char q[EMBLA_SUPER];
-        float scales[16];
-        unpack_avx2(block, q, scales);
-        EMBLA_K_STORED(q);
-        for (size_t k = 0; k < 16; k++)
-            embla_k_group_avx2(q + 16 * k, scales[k], mode, out + i + 16 * k);
-    }
+    embla_k_decode_avx2(in, n, BLOCK_BYTES, unpack_avx2, mode, out);
 }
 
 EMBLA_AVX512 static void q3_k_decode_avx512(const void *in, size_t n, float scale,
                                             embla_write_mode mode, float *out)
 {
-    const unsigned char *block = in;
     (void)scale;
-    for (size_t i = 0; i < n; i += EMBLA_SUPER, block += BLOCK_BYTES) {
-        signed char q[EMBLA_SUPER];
-        float scales[16];
-        unpack_avx2(block, q, scales);
-        EMBLA_K_STORED(q);
-        for (size_t k = 0; k < 16; k++)
-            embla_k_group_avx512(q + 16 * k, scales[k], mode, out + i + 16 * k);
-    }
+    embla_k_decode_avx512(in, n, BLOCK_BYTES, unpack_avx2, mode, out);
 }
 
 #endif
