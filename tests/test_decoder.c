@@ -3,6 +3,7 @@
  * embla_gpt_loss has before the head, in every shape, whether tokens come one by one, all at
  * once or in pieces. And a real model, whose text at temperature 0 is known.
  */
+#include "gpt_models.h"
 #include "scratch.h"
 
 #include <math.h>
@@ -30,26 +31,15 @@ static embla_gpt_shape llama_like(void)
                              .kv_heads = 2,
                              .hidden = 44,
                              .positions = 80,
-                             .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_ACTIVATION_SWIGLU,
-                             .position_kind = EMBLA_POSITIONS_ROTARY,
+                             LLAMA_KIND,
                              .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
                              .untied = true};
 }
 
 static embla_gpt_shape microgpt_like(void)
 {
-    return (embla_gpt_shape){.vocab = VOCAB,
-                             .dim = 16,
-                             .layers = 1,
-                             .heads = 4,
-                             .positions = 80,
-                             .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_ACTIVATION_RELU,
-                             .no_gain = true,
-                             .untied = true,
-                             .norm_first = true,
-                             .no_norm_last = true};
+    return (embla_gpt_shape){
+        .vocab = VOCAB, .dim = 16, .layers = 1, .heads = 4, .positions = 80, MICROGPT_KIND};
 }
 
 /* Everything the others have not. */
@@ -71,20 +61,9 @@ static embla_gpt_shape shape_of(size_t n)
     return n == 0 ? gpt2_like() : n == 1 ? llama_like() : n == 2 ? microgpt_like() : other(n - 3);
 }
 
-/* A model whose gains and biases are not those it begins with. */
 static embla_gpt *model(const embla_gpt_shape *shape)
 {
-    embla_gpt *gpt = NULL;
-    embla_gpt_tensor tensor;
-    uint64_t seed = 5;
-    assert_ok(embla_gpt_new(shape, EMBLA_GPT_F32, 3, 0.3, &gpt));
-    for (size_t i = 0; i < embla_gpt_tensor_count(gpt); i++) {
-        assert_ok(embla_gpt_tensor_at(gpt, i, &tensor));
-        float *values = tensor.values;
-        for (size_t k = 0; !tensor.decays && k < tensor.dim; k++)
-            values[k] += 0.3f * check_unit(&seed);
-    }
-    return gpt;
+    return random_gpt(shape, 5);
 }
 
 static void tokens_of(uint64_t seed, size_t count, int32_t *out)
@@ -173,9 +152,7 @@ static void the_number_of_threads_changes_no_bit(void **state)
                              .heads = 4,
                              .kv_heads = 2,
                              .positions = 80,
-                             .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_ACTIVATION_SWIGLU,
-                             .position_kind = EMBLA_POSITIONS_ROTARY};
+                             LLAMA_KIND};
     embla_gpt *gpt = model(&shape);
     int32_t tokens[80];
     float first[2][256], again[2][256];

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "engine/engine.h"
+#include "gpt_shapes.h"
 #include "model/gpt.h"
 
 enum { MOST = 64 }; /* tokens of a batch here */
@@ -37,9 +38,7 @@ static const variant variants[] = {
       .kv_heads = 2,
       .hidden = 18,
       .positions = 9,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_SWIGLU,
-      .position_kind = EMBLA_POSITIONS_ROTARY,
+      LLAMA_KIND,
       .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
       .norm_epsilon = 1e-6,
       .untied = true}},
@@ -58,12 +57,7 @@ static const variant variants[] = {
       .heads = 4,
       .hidden = 64,
       .positions = 16,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_RELU,
-      .no_gain = true,
-      .untied = true,
-      .norm_first = true,
-      .no_norm_last = true}},
+      MICROGPT_KIND}},
     {"rotary pairs side by side, one head of keys, biases of gates, a norm first",
      {.vocab = 8,
       .dim = 12,
@@ -579,9 +573,7 @@ static void threads_change_no_bit(void **state)
                                       .kv_heads = 3,
                                       .hidden = 160,
                                       .positions = 64,
-                                      .norm = EMBLA_NORM_RMS,
-                                      .activation = EMBLA_ACTIVATION_SWIGLU,
-                                      .position_kind = EMBLA_POSITIONS_ROTARY,
+                                      LLAMA_KIND,
                                       .untied = true,
                                       .norm_first = true};
         }

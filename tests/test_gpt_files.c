@@ -4,6 +4,7 @@
  * written down here a second time; files of llm.c and llama2.c put together by hand; and folders
  * with something wrong in them, made from good ones.
  */
+#include "gpt_models.h"
 #include "opened.h"
 
 #include <errno.h>
@@ -37,9 +38,7 @@ static embla_gpt_shape llama_like(void)
                              .kv_heads = 2,
                              .hidden = 20,
                              .positions = 9,
-                             .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_ACTIVATION_SWIGLU,
-                             .position_kind = EMBLA_POSITIONS_ROTARY,
+                             LLAMA_KIND,
                              .rope_theta = 500000,
                              .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
                              .untied = true};
@@ -47,33 +46,13 @@ static embla_gpt_shape llama_like(void)
 
 static embla_gpt_shape microgpt_like(void)
 {
-    return (embla_gpt_shape){.vocab = 11,
-                             .dim = 16,
-                             .layers = 1,
-                             .heads = 4,
-                             .positions = 9,
-                             .norm = EMBLA_NORM_RMS,
-                             .activation = EMBLA_ACTIVATION_RELU,
-                             .no_gain = true,
-                             .untied = true,
-                             .norm_first = true,
-                             .no_norm_last = true};
+    return (embla_gpt_shape){
+        .vocab = 11, .dim = 16, .layers = 1, .heads = 4, .positions = 9, MICROGPT_KIND};
 }
 
-/* A model whose numbers are all different. */
 static embla_gpt *model(const embla_gpt_shape *shape)
 {
-    embla_gpt *gpt = NULL;
-    embla_gpt_tensor tensor;
-    uint64_t seed = 7;
-    assert_ok(embla_gpt_new(shape, EMBLA_GPT_F32, 3, 0.3, &gpt));
-    for (size_t i = 0; i < embla_gpt_tensor_count(gpt); i++) {
-        assert_ok(embla_gpt_tensor_at(gpt, i, &tensor));
-        float *values = tensor.values;
-        for (size_t k = 0; !tensor.decays && k < tensor.dim; k++)
-            values[k] += 0.3f * check_unit(&seed);
-    }
-    return gpt;
+    return random_gpt(shape, 7);
 }
 
 static embla_gpt_tensor tensor_of(const embla_gpt *gpt, const char *name)

@@ -8,6 +8,8 @@
 
 #include "check.h"
 #include "engine.h"
+#include "gpt_shapes.h"
+#include "name_corpus.h"
 #include "scratch.h"
 #include "slow.h"
 
@@ -18,35 +20,12 @@
 
 /* ---- what there is to train on ---- */
 
-/* Lines of two to four syllables. */
-static size_t names_of(char *out, size_t lines, uint64_t seed)
-{
-    static const char *const syllables[] = {"an", "ma", "le", "ri", "o",  "ka", "el", "sa",
-                                            "ni", "to", "ja", "be", "lu", "ne", "di", "ra"};
-    size_t used = 0;
-    for (size_t i = 0; i < lines; i++) {
-        for (size_t n = 2 + check_below(&seed, 3); n > 0; n--) {
-            const char *s = syllables[check_below(&seed, COUNT_OF(syllables))];
-            memcpy(out + used, s, strlen(s));
-            used += strlen(s);
-        }
-        out[used++] = '\n';
-    }
-    return used;
-}
-
 static embla_corpus *corpus_of(const embla_corpus_options *options, size_t lines)
 {
-    embla_corpus *corpus = NULL;
-    scratch s;
-    char *text = malloc(lines * 16);
+    char *text = malloc(lines * NAME_MOST);
     assert_non_null(text);
-    size_t bytes = names_of(text, lines, 11);
-    scratch_new(&s);
-    scratch_write(scratch_path(&s, "names.txt"), text, bytes);
+    embla_corpus *corpus = open_text(options, text, write_names(text, lines, 16, 11));
     free(text);
-    assert_ok(embla_corpus_open(s.path, options, &corpus));
-    scratch_free(&s);
     return corpus;
 }
 
@@ -75,17 +54,7 @@ typedef struct {
 
 static const variant variants[] = {
     {"microgpt",
-     {.dim = 16,
-      .layers = 1,
-      .heads = 4,
-      .hidden = 64,
-      .positions = 16,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_RELU,
-      .no_gain = true,
-      .untied = true,
-      .norm_first = true,
-      .no_norm_last = true},
+     {.dim = 16, .layers = 1, .heads = 4, .hidden = 64, .positions = 16, MICROGPT_KIND},
      {.batch = 1, .schedule = RATE(0.01, 200), .beta1 = 0.85, .beta2 = 0.99},
      true,
      EMBLA_GPT_F32},
@@ -101,9 +70,7 @@ static const variant variants[] = {
       .kv_heads = 2,
       .hidden = 96,
       .positions = 64,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_SWIGLU,
-      .position_kind = EMBLA_POSITIONS_ROTARY,
+      LLAMA_KIND,
       .untied = true},
      {.batch = 3, .length = 61, .schedule = RATE(0.003, 200), .decay = 0.1, .clip = 0.5},
      false,

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 
 #include "check.h"
+#include "gpt_shapes.h"
+#include "name_corpus.h"
 #include "scratch.h"
 
 #include "base/mem.h"
@@ -21,30 +23,9 @@
 
 /* ---- trainings ---- */
 
-static size_t names_of(char *out, size_t lines, uint64_t seed)
+static size_t names_of(char *out, uint64_t seed)
 {
-    static const char *const syllables[] = {"an", "ma", "le", "ri", "o", "ka", "el", "sa"};
-    size_t used = 0;
-    for (size_t i = 0; i < lines; i++) {
-        for (size_t n = 2 + check_below(&seed, 3); n > 0; n--) {
-            const char *s = syllables[check_below(&seed, COUNT_OF(syllables))];
-            memcpy(out + used, s, strlen(s));
-            used += strlen(s);
-        }
-        out[used++] = '\n';
-    }
-    return used;
-}
-
-static embla_corpus *corpus_of(const embla_corpus_options *options, const char *text, size_t bytes)
-{
-    embla_corpus *corpus = NULL;
-    scratch s;
-    scratch_new(&s);
-    scratch_write(scratch_path(&s, "names.txt"), text, bytes);
-    assert_ok(embla_corpus_open(s.path, options, &corpus));
-    scratch_free(&s);
-    return corpus;
+    return write_names(out, 150, 8, seed);
 }
 
 /* All that a training is made of, so that tests can change each. */
@@ -67,7 +48,7 @@ static trained start(const recipe *r)
     trained t = {0};
     char text[4096];
     embla_gpt_shape shape = r->shape;
-    t.corpus = corpus_of(&r->corpus, text, names_of(text, 150, r->text));
+    t.corpus = open_text(&r->corpus, text, names_of(text, r->text));
     if (shape.vocab == 0) shape.vocab = embla_corpus_vocab(t.corpus);
     assert_ok(embla_gpt_new(&shape, r->precision, 1, 0.08, &t.gpt));
     assert_ok(embla_train_new(t.gpt, t.corpus, &r->options, &t.train));
@@ -134,16 +115,7 @@ static void assert_holds(const trained *t, const blob *wanted)
     }
 
 static const recipe recipes[] = {
-    {.shape = {.dim = 8,
-               .layers = 1,
-               .heads = 2,
-               .positions = 8,
-               .norm = EMBLA_NORM_RMS,
-               .activation = EMBLA_ACTIVATION_RELU,
-               .no_gain = true,
-               .untied = true,
-               .norm_first = true,
-               .no_norm_last = true},
+    {.shape = {.dim = 8, .layers = 1, .heads = 2, .positions = 8, MICROGPT_KIND},
      .options = {.batch = 2, .schedule = SCHEDULE, .beta1 = 0.85},
      .corpus = {.documents = true, .seed = 5}},
     {.shape = {.dim = 12, .layers = 2, .heads = 3, .positions = 9, .biases = true, .dropout = 0.2},
@@ -159,9 +131,7 @@ static const recipe recipes[] = {
                .heads = 2,
                .kv_heads = 1,
                .positions = 9,
-               .norm = EMBLA_NORM_RMS,
-               .activation = EMBLA_ACTIVATION_SWIGLU,
-               .position_kind = EMBLA_POSITIONS_ROTARY,
+               LLAMA_KIND,
                .rope_theta = 500},
      .options = {.batch = 3, .schedule = SCHEDULE, .decay = 0.1, .compute = EMBLA_BF16},
      .corpus = {.in_order = true, .validation = -1}},
@@ -379,7 +349,7 @@ static void a_corpus_of_other_text_is_refused_with_both_checksums(void **state)
     (void)state;
     scratch_new(&s);
     assert_ok(embla_train_save(t.train, scratch_path(&s, "x"), NULL));
-    size_t bytes = names_of(text, 150, 0);
+    size_t bytes = names_of(text, 0);
     for (size_t i = 0; i + 1 < bytes; i++) {
         if (text[i] == '\n' || text[i + 1] == '\n' || text[i] == text[i + 1]) continue;
         char kept = text[i];
@@ -387,7 +357,7 @@ static void a_corpus_of_other_text_is_refused_with_both_checksums(void **state)
         text[i + 1] = kept;
         break;
     }
-    other.corpus = corpus_of(&recipes[0].corpus, text, bytes);
+    other.corpus = open_text(&recipes[0].corpus, text, bytes);
     assert_int_equal(embla_corpus_tokens(other.corpus), embla_corpus_tokens(t.corpus));
     assert_int_equal(embla_corpus_vocab(other.corpus), embla_corpus_vocab(t.corpus));
     assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0.08, &other.gpt));
@@ -401,10 +371,10 @@ static void a_corpus_of_other_text_is_refused_with_both_checksums(void **state)
     /* The same tokens by other letters. */
     embla_corpus_free(other.corpus);
     embla_train_free(other.train);
-    bytes = names_of(text, 150, 0);
+    bytes = names_of(text, 0);
     for (size_t i = 0; i < bytes; i++)
         if (text[i] != '\n') text[i] = (char)(text[i] - 'a' + 'A');
-    other.corpus = corpus_of(&recipes[0].corpus, text, bytes);
+    other.corpus = open_text(&recipes[0].corpus, text, bytes);
     assert_ok(embla_train_new(other.gpt, other.corpus, &recipes[0].options, &other.train));
     assert_status(embla_train_load(other.train, s.path), EMBLA_ERR_ARGUMENT);
     stop(&t);

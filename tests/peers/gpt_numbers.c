@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "embla_train.h"
+#include "gpt_shapes.h"
 
 enum { BATCH = 3, LENGTH = 11, TENSORS = 256, TOKENS = 1024 };
 
@@ -40,9 +40,7 @@ static const struct {
       .kv_heads = 2,
       .hidden = 72,
       .positions = 16,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_SWIGLU,
-      .position_kind = EMBLA_POSITIONS_ROTARY,
+      LLAMA_KIND,
       .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT,
       .untied = true}},
     {"llama2c", /* heads in the other order; biases, as Qwen has some; another theta; tied */
@@ -53,25 +51,12 @@ static const struct {
       .kv_heads = 1,
       .hidden = 56,
       .positions = 16,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_SWIGLU,
-      .position_kind = EMBLA_POSITIONS_ROTARY,
+      LLAMA_KIND,
       .norm_epsilon = 1e-6,
       .rope_theta = 500,
       .rope_order = EMBLA_ROPE_ORDER_INTERLEAVED,
       .biases = true}},
-    {"microgpt",
-     {.vocab = 27,
-      .dim = 16,
-      .layers = 1,
-      .heads = 4,
-      .positions = 16,
-      .norm = EMBLA_NORM_RMS,
-      .activation = EMBLA_ACTIVATION_RELU,
-      .no_gain = true,
-      .untied = true,
-      .norm_first = true,
-      .no_norm_last = true}},
+    {"microgpt", {.vocab = 27, .dim = 16, .layers = 1, .heads = 4, .positions = 16, MICROGPT_KIND}},
     {"squared", /* what no known model has together */
      {.vocab = 61,
       .dim = 48,
