@@ -397,7 +397,8 @@ static void placements_have_names(void **state)
     assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_SHARED), "shared");
     assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_MAPPED), "mapped");
     assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_READ), "read");
-    assert_null(embla_placement_name((embla_placement)4));
+    assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_VIEW), "view");
+    assert_null(embla_placement_name((embla_placement)5));
     assert_null(embla_placement_name((embla_placement)-1));
 }
 
@@ -727,7 +728,7 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
     assert_int_equal(h.last, 16000000);
     assert_false(h.wrong);
     h = (hooks){.thread = pthread_self(), .stop_at = 1};
-    assert_status(embla_store_warm(store, &warm), EMBLA_ERR_IO);
+    assert_status(embla_store_warm(store, &warm), EMBLA_ERR_STOPPED);
     assert_error_has("stopped by the caller: read, ");
     embla_store_free(store);
     finish(&t);
