@@ -401,7 +401,7 @@ typedef enum {
 typedef struct {
     embla_tie_kind kind;
     const char *rule; /* the case of docs/formats.md that decided: "1", "2", "2c", "3" .. */
-    const char *flag; /* "tie_word_embeddings = true", "not said", .. and where it was found */
+    const char *flag; /* "tie_word_embeddings = true", "not set", .. and where it was found */
     bool conflict;    /* the flag says one thing, the tensors another */
     bool sampled;     /* equal in all rows that were compared, but not all were */
     int64_t rows_compared;

@@ -278,7 +278,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     place p = begin();
     sample_model(scratch_path(&p.s, "m.safetensors"), &n);
     refuse(&p, "m.safetensors", "out.bin", NULL, EMBLA_ERR_ARGUMENT, ".safetensors (safetensors)");
-    refuse(&p, "m.safetensors", "out", &unknown, EMBLA_ERR_NOT_FOUND, "these can: ");
+    refuse(&p, "m.safetensors", "out", &unknown, EMBLA_ERR_NOT_FOUND, "these are: ");
     refuse(&p, "m.safetensors", "out.npy", &nothing, EMBLA_ERR_ARGUMENT, "no dtype 99");
     refuse(&p, "m.safetensors", "out.vec", &bf16, EMBLA_ERR_UNSUPPORTED,
            "word2vec holds f32 and nothing else, not bf16");

@@ -104,10 +104,11 @@ static void a_file_gets_its_name_only_when_it_is_complete(void **state)
 static void rule_d1_the_steps_come_in_this_order(void **state)
 {
     static const char *const steps[] = {
-        ": cannot open it",    ": cannot open it",     "cannot list it",  "out: cannot make it",
-        "out: cannot lock it", "cannot reserve",       "cannot write it", "cannot set its length",
-        "cannot set its mode", "bring it to the disk", "cannot close it", "give it its name",
-        "bring it to the disk"};
+        ": cannot open it",      ": cannot open it",      "cannot list it",
+        "out: cannot create it", "out: cannot lock it",   "cannot reserve",
+        "cannot write it",       "cannot set its length", "cannot set its mode",
+        "sync it to the disk",   "cannot close it",       "rename the temporary file to it",
+        "sync it to the disk"};
     scratch s;
     size_t step = 0;
     (void)state;
@@ -162,7 +163,7 @@ static void whatever_fails_leaves_the_old_file_or_the_new_one(void **state)
                 assert_int_equal(embla_mem_live(), memory);
                 if (status == EMBLA_OK) assert_true(new);
                 /* Only the sync of the folder comes after the new name. */
-                if (status != EMBLA_OK && new) assert_error_has("bring it to the disk");
+                if (status != EMBLA_OK && new) assert_error_has("sync it to the disk");
                 if (status != EMBLA_OK) failed++;
                 if (status == EMBLA_OK && errors[e] != EINTR) break;
                 if (errors[e] == EINTR && n > 20) break; /* some calls are taken up again */
@@ -323,7 +324,7 @@ static void rule_d1_a_name_that_is_taken_is_never_written_to(void **state)
             assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
         }
         assert_status(embla_durable_open(s.path, &d), EMBLA_ERR_IO);
-        assert_error_has("/out: cannot make it: File exists");
+        assert_error_has("/out: cannot create it: File exists");
         assert_null(d);
         assert_true(scratch_holds(t.path, old_bytes, sizeof old_bytes));
         assert_true(scratch_holds(scratch_path(&t, "precious"), old_bytes, sizeof old_bytes));
@@ -358,11 +359,11 @@ static void a_new_file_replaces_nothing(void **state)
     (void)state;
     scratch_new(&s);
     for (size_t i = 0; i < COUNT_OF(systems); i++) {
-        char sentence[SCRATCH_PATH + 10];
+        char sentence[SCRATCH_PATH + 20];
         no_rename_new = systems[i];
         scratch_write(scratch_path(&s, "out"), old_bytes, sizeof old_bytes);
         assert_status(write_new(s.path), EMBLA_ERR_ARGUMENT);
-        snprintf(sentence, sizeof sentence, "%s exists", s.path);
+        snprintf(sentence, sizeof sentence, "%s already exists", s.path);
         assert_string_equal(embla_error(), sentence);
         assert_true(scratch_holds(s.path, old_bytes, sizeof old_bytes));
         assert_int_equal(unlink(s.path) | symlink("nowhere", s.path), 0);
@@ -375,7 +376,7 @@ static void a_new_file_replaces_nothing(void **state)
     no_rename_new = EROFS; /* any other refusal is one */
     assert_int_equal(unlink(s.path), 0);
     assert_status(write_new(s.path), EMBLA_ERR_IO);
-    assert_error_has("/out: cannot give it its name: Read-only file system");
+    assert_error_has("/out: cannot rename the temporary file to it: Read-only file system");
     no_rename_new = 0;
     assert_int_equal(scratch_count(&s, NULL), 0);
     assert_int_equal(embla_io_live(), live);
@@ -604,7 +605,7 @@ static void a_path_that_names_no_file_is_refused(void **state)
     assert_null(d);
     assert_int_equal(mkdir(scratch_path(&s, "folder"), 0700), 0);
     assert_status(write_all(s.path), EMBLA_ERR_IO); /* a folder has the name */
-    assert_error_has("folder: cannot give it its name");
+    assert_error_has("folder: cannot rename the temporary file to it");
     assert_int_equal(scratch_count(&s, NULL), 2);
     scratch_free(&s);
 }
@@ -643,7 +644,7 @@ static void long_names_are_kept_whole_or_refused(void **state)
         embla_status status = embla_durable_open(scratch_path(&s, name), &d);
         if (status != EMBLA_OK) {
             char number[32];
-            snprintf(number, sizeof number, "the name has %zu bytes", length);
+            snprintf(number, sizeof number, "the file name has %zu bytes", length);
             assert_int_equal(status, EMBLA_ERR_ARGUMENT);
             assert_error_has(number);
             continue;

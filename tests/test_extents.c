@@ -293,9 +293,9 @@ static void a_file_that_ends_early_is_a_status(void **state)
     assert_ok(embla_extents_read(store, 24, &part, out));
     assert_int_equal(truncate(s.path, 24 * 160 + 159), 0);
     assert_status(embla_extents_read(store, 24, &part, out), EMBLA_ERR_IO);
-    assert_error_has("was cut short while open");
+    assert_error_has("was truncated while it was open");
     assert_status(embla_sources_check(store), EMBLA_ERR_IO);
-    assert_error_has("was cut short while open");
+    assert_error_has("was truncated while it was open");
     assert_ok(embla_extents_read(store, 23, &part, out));
     embla_io_fail(1, false, EIO);
     assert_status(embla_extents_read(store, 23, &part, out), EMBLA_ERR_IO);

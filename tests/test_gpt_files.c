@@ -1239,7 +1239,7 @@ static void the_folder_is_made_where_it_is_missing(void **state)
     embla_gpt_free(back);
     assert_ok(embla_gpt_save(gpt, folder, NULL)); /* once more, over itself */
     assert_status(embla_gpt_save(gpt, scratch_path(&place, "no/such"), NULL), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("cannot make the folder");
+    assert_error_has("cannot create the folder");
     assert_status(embla_gpt_save(gpt, scratch_path(&place, "new/config.json"), NULL),
                   EMBLA_ERR_NOT_FOUND);
     assert_status(embla_gpt_save(gpt, "", NULL), EMBLA_ERR_ARGUMENT);

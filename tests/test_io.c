@@ -50,15 +50,15 @@ static const struct {
     size_t n;             /* which call of the function fails */
 } io_calls[IO_CALLS] = {
     [OPEN] = {"file: cannot open it", 1},
-    [STAT] = {"file: cannot ask for its size", 1},
+    [STAT] = {"file: cannot get its size", 1},
     [READ] = {"file: cannot read it", 1},
     [WRITE] = {"file: cannot write it", 1},
     [RESERVE] = {"file: cannot reserve 100 bytes for it", 1},
     [CUT] = {"file: cannot set its length", 1},
     [MODE] = {"file: cannot set its mode", 1},
     [LOCK] = {"file: cannot lock it", 1},
-    [SYNC] = {"file: cannot bring it to the disk", 1},
-    [RENAME] = {"its path: cannot give it its name", 1},
+    [SYNC] = {"file: cannot sync it to the disk", 1},
+    [RENAME] = {"its path: cannot rename the temporary file to it", 1},
     [MAP] = {"file: cannot map it", 1},
     [LIST_OPEN] = {"file: cannot open it", 1},
     [LIST_BEGIN] = {"file: cannot list it", 2},
@@ -225,7 +225,7 @@ static void a_file_system_that_cannot_reserve_is_no_error(void **state)
     embla_io_fail(1, false, EINVAL);
     assert_ok(embla_io_reserve(p.fd, "file", 100));
     assert_status(embla_io_reserve(p.fd, "file", (uint64_t)INT64_MAX + 1), EMBLA_ERR_IO);
-    assert_error_has("no file can have 9223372036854775808 bytes");
+    assert_error_has("cannot reserve 9223372036854775808 bytes at 0");
     io_end(&p);
 }
 
@@ -347,15 +347,15 @@ static void rule_c1_what_is_not_a_regular_file_is_refused(void **state)
     scratch_new(&s);
     assert_int_equal(mkfifo(scratch_path(&s, "pipe"), 0600), 0);
     assert_status(embla_map_open(AT_FDCWD, s.path, "pipe", true, &map), EMBLA_ERR_UNSUPPORTED);
-    assert_error_has("pipe is a pipe, not a file (C1)");
+    assert_error_has("pipe is a pipe, not a regular file (C1)");
     assert_status(embla_map_open(AT_FDCWD, s.folder, "the folder", true, &map),
                   EMBLA_ERR_UNSUPPORTED);
-    assert_error_has("the folder is a folder, not a file (C1)");
+    assert_error_has("the folder is a folder, not a regular file (C1)");
     assert_status(embla_map_open(AT_FDCWD, "/dev/null", "null", true, &map), EMBLA_ERR_UNSUPPORTED);
-    assert_error_has("null is a device or socket, not a file (C1)");
+    assert_error_has("null is a device or socket, not a regular file (C1)");
     scratch_write(scratch_path(&s, "empty"), "", 0);
     assert_status(embla_map_open(AT_FDCWD, s.path, "empty", true, &map), EMBLA_ERR_FORMAT);
-    assert_error_has("empty is empty: 0 bytes (C1)");
+    assert_error_has("empty is empty: it has 0 bytes (C1)");
     assert_status(embla_map_open(AT_FDCWD, scratch_path(&s, "none"), "none", true, &map),
                   EMBLA_ERR_NOT_FOUND);
     assert_null(map);
@@ -423,10 +423,10 @@ static void rule_c11_a_file_cut_short_is_noticed_one_grown_is_not(void **state)
     assert_ok(embla_map_read(map, 0, 10, back));
     assert_int_equal(truncate(s.path, 4), 0);
     assert_status(embla_map_check(map), EMBLA_ERR_IO);
-    assert_error_has("file was cut short while open: 4 bytes, and had 10 (C11)");
+    assert_error_has("file was truncated while it was open: it had 10 bytes and now has 4 (C11)");
     assert_ok(embla_map_read(map, 0, 4, back));
     assert_status(embla_map_read(map, 2, 5, back), EMBLA_ERR_IO);
-    assert_error_has("it ends at 4, and had 10 bytes (C11)");
+    assert_error_has("it had 10 bytes and now ends at byte 4 (C11)");
     embla_map_free(map);
     scratch_free(&s);
 }
@@ -441,7 +441,7 @@ static void rule_c2_a_read_past_the_end_of_a_map_is_refused(void **state)
     assert_memory_equal(back, "3456789", 7);
     assert_ok(embla_map_read(map, 10, 0, back));
     assert_status(embla_map_read(map, 4, 7, back), EMBLA_ERR_FORMAT);
-    assert_error_has("bytes: 7 bytes from 4 on, but it has 10 (C2)");
+    assert_error_has("bytes: 7 bytes are needed at byte 4, but the file has 10 bytes (C2)");
     assert_status(embla_map_read(map, 11, 0, back), EMBLA_ERR_FORMAT);
     assert_status(embla_map_read(map, UINT64_MAX, SIZE_MAX, back), EMBLA_ERR_FORMAT);
     assert_ok(embla_map_check(map));
@@ -463,7 +463,7 @@ static void places_of_the_guard_are_used_again(void **state)
             none += places[i] < 0;
         }
         assert_int_equal(none, MANY - 4096);
-        for (int i = 0; i < MANY; i++) embla_guard_drop(places[i]);
+        for (int i = 0; i < MANY; i++) embla_guard_remove(places[i]);
     }
 }
 
@@ -547,7 +547,8 @@ static void rule_c2_a_piece_longer_than_what_is_left_is_refused(void **state)
     embla_cursor_begin(&c, map, 6);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         char number[64];
-        snprintf(number, sizeof number, "takes %" PRIu64 " bytes, but 4 are left (C2)", wrong[i]);
+        snprintf(number, sizeof number, "needs %" PRIu64 " bytes, but only 4 are left (C2)",
+                 wrong[i]);
         assert_status(embla_cursor_bytes(&c, wrong[i], "a name", &p), EMBLA_ERR_FORMAT);
         assert_error_has("bytes: a name at byte 6");
         assert_error_has(number);
@@ -585,7 +586,7 @@ static void rule_c5_no_piece_takes_more_memory_than_the_file_has_bytes(void **st
     assert_ok(embla_cursor_bytes(&c, 1, "a byte", &p));
     assert_status(embla_cursor_bytes(&c, ((uint64_t)64 << 20) + 1, "a piece", &p),
                   EMBLA_ERR_FORMAT);
-    assert_error_has("more than 67108864 (C5)");
+    assert_error_has("the limit is 67108864 (C5)");
     assert_int_equal(c.at, 1);
     assert_int_equal(c.room, 65536);
     assert_int_equal(truncate(s.path, 5), 0);

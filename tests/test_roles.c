@@ -92,7 +92,7 @@ static void the_width_of_the_config_chooses_or_nobody_does(void **state)
     }
     embla_checkpoint *cp = with_config(tensors, 2, "{\"hidden_size\":99}");
     assert_status(embla_checkpoint_role(cp, EMBLA_ROLE_TOKENS, &table, NULL), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("2 tensors could be its tokens");
+    assert_error_has("2 tensors could have the role 'tokens'");
     embla_checkpoint_free(cp);
 }
 
@@ -261,16 +261,16 @@ static void the_flag_goes_before_the_architecture(void **state)
         const char *flag;
     } cases[] = {
         {"{\"model_type\":\"gpt2\"}", EMBLA_TIE_TIED,
-         "not said; the architecture's default is true"},
+         "not set; the architecture's default is true"},
         {"{\"model_type\":\"gpt2\",\"tie_word_embeddings\":true}", EMBLA_TIE_TIED,
          "tie_word_embeddings = true"},
         {"{\"model_type\":\"gpt2\",\"tie_word_embeddings\":false}", EMBLA_TIE_HEAD_MISSING,
          "tie_word_embeddings = false"},
         {"{\"model_type\":\"gptj\"}", EMBLA_TIE_HEAD_MISSING,
-         "not said; the architecture's default is false"},
+         "not set; the architecture's default is false"},
         {"{\"model_type\":\"gptj\",\"tie_word_embeddings\":false}", EMBLA_TIE_HEAD_MISSING,
          "tie_word_embeddings = false"},
-        {"{\"model_type\":\"unheard of\"}", EMBLA_TIE_HEAD_MISSING, "not said"},
+        {"{\"model_type\":\"unheard of\"}", EMBLA_TIE_HEAD_MISSING, "not set"},
     };
     toy_tensor tensors[] = {{"wte.weight", 6, 4, 1}, {"x", 4, 0, 3}};
     embla_tie tie;

@@ -123,7 +123,7 @@ static void rule_s13_the_index_has_at_most_64_mb(void **state)
     embla_arena_free(&arena);
     assert_status(embla_safetensors_index(text, MOST + 1, INDEX_NAME, &arena, &index),
                   EMBLA_ERR_FORMAT);
-    st_sentence(INDEX_NAME ": an index of 64000001 bytes", "S13");
+    st_sentence(INDEX_NAME ": the index has 64000001 bytes", "S13");
     free(text);
 }
 
@@ -206,7 +206,7 @@ static void rule_s13_an_index_inside_an_index_is_refused(void **state)
     embla_shard_index index;
     (void)state;
     refuses("s13_index_inside", IN_FILE(INDEX_NAME));
-    assert_error_has("an index inside an index");
+    assert_error_has("an index must not name another index");
     accepts("ok_json_inside_a_name", IN_FILE("json.safetensors"), &arena, &index);
     embla_arena_free(&arena);
     accepts("ok_short_name", IN_FILE("json"), &arena, &index);
@@ -241,7 +241,7 @@ static void rule_s13_shards_are_at_most_10000(void **state)
     embla_arena_free(&arena);
     memcpy(text + used, ",\"t\":\"m\"}}", 11);
     refuses(NULL, text);
-    assert_error_has("10001 shards, above 10000");
+    assert_error_has("10001 shards; the limit is 10000");
     free(text);
 }
 
@@ -307,18 +307,18 @@ static void rule_s13_a_tensor_must_be_in_its_shard(void **state)
 {
     (void)state;
     check_refuses("{" TENSOR("a") "}", "{" TENSOR("c") "}",
-                  "'b' is not in '" B_FILE "', nor in another of 2 shards");
+                  "'b' should be in '" B_FILE "', but is in none of the 2 shards");
     check_refuses("{" TENSOR("b") "}", "{" TENSOR("a") "}",
-                  "'a' is not in '" A_FILE "' but in '" B_FILE "'");
+                  "'a' should be in '" A_FILE "', but is in '" B_FILE "'");
 }
 
 static void rule_s13_no_tensor_is_in_two_shards(void **state)
 {
     (void)state;
     check_refuses("{" TENSOR("a") "}", "{" TENSOR("b") "," EMPTY("a") "}",
-                  "'a' is in '" A_FILE "' and in '" B_FILE "'");
+                  "'a' is in both '" A_FILE "' and '" B_FILE "'");
     check_refuses("{" TENSOR("a") "," EMPTY("x") "}", "{" TENSOR("b") "," EMPTY("x") "}",
-                  "'x' is in '" A_FILE "' and in '" B_FILE "'");
+                  "'x' is in both '" A_FILE "' and '" B_FILE "'");
 }
 
 static void rule_s13_what_differs_is_noted(void **state)
@@ -327,7 +327,7 @@ static void rule_s13_what_differs_is_noted(void **state)
         const char *index, *note;
     } cases[] = {
         {BOTH("\"total_size\":9"), "total_size is 9, but the tensors have 8 bytes"},
-        {BOTH("\"total_size\":8.0"), "total_size is not a whole number"},
+        {BOTH("\"total_size\":8.0"), "total_size is not an integer"},
         {BOTH("\"total_size\":8"), NULL},
     };
     embla_arena arena;
@@ -338,7 +338,7 @@ static void rule_s13_what_differs_is_noted(void **state)
         accepts(NULL, cases[i].index, &arena, &index);
         open_two("{" TENSOR("a") "}", 4, "{" TENSOR("b") "," EMPTY("x") "}", 4, &o);
         assert_ok(embla_safetensors_index_check(&index, INDEX_NAME, o.shards, &o.notes));
-        assert_non_null(strstr(o.notes.notes[0], "1 tensors of 3 are not in weight_map"));
+        assert_non_null(strstr(o.notes.notes[0], "1 of 3 tensors are not in weight_map"));
         assert_int_equal(o.notes.note_count, cases[i].note ? 2 : 1);
         if (cases[i].note) assert_non_null(strstr(o.notes.notes[1], cases[i].note));
         close_two(&o);

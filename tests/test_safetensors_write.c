@@ -148,7 +148,7 @@ static void rule_s14_a_header_above_100_mb_is_refused(void **state)
     }
     embla_contents contents = {.parts = parts, .count = PARTS};
     refuses(&contents, EMBLA_ERR_UNSUPPORTED, "S14");
-    assert_error_has("above 100000000");
+    assert_error_has("the limit is 100000000");
     free(parts);
     free(names);
 }

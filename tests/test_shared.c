@@ -880,10 +880,10 @@ static void a_copy_that_is_cut_short_is_a_status(void **state)
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(truncate(path, DATA_AT + 100), 0);
     assert_status(store->placement->kind.check(store), EMBLA_ERR_IO);
-    assert_error_has("cut short while open");
+    assert_error_has("was truncated while it was open");
     assert_status(embla_store_describe(store, &info), EMBLA_ERR_IO);
     assert_status(embla_store_warm(store, NULL), EMBLA_ERR_IO);
-    assert_error_has("cut short");
+    assert_error_has("was cut short");
     embla_store_free(store);
     free(path);
     given_free(&g);

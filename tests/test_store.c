@@ -453,7 +453,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     t.extents[0].file = "/nowhere/at/all";
     refused(&t, NULL, EMBLA_ERR_NOT_FOUND, "/nowhere/at/all");
     t.extents[0].file = t.s.folder;
-    refused(&t, NULL, EMBLA_ERR_UNSUPPORTED, "a folder, not a file");
+    refused(&t, NULL, EMBLA_ERR_UNSUPPORTED, "a folder, not a regular file");
     t.extents[0] = saved;
     t.count = 0;
     refused(&t, NULL, EMBLA_ERR_ARGUMENT, "0 extents");

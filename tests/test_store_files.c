@@ -696,7 +696,7 @@ static int cut_while_open(embla_placement place)
     if (place == EMBLA_PLACEMENT_RAM) {
         WRONG_UNLESS(check(store) == EMBLA_OK);
     } else {
-        WRONG_UNLESS(check(store) == EMBLA_ERR_IO && strstr(embla_error(), "cut short"));
+        WRONG_UNLESS(check(store) == EMBLA_ERR_IO && strstr(embla_error(), "was truncated"));
         WRONG_UNLESS(embla_store_warm(store, NULL) == EMBLA_ERR_IO);
     }
     WRONG_UNLESS(embla_store_verify(store, 10, 1, &v) == EMBLA_ERR_IO);
@@ -770,7 +770,7 @@ static int cut_while_filling(embla_placement place)
     embla_extent extent = {.file = rows_path, .offset = 100, .rows = ROWS};
     WRONG_UNLESS(embla_store_open_extents(&rows_format, &extent, 1, &options, &store) ==
                  EMBLA_ERR_IO);
-    WRONG_UNLESS(!store && strstr(embla_error(), "was cut short while open"));
+    WRONG_UNLESS(!store && strstr(embla_error(), "was truncated while it was open"));
     return 0;
 }
 

@@ -71,7 +71,8 @@ static void cut_between_lookups(const char *path)
     assert_ok(embla_lookup(table, &last, 1, NULL, row));
     assert_int_equal(truncate(path, HEADER + 8192), 0);
     if (embla_lookup(table, &last, 1, NULL, row) != EMBLA_ERR_IO) _exit(1);
-    if (!strstr(embla_error(), "was cut short while open") || !strstr(embla_error(), "(C11)"))
+    if (!strstr(embla_error(), "was truncated while it was open") ||
+        !strstr(embla_error(), "(C11)"))
         _exit(2);
     /* also for rows that are still there: what else is wrong nobody knows */
     if (embla_lookup(table, &first, 1, NULL, row) != EMBLA_ERR_IO) _exit(3);

@@ -29,7 +29,7 @@ static void rule_t1_a_file_above_64_mb_is_refused(void **state)
     put_end(&b);
     of_size(64000001, &b);
     vocab_refused(b.bytes, b.used, EMBLA_VOCAB_MARKED, EMBLA_ERR_FORMAT,
-                  "64000001 bytes, more than 64000000", "(T1)");
+                  "64000001 bytes; the limit is 64000000", "(T1)");
     put_end(&b);
 }
 
@@ -69,7 +69,7 @@ static void rule_t1_a_string_above_1_mib_is_refused(void **state)
             embla_vocab_free(vocab);
         } else {
             vocab_refused(b.bytes, b.used, EMBLA_VOCAB_MARKED, EMBLA_ERR_FORMAT,
-                          "1048577 bytes, more than 1048576", "(T1)");
+                          "1048577 bytes; the limit is 1048576", "(T1)");
         }
         put_end(&b);
         put_text(&b, "{\"x\":\""); /* and one that is no word */
@@ -115,7 +115,7 @@ static void rule_t1_bytes_that_are_not_utf8_are_refused(void **state)
         refuse(text, "byte 2 of", "(T1)");
         (void)snprintf(text, sizeof text, "{\"x\":\"01234%s\",\"model\":{\"vocab\":{\"a\":0}}}",
                        wrong[i]);
-        refuse(text, "not UTF-8", "(T1)");
+        refuse(text, "not valid UTF-8", "(T1)");
     }
     for (size_t i = 0; i < COUNT_OF(right); i++) {
         (void)snprintf(text, sizeof text, "{\"%s\":0}", right[i]);
@@ -129,11 +129,11 @@ static void rule_t1_a_key_that_stands_twice_is_refused(void **state)
 {
     vocab_bytes b = {0};
     (void)state;
-    refuse("{\"a\":0,\"a\":1}", "key 'a' stands twice", "(T1)");
-    refuse("{\"a\":0,\"a\":0}", "key 'a' stands twice", "(T1)");
-    refuse("{\"a\":0,\"b\":1,\"\\u0061\":2}", "key 'a' stands twice", "(T1)");
-    refuse("{\"/\":0,\"\\/\":1}", "key '/' stands twice", "(T1)");
-    refuse("{\"x\":\"\",\"model\":{\"vocab\":{\"b\":0,\"b\":1}}}", "key 'b' stands twice", "(T1)");
+    refuse("{\"a\":0,\"a\":1}", "duplicate key 'a'", "(T1)");
+    refuse("{\"a\":0,\"a\":0}", "duplicate key 'a'", "(T1)");
+    refuse("{\"a\":0,\"b\":1,\"\\u0061\":2}", "duplicate key 'a'", "(T1)");
+    refuse("{\"/\":0,\"\\/\":1}", "duplicate key '/'", "(T1)");
+    refuse("{\"x\":\"\",\"model\":{\"vocab\":{\"b\":0,\"b\":1}}}", "duplicate key 'b'", "(T1)");
     refuse("{\"x\":\"\",\"model\":{\"vocab\":{\"b\":0},\"vocab\":{\"c\":1}}}", "key 'vocab'",
            "(T1)");
     refuse("{\"x\":{\"y\":[{\"z\":1,\"z\":1}]},\"model\":{\"vocab\":{\"b\":0}}}", "key 'z'",
@@ -146,7 +146,7 @@ static void rule_t1_a_key_that_stands_twice_is_refused(void **state)
     }
     put_text(&b, "\"w57\":100}"); /* many keys are searched in another way */
     put(&b, "", 1);
-    refuse(b.bytes, "key 'w57' stands twice", "(T1)");
+    refuse(b.bytes, "duplicate key 'w57'", "(T1)");
     put_end(&b);
     /* The same key in objects beside and inside each other is nothing. */
     embla_vocab_free(vocab_of_text("{\"x\":[{\"x\":{\"x\":1}},{\"x\":2}],\"y\":{\"x\":0},"
@@ -217,7 +217,7 @@ static void rule_t1_the_value_is_an_object_or_an_array(void **state)
         embla_map *map = NULL;
         assert_ok(embla_map_bytes(others[i], strlen(others[i]), SHOWN, &map));
         assert_status(embla_vocab_json(map, &vocab), EMBLA_ERR_FORMAT);
-        assert_error_has("neither an object nor an array (T1)");
+        assert_error_has("expected an object or an array (T1)");
         embla_map_free(map);
     }
 }
@@ -267,10 +267,10 @@ static void rule_t2_an_id_is_a_whole_number_from_0_to_2_31(void **state)
                        wrong[i]);
         refuse(text, wrong[i], "(T2)");
     }
-    refuse("{\"a\":0,\"b\":\"1\"}", "the id of 'b' is no number", "(T2)");
-    refuse("{\"a\":0,\"b\":null}", "the id of 'b' is no number", "(T2)");
-    refuse("{\"a\":0,\"b\":[1]}", "the id of 'b' is no number", "(T2)");
-    refuse("{\"added_tokens\":[{\"content\":\"c\",\"id\":\"1\"}]}", "the id of 'c' is no", "(T2)");
+    refuse("{\"a\":0,\"b\":\"1\"}", "the id of 'b' is not a number", "(T2)");
+    refuse("{\"a\":0,\"b\":null}", "the id of 'b' is not a number", "(T2)");
+    refuse("{\"a\":0,\"b\":[1]}", "the id of 'b' is not a number", "(T2)");
+    refuse("{\"added_tokens\":[{\"content\":\"c\",\"id\":\"1\"}]}", "the id of 'c' is not", "(T2)");
 }
 
 static void rule_t2_ids_may_have_gaps_and_cost_no_memory(void **state)
@@ -302,15 +302,15 @@ static void rule_t2_ids_may_have_gaps_and_cost_no_memory(void **state)
 static void rule_t2_two_words_of_one_token_are_refused(void **state)
 {
     (void)state;
-    refuse("{\"a\":0,\"b\":1,\"c\":0}", "token 0 is 'a' and 'c'", "(T2)");
+    refuse("{\"a\":0,\"b\":1,\"c\":0}", "token 0 has two words, 'a' and 'c'", "(T2)");
     refuse("{\"x\":\"\",\"model\":{\"vocab\":{\"longer\":70000,\"lo\":70000}}}",
-           "token 70000 is 'longer' and 'lo'", "(T2)");
+           "token 70000 has two words, 'longer' and 'lo'", "(T2)");
     refuse("{\"added_tokens\":[{\"id\":1,\"content\":\"c\"}],\"model\":{\"vocab\":[[\"a\",0],["
            "\"b\",0]]}}",
-           "token 1 is 'b' and 'c'", "(T2)");
+           "token 1 has two words, 'b' and 'c'", "(T2)");
     refuse("{\"added_tokens\":[{\"id\":1,\"content\":\"c\"},{\"id\":1,\"content\":\"d\"}],"
            "\"model\":{\"vocab\":{\"a\":0}}}",
-           "token 1 is 'c' and 'd'", "(T2)");
+           "token 1 has two words, 'c' and 'd'", "(T2)");
 }
 
 static void rule_t2_there_must_be_words(void **state)
@@ -318,28 +318,30 @@ static void rule_t2_there_must_be_words(void **state)
     static const char *const none[] = {"[]", "{\"model\":{\"vocab\":{}}}",
                                        "{\"model\":{\"vocab\":[]}}"};
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(none); i++) refuse(none[i], "there are no words in it", "(T2)");
+    for (size_t i = 0; i < COUNT_OF(none); i++) refuse(none[i], "there are no words", "(T2)");
     refuse("{}", "neither model.vocab", "(T2)");
     refuse("{\"model\":{}}", "neither model.vocab", "(T2)");
     refuse("{\"model_type\":\"gpt2\",\"vocab_size\":50257}", "neither model.vocab", "(T2)");
-    refuse("{\"x\":\"\",\"model\":[]}", "model is no object", "(T2)");
-    refuse("{\"x\":\"\",\"model\":{\"vocab\":5}}", "neither an object nor an array", "(T2)");
-    refuse("{\"x\":\"\",\"model\":{\"vocab\":null}}", "neither an object nor an array", "(T2)");
+    refuse("{\"x\":\"\",\"model\":[]}", "model is not an object", "(T2)");
+    refuse("{\"x\":\"\",\"model\":{\"vocab\":5}}", "model.vocab is neither an object nor an array",
+           "(T2)");
+    refuse("{\"x\":\"\",\"model\":{\"vocab\":null}}",
+           "model.vocab is neither an object nor an array", "(T2)");
 }
 
 static void rule_t2_words_in_an_array_are_strings_or_pairs(void **state)
 {
     (void)state;
-    refuse("[\"a\",[\"b\",1]]", "no word where one is due", "(T2)");
-    refuse("[\"a\",5]", "no word where one is due", "(T2)");
-    refuse("[[\"a\",0],\"b\"]", "a word without a score", "(T2)");
-    refuse("[[0,\"a\"]]", "no word where one is due", "(T2)");
-    refuse("[[]]", "no word where one is due", "(T2)");
-    refuse("[[\"a\"]]", "score is no number", "(T2)");
-    refuse("[[\"a\",\"0\"]]", "score is no number", "(T2)");
-    refuse("[[\"a\",true]]", "score is no number", "(T2)");
-    refuse("[[\"a\",[0]]]", "score is no number", "(T2)");
-    refuse("[[\"a\",0,1]]", "more than a word and its score", "(T2)");
+    refuse("[\"a\",[\"b\",1]]", "expected a word", "(T2)");
+    refuse("[\"a\",5]", "expected a word", "(T2)");
+    refuse("[[\"a\",0],\"b\"]", "a word has no score", "(T2)");
+    refuse("[[0,\"a\"]]", "expected a word", "(T2)");
+    refuse("[[]]", "expected a word", "(T2)");
+    refuse("[[\"a\"]]", "score of a word is not a number", "(T2)");
+    refuse("[[\"a\",\"0\"]]", "score of a word is not a number", "(T2)");
+    refuse("[[\"a\",true]]", "score of a word is not a number", "(T2)");
+    refuse("[[\"a\",[0]]]", "score of a word is not a number", "(T2)");
+    refuse("[[\"a\",0,1]]", "expected only a word and its score", "(T2)");
 }
 
 static void rule_c5_more_than_2_22_words_are_refused(void **state)
@@ -350,7 +352,7 @@ static void rule_c5_more_than_2_22_words_are_refused(void **state)
     assert_error_has("more than 4194304 words (C5)");
     vocab.count = 0;
     assert_status(embla_vocab_add(&vocab, UINT64_C(1) << 31, "a", 1), EMBLA_ERR_FORMAT);
-    assert_error_has("token 2147483648 is not below 2^31 (T2)");
+    assert_error_has("token 2147483648 is too large; it must be below 2^31 (T2)");
 }
 
 /* ---- shapes ---- */
@@ -435,13 +437,13 @@ static void rule_t3_more_than_65536_added_tokens_are_refused(void **state)
 static void rule_t3_an_added_token_has_an_id_and_a_content(void **state)
 {
     (void)state;
-    refuse("{\"added_tokens\":{}}", "added_tokens is no array", "(T3)");
-    refuse("{\"added_tokens\":true}", "added_tokens is no array", "(T3)");
-    refuse("{\"added_tokens\":[5]}", "an added token is no object", "(T3)");
-    refuse("{\"added_tokens\":[{}]}", "without id or content", "(T3)");
-    refuse("{\"added_tokens\":[{\"id\":1}]}", "without id or content", "(T3)");
-    refuse("{\"added_tokens\":[{\"content\":\"x\"}]}", "without id or content", "(T3)");
-    refuse("{\"added_tokens\":[{\"id\":1,\"content\":5}]}", "content is no string", "(T3)");
+    refuse("{\"added_tokens\":{}}", "added_tokens is not an array", "(T3)");
+    refuse("{\"added_tokens\":true}", "added_tokens is not an array", "(T3)");
+    refuse("{\"added_tokens\":[5]}", "an added token is not an object", "(T3)");
+    refuse("{\"added_tokens\":[{}]}", "has no id or no content", "(T3)");
+    refuse("{\"added_tokens\":[{\"id\":1}]}", "has no id or no content", "(T3)");
+    refuse("{\"added_tokens\":[{\"content\":\"x\"}]}", "has no id or no content", "(T3)");
+    refuse("{\"added_tokens\":[{\"id\":1,\"content\":5}]}", "content is not a string", "(T3)");
 }
 
 static void added_tokens_join_the_words(void **state)
@@ -490,7 +492,7 @@ static void a_word_is_found_as_it_is_stored_before_any_other_spelling(void **sta
     assert_not_found(vocab, "  y");
     assert_not_found(vocab, "y ");
     assert_not_found(vocab, " q");
-    assert_error_has(SHOWN ": no token is ' q'");
+    assert_error_has(SHOWN " has no token ' q'");
     embla_vocab_free(vocab);
 }
 

@@ -52,7 +52,7 @@ static void rule_t1_text_is_utf8_without_zeros(void **state)
     refuse_lines("a\nb\xff\nc\n", 7, "line 2, byte 1 of 2: not UTF-8", "(T1)");
     refuse_lines("a\n\xe2\x96", 4, "line 2, byte 0 of 2: not UTF-8", "(T1)");
     refuse_lines("a\0b\n", 4, "line 1 of 3 bytes has a 0 in it", "(T1)");
-    refuse_lines("", 0, "there are no words in it", "(T2)");
+    refuse_lines("", 0, "there are no words", "(T2)");
 }
 
 static void rule_t1_a_word_above_1_mib_is_refused(void **state)
@@ -65,7 +65,7 @@ static void rule_t1_a_word_above_1_mib_is_refused(void **state)
     assert_word_bytes(vocab, 1, b.bytes + 2, 1 << 20);
     embla_vocab_free(vocab);
     put_text(&b, "b\ny\n");
-    refuse_lines(b.bytes, b.used, "token 1 has 1048577 bytes, more than 1048576", "(T1)");
+    refuse_lines(b.bytes, b.used, "token 1 has 1048577 bytes; the limit is 1048576", "(T1)");
     put_times(&b, "0123456789abcdef", 1 << 19);
     refuse_lines(b.bytes, b.used, "token 1 has", "(T1)");
     memset(b.bytes, 'x', b.used);
@@ -186,7 +186,7 @@ static void words_of_llama2c(void **state)
         embla_vocab_free(shorter);
     }
     b.used -= 4;
-    refuse_bytes(&b, "the length of a word at byte 29 takes 4 bytes, but 3", "(C2)");
+    refuse_bytes(&b, "the length of a word at byte 29 needs 4 bytes, but only 3", "(C2)");
     put_end(&b);
 }
 
@@ -213,7 +213,7 @@ static void rule_l3_lengths_of_llama2c_are_in_range(void **state)
         assert_ok(embla_map_bytes(b.bytes, b.used, SHOWN, &map));
         assert_status(embla_vocab_llama2c(map, &vocab), EMBLA_ERR_FORMAT);
         assert_error_has("(L3)");
-        refuse_bytes(&b, "of no vocabulary", "(C15)");
+        refuse_bytes(&b, "not a vocabulary", "(C15)");
         embla_map_free(map);
         put_end(&b);
     }
@@ -271,7 +271,7 @@ static void rule_l2_the_file_ends_with_its_last_word(void **state)
     for (size_t size = 4; size < b.used; size++)
         vocab_refused(b.bytes, size, EMBLA_VOCAB_MARKED, EMBLA_ERR_FORMAT, "", ")");
     b.used--;
-    refuse_bytes(&b, "a word at byte 1027 takes 2 bytes, but 1", "(C2)");
+    refuse_bytes(&b, "a word at byte 1027 needs 2 bytes, but only 1", "(C2)");
     put_text(&b, "bc");
     refuse_bytes(&b, "after 2 words there are 1 bytes more", "(L2)");
     put_end(&b);
@@ -388,7 +388,7 @@ static void files_are_told_apart_by_their_bytes(void **state)
     for (size_t i = 0; i < COUNT_OF(text); i++) {
         if (text[i][1] == '}') continue; /* an object and more: JSON, and refused as such */
         vocab_refused(text[i], strlen(text[i]), EMBLA_VOCAB_MARKED, EMBLA_ERR_FORMAT,
-                      "of no vocabulary that is read here", "(C15)");
+                      "not a vocabulary of a supported format", "(C15)");
         embla_vocab_free(vocab_of_text(text[i]));
     }
     /* A list of words that looks like JSON: its name decides. */

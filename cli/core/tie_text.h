@@ -10,7 +10,7 @@
 #include "core/model.h"
 #include "core/out.h"
 
-/* "no, the head is a tensor of its own (case 2; not said)". Returns text. */
+/* "no, the head is a tensor of its own (case 2; not set)". Returns text. */
 const char *cli_tie_text(const embla_tie *tie, char text[CLI_SENTENCE]);
 void cli_tie_json(const embla_tie *tie, cli_json *json, const char *key);
 

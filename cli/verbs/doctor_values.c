@@ -40,7 +40,7 @@ static void check_tie(cli_doctor *d)
                   "the head may be left out once the flag says that it is tied (a GGUF needs none)",
                   "%s; one of them would save %s bytes", text,
                   cli_commas(has_head ? head.bytes : 0, bytes));
-    else if (tie.kind == EMBLA_TIE_HEAD_MISSING && strcmp(tie.flag, "not said") == 0)
+    else if (tie.kind == EMBLA_TIE_HEAD_MISSING && strcmp(tie.flag, "not set") == 0)
         cli_found(d, CLI_WARNING, "tied",
                   "put the model's config.json beside the file: it says whether a head is due",
                   "there is no head, and neither a flag nor a known architecture says whether "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The window of a cursor: 64 KiB, longer only for a piece that is longer, and never longer
+/* The window of a cursor has 64 KiB. It is larger only if one piece is larger, and never larger
  * than the file.
  */
 #include "files/cursor.h"
@@ -15,7 +15,7 @@ void embla_cursor_begin(embla_cursor *c, const embla_map *map, uint64_t offset)
 {
     *c = (embla_cursor){.map = map, .at = offset < map->size ? offset : map->size};
     if (map->fd >= 0) return;
-    c->window = map->bytes; /* a caller's bytes cannot go away */
+    c->window = map->bytes; /* a caller's bytes cannot be truncated */
     c->have = map->size;
 }
 
@@ -26,7 +26,8 @@ void embla_cursor_end(embla_cursor *c)
     c->room = 0;
 }
 
-/* Makes count bytes from at on lie in the window; they are in the file. */
+/* Reads the file so that the window has the next count bytes; the caller has checked that the
+ * file has them. */
 static embla_status fill(embla_cursor *c, uint64_t count)
 {
     uint64_t left = embla_cursor_left(c), wanted = count < WINDOW ? WINDOW : count;
@@ -50,7 +51,7 @@ static embla_status fill(embla_cursor *c, uint64_t count)
     return EMBLA_OK;
 }
 
-/* The next byte, in the window; of no bytes at all there may be no window. */
+/* The next byte in the window. There may be no window if nothing has been read. */
 static const uint8_t *here(const embla_cursor *c)
 {
     return c->window ? c->window + (c->at - c->first) : (const uint8_t *)"";
@@ -59,8 +60,8 @@ static const uint8_t *here(const embla_cursor *c)
 static embla_status too_far(const embla_cursor *c, uint64_t count, const char *what)
 {
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s: %.128s at byte %" PRIu64 " takes %" PRIu64 " bytes, but %" PRIu64
-                      " are left (C2)",
+                      "%.256s: %.128s at byte %" PRIu64 " needs %" PRIu64
+                      " bytes, but only %" PRIu64 " are left (C2)",
                       c->map->name, what, c->at, count, embla_cursor_left(c));
 }
 
@@ -71,7 +72,7 @@ embla_status embla_cursor_bytes(embla_cursor *c, uint64_t count, const char *wha
     if (count > MOST_ONCE)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: %.128s at byte %" PRIu64 " has %" PRIu64
-                          " bytes, more than %" PRIu64 " (C5)",
+                          " bytes; the limit is %" PRIu64 " (C5)",
                           c->map->name, what, c->at, count, MOST_ONCE);
     EMBLA_TRY(fill(c, count));
     *out = here(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a file from front to back, in little-endian, never past its end.
+/* Reads a little-endian file from front to back, never past its end.
  *
- * The test is always "more than is left", a subtraction, never a sum that could wrap
- * (rules C2, C6). Bytes come through a window of memory filled by pread, so that neither
- * a file cut short nor a length that lies can raise a signal or take memory; a map over
- * a caller's bytes is its own window.
+ * Every length is compared with the number of bytes left, which is a subtraction. A sum of offset
+ * and length could overflow (rules C2, C6). Bytes are read with pread into a window in memory.
+ * So a truncated file raises no signal, and a wrong length allocates no memory. If the map is of
+ * a caller's bytes, those bytes are the window.
  */
 #ifndef EMBLA_FILES_CURSOR_H
 #define EMBLA_FILES_CURSOR_H
@@ -13,43 +13,43 @@
 
 typedef struct {
     const embla_map *map;
-    uint64_t at;           /* offset in the file of the next byte */
-    const uint8_t *window; /* bytes of the file, from offset first on */
+    uint64_t at;           /* offset of the next byte in the file */
+    const uint8_t *window; /* bytes first .. first + have - 1 of the file */
     uint64_t first, have;
-    uint8_t *space; /* what window points to, if it is ours */
-    size_t room;
+    uint8_t *space; /* the window's memory, if the cursor owns it */
+    size_t room;    /* bytes of space */
 } embla_cursor;
 
-/* At offset of map. Ends with embla_cursor_end, also after a failure. */
+/* Starts at an offset of map. Call embla_cursor_end afterwards, also after a failure. */
 EMBLA_PRIVATE void embla_cursor_begin(embla_cursor *c, const embla_map *map, uint64_t offset);
 EMBLA_PRIVATE void embla_cursor_end(embla_cursor *c);
 
-/* Bytes from here to the end of the file. */
+/* The number of bytes between the cursor and the end of the file. */
 static inline uint64_t embla_cursor_left(const embla_cursor *c)
 {
     return c->map->size - c->at;
 }
 
-/* The next count bytes, side by side, valid until the next call; at most 64 MiB. what
- * names them in the message: "the name of tensor 3". EMBLA_ERR_FORMAT if the file ends. */
+/* Reads the next count bytes, at most 64 MiB; they are contiguous and valid until the next call.
+ * what names them in a message, e.g. "the name of tensor 3". EMBLA_ERR_FORMAT if fewer are left. */
 EMBLA_CHECKED embla_status embla_cursor_bytes(embla_cursor *c, uint64_t count, const char *what,
                                               const uint8_t **out);
-/* Passes over count bytes; they need not be read. */
+/* Skips count bytes without reading them. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_cursor_skip(embla_cursor *c, uint64_t count,
                                                            const char *what);
-/* Up to count bytes from here without moving: *got is less where the file ends. For
- * scanning text. count at most 64 MiB. */
+/* Reads up to count bytes, at most 64 MiB, without moving the cursor; for scanning text. *got is
+ * smaller than count if the file ends before. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_cursor_peek(embla_cursor *c, uint64_t count,
                                                            const uint8_t **out, uint64_t *got);
 
-/* The next 1, 2, 4, 8 bytes as a number. */
+/* Read the next 1, 4 or 8 bytes as a number. */
 EMBLA_CHECKED embla_status embla_cursor_u8(embla_cursor *c, const char *what, uint8_t *out);
 EMBLA_CHECKED embla_status embla_cursor_u32(embla_cursor *c, const char *what, uint32_t *out);
 EMBLA_CHECKED embla_status embla_cursor_u64(embla_cursor *c, const char *what, uint64_t *out);
 EMBLA_CHECKED embla_status embla_cursor_i32(embla_cursor *c, const char *what, int32_t *out);
 EMBLA_CHECKED embla_status embla_cursor_i64(embla_cursor *c, const char *what, int64_t *out);
 
-/* Little-endian numbers in bytes that are there. */
+/* Little-endian numbers from and to bytes in memory. */
 static inline uint16_t embla_le16(const uint8_t *p)
 {
     return (uint16_t)(p[0] | p[1] << 8);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: up to 19 digits make an integer, which a double multiplied or divided by a power
- * of ten brings within 4 units of its last place. That decides the float, except where the
- * double lies within as much of the middle between two floats; there, and at the ends of
- * the range, strtof decides. Once in 30 million numbers, so that text is read at the speed
- * of the loop over its digits. What strtof is given holds no decimal point: no locale can
- * read it differently.
+/* Reading: up to 19 digits become an integer, which is converted to a double and multiplied or
+ * divided by a power of ten. The result is within 4 units in the last place of the exact value.
+ * That determines the float, unless the double is that close to the midpoint of two floats.
+ * There, and at the ends of the range, strtof decides; that is one number in 30 million. The text
+ * passed to strtof has no decimal point, so the locale does not matter.
  *
- * Writing: 1, 2, .. 9 digits until the text reads back to the same float. 9 always do.
+ * Writing: tries 1, 2, .. 9 digits until the text reads back to the same float. 9 always do.
  */
 #include "files/decimal.h"
 
@@ -28,9 +27,9 @@ static const double tens[] = {
 enum { TENS = sizeof tens / sizeof tens[0] };
 
 enum {
-    DIGITS = 19,        /* that an integer of 64 bits always holds */
-    TEXT_DIGITS = 128,  /* more than the middle between two floats can have: 113 */
-    EXPONENT = 1 << 30, /* larger ones are taken for this; no line has as many digits */
+    DIGITS = 19,        /* digits that always fit an integer of 64 bits */
+    TEXT_DIGITS = 128,  /* the midpoint of two floats has at most 113 */
+    EXPONENT = 1 << 30, /* larger exponents are treated as this one */
     TEXT_EXPONENT = 9999
 };
 
@@ -39,34 +38,34 @@ static bool is_digit(uint8_t c)
     return (uint8_t)(c - '0') < 10;
 }
 
-/* 10^power, up to 10^15. */
-static uint64_t unit_of(size_t power)
+/* 10^power; power is at most 15. */
+static uint64_t power_of_ten(size_t power)
 {
     return (uint64_t)tens[power];
 }
 
 /* ---- the nearest float ---- */
 
-/* The float nearest to m * 10^exponent, where m is off by less than 1e-18 of itself; false
- * where that cannot be told from a double. m is not 0. */
+/* The float nearest to m * 10^exponent, where m has a relative error below 1e-18. Returns false
+ * if a double is not exact enough to decide. m is not 0. */
 static bool nearest_by_double(uint64_t m, int64_t exponent, float *out)
 {
     uint64_t bits;
     if (exponent <= -TENS || exponent >= TENS) return false;
     double d = exponent < 0 ? (double)m / tens[-exponent] : (double)m * tens[exponent];
-    if (!(d >= 0x1p-126 && d < 0x1p127)) return false; /* subnormal, or near infinity */
+    if (!(d >= 0x1p-126 && d < 0x1p127)) return false; /* subnormal or close to infinity */
     memcpy(&bits, &d, sizeof bits);
-    /* 29 bits of a double's fraction are beyond a float's: 1 << 28 is the middle. Three
-     * roundings of half a unit each, and m's own error, stay below 4 units. */
+    /* A double's fraction has 29 bits more than a float's; 1 << 28 is the midpoint. Three
+     * roundings of half a unit each, and the error of m, sum to less than 4 units. */
     if ((bits & 0x1fffffff) - ((1 << 28) - 4) <= 8) return false;
     *out = (float)d;
     return true;
 }
 
-/* The same from text: digits, then e, then the exponent. */
+/* The same by strtof. text has the digits; this appends "e" and the exponent. */
 static __attribute__((noinline)) float nearest_by_text(char *text, size_t digits, int64_t exponent)
 {
-    int before = errno; /* strtof tells of overflow there; ours is no error */
+    int before = errno; /* strtof sets it on overflow, which is not an error here */
     int shown = exponent > TEXT_EXPONENT    ? TEXT_EXPONENT
                 : exponent < -TEXT_EXPONENT ? -TEXT_EXPONENT
                                             : (int)exponent;
@@ -85,8 +84,9 @@ static float nearest(uint64_t m, int64_t exponent)
     return nearest_by_text(text, (size_t)digits, exponent);
 }
 
-/* Of more digits than DIGITS, with or without a point among them. exponent is that of the
- * last digit. Those after the first TEXT_DIGITS only tell whether there is something more. */
+/* The same for more than DIGITS digits, with or without a point among them. exponent belongs to
+ * the last digit. Of the digits after the first TEXT_DIGITS it only matters whether one is not
+ * 0. */
 static __attribute__((noinline)) float nearest_of_many(const uint8_t *from, const uint8_t *to,
                                                        int64_t exponent)
 {
@@ -118,7 +118,7 @@ static __attribute__((noinline)) float nearest_of_many(const uint8_t *from, cons
 
 /* ---- reading ---- */
 
-/* Whether the bytes from p on begin with word, whatever the case of their letters. */
+/* True if the bytes at p begin with word, in upper or lower case. */
 static bool begins_with(const uint8_t *p, const uint8_t *end, const char *word)
 {
     for (; *word; word++, p++)
@@ -137,7 +137,7 @@ static const uint8_t *read_word(const uint8_t *p, const uint8_t *end, float *out
     return begins_with(p, end, "infinity") ? p + 8 : p + 3;
 }
 
-/* What follows an e; NULL if that is no exponent. */
+/* Reads the exponent after an e. Returns NULL if there is none. */
 static const uint8_t *read_exponent(const uint8_t *p, const uint8_t *end, int64_t *out)
 {
     int64_t exponent = 0;
@@ -150,9 +150,9 @@ static const uint8_t *read_exponent(const uint8_t *p, const uint8_t *end, int64_
     return p;
 }
 
-/* Digits from p on to the end of m. Eight bytes at a time: how many digits there are varies
- * from number to number, and a loop that ends where no one can foresee costs more than all
- * the arithmetic. m wraps where there are too many, and is then not used. */
+/* Appends the digits at p to m, eight bytes at a time. The number of digits varies, so a loop
+ * over single digits would end with a mispredicted branch, which costs more than all the
+ * arithmetic. If there are too many digits m overflows, and the caller does not use it. */
 static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t *m)
 {
     while (end - p >= 8) {
@@ -160,12 +160,12 @@ static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t
         uint64_t others = ((x + UINT64_C(0x7676767676767676)) | x) & UINT64_C(0x8080808080808080);
         int digits = others ? __builtin_ctzll(others) / 8 : 8;
         if (digits == 0) return p;
-        x <<= 64 - 8 * digits; /* the last digit in the highest byte, zeros before the first */
-        x = x * 10 + (x >> 8); /* pairs, in every second byte from the second on */
+        x <<= 64 - 8 * digits; /* the last digit is in the highest byte, zeros before the first */
+        x = x * 10 + (x >> 8); /* every second byte now holds a pair of digits */
         x = ((x >> 0 & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x000F424000000064) +
              (x >> 16 & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x0000271000000001)) >>
             32;
-        *m = *m * unit_of((size_t)digits) + (x & UINT64_C(0xFFFFFFFF));
+        *m = *m * power_of_ten((size_t)digits) + (x & UINT64_C(0xFFFFFFFF));
         p += digits;
         if (digits < 8) return p;
     }
@@ -200,7 +200,7 @@ const uint8_t *embla_decimal_read(const uint8_t *from, const uint8_t *end, float
 {
     float value;
     if (from >= end) return NULL;
-    bool negative = *from == '-'; /* half of all numbers are: no branch could be foreseen */
+    bool negative = *from == '-'; /* half of all numbers are, so a branch would be mispredicted */
     const uint8_t *after = read_unsigned(from + (negative | (*from == '+')), end, &value);
     if (!after) return NULL;
     uint32_t bits;
@@ -218,15 +218,15 @@ bool embla_decimal_is(const uint8_t *bytes, size_t length)
 
 /* ---- writing ---- */
 
-enum { LONG = 15 }; /* digits of the integer that shorter ones are rounded from */
+enum { LONG = 15 }; /* digits of the integer that is rounded to fewer digits */
 
-/* value, above 0 and finite, as an integer of 15 digits times 10^(power - 14): off by less
- * than 1. power is that of its first digit. */
+/* value (finite, greater than 0) as an integer of 15 digits times 10^(power - 14); the error is
+ * less than 1. *power is the power of ten of the first digit. */
 static uint64_t long_digits(float value, int *power)
 {
     int exponent;
     (void)frexpf(value, &exponent);
-    int first = (int)floor((exponent - 1) * 0.30102999566398120); /* or one more */
+    int first = (int)floor((exponent - 1) * 0.30102999566398120); /* log10(2); or one more */
     for (;; first++) {
         int shift = LONG - 1 - first;
         double scaled = shift < 0 ? (double)value / tens[-shift] : (double)value * tens[shift];
@@ -236,45 +236,46 @@ static uint64_t long_digits(float value, int *power)
     }
 }
 
-/* The fewest digits that read back to value: an integer that does not end in 0. *power is
- * that of its first digit, *count how many it has. */
+/* The fewest digits that read back to value, as an integer that does not end in 0. *power is the
+ * power of ten of its first digit, *count the number of digits. */
 static uint64_t short_digits(float value, int *power, size_t *count)
 {
     uint64_t all = long_digits(value, power), n = 0;
     bool normal = value >= 0x1p-126f;
     for (*count = 1;; ++*count) {
-        uint64_t unit = unit_of(LONG - *count);
+        uint64_t unit = power_of_ten(LONG - *count);
         n = (all + unit / 2) / unit;
-        /* Text that is farther from a normal float than 2^-24 of it is another float's. */
+        /* A number whose relative distance from a normal float is above 2^-24 reads back to
+         * another float, so it need not be tried. */
         uint64_t off = n * unit > all ? n * unit - all : all - n * unit;
         if (*count < 9 && normal && off > (all >> 23) + 2) continue;
         if (*count == 9 || nearest(n, *power - (int)*count + 1) == value) break;
     }
-    if (n == 10) { /* 9.96 to 10; of more digits 1 would have done */
+    if (n == 10) { /* 9 was rounded up to 10; with more digits, the single digit 1 had sufficed */
         n = 1;
         ++*power;
     }
     return n;
 }
 
-/* Digits of n to out[0 .. count-1]. */
-static void put_digits(uint64_t n, size_t count, char *out)
+/* Writes the digits of n to out[0 .. count-1]. */
+static void write_digits(uint64_t n, size_t count, char *out)
 {
     for (; count > 0; n /= 10) out[--count] = (char)('0' + n % 10);
 }
 
-/* 0.00012, 12.5, 1200. */
+/* Writes 0.00012, 12.5, 1200. */
 static size_t write_plain(uint64_t n, size_t count, int power, char *out)
 {
     if (power < 0) {
-        size_t zeros = (size_t)-power; /* the one before the point is among them */
+        size_t zeros = (size_t)-power; /* including the one before the point */
         memset(out, '0', zeros + 1);
         out[1] = '.';
-        put_digits(n, count, out + zeros + 1);
+        write_digits(n, count, out + zeros + 1);
         return zeros + 1 + count;
     }
     size_t whole = (size_t)power + 1;
-    put_digits(n, count, out);
+    write_digits(n, count, out);
     if (count <= whole) {
         memset(out + count, '0', whole - count);
         return whole;
@@ -284,11 +285,11 @@ static size_t write_plain(uint64_t n, size_t count, int power, char *out)
     return count + 1;
 }
 
-/* 1.2e-7 */
+/* Writes 1.2e-7. */
 static size_t write_with_exponent(uint64_t n, size_t count, int power, char *out)
 {
     size_t used = 1, size = (size_t)(power < 0 ? -power : power), digits = size < 10 ? 1 : 2;
-    put_digits(n, count, out + 1);
+    write_digits(n, count, out + 1);
     out[0] = out[1];
     if (count > 1) {
         out[1] = '.';
@@ -296,7 +297,7 @@ static size_t write_with_exponent(uint64_t n, size_t count, int power, char *out
     }
     out[used++] = 'e';
     if (power < 0) out[used++] = '-';
-    put_digits(size, digits, out + used);
+    write_digits(size, digits, out + used);
     return used + digits;
 }
 

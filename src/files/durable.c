@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of steps is the whole point, and must not change: temporary file in the same
- * folder, reserve, write, fsync, close, rename, fsync of the folder. A file that exists is
- * never opened for writing: someone may have it mapped.
+/* The order of the steps must not change: temporary file in the same folder, reserve, write,
+ * fsync, close, rename, fsync of the folder. An existing file is never opened for writing,
+ * because another process may have mapped it.
  *
- * Whether a temporary file is a leftover is asked by its lock, not by the process number in
- * its name: another container has other processes under the same numbers. The lock ends when
- * the last descriptor is closed; a second one keeps it until the file has its name, so that
- * the first can be closed, and that be checked, before (D1).
+ * A temporary file is a leftover if it is not locked. The process number in its name does not
+ * tell: another container may have a process of the same number. The lock ends when the last
+ * descriptor is closed. A second descriptor (keeper) holds it until the rename, so that the
+ * first can be closed, and its close checked, before the rename (D1).
  */
 #include "files/durable.h"
 
@@ -22,23 +22,23 @@
 enum { BUFFER = 1 << 20, NAME = 256, NAME_MOST = 200, TRIES = 100 };
 
 struct embla_durable {
-    int folder, fd; /* fd -1: synced and closed */
-    int keeper;     /* of the lock */
+    int folder, fd; /* fd is -1 after the file was synced and closed */
+    int keeper;     /* the descriptor that holds the lock */
     uint64_t size;
-    size_t used;  /* bytes waiting in buffer */
-    size_t bytes; /* of this block */
+    size_t used;  /* bytes in buffer that are not written yet */
+    size_t bytes; /* size of this block of memory */
     char name[NAME], temporary[NAME];
-    const char *shown; /* the path as it was given, for messages */
-    char *path;        /* of the temporary file, for reading back */
+    const char *shown; /* the path as the caller passed it, for messages */
+    char *path;        /* the path of the temporary file, for reading it back */
     uint8_t buffer[BUFFER];
 };
 
 typedef struct {
     int folder;
-    char prefix[NAME]; /* ".NAME.tmp.": a process number, a dot and 8 hex digits follow */
+    char prefix[NAME]; /* ".NAME.tmp."; a process number, a dot and 8 hex digits follow it */
 } sweep;
 
-/* Only what has exactly the form of our names, to the end. */
+/* Removes an entry only if its whole name has exactly the form of our temporary names. */
 static embla_status sweep_one(void *context, const char *entry)
 {
     sweep *s = context;
@@ -53,7 +53,7 @@ static embla_status sweep_one(void *context, const char *entry)
     return EMBLA_OK;
 }
 
-static void drop(embla_durable *d)
+static void close_all(embla_durable *d)
 {
     if (d->fd >= 0) embla_io_drop(d->fd);
     if (d->keeper >= 0) embla_io_drop(d->keeper);
@@ -61,12 +61,13 @@ static void drop(embla_durable *d)
     embla_mem_free(d, d->bytes);
 }
 
-/* One try to make a temporary file and lock it; keeper -1: another sweep took it between. */
-static embla_status make_one(embla_durable *d, const char *prefix, uint64_t try)
+/* Tries once to create and lock a temporary file. keeper stays -1 if the sweep of another process
+ * removed it before it was locked. */
+static embla_status try_temporary(embla_durable *d, const char *prefix, uint64_t try)
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
-        number = (uint64_t)(uintptr_t)d; /* O_EXCL still refuses a name that is taken */
+        number = (uint64_t)(uintptr_t)d; /* O_EXCL refuses a name that exists */
     (void)snprintf(d->temporary, NAME, "%.220s%ld.%08x", prefix, (long)getpid(),
                    (unsigned)((number + try) & 0xffffffffu));
     EMBLA_TRY(embla_io_open_as(d->folder, d->temporary, d->shown,
@@ -86,14 +87,16 @@ static embla_status make_temporary(embla_durable *d)
     EMBLA_TRY(embla_io_list(d->folder, d->path, sweep_one, &s));
     for (uint64_t try = 0; d->keeper < 0; try++) {
         if (try == TRIES)
-            return embla_fail(EMBLA_ERR_IO, "%.256s: %d temporary files for it were taken away",
+            return embla_fail(EMBLA_ERR_IO,
+                              "%.256s: another process removed its temporary file %d times; "
+                              "do other processes write to this folder?",
                               d->shown, TRIES);
-        EMBLA_TRY(make_one(d, s.prefix, try));
+        EMBLA_TRY(try_temporary(d, s.prefix, try));
     }
     return EMBLA_OK;
 }
 
-/* The block: the struct, the path of the temporary file, the path that was given. */
+/* Allocates one block: the struct, the path of the temporary file, the caller's path. */
 static embla_status new_durable(const char *path, const char *name, embla_durable **out)
 {
     size_t folder_length = (size_t)(name - path), length = strlen(path);
@@ -108,7 +111,7 @@ static embla_status new_durable(const char *path, const char *name, embla_durabl
     memcpy(shown, path, length + 1);
     d->shown = shown;
     memcpy(d->name, name, strlen(name) + 1);
-    if (folder_length > 1) folder_length--; /* the slash, but not of "/" */
+    if (folder_length > 1) folder_length--; /* close_all the last slash, but keep "/" */
     memcpy(d->path, folder_length > 0 ? path : ".", folder_length > 0 ? folder_length : 1);
     *out = d;
     return EMBLA_OK;
@@ -122,13 +125,14 @@ embla_status embla_durable_open(const char *path, embla_durable **out)
     if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "'%.128s' does not name a file", path);
     if (strlen(name) > NAME_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.128s..: the name has %zu bytes, and %d can be had",
-                          name, strlen(name), NAME_MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.128s..: the file name has %zu bytes; it may have at most %d", name,
+                          strlen(name), NAME_MOST);
     EMBLA_TRY(new_durable(path, name, &d));
     embla_status status = embla_io_open(AT_FDCWD, d->path, O_RDONLY | O_DIRECTORY, 0, &d->folder);
     if (status == EMBLA_OK) status = make_temporary(d);
     if (status != EMBLA_OK) {
-        drop(d);
+        close_all(d);
         return status;
     }
     (void)snprintf(d->path + strlen(d->path), NAME + 1, "/%s", d->temporary);
@@ -176,7 +180,7 @@ embla_status embla_durable_sync(embla_durable *d, const char **temporary)
 {
     if (d->fd >= 0) {
         EMBLA_TRY(flush(d));
-        EMBLA_TRY(embla_io_cut(d->fd, d->shown, d->size)); /* what was reserved too much */
+        EMBLA_TRY(embla_io_cut(d->fd, d->shown, d->size)); /* more may have been reserved */
         EMBLA_TRY(embla_io_mode(d->fd, d->shown, d->folder, d->name));
         EMBLA_TRY(embla_io_sync(d->fd, d->shown));
         int fd = d->fd;
@@ -197,7 +201,7 @@ static embla_status commit(embla_durable *d, bool replace)
         return status;
     }
     status = embla_io_sync(d->folder, d->shown);
-    drop(d);
+    close_all(d);
     return status;
 }
 
@@ -215,5 +219,5 @@ void embla_durable_abandon(embla_durable *d)
 {
     if (!d) return;
     embla_io_remove(d->folder, d->temporary);
-    drop(d);
+    close_all(d);
 }

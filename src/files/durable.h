@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that is written: either all of it is there under its name, or what was there
- * before still is (rules D1, D5).
+/* A file that is written: the name holds either the complete new file or what it held before
+ * (rules D1, D5).
  *
  *   temporary name in the same folder, locked, space reserved, written, synced, closed,
  *   [read back by the caller,] renamed, folder synced.
  *
- * Whatever fails on the way removes the temporary file and leaves the old one. The lock says
- * that someone is at it; a file without one is a leftover. Messages call the file by the path
- * that was given.
+ * If a step fails, the temporary file is removed and the old file stays. The lock means that a
+ * process is still writing; a temporary file without a lock is a leftover. Messages call the
+ * file by the path that the caller passed.
  */
 #ifndef EMBLA_FILES_DURABLE_H
 #define EMBLA_FILES_DURABLE_H
@@ -16,28 +16,29 @@
 
 typedef struct embla_durable embla_durable;
 
-/* Begins to write path. Temporary files for the same path that nobody is writing any more,
- * wherever they run, are removed first. */
+/* Begins to write path. First removes temporary files of the same path that no process, on any
+ * host, is still writing. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_open(const char *path, embla_durable **out);
-/* Takes the space for a file of this size at once, so that a full disk is met at the start. */
+/* Reserves the space of a file of this size, so that a full disk is noticed at the start. */
 EMBLA_CHECKED embla_status embla_durable_reserve(embla_durable *d, uint64_t size);
-/* Appends. Small pieces are gathered before they are written. */
+/* Appends count bytes. Small pieces are buffered. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_write(embla_durable *d, const void *bytes,
                                                              size_t count);
-/* Appends count times the same byte. */
+/* Appends the same byte count times. */
 EMBLA_CHECKED embla_status embla_durable_fill(embla_durable *d, uint8_t byte, uint64_t count);
-/* Bytes appended so far. */
+/* The number of bytes appended so far. */
 EMBLA_PRIVATE uint64_t embla_durable_size(const embla_durable *d);
-/* Writes out, syncs and closes the temporary file; what it is called, for reading back. */
+/* Flushes, syncs and closes the temporary file. *temporary is its path, for reading it back; it
+ * may be NULL. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_sync(embla_durable *d,
                                                             const char **temporary);
-/* Gives it its name (syncs first if that has not been done), and the mode of the file that it
- * replaces. d is gone, whatever happens. */
+/* Renames the temporary file to its final name, after a sync if there was none. The new file has
+ * the mode of the file it replaces. d is freed, also on failure. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_commit(embla_durable *d);
-/* The same where nothing is to be replaced: EMBLA_ERR_ARGUMENT where the name is taken. Of
- * several that want it at once only one gets it. */
+/* The same, but never replaces a file: EMBLA_ERR_ARGUMENT if the name exists. If several
+ * processes try at once, exactly one succeeds. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_commit_new(embla_durable *d);
-/* Removes the temporary file. d is gone. NULL is fine. */
+/* Removes the temporary file and frees d. NULL is allowed. */
 EMBLA_PRIVATE void embla_durable_abandon(embla_durable *d);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens when a mapped file is cut short while its rows are being read.
+/* Handles the truncation of a mapped file while its rows are being read.
  *
- * The system raises SIGBUS. With the guard installed (embla_guard in embla.h) a lost page
- * of one of our maps is replaced by zeros, the map's place is marked, and the call that was
- * reading ends with EMBLA_ERR_IO. Any other SIGBUS goes to whoever handled it before.
+ * The system raises SIGBUS for that. If the guard is installed (embla_guard in embla.h), it
+ * replaces the lost page by zeros and marks the map as lost, and the call that was reading
+ * returns EMBLA_ERR_IO. Any other SIGBUS is passed to the handler that was installed before.
  */
 #ifndef EMBLA_FILES_GUARD_H
 #define EMBLA_FILES_GUARD_H
@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Takes a place for a map of size bytes at base, in use from now on; -1 where all places are
- * taken: then the map is not guarded, and embla_map_check still asks for the size. */
+/* Adds a map of size bytes at base to the guard's list and returns its entry. Returns -1 if the
+ * list is full; the map is then not guarded, but embla_map_check still compares the size. */
 int embla_guard_add(const void *base, size_t size);
-/* Gives the place back. To be called BEFORE the map is unmapped, see guard.c. -1 is fine. */
-void embla_guard_drop(int place);
-/* Whether a page of the map at this place has been lost. -1: false. */
-bool embla_guard_lost(int place);
+/* Removes an entry. Call it BEFORE the map is unmapped, see guard.c. -1 is allowed. */
+void embla_guard_remove(int entry);
+/* True if a page of this entry's map has been lost; false for -1. */
+bool embla_guard_lost(int entry);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system's file calls behind one countdown: a test says which call fails, and every
- * caller can be seen to survive it.
+/* The system's file calls, with one countdown for injected failures: a test chooses which call
+ * fails, and so can check that every caller handles it.
  */
 #include "files/io.h"
 
@@ -17,7 +17,7 @@
 
 #include "base/checked.h"
 
-#ifndef MADV_COLLAPSE /* Linux 5.14 and 6.1; what an older one does not know, it refuses */
+#ifndef MADV_COLLAPSE /* since Linux 6.1; MADV_POPULATE_* since 5.14; older kernels reject them */
 #define MADV_COLLAPSE 25
 #endif
 #ifndef MADV_POPULATE_READ
@@ -28,10 +28,10 @@
 enum { PAGE = 4096, HUGE = 2 << 20 };
 
 static atomic_size_t live;
-static atomic_size_t countdown; /* 0: off; n: the n-th call from now fails */
+static atomic_size_t countdown; /* n: the n-th call from now fails; 0 means off */
 static atomic_bool keep_failing;
 static atomic_int failing_with;
-static atomic_size_t most_at_once; /* 0: no limit */
+static atomic_size_t most_at_once; /* bytes per read or write; 0 means no limit */
 
 void embla_io_fail(size_t n, bool forever, int error)
 {
@@ -50,11 +50,11 @@ size_t embla_io_live(void)
     return atomic_load(&live);
 }
 
-/* True, with errno set, where a test wants this call to fail. */
-static bool told_to_fail(void)
+/* Returns true, with errno set, if a test wants this call to fail. */
+static bool must_fail(void)
 {
     size_t n = atomic_load(&countdown);
-    do { /* threads count together: each call counts once */
+    do { /* the count is shared by all threads; each call counts once */
         if (n == 0) return false;
         if (n == 1 && atomic_load(&keep_failing)) break;
     } while (!atomic_compare_exchange_weak(&countdown, &n, n - 1));
@@ -63,14 +63,15 @@ static bool told_to_fail(void)
     return true;
 }
 
-static size_t at_once(size_t bytes)
+static size_t limit_transfer(size_t bytes)
 {
     size_t most = atomic_load(&most_at_once);
-    if (most == 0 || most > (size_t)1 << 30) most = (size_t)1 << 30; /* Linux moves no more */
+    if (most == 0 || most > (size_t)1 << 30)
+        most = (size_t)1 << 30; /* below Linux's limit of 2 GiB per call */
     return bytes < most ? bytes : most;
 }
 
-/* The status of a call that failed with errno. */
+/* Reports a call that failed with errno. */
 static embla_status refused(const char *what, const char *name)
 {
     int error = errno;
@@ -90,11 +91,11 @@ embla_status embla_io_open_as(int folder, const char *name, const char *shown, i
                               unsigned mode, int *out)
 {
     int fd = -1;
-    do fd = told_to_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
+    do fd = must_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         if (errno == ELOOP) return embla_fail(EMBLA_ERR_IO, "%.256s is a symbolic link", shown);
-        return refused(flags & O_CREAT ? "make it" : "open it", shown);
+        return refused(flags & O_CREAT ? "create it" : "open it", shown);
     }
     atomic_fetch_add(&live, 1);
     *out = fd;
@@ -104,7 +105,7 @@ embla_status embla_io_open_as(int folder, const char *name, const char *shown, i
 embla_status embla_io_stat(int fd, const char *name, struct stat *out)
 {
     struct stat found;
-    if (told_to_fail() || fstat(fd, &found) != 0) return refused("ask for its size", name);
+    if (must_fail() || fstat(fd, &found) != 0) return refused("get its size", name);
     *out = found;
     return EMBLA_OK;
 }
@@ -114,9 +115,9 @@ embla_status embla_io_pread(int fd, const char *name, uint64_t offset, size_t by
 {
     size_t done = 0;
     while (done < bytes) {
-        ssize_t n = told_to_fail() ? -1
-                                   : pread(fd, (char *)out + done, at_once(bytes - done),
-                                           (off_t)(offset + done));
+        ssize_t n = must_fail() ? -1
+                                : pread(fd, (char *)out + done, limit_transfer(bytes - done),
+                                        (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused("read it", name);
         if (n == 0) break;
@@ -126,13 +127,13 @@ embla_status embla_io_pread(int fd, const char *name, uint64_t offset, size_t by
     return EMBLA_OK;
 }
 
-/* By what the system calls the descriptor: a second look for the name could find another file. */
+/* Opens /proc/self/fd/N, not the name: the name may belong to another file by now. */
 int embla_io_direct(int fd)
 {
     char name[64];
     int direct = -1;
     (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    do direct = told_to_fail() ? -1 : open(name, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
+    do direct = must_fail() ? -1 : open(name, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
     while (direct < 0 && errno == EINTR);
     if (direct >= 0) atomic_fetch_add(&live, 1);
     return direct;
@@ -143,13 +144,14 @@ embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset, si
 {
     size_t done = 0;
     while (done < bytes) {
-        ssize_t n = told_to_fail() ? -1
-                                   : pread(fd, (char *)out + done, at_once(bytes - done),
-                                           (off_t)(offset + done));
+        ssize_t n = must_fail() ? -1
+                                : pread(fd, (char *)out + done, limit_transfer(bytes - done),
+                                        (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused("read it", name);
         done += (size_t)n;
-        if (n == 0 || n % EMBLA_DIRECT != 0) break; /* the file ends: what is odd cannot go on */
+        if (n == 0 || n % EMBLA_DIRECT != 0)
+            break; /* the end of the file; from an unaligned offset no direct read is possible */
     }
     *got = done;
     return EMBLA_OK;
@@ -164,7 +166,7 @@ embla_status embla_io_write(int fd, const char *name, const void *bytes, size_t 
 {
     for (size_t done = 0; done < count;) {
         ssize_t n =
-            told_to_fail() ? -1 : write(fd, (const char *)bytes + done, at_once(count - done));
+            must_fail() ? -1 : write(fd, (const char *)bytes + done, limit_transfer(count - done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused("write it", name);
         done += (size_t)n;
@@ -172,14 +174,18 @@ embla_status embla_io_write(int fd, const char *name, const void *bytes, size_t 
     return EMBLA_OK;
 }
 
-/* Takes the space of a part of a file; with lenient, a file system that cannot is no error. */
+/* Allocates the space of a part of a file. If lenient is true, a file system that cannot do this
+ * is not an error. */
 static embla_status allocate(int fd, const char *name, uint64_t offset, uint64_t bytes,
                              bool lenient)
 {
     int error;
     if (bytes > (uint64_t)INT64_MAX || offset > (uint64_t)INT64_MAX - bytes)
-        return embla_fail(EMBLA_ERR_IO, "%.256s: no file can have %" PRIu64 " bytes", name, bytes);
-    do error = told_to_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+        return embla_fail(EMBLA_ERR_IO,
+                          "%.256s: cannot reserve %" PRIu64 " bytes at %" PRIu64
+                          ": a file ends at 2^63 at the latest",
+                          name, bytes, offset);
+    do error = must_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     while (error == EINTR);
     if (error == 0 || (lenient && (error == EOPNOTSUPP || error == EINVAL))) return EMBLA_OK;
     errno = error;
@@ -195,12 +201,12 @@ embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes)
 
 embla_status embla_io_cut(int fd, const char *name, uint64_t size)
 {
-    if (told_to_fail() || ftruncate(fd, (off_t)size) != 0) return refused("set its length", name);
+    if (must_fail() || ftruncate(fd, (off_t)size) != 0) return refused("set its length", name);
     return EMBLA_OK;
 }
 
-/* That of any new file. umask can only be asked for by setting it, which other threads would
- * see; so the system's own account of this process is read. */
+/* The mode of a new file. umask() can only be read by setting it, which other threads would
+ * notice, so the mask is read from /proc/self/status. */
 static mode_t new_mode(void)
 {
     unsigned mask = 022;
@@ -215,9 +221,9 @@ static mode_t new_mode(void)
 embla_status embla_io_mode(int fd, const char *name, int folder, const char *old)
 {
     struct stat found;
-    bool told = told_to_fail();
+    bool told = must_fail();
     bool there = !told && fstatat(folder, old, &found, AT_SYMLINK_NOFOLLOW) == 0;
-    /* Not to know it is to fail: a file for few must not become one for all. */
+    /* If the old mode is unknown, fail: a private file must not become readable by everyone. */
     if (told || (!there && errno != ENOENT)) return refused("set its mode", name);
     mode_t mode = there && S_ISREG(found.st_mode) ? found.st_mode & 01777 : new_mode();
     return fchmod(fd, mode) == 0 ? EMBLA_OK : refused("set its mode", name);
@@ -227,14 +233,14 @@ embla_status embla_io_lock(int fd, const char *name, int *keeper)
 {
     struct stat found;
     int result = -1;
-    do result = told_to_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+    do result = must_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
     bool no_locks = errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS;
     *keeper = -1;
-    if (result != 0 && errno == EWOULDBLOCK) return EMBLA_OK; /* it is being swept */
+    if (result != 0 && errno == EWOULDBLOCK) return EMBLA_OK; /* embla_io_sweep has locked it */
     if (result != 0 && !no_locks) return refused("lock it", name);
     if (fstat(fd, &found) != 0) return refused("lock it", name);
-    if (found.st_nlink == 0) return EMBLA_OK; /* it has been */
+    if (found.st_nlink == 0) return EMBLA_OK; /* embla_io_sweep has removed it */
     *keeper = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (*keeper < 0) return refused("lock it", name);
     atomic_fetch_add(&live, 1);
@@ -243,16 +249,16 @@ embla_status embla_io_lock(int fd, const char *name, int *keeper)
 
 embla_status embla_io_sync(int fd, const char *name)
 {
-    /* Never again after a failure: the system may have forgotten the pages (fsyncgate). */
-    if (told_to_fail() || fsync(fd) != 0) return refused("bring it to the disk", name);
+    /* A failed fsync is never repeated: the system may have dropped the pages (fsyncgate). */
+    if (must_fail() || fsync(fd) != 0) return refused("sync it to the disk", name);
     return EMBLA_OK;
 }
 
 embla_status embla_io_close(int fd, const char *name)
 {
-    bool told = told_to_fail();
+    bool told = must_fail();
     int error = errno;
-    int result = close(fd); /* not again where interrupted: on Linux it is closed */
+    int result = close(fd); /* not repeated after EINTR: on Linux fd is closed even then */
     atomic_fetch_sub(&live, 1);
     if (told) {
         errno = error;
@@ -267,8 +273,8 @@ void embla_io_drop(int fd)
     atomic_fetch_sub(&live, 1);
 }
 
-/* 0, or -1 with errno. A file system without RENAME_NOREPLACE has links instead: to make one
- * fails where the name is taken. */
+/* Renames a file unless the new name exists. Returns 0, or -1 with errno set. On a file system
+ * without RENAME_NOREPLACE it makes a hard link, which also fails if the name exists. */
 static int rename_new(int folder, const char *from, const char *to)
 {
     if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;
@@ -281,12 +287,13 @@ static int rename_new(int folder, const char *from, const char *to)
 embla_status embla_io_rename(int folder, const char *from, const char *to, const char *shown,
                              bool replace)
 {
-    int result = told_to_fail() ? -1
-                 : replace      ? renameat(folder, from, folder, to)
-                                : rename_new(folder, from, to);
+    int result = must_fail() ? -1
+                 : replace   ? renameat(folder, from, folder, to)
+                             : rename_new(folder, from, to);
     if (result == 0) return EMBLA_OK;
-    if (!replace && errno == EEXIST) return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s exists", shown);
-    return refused("give it its name", shown);
+    if (!replace && errno == EEXIST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s already exists", shown);
+    return refused("rename the temporary file to it", shown);
 }
 
 void embla_io_remove(int folder, const char *name)
@@ -300,28 +307,29 @@ void embla_io_sweep(int folder, const char *name)
     int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int fd = openat(folder, name, flags);
     if (fd < 0) return;
-    /* Removed while the lock is held: whoever made it just now, and locks it after us, finds
-     * that it is gone. */
+    /* Remove it while the lock is held: a process that has just created it, and locks it after
+     * us, then sees that it is gone. */
     if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
         embla_io_remove(folder, name);
     (void)close(fd);
 }
 
-/* An address on a boundary of 2 MiB with this much room; NULL: the system may choose. It is only
- * a hint: another thread may be faster. */
-static void *roomy(size_t bytes)
+/* Finds an address aligned to 2 MiB with `bytes` free bytes after it; NULL means the system may
+ * choose. The address is only a hint: another thread may map something there first. */
+static void *find_huge_aligned(size_t bytes)
 {
     if (bytes < HUGE || bytes > SIZE_MAX - HUGE) return NULL;
-    void *room = mmap(NULL, bytes + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) return NULL;
-    (void)munmap(room, bytes + HUGE);
-    return (void *)(((uintptr_t)room + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+    void *found = mmap(NULL, bytes + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED) return NULL;
+    (void)munmap(found, bytes + HUGE);
+    return (void *)(((uintptr_t)found + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
 }
 
 embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
 {
-    void *memory =
-        told_to_fail() ? MAP_FAILED : mmap(roomy(bytes), bytes, PROT_READ, MAP_SHARED, fd, 0);
+    void *memory = must_fail()
+                       ? MAP_FAILED
+                       : mmap(find_huge_aligned(bytes), bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return refused("map it", name);
     atomic_fetch_add(&live, 1);
     *out = memory;
@@ -334,7 +342,7 @@ void embla_io_unmap(void *memory, size_t bytes)
     atomic_fetch_sub(&live, 1);
 }
 
-/* The pages that hold these bytes: their start and length. */
+/* Returns the start of the pages that hold these bytes; *length is the length of those pages. */
 static char *pages_of(const void *memory, size_t bytes, size_t *length, size_t *page)
 {
     *page = (size_t)sysconf(_SC_PAGESIZE);
@@ -347,22 +355,22 @@ embla_status embla_io_random(const void *memory, size_t bytes, const char *name)
 {
     size_t length, page;
     char *start = pages_of(memory, bytes, &length, &page);
-    if (told_to_fail() || madvise(start, length, MADV_RANDOM) != 0)
-        return refused("advise the system how it is read", name);
+    if (must_fail() || madvise(start, length, MADV_RANDOM) != 0)
+        return refused("advise the system that it is read in random order", name);
     return EMBLA_OK;
 }
 
 embla_status embla_io_resident(const void *memory, size_t bytes, const char *name, uint64_t *out)
 {
-    unsigned char flags[4096]; /* one for each page: 16 MiB at a time */
+    unsigned char flags[4096]; /* one for each page; they cover 16 MiB */
     size_t length, page;
     char *start = pages_of(memory, bytes, &length, &page);
     const char *first = memory, *end = first + bytes;
     uint64_t found = 0;
     for (size_t at = 0; at < length; at += sizeof flags * page) {
         size_t piece = length - at < sizeof flags * page ? length - at : sizeof flags * page;
-        if (told_to_fail() || mincore(start + at, piece, flags) != 0)
-            return refused("ask what the page cache has of it", name);
+        if (must_fail() || mincore(start + at, piece, flags) != 0)
+            return refused("find out how much of it is in the page cache", name);
         for (size_t i = 0; i < piece / page; i++) {
             const char *low = start + at + i * page, *high = low + page;
             if (!(flags[i] & 1)) continue;
@@ -373,32 +381,32 @@ embla_status embla_io_resident(const void *memory, size_t bytes, const char *nam
     return EMBLA_OK;
 }
 
-/* Brings the folder that a path lies in to the disk. */
-static embla_status sync_above(const char *path)
+/* Syncs the parent folder of a path to the disk. */
+static embla_status sync_parent(const char *path)
 {
-    char above[4096] = ".";
+    char parent[4096] = ".";
     int fd = -1;
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') length--;
     while (length > 0 && path[length - 1] != '/') length--;
-    if (length >= sizeof above) return EMBLA_OK; /* no path that the system took is so long */
-    if (length > 0) (void)snprintf(above, sizeof above, "%.*s", (int)length, path);
-    EMBLA_TRY(embla_io_open(AT_FDCWD, above, O_RDONLY | O_DIRECTORY, 0, &fd));
-    embla_status status = embla_io_sync(fd, above);
+    if (length >= sizeof parent) return EMBLA_OK; /* mkdir rejects paths that long (PATH_MAX) */
+    if (length > 0) (void)snprintf(parent, sizeof parent, "%.*s", (int)length, path);
+    EMBLA_TRY(embla_io_open(AT_FDCWD, parent, O_RDONLY | O_DIRECTORY, 0, &fd));
+    embla_status status = embla_io_sync(fd, parent);
     embla_io_drop(fd);
     return status;
 }
 
 embla_status embla_io_folder(const char *path)
 {
-    if (told_to_fail() || mkdir(path, 0777) != 0)
-        return errno == EEXIST ? EMBLA_OK : refused("make the folder", path);
-    return sync_above(path);
+    if (must_fail() || mkdir(path, 0777) != 0)
+        return errno == EEXIST ? EMBLA_OK : refused("create the folder", path);
+    return sync_parent(path);
 }
 
 size_t embla_io_link(int folder, const char *name, char *out, size_t size)
 {
-    ssize_t length = told_to_fail() ? -1 : readlinkat(folder, name, out, size);
+    ssize_t length = must_fail() ? -1 : readlinkat(folder, name, out, size);
     if (length < 0 || (size_t)length >= size) return 0;
     out[length] = '\0';
     return (size_t)length;
@@ -410,7 +418,7 @@ embla_status embla_io_list(int folder, const char *name,
     embla_status status = EMBLA_OK;
     int fd = -1;
     EMBLA_TRY(embla_io_open_as(folder, ".", name, O_RDONLY | O_DIRECTORY, 0, &fd));
-    DIR *dir = told_to_fail() ? NULL : fdopendir(fd);
+    DIR *dir = must_fail() ? NULL : fdopendir(fd);
     if (!dir) {
         status = refused("list it", name);
         embla_io_drop(fd);
@@ -418,7 +426,7 @@ embla_status embla_io_list(int folder, const char *name,
     }
     for (;;) {
         errno = 0;
-        struct dirent *entry = told_to_fail() ? NULL : readdir(dir);
+        struct dirent *entry = must_fail() ? NULL : readdir(dir);
         if (!entry && errno != 0) status = refused("list it", name);
         if (!entry || status != EMBLA_OK) break;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
@@ -434,7 +442,7 @@ embla_status embla_io_list(int folder, const char *name,
 embla_status embla_io_lock_try(int fd, const char *name, bool *got)
 {
     int result = -1;
-    do result = told_to_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+    do result = must_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
     if (result != 0 && errno != EWOULDBLOCK) return refused("lock it", name);
     *got = result == 0;
@@ -455,7 +463,8 @@ embla_status embla_io_claim(int fd, const char *name, uint64_t offset, uint64_t 
 embla_status embla_io_space(int fd, const char *name, uint64_t *out)
 {
     struct statvfs found;
-    if (told_to_fail() || fstatvfs(fd, &found) != 0) return refused("ask for free space", name);
+    if (must_fail() || fstatvfs(fd, &found) != 0)
+        return refused("get the free space of its file system", name);
     uint64_t unit = found.f_frsize > 0 ? found.f_frsize : found.f_bsize;
     if (!embla_mul_ok(found.f_bavail, unit, out)) *out = UINT64_MAX;
     return EMBLA_OK;
@@ -463,29 +472,29 @@ embla_status embla_io_space(int fd, const char *name, uint64_t *out)
 
 embla_status embla_io_map_shared(int fd, const char *name, size_t bytes, void **out)
 {
-    void *memory = told_to_fail()
-                       ? MAP_FAILED
-                       : mmap(roomy(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *memory = must_fail() ? MAP_FAILED
+                               : mmap(find_huge_aligned(bytes), bytes, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return refused("map it", name);
     atomic_fetch_add(&live, 1);
     *out = memory;
     return EMBLA_OK;
 }
 
-/* Asking for huge pages by MADV_HUGEPAGE alone is not enough: most systems grant none to files in
- * memory that way. MADV_COLLAPSE is granted, but not of nothing: hence one page of each first,
- * taken so that a full file system is an error and no signal. Done before anything is written,
- * it copies one page in 512 and makes zeros of the others. */
+/* MADV_HUGEPAGE alone is not enough: most systems do not use huge pages for files in memory.
+ * MADV_COLLAPSE works, but needs at least one existing page in each 2 MiB. MADV_POPULATE_WRITE
+ * creates that page; if the file system is full it returns an error and raises no signal. Before
+ * anything is written, a collapse copies one page of 512 and fills the others with zeros. */
 bool embla_io_huge_shared(void *memory, size_t bytes)
 {
-    int in_a_row = 0;
+    int failures = 0; /* in a row */
     (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    for (size_t at = 0; at + HUGE <= bytes && in_a_row < 4; at += HUGE) {
+    for (size_t at = 0; at + HUGE <= bytes && failures < 4; at += HUGE) {
         char *start = (char *)memory + at;
         if (madvise(start, PAGE, MADV_POPULATE_WRITE) != 0) return false;
-        in_a_row = madvise(start, HUGE, MADV_COLLAPSE) == 0 ? 0 : in_a_row + 1;
+        failures = madvise(start, HUGE, MADV_COLLAPSE) == 0 ? 0 : failures + 1;
     }
-    return in_a_row < 4;
+    return failures < 4;
 }
 
 void embla_io_touch_huge(const void *memory, size_t bytes)
@@ -496,6 +505,6 @@ void embla_io_touch_huge(const void *memory, size_t bytes)
 
 embla_status embla_io_erase(int folder, const char *name, const char *shown)
 {
-    if (told_to_fail() || unlinkat(folder, name, 0) != 0) return refused("remove it", shown);
+    if (must_fail() || unlinkat(folder, name, 0) != 0) return refused("remove it", shown);
     return EMBLA_OK;
 }

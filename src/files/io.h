@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one door for file calls: what the system offers, each with its sentence when it
- * fails, and each of them made to fail by a test, once or from then on.
+/* Every file call of the library goes through this header. Each function reports a failure
+ * with a message, and a test can make any of them fail, once or from then on.
  *
- * name is what messages call the file. Interrupted calls are taken up again.
+ * name is the file's name in messages. Calls that a signal interrupts (EINTR) are repeated.
  */
 #ifndef EMBLA_FILES_IO_H
 #define EMBLA_FILES_IO_H
@@ -14,73 +14,75 @@
 
 #include "base/status.h"
 
-/* Opens name below folder (AT_FDCWD: the current one). EMBLA_ERR_NOT_FOUND where there is
- * no such file, EMBLA_ERR_IO for any other refusal. */
+/* Opens name relative to folder; AT_FDCWD means the current folder. EMBLA_ERR_NOT_FOUND if
+ * there is no such file, EMBLA_ERR_IO for any other error. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_open(int folder, const char *name, int flags,
                                                        unsigned mode, int *out);
-/* The same where messages call it something else. */
+/* The same, but messages call the file `shown`. */
 EMBLA_CHECKED embla_status embla_io_open_as(int folder, const char *name, const char *shown,
                                             int flags, unsigned mode, int *out);
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_stat(int fd, const char *name, struct stat *out);
-/* Up to bytes from offset; *got is less only where the file ends. */
+/* Reads up to `bytes` bytes from offset. *got is smaller only if the file ends before that. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_pread(int fd, const char *name, uint64_t offset,
                                                         size_t bytes, void *out, size_t *got);
-/* The file that fd is, opened once more for reads past the page cache (O_DIRECT). -1 where the
- * system does not have that: no error. */
+/* Opens the file of fd a second time, for reads that bypass the page cache (O_DIRECT). Returns
+ * -1 if the system does not support that; this is not an error. */
 int embla_io_direct(int fd);
-enum { EMBLA_DIRECT = 4096 }; /* what offset, bytes and memory of such a read are multiples of */
-/* embla_io_pread for such a descriptor. An error where the file system refuses after all. */
+enum { EMBLA_DIRECT = 4096 }; /* alignment of the offset, size and memory of such a read */
+/* embla_io_pread for such a descriptor. Fails if the file system rejects direct reads. */
 EMBLA_CHECKED embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset,
                                                  size_t bytes, void *out, size_t *got);
-/* These bytes were read once and will not be again: the page cache may drop them. Never fails. */
+/* Tells the system that these bytes will not be read again, so the page cache may drop them.
+ * Never fails. */
 void embla_io_forget(int fd, uint64_t offset, uint64_t bytes);
-/* All of it. */
+/* Writes all count bytes. */
 EMBLA_CHECKED embla_status embla_io_write(int fd, const char *name, const void *bytes,
                                           size_t count);
-/* Takes the space a file will need, so that a full disk is met at once. A file system that
- * cannot do it is no error. */
+/* Reserves the space a file will need, so that a full disk is noticed before anything is
+ * written. It is not an error if the file system cannot reserve space. */
 EMBLA_CHECKED embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes);
-/* The length becomes size. */
+/* Sets the file's length to size. */
 EMBLA_CHECKED embla_status embla_io_cut(int fd, const char *name, uint64_t size);
-/* The mode becomes that of the file called old in the folder, which this one will replace,
- * but for setuid and setgid; where there is none, that of any new file of this process. */
+/* Sets the file's mode to that of the file `old` in the folder, which it will replace, without
+ * the setuid and setgid bits. If there is no such file: the mode of a new file (umask). */
 EMBLA_CHECKED embla_status embla_io_mode(int fd, const char *name, int folder, const char *old);
-/* Locks a file that was just made, for as long as *keeper is open. That is a second
- * descriptor of it: the first can be closed, and that be looked at, without letting go.
- * *keeper is -1 where someone has taken the file for a leftover and removed it: make another.
- * A file system that knows no locks is no error: there embla_io_sweep removes nothing. */
+/* Locks a file that was just created, for as long as *keeper is open. *keeper is a second
+ * descriptor of the file, so the first one can be closed, and its close checked, without
+ * releasing the lock. *keeper is -1 if another process took the file for a leftover and removed
+ * it; the caller then creates another file. It is not an error if the file system has no locks;
+ * there embla_io_sweep removes nothing. */
 EMBLA_CHECKED embla_status embla_io_lock(int fd, const char *name, int *keeper);
 EMBLA_CHECKED embla_status embla_io_sync(int fd, const char *name);
-/* The descriptor is gone in any case. */
+/* Closes fd. The descriptor is closed even if this fails. */
 EMBLA_CHECKED embla_status embla_io_close(int fd, const char *name);
-/* The same where nothing could be lost: a file that was only read. */
+/* The same for a file that was only read, where a failure loses nothing. */
 EMBLA_PRIVATE void embla_io_drop(int fd);
-/* shown is what messages call the file. Without replace: EMBLA_ERR_ARGUMENT where the name is
- * taken, and of several that want it at once only one gets it. */
+/* Renames a file; messages call it `shown`. If replace is false, an existing file of that name
+ * is EMBLA_ERR_ARGUMENT; if several processes try at once, exactly one succeeds. */
 EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const char *to,
                                            const char *shown, bool replace);
-/* Never fails: there is nothing that could be done. */
+/* Removes a file. Failure is not reported: the caller could do nothing about it. */
 EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
-/* Removes a regular file that nobody has locked by embla_io_lock. Never fails either. */
+/* Removes a regular file that nobody has locked with embla_io_lock. Never fails either. */
 void embla_io_sweep(int folder, const char *name);
-/* A read-only map of the whole file. */
+/* Maps the whole file read-only. */
 EMBLA_CHECKED embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out);
 EMBLA_PRIVATE void embla_io_unmap(void *memory, size_t bytes);
-/* This part of a map is read in no order: a page that is touched brings no others with it. */
+/* Tells the system that this part of a map is read in random order, so it does not read ahead. */
 EMBLA_CHECKED embla_status embla_io_random(const void *memory, size_t bytes, const char *name);
-/* How many of these bytes of a map are in the page cache. */
+/* Counts how many of these bytes of a map are in the page cache. */
 EMBLA_CHECKED embla_status embla_io_resident(const void *memory, size_t bytes, const char *name,
                                              uint64_t *out);
 
-/* Makes a folder, and brings its name to the disk. One that is there is no error. */
+/* Creates a folder and syncs its name to the disk. An existing folder is not an error. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);
 
-/* Where a symbolic link points, with a 0 after it: its length; 0 if name is no link, or one
- * that does not fit. */
+/* Writes the target of a symbolic link to out, with a 0 after it, and returns its length. Returns
+ * 0 if name is not a link, or if the target does not fit. */
 size_t embla_io_link(int folder, const char *name, char *out, size_t size);
 
-/* The names in a folder, which messages call name, but "." and "..": one call of each for each,
- * until each fails or there are no more. Order as the system gives it. */
+/* Calls each() for every entry of a folder except "." and "..", in the system's order, until
+ * each() fails. Messages call the folder `name`. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_list(int folder, const char *name,
                                                        embla_status (*each)(void *context,
                                                                             const char *entry),
@@ -88,28 +90,29 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_list(int folder, const char *n
 
 /* ---- one copy for many processes (store/shared.c) ---- */
 
-/* Locks a file that all who want something agree on, unless someone else has it: *got. Ends when
- * the last descriptor of that open is closed, however the process ends, or by embla_io_unlock.
- * EMBLA_ERR_IO also where the file system knows no locks. */
+/* Tries to lock a file; *got is false if another process holds the lock. The lock ends with
+ * embla_io_unlock, or when the last descriptor of that open file is closed, also if the process
+ * dies. EMBLA_ERR_IO also if the file system has no locks. */
 EMBLA_CHECKED embla_status embla_io_lock_try(int fd, const char *name, bool *got);
-/* Lets go, also where a forked child has the descriptor too, and closes it. */
+/* Releases the lock, even if a forked child also has the descriptor, and closes fd. */
 void embla_io_unlock(int fd);
-/* Takes the space of bytes from offset on, or fails: there a write through a map raises no
- * signal. */
+/* Allocates the space of `bytes` bytes from offset, or fails. Afterwards a write to them through
+ * a map cannot raise SIGBUS. */
 EMBLA_CHECKED embla_status embla_io_claim(int fd, const char *name, uint64_t offset,
                                           uint64_t bytes);
-/* Bytes that are free on the file system of an open file. */
+/* Finds how many bytes are free on the file system of an open file. */
 EMBLA_CHECKED embla_status embla_io_space(int fd, const char *name, uint64_t *out);
-/* A map that can be written to, of the whole file, on a boundary of 2 MiB. */
+/* Maps the whole file for reading and writing, aligned to 2 MiB. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_map_shared(int fd, const char *name, size_t bytes,
                                                              void **out);
-/* Puts such a map, from and to a boundary of 2 MiB, on huge pages, before it is written to. Raises
- * no signal. False: the system does not grant it, or there is no more room. */
+/* Backs such a map with huge pages before it is written to; memory and bytes are multiples of
+ * 2 MiB. Raises no signal. Returns false if the system does not grant huge pages, or if there is
+ * no more space. */
 bool embla_io_huge_shared(void *memory, size_t bytes);
-/* Makes the system map a page of each 2 MiB of a map, all of them where that is a huge one: it
- * counts only what is mapped. Raises no signal. */
+/* Maps one page of each 2 MiB; a huge page is mapped whole that way. The system's count of huge
+ * pages includes only mapped ones. Raises no signal. */
 void embla_io_touch_huge(const void *memory, size_t bytes);
-/* The name goes; who has the file open keeps it. */
+/* Removes the file's name. Processes that have the file open can still use it. */
 EMBLA_CHECKED embla_status embla_io_erase(int folder, const char *name, const char *shown);
 
 /* For tests: the n-th call from now fails with this error number (1 is the next); with

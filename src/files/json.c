@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree of JSON, built from the steps of json_walk in one arena, without recursion.
+/* Builds a JSON tree from the steps of json_walk, in one arena and without recursion.
  *
- * A value takes 88 bytes and its text, so the number of values is bounded. Everything comes from
- * base/mem, so that running out of memory is a status, here as everywhere.
+ * A value takes 88 bytes and its text, so the number of values is limited. All memory comes from
+ * base/mem: running out of it is a status, as everywhere.
  */
 #include "files/json.h"
 
@@ -14,22 +14,23 @@
 #include "base/arena.h"
 #include "files/json_walk.h"
 
-/* Values a file may have: so many, and one for each so many bytes. Nobody writes config.json
- * as a million zeros; who does would have forty times its size in memory (C5). */
+/* A file may have FREE_VALUES values, and one more for each VALUE_BYTES bytes. Without this limit
+ * a list of a million zeros would take forty times its size in memory (C5). */
 enum { FREE_VALUES = 65536, VALUE_BYTES = 8 };
 
 struct embla_json_value {
     embla_json_kind kind;
-    uint32_t length;            /* bytes of text */
-    uint32_t key_length, items; /* of a member: of its key; of an object or array: how many */
-    const char *key, *text;     /* with a 0 after them */
-    int64_t integer;            /* of an integer.. */
-    double real;                /* ..of any other number; NaN: it has none */
+    uint32_t length;        /* bytes of text */
+    uint32_t key_length;    /* bytes of a member's key */
+    uint32_t items;         /* number of values in an object or array */
+    const char *key, *text; /* with a 0 after them */
+    int64_t integer;        /* the value of an integer */
+    double real;            /* the value of any other number; NaN means it has no finite value */
     embla_json_value *parent, *first, *last, *next;
 };
 
 typedef struct {
-    embla_json_value value; /* the first, so that a root is its tree */
+    embla_json_value value; /* the first field, so that a root's address is its tree's */
     embla_arena arena;
 } tree;
 
@@ -37,8 +38,8 @@ typedef struct {
     embla_walk walk;
     size_t most_depth, values;
     tree *tree;
-    embla_json_value *open; /* the innermost object or array */
-    const char *key;        /* of the member whose value comes next */
+    embla_json_value *open; /* the innermost object or array that is not closed yet */
+    const char *key;        /* the key of the value that comes next */
     uint32_t key_length;
 } builder;
 
@@ -48,19 +49,19 @@ static embla_status wrong(const builder *b, const char *what)
                       b->walk.at, b->walk.count, what, b->walk.rule);
 }
 
-/* The key or string of this step, copied. A 0 in it would end it early for most readers. */
-static embla_status take_text(builder *b, const char **text, uint32_t *length)
+/* Copies the key or string of this step. A 0 is refused: most readers would stop at it. */
+static embla_status copy_text(builder *b, const char **text, uint32_t *length)
 {
     embla_name name;
     EMBLA_TRY(embla_walk_text(&b->walk, &name));
-    if (memchr(name.bytes, 0, name.length)) return wrong(b, "a string with a 0 in it");
+    if (memchr(name.bytes, 0, name.length)) return wrong(b, "a string contains a 0 byte");
     *length = name.length;
     return embla_arena_text(&b->tree->arena, name.bytes, name.length, text);
 }
 
-/* The number written in these bytes: its digits without the point, then the exponent. strtod
- * asks the locale for the point only, so there is none. */
-static double real_of(const uint8_t *raw, size_t length)
+/* Parses a number. strtod gets the digits without the point, and a corrected exponent: only the
+ * decimal point depends on the locale. */
+static double parse_real(const uint8_t *raw, size_t length)
 {
     char text[64], exponent[8], *end = NULL;
     size_t used = 0, i = 0;
@@ -71,7 +72,7 @@ static double real_of(const uint8_t *raw, size_t length)
         if (raw[i] == '.')
             after = true;
         else if ((!digit && !minus) || used >= sizeof text - 16)
-            return NAN; /* Python's NaN and Infinity, or more digits than anyone writes */
+            return NAN; /* Python's NaN and Infinity, or more than 48 digits */
         else
             text[used++] = (char)raw[i];
         point += after && digit;
@@ -85,7 +86,7 @@ static double real_of(const uint8_t *raw, size_t length)
     return *end == '\0' && isfinite(value) ? value : NAN;
 }
 
-static void take_number(builder *b, embla_json_value *value)
+static void parse_number(builder *b, embla_json_value *value)
 {
     const embla_walk *w = &b->walk;
     bool minus = w->raw[0] == '-', whole = true;
@@ -93,18 +94,19 @@ static void take_number(builder *b, embla_json_value *value)
     for (size_t i = minus; i < w->length; i++)
         whole = whole && w->raw[i] >= '0' && w->raw[i] <= '9';
     value->kind = EMBLA_JSON_REAL;
-    value->real = real_of(w->raw, w->length);
+    value->real = parse_real(w->raw, w->length);
     if (!whole) return;
     embla_walk digits = *w; /* the same number without its sign */
     digits.raw += minus;
     digits.length -= minus;
-    if (!embla_walk_natural(&digits, ((uint64_t)1 << 63) + minus, &size)) return; /* too large */
+    if (!embla_walk_natural(&digits, ((uint64_t)1 << 63) + minus, &size))
+        return; /* too large for int64_t: it stays a real */
     value->kind = EMBLA_JSON_INTEGER;
     value->integer = (int64_t)(minus ? 0 - size : size);
 }
 
-/* What this step is worth, put into value. */
-static embla_status fill(builder *b, embla_json_value *value)
+/* Sets value from the current step. */
+static embla_status set_value(builder *b, embla_json_value *value)
 {
     switch (b->walk.step) {
     case EMBLA_WALK_OBJECT:
@@ -115,9 +117,9 @@ static embla_status fill(builder *b, embla_json_value *value)
         return EMBLA_OK;
     case EMBLA_WALK_STRING:
         value->kind = EMBLA_JSON_STRING;
-        return take_text(b, &value->text, &value->length);
+        return copy_text(b, &value->text, &value->length);
     case EMBLA_WALK_NUMBER:
-        take_number(b, value);
+        parse_number(b, value);
         return EMBLA_OK;
     default: /* true, false, null */
         value->kind = b->walk.raw[0] == 't'   ? EMBLA_JSON_TRUE
@@ -127,13 +129,16 @@ static embla_status fill(builder *b, embla_json_value *value)
     }
 }
 
-/* A new value, behind the last of what is open. */
-static embla_status add(builder *b, embla_json_value **out)
+/* Appends a new value to the innermost open object or array. */
+static embla_status append(builder *b, embla_json_value **out)
 {
     void *memory = NULL;
     embla_json_value *parent = b->open;
     if (++b->values > FREE_VALUES + b->walk.count / VALUE_BYTES)
-        return wrong(b, "more values than its bytes could be for");
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: JSON, byte %zu of %zu: more than %zu values (%s)", b->walk.name,
+                          b->walk.at, b->walk.count, FREE_VALUES + b->walk.count / VALUE_BYTES,
+                          b->walk.rule);
     EMBLA_TRY(embla_arena_take(&b->tree->arena, sizeof(embla_json_value), "JSON", &memory));
     embla_json_value *value = memory;
     value->parent = parent;
@@ -162,18 +167,18 @@ static embla_status build(builder *b)
             continue;
         }
         if (w->step == EMBLA_WALK_KEY) {
-            EMBLA_TRY(take_text(b, &b->key, &b->key_length));
+            EMBLA_TRY(copy_text(b, &b->key, &b->key_length));
             continue;
         }
-        if (b->open) EMBLA_TRY(add(b, &value));
-        EMBLA_TRY(fill(b, value));
+        if (b->open) EMBLA_TRY(append(b, &value));
+        EMBLA_TRY(set_value(b, value));
         bool bracket = w->step == EMBLA_WALK_OBJECT || w->step == EMBLA_WALK_ARRAY;
-        if (!b->open && !bracket) return wrong(b, "neither an object nor an array");
+        if (!b->open && !bracket) return wrong(b, "expected an object or an array");
         if (bracket) b->open = value;
         if (w->depth > b->most_depth)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s: JSON, byte %zu: brackets more than %zu deep (%s)", w->name,
-                              w->at, b->most_depth, w->rule);
+                              "%.256s: JSON, byte %zu of %zu: nested more than %zu deep (%s)",
+                              w->name, w->at, w->count, b->most_depth, w->rule);
     }
 }
 
@@ -184,12 +189,14 @@ embla_status embla_json_read(const void *bytes, size_t count, const char *name, 
     embla_arena own = {0}, scratch = {0};
     void *memory = NULL;
     if (count > UINT32_MAX)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: JSON of %zu bytes (%s)", name, count, rule);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: JSON of %zu bytes; the limit is %" PRIu32 " (%s)", name, count,
+                          UINT32_MAX, rule);
     EMBLA_TRY(embla_arena_take(&own, sizeof(tree), "JSON", &memory));
     b.tree = memory;
     b.tree->arena = own;
     embla_status status = embla_walk_begin(&b.walk, bytes, count, name, rule, &scratch);
-    b.walk.python = true; /* its json module writes config.json */
+    b.walk.python = true; /* Python's json module writes most config.json files */
     if (status == EMBLA_OK) status = build(&b);
     embla_arena_free(&scratch);
     if (status != EMBLA_OK) {
@@ -203,7 +210,7 @@ embla_status embla_json_read(const void *bytes, size_t count, const char *name, 
 void embla_json_free(embla_json_value *value)
 {
     if (!value) return;
-    embla_arena arena = ((tree *)(void *)value)->arena; /* holds the tree itself */
+    embla_arena arena = ((tree *)(void *)value)->arena; /* a copy: the arena holds the tree */
     embla_arena_free(&arena);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a file for reading: one open, one look at what it is, one map. */
+/* Opens a file for reading, checks that it is a regular file, and maps it. */
 #include "files/map.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "files/guard.h"
 #include "files/io.h"
 
-/* The handle, with the name messages use in the same block. */
+/* Allocates the handle and a copy of the name in one block. */
 static embla_status new_handle(const char *shown, embla_map **out)
 {
     size_t length = strlen(shown);
@@ -19,7 +19,7 @@ static embla_status new_handle(const char *shown, embla_map **out)
     embla_map *map = memory;
     memcpy(map + 1, shown, length + 1);
     map->name = (const char *)(map + 1);
-    map->fd = map->place = -1;
+    map->fd = map->guard = -1;
     atomic_store(&map->owners, 1);
     *out = map;
     return EMBLA_OK;
@@ -30,21 +30,22 @@ static void free_handle(embla_map *map)
     embla_mem_free(map, sizeof *map + strlen(map->name) + 1);
 }
 
-/* A regular file of a size we can map; everything else is refused. */
-static embla_status look_at(embla_map *map)
+/* Accepts a regular file of a size that can be mapped, and refuses everything else. */
+static embla_status check_file(embla_map *map)
 {
     struct stat found;
     size_t size;
     EMBLA_TRY(embla_io_stat(map->fd, map->name, &found));
     if (!S_ISREG(found.st_mode))
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s is %s, not a file (C1)", map->name,
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s is %s, not a regular file (C1)", map->name,
                           S_ISDIR(found.st_mode)    ? "a folder"
                           : S_ISFIFO(found.st_mode) ? "a pipe"
                                                     : "a device or socket");
     if (found.st_size == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: 0 bytes (C1)", map->name);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: it has 0 bytes (C1)", map->name);
     if (found.st_size < 0 || !embla_size_ok((uint64_t)found.st_size, &size))
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s: %" PRId64 " bytes cannot be mapped (C1)",
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.256s has %" PRId64 " bytes, too many to map into memory (C1)",
                           map->name, (int64_t)found.st_size);
     map->size = size;
     map->device = (uint64_t)found.st_dev;
@@ -56,10 +57,10 @@ static embla_status look_at(embla_map *map)
 static embla_status open_and_map(int folder, const char *name, bool follow, embla_map *map)
 {
     void *bytes = NULL;
-    /* Not to wait for a pipe's other end: what it is, is asked once it is open. */
+    /* O_NONBLOCK: opening a pipe must not wait for its other end. check_file refuses it. */
     int flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW);
     EMBLA_TRY(embla_io_open(folder, name, flags, 0, &map->fd));
-    EMBLA_TRY(look_at(map));
+    EMBLA_TRY(check_file(map));
     EMBLA_TRY(embla_io_map(map->fd, map->name, (size_t)map->size, &bytes));
     map->bytes = bytes;
     return EMBLA_OK;
@@ -76,7 +77,7 @@ embla_status embla_map_open(int folder, const char *name, const char *shown, boo
         free_handle(map);
         return status;
     }
-    map->place = embla_guard_add(map->bytes, (size_t)map->size);
+    map->guard = embla_guard_add(map->bytes, (size_t)map->size);
     *out = map;
     return EMBLA_OK;
 }
@@ -101,7 +102,7 @@ void embla_map_free(embla_map *map)
 {
     if (!map || atomic_fetch_sub(&map->owners, 1) > 1) return;
     if (map->fd >= 0) {
-        embla_guard_drop(map->place); /* first: see guard.c */
+        embla_guard_remove(map->guard); /* before the unmap: see guard.c */
         embla_io_unmap((void *)(uintptr_t)map->bytes, (size_t)map->size);
         embla_io_drop(map->fd);
     }
@@ -113,7 +114,8 @@ embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
     size_t got = 0;
     if (offset > map->size || bytes > map->size - offset)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %zu bytes from %" PRIu64 " on, but it has %" PRIu64 " (C2)",
+                          "%.256s: %zu bytes are needed at byte %" PRIu64
+                          ", but the file has %" PRIu64 " bytes (C2)",
                           map->name, bytes, offset, map->size);
     if (map->fd < 0) {
         if (bytes > 0) memcpy(out, map->bytes + offset, bytes);
@@ -122,26 +124,27 @@ embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
     EMBLA_TRY(embla_io_pread(map->fd, map->name, offset, bytes, out, &got));
     if (got < bytes)
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s was cut short while open: it ends at %" PRIu64
-                          ", and had %" PRIu64 " bytes (C11)",
-                          map->name, offset + got, map->size);
+                          "%.256s was truncated while it was open: it had %" PRIu64
+                          " bytes and now ends at byte %" PRIu64 " (C11)",
+                          map->name, map->size, offset + got);
     return EMBLA_OK;
 }
 
-embla_status embla_map_look(const embla_map *map, int64_t *seconds, int64_t *nanoseconds)
+embla_status embla_map_modified(const embla_map *map, int64_t *seconds, int64_t *nanoseconds)
 {
     struct stat now = {0};
     if (map->fd >= 0) {
         EMBLA_TRY(embla_io_stat(map->fd, map->name, &now));
         if ((uint64_t)now.st_size < map->size || now.st_size < 0)
             return embla_fail(EMBLA_ERR_IO,
-                              "%.256s was cut short while open: %" PRId64 " bytes, and had %" PRIu64
-                              " (C11)",
-                              map->name, (int64_t)now.st_size, map->size);
+                              "%.256s was truncated while it was open: it had %" PRIu64
+                              " bytes and now has %" PRId64 " (C11)",
+                              map->name, map->size, (int64_t)now.st_size);
     }
-    if (embla_guard_lost(map->place))
+    if (embla_guard_lost(map->guard))
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s: a part of its %" PRIu64 " bytes was lost while open (C11)",
+                          "%.256s was truncated while it was open: some of its %" PRIu64
+                          " bytes could not be read (C11)",
                           map->name, map->size);
     *seconds = now.st_mtim.tv_sec;
     *nanoseconds = now.st_mtim.tv_nsec;
@@ -151,5 +154,5 @@ embla_status embla_map_look(const embla_map *map, int64_t *seconds, int64_t *nan
 embla_status embla_map_check(const embla_map *map)
 {
     int64_t seconds, nanoseconds;
-    return embla_map_look(map, &seconds, &nanoseconds);
+    return embla_map_modified(map, &seconds, &nanoseconds);
 }

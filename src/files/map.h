@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that is read: opened once, checked, never opened by name again (rule C1).
+/* A file that is read. It is opened and checked once and never opened by name again (rule C1).
  *
- * Headers are read into memory with embla_map_read, which cannot raise a signal; rows stay
- * where they are, in a read-only map. A map of a file that someone cuts short is a trap:
- * embla_map_check asks the system for the size before and after rows are taken (C11).
- * Several owners may hold one; the last to let go closes it.
+ * Headers are read into memory with embla_map_read, which cannot raise a signal. Rows are used
+ * in place, through a read-only map. Reading a map whose file was truncated raises SIGBUS, so
+ * embla_map_check compares the file's size before and after rows are read (C11). A map may have
+ * several owners; the last one to free it closes the file.
  */
 #ifndef EMBLA_FILES_MAP_H
 #define EMBLA_FILES_MAP_H
@@ -15,35 +15,35 @@
 
 typedef struct embla_map {
     const char *name;     /* for messages: the path as it was given */
-    const uint8_t *bytes; /* the whole file; only what has been checked may be read */
+    const uint8_t *bytes; /* the whole file; read only parts that have been checked */
     uint64_t size;
     uint64_t device, inode;
     bool others_write; /* the file's mode lets everyone write to it */
-    int fd;            /* -1: bytes of a caller, see embla_map_bytes */
-    int place;         /* where the guard has it, see files/guard.h; -1: nowhere */
+    int fd;            /* -1 means the caller's bytes, see embla_map_bytes */
+    int guard;         /* entry in the guard's list, see files/guard.h; -1 means none */
     atomic_size_t owners;
 } embla_map;
 
-/* Opens a regular file below folder (AT_FDCWD: the current one); shown is what messages
- * call it. follow: a symbolic link may stand for it. */
+/* Opens a regular file relative to folder; AT_FDCWD means the current folder. Messages call the
+ * file `shown`. follow: name may be a symbolic link. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(int folder, const char *name,
                                                         const char *shown, bool follow,
                                                         embla_map **out);
-/* The same over bytes that the caller keeps: for tests, fuzzers, and parts of files. */
+/* A map of bytes that stay the caller's: for tests, fuzzers, and parts of files. */
 EMBLA_CHECKED embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown,
                                            embla_map **out);
-/* One owner more. Returns map. */
+/* Adds an owner. Returns map. */
 embla_map *embla_map_hold(embla_map *map);
-/* One owner less. NULL is fine. */
+/* Removes an owner; the last one closes the file. NULL is allowed. */
 EMBLA_PRIVATE void embla_map_free(embla_map *map);
 
-/* Exactly these bytes, by pread. EMBLA_ERR_IO if the file ends before. */
+/* Reads exactly these bytes with pread. EMBLA_ERR_IO if the file has become shorter. */
 EMBLA_CHECKED embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
                                           void *out);
-/* EMBLA_ERR_IO if the file is no longer as long as it was, or a page of it was lost. */
+/* EMBLA_ERR_IO if the file has become shorter, or if a page of it was lost. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_check(const embla_map *map);
-/* The same, and when it was last changed; 0 of bytes of a caller. */
-EMBLA_CHECKED embla_status embla_map_look(const embla_map *map, int64_t *seconds,
-                                          int64_t *nanoseconds);
+/* The same, and also returns the time of the last modification; 0 for a caller's bytes. */
+EMBLA_CHECKED embla_status embla_map_modified(const embla_map *map, int64_t *seconds,
+                                              int64_t *nanoseconds);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorted in at most n log n comparisons whatever the names are; names that are the same stay
- * in the order of their numbers. The first eight bytes of a name travel with its pointer, as
- * a number: many names are dealt out by it, a byte at a time, and only those that begin alike
- * are compared and merged. The C library's qsort would do, but it takes memory behind the
- * back of base/mem.
+/* Sorting takes at most n log n comparisons for any names; equal names are ordered by number.
+ *
+ * Each item holds the first eight bytes of its name as an integer. A long list is first sorted
+ * by these integers (a radix sort, one byte at a time); only names whose first eight bytes are
+ * equal are then compared and merge-sorted. The C library's qsort is not used, because it
+ * allocates memory outside base/mem.
  */
 #include "files/names.h"
 
@@ -12,10 +13,10 @@
 #include "base/checked.h"
 #include "base/mem.h"
 
-enum { MANY = 256 }; /* from here on dealing out is faster */
+enum { MANY = 256 }; /* from this count the radix sort is faster */
 
 typedef struct {
-    uint64_t start; /* the first eight bytes, zeros where there are fewer, first byte highest */
+    uint64_t start; /* the first eight bytes, padded with zeros; the first byte is the highest */
     const embla_name *name;
 } item;
 
@@ -26,8 +27,7 @@ static uint64_t start_of(const char *bytes, size_t length)
     return start;
 }
 
-/* Below, at or above zero, as memcmp does; a name that is the beginning of another comes
- * before it. */
+/* Compares as memcmp does; a name that is a prefix of another comes before it. */
 static int compare_bytes(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t both = a_length < b_length ? a_length : b_length;
@@ -46,12 +46,12 @@ static void merge(const item *from, size_t begin, size_t middle, size_t end, ite
 {
     size_t left = begin, right = middle;
     for (size_t i = begin; i < end; i++) {
-        bool take_right = left == middle || (right < end && comes_after(&from[left], &from[right]));
-        to[i] = from[take_right ? right++ : left++];
+        bool use_right = left == middle || (right < end && comes_after(&from[left], &from[right]));
+        to[i] = from[use_right ? right++ : left++];
     }
 }
 
-/* Sorts items[0 .. count-1]; spare has room for as many. Returns which of the two holds
+/* Sorts items[0 .. count-1]; spare has space for as many. Returns items or spare, whichever holds
  * the result. */
 static item *merge_sort(item *items, item *spare, size_t count)
 {
@@ -68,28 +68,28 @@ static item *merge_sort(item *items, item *spare, size_t count)
     return items;
 }
 
-/* By the byte of start at shift; items that have the same keep their order. False if all have
- * the same: nothing was moved. */
-static bool deal(const item *from, item *to, size_t count, unsigned shift)
+/* One pass of a radix sort, by the byte of start at shift; stable. Returns false, and moves
+ * nothing, if that byte is the same in all items. */
+static bool radix_pass(const item *from, item *to, size_t count, unsigned shift)
 {
-    size_t places[256] = {0}, place = 0;
-    for (size_t i = 0; i < count; i++) places[from[i].start >> shift & 255]++;
-    if (places[from[0].start >> shift & 255] == count) return false;
+    size_t starts[256] = {0}, next = 0;
+    for (size_t i = 0; i < count; i++) starts[from[i].start >> shift & 255]++;
+    if (starts[from[0].start >> shift & 255] == count) return false;
     for (size_t i = 0; i < 256; i++) {
-        size_t here = places[i];
-        places[i] = place;
-        place += here;
+        size_t here = starts[i];
+        starts[i] = next;
+        next += here;
     }
-    for (size_t i = 0; i < count; i++) to[places[from[i].start >> shift & 255]++] = from[i];
+    for (size_t i = 0; i < count; i++) to[starts[from[i].start >> shift & 255]++] = from[i];
     return true;
 }
 
-/* As merge_sort, for many. */
-static item *deal_and_merge(item *items, item *spare, size_t count)
+/* Sorts as merge_sort does, faster for a long list. */
+static item *radix_sort(item *items, item *spare, size_t count)
 {
     size_t end;
     for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (!deal(items, spare, count, shift)) continue;
+        if (!radix_pass(items, spare, count, shift)) continue;
         item *swap = items;
         items = spare;
         spare = swap;
@@ -109,7 +109,7 @@ embla_status embla_names_sort(embla_arena *arena, const embla_name *names, size_
     void *sorted = NULL, *space = NULL;
     for (size_t i = 0; i < count; i++) used += names[i].bytes != NULL;
     if (!embla_span_ok(used, 2 * sizeof(item), 2 * sizeof(item), &bytes))
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for an index of %zu names", used);
+        return embla_fail(EMBLA_ERR_MEMORY, "out of memory for an index of %zu names", used);
     if (used == 0) {
         *out = (embla_names){0};
         return EMBLA_OK;
@@ -120,8 +120,8 @@ embla_status embla_names_sort(embla_arena *arena, const embla_name *names, size_
     for (size_t i = 0; i < count; i++)
         if (names[i].bytes)
             items[next++] = (item){start_of(names[i].bytes, names[i].length), &names[i]};
-    const item *result = used < MANY ? merge_sort(items, items + used, used)
-                                     : deal_and_merge(items, items + used, used);
+    const item *result =
+        used < MANY ? merge_sort(items, items + used, used) : radix_sort(items, items + used, used);
     out->sorted = sorted;
     out->count = used;
     for (size_t i = 0; i < used; i++) out->sorted[i] = result[i].name;
@@ -131,7 +131,7 @@ embla_status embla_names_sort(embla_arena *arena, const embla_name *names, size_
 
 const embla_name *embla_names_find(const embla_names *names, const char *bytes, size_t length)
 {
-    size_t begin = 0, end = names->count; /* the answer, if any, is at begin .. end */
+    size_t begin = 0, end = names->count; /* the name, if there is one, is in begin .. end */
     while (begin < end) {
         size_t middle = begin + (end - begin) / 2;
         const embla_name *name = names->sorted[middle];

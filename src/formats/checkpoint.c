@@ -2,8 +2,8 @@
 /* The one door: what was opened, asked about. checkpoint_open.c opens it, checkpoint_roles.c knows
  * which tensor has which role.
  *
- * Everything here only looks at lists that opening has checked; reading goes through pread,
- * so that no question can raise a signal.
+ * All of them use lists that were checked when the checkpoint was opened. Bytes are read with
+ * pread, so no query can raise a signal.
  */
 #include "formats/checkpoint.h"
 
@@ -25,7 +25,7 @@ void embla_checkpoint_free(embla_checkpoint *cp)
     }
     embla_json_free(cp->config);
     if (cp->folder >= 0) embla_io_drop(cp->folder);
-    embla_arena arena = cp->arena; /* holds the handle itself */
+    embla_arena arena = cp->arena; /* a copy: the arena holds the handle */
     embla_arena_free(&arena);
 }
 
@@ -46,7 +46,7 @@ const char *const *embla_checkpoint_notes(const embla_checkpoint *cp, size_t *co
     return cp ? cp->notes : NULL;
 }
 
-/* "text_config.vocab_size": one object inside another. */
+/* Finds a key of config.json; dots separate nested objects, as in "text_config.vocab_size". */
 static const embla_json_value *config_at(const embla_checkpoint *cp, const char *key)
 {
     const embla_json_value *value = cp->config;
@@ -65,7 +65,7 @@ static const embla_json_value *config_at(const embla_checkpoint *cp, const char 
 
 const char *embla_checkpoint_text(const embla_checkpoint *cp, const char *key)
 {
-    bool gguf = cp && cp->format == &embla_format_gguf; /* says itself what it is */
+    bool gguf = cp && cp->format == &embla_format_gguf; /* its own keys come before config.json */
     if (!cp || !key) return NULL;
     const char *text = gguf ? NULL : embla_json_string(config_at(cp, key), NULL);
     for (size_t i = 0; !text && i < cp->shard_count; i++) {
@@ -90,11 +90,12 @@ embla_status embla_checkpoint_integer(const embla_checkpoint *cp, const char *ke
     if (cp->format == &embla_format_gguf && embla_gguf_has(&first->directory, key))
         return embla_gguf_number(&first->directory, first->map, key, out);
     if (embla_json_integer(config_at(cp, key), out)) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no numeric value for '%.128s'", cp->shown,
+                      key);
 }
 
-/* Elements of an array of integers, the first `most` of them; out NULL: they are only checked. */
-static embla_status array_numbers(const embla_shard *shard, const embla_gguf_key *key, size_t most,
+/* Reads the first `most` elements of an array of integers. If out is NULL they are only checked. */
+static embla_status read_integers(const embla_shard *shard, const embla_gguf_key *key, size_t most,
                                   int64_t *out)
 {
     uint64_t size = embla_gguf_type_bytes(key->element);
@@ -111,11 +112,11 @@ static embla_status array_numbers(const embla_shard *shard, const embla_gguf_key
         if (status != EMBLA_OK) break;
         memcpy(wide, bytes, (size_t)size);
         uint64_t raw = embla_le64(wide);
-        if (is_signed) raw = (raw ^ top) - top; /* carries the sign up */
+        if (is_signed) raw = (raw ^ top) - top; /* sign extension */
         if (!is_signed && raw > (uint64_t)INT64_MAX)
             status = embla_fail(EMBLA_ERR_FORMAT,
-                                "%.200s: element %zu of '%.128s' is %" PRIu64 ", more than %" PRId64
-                                " (G5)",
+                                "%.200s: element %zu of '%.128s' is %" PRIu64
+                                "; the limit is %" PRId64 " (G5)",
                                 shard->map->name, i, key->key, raw, INT64_MAX);
         else if (out)
             memcpy(&out[i], &raw, sizeof raw);
@@ -147,10 +148,10 @@ embla_status embla_checkpoint_integers(const embla_checkpoint *cp, const char *k
     for (const embla_json_value *v = item; v && good; v = embla_json_after(v))
         good = embla_json_integer(v, &number);
     if (!good)
-        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no list of whole numbers for '%.128s'",
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no list of integers for '%.128s'",
                           cp->shown, key);
-    if (found) EMBLA_TRY(array_numbers(first, found, most, NULL));
-    if (found) EMBLA_TRY(array_numbers(first, found, most, out));
+    if (found) EMBLA_TRY(read_integers(first, found, most, NULL));
+    if (found) EMBLA_TRY(read_integers(first, found, most, out));
     for (size_t i = 0; item && i < most; i++, item = embla_json_after(item))
         (void)embla_json_integer(item, &out[i]);
     *count = found ? (size_t)found->count : embla_json_count(list);
@@ -173,7 +174,8 @@ embla_status embla_checkpoint_real(const embla_checkpoint *cp, const char *key, 
         return EMBLA_OK;
     }
     if (embla_json_double(config_at(cp, key), out)) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says no number for '%.128s'", cp->shown, key);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no numeric value for '%.128s'", cp->shown,
+                      key);
 }
 
 /* ---- tensors ---- */
@@ -232,7 +234,7 @@ const embla_tensor *embla_checkpoint_tensors(const embla_checkpoint *cp, size_t 
 }
 
 /* A name that holds what was asked for, or that it holds; NULL if none does. */
-static const char *nearly(const embla_checkpoint *cp, const char *name)
+static const char *find_similar(const embla_checkpoint *cp, const char *name)
 {
     for (size_t i = 0; *name && i < cp->count; i++)
         if (strstr(cp->entries[i].name, name) || strstr(name, cp->entries[i].name))
@@ -244,17 +246,18 @@ embla_status embla_checkpoint_named(const embla_checkpoint *cp, const char *name
                                     const embla_entry **out)
 {
     const embla_name *found = embla_names_find(&cp->index, name, strlen(name));
-    const char *meant = found ? NULL : nearly(cp, name);
+    const char *similar = found ? NULL : find_similar(cp, name);
     if (found) {
         *out = &cp->entries[found->number];
         return EMBLA_OK;
     }
-    if (meant)
+    if (similar)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "%.200s has no tensor '%.128s'; did you mean '%.128s'?", cp->shown, name,
-                          meant);
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no tensor '%.128s' among its %zu", cp->shown,
-                      name, cp->count);
+                          similar);
+    return embla_fail(EMBLA_ERR_NOT_FOUND,
+                      "%.200s has no tensor '%.128s' (number of its tensors: %zu)", cp->shown, name,
+                      cp->count);
 }
 
 embla_status embla_checkpoint_find(const embla_checkpoint *cp, const char *name, embla_tensor *out)
@@ -275,19 +278,19 @@ embla_status embla_entry_shape(const embla_entry *entry, int64_t *rows, size_t *
     uint64_t d = entry->rank == 2 ? entry->shape[1] : entry->rank == 1 ? entry->shape[0] : 0;
     if (entry->rank < 1 || entry->rank > 2)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "tensor '%.128s' has %u dimensions; a table has 2, rows x dim",
+                          "tensor '%.128s' has %u dimensions; a table has 2 (rows x dim)",
                           entry->name, (unsigned)entry->rank);
     if (r < 1 || r > (uint64_t)EMBLA_ROWS_MOST || d < 1 || d > EMBLA_DIM_MOST)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "tensor '%.128s' is %" PRIu64 " x %" PRIu64
-                          ": a table has 1 to 2^40 rows of 1 to 2^20 numbers (C10)",
+                          "; a table has 1 to 2^40 rows of 1 to 2^20 numbers (C10)",
                           entry->name, r, d);
     *rows = (int64_t)r;
     *dim = (size_t)d;
     return EMBLA_OK;
 }
 
-/* Of rows that do not lie in the file as they are. */
+/* Reads rows of a made entry. */
 static embla_status read_made(const embla_shard *shard, const embla_entry *entry, uint64_t offset,
                               size_t bytes, void *out)
 {
@@ -295,8 +298,8 @@ static embla_status read_made(const embla_shard *shard, const embla_entry *entry
     uint64_t row_bytes = rows > 0 ? entry->bytes / rows : 0;
     if (row_bytes == 0 || offset % row_bytes != 0 || bytes % row_bytes != 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "tensor '%.128s': %zu bytes from %" PRIu64
-                          " are not whole rows of %" PRIu64 " bytes",
+                          "tensor '%.128s': %zu bytes from byte %" PRIu64
+                          " are not whole rows; a row has %" PRIu64 " bytes",
                           entry->name, bytes, offset, row_bytes);
     return shard->directory.make(&shard->directory, shard->map, entry, offset / row_bytes,
                                  bytes / row_bytes, out);
@@ -308,7 +311,8 @@ embla_status embla_entry_read(const embla_checkpoint *cp, const embla_entry *ent
     const embla_shard *shard = &cp->shards[entry->file];
     if (offset > entry->bytes || bytes > entry->bytes - offset)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "tensor '%.128s': %zu bytes from %" PRIu64 ", and it has %" PRIu64,
+                          "tensor '%.128s': cannot read %zu bytes from byte %" PRIu64
+                          ": it has %" PRIu64 " bytes",
                           entry->name, bytes, offset, entry->bytes);
     if (bytes == 0) return EMBLA_OK;
     if (entry->made) return read_made(shard, entry, offset, bytes, out);
@@ -323,7 +327,7 @@ embla_status embla_checkpoint_read(const embla_checkpoint *cp, const char *name,
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_read: an argument is NULL");
     EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
     if (offset < 0)
-        return embla_fail(EMBLA_ERR_RANGE, "tensor '%.128s': offset %" PRId64 " is below 0", name,
+        return embla_fail(EMBLA_ERR_RANGE, "tensor '%.128s': offset %" PRId64 " is negative", name,
                           offset);
     return embla_entry_read(cp, entry, (uint64_t)offset, bytes, out);
 }

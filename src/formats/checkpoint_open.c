@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a checkpoint: a file, a folder, shards named by an index, a GGUF in several files.
+/* Opens a checkpoint: a file, a folder, shards listed by an index, or a GGUF in several files.
  *
- * Names that come from a file (shards) are plain names in the folder of that file and are
- * not followed where they are links; what the user typed is followed. A failure on the way
- * frees what was opened before.
+ * A shard's name comes from a file, so it must be a plain name in the same folder, and symbolic
+ * links are not followed. A path that the user typed may contain links. A failure frees all that
+ * was opened before.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 enum { CONFIG_MOST = 4 << 20, CONFIG_DEPTH = 64, INDEX_MOST = 64000000, NAME_MOST = 255 };
 
-/* "FOLDER/name", or name alone in the current folder: what messages call a file. */
-static embla_status shown_name(embla_checkpoint *cp, const char *name, const char **out)
+/* Makes the name of a file for messages: "FOLDER/name", or only the name in the current folder. */
+static embla_status make_shown(embla_checkpoint *cp, const char *name, const char **out)
 {
     size_t folder = strcmp(cp->folder_name, ".") == 0 ? 0 : strlen(cp->folder_name);
     size_t length = strlen(name);
@@ -32,20 +32,21 @@ static embla_status shown_name(embla_checkpoint *cp, const char *name, const cha
     return EMBLA_OK;
 }
 
-/* Reads one more file of the checkpoint: called name, opened by another name where it is a
- * link. The format of the first is that of all. */
+/* Reads one more file of the checkpoint. Messages call it name; opened is the name it is opened
+ * by, which differs for a link. All files must have the format of the first. */
 static embla_status add_file(embla_checkpoint *cp, const char *name, const char *opened,
                              bool follow, const embla_open_options *options)
 {
     embla_shard *shard = &cp->shards[cp->shard_count];
     const embla_format *format = NULL;
     const char *shown = NULL;
-    EMBLA_TRY(shown_name(cp, name, &shown));
+    EMBLA_TRY(make_shown(cp, name, &shown));
     EMBLA_TRY(embla_map_open(cp->folder, opened, shown, follow, &shard->map));
-    cp->shard_count++; /* from here on freed with the checkpoint */
+    cp->shard_count++; /* from now on it is freed with the checkpoint */
     EMBLA_TRY(embla_format_of(shard->map, &format));
     if (cp->format && cp->format != format)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s is %s, but the files before it are %s", shown,
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s has the format %s, but the files before it have %s", shown,
                           format->name, cp->format->name);
     cp->format = format;
     EMBLA_TRY(format->read(shard->map, options, &shard->directory));
@@ -58,17 +59,17 @@ static embla_status new_shards(embla_checkpoint *cp, size_t count)
     return embla_arena_many(&cp->arena, count, sizeof *cp->shards, "a list of files", &cp->shards);
 }
 
-/* All bytes of a small file, in the arena. */
+/* Reads all bytes of a small file into the arena. */
 static embla_status read_whole(embla_checkpoint *cp, const char *name, size_t most,
                                const char *rule, const char **shown, const char **out, size_t *size)
 {
     embla_map *map = NULL;
     void *memory = NULL;
-    EMBLA_TRY(shown_name(cp, name, shown));
+    EMBLA_TRY(make_shown(cp, name, shown));
     EMBLA_TRY(embla_map_open(cp->folder, name, *shown, true, &map));
     embla_status status = EMBLA_OK;
     if (map->size > most)
-        status = embla_fail(EMBLA_ERR_FORMAT, "%.200s has %" PRIu64 " bytes, above %zu (%s)",
+        status = embla_fail(EMBLA_ERR_FORMAT, "%.200s has %" PRIu64 " bytes; the limit is %zu (%s)",
                             *shown, map->size, most, rule);
     else
         status = embla_arena_take(&cp->arena, (size_t)map->size, *shown, &memory);
@@ -81,9 +82,9 @@ static embla_status read_whole(embla_checkpoint *cp, const char *name, size_t mo
 
 /* ---- shards ---- */
 
-/* A shard may be a link only where a download cache made it: to ../../blobs/HEX. What is
- * opened then is that file, by its own name: it may be no link in turn. */
-static const char *real_name(int folder, const char *name, char target[160])
+/* A shard may be a link only as download caches make them: to ../../blobs/HEX. Returns the name
+ * to open: that target, which must not be a link itself, or the shard's own name. */
+static const char *resolve_link(int folder, const char *name, char target[160])
 {
     static const char before[] = "../../blobs/";
     size_t front = sizeof before - 1, length = embla_io_link(folder, name, target, 160);
@@ -104,17 +105,18 @@ static embla_status open_index(embla_checkpoint *cp, const char *name,
     for (size_t i = 0; i < index.shard_count; i++) {
         const char *shard = index.shards[i];
         char target[160];
-        EMBLA_TRY(add_file(cp, shard, real_name(cp->folder, shard, target), false, options));
+        EMBLA_TRY(add_file(cp, shard, resolve_link(cp->folder, shard, target), false, options));
         if (cp->format != &embla_format_safetensors)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: shard %.128s is %s, not safetensors (S13)",
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: shard %.128s has the format %s, not safetensors (S13)",
                               shown, shard, cp->format->name);
     }
     if (cp->shard_count == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s names 0 shards (S13)", shown);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s lists no shards (S13)", shown);
     return embla_safetensors_index_check(&index, shown, cp->shards, &cp->shards[0].directory);
 }
 
-/* The further files of a GGUF whose first is open. */
+/* Opens the other files of a split GGUF, whose first file is open. */
 static embla_status open_splits(embla_checkpoint *cp, const char *name,
                                 const embla_open_options *options)
 {
@@ -124,7 +126,7 @@ static embla_status open_splits(embla_checkpoint *cp, const char *name,
     EMBLA_TRY(embla_gguf_split(&first->directory, first->map, &number, &count, &tensors));
     if (count <= 1) return EMBLA_OK;
     if (number != 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s is file %u of %u: open the first of them (G13)",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s is file %u of %u; open the first file (G13)",
                           first->map->name, number + 1, count);
     embla_shard only = *first;
     EMBLA_TRY(new_shards(cp, count));
@@ -134,20 +136,21 @@ static embla_status open_splits(embla_checkpoint *cp, const char *name,
         unsigned its_number, its_count;
         uint64_t its_tensors;
         EMBLA_TRY(embla_gguf_split_name(name, i, count, sibling));
-        EMBLA_TRY(add_file(cp, sibling, real_name(cp->folder, sibling, target), false, options));
+        EMBLA_TRY(add_file(cp, sibling, resolve_link(cp->folder, sibling, target), false, options));
         const embla_shard *shard = &cp->shards[i];
         EMBLA_TRY(
             embla_gguf_split(&shard->directory, shard->map, &its_number, &its_count, &its_tensors));
         if (its_number != i || its_count != count)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s says it is file %u of %u, not %u of %u (G13)",
+                              "%.200s is file %u of %u according to its keys, but %u of %u "
+                              "according to its name (G13)",
                               shard->map->name, its_number + 1, its_count, i + 1, count);
         found += shard->directory.count;
     }
     if (found != tensors)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: its %u files hold %" PRIu64 " tensors, and it says %" PRIu64
-                          " (G13)",
+                          "%.200s: its %u files have %" PRIu64
+                          " tensors, but split.tensors.count is %" PRIu64 " (G13)",
                           first->map->name, count, found, tensors);
     return EMBLA_OK;
 }
@@ -166,7 +169,7 @@ static embla_status open_file(embla_checkpoint *cp, const char *name,
 
 /* ---- folders ---- */
 
-/* What a folder holds, best first: the lowest kind is opened. */
+/* Kinds of files in a folder, in order of preference: a file of the lowest kind is opened. */
 typedef enum { INDEX, MODEL, SAFETENSORS, GGUF, PICKLE, NOTHING } kind;
 
 typedef struct {
@@ -181,8 +184,8 @@ static bool ends(const char *name, const char *tail)
     return length >= wanted && strcmp(name + length - wanted, tail) == 0;
 }
 
-/* "..-00002-of-00005.gguf": not the first of several files. */
-static bool later_split(const char *name)
+/* True for a file of a split GGUF that is not the first: "..-00002-of-00005.gguf". */
+static bool is_later_split(const char *name)
 {
     static const char form[] = "-00000-of-00000.gguf";
     size_t length = strlen(name), tail = sizeof form - 1;
@@ -199,14 +202,14 @@ static kind kind_of(const char *name)
     if (ends(name, ".safetensors.index.json")) return INDEX;
     if (strcmp(name, "model.safetensors") == 0) return MODEL;
     if (ends(name, ".safetensors")) return SAFETENSORS;
-    if (ends(name, ".gguf")) return later_split(name) ? NOTHING : GGUF;
+    if (ends(name, ".gguf")) return is_later_split(name) ? NOTHING : GGUF;
     if (ends(name, ".pt") || ends(name, ".pth") || ends(name, ".ckpt") || ends(name, ".pkl") ||
         strncmp(name, "pytorch_model", 13) == 0)
         return ends(name, ".json") ? NOTHING : PICKLE;
     return NOTHING;
 }
 
-static embla_status look_at_entry(void *context, const char *name)
+static embla_status count_entry(void *context, const char *name)
 {
     listing *l = context;
     kind k = kind_of(name);
@@ -221,25 +224,25 @@ static embla_status look_at_entry(void *context, const char *name)
 static embla_status open_folder(embla_checkpoint *cp, const embla_open_options *options)
 {
     listing l = {.best = NOTHING};
-    EMBLA_TRY(embla_io_list(cp->folder, cp->folder_name, look_at_entry, &l));
+    EMBLA_TRY(embla_io_list(cp->folder, cp->folder_name, count_entry, &l));
     if (l.best == NOTHING) {
-        /* sentence-transformers keeps static models, words and all, one folder down */
+        /* sentence-transformers keeps a static model and its words in a subfolder */
         static const char inside[] = "0_StaticEmbedding";
         int inner = -1;
         if (embla_io_open(cp->folder, inside, O_PATH | O_DIRECTORY, 0, &inner) == EMBLA_OK) {
-            EMBLA_TRY(shown_name(cp, inside, &cp->folder_name));
+            EMBLA_TRY(make_shown(cp, inside, &cp->folder_name));
             embla_io_drop(cp->folder);
             cp->folder = inner;
             return open_file(cp, "model.safetensors", options);
         }
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.200s holds no .safetensors, no .gguf: name a file in it",
+                          "%.200s has no .safetensors or .gguf file; open one of its files by name",
                           cp->folder_name);
     }
     if (l.count > 1 && l.best != PICKLE)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.128s holds %zu files that could be meant, %.100s and %.100s among "
-                          "them: name one",
+                          "%.128s has %zu model files, for example %.100s and %.100s; open one "
+                          "of them by name",
                           cp->folder_name, l.count, l.name, l.second);
     return open_file(cp, l.name, options);
 }
@@ -257,7 +260,7 @@ static embla_status note(embla_checkpoint *cp, const char *text)
     return EMBLA_OK;
 }
 
-/* One that cannot be read is as good as none, and worth a word: the tensors are still there. */
+/* A config.json that cannot be read is ignored with a note: the tensors can still be used. */
 static embla_status read_config(embla_checkpoint *cp)
 {
     const char *shown = NULL, *bytes = NULL;
@@ -297,14 +300,14 @@ static embla_status list_tensors(embla_checkpoint *cp)
     const embla_name *twice = embla_names_twice(&cp->index);
     if (twice)
         return embla_fail(
-            EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s' is in two of its %zu files (%s)", cp->shown,
-            twice->bytes, cp->shard_count, cp->format == &embla_format_gguf ? "G13" : "S13");
+            EMBLA_ERR_FORMAT, "%.200s: two of its %zu files have a tensor '%.128s' (%s)", cp->shown,
+            cp->shard_count, twice->bytes, cp->format == &embla_format_gguf ? "G13" : "S13");
     return EMBLA_OK;
 }
 
 /* ---- the path ---- */
 
-/* "FILE::TENSOR" is cut at the last "::" unless there is a file of the whole name. */
+/* Splits "FILE::TENSOR" at the last "::", unless there is a file with the whole name. */
 static embla_status split_path(embla_checkpoint *cp, const char *path)
 {
     const char *mark = NULL;
@@ -323,7 +326,8 @@ static embla_status split_path(embla_checkpoint *cp, const char *path)
     return mark ? embla_arena_text(&cp->arena, mark + 2, strlen(mark + 2), &cp->chosen) : EMBLA_OK;
 }
 
-/* The folder that path is, or is in; *name is NULL for a folder. */
+/* Opens the folder that the path names, or the folder of the file that it names. *name is the
+ * file's name, or NULL for a folder. */
 static embla_status find_folder(embla_checkpoint *cp, const char **name)
 {
     const char *slash = strrchr(cp->shown, '/');
@@ -347,7 +351,7 @@ static embla_status find_folder(embla_checkpoint *cp, const char **name)
     const char *dot = strrchr(*name, '.');
     size_t stem = dot && dot > *name ? (size_t)(dot - *name) : strlen(*name);
     EMBLA_TRY(embla_arena_text(&cp->arena, *name, stem, &cp->stem));
-    /* a folder that may be entered but not listed is good enough for a file in it */
+    /* O_PATH: to open a file, its folder need not be readable */
     return embla_io_open(AT_FDCWD, cp->folder_name, O_PATH | O_DIRECTORY, 0, &cp->folder);
 }
 

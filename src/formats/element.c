@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of element types: one row for each way a number is stored in a file we read.
- * A type that several formats know is one row with a name for each of them, so that what
- * one reader found another writer can take.
+/* The list of element types. A type that several formats have is one entry with a name for each
+ * format, so that a tensor read from one format can be written to another.
  *
- * Sizes: S7 gives the bits of safetensors' types, G8 the blocks of GGUF's, N3 the letters
- * of npy. test_element.c repeats those three lists. npy has no letter for BF16: a reader
- * that was told what '<V2' stands for asks embla_element_of.
+ * Rule S7 has the bits of safetensors' types, G8 the blocks of GGUF's, N3 the letters of npy;
+ * test_element.c repeats those three lists. npy has no letter for BF16: its reader is told what
+ * '<V2' means and calls embla_element_of.
  */
 #include "formats/element.h"
 
@@ -15,12 +14,12 @@
 
 #define NONE ((embla_dtype)0)
 
-/* Where all three formats may have it: bits of one number. */
+/* A type that any of the three formats may have; bits of one number. */
 #define PLAIN(name, bits, dtype, safetensors, ggml, npy)                                           \
     {                                                                                              \
         name, safetensors, npy, 1, bits, dtype, ggml                                               \
     }
-/* GGUF alone: numbers and bytes of a block. */
+/* A type of GGUF only; numbers and bytes of a block. */
 #define BLOCK(name, numbers, bytes, dtype, ggml)                                                   \
     {                                                                                              \
         name, NULL, NULL, numbers, 8 * (bytes), dtype, ggml                                        \
@@ -118,8 +117,8 @@ bool embla_element_bytes(const embla_element *element, uint64_t count, uint64_t 
 {
     uint64_t blocks = count / element->block, bytes;
     if (count % element->block != 0) return false;
-    /* Eight blocks are block_bits bytes: by eights no product of bits can overflow where
-     * the bytes themselves would not. */
+    /* Eight blocks take block_bits bytes. Counting by eights keeps the products below the number
+     * of bits, which could overflow although the number of bytes does not. */
     uint64_t rest = blocks % 8 * element->block_bits;
     if (rest % 8 != 0) return false;
     if (!embla_mul_ok(blocks / 8, element->block_bits, &bytes) ||

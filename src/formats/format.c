@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats in the order they are asked, what is said of a file that is of none of them,
- * and what all readers share. */
+/* The list of formats, the message about a file that has none of them, and functions that all
+ * readers share. */
 #include "formats/format.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "formats/vocab.h"
 
-/* Formats with a magic number first; those that are guessed from their contents last. */
+/* Formats with a magic number come first, those without one last. */
 static const embla_format *const formats[] = {&embla_format_pickle,   &embla_format_gguf,
                                               &embla_format_npy,      &embla_format_fasttext,
                                               &embla_format_llmc,     &embla_format_safetensors,
@@ -24,14 +24,14 @@ const embla_format *embla_format_at(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
-/* ---- what is none of them ---- */
+/* ---- files of no known format ---- */
 
 static bool begins(const uint8_t *head, size_t have, const char *bytes, size_t length)
 {
     return have >= length && memcmp(head, bytes, length) == 0;
 }
 
-/* Plain text: no byte that a text does not hold. */
+/* True if there are no control characters except tab and line ends. */
 static bool is_text(const uint8_t *head, size_t have)
 {
     for (size_t i = 0; i < have; i++)
@@ -39,8 +39,8 @@ static bool is_text(const uint8_t *head, size_t have)
     return have > 0;
 }
 
-/* "<!DOCTYPE html", "<html": what a server sends in place of a file. */
-static bool is_page(const uint8_t *head, size_t have)
+/* True for "<!DOCTYPE html" or "<html", which a server may send instead of a file. */
+static bool is_html(const uint8_t *head, size_t have)
 {
     static const char *const marks[] = {"<!doctype html", "<html"};
     for (size_t m = 0; m < 2; m++) {
@@ -55,8 +55,8 @@ static bool is_page(const uint8_t *head, size_t have)
     return false;
 }
 
-/* What is often named by mistake, in words; NULL: nothing that is known. */
-static const char *mistaken(const uint8_t *head, size_t have)
+/* Describes a file of a well-known kind that is often opened by mistake; NULL if it is none. */
+static const char *describe_known(const uint8_t *head, size_t have)
 {
     static const struct {
         const char *bytes;
@@ -65,14 +65,14 @@ static const char *mistaken(const uint8_t *head, size_t have)
     } known[] = {
         {"\xfd"
          "7zXZ",
-         5, "compressed (xz): unpack it first"},
-        {"\x1f\x8b", 2, "compressed (gzip): unpack it first"},
-        {"\x28\xb5\x2f\xfd", 4, "compressed (zstd): unpack it first"},
-        {"BZh", 3, "compressed (bzip2): unpack it first"},
+         5, "compressed with xz, decompress it first"},
+        {"\x1f\x8b", 2, "compressed with gzip, decompress it first"},
+        {"\x28\xb5\x2f\xfd", 4, "compressed with zstd, decompress it first"},
+        {"BZh", 3, "compressed with bzip2, decompress it first"},
         {"%PDF-", 5, "a PDF document"},
-        {"\x89PNG", 4, "a picture (PNG)"},
+        {"\x89PNG", 4, "a PNG image"},
         {"version https://git-lfs.github.com/spec/", 40,
-         "a Git LFS pointer: the file itself was not downloaded"},
+         "a Git LFS pointer, download the file itself (git lfs pull)"},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (begins(head, have, known[i].bytes, known[i].length)) return known[i].what;
@@ -80,15 +80,16 @@ static const char *mistaken(const uint8_t *head, size_t have)
     while (at < have &&
            (head[at] == ' ' || head[at] == '\n' || head[at] == '\r' || head[at] == '\t'))
         at++;
-    if (is_page(head + at, have - at)) return "a web page";
+    if (is_html(head + at, have - at)) return "a web page";
     if (at < have && (head[at] == '{' || head[at] == '[') && is_text(head + at, have - at))
-        return "JSON: a tokenizer or configuration, not weights";
-    return embla_vocab_sentencepiece_sniff(head, have) ? "a SentencePiece model: words, not weights"
-                                                       : NULL;
+        return "JSON, a tokenizer or a configuration without weights";
+    return embla_vocab_sentencepiece_sniff(head, have)
+               ? "a SentencePiece model, which has words but no weights"
+               : NULL;
 }
 
-/* "gguf, npy, ..": all that are read, by their names. */
-static const char *names_text(char *text, size_t size)
+/* Writes the names of all formats that can be read: "gguf, npy, ..". */
+static const char *list_names(char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -104,16 +105,16 @@ static const char *names_text(char *text, size_t size)
 static embla_status refuse(const embla_map *map, const uint8_t *head, size_t have)
 {
     char shown[3 * 8 + 1] = "", names[192];
-    const char *what = mistaken(head, have);
-    (void)names_text(names, sizeof names);
+    const char *what = describe_known(head, have);
+    (void)list_names(names, sizeof names);
     if (what)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: this is %s; these formats are read: %s (C15)",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: this is %s; supported formats: %s (C15)",
                           map->name, what, names);
     for (size_t i = 0; i < 8 && i < have; i++) (void)snprintf(shown + 3 * i, 4, "%02x ", head[i]);
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.200s: its %" PRIu64 " bytes, beginning %sare of no format that is read "
-                      "here; these are: %s (C15)",
-                      map->name, map->size, shown, names);
+                      "%.200s: unknown format: %" PRIu64
+                      " bytes that begin with %.*s; supported formats: %s (C15)",
+                      map->name, map->size, (int)strlen(shown) - 1, shown, names);
 }
 
 embla_status embla_format_of(const embla_map *map, const embla_format **out)
@@ -143,8 +144,8 @@ embla_status embla_format_find(const char *name, const embla_format **out)
                             formats[i]->name);
         if (more > 0 && (size_t)more < sizeof names - used) used += (size_t)more;
     }
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "no format called '%.64s' can be written; these can: %s",
-                      name, names);
+    return embla_fail(EMBLA_ERR_NOT_FOUND,
+                      "'%.64s' is not a format that can be written; these are: %s", name, names);
 }
 
 void embla_directory_free(embla_directory *directory)
@@ -208,12 +209,12 @@ embla_status embla_entry_size(const embla_map *map, embla_entry *entry, const ch
     for (uint32_t i = 0; i < entry->rank; i++)
         if (!embla_mul_ok(count, entry->shape[i], &count))
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: tensor '%.128s': the product of its %u dimensions does not "
-                              "fit 64 bits (%s)",
+                              "%.200s: tensor '%.128s' is too large: the product of its %u "
+                              "dimensions exceeds 64 bits (%s)",
                               map->name, entry->name, (unsigned)entry->rank, rule);
     if (!embla_element_bytes(entry->element, count, &bytes))
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s': %" PRIu64 " numbers of %s are not a whole "
+                          "%.200s: tensor '%.128s': %" PRIu64 " numbers of type %s are not a whole "
                           "number of blocks, or too many (%s)",
                           map->name, entry->name, count, entry->element->name, rule);
     entry->bytes = bytes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of a .npy file, as NumPy writes it: for the writer, and for tests that set it
- * before numbers in memory.
+/* The header of a .npy file, as NumPy writes it: for the writer, and for tests that build a file
+ * in memory.
  */
 #ifndef EMBLA_FORMATS_NPY_H
 #define EMBLA_FORMATS_NPY_H
 
 #include "formats/element.h"
 
-/* Room for the longest: 8 dimensions of 20 digits. */
+/* Bytes of the longest header: 8 dimensions of 20 digits. */
 enum { EMBLA_NPY_HEADER_MOST = 384 };
 
 /* Magic, version 1.0, length, dictionary, spaces up to a multiple of 64, a newline: every

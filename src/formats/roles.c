@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each tensor is for, by the names that architectures give it.
+/* Finds the role of each tensor by the names that architectures use.
  *
- * A name is compared from the right, whole dotted components at a time; what stands in
- * front must be one of the outer prefixes that wrappers and families add. So the copies
- * inside layers (`model.layers.61.embed_tokens.weight`) and the tables of a vision tower
- * are never taken for the token table. Nothing is guessed: what no rule names has no role.
+ * A rule is compared with the end of a name, in whole components between dots. The components
+ * before it must be prefixes that wrappers and families add (see `outer`). So a copy inside a
+ * layer (`model.layers.61.embed_tokens.weight`) or a table of a vision tower never becomes the
+ * token table. A tensor that no rule names has no role; nothing is guessed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +12,18 @@
 #include "formats/checkpoint.h"
 
 typedef enum {
-    SUFFIX, /* only outer prefixes in front */
-    WHOLE,  /* nothing in front */
-    LAYER   /* "layers.N." or "blk.N." in front, whatever stands before that */
-} place;
+    SUFFIX, /* only outer prefixes come before it */
+    WHOLE,  /* nothing comes before it */
+    LAYER   /* "layers.N." or "blk.N." comes before it, and anything before that */
+} match;
 
 typedef struct {
     embla_role role;
-    place where;
+    match where;
     const char *name;
 } rule;
 
-/* The first that fits decides. */
+/* The first matching rule decides. */
 static const rule rules[] = {
     {EMBLA_ROLE_TOKENS, WHOLE, "token_embd.weight"}, /* GGUF */
     {EMBLA_ROLE_TOKENS, SUFFIX, "wte.weight"},
@@ -88,7 +88,7 @@ static const rule rules[] = {
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
-/* One component that may stand in front of a suffix. */
+/* Components that may come before a SUFFIX. */
 static const char *const outer[] = {
     "model",   "transformer", "bert",      "roberta",  "mpnet",      "distilbert",
     "electra", "albert",      "deberta",   "gpt_neox", "backbone",   "language_model",
@@ -102,7 +102,7 @@ static bool is_outer(const char *component, size_t length)
     return false;
 }
 
-/* Only outer prefixes in the first length bytes, which end with a dot. */
+/* True if the first length bytes, which end with a dot, are only outer prefixes. */
 static bool all_outer(const char *front, size_t length)
 {
     while (length > 0) {
@@ -115,7 +115,7 @@ static bool all_outer(const char *front, size_t length)
     return true;
 }
 
-/* The first length bytes end with "layers.N." or "blk.N.". */
+/* True if the first length bytes end with "layers.N." or "blk.N.". */
 static bool in_layer(const char *front, size_t length)
 {
     size_t end = length > 0 ? length - 1 : 0, at = end;
@@ -126,7 +126,7 @@ static bool in_layer(const char *front, size_t length)
            (at >= 4 && memcmp(front - 3, "blk", 3) == 0 && (at == 4 || front[-4] == '.'));
 }
 
-static bool fits(const rule *r, const char *name)
+static bool matches(const rule *r, const char *name)
 {
     size_t length = strlen(name), tail = strlen(r->name);
     if (tail > length || strcmp(name + length - tail, r->name) != 0) return false;
@@ -136,7 +136,7 @@ static bool fits(const rule *r, const char *name)
     return r->where == SUFFIX ? all_outer(name, front) : in_layer(name, front);
 }
 
-/* phi-1 numbers its head like a layer, the last one: layers.N.linear.weight and .bias. */
+/* phi-1 names its head as if it were the last layer: layers.N.linear.weight and .bias. */
 static void find_phi1(embla_checkpoint *cp)
 {
     long last = -1, number;
@@ -163,24 +163,24 @@ static void find_phi1(embla_checkpoint *cp)
     }
 }
 
-/* The last two components but ".weight": is this "encoder" or "decoder"'s own table? */
-static bool under(const char *name, const char *parent)
+/* True if the name ends with parent.embed_tokens.weight, e.g. decoder.embed_tokens.weight. */
+static bool is_table_of(const char *name, const char *parent)
 {
     const char *at = strstr(name, parent);
     return at && (at == name || at[-1] == '.') &&
            strcmp(at + strlen(parent), ".embed_tokens.weight") == 0;
 }
 
-/* In encoder-decoders the table stands three times: shared, then encoder, then decoder is
- * the one that counts, the others are its copies. */
-static void rank_shared(embla_checkpoint *cp)
+/* An encoder-decoder may store the table three times. The token table is the shared one, else the
+ * encoder's, else the decoder's; the others are copies. */
+static void choose_shared(embla_checkpoint *cp)
 {
     size_t shared = cp->count, encoder = cp->count, decoder = cp->count;
     for (size_t i = 0; i < cp->count; i++) {
         if (cp->roles[i] != EMBLA_ROLE_TOKENS) continue;
         if (strcmp(cp->whys[i], "shared.weight") == 0) shared = i;
-        if (under(cp->entries[i].name, "encoder")) encoder = i;
-        if (under(cp->entries[i].name, "decoder")) decoder = i;
+        if (is_table_of(cp->entries[i].name, "encoder")) encoder = i;
+        if (is_table_of(cp->entries[i].name, "decoder")) decoder = i;
     }
     bool has_shared = shared < cp->count, has_encoder = encoder < cp->count;
     if (has_shared && has_encoder) cp->roles[encoder] = EMBLA_ROLE_TOKENS_COPY;
@@ -188,7 +188,7 @@ static void rank_shared(embla_checkpoint *cp)
         cp->roles[decoder] = EMBLA_ROLE_TOKENS_COPY;
 }
 
-/* Model2Vec may keep fewer rows than tokens, with a row number and a weight for each. */
+/* Model2Vec may store fewer rows than tokens, with a row number and a weight for each token. */
 static void find_mapping(embla_checkpoint *cp)
 {
     bool model2vec = embla_names_find(&cp->index, "embeddings", 10) != NULL;
@@ -200,8 +200,8 @@ static void find_mapping(embla_checkpoint *cp)
     }
 }
 
-/* "file::tensor": that one is the table, and no other. */
-static embla_status take_chosen(embla_checkpoint *cp)
+/* "FILE::TENSOR" makes that tensor the token table, and no other. */
+static embla_status apply_chosen(embla_checkpoint *cp)
 {
     const embla_entry *entry = NULL;
     EMBLA_TRY(embla_checkpoint_named(cp, cp->chosen, &entry));
@@ -214,7 +214,7 @@ static embla_status take_chosen(embla_checkpoint *cp)
     return EMBLA_OK;
 }
 
-/* Of several candidates those of another width than config.json's are none. */
+/* If there are several candidates, removes those whose dim differs from config.json's. */
 static embla_status drop_other_widths(embla_checkpoint *cp)
 {
     static const char *const keys[] = {"hidden_size",
@@ -255,11 +255,11 @@ embla_status embla_roles_find(embla_checkpoint *cp)
     bool found = false;
     for (size_t i = 0; i < cp->count; i++) {
         for (size_t r = 0; r < RULES && cp->roles[i] == EMBLA_ROLE_NONE; r++) {
-            if (!fits(&rules[r], cp->entries[i].name)) continue;
+            if (!matches(&rules[r], cp->entries[i].name)) continue;
             cp->roles[i] = rules[r].role;
             cp->whys[i] = rules[r].name;
         }
-        /* a table has rows and columns */
+        /* a table has two dimensions */
         if (cp->roles[i] == EMBLA_ROLE_TOKENS && cp->entries[i].rank != 2 &&
             !(cp->format->one_table && cp->entries[i].rank == 1))
             cp->roles[i] = EMBLA_ROLE_NONE;
@@ -267,13 +267,13 @@ embla_status embla_roles_find(embla_checkpoint *cp)
     }
     find_phi1(cp);
     find_mapping(cp);
-    rank_shared(cp);
+    choose_shared(cp);
     EMBLA_TRY(drop_other_widths(cp));
-    /* a quantized fastText model shows its output alone, which is no table of words */
+    /* of a quantized fastText model only the output matrix is read, which is no table of words */
     if (!found && cp->count == 1 && cp->entries[0].rank == 2 &&
         cp->format != &embla_format_fasttext) {
         cp->roles[0] = EMBLA_ROLE_TOKENS;
         cp->whys[0] = "the only tensor";
     }
-    return cp->chosen ? take_chosen(cp) : EMBLA_OK;
+    return cp->chosen ? apply_chosen(cp) : EMBLA_OK;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors: 8 bytes of length, that many bytes of JSON, then the data, tensor after
- * tensor. Rules S1 to S14 of docs/formats.md.
+/* The reader of safetensors: 8 bytes with the header's length, the header as JSON, then the data
+ * of all tensors. Rules S1 to S14 of docs/formats.md.
  *
- * The header is looked at three times: its bytes (S1 to S4), which leaves nothing but two
- * levels; its members (S5 to S8, S10, S11), in one walk that builds no tree, since a tree
- * would take twenty times the header's memory; and the tensors against each
- * other (S9): sorted by where they begin, they must cover the data without a hole, an
- * overlap or a tail, so that no byte of a file belongs to nobody.
+ * The header is checked in three passes:
+ * - its bytes (S1 to S4), after which it is known to have only two levels of nesting;
+ * - its members (S5 to S8, S10, S11), with a parser that builds no tree, because a tree would
+ *   take twenty times the header's memory;
+ * - the tensors against each other (S9): sorted by offset, they must cover the data without gaps,
+ *   overlaps or unused bytes at the end.
  */
 #include "formats/safetensors.h"
 
@@ -26,8 +27,8 @@ static bool is_space(uint8_t c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Past the string that begins at *at, to its closing quote. False at an escaped 0. */
-static bool pass_string(const uint8_t *text, size_t count, size_t *at)
+/* Skips the string that begins at *at, up to its closing quote. False at an escaped 0. */
+static bool skip_string(const uint8_t *text, size_t count, size_t *at)
 {
     for (++*at; *at < count && text[*at] != '"'; ++*at) {
         if (text[*at] != '\\') continue;
@@ -37,21 +38,22 @@ static bool pass_string(const uint8_t *text, size_t count, size_t *at)
     return true;
 }
 
-/* An object of objects of scalars and arrays of scalars, and nothing after it. The first that
- * is no white space is a brace. */
+/* Checks that the header is an object of objects, whose values are scalars or arrays of scalars,
+ * and that nothing follows it. The first character that is not white space is a brace. */
 static embla_status check_levels(const char *name, const uint8_t *text, size_t count)
 {
     size_t depth = 0, at = 0;
     for (; at < count; at++) {
         uint8_t c = text[at];
-        if (c == '"' && !pass_string(text, count, &at))
-            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: byte %zu of the header is a 0 (S11)", name,
-                              at);
+        if (c == '"' && !skip_string(text, count, &at))
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: a string of the header contains \\u0000 at byte %zu (S11)",
+                              name, at);
         if (c == '{' || c == '[') {
             if (c == '{' ? depth > 1 : depth != 2)
                 return embla_fail(EMBLA_ERR_FORMAT,
-                                  "%.200s: byte %zu of the header begins an %s at level %zu, where "
-                                  "none can be (S4)",
+                                  "%.200s: byte %zu of the header begins an %s at nesting level "
+                                  "%zu, where none is allowed (S4)",
                                   name, at, c == '{' ? "object" : "array", depth);
             depth++;
         } else if ((c == '}' || c == ']') && --depth == 0) {
@@ -61,8 +63,9 @@ static embla_status check_levels(const char *name, const uint8_t *text, size_t c
     for (at++; at < count; at++)
         if (!is_space(text[at]))
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: byte %zu of the header, after its end, is 0x%02x (S3)", name,
-                              at, text[at]);
+                              "%.200s: byte %zu of the header, after the closing brace, is 0x%02x, "
+                              "not white space (S3)",
+                              name, at, text[at]);
     return EMBLA_OK;
 }
 
@@ -80,7 +83,7 @@ static void swap(uint32_t *a, uint32_t *b)
     *b = old;
 }
 
-/* Moves order[root] down the heap until what is below it begins before it. */
+/* Moves order[root] down the heap until no child begins after it. */
 static void sift(const embla_entry *entries, uint32_t *order, size_t root, size_t count)
 {
     for (size_t child; (child = 2 * root + 1) < count; root = child) {
@@ -91,8 +94,8 @@ static void sift(const embla_entry *entries, uint32_t *order, size_t root, size_
     }
 }
 
-/* The numbers of the entries by where they begin: a heap sort, which needs no memory and
- * takes n log n steps whatever the file says (C8). */
+/* Sorts the indices of the entries by offset. A heap sort needs no memory and takes n log n steps
+ * for any file (C8). */
 static void sort_entries(const embla_entry *entries, size_t count, uint32_t *order)
 {
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
@@ -108,14 +111,14 @@ static void sort_entries(const embla_entry *entries, size_t count, uint32_t *ord
 typedef struct {
     const embla_map *map;
     embla_directory *out;
-    uint64_t data, data_bytes; /* where the data begins, and how much there is */
-    embla_walk walk;           /* over the header */
-    embla_arena scratch;       /* the walk's: keys, decoded strings */
+    uint64_t data, data_bytes; /* offset and size of the data */
+    embla_walk walk;           /* the parser of the header */
+    embla_arena scratch;       /* for the parser: keys, decoded strings */
 } reader;
 
 static bool sniff(const uint8_t *head, size_t have, uint64_t size)
 {
-    (void)size; /* one that was cut short is still ours: S1 says what is wrong with it */
+    (void)size; /* a truncated file is still safetensors: read_length reports it (S1) */
     return have > PREFIX && embla_le64(head) <= UINT32_MAX &&
            (head[PREFIX] == '{' || is_space(head[PREFIX]));
 }
@@ -125,23 +128,27 @@ static embla_status read_length(const embla_map *map, uint64_t *length)
     uint8_t prefix[PREFIX];
     if (map->size < PREFIX)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: %" PRIu64 " bytes, and the length alone takes %d (S1)",
+                          "%.200s: the file has %" PRIu64
+                          " bytes, but the header's length alone takes %d (S1)",
                           map->name, map->size, PREFIX);
     EMBLA_TRY(embla_map_read(map, 0, PREFIX, prefix));
     uint64_t n = embla_le64(prefix);
     if (n < 2 || n > EMBLA_SAFETENSORS_HEADER_MOST)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: a header of %" PRIu64 " bytes is not one of 2 to %d (S1)",
+                          "%.200s: the header's length is %" PRIu64
+                          " bytes; it must be 2 to %d (S1)",
                           map->name, n, EMBLA_SAFETENSORS_HEADER_MOST);
     if (n > map->size - PREFIX)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: a header of %" PRIu64 " bytes, but %" PRIu64 " are left (S1)",
+                          "%.200s: the header's length is %" PRIu64 " bytes, but only %" PRIu64
+                          " are left (S1)",
                           map->name, n, map->size - PREFIX);
     *length = n;
     return EMBLA_OK;
 }
 
-/* What the bytes are, before they are walked (S2 to S4). *first is the opening brace. */
+/* Checks the bytes of the header before it is parsed (S2 to S4). *first is the offset of the
+ * opening brace. */
 static embla_status check_text(const char *name, const uint8_t *text, size_t count, bool lenient,
                                size_t *first)
 {
@@ -149,18 +156,18 @@ static embla_status check_text(const char *name, const uint8_t *text, size_t cou
     while (lenient && at < count && is_space(text[at])) at++;
     if (at == count || text[at] != '{')
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: the header begins with 0x%02x, not with 0x7b (S2)", name,
-                          text[at == count ? 0 : at]);
+                          "%.200s: the header begins with 0x%02x, not with a brace, 0x7b (S2)",
+                          name, text[at == count ? 0 : at]);
     if (end < count)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: byte %zu of the header, 0x%02x, is not UTF-8 (S2)", name, end,
-                          text[end]);
+                          "%.200s: the header is not valid UTF-8: byte %zu is 0x%02x (S2)", name,
+                          end, text[end]);
     *first = at;
     return check_levels(name, text, count);
 }
 
-/* The number of this step, where only natural numbers can be (S4). */
-static embla_status take_natural(reader *r, const char *tensor, uint64_t *out)
+/* Parses the number of this step, which must be a natural number (S4). */
+static embla_status read_natural(reader *r, const char *tensor, uint64_t *out)
 {
     const embla_walk *w = &r->walk;
     if (embla_walk_natural(w, (uint64_t)1 << 63, out)) return EMBLA_OK;
@@ -182,17 +189,19 @@ static embla_status read_metadata(reader *r)
         EMBLA_TRY(embla_walk_text(&r->walk, &key));
         EMBLA_TRY(embla_walk_next(&r->walk));
         if (r->walk.step != EMBLA_WALK_STRING)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: '%.*s' of __metadata__ is not text (S10)",
-                              r->map->name, key.length < 128 ? (int)key.length : 128, key.bytes);
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: '%.*s' in __metadata__ is not a string (S10)", r->map->name,
+                              key.length < 128 ? (int)key.length : 128, key.bytes);
         EMBLA_TRY(embla_walk_text(&r->walk, &value));
         if (++pairs > EMBLA_SAFETENSORS_METADATA_PAIRS)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: __metadata__ has %zu members, above %d (S10)", r->map->name,
-                              pairs, EMBLA_SAFETENSORS_METADATA_PAIRS);
+                              "%.200s: __metadata__ has at least %zu members; the limit is %d "
+                              "(S10)",
+                              r->map->name, pairs, EMBLA_SAFETENSORS_METADATA_PAIRS);
         bytes += (size_t)key.length + value.length;
         if (bytes > EMBLA_SAFETENSORS_METADATA_MOST)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: __metadata__ has %zu bytes and more, above %d (S10)",
+                              "%.200s: __metadata__ has at least %zu bytes; the limit is %d (S10)",
                               r->map->name, bytes, EMBLA_SAFETENSORS_METADATA_MOST);
         EMBLA_TRY(embla_directory_pair(r->out, key.bytes, key.length, value.bytes, value.length));
     }
@@ -202,15 +211,14 @@ static embla_status read_element(reader *r, embla_entry *entry)
 {
     embla_name name;
     if (r->walk.step != EMBLA_WALK_STRING)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s': dtype is not text (S7)",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s': dtype is not a string (S7)",
                           r->map->name, entry->name);
     EMBLA_TRY(embla_walk_text(&r->walk, &name));
     entry->element = embla_element_safetensors(name.bytes, name.length);
     if (!entry->element)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' has dtype '%.*s', which is not known here (S7)",
-                          r->map->name, entry->name, name.length < 32 ? (int)name.length : 32,
-                          name.bytes);
+        return embla_fail(
+            EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s' has the unsupported dtype '%.*s' (S7)",
+            r->map->name, entry->name, name.length < 32 ? (int)name.length : 32, name.bytes);
     return EMBLA_OK;
 }
 
@@ -230,7 +238,7 @@ static embla_status read_shape(reader *r, embla_entry *entry)
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: tensor '%.128s' has more than %d dimensions (S8)",
                               r->map->name, entry->name, EMBLA_TENSOR_RANK_MAX);
-        EMBLA_TRY(take_natural(r, entry->name, &entry->shape[entry->rank]));
+        EMBLA_TRY(read_natural(r, entry->name, &entry->shape[entry->rank]));
     }
 }
 
@@ -240,7 +248,7 @@ static embla_status read_offsets(reader *r, const embla_entry *entry, uint64_t o
     for (size_t i = 0; good && i < 2; i++) {
         EMBLA_TRY(embla_walk_next(&r->walk));
         if ((good = r->walk.step == EMBLA_WALK_NUMBER))
-            EMBLA_TRY(take_natural(r, entry->name, &offsets[i]));
+            EMBLA_TRY(read_natural(r, entry->name, &offsets[i]));
     }
     if (good) {
         EMBLA_TRY(embla_walk_next(&r->walk));
@@ -251,30 +259,30 @@ static embla_status read_offsets(reader *r, const embla_entry *entry, uint64_t o
                       r->map->name, entry->name);
 }
 
-/* Shape, dtype and offsets against each other and against the file. */
-static embla_status place_tensor(const reader *r, embla_entry *entry, uint64_t begin, uint64_t end)
+/* Compares shape, dtype and offsets with each other and with the file. */
+static embla_status check_tensor(const reader *r, embla_entry *entry, uint64_t begin, uint64_t end)
 {
     EMBLA_TRY(embla_entry_size(r->map, entry, "S8"));
     if (end < begin)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' begins at %" PRIu64 " and ends at %" PRIu64
-                          " (S9)",
+                          "%.200s: tensor '%.128s' begins at %" PRIu64
+                          " but ends before that, at %" PRIu64 " (S9)",
                           r->map->name, entry->name, begin, end);
     if (end > r->data_bytes)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' ends at %" PRIu64 " of %" PRIu64
-                          " data bytes (S9)",
+                          "%.200s: tensor '%.128s' ends at %" PRIu64 ", but there are only %" PRIu64
+                          " bytes of data (S9)",
                           r->map->name, entry->name, end, r->data_bytes);
     if (end - begin != entry->bytes)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' has %" PRIu64 " bytes, but its shape takes "
+                          "%.200s: tensor '%.128s' has %" PRIu64 " bytes, but its shape needs "
                           "%" PRIu64 " (S8)",
                           r->map->name, entry->name, end - begin, entry->bytes);
-    entry->offset = r->data + begin; /* not above the file's size */
+    entry->offset = r->data + begin; /* at most the file's size */
     return EMBLA_OK;
 }
 
-/* The members of a tensor, each exactly once, in any order (S6). */
+/* Reads the members of a tensor, which occur exactly once, in any order (S6). */
 static embla_status read_tensor(reader *r, const embla_name *name)
 {
     static const char *const members[] = {"dtype", "shape", "data_offsets"};
@@ -284,12 +292,13 @@ static embla_status read_tensor(reader *r, const embla_name *name)
     unsigned seen = 0, count = 0;
     if (name->length < 1 || name->length > EMBLA_SAFETENSORS_NAME_MOST)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: the name '%.*s' has %" PRIu32 " bytes, not 1 to %d (S11)",
+                          "%.200s: the tensor name '%.*s' has %" PRIu32
+                          " bytes; it must have 1 to %d (S11)",
                           r->map->name, name->length < 64 ? (int)name->length : 64, name->bytes,
                           name->length, EMBLA_SAFETENSORS_NAME_MOST);
     if (r->out->count == EMBLA_SAFETENSORS_TENSORS_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: more than %d tensors (S11)", r->map->name,
-                          EMBLA_SAFETENSORS_TENSORS_MOST);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: there are more than %d tensors (S11)",
+                          r->map->name, EMBLA_SAFETENSORS_TENSORS_MOST);
     if (r->walk.step != EMBLA_WALK_OBJECT)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: '%.*s' is not an object (S4)", r->map->name,
                           name->length < 128 ? (int)name->length : 128, name->bytes);
@@ -311,17 +320,17 @@ static embla_status read_tensor(reader *r, const embla_name *name)
     }
     if (seen != 7)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' has %u members, and they must be dtype, shape "
-                          "and data_offsets (S6)",
+                          "%.200s: tensor '%.128s' must have the members dtype, shape and "
+                          "data_offsets and no others; it has %u members (S6)",
                           r->map->name, entry->name, count);
-    return place_tensor(r, entry, offsets[0], offsets[1]);
+    return check_tensor(r, entry, offsets[0], offsets[1]);
 }
 
 static embla_status read_members(reader *r)
 {
     static const char metadata[] = EMBLA_SAFETENSORS_METADATA;
     embla_name key;
-    EMBLA_TRY(embla_walk_next(&r->walk)); /* the brace that check_text has seen */
+    EMBLA_TRY(embla_walk_next(&r->walk)); /* the opening brace, which check_text has found */
     for (;;) {
         EMBLA_TRY(embla_walk_next(&r->walk));
         if (r->walk.step == EMBLA_WALK_CLOSE) break;
@@ -331,10 +340,9 @@ static embla_status read_members(reader *r)
                      memcmp(key.bytes, metadata, sizeof metadata - 1) == 0;
         EMBLA_TRY(pairs ? read_metadata(r) : read_tensor(r, &key));
     }
-    return embla_walk_next(&r->walk); /* the end: nothing more */
+    return embla_walk_next(&r->walk); /* the end */
 }
 
-/* The header is walked, never built: a tree of it would take twenty times its size. */
 static embla_status read_header(reader *r, size_t count, bool lenient)
 {
     void *text = NULL;
@@ -353,25 +361,25 @@ static embla_status read_header(reader *r, size_t count, bool lenient)
     return status;
 }
 
-/* order: the entries by where they begin. */
+/* Checks that the tensors cover the data. order: the entries sorted by offset. */
 static embla_status check_order(const reader *r, const uint32_t *order)
 {
-    uint64_t at = 0; /* up to here every data byte belongs to one tensor */
+    uint64_t at = 0; /* every byte of data before this one belongs to one tensor */
     for (size_t i = 0; i < r->out->count; i++) {
         const embla_entry *entry = &r->out->entries[order[i]];
         uint64_t begin = entry->offset - r->data;
         if (begin != at)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: tensor '%.128s' begins at %" PRIu64 ", but what is before "
-                              "it ends at %" PRIu64 ": %s (S9)",
+                              "%.200s: tensor '%.128s' begins at %" PRIu64
+                              ", but the one before it ends at %" PRIu64 ": %s (S9)",
                               r->map->name, entry->name, begin, at,
-                              begin > at ? "a hole" : "they overlap");
+                              begin > at ? "a gap" : "they overlap");
         at += entry->bytes; /* at most data_bytes: its end was checked */
     }
     if (at != r->data_bytes)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: the last tensor ends at %" PRIu64 " of %" PRIu64
-                          " data bytes: a tail (S9)",
+                          "%.200s: the last tensor ends at %" PRIu64 ", but there are %" PRIu64
+                          " bytes of data (S9)",
                           r->map->name, at, r->data_bytes);
     return EMBLA_OK;
 }
@@ -398,7 +406,9 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
     EMBLA_TRY(check_tiling(&r));
     out->format = embla_format_safetensors.name;
     if (r.data % 4 == 0 || r.data_bytes == 0) return EMBLA_OK;
-    return embla_directory_note(out, "data begins at a multiple of %d bytes, not of 4 (S12)",
+    return embla_directory_note(out,
+                                "the data begins at an offset that is a multiple of %d, not of 4 "
+                                "(S12)",
                                 r.data % 2 == 0 ? 2 : 1);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index of a checkpoint in shards (S13): {"metadata": {"total_size": n}, "weight_map":
- * {tensor: file, ..}}. A file name that comes from a file is how others were led out of the
- * folder: here it is a plain name or it is refused, and nothing else in the index is trusted
- * before the shards themselves have been read.
+ * {tensor: file, ..}}. A file name inside a file is a known way to make a loader leave the folder
+ * (path traversal), so only plain names are accepted. Everything else in the index is checked
+ * against the shards.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum {
     INDEX_MOST = 64000000, /* bytes */
-    DEPTH_MOST = 4,        /* brackets inside each other; two are needed */
+    DEPTH_MOST = 4,        /* nesting; two levels are needed */
     SHARDS_MOST = 10000,
     SHARD_NAME_MOST = 255,
 };
@@ -22,8 +22,8 @@ static bool ends_with(const char *text, size_t length, const char *end)
     return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
 }
 
-/* A name and no path: [A-Za-z0-9._-]{1,255}, no dot in front, no two dots. */
-static bool plain(const char *name, size_t length)
+/* True for a name that is not a path: [A-Za-z0-9._-]{1,255}, no dot at the beginning, no "..". */
+static bool is_plain(const char *name, size_t length)
 {
     if (length < 1 || length > SHARD_NAME_MOST || name[0] == '.' || strstr(name, ".."))
         return false;
@@ -36,7 +36,7 @@ static bool plain(const char *name, size_t length)
     return true;
 }
 
-/* tensors and files get a name for each member: of the tensor, and of the file it is in. */
+/* Copies the members of weight_map: tensors[i] is the tensor's name, files[i] its file's name. */
 static embla_status read_map(const embla_json_value *map, const char *name, embla_arena *arena,
                              embla_name *tensors, embla_name *files)
 {
@@ -47,18 +47,18 @@ static embla_status read_map(const embla_json_value *map, const char *name, embl
         const char *file = embla_json_string(value, &length);
         if (!file)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: the file of tensor '%.128s' is not text "
+                              "%.200s: the file name of tensor '%.128s' is not a string "
                               "(S13)",
                               name, key);
-        if (!plain(file, length))
+        if (!is_plain(file, length))
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: tensor '%.100s' is in '%.128s', which is not a plain file "
                               "name (S13)",
                               name, key, file);
         if (ends_with(file, length, ".json"))
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: tensor '%.100s' is in '%.128s': an index inside an index "
-                              "(S13)",
+                              "%.200s: tensor '%.100s' is in '%.128s', but an index must not name "
+                              "another index (S13)",
                               name, key, file);
         tensors[i] = (embla_name){.length = (uint32_t)key_length};
         files[i] = (embla_name){.length = (uint32_t)length, .number = i};
@@ -68,7 +68,7 @@ static embla_status read_map(const embla_json_value *map, const char *name, embl
     return EMBLA_OK;
 }
 
-/* Each file once, sorted; the tensors learn which of them is theirs. */
+/* Makes the sorted list of shards, each file once, and sets the shard number of each tensor. */
 static embla_status list_shards(const char *name, embla_arena *arena, const embla_name *files,
                                 embla_name *tensors, embla_shard_index *index)
 {
@@ -76,8 +76,8 @@ static embla_status list_shards(const char *name, embla_arena *arena, const embl
     EMBLA_TRY(embla_names_sort(arena, files, index->tensor_count, &sorted));
     index->shard_count = sorted.count - embla_names_repeats(&sorted);
     if (index->shard_count > SHARDS_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: %zu shards, above %d (S13)", name,
-                          index->shard_count, SHARDS_MOST);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: there are %zu shards; the limit is %d (S13)",
+                          name, index->shard_count, SHARDS_MOST);
     EMBLA_TRY(embla_arena_many(arena, index->shard_count, sizeof *index->shards, "a list of shards",
                                &index->shards));
     uint32_t shard = 0;
@@ -102,7 +102,7 @@ static embla_status read_root(const embla_json_value *root, const char *name, em
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: metadata is not an object (S13)", name);
     index->tensor_count = embla_json_count(map);
     if (index->tensor_count == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: weight_map has 0 tensors (S13)", name);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: weight_map has no tensors (S13)", name);
     EMBLA_TRY(embla_arena_many(arena, index->tensor_count, sizeof *tensors, "a list of tensors",
                                &tensors));
     EMBLA_TRY(
@@ -122,8 +122,9 @@ embla_status embla_safetensors_index(const void *bytes, size_t count, const char
     embla_json_value *root = NULL;
     embla_shard_index index = {0};
     if (count > INDEX_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: an index of %zu bytes, above %d (S13)", name,
-                          count, INDEX_MOST);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: the index has %zu bytes; the limit is %d (S13)", name, count,
+                          INDEX_MOST);
     EMBLA_TRY(embla_json_read(bytes, count, name, DEPTH_MOST, "S13", &root));
     embla_status status = read_root(root, name, arena, &index);
     embla_json_free(root);
@@ -131,9 +132,9 @@ embla_status embla_safetensors_index(const void *bytes, size_t count, const char
     return status;
 }
 
-/* The names of all tensors of all shards, number = which shard, and the sum of their bytes. */
-static embla_status gather_names(const embla_shard *shards, size_t count, embla_arena *arena,
-                                 embla_name **out, size_t *names, uint64_t *bytes)
+/* Lists the names of all tensors of all shards, with the shard as number, and sums their bytes. */
+static embla_status list_names(const embla_shard *shards, size_t count, embla_arena *arena,
+                               embla_name **out, size_t *names, uint64_t *bytes)
 {
     size_t all = 0, used = 0;
     for (size_t i = 0; i < count; i++) all += shards[i].directory.count;
@@ -157,13 +158,14 @@ static embla_status check_tensor(const embla_shard_index *index, const char *nam
     if (!there)
         return embla_fail(
             EMBLA_ERR_FORMAT,
-            "%.120s: tensor '%.100s' is not in '%.100s', nor in another of %zu shards "
+            "%.120s: tensor '%.100s' should be in '%.100s', but is in none of the %zu shards "
             "(S13)",
             name, tensor->bytes, index->shards[tensor->number], index->shard_count);
     if (there->number != tensor->number)
-        return embla_fail(
-            EMBLA_ERR_FORMAT, "%.120s: tensor '%.100s' is not in '%.100s' but in '%.100s' (S13)",
-            name, tensor->bytes, index->shards[tensor->number], index->shards[there->number]);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.120s: tensor '%.100s' should be in '%.100s', but is in '%.100s' (S13)",
+                          name, tensor->bytes, index->shards[tensor->number],
+                          index->shards[there->number]);
     return EMBLA_OK;
 }
 
@@ -174,22 +176,22 @@ static embla_status check_all(const embla_shard_index *index, const char *name,
     embla_names found;
     size_t count = 0;
     uint64_t bytes = 0;
-    EMBLA_TRY(gather_names(shards, index->shard_count, arena, &names, &count, &bytes));
+    EMBLA_TRY(list_names(shards, index->shard_count, arena, &names, &count, &bytes));
     EMBLA_TRY(embla_names_sort(arena, names, count, &found));
     const embla_name *twice = embla_names_twice(&found);
     if (twice)
         return embla_fail(
-            EMBLA_ERR_FORMAT, "%.120s: tensor '%.100s' is in '%.100s' and in '%.100s' (S13)", name,
-            twice->bytes,
+            EMBLA_ERR_FORMAT, "%.120s: tensor '%.100s' is in both '%.100s' and '%.100s' (S13)",
+            name, twice->bytes,
             index->shards[embla_names_find(&found, twice->bytes, twice->length)->number],
             index->shards[twice->number]);
     for (size_t i = 0; i < index->tensor_count; i++)
         EMBLA_TRY(check_tensor(index, name, &found, &index->tensors[i]));
-    if (count > index->tensor_count) /* all that are mapped are there, each once */
-        EMBLA_TRY(embla_directory_note(out, "%zu tensors of %zu are not in weight_map (S13)",
+    if (count > index->tensor_count) /* each tensor of the index exists once: the rest are extra */
+        EMBLA_TRY(embla_directory_note(out, "%zu of %zu tensors are not in weight_map (S13)",
                                        count - index->tensor_count, count));
     if (index->total_size == -2)
-        EMBLA_TRY(embla_directory_note(out, "total_size is not a whole number (S13)"));
+        EMBLA_TRY(embla_directory_note(out, "total_size is not an integer (S13)"));
     if (index->total_size >= 0 && (uint64_t)index->total_size != bytes)
         EMBLA_TRY(embla_directory_note(
             out, "total_size is %" PRId64 ", but the tensors have %" PRIu64 " bytes (S13)",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors written (S14): larger numbers first, then by name, so that every tensor lies on
- * a multiple of its number's size; the header padded with spaces, so that the data begins on
- * a line of 64 bytes. What our own reader would refuse is refused before a byte is written.
+/* The writer of safetensors (S14). Tensors are sorted by the size of their numbers, largest first,
+ * then by name, so that every tensor is aligned to its numbers. The header is padded with spaces,
+ * so that the data begins at a multiple of 64 bytes. What our reader would refuse is refused
+ * before anything is written.
  */
 #include "formats/safetensors.h"
 
@@ -14,17 +15,17 @@
 
 enum {
     PREFIX = EMBLA_SAFETENSORS_PREFIX,
-    ALIGNMENT = 64, /* where the data begins */
+    ALIGNMENT = 64, /* of the data's offset */
 };
 
-/* Bytes that are counted where out is NULL, and written where it is not: a header is made
- * twice, first to know how long it is. */
+/* Bytes are counted if out is NULL, and written otherwise. The header is made twice, the first
+ * time to find its length. */
 typedef struct {
     uint8_t *out;
     uint64_t used;
 } sink;
 
-static void put(sink *s, const char *text, size_t length)
+static void append(sink *s, const char *text, size_t length)
 {
     if (s->out) memcpy(s->out + s->used, text, length);
     s->used += length;
@@ -33,70 +34,71 @@ static void put(sink *s, const char *text, size_t length)
 /* As embla_json_sink has it. */
 static void write_sink(void *to, const char *bytes, size_t length)
 {
-    put(to, bytes, length);
+    append(to, bytes, length);
 }
 
-static void put_text(sink *s, const char *text)
+static void append_text(sink *s, const char *text)
 {
-    put(s, text, strlen(text));
+    append(s, text, strlen(text));
 }
 
 /* Shapes and offsets: at most INT64_MAX, which the checks below have seen to. */
-static void put_number(sink *s, uint64_t number)
+static void append_number(sink *s, uint64_t number)
 {
     const embla_json_sink json = {.write = write_sink, .to = s};
     embla_json_write_whole(&json, (int64_t)number);
 }
 
-static void put_string(sink *s, const char *text)
+static void append_string(sink *s, const char *text)
 {
     const embla_json_sink json = {.write = write_sink, .to = s};
     (void)embla_json_write_string(&json, text, strlen(text), false);
 }
 
-static void put_tensor(sink *s, const embla_part *part, uint64_t begin)
+static void append_tensor(sink *s, const embla_part *part, uint64_t begin)
 {
-    put_string(s, part->name);
-    put_text(s, ":{\"dtype\":\"");
-    put_text(s, part->element->safetensors);
-    put_text(s, "\",\"shape\":[");
+    append_string(s, part->name);
+    append_text(s, ":{\"dtype\":\"");
+    append_text(s, part->element->safetensors);
+    append_text(s, "\",\"shape\":[");
     for (uint32_t i = 0; i < part->rank; i++) {
-        if (i > 0) put_text(s, ",");
-        put_number(s, part->shape[i]);
+        if (i > 0) append_text(s, ",");
+        append_number(s, part->shape[i]);
     }
-    put_text(s, "],\"data_offsets\":[");
-    put_number(s, begin);
-    put_text(s, ",");
-    put_number(s, begin + part->bytes);
-    put_text(s, "]}");
+    append_text(s, "],\"data_offsets\":[");
+    append_number(s, begin);
+    append_text(s, ",");
+    append_number(s, begin + part->bytes);
+    append_text(s, "]}");
 }
 
-/* Prefix, header and padding. length: of header and padding, which the first pass finds. */
-static void put_header(sink *s, const embla_contents *contents, const uint32_t *order,
-                       uint64_t length)
+/* Appends prefix, header and padding. length is that of header and padding, which the first pass
+ * finds. */
+static void append_header(sink *s, const embla_contents *contents, const uint32_t *order,
+                          uint64_t length)
 {
     uint8_t prefix[PREFIX];
     uint64_t begin = 0;
     embla_put_le64(length, prefix);
-    put(s, (const char *)prefix, sizeof prefix);
-    put_text(s, "{");
+    append(s, (const char *)prefix, sizeof prefix);
+    append_text(s, "{");
     if (contents->pair_count > 0) {
-        put_text(s, "\"__metadata__\":{");
+        append_text(s, "\"__metadata__\":{");
         for (size_t i = 0; i < contents->pair_count; i++) {
-            if (i > 0) put_text(s, ",");
-            put_string(s, contents->pairs[i].key);
-            put_text(s, ":");
-            put_string(s, contents->pairs[i].value);
+            if (i > 0) append_text(s, ",");
+            append_string(s, contents->pairs[i].key);
+            append_text(s, ":");
+            append_string(s, contents->pairs[i].value);
         }
-        put_text(s, "}");
+        append_text(s, "}");
     }
     for (size_t i = 0; i < contents->count; i++) {
-        if (i > 0 || contents->pair_count > 0) put_text(s, ",");
-        put_tensor(s, &contents->parts[order[i]], begin);
+        if (i > 0 || contents->pair_count > 0) append_text(s, ",");
+        append_tensor(s, &contents->parts[order[i]], begin);
         begin += contents->parts[order[i]].bytes;
     }
-    put_text(s, "}");
-    while (s->used % ALIGNMENT != 0) put_text(s, " ");
+    append_text(s, "}");
+    while (s->used % ALIGNMENT != 0) append_text(s, " ");
 }
 
 static bool is_utf8(const char *text)
@@ -110,8 +112,8 @@ static embla_status check_part(const embla_part *part)
     size_t length = strlen(part->name);
     if (!part->element->safetensors)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s' is %s, which safetensors does not have (S7)", part->name,
-                          part->element->name);
+                          "tensor '%.128s' has the type %s, which safetensors does not have (S7)",
+                          part->name, part->element->name);
     if (length < 1 || length > EMBLA_SAFETENSORS_NAME_MOST || !is_utf8(part->name) ||
         strcmp(part->name, EMBLA_SAFETENSORS_METADATA) == 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
@@ -122,13 +124,13 @@ static embla_status check_part(const embla_part *part)
         fits = part->shape[i] <= INT64_MAX && embla_mul_ok(count, part->shape[i], &count);
     if (!fits || !embla_element_bytes(part->element, count, &bytes) || bytes != part->bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "tensor '%.128s' of %" PRIu64 " bytes does not have the bytes of its "
-                          "%u dimensions (S8)",
+                          "tensor '%.128s' has %" PRIu64 " bytes, which does not match the size of "
+                          "its %u dimensions (S8)",
                           part->name, part->bytes, (unsigned)part->rank);
     return EMBLA_OK;
 }
 
-/* By name, and no name twice: of the tensors, or of the pairs. */
+/* Sorts names of tensors or of pairs, and refuses duplicates. */
 static embla_status sort_names(embla_arena *arena, const embla_name *names, size_t count,
                                embla_names *out)
 {
@@ -137,7 +139,7 @@ static embla_status sort_names(embla_arena *arena, const embla_name *names, size
     if (twice)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "'%.128s' occurs twice among %zu names, which safetensors does not "
-                          "have (S5)",
+                          "allow (S5)",
                           twice->bytes, count);
     return EMBLA_OK;
 }
@@ -148,7 +150,8 @@ static embla_status check_parts(const embla_contents *contents, embla_arena *are
     embla_name *names = NULL;
     uint64_t bytes = 0;
     if (contents->count > EMBLA_SAFETENSORS_TENSORS_MOST)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%zu tensors, and safetensors takes %d (S11)",
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%zu tensors are too many for safetensors: the limit is %d (S11)",
                           contents->count, EMBLA_SAFETENSORS_TENSORS_MOST);
     EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *names, "names", &names));
     for (size_t i = 0; i < contents->count; i++) {
@@ -158,7 +161,7 @@ static embla_status check_parts(const embla_contents *contents, embla_arena *are
         if (!embla_add_ok(bytes, part->bytes, &bytes) ||
             bytes > (uint64_t)INT64_MAX - PREFIX - EMBLA_SAFETENSORS_HEADER_MOST)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%zu tensors of more bytes than a file can have (S9)",
+                              "the %zu tensors together are too large for a file (S9)",
                               contents->count);
     }
     return sort_names(arena, names, contents->count, sorted);
@@ -171,18 +174,20 @@ static embla_status check_pairs(const embla_contents *contents, embla_arena *are
     size_t bytes = 0;
     if (contents->pair_count > EMBLA_SAFETENSORS_METADATA_PAIRS)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%zu pairs of metadata, and safetensors takes %d (S10)",
+                          "%zu pairs of metadata are too many for safetensors: the limit is %d "
+                          "(S10)",
                           contents->pair_count, EMBLA_SAFETENSORS_METADATA_PAIRS);
     EMBLA_TRY(embla_arena_many(arena, contents->pair_count, sizeof *keys, "keys", &keys));
     for (size_t i = 0; i < contents->pair_count; i++) {
         const embla_pair *pair = &contents->pairs[i];
         size_t key_length = strlen(pair->key), length = strlen(pair->value);
         if (!is_utf8(pair->key) || !is_utf8(pair->value))
-            return embla_fail(EMBLA_ERR_UNSUPPORTED, "'%.128s' of the metadata is not UTF-8 (S2)",
+            return embla_fail(EMBLA_ERR_UNSUPPORTED, "metadata '%.128s' is not valid UTF-8 (S2)",
                               pair->key);
         if (key_length + length > EMBLA_SAFETENSORS_METADATA_MOST - bytes)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "metadata of %zu bytes and more, and safetensors takes %d (S10)",
+                              "metadata of %zu bytes is too large for safetensors: the limit is %d "
+                              "(S10)",
                               bytes + key_length + length, EMBLA_SAFETENSORS_METADATA_MOST);
         bytes += key_length + length;
         keys[i] = (embla_name){pair->key, (uint32_t)key_length, (uint32_t)i};
@@ -190,7 +195,7 @@ static embla_status check_pairs(const embla_contents *contents, embla_arena *are
     return sort_names(arena, keys, contents->pair_count, &sorted);
 }
 
-/* The largest numbers first, and by name where they are of one size. */
+/* Sorts parts by the size of their numbers, largest first, then by name. */
 static void order_parts(const embla_part *parts, const embla_names *sorted, uint32_t *order)
 {
     uint32_t bits = UINT32_MAX, next;
@@ -216,14 +221,14 @@ embla_status embla_safetensors_header(const embla_contents *contents, embla_aren
     EMBLA_TRY(check_pairs(contents, arena));
     EMBLA_TRY(embla_arena_many(arena, contents->count, sizeof *numbers, "an order", &numbers));
     order_parts(contents->parts, &sorted, numbers);
-    put_header(&counted, contents, numbers, 0);
+    append_header(&counted, contents, numbers, 0);
     if (counted.used - PREFIX > EMBLA_SAFETENSORS_HEADER_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%zu tensors take a header of %" PRIu64 " bytes, above %d (S14)",
+                          "%zu tensors need a header of %" PRIu64 " bytes; the limit is %d (S14)",
                           contents->count, counted.used - PREFIX, EMBLA_SAFETENSORS_HEADER_MOST);
     EMBLA_TRY(embla_arena_take(arena, (size_t)counted.used, "a header", &memory));
     sink written = {.out = memory};
-    put_header(&written, contents, numbers, counted.used - PREFIX);
+    append_header(&written, contents, numbers, counted.used - PREFIX);
     *bytes = memory;
     *length = (size_t)written.used;
     *order = numbers;

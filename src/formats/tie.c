@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the head the token table? The cases of docs/formats.md, made strict: a head is never
- * taken as a table, nor a table as a head, unless their bytes are equal or the flag says so.
+/* Decides whether the head is tied to the token table, by the cases of docs/formats.md. It is
+ * strict: a head is never used as a table, nor a table as a head, unless their bytes are equal or
+ * the flag says so.
  */
 #include <math.h>
 #include <string.h>
@@ -19,9 +20,10 @@ const char *embla_tie_name(embla_tie_kind kind)
     return n < sizeof names / sizeof names[0] ? names[n] : "unknown";
 }
 
-/* The largest |a - b| of count numbers; 0 where they are the same NaN or infinity. */
-static embla_status differ(embla_dtype a_type, const void *a, embla_dtype b_type, const void *b,
-                           size_t count, float *space, double *most)
+/* Raises *most to the largest |a - b| of count numbers; two NaNs, or two equal infinities, count
+ * as equal. */
+static embla_status measure_difference(embla_dtype a_type, const void *a, embla_dtype b_type,
+                                       const void *b, size_t count, float *space, double *most)
 {
     EMBLA_TRY(embla_decode(a_type, a, count, 0, space));
     EMBLA_TRY(embla_decode(b_type, b, count, 0, space + count));
@@ -37,21 +39,21 @@ typedef struct {
     const embla_checkpoint *cp;
     const embla_entry *table, *head;
     int64_t rows;
-    size_t dim, table_row, head_row; /* bytes of a row of each */
-    size_t block;                    /* rows at a time */
+    size_t dim, table_row, head_row; /* table_row and head_row: bytes of a row */
+    size_t block;                    /* rows compared at a time */
     char *space;
-    bool decoded; /* both can be turned into numbers */
+    bool decoded; /* both can be decoded to floats */
     bool same;
 } comparison;
 
-/* Whether rows are whole bytes: of types below a byte (F4) they need not be. */
+/* True if a row is a whole number of bytes; with types below a byte (F4) it need not be. */
 static bool whole_rows(const embla_entry *entry, int64_t rows)
 {
     uint64_t row = entry->bytes / (uint64_t)rows;
     return row > 0 && row * (uint64_t)rows == entry->bytes;
 }
 
-/* rows first .. first+count-1 of both. */
+/* Compares rows first .. first+count-1 of both. */
 static embla_status compare_rows(comparison *c, int64_t first, size_t count, embla_tie *tie)
 {
     char *a = c->space, *b = a + c->block * c->table_row;
@@ -65,12 +67,13 @@ static embla_status compare_rows(comparison *c, int64_t first, size_t count, emb
     c->same = false;
     float *numbers = (float *)(void *)(b + (c->block * c->head_row + 63) / 64 * 64);
     for (size_t i = 0; c->decoded && i < count; i++)
-        EMBLA_TRY(differ(c->table->element->dtype, a + i * c->table_row, c->head->element->dtype,
-                         b + i * c->head_row, c->dim, numbers, &tie->difference));
+        EMBLA_TRY(measure_difference(c->table->element->dtype, a + i * c->table_row,
+                                     c->head->element->dtype, b + i * c->head_row, c->dim, numbers,
+                                     &tie->difference));
     return EMBLA_OK;
 }
 
-/* All rows, or about sample of them; a difference ends a sampled comparison. */
+/* Compares all rows, or about `sample` of them. A sampled comparison ends at a difference. */
 static embla_status compare_all(comparison *c, int64_t sample, embla_tie *tie)
 {
     bool few = sample > 0 && sample < c->rows;
@@ -84,7 +87,7 @@ static embla_status compare_all(comparison *c, int64_t sample, embla_tie *tie)
     return EMBLA_OK;
 }
 
-/* Whether table and head hold the same bytes. */
+/* *same becomes true if table and head hold the same bytes. */
 static embla_status compare(const embla_checkpoint *cp, const embla_entry *table,
                             const embla_entry *head, int64_t sample, embla_tie *tie, bool *same)
 {
@@ -92,14 +95,14 @@ static embla_status compare(const embla_checkpoint *cp, const embla_entry *table
     int64_t head_rows;
     size_t head_dim;
     void *space = NULL;
-    *same = false; /* also where one of them is no table */
+    *same = false; /* also if one of them cannot be a table */
     if (embla_entry_shape(table, &c.rows, &c.dim) != EMBLA_OK ||
         embla_entry_shape(head, &head_rows, &head_dim) != EMBLA_OK || head_rows != c.rows ||
         head_dim != c.dim)
         return EMBLA_OK;
     if (!whole_rows(table, c.rows) || !whole_rows(head, c.rows)) {
         if (table->element != head->element || table->bytes == 0) return EMBLA_OK;
-        c.rows = (int64_t)table->bytes; /* byte by byte, then */
+        c.rows = (int64_t)table->bytes; /* compare single bytes */
     }
     c.table_row = (size_t)(table->bytes / (uint64_t)c.rows);
     c.head_row = (size_t)(head->bytes / (uint64_t)c.rows);
@@ -115,9 +118,9 @@ static embla_status compare(const embla_checkpoint *cp, const embla_entry *table
     return status;
 }
 
-/* Two tensors: cases 1, 2 and 2c. */
-static embla_status both(const embla_checkpoint *cp, const embla_entry *table,
-                         const embla_entry *head, int flag, int64_t sample, embla_tie *tie)
+/* There are a table and a head: cases 1, 2 and 2c. */
+static embla_status tie_of_both(const embla_checkpoint *cp, const embla_entry *table,
+                                const embla_entry *head, int flag, int64_t sample, embla_tie *tie)
 {
     bool same;
     EMBLA_TRY(compare(cp, table, head, sample, tie, &same));
@@ -132,8 +135,8 @@ static embla_status both(const embla_checkpoint *cp, const embla_entry *table,
     return EMBLA_OK;
 }
 
-/* A table and no head: cases 3, 4 and 6, and architectures that have none. */
-static void table_only(const embla_checkpoint *cp, int flag, embla_tie *tie)
+/* There is a table but no head: cases 3, 4 and 6, and architectures without a head. */
+static void tie_of_table(const embla_checkpoint *cp, int flag, embla_tie *tie)
 {
     bool gguf = strcmp(cp->format->name, "gguf") == 0;
     int standard = embla_roles_tie_default(cp);
@@ -143,15 +146,15 @@ static void table_only(const embla_checkpoint *cp, int flag, embla_tie *tie)
     } else if (gguf) {
         tie->kind = EMBLA_TIE_TIED;
         tie->rule = "6";
-        tie->flag = "no output.weight: in a GGUF its absence is the flag";
+        tie->flag = "a GGUF without output.weight is tied";
     } else if (flag == 1 || (flag < 0 && standard == 1)) {
         tie->kind = EMBLA_TIE_TIED;
         tie->rule = "3";
-        if (flag < 0) tie->flag = "not said; the architecture's default is true";
+        if (flag < 0) tie->flag = "not set; the architecture's default is true";
     } else {
         tie->kind = EMBLA_TIE_HEAD_MISSING;
         tie->rule = "4";
-        if (flag < 0 && standard == 0) tie->flag = "not said; the architecture's default is false";
+        if (flag < 0 && standard == 0) tie->flag = "not set; the architecture's default is false";
     }
 }
 
@@ -166,17 +169,17 @@ embla_status embla_checkpoint_tie(const embla_checkpoint *cp, int64_t sample, em
     const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
     bool gguf = strcmp(cp->format->name, "gguf") == 0;
     int flag = embla_roles_tie_flag(cp, &tie.flag);
-    if (gguf) { /* no flag exists there, and one beside it means another file */
+    if (gguf) { /* GGUF has no flag; a config.json beside it belongs to another file */
         flag = -1;
-        tie.flag = "none exists in a GGUF";
+        tie.flag = "a GGUF has no such flag";
     }
     if (tables > 1 || heads > 1)
         return embla_checkpoint_entry(cp, tables > 1 ? EMBLA_ROLE_TOKENS : EMBLA_ROLE_HEAD, &table,
                                       NULL);
     if (table && head) {
-        EMBLA_TRY(both(cp, table, head, flag, sample, &tie));
+        EMBLA_TRY(tie_of_both(cp, table, head, flag, sample, &tie));
     } else if (table) {
-        table_only(cp, flag, &tie);
+        tie_of_table(cp, flag, &tie);
     } else if (head && flag == 1) {
         tie.kind = EMBLA_TIE_INVERTED;
         tie.rule = "5";

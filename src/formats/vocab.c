@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vocabulary itself: made by readers, asked by callers. Which reader a file is for is
- * seen from its first bytes, in one table; a name that ends in ".txt" is believed, because a
- * list of words may begin with anything, even with what looks like JSON.
+/* Makes vocabularies and answers queries about them. The format of a file is detected from its
+ * first bytes, by one list of readers. A name that ends with ".txt" always means lines of words,
+ * because such a list may begin with anything, even with what looks like JSON.
  */
 #include "formats/vocab.h"
 
@@ -26,7 +26,7 @@ static embla_status begin(const char *source, embla_vocab **out)
     return status;
 }
 
-/* Room for one word of length bytes and a 0 after. */
+/* Appends space for a word of length bytes and a 0 after it. */
 static embla_status append(embla_vocab *vocab, uint32_t token, size_t length, char **room)
 {
     void *list = vocab->words, *bytes = NULL;
@@ -43,19 +43,20 @@ static embla_status check_length(const embla_vocab *vocab, uint64_t token, size_
 {
     if (length <= EMBLA_WORD_BYTES) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s: the word of token %" PRIu64 " has %zu bytes, more than %d (T1)",
+                      "%.256s: the word of token %" PRIu64 " has %zu bytes; the limit is %d (T1)",
                       vocab->source, token, length, EMBLA_WORD_BYTES);
 }
 
 embla_status embla_vocab_room(embla_vocab *vocab, uint64_t token, size_t length, char **room)
 {
     if (token > INT32_MAX)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: token %" PRIu64 " is not below 2^31 (T2)",
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: token %" PRIu64 " is too large; it must be below 2^31 (T2)",
                           vocab->source, token);
     EMBLA_TRY(check_length(vocab, token, length));
     if (vocab->count >= EMBLA_WORDS_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: more than %d words (C5)", vocab->source,
-                          EMBLA_WORDS_MOST);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: there are more than %d words (C5)",
+                          vocab->source, EMBLA_WORDS_MOST);
     return append(vocab, (uint32_t)token, length, room);
 }
 
@@ -67,27 +68,26 @@ embla_status embla_vocab_add(embla_vocab *vocab, uint64_t token, const void *byt
     return EMBLA_OK;
 }
 
-/* By token, a byte of it at a time; words of the same token keep their order. spare has
- * room for as many. */
+/* A stable radix sort by token, one byte at a time. spare has space for as many words. */
 static void sort_by_token(embla_name *words, embla_name *spare, size_t count)
 {
-    for (unsigned shift = 0; shift < 32; shift += 8) { /* four passes: it ends in words */
-        size_t places[256] = {0}, place = 0;
-        for (size_t i = 0; i < count; i++) places[words[i].number >> shift & 255]++;
+    for (unsigned shift = 0; shift < 32; shift += 8) { /* after four passes they are in words */
+        size_t starts[256] = {0}, next = 0;
+        for (size_t i = 0; i < count; i++) starts[words[i].number >> shift & 255]++;
         for (size_t i = 0; i < 256; i++) {
-            size_t here = places[i];
-            places[i] = place;
-            place += here;
+            size_t here = starts[i];
+            starts[i] = next;
+            next += here;
         }
         for (size_t i = 0; i < count; i++)
-            spare[places[words[i].number >> shift & 255]++] = words[i];
+            spare[starts[words[i].number >> shift & 255]++] = words[i];
         embla_name *swap = words;
         words = spare;
         spare = swap;
     }
 }
 
-static embla_status put_in_order(embla_vocab *vocab)
+static embla_status sort_words(embla_vocab *vocab)
 {
     size_t at = 1, bytes = vocab->count * sizeof(embla_name);
     void *spare = NULL;
@@ -104,13 +104,14 @@ static int shown(size_t length)
     return length < 128 ? (int)length : 128;
 }
 
-/* Sorts, and checks that each token has one word: said twice is fine, two words are not. */
+/* Sorts the words and checks that each token has one word. The same word twice is accepted, two
+ * different words are not. */
 static embla_status finish(embla_vocab *vocab)
 {
     size_t kept = 0;
     if (vocab->count == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: there are no words in it (T2)", vocab->source);
-    EMBLA_TRY(put_in_order(vocab));
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: there are no words (T2)", vocab->source);
+    EMBLA_TRY(sort_words(vocab));
     for (size_t i = 0; i < vocab->count; i++) {
         const embla_name *word = &vocab->words[i],
                          *last = kept > 0 ? &vocab->words[kept - 1] : NULL;
@@ -119,9 +120,9 @@ static embla_status finish(embla_vocab *vocab)
         else if (last->length != word->length ||
                  memcmp(last->bytes, word->bytes, word->length) != 0)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s: token %" PRIu32 " is '%.*s' and '%.*s' (T2)", vocab->source,
-                              word->number, shown(last->length), last->bytes, shown(word->length),
-                              word->bytes);
+                              "%.256s: token %" PRIu32 " has two words, '%.*s' and '%.*s' (T2)",
+                              vocab->source, word->number, shown(last->length), last->bytes,
+                              shown(word->length), word->bytes);
     }
     vocab->count = kept;
     vocab->end = (int64_t)vocab->words[kept - 1].number + 1;
@@ -155,7 +156,8 @@ embla_status embla_vocab_of_names(const embla_name *names, size_t count, const c
     embla_vocab *vocab = NULL;
     if (count > (size_t)INT32_MAX + 1)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: %zu words; a token is a number below 2^31 (T2)", source, count);
+                          "%.256s: there are %zu words, but tokens are numbers below 2^31 (T2)",
+                          source, count);
     EMBLA_TRY(begin(source, &vocab));
     return finish_or_free(copy_names(vocab, names, count), vocab, out);
 }
@@ -167,13 +169,14 @@ static bool gguf_sniff(const uint8_t *head, size_t have)
     return embla_format_gguf.sniff(head, have, have);
 }
 
-/* The strings are copied once, to where they stay. */
-static embla_status gguf_words(const embla_map *map, const embla_directory *directory,
-                               embla_vocab *vocab)
+/* Copies the strings once, directly into the vocabulary's arena. */
+static embla_status copy_gguf(const embla_map *map, const embla_directory *directory,
+                              embla_vocab *vocab)
 {
     uint64_t tokens = embla_gguf_tokens(directory);
     if (tokens > EMBLA_WORDS_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " words, more than %d (C5)",
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: there are %" PRIu64 " words; the limit is %d (C5)",
                           vocab->source, tokens, EMBLA_WORDS_MOST);
     EMBLA_TRY(embla_gguf_strings(directory, map, "tokenizer.ggml.tokens", &vocab->arena,
                                  &vocab->words, &vocab->count));
@@ -187,16 +190,16 @@ embla_status embla_vocab_of_gguf(const embla_map *map, const embla_directory *di
 {
     embla_vocab *vocab = NULL;
     EMBLA_TRY(begin(source, &vocab));
-    return finish_or_free(gguf_words(map, directory, vocab), vocab, out);
+    return finish_or_free(copy_gguf(map, directory, vocab), vocab, out);
 }
 
-/* The tokens of a GGUF file, once its reader has found the whole of it in order. */
+/* Reads the tokens of a GGUF file after its reader has checked the whole file. */
 static embla_status read_gguf(embla_map *map, embla_vocab *vocab)
 {
     embla_directory directory = {0};
     embla_open_options options = {0};
     embla_status status = embla_format_gguf.read(map, &options, &directory);
-    if (status == EMBLA_OK) status = gguf_words(map, &directory, vocab);
+    if (status == EMBLA_OK) status = copy_gguf(map, &directory, vocab);
     embla_directory_free(&directory);
     return status;
 }
@@ -206,7 +209,7 @@ typedef struct {
     embla_status (*read)(embla_map *map, embla_vocab *vocab);
 } reader;
 
-/* In the order in which they are asked: those with a mark of their own first. */
+/* In the order in which they are tried; formats with a magic number come first. */
 static const reader readers[] = {
     {embla_vocab_text_sniff, embla_vocab_text},
     {gguf_sniff, read_gguf},
@@ -217,7 +220,7 @@ static const reader readers[] = {
 };
 enum { READERS = sizeof readers / sizeof readers[0], HEAD = 4096 };
 
-static embla_status reader_of(const embla_map *map, embla_vocab_hint hint, const reader **out)
+static embla_status find_reader(const embla_map *map, embla_vocab_hint hint, const reader **out)
 {
     static const reader lines = {NULL, embla_vocab_text};
     uint8_t head[HEAD];
@@ -229,8 +232,8 @@ static embla_status reader_of(const embla_map *map, embla_vocab_hint hint, const
     if (!*out && hint != EMBLA_VOCAB_MARKED) *out = &lines;
     if (!*out)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: its %" PRIu64 " bytes are of no vocabulary that is read here "
-                          "(C15)",
+                          "%.256s: its %" PRIu64 " bytes are not a vocabulary of a supported "
+                          "format (C15)",
                           map->name, map->size);
     return EMBLA_OK;
 }
@@ -240,7 +243,7 @@ embla_status embla_vocab_read(embla_map *map, const char *source, embla_vocab_hi
 {
     const reader *chosen = NULL;
     embla_vocab *vocab = NULL;
-    EMBLA_TRY(reader_of(map, hint, &chosen));
+    EMBLA_TRY(find_reader(map, hint, &chosen));
     EMBLA_TRY(begin(source, &vocab));
     return finish_or_free(chosen->read(map, vocab), vocab, out);
 }
@@ -264,7 +267,7 @@ embla_status embla_vocab_open_file(const char *path, embla_vocab **out)
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 void embla_vocab_free(embla_vocab *vocab)
 {
@@ -293,10 +296,10 @@ bool embla_vocab_fits(const embla_vocab *vocab, int64_t rows)
     return vocab->end <= rows;
 }
 
-/* The word of a token below end; NULL if it has none. */
-static const embla_name *word_of(const embla_vocab *vocab, uint32_t token)
+/* Finds the word of a token below vocab->end; NULL if it has none. */
+static const embla_name *find_token(const embla_vocab *vocab, uint32_t token)
 {
-    size_t first = 0, end = vocab->count; /* the word, if there is one, is at first .. end-1 */
+    size_t first = 0, end = vocab->count; /* the word, if there is one, is in first .. end-1 */
     if (vocab->end == (int64_t)vocab->count) return &vocab->words[token];
     while (end - first > 1) {
         size_t middle = first + (end - first) / 2;
@@ -311,7 +314,7 @@ static const embla_name *word_of(const embla_vocab *vocab, uint32_t token)
 const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *length)
 {
     if (token < 0 || token >= vocab->end) return NULL;
-    const embla_name *word = word_of(vocab, (uint32_t)token);
+    const embla_name *word = find_token(vocab, (uint32_t)token);
     if (!word) return NULL;
     if (length) *length = word->length;
     return word->bytes;
@@ -357,7 +360,7 @@ embla_status embla_vocab_find(const embla_vocab *vocab, const char *word, size_t
     for (size_t i = 0; !found && length > 0 && word[0] == ' ' && i < 2; i++)
         EMBLA_TRY(find_spaced(vocab, word, length, spaces[i], &found));
     if (!found)
-        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s: no token is '%.*s'", vocab->source,
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s has no token '%.*s'", vocab->source,
                           shown(length), word ? word : "");
     *out = (int32_t)found->number;
     return EMBLA_OK;

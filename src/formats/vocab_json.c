@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words in JSON: Hugging Face's tokenizer.json, and vocab.json.
+/* Reads words from JSON: Hugging Face's tokenizer.json, and vocab.json.
  *
  *   tokenizer.json  {.. "added_tokens": [{"id": 5, "content": "<s>" ..} ..],
  *                       "model": {.. "vocab": words ..} ..}
  *   vocab.json      words
- *   words           {"the": 5, ..}, or [["the", -3.2], ..], or ["the", ..] (the place counts;
- *                   a score may be null)
+ *   words           {"the": 5, ..}, or [["the", -3.2], ..], or ["the", ..]; in an array the
+ *                   index is the token; a score may be null
  *
- * Whatever model.type says, or if it says nothing: the shape of the words decides. Nothing
- * else in the file is looked at (merges, regular expressions, scores), and nothing is run.
+ * The form of the words decides how they are read; model.type is ignored. Nothing else in the
+ * file is used (merges, regular expressions, scores).
  */
 #include <string.h>
 
@@ -39,25 +39,25 @@ static int shown(const embla_name *name)
     return name->length < 128 ? (int)name->length : 128;
 }
 
-/* The id that is at hand, of this word. */
-static embla_status take_id(const reading *r, const embla_name *word, uint32_t *out)
+/* Reads the value of this step as the id of a word. */
+static embla_status read_id(const reading *r, const embla_name *word, uint32_t *out)
 {
     const embla_walk *w = &r->walk;
     uint64_t id = 0;
     if (w->step != EMBLA_WALK_NUMBER)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: byte %zu of %zu: the id of '%.*s' is no number (T2)", w->name,
+                          "%.256s: byte %zu of %zu: the id of '%.*s' is not a number (T2)", w->name,
                           w->at, w->count, shown(word), word->bytes);
     if (!embla_walk_natural(w, TOKENS_MOST, &id))
-        return embla_fail(
-            EMBLA_ERR_FORMAT,
-            "%.256s: the id of '%.*s' is %.*s, not a whole number from 0 to 2^31-1 (T2)", w->name,
-            shown(word), word->bytes, w->length < 32 ? (int)w->length : 32, (const char *)w->raw);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: the id of '%.*s' is %.*s, not an integer from 0 to 2^31-1 (T2)",
+                          w->name, shown(word), word->bytes, w->length < 32 ? (int)w->length : 32,
+                          (const char *)w->raw);
     *out = (uint32_t)id;
     return EMBLA_OK;
 }
 
-/* The step is the word null. */
+/* True if this step is the word null. */
 static bool is_null(const embla_walk *w)
 {
     return w->step == EMBLA_WALK_WORD && w->raw[0] == 'n';
@@ -65,11 +65,11 @@ static bool is_null(const embla_walk *w)
 
 /* ---- words ---- */
 
-/* One member of {"the": 5, ..}: the key has been read, its value is at hand. */
-static embla_status take_member(reading *r, const embla_name *word)
+/* Adds a member of {"the": 5, ..}; the current step is its value. */
+static embla_status add_member(reading *r, const embla_name *word)
 {
     uint32_t id = 0;
-    EMBLA_TRY(take_id(r, word, &id));
+    EMBLA_TRY(read_id(r, word, &id));
     return embla_vocab_add(r->vocab, id, word->bytes, word->length);
 }
 
@@ -81,35 +81,35 @@ static embla_status read_members(reading *r)
         if (w->step == EMBLA_WALK_CLOSE) return EMBLA_OK;
         embla_name word = w->keys[w->key_count - 1];
         EMBLA_TRY(embla_walk_next(w));
-        EMBLA_TRY(take_member(r, &word));
+        EMBLA_TRY(add_member(r, &word));
     }
 }
 
-/* The string that is at hand is the word of token id. */
-static embla_status take_string(reading *r, uint64_t id)
+/* Adds the string of this step as the word of token id. */
+static embla_status add_string(reading *r, uint64_t id)
 {
     embla_name word;
-    if (r->walk.step != EMBLA_WALK_STRING) return wrong(r, "no word where one is due", "T2");
+    if (r->walk.step != EMBLA_WALK_STRING) return wrong(r, "expected a word", "T2");
     EMBLA_TRY(embla_walk_text(&r->walk, &word));
     return embla_vocab_add(r->vocab, id, word.bytes, word.length);
 }
 
-/* One of [["the", -3.2], ..] or of ["the", ..], whichever the first one is. */
-static embla_status take_item(reading *r, uint64_t id, bool *pairs)
+/* Adds an item of [["the", -3.2], ..] or of ["the", ..]; the first item decides which it is. */
+static embla_status add_item(reading *r, uint64_t id, bool *pairs)
 {
     embla_walk *w = &r->walk;
     if (id == 0) *pairs = w->step == EMBLA_WALK_ARRAY;
-    if (!*pairs) return take_string(r, id);
+    if (!*pairs) return add_string(r, id);
     if (w->step != EMBLA_WALK_ARRAY)
-        return wrong(r, "a word without a score among words with", "T2");
+        return wrong(r, "a word has no score, but those before it have", "T2");
     EMBLA_TRY(embla_walk_next(w));
-    EMBLA_TRY(take_string(r, id));
+    EMBLA_TRY(add_string(r, id));
     EMBLA_TRY(embla_walk_next(w));
     if (w->step != EMBLA_WALK_NUMBER && !is_null(w))
-        return wrong(r, "a word whose score is no number", "T2");
+        return wrong(r, "the score of a word is not a number", "T2");
     EMBLA_TRY(embla_walk_next(w));
     return w->step == EMBLA_WALK_CLOSE ? EMBLA_OK
-                                       : wrong(r, "more than a word and its score", "T2");
+                                       : wrong(r, "expected only a word and its score", "T2");
 }
 
 static embla_status read_items(reading *r)
@@ -118,7 +118,7 @@ static embla_status read_items(reading *r)
     for (uint64_t id = 0;; id++) {
         EMBLA_TRY(embla_walk_next(&r->walk));
         if (r->walk.step == EMBLA_WALK_CLOSE) return EMBLA_OK;
-        EMBLA_TRY(take_item(r, id, &pairs));
+        EMBLA_TRY(add_item(r, id, &pairs));
     }
 }
 
@@ -132,7 +132,7 @@ static bool is(const embla_name *key, const char *text)
 static embla_status read_model(reading *r)
 {
     embla_walk *w = &r->walk;
-    if (w->step != EMBLA_WALK_OBJECT) return wrong(r, "model is no object", "T2");
+    if (w->step != EMBLA_WALK_OBJECT) return wrong(r, "model is not an object", "T2");
     for (;;) {
         EMBLA_TRY(embla_walk_next(w));
         if (w->step == EMBLA_WALK_CLOSE) return EMBLA_OK;
@@ -150,23 +150,23 @@ static embla_status read_model(reading *r)
     }
 }
 
-/* One object of added_tokens. */
+/* Reads one object of added_tokens. */
 static embla_status read_added(reading *r, embla_name *out)
 {
     embla_walk *w = &r->walk;
     bool has_id = false, has_content = false;
     static const embla_name unknown = {"an added token", 14, 0};
-    if (w->step != EMBLA_WALK_OBJECT) return wrong(r, "an added token is no object", "T3");
+    if (w->step != EMBLA_WALK_OBJECT) return wrong(r, "an added token is not an object", "T3");
     for (;;) {
         EMBLA_TRY(embla_walk_next(w));
         if (w->step == EMBLA_WALK_CLOSE) break;
         embla_name key = w->keys[w->key_count - 1], text;
         EMBLA_TRY(embla_walk_next(w));
         if (is(&key, "id")) {
-            EMBLA_TRY(take_id(r, has_content ? out : &unknown, &out->number));
+            EMBLA_TRY(read_id(r, has_content ? out : &unknown, &out->number));
             has_id = true;
         } else if (is(&key, "content")) {
-            if (w->step != EMBLA_WALK_STRING) return wrong(r, "content is no string", "T3");
+            if (w->step != EMBLA_WALK_STRING) return wrong(r, "content is not a string", "T3");
             EMBLA_TRY(embla_walk_text(w, &text));
             out->bytes = text.bytes;
             out->length = text.length;
@@ -176,21 +176,21 @@ static embla_status read_added(reading *r, embla_name *out)
         }
     }
     return has_id && has_content ? EMBLA_OK
-                                 : wrong(r, "an added token without id or content", "T3");
+                                 : wrong(r, "an added token has no id or no content", "T3");
 }
 
 static embla_status read_all_added(reading *r)
 {
     embla_walk *w = &r->walk;
     if (is_null(w)) return EMBLA_OK;
-    if (w->step != EMBLA_WALK_ARRAY) return wrong(r, "added_tokens is no array", "T3");
+    if (w->step != EMBLA_WALK_ARRAY) return wrong(r, "added_tokens is not an array", "T3");
     for (;;) {
         void *list = r->added;
         EMBLA_TRY(embla_walk_next(w));
         if (w->step == EMBLA_WALK_CLOSE) return EMBLA_OK;
         if (r->added_count >= ADDED_MOST)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.256s: more than %d added tokens (T3)", w->name,
-                              ADDED_MOST);
+            return embla_fail(EMBLA_ERR_FORMAT, "%.256s: there are more than %d added tokens (T3)",
+                              w->name, ADDED_MOST);
         EMBLA_TRY(embla_arena_grow(&r->scratch, sizeof *r->added, r->added_count, "added tokens",
                                    &list, &r->added_room));
         r->added = list;
@@ -199,15 +199,15 @@ static embla_status read_all_added(reading *r)
     }
 }
 
-/* Added tokens that the model's words do not have. Where they do, the model's id counts, as
- * it does in the tokenizers library; an empty one is none there. */
-static embla_status add_the_added(reading *r)
+/* Adds the added tokens that are not among the model's words. If one is, the model's id is used,
+ * as in the tokenizers library, which also ignores an empty one. */
+static embla_status merge_added(reading *r)
 {
     embla_names index = {0};
     void *memory = NULL;
     EMBLA_TRY(embla_names_sort(&r->scratch, r->added, r->added_count, &index));
     EMBLA_TRY(embla_arena_take(&r->scratch, r->added_count, "added tokens", &memory));
-    bool *known = memory; /* of those with the lowest id, if one stands there with two */
+    bool *known = memory; /* by added token; if a word has two ids, by that of the lowest id */
     for (size_t i = 0; index.count > 0 && i < r->vocab->count; i++) {
         const embla_name *word = &r->vocab->words[i];
         const embla_name *found = embla_names_find(&index, word->bytes, word->length);
@@ -224,7 +224,8 @@ static embla_status add_the_added(reading *r)
 
 /* ---- the file ---- */
 
-/* An object: of words if its first value is a number, as in no tokenizer.json. */
+/* Reads an object. It is a list of words if its first value is a number; in a tokenizer.json it
+ * never is. */
 static embla_status read_object(reading *r)
 {
     embla_walk *w = &r->walk;
@@ -236,7 +237,7 @@ static embla_status read_object(reading *r)
         EMBLA_TRY(embla_walk_next(w));
         if (first) words = w->step == EMBLA_WALK_NUMBER;
         if (words)
-            EMBLA_TRY(take_member(r, &key));
+            EMBLA_TRY(add_member(r, &key));
         else if (is(&key, "model"))
             EMBLA_TRY(read_model(r));
         else if (is(&key, "added_tokens"))
@@ -245,8 +246,9 @@ static embla_status read_object(reading *r)
             EMBLA_TRY(embla_walk_skip(w));
     }
     if (!words && !r->has_words)
-        return wrong(r, "neither model.vocab, as in tokenizer.json, nor words with ids", "T2");
-    return add_the_added(r);
+        return wrong(
+            r, "found neither model.vocab (tokenizer.json) nor words with ids (vocab.json)", "T2");
+    return merge_added(r);
 }
 
 static embla_status read_value(reading *r, const uint8_t *bytes, size_t count, const char *name)
@@ -259,8 +261,8 @@ static embla_status read_value(reading *r, const uint8_t *bytes, size_t count, c
     else if (w->step == EMBLA_WALK_ARRAY)
         EMBLA_TRY(read_items(r));
     else
-        return wrong(r, "neither an object nor an array", "T1");
-    return embla_walk_next(w); /* to the end: anything more is refused */
+        return wrong(r, "expected an object or an array", "T1");
+    return embla_walk_next(w); /* anything after the value is refused */
 }
 
 embla_status embla_vocab_json(embla_map *map, embla_vocab *vocab)
@@ -269,18 +271,19 @@ embla_status embla_vocab_json(embla_map *map, embla_vocab *vocab)
     embla_cursor cursor;
     const uint8_t *bytes = NULL;
     if (map->size > FILE_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: JSON of %" PRIu64 " bytes, more than %d (T1)",
-                          map->name, map->size, FILE_MOST);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: JSON of %" PRIu64 " bytes; the limit is %d (T1)", map->name,
+                          map->size, FILE_MOST);
     embla_cursor_begin(&cursor, map, 0);
-    embla_status status = embla_cursor_bytes(&cursor, map->size, "all of it", &bytes);
+    embla_status status = embla_cursor_bytes(&cursor, map->size, "the JSON", &bytes);
     if (status == EMBLA_OK) status = read_value(&r, bytes, (size_t)map->size, map->name);
     embla_arena_free(&r.scratch);
     embla_cursor_end(&cursor);
     return status;
 }
 
-/* "{" and then a key or its close, "[" and then a string, another "[" or its close: lists of
- * words begin with "[PAD]" too. */
+/* True for "{" followed by a key or "}", and for "[" followed by a string, "[" or "]". More than
+ * the first byte is checked because a list of words may begin with "[PAD]". */
 bool embla_vocab_json_sniff(const uint8_t *head, size_t have)
 {
     char marks[2] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a checkpoint's rows: from the file itself where it has them, else from what
- * lies beside it, in an order that goes from what surely belongs to it to what may.
+/* Finds the words of a checkpoint's rows: in the file itself if it has them, otherwise in files
+ * beside it. Files that certainly belong to the checkpoint are tried first.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,12 +11,13 @@
 #include "formats/gguf.h"
 #include "formats/vocab.h"
 
-/* A file of the checkpoint's folder; EMBLA_ERR_NOT_FOUND if there is none. */
-static embla_status beside(const embla_checkpoint *cp, const char *name, embla_vocab **out)
+/* Reads the vocabulary from a file in the checkpoint's folder; EMBLA_ERR_NOT_FOUND if there is no
+ * such file. */
+static embla_status read_beside(const embla_checkpoint *cp, const char *name, embla_vocab **out)
 {
     embla_map *map = NULL;
     EMBLA_TRY(embla_map_open(cp->folder, name, name, true, &map));
-    /* nothing but a .txt is taken for lines of words: not a web page called tokenizer.json */
+    /* only a .txt may be plain lines of words: a tokenizer.json may turn out to be a web page */
     bool lines = embla_vocab_hint_of(name) == EMBLA_VOCAB_LINES;
     embla_status status =
         embla_vocab_read(map, name, lines ? EMBLA_VOCAB_LINES : EMBLA_VOCAB_MARKED, out);
@@ -24,15 +25,16 @@ static embla_status beside(const embla_checkpoint *cp, const char *name, embla_v
     return status;
 }
 
-/* llama2.c's tokenizer has no fixed name: the only file tok*.bin, with a word for each row. */
+/* llama2.c's tokenizer has no fixed name: it is the only file tok*.bin, with a word for each row.
+ */
 typedef struct {
     char name[256];
     size_t count;
-} found;
+} candidates;
 
-static embla_status look(void *context, const char *name)
+static embla_status count_tokenizer(void *context, const char *name)
 {
-    found *f = context;
+    candidates *f = context;
     size_t length = strlen(name);
     if (strncmp(name, "tok", 3) != 0 || length < 7 || length >= sizeof f->name ||
         strcmp(name + length - 4, ".bin") != 0)
@@ -42,18 +44,19 @@ static embla_status look(void *context, const char *name)
     return EMBLA_OK;
 }
 
-static embla_status llama2c_words(const embla_checkpoint *cp, embla_vocab **out)
+static embla_status read_llama2c(const embla_checkpoint *cp, embla_vocab **out)
 {
-    found f = {.count = 0};
+    candidates f = {.count = 0};
     embla_vocab *vocab = NULL;
-    EMBLA_TRY(embla_io_list(cp->folder, cp->folder_name, look, &f));
+    EMBLA_TRY(embla_io_list(cp->folder, cp->folder_name, count_tokenizer, &f));
     if (f.count != 1)
-        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: %zu files tok*.bin beside it, not 1",
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "%.200s: its folder has %zu files tok*.bin; exactly 1 is needed",
                           cp->shown, f.count);
-    EMBLA_TRY(beside(cp, f.name, &vocab));
+    EMBLA_TRY(read_beside(cp, f.name, &vocab));
     if (embla_vocab_end(vocab) != (int64_t)cp->entries[0].shape[0]) {
         embla_status status = embla_fail(
-            EMBLA_ERR_NOT_FOUND, "%.128s has %" PRId64 " words, and the table %" PRIu64 " rows",
+            EMBLA_ERR_NOT_FOUND, "%.128s has %" PRId64 " words, but the table has %" PRIu64 " rows",
             f.name, embla_vocab_end(vocab), cp->entries[0].shape[0]);
         embla_vocab_free(vocab);
         return status;
@@ -64,7 +67,7 @@ static embla_status llama2c_words(const embla_checkpoint *cp, embla_vocab **out)
 
 embla_status embla_vocab_open(const embla_checkpoint *cp, embla_vocab **out)
 {
-    /* The last: variants of one model in folders of their own share what lies above them. */
+    /* The last one: variants of a model in subfolders share the tokenizer of their parent. */
     static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt",
                                         "tokenizer.bin", "../tokenizer.json"};
     char own[512];
@@ -78,16 +81,16 @@ embla_status embla_vocab_open(const embla_checkpoint *cp, embla_vocab **out)
         return embla_vocab_of_gguf(cp->shards[0].map, first, "tokenizer.ggml.tokens", out);
     embla_status status = EMBLA_ERR_NOT_FOUND;
     int length = cp->stem ? snprintf(own, sizeof own, "%s.vocab.txt", cp->stem) : 0;
-    if (length > 0 && (size_t)length < sizeof own) status = beside(cp, own, out);
+    if (length > 0 && (size_t)length < sizeof own) status = read_beside(cp, own, out);
     if (status != EMBLA_ERR_NOT_FOUND) return status;
-    if (cp->format == &embla_format_llama2c) status = llama2c_words(cp, out);
-    size_t places = cp->config ? 5 : 4;
-    if (cp->format->one_table) places = 0; /* a vector file brings its own words or none */
-    for (size_t i = 0; status == EMBLA_ERR_NOT_FOUND && i < places; i++)
-        status = beside(cp, names[i], out);
+    if (cp->format == &embla_format_llama2c) status = read_llama2c(cp, out);
+    size_t count = cp->config ? 5 : 4;
+    if (cp->format->one_table) count = 0; /* a vector file has its own words or none */
+    for (size_t i = 0; status == EMBLA_ERR_NOT_FOUND && i < count; i++)
+        status = read_beside(cp, names[i], out);
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "%.200s: no words for its rows, neither in it nor beside it "
-                      "(tokenizer.json, vocab.json, vocab.txt, %.100s.vocab.txt)",
+                      "%.200s has no words for its rows, and there is no tokenizer.json, "
+                      "vocab.json, vocab.txt or %.100s.vocab.txt beside it",
                       cp->shown, cp->stem ? cp->stem : "NAME");
 }

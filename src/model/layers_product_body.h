@@ -72,13 +72,10 @@ EMBLA_BODY void OF(fill_panel)(const embla_plain_product *p, size_t first, size_
     const REAL *b = p->b;
     if (columns < width)
         for (size_t i = 0; i < depth * width; i++) panel[i] = 0;
-    if (p->form == EMBLA_PRODUCT_A_BT)
-        OF(embla_transpose)
-        (b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
-    else
-        for (size_t i = 0; i < depth; i++)
-            for (size_t c = 0; c < columns; c++)
-                panel[i * width + c] = b[(first + i) * p->b_stride + column + c];
+    if (p->form == EMBLA_PRODUCT_A_BT) OF(embla_transpose)
+    (b + column * p->b_stride + first, p->b_stride, columns, depth, panel, width);
+    else for (size_t i = 0; i < depth; i++) for (size_t c = 0; c < columns; c++)
+        panel[i * width + c] = b[(first + i) * p->b_stride + column + c];
 }
 
 /* Each number a dot product: a few rows of a, b turned. */

@@ -55,7 +55,8 @@ static inline double embla_score_of(embla_measure measure, embla_query_size quer
 static inline double embla_bound_of(embla_measure measure, embla_query_size query, double dot,
                                     double square, double error)
 {
-    if (measure == EMBLA_MEASURE_COSINE) return embla_score_of(measure, query, dot, square) + 2.0 * error;
+    if (measure == EMBLA_MEASURE_COSINE)
+        return embla_score_of(measure, query, dot, square) + 2.0 * error;
     double high = dot + 1.01 * error * sqrt(square) * query.norm;
     if (measure == EMBLA_MEASURE_DOT) return high;
     double apart = square + query.square - 2.0 * high;

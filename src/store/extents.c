@@ -27,7 +27,7 @@ static embla_status source_of(embla_store *store, const embla_map *map, size_t *
     EMBLA_TRY(embla_arena_grow(&store->arena, sizeof *store->sources, store->source_count,
                                "a list of files", &list, &store->source_room));
     store->sources = list;
-    EMBLA_TRY(embla_map_look(map, &source.seconds, &source.nanoseconds));
+    EMBLA_TRY(embla_map_modified(map, &source.seconds, &source.nanoseconds));
     source.map = embla_map_hold((embla_map *)(uintptr_t)map);
     *out = store->source_count;
     store->sources[store->source_count++] = source;

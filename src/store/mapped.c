@@ -20,7 +20,7 @@ static embla_status open_mapped(embla_store *store)
     EMBLA_TRY(embla_guard());
     for (size_t i = 0; i < store->source_count; i++) {
         const embla_map *map = store->sources[i].map;
-        if (map->fd >= 0 && map->place < 0)
+        if (map->fd >= 0 && map->guard < 0)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
                               "%.256s cannot be guarded: too many files are open; use ram, "
                               "shared or read",

@@ -226,7 +226,7 @@ embla_status embla_sources_check(const void *owner)
     for (size_t i = 0; i < store->source_count; i++) {
         const embla_source *source = &store->sources[i];
         int64_t seconds, nanoseconds;
-        EMBLA_TRY(embla_map_look(source->map, &seconds, &nanoseconds));
+        EMBLA_TRY(embla_map_modified(source->map, &seconds, &nanoseconds));
         if (seconds != source->seconds || nanoseconds != source->nanoseconds)
             return embla_fail(EMBLA_ERR_IO,
                               "%.256s was changed while open: at %" PRId64 ".%09" PRId64

@@ -360,7 +360,7 @@ static void row_22_llama_cpp_6774_truncated_while_open(void **state)
         embla_status status =
             embla_gguf_strings(&directory, map, "tokenizer.ggml.tokens", &arena, &names, &count);
         assert_status(status, EMBLA_ERR_IO);
-        assert_error_has("was cut short while open");
+        assert_error_has("was truncated while it was open");
         embla_arena_free(&arena);
         embla_directory_free(&directory);
         embla_map_free(map);

@@ -22,7 +22,7 @@ static void row_30_mlx_pr_3364_shape_larger_than_data(void **state)
 {
     (void)state;
     st_refuses(NULL, ST_A(ST_MEMBERS("F32", "[1000,1000]", "[0,4]")), 4, "S8");
-    assert_error_has("has 4 bytes, but its shape takes 4000000");
+    assert_error_has("has 4 bytes, but its shape needs 4000000");
     st_refuses(NULL, ST_A(ST_MEMBERS("F32", "[1000,1000]", "[0,4000000]")), 4, "S9");
 }
 
