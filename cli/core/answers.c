@@ -62,68 +62,26 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
     return code == CLI_DONE ? cli_tokens_finish(tokens, asked->vocab) : code;
 }
 
-/* ---- Model2Vec: the row of a token stands in a tensor ---- */
+/* ---- tokens to rows, rows to tokens ---- */
 
-enum { ENTRIES = 512 }; /* read at a time */
-
-/* Little-endian, as files keep it. */
-static int64_t entry_of(const unsigned char *bytes, size_t size)
+/* Tokens are int32_t. A number that is not can be a row of a giant table, never a token of a
+ * mapping. */
+static int find_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t *rows,
+                     int32_t *narrow)
 {
-    uint64_t value = 0;
-    for (size_t i = size; i-- > 0;) value = value << 8 | bytes[i];
-    return size == 8 ? (int64_t)value : (int32_t)(uint32_t)value;
-}
-
-/* The rows of count tokens, at most ENTRIES, from token on. */
-static int read_entries(const cli_asked *asked, int64_t token, size_t count, int64_t *rows)
-{
-    const embla_tensor *mapping = &asked->model.mapping;
-    unsigned char bytes[8 * ENTRIES];
-    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
-    if (strcmp(mapping->type, "I64") != 0 && strcmp(mapping->type, "I32") != 0)
-        return cli_failed("tensor '%.128s' is %s: row numbers are I32 or I64", mapping->name,
-                          mapping->type);
-    if (embla_checkpoint_read(asked->model.checkpoint, mapping->name, token * (int64_t)size,
-                              count * size, bytes) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    for (size_t i = 0; i < count; i++) rows[i] = entry_of(bytes + i * size, size);
-    return CLI_DONE;
-}
-
-static int map_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t *rows)
-{
-    int64_t most = cli_model_tokens_most(&asked->model);
-    int code = CLI_DONE;
-    for (size_t i = 0; i < tokens->count && code == CLI_DONE; i++) {
-        int64_t token = tokens->ids[i];
-        if (token < 0 || token >= most)
-            return cli_failed("token %" PRId64 " at place %zu: the mapping has %" PRId64 " tokens",
-                              token, i, most);
-        code = read_entries(asked, token, 1, &rows[i]);
+    size_t count = tokens->count, wide = count; /* index of the first that is no int32_t */
+    for (size_t i = count; i-- > 0;) {
+        narrow[i] = (int32_t)tokens->ids[i];
+        if (narrow[i] != tokens->ids[i]) wide = i;
     }
-    return code;
-}
-
-/* The library refuses the whole list for one that is outside, with a sentence that names
- * it, before it writes anything. */
-static int check_rows(const cli_asked *asked, const int64_t *rows, size_t count)
-{
-    float nothing[1] = {0};
-    bool outside = false, wide = asked->model.has_mapping;
-    for (size_t i = 0; i < count; i++) {
-        outside = outside || rows[i] < 0 || rows[i] >= embla_table_rows(asked->table);
-        wide = wide || rows[i] != (int32_t)rows[i];
-    }
-    if (!outside) return CLI_DONE;
-    embla_status status = EMBLA_OK;
-    int32_t *tokens = wide ? NULL : malloc(count * sizeof *tokens);
-    for (size_t i = 0; tokens && i < count; i++) tokens[i] = (int32_t)rows[i];
-    if (tokens)
-        status = embla_lookup(asked->table, tokens, count, NULL, nothing);
-    else
-        status = embla_lookup_rows(asked->table, rows, count, NULL, nothing);
-    free(tokens);
-    return cli_failed("%s", status == EMBLA_OK ? "a row is outside the table" : embla_error());
+    if (wide < count && asked->model.facts.mapping)
+        return cli_failed("token %" PRId64 " at index %zu is out of range: the mapping has %" PRId64
+                          " tokens",
+                          tokens->ids[wide], wide, asked->model.facts.tokens);
+    memcpy(rows, tokens->ids, count * sizeof *rows);
+    embla_status status = wide < count ? embla_table_check_rows(asked->table, rows, count)
+                                       : embla_table_find_rows(asked->table, narrow, count, rows);
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
 int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **rows)
@@ -131,10 +89,10 @@ int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **r
     *rows = NULL;
     if (tokens->count == 0) return CLI_DONE;
     int64_t *list = malloc(tokens->count * sizeof *list);
-    if (!list) return cli_failed("no memory for %zu rows", tokens->count);
-    memcpy(list, tokens->ids, tokens->count * sizeof *list);
-    int code = asked->model.has_mapping ? map_rows(asked, tokens, list) : CLI_DONE;
-    if (code == CLI_DONE) code = check_rows(asked, list, tokens->count);
+    int32_t *narrow = malloc(tokens->count * sizeof *narrow);
+    int code = list && narrow ? CLI_DONE : cli_failed("no memory for %zu rows", tokens->count);
+    if (code == CLI_DONE) code = find_rows(asked, tokens, list, narrow);
+    free(narrow);
     if (code == CLI_DONE)
         *rows = list;
     else
@@ -142,31 +100,14 @@ int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **r
     return code;
 }
 
-/* A row that is outside is `doctor`'s business: no token of it is ever printed. */
-static void turn(cli_asked *asked, int64_t token, const int64_t *entries, size_t count)
+int cli_asked_find_tokens(cli_asked *asked)
 {
-    for (size_t i = 0; i < count; i++) {
-        int64_t row = entries[i];
-        if (row < 0 || row >= embla_table_rows(asked->table)) continue;
-        if (asked->sharing[row]++ == 0) asked->first[row] = token + (int64_t)i;
-    }
-}
-
-int cli_asked_turn(cli_asked *asked)
-{
-    int64_t entries[ENTRIES], most = cli_model_tokens_most(&asked->model);
     size_t rows = (size_t)embla_table_rows(asked->table);
-    int code = CLI_DONE;
-    if (!asked->model.has_mapping || asked->first) return CLI_DONE;
-    asked->first = calloc(rows, sizeof *asked->first);
-    asked->sharing = calloc(rows, sizeof *asked->sharing);
+    if (!asked->model.facts.mapping || asked->first) return CLI_DONE;
+    asked->first = malloc(rows * sizeof *asked->first);
+    asked->sharing = malloc(rows * sizeof *asked->sharing);
     if (!asked->first || !asked->sharing) return cli_failed("no memory for %zu rows", rows);
-    for (int64_t at = 0; at < most && code == CLI_DONE; at += ENTRIES) {
-        size_t count = most - at < ENTRIES ? (size_t)(most - at) : ENTRIES;
-        code = read_entries(asked, at, count, entries);
-        if (code == CLI_DONE) turn(asked, at, entries, count);
-    }
-    return code;
+    return cli_first_tokens(asked->table, (int64_t)rows, asked->first, asked->sharing);
 }
 
 int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing)

@@ -2,8 +2,8 @@
 /* What verbs share that ask a table about its rows: it is opened with its words, tokens that
  * were typed become rows, rows that were found become tokens again, and are printed.
  *
- * In most checkpoints a token is its row. In Model2Vec's a tensor says which row a token has,
- * and one row may be that of many tokens; it then goes by the first of them.
+ * In most checkpoints token i is row i. A Model2Vec checkpoint maps tokens to rows, and many tokens
+ * can share a row: the row is then shown by the first of them.
  */
 #ifndef CLI_CORE_ANSWERS_H
 #define CLI_CORE_ANSWERS_H
@@ -38,8 +38,8 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
 /* The rows of tokens to *rows, for free(); NULL if there are no tokens. CLI_FAILED after a
  * sentence, with both numbers, where one has none. */
 int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **rows);
-/* To be called once before rows that were found are printed. */
-int cli_asked_turn(cli_asked *asked);
+/* Finds the tokens of all rows. Call it once before rows that were found are printed. */
+int cli_asked_find_tokens(cli_asked *asked);
 /* The token of a row, and of how many tokens it is the row; -1, and 0, if of none. */
 int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing);
 

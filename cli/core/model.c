@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a checkpoint and finds in it what every verb asks for first. What is known here
- * about architectures is only what no tensor says: where positions begin, and what is done
- * to a row after the lookup.
- */
+/* Opens a checkpoint and finds in it what every verb asks for first. */
 #include "core/model.h"
 
 #include <inttypes.h>
@@ -62,27 +59,6 @@ static void find_table(cli_model *model)
     model->has_table = true;
     model->rows = model->table.rank > 1 ? model->table.shape[0] : 1;
     model->dim = model->table.rank > 0 ? model->table.shape[model->table.rank - 1] : 1;
-    model->has_mapping = embla_checkpoint_role(model->checkpoint, EMBLA_ROLE_MAPPING,
-                                               &model->mapping, NULL) == EMBLA_OK;
-}
-
-/* A tensor that was chosen by name is taken as the token table; what would it be had it not
- * been chosen? Positions, say, have no words. */
-static void find_role(const char *path, const embla_open_options *options, cli_model *model)
-{
-    const char *mark = NULL;
-    embla_checkpoint *plain = NULL;
-    embla_tensor tensor = {0};
-    for (const char *at = strstr(path, "::"); at; at = strstr(at + 1, "::")) mark = at;
-    char *base = mark ? strndup(path, (size_t)(mark - path)) : NULL;
-    model->role = model->has_table ? model->table.role : EMBLA_ROLE_NONE;
-    if (base && cli_open_path(base, options, &plain) == EMBLA_OK &&
-        embla_checkpoint_find(plain, mark + 2, &tensor) == EMBLA_OK) {
-        model->named = true;
-        model->role = tensor.role;
-    }
-    embla_checkpoint_free(plain);
-    free(base);
 }
 
 /* A tensor that was chosen and is not the token table: the words are its own only if it has a
@@ -90,11 +66,11 @@ static void find_role(const char *path, const embla_open_options *options, cli_m
 static void find_words(cli_model *model)
 {
     char rows[CLI_CELL], tokens[CLI_CELL];
-    if (!model->vocab || !model->has_table || !model->named || model->role == EMBLA_ROLE_TOKENS ||
-        cli_model_tokens_most(model) >= embla_vocab_end(model->vocab))
+    const embla_facts *facts = &model->facts;
+    if (!model->vocab || !model->has_table || !facts->named || facts->role == EMBLA_ROLE_TOKENS ||
+        facts->tokens >= embla_vocab_end(model->vocab))
         return;
-    snprintf(model->no_words, CLI_SENTENCE, "%s, %s",
-             cli_plural(cli_model_tokens_most(model), "row", rows),
+    snprintf(model->no_words, CLI_SENTENCE, "%s, %s", cli_plural(facts->tokens, "row", rows),
              cli_plural(embla_vocab_end(model->vocab), "token", tokens));
     embla_vocab_free(model->vocab);
     model->vocab = NULL;
@@ -110,9 +86,12 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     if (cli_open_path(path, &options, &model.checkpoint) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     find_table(&model);
-    find_role(path, &options, &model);
+    if (embla_checkpoint_facts(model.checkpoint, &model.facts) != EMBLA_OK) {
+        cli_model_free(&model);
+        return cli_failed("%s", embla_error());
+    }
     embla_status status = EMBLA_ERR_NOT_FOUND;
-    if (model.role != EMBLA_ROLE_POSITIONS && model.role != EMBLA_ROLE_TOKEN_TYPES)
+    if (model.facts.role != EMBLA_ROLE_POSITIONS && model.facts.role != EMBLA_ROLE_TOKEN_TYPES)
         status = embla_vocab_open(model.checkpoint, &model.vocab);
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) keep(model.vocab_error);
     find_words(&model);
@@ -132,7 +111,7 @@ const char *cli_model_why(const cli_model *model, char text[CLI_CELL])
     size_t length = strlen(model->table.name), tail = strlen(model->why);
     bool by_name = tail <= length && strcmp(model->table.name + length - tail, model->why) == 0;
     const char *what = by_name && tail == length ? "its name" : model->why;
-    if (model->named) what = "named on the command line";
+    if (model->facts.named) what = "named on the command line";
     snprintf(text, CLI_CELL, "%s%.40s", by_name ? "known by " : "", what);
     return text;
 }
@@ -148,19 +127,6 @@ bool cli_model_has_file(const cli_model *model, const char *path)
             ours.st_ino == that.st_ino)
             return true;
     return false;
-}
-
-const char *cli_model_architecture(const cli_model *model, const char **key)
-{
-    static const char *const keys[] = {"model_type", "general.architecture",
-                                       "text_config.model_type"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const char *text = embla_checkpoint_text(model->checkpoint, keys[i]);
-        if (!text) continue;
-        if (key) *key = keys[i];
-        return text;
-    }
-    return NULL;
 }
 
 /* A number, or text that is one: formats without a config keep their header as text. */
@@ -196,46 +162,43 @@ bool cli_model_number(const cli_model *model, const char *const *keys, int64_t *
     return false;
 }
 
-static bool listed(const char *word, const char *const *list)
-{
-    for (; word && *list; list++)
-        if (strcmp(word, *list) == 0) return true;
-    return false;
-}
-
-int64_t cli_model_first_position(const cli_model *model)
-{
-    static const char *const offset[] = {"opt",         "bart",  "mbart",     "roberta",
-                                         "xlm-roberta", "mpnet", "camembert", NULL};
-    if (strcmp(embla_checkpoint_format(model->checkpoint), "gguf") == 0) return 0;
-    return listed(cli_model_architecture(model, NULL), offset) ? 2 : 0;
-}
-
-int64_t cli_model_tokens_most(const cli_model *model)
-{
-    if (!model->has_mapping) return model->rows;
-    return model->mapping.rank == 1 ? model->mapping.shape[0] : 0;
-}
-
 int64_t cli_model_tokens_end(const cli_model *model)
 {
     int64_t tokens = 0;
     if (model->vocab) return embla_vocab_end(model->vocab);
     bool counts = strcmp(embla_checkpoint_format(model->checkpoint), "llm.c") == 0 &&
-                  model->role == EMBLA_ROLE_TOKENS;
+                  model->facts.role == EMBLA_ROLE_TOKENS;
     return counts && number_at(model->checkpoint, "vocab_size", &tokens) ? tokens : -1;
 }
 
-const char *cli_model_scaling(const cli_model *model)
+const char *cli_model_scaling(const cli_model *model, char text[CLI_SENTENCE])
 {
-    static const char *const root[] = {"gemma",   "gemma2",       "gemma3", "gemma3_text",
-                                       "gemma3n", "gemma3n_text", NULL};
-    static const char *const factor[] = {"granite", "granitemoe", NULL};
-    const char *type = cli_model_architecture(model, NULL);
-    if (listed(type, root)) return "the model multiplies a row by sqrt(dim) after the lookup";
-    if (listed(type, factor))
-        return "the model multiplies a row by embedding_multiplier after the lookup";
-    return NULL;
+    if (!model->facts.scale_why) return NULL;
+    snprintf(text, CLI_SENTENCE, "the model multiplies a row by %.9g after the lookup: %s",
+             model->facts.scale, model->facts.scale_why);
+    return text;
+}
+
+enum { TOKENS_AT_ONCE = 512 };
+
+int cli_first_tokens(const embla_table *table, int64_t rows, int64_t *first, int64_t *sharing)
+{
+    int32_t tokens[TOKENS_AT_ONCE];
+    int64_t found[TOKENS_AT_ONCE], end = embla_table_tokens(table);
+    for (int64_t row = 0; row < rows; row++) first[row] = -1;
+    for (int64_t row = 0; sharing && row < rows; row++) sharing[row] = 0;
+    for (int64_t at = 0; at < end; at += TOKENS_AT_ONCE) {
+        size_t count = end - at < TOKENS_AT_ONCE ? (size_t)(end - at) : TOKENS_AT_ONCE;
+        for (size_t i = 0; i < count; i++) tokens[i] = (int32_t)(at + (int64_t)i);
+        if (embla_table_find_rows(table, tokens, count, found) != EMBLA_OK)
+            return cli_failed("%s", embla_error());
+        for (size_t i = 0; i < count; i++) {
+            if (found[i] >= rows) continue;
+            if (first[found[i]] < 0) first[found[i]] = tokens[i];
+            if (sharing) sharing[found[i]]++;
+        }
+    }
+    return CLI_DONE;
 }
 
 const char *cli_shape_text(const embla_tensor *tensor, char text[CLI_CELL])

@@ -29,11 +29,8 @@ typedef struct {
     bool no_matrix;     /* there is none, since no tensor is rows x dim */
     embla_tensor table; /* the token table */
     const char *why;    /* the rule that found it */
-    bool named;         /* it was chosen by "::TENSOR", .. */
-    embla_role role;    /* .. and this is what it would be otherwise */
     int64_t rows, dim;  /* of it */
-    bool has_mapping;   /* tokens are not row numbers: Model2Vec's mapping says which row */
-    embla_tensor mapping;
+    embla_facts facts;  /* what the model does with it that the table does not show */
     embla_vocab *vocab; /* NULL: there are no words for these rows */
     /* what was said where there is no table, no vocab; "" where all is well or there is none */
     char table_error[CLI_SENTENCE], vocab_error[CLI_SENTENCE];
@@ -55,22 +52,19 @@ const char *cli_model_why(const cli_model *model, char text[CLI_CELL]);
 /* Whether path is one of the files that are read. */
 bool cli_model_has_file(const cli_model *model, const char *path);
 
-/* "llama", and in *key where it was said; NULL if it was not. */
-const char *cli_model_architecture(const cli_model *model, const char **key);
 /* The first of keys (ends with NULL) that the checkpoint has a number for; "%s" in a key
  * stands for a GGUF's architecture. False if it has none. */
 bool cli_model_number(const cli_model *model, const char *const *keys, int64_t *out,
                       const char **key);
-/* Rows of a position table before the one of position 0: 2 in OPT, BART, RoBERTa, MPNet. */
-int64_t cli_model_first_position(const cli_model *model);
-/* How many tokens can be looked up: the rows, or the length of the mapping. */
-int64_t cli_model_tokens_most(const cli_model *model);
 /* One more than the highest token: by the words, or by the header of an llm.c model; -1: not
  * known. */
 int64_t cli_model_tokens_end(const cli_model *model);
-/* How the model changes a row after it is looked up, "row x sqrt(dim)"; NULL: not at all, or
- * not known. */
-const char *cli_model_scaling(const cli_model *model);
+/* "the model multiplies a row by 48 after the lookup: sqrt(dim), ..", from the facts. Returns text,
+ * or NULL if the model uses rows as they are stored. */
+const char *cli_model_scaling(const cli_model *model, char text[CLI_SENTENCE]);
+/* The first token of each row below `rows`, -1 for a row without one, and if sharing is not NULL
+ * how many tokens share the row. CLI_FAILED after a message. */
+int cli_first_tokens(const embla_table *table, int64_t rows, int64_t *first, int64_t *sharing);
 
 /* "32,000 x 4,096", "512", "1"; of a tensor of any rank. */
 const char *cli_shape_text(const embla_tensor *tensor, char text[CLI_CELL]);

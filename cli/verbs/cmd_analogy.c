@@ -174,7 +174,7 @@ static int set_up(const cli_args *args, job *j)
         .threads = j->rank.threads,
         .keep_words = cli_args_flag(args, "keep-words"),
         .kind = cli_args_flag(args, "multiply") ? EMBLA_ANALOGY_COS_MUL : EMBLA_ANALOGY_COS_ADD};
-    return code == CLI_DONE ? cli_asked_turn(&j->asked) : code;
+    return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
 }
 
 static int run(const cli_args *args)

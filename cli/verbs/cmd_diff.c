@@ -43,7 +43,7 @@ static const char *word_at(const job *j, int which, int64_t row, size_t *length)
 
 static bool has_words(const job *j, int which)
 {
-    return j->asked[which].vocab && !j->asked[which].model.has_mapping;
+    return j->asked[which].vocab && !j->asked[which].model.facts.mapping;
 }
 
 /* Both have the same word there. */
@@ -128,7 +128,7 @@ static int set_up(job *j)
     int code = read_tolerance(j);
     for (int i = 0; i < 2 && code == CLI_DONE; i++) {
         code = cli_asked_open(j->args, j->args->operands[i], &j->asked[i]);
-        if (code == CLI_DONE) code = cli_asked_turn(&j->asked[i]);
+        if (code == CLI_DONE) code = cli_asked_find_tokens(&j->asked[i]);
     }
     if (code == CLI_DONE) code = choose(j);
     if (code != CLI_DONE) return code;

@@ -52,7 +52,7 @@ static int take_head(job *j)
 {
     cli_asked *asked = &j->asked;
     embla_tensor head;
-    if (asked->model.named)
+    if (asked->model.facts.named)
         return cli_usage("--head and a tensor chosen by FILE::TENSOR exclude each other");
     if (j->has_tie && (j->tie.kind == EMBLA_TIE_TIED || j->tie.kind == EMBLA_TIE_INVERTED))
         return CLI_DONE;
@@ -73,7 +73,7 @@ static int64_t tokens_of(const job *j)
     const cli_model *model = &j->asked.model;
     int64_t end = cli_model_tokens_end(model);
     bool ngrams = strcmp(embla_checkpoint_format(model->checkpoint), "fasttext") == 0;
-    return end > 0 && !model->has_mapping && !ngrams ? end : 0;
+    return end > 0 && !model->facts.mapping && !ngrams ? end : 0;
 }
 
 static int set_up(job *j)
@@ -84,13 +84,13 @@ static int set_up(job *j)
     if (code != CLI_DONE) return code;
     j->tensor = j->asked.model.table;
     /* a tensor that was chosen says nothing about the others */
-    bool judged = !j->asked.model.named || j->asked.model.role == EMBLA_ROLE_TOKENS;
+    bool judged = !j->asked.model.facts.named || j->asked.model.facts.role == EMBLA_ROLE_TOKENS;
     j->has_tie =
         judged && embla_checkpoint_tie(j->asked.model.checkpoint, TIE_SAMPLE, &j->tie) == EMBLA_OK;
     if (cli_args_flag(args, "head")) code = take_head(j);
-    if (code == CLI_DONE) code = cli_asked_turn(&j->asked);
+    if (code == CLI_DONE) code = cli_asked_find_tokens(&j->asked);
     if (code != CLI_DONE) return code;
-    bool named_head = j->asked.model.named && j->asked.model.role == EMBLA_ROLE_HEAD;
+    bool named_head = j->asked.model.facts.named && j->asked.model.facts.role == EMBLA_ROLE_HEAD;
     j->head = j->head || named_head;
     j->tokens = tokens_of(j);
     j->utf8 = cli_utf8_wanted();
@@ -446,7 +446,7 @@ static void print_json(const job *j, int code)
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "checkpoint", j->args->operands[0]);
     cli_json_text(&json, "tensor", j->tensor.name);
-    embla_role role = j->asked.model.named ? j->asked.model.role : EMBLA_ROLE_TOKENS;
+    embla_role role = j->asked.model.facts.named ? j->asked.model.facts.role : EMBLA_ROLE_TOKENS;
     cli_json_text(&json, "role", embla_role_name(j->head ? EMBLA_ROLE_HEAD : role));
     cli_json_text(&json, "tie", j->has_tie ? embla_tie_name(j->tie.kind) : NULL);
     cli_json_bool(&json, "good", code == CLI_DONE);

@@ -121,11 +121,11 @@ static void print_rows(const report *r)
 {
     const cli_model *model = &r->model;
     char rows[CLI_CELL], tokens[CLI_CELL], rest[CLI_CELL];
-    int64_t most = cli_model_tokens_most(model), end = cli_model_tokens_end(model);
+    int64_t most = model->facts.tokens, end = cli_model_tokens_end(model);
     if (end < 0 || !model->has_table) return;
     (void)cli_plural(model->rows, "row", rows);
     (void)cli_plural(end, "token", tokens);
-    if (model->has_mapping)
+    if (model->facts.mapping)
         cli_out_fact("rows", "%s for %s: a tensor of their own says which", rows, tokens);
     else if (most < end)
         cli_out_fact("rows", "%s, %s: %s without a row", rows, tokens,
@@ -164,9 +164,15 @@ static void print_vocab(const report *r)
 
 static void print_positions(const report *r)
 {
+<<<<<<< HEAD
     int64_t first = cli_model_first_position(&r->model);
     for (size_t n = 0; n < r->tensor_count; n++) {
         const embla_tensor *tensor = &r->tensors[n];
+=======
+    int64_t first = r->model.facts.first_position;
+    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
+        embla_tensor tensor = tensor_at(r, n);
+>>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
         char rows[CLI_CELL], positions[CLI_CELL];
         if (tensor->role != EMBLA_ROLE_POSITIONS || tensor->rank != 2) continue;
         if (first > 0 && tensor->shape[0] > first)
@@ -185,7 +191,7 @@ static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *
     const embla_store_options options = {.placement = EMBLA_PLACEMENT_READ};
     embla_store *store = NULL;
     embla_ngram *hasher = NULL;
-    if (r->model.named ||
+    if (r->model.facts.named ||
         embla_store_open(r->model.checkpoint, NULL, -1, &options, &store) != EMBLA_OK)
         return false;
     bool found = embla_store_describe(store, info) == EMBLA_OK;
@@ -237,14 +243,21 @@ static void json_giant(const report *r, cli_json *json)
 static void print_text(const report *r)
 {
     const cli_model *model = &r->model;
+<<<<<<< HEAD
     const char *key, *type = cli_model_architecture(model, &key);
     size_t note_count;
     const char *const *notes = embla_checkpoint_notes(model->checkpoint, &note_count);
     char files[CLI_CELL], size[CLI_CELL], tie[CLI_SENTENCE];
+=======
+    const embla_facts *facts = &model->facts;
+    const char *note;
+    char files[CLI_CELL], size[CLI_CELL], text[CLI_SENTENCE];
+>>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
     cli_out_fact("checkpoint", "%s", r->path);
     cli_out_fact("format", "%s, %s, %s", embla_checkpoint_format(model->checkpoint),
                  cli_plural((int64_t)r->files, "file", files), cli_size(r->file_bytes, size));
-    if (type) cli_out_fact("architecture", "%.128s (%s)", type, key);
+    if (facts->architecture)
+        cli_out_fact("architecture", "%.128s (%s)", facts->architecture, facts->architecture_why);
     print_tensors(r);
     putchar('\n');
     if (r->others > 0)
@@ -258,15 +271,21 @@ static void print_text(const report *r)
     else if (r->tensor_count > 0 && !is_ambiguous(r))
         cli_out_fact("token table", "none is known by its name; choose one with FILE::TENSOR");
     if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE && !model->no_matrix &&
-        (!model->named || model->role == EMBLA_ROLE_TOKENS))
-        cli_out_fact("tied", "%s", cli_tie_text(&r->tie, tie));
+        (!model->facts.named || model->facts.role == EMBLA_ROLE_TOKENS))
+        cli_out_fact("tied", "%s", cli_tie_text(&r->tie, text));
     else if (!r->has_tie && model->has_table)
         cli_out_fact("tied", "cannot be told: %s", r->tie_error);
     print_giant(r);
     print_vocab(r);
     print_positions(r);
+<<<<<<< HEAD
     if (cli_model_scaling(model)) cli_out_fact("scaling", "%s", cli_model_scaling(model));
     for (size_t n = 0; n < note_count; n++) cli_out_fact("note", "%s", notes[n]);
+=======
+    if (cli_model_scaling(model, text)) cli_out_fact("scaling", "%s", text);
+    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
+        cli_out_fact("note", "%s", note);
+>>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
 }
 
 /* ---- JSON ---- */
@@ -298,7 +317,7 @@ static void json_tensor(const report *r, const embla_tensor *tensor, void *conte
 static void json_vocab(const report *r, cli_json *json)
 {
     const cli_model *model = &r->model;
-    int64_t most = cli_model_tokens_most(model), end = cli_model_tokens_end(model);
+    int64_t most = model->facts.tokens, end = cli_model_tokens_end(model);
     if (model->vocab) {
         cli_json_open(json, "vocab", '{');
         cli_json_text(json, "source", embla_vocab_source(model->vocab));
@@ -319,7 +338,7 @@ static void json_vocab(const report *r, cli_json *json)
 
 static void json_positions(const report *r, cli_json *json)
 {
-    int64_t first = cli_model_first_position(&r->model);
+    int64_t first = r->model.facts.first_position;
     cli_json_open(json, "positions", '[');
     for (size_t n = 0; n < r->tensor_count; n++) {
         const embla_tensor *tensor = &r->tensors[n];
@@ -349,7 +368,7 @@ static void json_head(const report *r, cli_json *json)
     }
     cli_json_close(json, ']');
     cli_json_whole(json, "bytes", r->file_bytes);
-    cli_json_text(json, "architecture", cli_model_architecture(model, NULL));
+    cli_json_text(json, "architecture", model->facts.architecture);
     if (model->has_table) {
         cli_json_open(json, "table", '{');
         cli_json_text(json, "name", model->table.name);
@@ -367,8 +386,13 @@ static void print_json(const report *r)
 {
     const cli_model *model = &r->model;
     cli_json json = {0};
+<<<<<<< HEAD
     size_t note_count;
     const char *const *notes = embla_checkpoint_notes(model->checkpoint, &note_count);
+=======
+    char text[CLI_SENTENCE];
+    const char *note;
+>>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
     cli_json_open(&json, NULL, '{');
     json_head(r, &json);
     cli_json_open(&json, "tables", '[');
@@ -390,7 +414,7 @@ static void print_json(const report *r)
     json_giant(r, &json);
     json_vocab(r, &json);
     json_positions(r, &json);
-    cli_json_text(&json, "scaling", cli_model_scaling(model));
+    cli_json_text(&json, "scaling", cli_model_scaling(model, text));
     cli_json_open(&json, "notes", '[');
     for (size_t n = 0; n < note_count; n++) cli_json_text(&json, NULL, notes[n]);
     cli_json_close(&json, ']');

@@ -181,23 +181,22 @@ static int print_picture(const cli_args *args, const job *j)
                            .count = j->tokens.count,
                            .dim = j->dim,
                            .vocab = j->asked.vocab,
-                           .mapped = j->asked.model.has_mapping,
+                           .mapped = j->asked.model.facts.mapping != NULL,
                            .color = cli_color_wanted(cli_args_text(args, "color"))};
-    embla_tensor weights;
+    const embla_facts *facts = &j->asked.model.facts;
+    char text[CLI_SENTENCE];
     bool drawn = true;
     int code = j->tokens.count > 0 ? cli_picture_draw(&picture, &drawn) : CLI_DONE;
     if (code == CLI_DONE && !drawn) return print_data(j, TEXT);
     if (code != CLI_DONE || cli_args_flag(args, "quiet")) return code;
-    const char *scaling = cli_model_scaling(&j->asked.model);
-    bool weighted = j->asked.model.has_mapping &&
-                    embla_checkpoint_role(j->asked.model.checkpoint, EMBLA_ROLE_WEIGHTS, &weights,
-                                          NULL) == EMBLA_OK;
-    if (scaling || j->asked.model.has_mapping) putchar('\n');
-    if (j->asked.model.has_mapping)
-        cli_out_fact("mapping", "token>row, by tensor '%.64s'%s", j->asked.model.mapping.name,
-                     weighted ? "; rows are shown as they are stored, the model multiplies "
-                                "each by its token's weight"
-                              : "");
+    const char *scaling = cli_model_scaling(&j->asked.model, text);
+    if (scaling || facts->mapping || facts->weights) putchar('\n');
+    if (facts->mapping) cli_out_fact("mapping", "token>row, by tensor '%.64s'", facts->mapping);
+    if (facts->weights)
+        cli_out_fact("weights",
+                     "rows are shown as they are stored; the model multiplies each by its token's "
+                     "weight, in tensor '%.64s'",
+                     facts->weights);
     if (scaling) cli_out_fact("scaling", "%s", scaling);
     return code;
 }

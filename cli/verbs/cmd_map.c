@@ -258,28 +258,13 @@ static int do_rows(const cli_args *args, job *j)
     return code;
 }
 
-/* Model2Vec: words belong to tokens, and a tensor says which row a token has. A row is called
- * by its first token. */
+/* Words belong to tokens. Where tokens share rows, a row is shown by its first token. */
 static int find_tokens(job *j)
 {
-    const embla_tensor *mapping = &j->model.mapping;
-    int64_t most = cli_model_tokens_most(&j->model);
-    if (!j->model.has_mapping || !j->map.vocab) return CLI_DONE;
-    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
+    if (!j->model.facts.mapping || !j->map.vocab) return CLI_DONE;
     j->map.tokens = malloc((size_t)j->map.rows * sizeof *j->map.tokens);
     if (!j->map.tokens) return cli_failed("no memory for %" PRId64 " rows", j->map.rows);
-    for (int64_t row = 0; row < j->map.rows; row++) j->map.tokens[row] = -1;
-    if (strcmp(mapping->type, "I64") != 0 && strcmp(mapping->type, "I32") != 0) return CLI_DONE;
-    for (int64_t token = 0; token < most; token++) {
-        unsigned char bytes[8] = {0};
-        uint64_t row = 0;
-        if (embla_checkpoint_read(j->model.checkpoint, mapping->name, token * (int64_t)size, size,
-                                  bytes) != EMBLA_OK)
-            return cli_failed("%s", embla_error());
-        for (size_t b = size; b-- > 0;) row = row << 8 | bytes[b];
-        if (row < (uint64_t)j->map.rows && j->map.tokens[row] < 0) j->map.tokens[row] = token;
-    }
-    return CLI_DONE;
+    return cli_first_tokens(j->table, j->map.rows, j->map.tokens, NULL);
 }
 
 /* Places of all rows, and how many neighbours each of them can have. */
@@ -312,8 +297,8 @@ static int lay_out(job *j)
 /* Places, norms, words, neighbours. */
 static int see(const cli_args *args, job *j)
 {
-    int code = take_rows(j);
-    if (code == CLI_DONE) code = find_tokens(j);
+    int code = find_tokens(j); /* the table of the first rows has no mapping */
+    if (code == CLI_DONE) code = take_rows(j);
     if (code == CLI_DONE) code = lay_out(j);
     return code == CLI_DONE ? do_rows(args, j) : code;
 }

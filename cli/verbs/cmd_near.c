@@ -268,7 +268,7 @@ static int set_up(const cli_args *args, job *j)
     while (strcmp(embla_measure_name(j->options.measure), cli_args_text(args, "measure")) != 0)
         j->options.measure++;
     code = read_questions(args, j);
-    return code == CLI_DONE ? cli_asked_turn(&j->asked) : code;
+    return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
 }
 
 static int run(const cli_args *args)

@@ -41,22 +41,23 @@ static void check_table(cli_doctor *d)
 static void check_mapping(cli_doctor *d)
 {
     const cli_model *m = &d->model;
-    int64_t most = cli_model_tokens_most(m), tokens = m->vocab ? embla_vocab_end(m->vocab) : 0;
+    const char *mapping = m->facts.mapping;
+    int64_t most = m->facts.tokens, tokens = m->vocab ? embla_vocab_end(m->vocab) : 0;
     char a[CLI_CELL], b[CLI_CELL];
     embla_tensor weights;
-    if (!m->has_mapping) return;
+    if (!mapping) return;
     if (m->vocab && tokens > most)
         cli_found(d, CLI_ERROR, "mapping", "write a row number for each token",
-                  "%.64s has %s, %.200s has %s", m->mapping.name, cli_plural(most, "number", a),
+                  "%.64s has %s, %.200s has %s", mapping, cli_plural(most, "number", a),
                   embla_vocab_source(m->vocab), cli_plural(tokens, "token", b));
     else
-        cli_found(d, CLI_FINE, "mapping", NULL, "%.64s gives %s one of %s", m->mapping.name,
+        cli_found(d, CLI_FINE, "mapping", NULL, "%.64s gives %s one of %s", mapping,
                   cli_plural(most, "token", a), cli_plural(m->rows, "row", b));
     if (embla_checkpoint_role(m->checkpoint, EMBLA_ROLE_WEIGHTS, &weights, NULL) == EMBLA_OK &&
         (weights.rank != 1 || weights.shape[0] != most))
         cli_found(d, CLI_ERROR, "mapping", "write a weight for each token",
                   "%.64s has %s, %.64s has %s", weights.name,
-                  cli_plural(weights.rank > 0 ? weights.shape[0] : 1, "weight", a), m->mapping.name,
+                  cli_plural(weights.rank > 0 ? weights.shape[0] : 1, "weight", a), mapping,
                   cli_plural(most, "number", b));
 }
 
@@ -66,7 +67,7 @@ static void check_tokens(cli_doctor *d)
     char rows[CLI_CELL], tokens[CLI_CELL], rest[CLI_CELL], list[640];
     if (m->vocab_error[0])
         cli_found(d, CLI_ERROR, "tokens", "mend or replace the tokenizer", "%s", m->vocab_error);
-    if (!m->vocab || !m->has_table || m->has_mapping) {
+    if (!m->vocab || !m->has_table || m->facts.mapping) {
         if (m->no_words[0])
             cli_found(d, CLI_SKIPPED, "tokens", NULL, "no words: %s", m->no_words);
         else if (!m->vocab && !m->vocab_error[0])
@@ -108,7 +109,7 @@ static void check_vocab_size(cli_doctor *d)
     const char *key;
     int64_t said;
     char rows[CLI_CELL], number[CLI_CELL];
-    if (!m->has_table || m->has_mapping || !cli_model_number(m, keys, &said, &key)) return;
+    if (!m->has_table || m->facts.mapping || !cli_model_number(m, keys, &said, &key)) return;
     /* headers of other formats count tokens, not rows */
     bool strict = strcmp(embla_checkpoint_format(m->checkpoint), "safetensors") == 0 || d->gguf;
     bool fits = strict ? m->rows == said : m->rows >= said;
@@ -220,8 +221,8 @@ static void check_positions(cli_doctor *d)
                                        "max_seq_len",
                                        "%s.context_length",
                                        NULL};
-    int64_t said, first = cli_model_first_position(&d->model);
-    const char *key, *type = cli_model_architecture(&d->model, NULL);
+    int64_t said, first = d->model.facts.first_position;
+    const char *key, *type = d->model.facts.architecture;
     embla_tensor table = {0};
     size_t n = 0;
     char a[CLI_CELL], b[CLI_CELL];

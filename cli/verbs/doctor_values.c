@@ -189,7 +189,7 @@ static void check_numbers(cli_doctor *d, const embla_tensor *tensor)
     tally t = {0};
     bool of_tokens = tensor->role != EMBLA_ROLE_POSITIONS;
     int64_t end = cli_model_tokens_end(&d->model);
-    int64_t tokens = of_tokens && end >= 0 && !d->model.has_mapping ? end : INT64_MAX;
+    int64_t tokens = of_tokens && end >= 0 && !d->model.facts.mapping ? end : INT64_MAX;
     if (tensor->rank > 2 && d->model.no_matrix) return; /* said by the first check */
     if (tensor->dtype == 0) {
         cli_found(d, CLI_WARNING, "type", "convert it with the tool that made it",
@@ -205,35 +205,15 @@ static void check_numbers(cli_doctor *d, const embla_tensor *tensor)
     embla_table_free(table);
 }
 
-/* Row numbers of a mapping must be those of the table. */
+/* The library checks a mapping when it opens the table. */
 static void check_mapping(cli_doctor *d)
 {
-    const embla_tensor *mapping = &d->model.mapping;
-    int64_t outside = 0;
-    char a[CLI_CELL], b[CLI_CELL];
-    unsigned char *bytes = NULL;
-    if (!d->model.has_mapping) return;
-    size_t size = strcmp(mapping->type, "I64") == 0 ? 8 : 4;
-    if (size == 4 && strcmp(mapping->type, "I32") != 0) {
-        cli_found(d, CLI_ERROR, "mapping", "write row numbers as I32 or I64", "%.128s is %s",
-                  mapping->name, mapping->type);
-        return;
-    }
-    bytes = malloc((size_t)mapping->bytes + 1);
-    d->no_memory = d->no_memory || !bytes;
-    if (bytes && embla_checkpoint_read(d->model.checkpoint, mapping->name, 0,
-                                       (size_t)mapping->bytes, bytes) == EMBLA_OK) {
-        for (size_t at = 0; at + size <= (size_t)mapping->bytes; at += size) {
-            uint64_t row = 0; /* one below zero is far above the rows, too */
-            for (size_t k = size; k-- > 0;) row = row << 8 | bytes[at + k];
-            outside += row >= (uint64_t)d->model.rows;
-        }
-        if (outside > 0)
-            cli_found(d, CLI_ERROR, "mapping", "table and mapping are of different models",
-                      "%s outside the table of %s", cli_plural(outside, "row number", a),
-                      cli_plural(d->model.rows, "row", b));
-    }
-    free(bytes);
+    embla_table *table = NULL;
+    if (d->model.facts.mapping &&
+        embla_table_open(d->model.checkpoint, NULL, NULL, &table) == EMBLA_ERR_FORMAT)
+        cli_found(d, CLI_ERROR, "mapping", "write the mapping of this table, as I32 or I64", "%s",
+                  embla_error());
+    embla_table_free(table);
 }
 
 void cli_doctor_values(cli_doctor *d)

@@ -31,7 +31,7 @@ echo 'no questions here, none at all' >none/README.txt
 try eval fox.vec none
 make_model bare.safetensors a.weight:F32:4x4
 try eval bare.safetensors pairs.txt
-make_model mapped.safetensors embeddings:F32:4x4 mapping:I32:6
+make_model mapped.safetensors embeddings:F32:4x4 mapping:I32:6:mod=4
 words 6 >mapped.vocab.txt
 try eval mapped.safetensors pairs.txt
 make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q2_K:2x256

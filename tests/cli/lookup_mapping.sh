@@ -8,6 +8,7 @@ embla lookup m w6 w2 w9
 try lookup m w6 w2 --json
 try lookup m w6 --plain
 try lookup m '#10'
+try lookup m --ids 1,4294967296
 make_model m/model.safetensors embeddings:F32:4x3 mapping:I64:10 weights:F32:10
 try lookup m w6
 try doctor m
