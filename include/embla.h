@@ -24,6 +24,10 @@
  *            number of threads and on every instruction set. Set OMP_WAIT_POLICY=passive
  *            before the process starts, unless it has all cores to itself (decision 017).
  *   zero     a zeroed options struct, or NULL, means the defaults.
+ *
+ * Structs never change their size. The reserved words at the end of a struct become fields in later
+ * versions; until then they must be 0, so zero every struct before you fill it. A reserved word
+ * that is not 0 is EMBLA_ERR_UNSUPPORTED: no option is silently ignored.
  */
 #ifndef EMBLA_H
 #define EMBLA_H
@@ -190,7 +194,8 @@ typedef struct {
      * token i is row i. EMBLA_ERR_RANGE if one of them is not a row of the table. */
     const int64_t *token_rows;
     int64_t token_count;
-    bool by_row; /* open: ignore the checkpoint's mapping, so that token i is row i */
+    bool by_row;          /* open: ignore the checkpoint's mapping, so that token i is row i */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_table_options;
 
 /* A table of zero bytes in this process, on huge pages where the system has them. Memory
@@ -242,6 +247,7 @@ typedef struct {
     float spread;         /* 0: 1/sqrt(dim) for normal, sqrt(2/(rows+dim)) for Xavier */
     int threads;          /* 0: OpenMP's own number */
     embla_init_kind kind; /* default: normal */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_init_options;
 
 /* Fills the table with random numbers. Element (row, column) depends on seed, kind
@@ -257,10 +263,11 @@ EMBLA_API EMBLA_CHECKED embla_status embla_table_write(embla_table *table, int64
 typedef struct embla_checkpoint embla_checkpoint;
 
 typedef struct {
-    bool lenient;   /* take what is safe but wrong: docs/formats.md names the cases */
-    bool copy;      /* tables are read into memory, not mapped; always so where everyone may
-                       write to the file */
-    embla_dtype as; /* npy: what '<V2' and '|V2' stand for, bf16; 0: refuse it */
+    bool lenient;         /* take what is safe but wrong: docs/formats.md names the cases */
+    bool copy;            /* tables are read into memory, not mapped; always so where everyone may
+                             write to the file */
+    embla_dtype as;       /* npy: what '<V2' and '|V2' stand for, bf16; 0: refuse it */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_open_options;
 
 /* Opens a file of any format we read, or a folder with config.json and weights, and checks
@@ -329,6 +336,7 @@ typedef struct {
     int64_t bytes;
     int64_t offset;   /* in its file; -1: does not lie there as it is (text) */
     const char *file; /* where it is */
+    uint64_t reserved[4];
 } embla_tensor;
 
 EMBLA_API const char *embla_role_name(embla_role role);
@@ -406,6 +414,7 @@ typedef struct {
     bool sampled;     /* equal in all rows that were compared, but not all were */
     int64_t rows_compared;
     double difference; /* the largest |table - head|, of the rows compared; 0 if not compared */
+    uint64_t reserved[4];
 } embla_tie;
 
 EMBLA_API const char *embla_tie_name(embla_tie_kind kind);
@@ -461,6 +470,7 @@ typedef struct {
     int threads;           /* 0: OpenMP's own number; small batches stay on the calling thread */
     bool raw;              /* copy the stored bytes, undecoded; out_dtype is not looked at */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
+    uint64_t reserved[4];  /* must be 0 */
 } embla_lookup_options;
 
 /* Writes the row of tokens[i] to out + i*out_stride: through the table's mapping if it has one,
@@ -490,6 +500,7 @@ typedef struct {
     int threads;              /* 0: OpenMP's own number */
     bool sqrt_dim;         /* scale by sqrt(dim) as well, as Gemma and the first Transformer do */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
+    uint64_t reserved[4];  /* must be 0 */
 } embla_embed_options;
 
 /* out[b][t] = tokens_table[tokens[b][t]] * scale + positions_table[position], in one
@@ -535,6 +546,7 @@ typedef struct {
     size_t cached;              /* positions 0.. to hold ready, 4*dim bytes each; 0: none */
     embla_rope_order order;     /* default: interleaved */
     embla_rope_scaling scaling; /* default: plain */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_rope_options;
 
 /* A rotary embedding for heads of dim numbers; dim is even. */
@@ -544,8 +556,9 @@ EMBLA_API void embla_rope_free(embla_rope *rope);
 /* Where heads lie, in floats: for heads that are turned in part (head_stride above dim), and
  * for queries and keys inside longer rows (group_stride above heads * head_stride). */
 typedef struct {
-    size_t head_stride;  /* from one head to the next; 0: dim */
-    size_t group_stride; /* from one position's heads to the next; 0: heads * head_stride */
+    size_t head_stride;   /* from one head to the next; 0: dim */
+    size_t group_stride;  /* from one position's heads to the next; 0: heads * head_stride */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_rope_layout;
 
 /* Turns x (count, heads, dim) in place, the i-th group of heads by positions[i]. layout
@@ -575,6 +588,7 @@ typedef struct {
     int threads;           /* 0: OpenMP's own number */
     embla_pool_kind kind;  /* default: mean */
     bool normalize;        /* divide the result by its norm */
+    uint64_t reserved[4];  /* must be 0 */
 } embla_pool_options;
 
 /* Pools x (B, T, dim) to out (B, dim). Of no vectors the result is a row of zeros, as is
@@ -594,6 +608,7 @@ typedef struct {
     const uint8_t *mask; /* one byte for each row of the table; not 0: this one */
     const int64_t *rows; /* these (a padding row) */
     size_t count;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_frozen;
 
 typedef struct {
@@ -602,9 +617,10 @@ typedef struct {
      * and rounded to float, then these are summed in order. A batch that is cut at shards over
      * many processes gives the same bits. 0: one shard. */
     size_t shard;
-    float max_norm; /* a row's gradient that is longer is shortened to this; 0: none is */
-    int threads;    /* 0: OpenMP's own number */
-    bool by_count;  /* a row's gradient is divided by how often the row occurs */
+    float max_norm;       /* a row's gradient that is longer is shortened to this; 0: none is */
+    int threads;          /* 0: OpenMP's own number */
+    bool by_count;        /* a row's gradient is divided by how often the row occurs */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_scatter_options;
 
 /* Room to put the tokens of a batch in the order of their rows: for a table of rows rows and
@@ -637,7 +653,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scat
                                                        const float *gradients, size_t dim,
                                                        float *dense);
 typedef struct {
-    int threads; /* 0 means OpenMP's own number */
+    int threads;          /* 0 means OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_limit_norm_options;
 
 /* Scales each row whose norm is above max_norm down to max_norm. rows are in ascending order, each

@@ -29,6 +29,7 @@ typedef struct {
     embla_dtype dtype;         /* of token table, positions, head and trunk; 0: f32 */
     embla_dtype ngram_dtype;   /* 0: the same */
     bool untied;               /* the head is a table of its own */
+    uint64_t reserved[4];      /* must be 0 */
 } embla_cost_model;
 
 /* One part of it. */
@@ -45,6 +46,7 @@ typedef struct {
     int64_t one_hot_madds; /* multiply-adds if the token's row were a one-hot product */
     int64_t head_madds;    /* multiply-adds of the head for one token, tied or not */
     int64_t head_bytes;    /* read by the head for one token */
+    uint64_t reserved[4];
 } embla_cost;
 
 /* Works out what model costs. EMBLA_ERR_ARGUMENT for a size that is missing, below
@@ -83,12 +85,14 @@ typedef struct {
     size_t left_out;
     int threads;           /* 0: OpenMP's own number */
     embla_measure measure; /* default: cosine */
+    uint64_t reserved[4];  /* must be 0 */
 } embla_near_options;
 
 /* What was looked at. */
 typedef struct {
     int64_t rows;      /* all of them */
     int64_t nonfinite; /* not found, because a number in them is NaN or infinite */
+    uint64_t reserved[4];
 } embla_near_report;
 
 /* The k nearest rows to each of count queries of dim floats, nearest first, to out (count x
@@ -114,6 +118,7 @@ typedef struct {
     int threads;     /* 0: OpenMP's own number */
     bool keep_words; /* rows of the question itself may be answers */
     embla_analogy_kind kind;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_analogy_options;
 
 /* The k rows that answer plus[0] + plus[1] .. - minus[0] - minus[1] .., best first. At most
@@ -135,6 +140,7 @@ typedef struct {
     embla_analogy_kind kind;
     embla_progress_fn progress; /* NULL means none */
     void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_eval_options;
 
 /* One part of a file of analogies, or a whole file of pairs. */
@@ -146,6 +152,7 @@ typedef struct {
     int64_t correct;  /* analogies: answered with the fourth word */
     double spearman;  /* pairs: rank correlation of cosine and score.. */
     double pearson;   /* ..and that of their values; NaN below 2 pairs, or if all are the same */
+    uint64_t reserved[4];
 } embla_eval_part;
 
 /* A file of questions, four words on a line, ": name" before each section: is the nearest row
@@ -193,6 +200,7 @@ typedef struct {
     double alike;   /* rows whose cosine is above this share a direction; 0: 0.999999; 0.9 up */
     int threads;    /* 0: OpenMP's own number */
     bool untied;    /* the head is another table: a short row is an under-trained one */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_health_options;
 
 enum { EMBLA_HEALTH_BINS = 48, EMBLA_HEALTH_QUANTILES = 9 };
@@ -210,6 +218,7 @@ typedef struct {
     double anisotropy; /* mean cosine of two different rows, zeros left out; NaN below two */
     double mean_norm;  /* length of the mean row */
     double from_mean, from_mean_deviation; /* distance of rows from it: mean, deviation */
+    uint64_t reserved[4];
 } embla_health_summary;
 
 /* Rows that share the direction of the first of them (cosine above options.alike), duplicates
@@ -219,6 +228,7 @@ typedef struct {
     const int64_t *rows; /* in order */
     double norm_least, norm_most;
     double cosine_least; /* between the first and any other */
+    uint64_t reserved[4];
 } embla_health_group;
 
 /* What the ranking goes by. */
@@ -261,8 +271,9 @@ EMBLA_API const embla_health_duplicate *embla_health_duplicates(const embla_heal
 /* ---- spectrum: how many directions a table uses ---- */
 
 typedef struct {
-    int threads;  /* 0: OpenMP's own number */
-    bool centred; /* the mean row is taken off first */
+    int threads;          /* 0: OpenMP's own number */
+    bool centred;         /* the mean row is taken off first */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_spectrum_options;
 
 typedef struct {
@@ -272,6 +283,7 @@ typedef struct {
     double participation;    /* (sum s^2)^2 / sum s^4 */
     double stable_rank;      /* sum s^2 / largest s^2 */
     int64_t half, most;      /* directions that hold 50 % and 90 % of sum s^2 */
+    uint64_t reserved[4];
 } embla_spectrum_summary;
 
 /* The singular values of the table, largest first, to singular (dim of them). From sums of
@@ -287,10 +299,12 @@ EMBLA_API EMBLA_CHECKED embla_status embla_spectrum(const embla_table *table,
 typedef struct {
     int64_t rows, nonfinite; /* points; rows that are none, at NaN */
     double share[2];         /* of the variance that each axis shows */
+    uint64_t reserved[4];
 } embla_plane_report;
 
 typedef struct {
-    int threads; /* 0 means OpenMP's own number */
+    int threads;          /* 0 means OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_plane_options;
 
 /* The rows of table on the plane of their two main directions (PCA): x and y of each to xy
@@ -308,8 +322,9 @@ typedef struct {
     /* Row other[i] of the second table is compared with row i of the first, -1: it has none;
      * NULL: the same numbers. */
     const int64_t *other;
-    double tolerance; /* a row is changed if a number differs by more; 0: by anything */
-    int threads;      /* 0: OpenMP's own number */
+    double tolerance;     /* a row is changed if a number differs by more; 0: by anything */
+    int threads;          /* 0: OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_diff_options;
 
 typedef struct {
@@ -320,6 +335,7 @@ typedef struct {
     double difference;    /* the largest |first - second| of two numbers */
     double distance_mean; /* Euclidean, over changed rows of numbers; NaN if there are none */
     double cosine_mean;   /* over those of them that have one; NaN if there are none */
+    uint64_t reserved[4];
 } embla_diff_summary;
 
 typedef struct {
@@ -370,6 +386,7 @@ typedef struct {
                        * are words beside it that embla_convert has written */
     embla_progress_fn progress; /* NULL means none */
     void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_convert_options;
 
 /* Writes what is in checkpoint to path: tables re-encoded if asked, every other tensor's
@@ -399,6 +416,7 @@ typedef struct {
     double difference;       /* the largest |old - new| */
     int64_t bytes;           /* as written */
     char checksum[33];       /* XXH3-128 of the bytes as written and as read back, hexadecimal */
+    uint64_t reserved[4];
 } embla_account_line;
 
 /* The *count lines, one for each tensor of the source. The handle owns the array. */

@@ -30,10 +30,12 @@ typedef struct {
     int64_t rows;             /* only the first so many are tokens (the rest is padding); 0: all */
     float scale;              /* 0: 1 */
     float soft_cap;           /* c * tanh(x / c); 0: none */
+    uint64_t reserved[4];     /* must be 0 */
 } embla_head;
 
 typedef struct {
-    int threads; /* 0 means OpenMP's own number */
+    int threads;          /* 0 means OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_head_options;
 
 /* Logits of count hidden vectors (count x dim) to out (count x rows). */
@@ -65,6 +67,7 @@ typedef struct {
     uint64_t seed;
     int64_t step; /* vector i of a call is draw step + i: the same seed and draw, the same token */
     int threads;  /* 0: OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_sample_options;
 
 /* A token for each hidden vector, drawn from what the options leave (NULL: the highest logit),
@@ -83,17 +86,19 @@ typedef struct {
     double weight;    /* multiplies gradients (not the loss); 0: 1 */
     int32_t ignore;   /* with has_ignore: a further target that is not counted (padding) */
     bool has_ignore;
-    bool sum;            /* the sum over counted targets; default: their mean */
-    embla_dtype compute; /* f32 (default); bf16: factors of products are rounded to bf16, sums
-                            are f32 */
-    int threads;         /* 0: OpenMP's own number */
+    bool sum;             /* the sum over counted targets; default: their mean */
+    embla_dtype compute;  /* f32 (default); bf16: factors of products are rounded to bf16, sums
+                             are f32 */
+    int threads;          /* 0: OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_loss_options;
 
 /* Where gradients go; NULL: not wanted. Without any, only the loss is worked out. */
 typedef struct {
-    float *hidden; /* count x dim, overwritten; zeros for targets that are not counted */
-    float *table;  /* rows of the head's table x dim, added to */
-    float *bias;   /* rows of the head's table, added to; needs a bias */
+    float *hidden;        /* count x dim, overwritten; zeros for targets that are not counted */
+    float *table;         /* rows of the head's table x dim, added to */
+    float *bias;          /* rows of the head's table, added to; needs a bias */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_loss_gradients;
 
 typedef struct {
@@ -101,6 +106,7 @@ typedef struct {
     double z_loss; /* the part of it that is z-loss */
     int64_t counted, ignored;
     int64_t correct; /* counted targets that had the highest logit (the lowest token of equals) */
+    uint64_t reserved[4];
 } embla_loss_report;
 
 /* The cross-entropy of targets (count) under the logits of hidden (count x dim), forward and
@@ -135,14 +141,16 @@ typedef struct {
     uint64_t seed;
     int64_t step; /* the same seed and step draw the same tokens */
     embla_proposal proposal;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_negatives;
 
 /* What a sampled loss learns: rows that were targets or drawn, ascending, each once. */
 typedef struct {
-    float *hidden;  /* count x dim, overwritten; NULL: not wanted */
-    int64_t *rows;  /* room for count + negatives; NULL with table: not wanted */
-    float *table;   /* room for (count + negatives) x dim: gradient of rows[i] */
-    size_t touched; /* out: how many rows */
+    float *hidden;        /* count x dim, overwritten; NULL: not wanted */
+    int64_t *rows;        /* room for count + negatives; NULL with table: not wanted */
+    float *table;         /* room for (count + negatives) x dim: gradient of rows[i] */
+    size_t touched;       /* out: how many rows */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_sampled_gradients;
 
 /* Cross-entropy against drawn tokens instead of all. Drawn with replacement, and each that came
@@ -166,6 +174,7 @@ typedef struct {
     size_t cutoff_count; /* head, the others in clusters, one for each cutoff; 0: all in the head */
     double divide; /* cluster i (from 1) has dim / divide^i numbers in a row, 1 at least; 0: 4 */
     uint64_t seed; /* of the first weights: normal, 1 / sqrt(numbers in a row) */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_adaptive_options;
 
 /* Adaptive softmax (Grave and others, 2017): tokens in order of frequency; frequent ones in a
@@ -200,7 +209,8 @@ typedef struct {
 } embla_span;
 
 typedef struct {
-    int threads; /* 0 means OpenMP's own number */
+    int threads;          /* 0 means OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_clip_options;
 
 /* Writes the Euclidean norm of all spans together to *norm (may be NULL). If it is above max_norm,
@@ -226,6 +236,7 @@ typedef struct {
     int64_t warm_up; /* steps from 0 to rate on a line: step s < warm_up has rate (s+1)/warm_up */
     int64_t decay;   /* wsd: the last so many steps */
     embla_schedule_kind kind;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_schedule;
 
 /* "constant", "linear", "cosine", "wsd"; NULL past the last. */
@@ -259,7 +270,8 @@ typedef struct {
      * zeros would have done, made up for when the row is next named or caught up: the same bits
      * as dense steps. */
     bool catch_up;
-    int threads; /* 0: OpenMP's own number */
+    int threads;          /* 0: OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_optim_options;
 
 typedef struct embla_optim embla_optim;
@@ -296,6 +308,7 @@ typedef struct {
     float *values;
     int64_t rows;
     size_t dim; /* 1 for adagrad-rowwise */
+    uint64_t reserved[4];
 } embla_optim_state;
 
 /* The n-th, with all rows caught up. EMBLA_ERR_RANGE past the last. */

@@ -74,6 +74,7 @@ typedef struct {
      */
     const int64_t *multipliers;
     const int64_t *sizes, *offsets;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_ngram_parameters;
 
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new(const embla_ngram_parameters *parameters,
@@ -107,6 +108,7 @@ typedef struct {
     int32_t pad, eos; /* -1: there is none */
     const int64_t *multipliers;     /* orders; NULL: longcat, identity */
     const int64_t *sizes, *offsets; /* columns; NULL: identity */
+    uint64_t reserved[4];
 } embla_ngram_info;
 
 EMBLA_API void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out);
@@ -119,7 +121,8 @@ typedef struct {
      * of DeepSeek, padding). Its own row numbers are those of a token that is pad or EOS, and
      * what stands in tokens there is not looked at. */
     const uint8_t *barrier;
-    int threads; /* 0: OpenMP's own number */
+    int threads;          /* 0: OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_ngram_options;
 
 /* tokens (B, T) -> rows (B, T, columns). A token outside the vocabulary is EMBLA_ERR_RANGE,
@@ -152,6 +155,7 @@ typedef struct {
     bool small_pages;           /* ram: ask for no huge pages */
     bool found_only;            /* shared: make no copy. EMBLA_ERR_NOT_FOUND if there is none,
                                    EMBLA_ERR_BUSY while another process makes it */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_store_options;
 
 /* Rows of a file that lie one after the other. */
@@ -163,6 +167,7 @@ typedef struct {
     int64_t scale_offset;   /* of the first row's scales; -1: they follow the numbers of each row */
     size_t scale_stride;    /* 0: they follow each other. All three: only where there are scales */
     int64_t rows;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_extent;
 
 /* The tensor called name and its scales; name may have one '*' for the number of a part
@@ -201,6 +206,7 @@ typedef struct {
                            known */
     const char *shared; /* shared: the copy's path; else NULL */
     bool built;         /* shared: this call made the copy */
+    uint64_t reserved[4];
 } embla_store_info;
 
 /* What it is, and what the system says of it now (which takes a while). */
@@ -216,6 +222,7 @@ typedef struct {
     int64_t rows;      /* compared */
     int64_t different; /* of them */
     int64_t first;     /* that is different; -1: none */
+    uint64_t reserved[4];
 } embla_verify_report;
 
 /* Compares rows with the files, read once more: sample of them, evenly chosen by seed, the first
@@ -238,6 +245,7 @@ typedef struct {
     bool sum;            /* a token's rows are added, in order, in f32: one vector a token */
     bool raw;            /* stored bytes, scales after them; out_dtype is not looked at */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
+    uint64_t reserved[4];  /* must be 0 */
 } embla_store_lookup_options;
 
 /* rows (count / heads, heads) -> vectors. EMBLA_ERR_RANGE for a row outside the table,
@@ -266,6 +274,7 @@ typedef struct {
     int64_t bytes_read;   /* that had to be touched: lines of memory, pages of a file */
     int64_t bytes_useful; /* of the rows that were fetched */
     int64_t verified;     /* rows compared with the file, see embla_batch_verify */
+    uint64_t reserved[4];
 } embla_batch_stats;
 
 EMBLA_API void embla_batch_statistics(const embla_batch *batch, embla_batch_stats *out);

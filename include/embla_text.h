@@ -26,11 +26,12 @@ typedef enum {
 
 typedef struct {
     embla_corpus_kind kind;
-    bool documents;    /* each line is a text of its own, between two BOS tokens (names) */
-    double validation; /* share kept for validation, below 1; 0: 0.1 for a stream, none for
-                          documents; below 0: none */
-    uint64_t seed;     /* of the order of documents and of places in a stream */
-    bool in_order;     /* as in the file, over and over: documents, or pieces of a stream */
+    bool documents;       /* each line is a text of its own, between two BOS tokens (names) */
+    double validation;    /* share kept for validation, below 1; 0: 0.1 for a stream, none for
+                             documents; below 0: none */
+    uint64_t seed;        /* of the order of documents and of places in a stream */
+    bool in_order;        /* as in the file, over and over: documents, or pieces of a stream */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_corpus_options;
 
 /* A text file, a folder of them (in the order of their names, joined; hidden ones left out, links

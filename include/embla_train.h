@@ -52,12 +52,13 @@ typedef enum {
  * would be without. N-grams do not reach over the last token of the vocabulary (BOS, where there
  * is one). */
 typedef struct {
-    int64_t rows;  /* of all heads together, about; 0: there is no such table */
-    size_t heads;  /* row numbers for each order; 0: 4 */
-    size_t orders; /* n-grams of 2 to so many tokens; 0: 3 */
-    size_t dim;    /* numbers in a row; 0: so many that E is the model's dim, about */
-    size_t layer;  /* the layer, from 0 */
-    uint64_t seed; /* of the hash */
+    int64_t rows;         /* of all heads together, about; 0: there is no such table */
+    size_t heads;         /* row numbers for each order; 0: 4 */
+    size_t orders;        /* n-grams of 2 to so many tokens; 0: 3 */
+    size_t dim;           /* numbers in a row; 0: so many that E is the model's dim, about */
+    size_t layer;         /* the layer, from 0 */
+    uint64_t seed;        /* of the hash */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_gpt_ngram;
 
 typedef struct {
@@ -81,6 +82,7 @@ typedef struct {
     bool norm_first;             /* a norm right after the positions are added (microGPT) */
     bool no_norm_last;           /* none before the head (microGPT) */
     embla_gpt_ngram ngram;       /* f32 only */
+    uint64_t reserved[4];        /* must be 0 */
 } embla_gpt_shape;
 
 typedef struct {
@@ -93,6 +95,7 @@ typedef struct {
     double beta1, beta2, epsilon, decay, clip;
     embla_schedule_kind schedule;
     double spread; /* of the first weights, for embla_gpt_new; 0: its own */
+    uint64_t reserved[4];
 } embla_gpt_preset;
 
 /* "microgpt", "gpt2", "gpt2-mini", "andrea-12m", "andrea-120m", "llama-mini"; NULL past the
@@ -129,6 +132,7 @@ typedef struct {
     void *values;   /* f32 or f64, by the precision */
     void *gradient; /* the same; NULL until room was made (embla_gpt_reserve) */
     bool decays;    /* a matrix: weight decay applies; not gains, biases */
+    uint64_t reserved[4];
 } embla_gpt_tensor;
 
 /* The n-th. EMBLA_ERR_RANGE past the last. */
@@ -138,6 +142,7 @@ EMBLA_API size_t embla_gpt_tensor_count(const embla_gpt *gpt);
 
 typedef struct {
     int64_t weights, gradients, optimizer, activations, total; /* bytes */
+    uint64_t reserved[4];
 } embla_gpt_memory;
 
 /* What training takes with batches of batch x length; nothing is allocated. */
@@ -155,7 +160,8 @@ typedef struct {
     int threads;   /* 0: OpenMP's own number */
     uint64_t seed; /* of dropout; with step: the same draws */
     int64_t step;
-    double weight; /* multiplies gradients; 0: 1 */
+    double weight;        /* multiplies gradients; 0: 1 */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_gpt_options;
 
 /* The mean cross-entropy of targets (B, T; EMBLA_TARGET_IGNORE: not counted) after tokens (B, T).
@@ -219,7 +225,8 @@ EMBLA_API void embla_decoder_free(embla_decoder *decoder);
 /* Back to no tokens. */
 EMBLA_API void embla_decoder_reset(embla_decoder *decoder);
 typedef struct {
-    int threads; /* 0 means OpenMP's own number */
+    int threads;          /* 0 means OpenMP's own number */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_decoder_options;
 
 /* Appends count tokens to the sequence. The last one's vector goes to hidden (dim floats, may be
@@ -242,10 +249,11 @@ typedef struct {
     embla_schedule schedule; /* with the steps of the whole training */
     double beta1, beta2, epsilon, decay; /* AdamW; 0: 0.9, 0.95, 1e-8; decay 0: none */
     double clip;                         /* the longest gradient; 0: any */
-    double ngram_rate;   /* of row-wise Adagrad, times schedule's rate / its highest; 0: 0.05 */
-    embla_dtype compute; /* f32 (default) or bf16 */
-    uint64_t seed;       /* of dropout (the corpus has its own) */
-    int threads;         /* 0: OpenMP's own number. No bit depends on it. */
+    double ngram_rate;    /* of row-wise Adagrad, times schedule's rate / its highest; 0: 0.05 */
+    embla_dtype compute;  /* f32 (default) or bf16 */
+    uint64_t seed;        /* of dropout (the corpus has its own) */
+    int threads;          /* 0: OpenMP's own number. No bit depends on it. */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_train_options;
 
 /* A training of gpt on corpus, which stay the caller's and must outlive it, at step 0. Takes what
@@ -267,6 +275,7 @@ typedef struct {
     double norm;    /* length of the gradient, before it was clipped */
     int64_t tokens; /* counted targets */
     bool left_out;  /* the gradient was not finite: no number was changed */
+    uint64_t reserved[4];
 } embla_train_report;
 
 /* One step: a batch, gradients, clip, AdamW (row-wise Adagrad for n-grams). Steps past the last of
@@ -306,6 +315,7 @@ typedef struct {
     embla_corpus_options corpus;
     int64_t step;
     char note[4096];
+    uint64_t reserved[4];
 } embla_train_saved;
 
 EMBLA_API EMBLA_CHECKED embla_status embla_train_describe_saved(const char *path,

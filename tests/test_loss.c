@@ -159,7 +159,8 @@ static void problem_free(problem *p)
 /* All outputs, from zeros. */
 static embla_status run(problem *p, const embla_loss_shape *shape)
 {
-    embla_loss_gradients to = {p->d_hidden, p->d_table, p->head.bias ? p->d_bias : NULL};
+    embla_loss_gradients to = {
+        .hidden = p->d_hidden, .table = p->d_table, .bias = p->head.bias ? p->d_bias : NULL};
     memset(p->d_hidden, 0x7f, p->count * p->dim * sizeof(float)); /* is overwritten */
     memset(p->d_table, 0, p->rows * p->dim * sizeof(float));
     memset(p->d_bias, 0, p->rows * sizeof(float));
@@ -821,7 +822,7 @@ static void what_is_refused_is_left_alone(void **state)
     problem p = problem_new(EMBLA_F32, 20, 3, 5, 2);
     check_guarded g = check_guard((15 + 60 + 20 + 5) * sizeof(float), 0);
     float *out = (float *)(void *)g.bytes, *each = out + 95;
-    embla_loss_gradients to = {out, out + 15, out + 75};
+    embla_loss_gradients to = {.hidden = out, .table = out + 15, .bias = out + 75};
     embla_table *table = p.table;
     (void)state;
     p.report.loss = 7;

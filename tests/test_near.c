@@ -439,7 +439,7 @@ static void what_cannot_be_right_is_refused(void **state)
 {
     float query[2][4] = {{1, 2, 3, 4}, {1, 2, 3, 4}};
     embla_neighbour out[8], before[8];
-    embla_near_report report = {-5, -5};
+    embla_near_report report = {.rows = -5, .nonfinite = -5};
     (void)state;
     embla_table *table = check_table(EMBLA_F32, 5, 4, 1);
     memset(out, 0x5a, sizeof out);
@@ -492,7 +492,7 @@ static void every_allocation_may_fail(void **state)
         for (int forever = 0; forever < 2; forever++) {
             size_t failures = 0;
             for (size_t at = 1;; at++) {
-                embla_near_report report = {-1, -1};
+                embla_near_report report = {.rows = -1, .nonfinite = -1};
                 size_t live = embla_mem_live();
                 memset(out, 0x5a, sizeof out);
                 memcpy(before, out, sizeof out);

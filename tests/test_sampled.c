@@ -616,8 +616,10 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
     size_t room = s.count + shapes[2].negatives;
     check_guarded hidden = check_guard(s.count * s.dim * 4, 0), rows = check_guard(room * 8, 0);
     check_guarded table = check_guard(room * s.dim * 4, 0), each = check_guard(s.count * 4, 0);
-    embla_sampled_gradients out = {(float *)(void *)hidden.bytes, (int64_t *)(void *)rows.bytes,
-                                   (float *)(void *)table.bytes, 77};
+    embla_sampled_gradients out = {.hidden = (float *)(void *)hidden.bytes,
+                                   .rows = (int64_t *)(void *)rows.bytes,
+                                   .table = (float *)(void *)table.bytes,
+                                   .touched = 77};
     float *losses = (float *)(void *)each.bytes;
     embla_loss_report report = {.loss = 7};
     const embla_head *good = &s.truth.head;

@@ -57,8 +57,18 @@ static void warm_up_is_a_line_to_rate(void **state)
 
 static void linear_and_cosine_come_down_to_final(void **state)
 {
-    embla_schedule line = {0.3, 0.1, 11, 0, 0, EMBLA_SCHEDULE_LINEAR};
-    embla_schedule cosine = {0.3, 0.1, 11, 0, 0, EMBLA_SCHEDULE_COSINE};
+    embla_schedule line = {.rate = 0.3,
+                           .final = 0.1,
+                           .steps = 11,
+                           .warm_up = 0,
+                           .decay = 0,
+                           .kind = EMBLA_SCHEDULE_LINEAR};
+    embla_schedule cosine = {.rate = 0.3,
+                             .final = 0.1,
+                             .steps = 11,
+                             .warm_up = 0,
+                             .decay = 0,
+                             .kind = EMBLA_SCHEDULE_COSINE};
     (void)state;
     assert_true(rate_of(&line, 0) == 0.3 && rate_of(&cosine, 0) == 0.3);
     assert_true(rate_of(&line, 10) == 0.1 && rate_of(&cosine, 10) == 0.1);
@@ -76,7 +86,12 @@ static void linear_and_cosine_come_down_to_final(void **state)
 
 static void wsd_is_stable_then_comes_down(void **state)
 {
-    embla_schedule s = {0.4, 0.0, 20, 5, 4, EMBLA_SCHEDULE_WSD};
+    embla_schedule s = {.rate = 0.4,
+                        .final = 0.0,
+                        .steps = 20,
+                        .warm_up = 5,
+                        .decay = 4,
+                        .kind = EMBLA_SCHEDULE_WSD};
     (void)state;
     for (int64_t step = 5; step < 16; step++) assert_true(rate_of(&s, step) == 0.4);
     assert_near(rate_of(&s, 16), 0.3, 1e-16);
@@ -106,7 +121,12 @@ static void a_single_step_has_rate(void **state)
 
 static void huge_numbers_of_steps(void **state)
 {
-    embla_schedule s = {1.0, 0.5, INT64_MAX, 0, 0, EMBLA_SCHEDULE_LINEAR};
+    embla_schedule s = {.rate = 1.0,
+                        .final = 0.5,
+                        .steps = INT64_MAX,
+                        .warm_up = 0,
+                        .decay = 0,
+                        .kind = EMBLA_SCHEDULE_LINEAR};
     (void)state;
     assert_true(rate_of(&s, 0) == 1.0);
     assert_true(rate_of(&s, INT64_MAX) == 0.5);

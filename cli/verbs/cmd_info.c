@@ -164,15 +164,9 @@ static void print_vocab(const report *r)
 
 static void print_positions(const report *r)
 {
-<<<<<<< HEAD
-    int64_t first = cli_model_first_position(&r->model);
+    int64_t first = r->model.facts.first_position;
     for (size_t n = 0; n < r->tensor_count; n++) {
         const embla_tensor *tensor = &r->tensors[n];
-=======
-    int64_t first = r->model.facts.first_position;
-    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
-        embla_tensor tensor = tensor_at(r, n);
->>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
         char rows[CLI_CELL], positions[CLI_CELL];
         if (tensor->role != EMBLA_ROLE_POSITIONS || tensor->rank != 2) continue;
         if (first > 0 && tensor->shape[0] > first)
@@ -243,16 +237,10 @@ static void json_giant(const report *r, cli_json *json)
 static void print_text(const report *r)
 {
     const cli_model *model = &r->model;
-<<<<<<< HEAD
-    const char *key, *type = cli_model_architecture(model, &key);
+    const embla_facts *facts = &model->facts;
     size_t note_count;
     const char *const *notes = embla_checkpoint_notes(model->checkpoint, &note_count);
-    char files[CLI_CELL], size[CLI_CELL], tie[CLI_SENTENCE];
-=======
-    const embla_facts *facts = &model->facts;
-    const char *note;
     char files[CLI_CELL], size[CLI_CELL], text[CLI_SENTENCE];
->>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
     cli_out_fact("checkpoint", "%s", r->path);
     cli_out_fact("format", "%s, %s, %s", embla_checkpoint_format(model->checkpoint),
                  cli_plural((int64_t)r->files, "file", files), cli_size(r->file_bytes, size));
@@ -278,14 +266,8 @@ static void print_text(const report *r)
     print_giant(r);
     print_vocab(r);
     print_positions(r);
-<<<<<<< HEAD
-    if (cli_model_scaling(model)) cli_out_fact("scaling", "%s", cli_model_scaling(model));
-    for (size_t n = 0; n < note_count; n++) cli_out_fact("note", "%s", notes[n]);
-=======
     if (cli_model_scaling(model, text)) cli_out_fact("scaling", "%s", text);
-    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
-        cli_out_fact("note", "%s", note);
->>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
+    for (size_t n = 0; n < note_count; n++) cli_out_fact("note", "%s", notes[n]);
 }
 
 /* ---- JSON ---- */
@@ -386,13 +368,9 @@ static void print_json(const report *r)
 {
     const cli_model *model = &r->model;
     cli_json json = {0};
-<<<<<<< HEAD
     size_t note_count;
     const char *const *notes = embla_checkpoint_notes(model->checkpoint, &note_count);
-=======
     char text[CLI_SENTENCE];
-    const char *note;
->>>>>>> 17644af (cli: mapping, scale and first position come from the library's facts)
     cli_json_open(&json, NULL, '{');
     json_head(r, &json);
     cli_json_open(&json, "tables", '[');

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/options.h"
 #include "files/io.h"
 #include "formats/checkpoint.h"
 #include "formats/gguf.h"
@@ -371,6 +372,7 @@ static embla_status open_all(embla_checkpoint *cp, const char *path,
 embla_status embla_checkpoint_open(const char *path, const embla_open_options *options,
                                    embla_checkpoint **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_open_options defaults = {0};
     embla_arena arena = {0};
     void *memory = NULL;

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "learn/lanes.h"
 #include "learn/sampled.h"
@@ -78,6 +79,7 @@ static embla_status new_tables(embla_adaptive *made, const embla_adaptive_option
 embla_status embla_adaptive_new(int64_t rows, size_t dim, const embla_adaptive_options *options,
                                 embla_adaptive **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_adaptive_options defaults = {0};
     embla_layout layout = {0};
     void *memory;
@@ -411,6 +413,7 @@ embla_status embla_adaptive_loss(const embla_adaptive *adaptive, const float *hi
                                  const embla_loss_options *options, float *hidden_gradient,
                                  float *const *tables, float *each, embla_loss_report *report)
 {
+    EMBLA_TRY(embla_options_check(options));
     pass p = {.adaptive = adaptive,
               .hidden = hidden,
               .targets = targets,
@@ -441,6 +444,7 @@ embla_status embla_adaptive_log_probabilities(const embla_adaptive *adaptive, co
                                               size_t count, const embla_head_options *options,
                                               float *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     pass p = {.adaptive = adaptive,
               .hidden = hidden,

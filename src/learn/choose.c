@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "engine/score.h"
 #include "learn/head.h"
@@ -299,6 +300,7 @@ static embla_status new_choices(size_t count, size_t k, embla_arena *arena, embl
 embla_status embla_head_top(const embla_head *head, const float *hidden, size_t count, size_t k,
                             const embla_head_options *options, embla_choice *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_walk walk;
     embla_arena arena = {0};
     embla_choice *choices = NULL;
@@ -578,6 +580,7 @@ static embla_status check_options(const embla_sample_options *o)
 embla_status embla_head_sample(const embla_head *head, const float *hidden, size_t count,
                                const embla_sample_options *options, embla_choice *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_sample_options none = {0};
     embla_walk walk;
     embla_arena arena = {0};

@@ -17,6 +17,7 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "embla_learn.h"
@@ -167,6 +168,7 @@ static embla_status check(const embla_span *spans, size_t count, double max_norm
 embla_status embla_clip(const embla_span *spans, size_t count, double max_norm,
                         const embla_clip_options *options, double *norm)
 {
+    EMBLA_TRY(embla_options_check(options));
     size_t bytes = 0;
     int threads = options ? options->threads : 0;
     EMBLA_TRY(check(spans, count, max_norm, threads, &bytes));

@@ -11,6 +11,7 @@
 #include "base/kernels.h"
 #include "base/math.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "engine/score.h"
@@ -18,6 +19,7 @@
 
 embla_status embla_head_check(const embla_head *head, embla_head *out)
 {
+    EMBLA_TRY(embla_options_check(head));
     if (!head || !head->table)
         return embla_fail(EMBLA_ERR_ARGUMENT, "a head without a table (NULL)");
     if (head->rows < 0 || head->rows > head->table->rows)
@@ -256,6 +258,7 @@ embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count,
 embla_status embla_head_logits(const embla_head *head, const float *hidden, size_t count,
                                const embla_head_options *options, float *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_walk walk;
     EMBLA_TRY(embla_walk_of(head, hidden, count, options ? options->threads : 0, out, &walk));
     EMBLA_TRY(embla_walk_run(&walk, 0, count, out, NULL, NULL));

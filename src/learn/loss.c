@@ -21,6 +21,7 @@
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "learn/head.h"
@@ -579,5 +580,7 @@ embla_status embla_head_loss(const embla_head *head, const float *hidden, const 
                              const embla_loss_gradients *gradients, float *each,
                              embla_loss_report *report)
 {
+    EMBLA_TRY(embla_options_check(options));
+    EMBLA_TRY(embla_options_check(gradients));
     return embla_loss_run(head, hidden, targets, count, options, gradients, each, report, NULL);
 }

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "embla_learn.h"
@@ -199,6 +200,7 @@ static embla_status fill(embla_optim *o, const embla_optim_options *options)
 embla_status embla_optim_new(embla_table *table, const embla_optim_options *options,
                              embla_optim **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_optim_options defaults = {0};
     void *memory = NULL;
     if (!options) options = &defaults;

@@ -19,6 +19,7 @@
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "learn/head.h"
@@ -422,6 +423,9 @@ embla_status embla_sampled_loss(const embla_head *head, const float *hidden, con
                                 embla_sampled_gradients *gradients, float *each,
                                 embla_loss_report *report)
 {
+    EMBLA_TRY(embla_options_check(negatives));
+    EMBLA_TRY(embla_options_check(options));
+    EMBLA_TRY(embla_options_check(gradients));
     call c = {.hidden = hidden, .targets = targets, .negatives = negatives, .count = count};
     void *memory = NULL;
     size_t bytes = 0;

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "embla_learn.h"
 
@@ -77,6 +78,7 @@ static double share_of(const embla_schedule *s, int64_t step)
 
 embla_status embla_schedule_rate(const embla_schedule *schedule, int64_t step, double *out)
 {
+    EMBLA_TRY(embla_options_check(schedule));
     EMBLA_TRY(check(schedule, step, out));
     const embla_schedule *s = schedule;
     if (s->kind != EMBLA_SCHEDULE_CONSTANT && step >= s->steps) step = s->steps - 1;

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 
 struct embla_batch {
     embla_row_source source;
@@ -248,6 +249,7 @@ static embla_status stage(const embla_batch *batch, const embla_lookup_call *cal
 embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows, size_t count,
                                 const embla_store_lookup_options *options, void *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     int64_t verified = 0;
     if (!batch) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_batch_lookup: the batch is NULL");
     if (count > batch->most)

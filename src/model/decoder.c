@@ -13,6 +13,7 @@
 
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
@@ -217,6 +218,7 @@ static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, 
 embla_status embla_decoder_append(embla_decoder *d, const int32_t *tokens, size_t count,
                                   const embla_decoder_options *options, float *hidden)
 {
+    EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     const embla_layer_way way = {
         .precision = EMBLA_GPT_F32, .compute = EMBLA_F32, .threads = threads};

@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "base/threads.h"
 
@@ -476,6 +477,7 @@ static embla_status backward(const pass *p)
 
 static embla_status check_options(const embla_gpt *gpt, const embla_gpt_options *o)
 {
+    EMBLA_TRY(embla_options_check(o));
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model computes in f32 or bf16, not in dtype %d",

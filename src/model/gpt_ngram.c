@@ -17,6 +17,7 @@
 
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "files/durable.h"
 #include "files/io.h"
@@ -66,6 +67,7 @@ static embla_status check_between(const char *what, uint64_t is, uint64_t least,
 embla_status embla_gpt_ngram_check(embla_gpt_shape *s)
 {
     embla_gpt_ngram *g = &s->ngram;
+    EMBLA_TRY(embla_reserved_check(g->reserved));
     if (g->rows == 0) { /* nothing else of it counts */
         *g = (embla_gpt_ngram){0};
         return EMBLA_OK;
@@ -389,6 +391,7 @@ static void fetch_rows(const embla_table *table, const embla_scatter *scatter)
 embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens, size_t batch,
                                       size_t length, const embla_gpt_options *options)
 {
+    EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     uint64_t n;
     EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_prefetch"));

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "base/options.h"
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
 
@@ -74,6 +75,7 @@ static embla_status check_rest(const embla_gpt_shape *s)
 
 embla_status embla_gpt_shape_check(const embla_gpt_shape *shape, embla_gpt_shape *out)
 {
+    EMBLA_TRY(embla_options_check(shape));
     if (!shape) return embla_fail(EMBLA_ERR_ARGUMENT, "the shape is NULL");
     embla_gpt_shape s = *shape;
     if (s.kv_heads == 0) s.kv_heads = s.heads;

@@ -21,6 +21,7 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/threads.h"
 
 #if EMBLA_X86
@@ -342,6 +343,7 @@ static void run_tile(const job *j, size_t sequence, size_t first)
 embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, size_t batch,
                               size_t length, const embla_ngram_options *options, int64_t *rows)
 {
+    EMBLA_TRY(embla_options_check(options));
     job j = {.ngram = ngram,
              .tokens = tokens,
              .history = options ? options->history : NULL,

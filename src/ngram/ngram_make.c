@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "ngram/ngram.h"
 
 __extension__ typedef unsigned __int128 wide;
@@ -467,6 +468,7 @@ static embla_status take(const embla_ngram_parameters *p, embla_ngram **out)
 
 embla_status embla_ngram_new(const embla_ngram_parameters *parameters, embla_ngram **out)
 {
+    EMBLA_TRY(embla_options_check(parameters));
     embla_ngram *g = NULL;
     size_t table = 0;
     if (!parameters || !out)

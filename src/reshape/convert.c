@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "files/io.h"
+
+#include "base/options.h"
 #include "reshape/plan.h"
 
 const char *embla_convert_format_name(size_t n)
@@ -280,6 +282,7 @@ static embla_status write_and_commit(embla_plan *w)
 embla_status embla_convert(const embla_checkpoint *checkpoint, const char *path,
                            const embla_convert_options *options, embla_account **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_convert_options defaults = {0};
     embla_plan w = {.cp = checkpoint, .path = path, .options = options ? options : &defaults};
     if (!checkpoint || !path || !out)

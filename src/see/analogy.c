@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "see/near.h"
@@ -154,6 +155,7 @@ embla_status embla_analogy(const embla_table *table, const int64_t *plus, size_t
                            const embla_analogy_options *options, embla_neighbour *out,
                            embla_near_report *report)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_analogy_options none = {0};
     embla_arena arena = {0};
     question q = {.table = table, .plus = plus_count};

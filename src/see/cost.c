@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "embla_lab.h"
 
@@ -239,6 +240,7 @@ static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64
 
 embla_status embla_cost_compute(const embla_cost_model *model, embla_cost *out)
 {
+    EMBLA_TRY(embla_options_check(model));
     embla_cost cost = {0};
     int64_t row_bytes = 0, ngram_bytes = 0;
     if (!model || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "a cost needs a model and a place");

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "files/cursor.h"
@@ -309,6 +310,7 @@ static embla_status examine(work *w)
 embla_status embla_diff_new(const embla_table *first, const embla_table *second,
                             const embla_diff_options *options, embla_diff **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_arena arena = {0};
     work w = {.tables = {first, second}};
     if (options) w.options = *options;

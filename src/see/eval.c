@@ -13,6 +13,7 @@
 #include "base/best.h"
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/progress.h"
 #include "base/utf8.h"
 #include "embla_lab.h"
@@ -495,6 +496,7 @@ embla_status embla_eval_new_analogies(const embla_table *table, const embla_voca
                                       const char *path, const embla_eval_options *options,
                                       embla_eval **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     return evaluate(table, vocab, path, options, EMBLA_EVAL_ANALOGIES, out);
 }
 
@@ -502,6 +504,7 @@ embla_status embla_eval_new_pairs(const embla_table *table, const embla_vocab *v
                                   const char *path, const embla_eval_options *options,
                                   embla_eval **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     return evaluate(table, vocab, path, options, EMBLA_EVAL_PAIRS, out);
 }
 

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "see/alike.h"
@@ -429,6 +430,7 @@ static embla_status examine(work *w)
 embla_status embla_health_new(const embla_table *table, const embla_health_options *options,
                               embla_health **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_arena arena = {0};
     work w = {.table = table};
     if (options) w.options = *options;

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "table/table.h"
@@ -553,5 +554,6 @@ embla_status embla_near(const embla_table *table, const float *queries, size_t c
                         const embla_near_options *options, embla_neighbour *out,
                         embla_near_report *report)
 {
+    EMBLA_TRY(embla_options_check(options));
     return embla_near_by(EMBLA_NEAR_CHOOSE, table, queries, count, k, options, out, report, NULL);
 }

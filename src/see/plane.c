@@ -8,6 +8,7 @@
 
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "engine/engine.h"
@@ -116,6 +117,7 @@ static embla_status plane_of(const embla_table *table, int threads, embla_gram *
 embla_status embla_plane(const embla_table *table, const embla_plane_options *options, float *xy,
                          embla_plane_report *report)
 {
+    EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     embla_plane_report found;
     embla_gram gram;

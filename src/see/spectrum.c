@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "base/options.h"
 #include "embla_lab.h"
 #include "engine/engine.h"
 #include "see/gram.h"
@@ -75,6 +76,7 @@ static embla_status values_of(const embla_table *table, const embla_spectrum_opt
 embla_status embla_spectrum(const embla_table *table, const embla_spectrum_options *options,
                             double *singular, embla_spectrum_summary *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     static const embla_spectrum_options defaults;
     embla_spectrum_summary summary;
     void *memory;

@@ -14,6 +14,7 @@
 #include "base/failure.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "files/io.h"
 
@@ -71,6 +72,7 @@ static embla_status take_options(embla_store *store, const embla_store_options *
 embla_status embla_store_begin(const embla_row_format *format, const embla_store_options *options,
                                embla_store **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_row row;
     void *memory = NULL;
     EMBLA_TRY(embla_row_of(format, &row));
@@ -131,6 +133,7 @@ static embla_status add_extent(embla_store *store, const embla_extent *given)
     const char *scale_file = given->scale_file ? given->scale_file : given->file;
     embla_extent_at e = {.rows = given->rows};
     embla_map *maps[EMBLA_PLANES] = {NULL, NULL};
+    EMBLA_TRY(embla_options_check(given));
     if (!given->file) return embla_fail(EMBLA_ERR_ARGUMENT, "the file of an extent is NULL");
     if (given->offset < 0 || (scales && given->scale_offset < -1))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s: rows at %" PRId64 ", scales at %" PRId64,
@@ -259,6 +262,7 @@ embla_status embla_store_describe(const embla_store *store, embla_store_info *ou
 
 embla_status embla_store_warm(const embla_store *store, const embla_store_options *options)
 {
+    EMBLA_TRY(embla_options_check(options));
     if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_warm: the store is NULL");
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
     const embla_store_options none = {0};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lookup over a store: the store as a source of rows, given to the one lookup. */
 #include "lookup/batch.h"
+
+#include "base/options.h"
 #include "store/store.h"
 
 embla_row_source embla_store_source(const embla_store *store)
@@ -16,6 +18,7 @@ embla_row_source embla_store_source(const embla_store *store)
 embla_status embla_store_lookup(const embla_store *store, const int64_t *rows, size_t count,
                                 const embla_store_lookup_options *options, void *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_lookup: the store is NULL");
     const embla_row_source source = embla_store_source(store);
     embla_lookup_call call = embla_batch_call(&source, rows, count, options, out);

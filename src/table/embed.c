@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "lookup/lookup.h"
 #include "table/table.h"
@@ -13,6 +14,7 @@ embla_status embla_embed(const embla_table *tokens_table, const embla_table *pos
                          const int32_t *tokens, size_t batch, size_t length,
                          const embla_embed_options *options, void *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_embed_options defaults = {0};
     uint64_t count;
     if (!options) options = &defaults;

@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/options.h"
 
 enum { WORD = 64 };
 
 embla_status embla_frozen_check(const embla_frozen *frozen, int64_t rows)
 {
     if (!frozen) return EMBLA_OK;
+    EMBLA_TRY(embla_options_check(frozen));
     if (frozen->below < 0 || frozen->below > rows)
         return embla_fail(EMBLA_ERR_RANGE,
                           "rows below %" PRId64 " are frozen: the table has %" PRId64 " rows",

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "table/table.h"
@@ -26,6 +27,7 @@ static void fill_row(const embla_table *table, int64_t row, embla_random_fn *fil
 
 embla_status embla_table_init(embla_table *table, const embla_init_options *options)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_init_options defaults = {0};
     if (!options) options = &defaults;
     EMBLA_TRY(embla_table_check_writable(table));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "table/table.h"
@@ -72,6 +73,7 @@ static void shorten(const job *j, int64_t row, double factor)
 embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows, size_t count,
                                     float max_norm, const embla_limit_norm_options *options)
 {
+    EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     EMBLA_TRY(embla_table_check_writable(table));
     EMBLA_TRY(embla_dtype_check_writes(table->dtype));

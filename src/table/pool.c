@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/dtype.h"
 #include "base/kernels.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
 
@@ -80,6 +81,7 @@ static embla_status check(const float *x, size_t batch, size_t length, size_t di
 embla_status embla_pool(const float *x, size_t batch, size_t length, size_t dim,
                         const embla_pool_options *options, float *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_pool_options defaults = {0};
     if (!options) options = &defaults;
     EMBLA_TRY(check(x, batch, length, dim, options, out));

@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/status.h"
 
 #define TWO_PI 6.283185307179586
@@ -109,6 +110,7 @@ static void turns_at(const embla_rope *rope, int64_t position, size_t first, siz
 
 embla_status embla_rope_new(size_t dim, const embla_rope_options *options, embla_rope **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_rope_options o = {0};
     uint64_t floats, bytes;
     size_t size;
@@ -232,11 +234,13 @@ static embla_status apply(const embla_rope *rope, const int64_t *positions, size
 embla_status embla_rope_apply(const embla_rope *rope, const int64_t *positions, size_t count,
                               size_t heads, const embla_rope_layout *layout, float *x)
 {
+    EMBLA_TRY(embla_options_check(layout));
     return apply(rope, positions, count, heads, layout, x, false);
 }
 
 embla_status embla_rope_unapply(const embla_rope *rope, const int64_t *positions, size_t count,
                                 size_t heads, const embla_rope_layout *layout, float *x)
 {
+    EMBLA_TRY(embla_options_check(layout));
     return apply(rope, positions, count, heads, layout, x, true);
 }

@@ -12,6 +12,7 @@
 #include "base/dtype.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "table/frozen.h"
@@ -237,6 +238,7 @@ static void plan(embla_scatter *s, size_t count, const embla_scatter_options *op
 embla_status embla_scatter_plan(embla_scatter *scatter, const int32_t *tokens, size_t count,
                                 const embla_scatter_options *options)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_scatter_options defaults = {0};
     if (!scatter) return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter is NULL");
     if (!options) options = &defaults;
@@ -252,6 +254,7 @@ embla_status embla_scatter_plan(embla_scatter *scatter, const int32_t *tokens, s
 embla_status embla_scatter_plan_rows(embla_scatter *scatter, const int64_t *rows, size_t count,
                                      const embla_scatter_options *options)
 {
+    EMBLA_TRY(embla_options_check(options));
     const embla_scatter_options defaults = {0};
     if (!scatter) return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter is NULL");
     if (!options) options = &defaults;

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/status.h"
 
 /* Fills in all but the data; *bytes is what rows x dim take up. */
@@ -67,6 +68,7 @@ static embla_status make_handle(const embla_table *filled, const embla_table_opt
 embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
                              const embla_table_options *options, embla_table **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_table made = {0};
     void *data = NULL;
     size_t bytes;
@@ -84,6 +86,7 @@ embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const
                               size_t data_bytes, const embla_table_options *options,
                               embla_table **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_table made = {0};
     size_t bytes;
     if (!out || !data)

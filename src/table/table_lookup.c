@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lookup in a table: the table as a source of rows, given to the one lookup. */
 #include "lookup/lookup.h"
+
+#include "base/options.h"
 #include "table/table.h"
 
 static embla_status check_file(const void *table)
@@ -39,6 +41,7 @@ static embla_status lookup(const embla_table *table, embla_lookup_call call,
 embla_status embla_lookup(const embla_table *table, const int32_t *tokens, size_t count,
                           const embla_lookup_options *options, void *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     return lookup(table, (embla_lookup_call){.tokens = tokens, .count = count, .out = out},
                   options);
 }
@@ -46,5 +49,6 @@ embla_status embla_lookup(const embla_table *table, const int32_t *tokens, size_
 embla_status embla_lookup_rows(const embla_table *table, const int64_t *rows, size_t count,
                                const embla_lookup_options *options, void *out)
 {
+    EMBLA_TRY(embla_options_check(options));
     return lookup(table, (embla_lookup_call){.rows = rows, .count = count, .out = out}, options);
 }

@@ -6,6 +6,7 @@
  * memory, in blocks, so that nothing but the table itself is held.
  */
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "formats/facts.h"
 #include "table/table.h"
@@ -66,6 +67,7 @@ static embla_status read_mapping(const embla_checkpoint *cp, const embla_entry *
 embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
                               const embla_table_options *options, embla_table **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_table_options ours = {.scale = options ? options->scale : 0.0f};
     const embla_entry *entry = NULL;
     embla_table *table = NULL;

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "files/io.h"
 #include "files/names.h"
 
@@ -245,6 +246,7 @@ static embla_status open_tokens(const char *path, const embla_corpus_options *op
 embla_status embla_corpus_open(const char *path, const embla_corpus_options *options,
                                embla_corpus **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     static const embla_corpus_options plain = {0};
     if (!options) options = &plain;
     if (!path || !out)

@@ -21,6 +21,7 @@
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "learn/steps.h"
 
@@ -172,6 +173,7 @@ static embla_status fill(embla_train *t)
 embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
                              const embla_train_options *options, embla_train **out)
 {
+    EMBLA_TRY(embla_options_check(options));
     embla_train *t;
     EMBLA_TRY(check(gpt, corpus, options, out));
     const embla_train_options o = filled_in(options, gpt);

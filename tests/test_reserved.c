@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reserved words of public structs: one that is not 0 is refused in every call, and nothing is
+ * written (docs/decisions/020-how-options-grow.md).
+ */
+#include "check.h"
+
+#include "embla_lab.h"
+#include "embla_learn.h"
+#include "embla_store.h"
+#include "embla_train.h"
+
+/* Each word alone is enough. */
+#define REFUSED(type, call)                                                                        \
+    for (size_t word = 0; word < 4; word++) {                                                      \
+        type options = {0};                                                                        \
+        options.reserved[word] = (uint64_t)1 << (63 * (word % 2));                                 \
+        assert_status(call, EMBLA_ERR_UNSUPPORTED);                                                \
+        assert_error_has("a reserved field is not 0");                                             \
+        assert_error_has(embla_version());                                                         \
+    }
+
+static void tables_and_lookups_refuse_them(void **state)
+{
+    embla_table *table = check_table(EMBLA_F32, 4, 8, 1), *other = NULL;
+    const int32_t tokens[2] = {1, 3};
+    const int64_t rows[2] = {1, 3};
+    float out[16] = {7};
+    embla_rope *rope = NULL;
+    embla_scatter *scatter = NULL;
+    (void)state;
+    assert_ok(embla_scatter_new(4, 2, &scatter));
+    REFUSED(embla_table_options, embla_table_new(EMBLA_F32, 2, 2, &options, &other));
+    REFUSED(embla_table_options,
+            embla_table_view(EMBLA_F32, 2, 2, out, sizeof out, &options, &other));
+    REFUSED(embla_init_options, embla_table_init(table, &options));
+    REFUSED(embla_lookup_options, embla_lookup(table, tokens, 2, &options, out));
+    REFUSED(embla_lookup_options, embla_lookup_rows(table, rows, 2, &options, out));
+    REFUSED(embla_embed_options, embla_embed(table, NULL, tokens, 1, 2, &options, out));
+    REFUSED(embla_rope_options, embla_rope_new(8, &options, &rope));
+    REFUSED(embla_pool_options, embla_pool(out, 1, 2, 8, &options, out));
+    REFUSED(embla_scatter_options, embla_scatter_plan(scatter, tokens, 2, &options));
+    REFUSED(embla_scatter_options, embla_scatter_plan_rows(scatter, rows, 2, &options));
+    REFUSED(embla_frozen,
+            embla_scatter_plan(scatter, tokens, 2, &(embla_scatter_options){.frozen = options}));
+    REFUSED(embla_limit_norm_options, embla_table_limit_norm(table, NULL, 0, 1.0f, &options));
+    assert_true(out[0] == 7.0f && !other && !rope);
+    embla_scatter_free(scatter);
+    embla_table_free(table);
+}
+
+static void the_lab_refuses_them(void **state)
+{
+    embla_table *table = check_table(EMBLA_F32, 4, 8, 1);
+    embla_health *health = NULL;
+    embla_diff *diff = NULL;
+    embla_neighbour near[1];
+    embla_cost cost;
+    const int64_t row = 1;
+    float xy[8], query[8] = {1};
+    double singular[8];
+    embla_spectrum_summary spectrum;
+    (void)state;
+    REFUSED(embla_cost_model, embla_cost_compute(&options, &cost));
+    REFUSED(embla_near_options, embla_near(table, query, 1, 1, &options, near, NULL));
+    REFUSED(embla_analogy_options, embla_analogy(table, &row, 1, NULL, 0, 1, &options, near, NULL));
+    REFUSED(embla_health_options, embla_health_new(table, &options, &health));
+    REFUSED(embla_spectrum_options, embla_spectrum(table, &options, singular, &spectrum));
+    REFUSED(embla_plane_options, embla_plane(table, &options, xy, NULL));
+    REFUSED(embla_diff_options, embla_diff_new(table, table, &options, &diff));
+    assert_true(!health && !diff);
+    embla_table_free(table);
+}
+
+static void learning_refuses_them(void **state)
+{
+    embla_table *table = check_table(EMBLA_F32, 4, 8, 1);
+    const embla_head head = {.table = table};
+    const embla_negatives negatives = {.negatives = 2};
+    embla_choice choice;
+    embla_optim *optim = NULL;
+    embla_adaptive *adaptive = NULL;
+    embla_gpt *gpt = NULL;
+    const int32_t target = 1;
+    float hidden[8] = {1}, logits[4];
+    double rate;
+    (void)state;
+    REFUSED(embla_head,
+            (options.table = table, embla_head_logits(&options, hidden, 1, NULL, logits)));
+    REFUSED(embla_head_options, embla_head_logits(&head, hidden, 1, &options, logits));
+    REFUSED(embla_head_options, embla_head_top(&head, hidden, 1, 1, &options, &choice));
+    REFUSED(embla_sample_options, embla_head_sample(&head, hidden, 1, &options, &choice));
+    REFUSED(embla_loss_options,
+            embla_head_loss(&head, hidden, &target, 1, &options, NULL, NULL, NULL));
+    REFUSED(embla_loss_gradients,
+            embla_head_loss(&head, hidden, &target, 1, NULL, &options, NULL, NULL));
+    REFUSED(embla_negatives,
+            embla_sampled_loss(&head, hidden, &target, 1, &options, NULL, NULL, NULL, NULL));
+    REFUSED(embla_loss_options,
+            embla_sampled_loss(&head, hidden, &target, 1, &negatives, &options, NULL, NULL, NULL));
+    REFUSED(embla_adaptive_options, embla_adaptive_new(4, 8, &options, &adaptive));
+    REFUSED(embla_clip_options, embla_clip(NULL, 0, 1.0, &options, NULL));
+    REFUSED(embla_schedule, embla_schedule_rate(&options, 0, &rate));
+    REFUSED(embla_optim_options, embla_optim_new(table, &options, &optim));
+    assert_true(!optim && !adaptive && !gpt);
+    embla_table_free(table);
+}
+
+static void stores_refuse_them(void **state)
+{
+    static const char bytes[64];
+    const embla_row_format format = {.dim = 8, .dtype = EMBLA_F32};
+    const embla_extent extent = {.file = "none", .rows = 1};
+    const int64_t row = 0;
+    embla_store *store = NULL, *other = NULL;
+    embla_ngram *ngram = NULL;
+    float out[8];
+    (void)state;
+    assert_ok(embla_store_view(&format, 2, bytes, sizeof bytes, 0, &store));
+    REFUSED(embla_store_options, embla_store_open_extents(&format, &extent, 1, &options, &other));
+    REFUSED(embla_extent, embla_store_open_extents(&format, &options, 1, NULL, &other));
+    REFUSED(embla_store_options, embla_store_warm(store, &options));
+    REFUSED(embla_store_lookup_options, embla_store_lookup(store, &row, 1, &options, out));
+    REFUSED(embla_ngram_parameters, embla_ngram_new(&options, &ngram));
+    assert_true(!other && !ngram);
+    embla_store_free(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_and_lookups_refuse_them), cmocka_unit_test(the_lab_refuses_them),
+        cmocka_unit_test(learning_refuses_them), cmocka_unit_test(stores_refuse_them)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
