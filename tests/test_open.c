@@ -342,7 +342,7 @@ static void config_json_has_4_mib_at_most(void **state)
     embla_checkpoint_free(cp);
     scratch_write(scratch_path(&place, "config.json"), text, MOST + 1);
     cp = opened("");
-    assert_non_null(strstr(note_at(cp, 0), "4194305 bytes, above 4194304 (T1)"));
+    assert_non_null(strstr(note_at(cp, 0), "4194305 bytes; the limit is 4194304 (T1)"));
     embla_checkpoint_free(cp);
     free(text);
     /* a folder of that name is none */

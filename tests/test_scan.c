@@ -274,7 +274,7 @@ static void the_filter_changes_nothing(void **state)
 /* Rows that are all equal pass the filter, whatever it does: ties go to the lower row number. */
 static void equal_rows_pass_the_filter(void **state)
 {
-    enum { ROWS = 9000, DIM = 32 };
+    enum { ROWS = 9000, DIM = 64 }; /* whole blocks of every dtype that is written */
     static float rows[ROWS * DIM], query[DIM];
     (void)state;
     check_fill(4, DIM, query);

@@ -67,14 +67,18 @@ embla_status embla_checkpoint_entry(const embla_checkpoint *cp, embla_role role,
     if (count > 1) {
         list_candidates(cp, role, list, sizeof list);
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.100s: %zu tensors could be its %s: %s; choose one with "
+                          "%.100s: %zu tensors could have the role '%s': %s; choose one with "
                           "'FILE::TENSOR'",
                           cp->shown, count, embla_role_name(role), list);
     }
+    if (cp->count == 0)
+        return embla_fail(EMBLA_ERR_NOT_FOUND,
+                          "%.200s: the file has no tensors, only a vocabulary or metadata",
+                          cp->shown);
     if (count == 0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.200s: none of its %zu tensors is known as its %s; name one with "
-                          "'FILE::TENSOR'",
+                          "%.200s: none of its %zu tensors has a name known for the role '%s'; "
+                          "choose one with 'FILE::TENSOR'",
                           cp->shown, cp->count, embla_role_name(role));
     *out = found;
     if (why) *why = rule;
@@ -123,7 +127,7 @@ int embla_roles_tie_flag(const embla_checkpoint *cp, const char **where)
         *where = places[0][flag];
         return flag;
     }
-    *where = "not said";
+    *where = "not set";
     return -1;
 }
 
