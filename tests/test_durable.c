@@ -396,7 +396,7 @@ static int in_children(int count, int (*body)(const char *path), const char *pat
         children[i] = fork();
         assert_true(children[i] >= 0);
         if (children[i] > 0) continue;
-        (void)alarm(60);
+        (void)alarm(240);
         (void)close(gate[1]);
         while (read(gate[0], &byte, 1) > 0) continue; /* until all are there */
         _exit(body(path));
@@ -528,7 +528,7 @@ static void a_killed_writer_leaves_the_old_file_and_the_next_sweeps(void **state
     assert_true(child >= 0);
     if (child == 0) {
         embla_durable *d = NULL;
-        (void)alarm(60); /* should the test end without it */
+        (void)alarm(240); /* should the test end without it */
         if (embla_durable_open(s.path, &d) != EMBLA_OK ||
             embla_durable_fill(d, 1, 3 << 20) != EMBLA_OK || write(ready[1], "x", 1) != 1)
             _exit(1);

@@ -389,7 +389,7 @@ static void in_child(int (*body)(void))
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(60);
+        alarm(240);
         _exit(body());
     }
     assert_int_equal(waitpid(child, &status, 0), child);

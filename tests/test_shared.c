@@ -780,6 +780,8 @@ typedef struct {
     const char *lock;  /* a file that is there while rows are read */
     const char *make;  /* a file that somebody makes meanwhile */
     long pause;        /* milliseconds */
+    long release_at;   /* the call at which a holder of the lock is let go; 0: none */
+    int release;
 } watched;
 
 static bool watch(void *context, const char *what, int64_t done, int64_t bytes)
@@ -796,6 +798,7 @@ static bool watch(void *context, const char *what, int64_t done, int64_t bytes)
     if (w->touch) assert_int_equal(utimensat(AT_FDCWD, w->touch, NULL, 0), 0);
     struct timespec pause = {.tv_sec = w->pause / 1000, .tv_nsec = w->pause % 1000 * 1000000};
     if (w->pause) (void)nanosleep(&pause, NULL);
+    if (w->calls == w->release_at) (void)close(w->release);
     return w->calls != w->stop_at;
 }
 
@@ -920,20 +923,20 @@ static void leftovers_of_a_dead_builder_are_swept(void **state)
     given_free(&g);
 }
 
-/* Another process has the lock for a while; removes: it takes the lock away with it. */
-static pid_t hold_lock(given *g, long milliseconds, bool removes)
+/* Another process has the lock until *release is closed, however long that takes; removes: it
+ * takes the lock away with it. */
+static pid_t hold_lock(given *g, bool removes, int *release)
 {
-    int ready[2];
+    int ready[2], held[2];
     char byte = 0;
-    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(ready) | pipe(held), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         int fd = open(beside(g, "", ".lock"), O_RDWR | O_CREAT, 0600);
-        struct timespec pause = {.tv_sec = milliseconds / 1000,
-                                 .tv_nsec = milliseconds % 1000 * 1000000};
+        close(held[1]);
         bool ok = fd >= 0 && flock(fd, LOCK_EX) == 0 && write(ready[1], &byte, 1) == 1;
-        (void)nanosleep(&pause, NULL);
+        ok = ok && read(held[0], &byte, 1) == 0;
         if (removes) (void)unlink(beside(g, "", ".lock"));
         free(g->expected);
         _exit(ok ? 0 : 1);
@@ -941,6 +944,8 @@ static pid_t hold_lock(given *g, long milliseconds, bool removes)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     close(ready[1]);
+    close(held[0]);
+    *release = held[1];
     return child;
 }
 
@@ -962,8 +967,8 @@ static void who_comes_second_waits(void **state)
     g.options.progress = watch;
     g.options.context = &w;
     for (int removes = 0; removes < 2; removes++) {
-        w = (watched){.lock = beside(&g, "", ".lock")};
-        pid_t child = hold_lock(&g, 150, removes);
+        w = (watched){.lock = beside(&g, "", ".lock"), .release_at = 5};
+        pid_t child = hold_lock(&g, removes, &w.release);
         store = opened(&g);
         assert_true(w.calls >= 5);
         assert_int_equal(scratch_count(&g.shared, NULL), 1);
@@ -972,13 +977,15 @@ static void who_comes_second_waits(void **state)
         join(child);
     }
     /* The user may not want to wait. */
+    int release;
     w = (watched){.stop_at = 2};
-    pid_t child = hold_lock(&g, 200, false);
+    pid_t child = hold_lock(&g, false, &release);
     store = NULL;
     assert_status(open_it(&g, &store), EMBLA_ERR_STOPPED);
     assert_error_has("stopped by the caller: wait, ");
     assert_null(store);
     assert_int_equal(scratch_count(&g.shared, ".lock"), 1); /* it is still the other's */
+    close(release);
     join(child);
     given_free(&g);
 }
@@ -996,9 +1003,11 @@ static void a_copy_that_is_being_made_is_busy(void **state)
     g.options.progress = watch;
     g.options.context = &w;
     assert_status(open_it(&g, &store), EMBLA_ERR_NOT_FOUND);
-    pid_t child = hold_lock(&g, 200, false);
+    int release;
+    pid_t child = hold_lock(&g, false, &release);
     assert_status(open_it(&g, &store), EMBLA_ERR_BUSY);
     assert_error_has("another process is making this copy");
+    close(release);
     join(child);
     assert_status(open_it(&g, &store), EMBLA_ERR_NOT_FOUND); /* the lock is nobody's */
     assert_error_has("there is no shared copy");
@@ -1006,8 +1015,9 @@ static void a_copy_that_is_being_made_is_busy(void **state)
     store = opened(&g);
     long calls = w.calls;
     g.options.context = NULL;
-    child = hold_lock(&g, 1800, false);
+    child = hold_lock(&g, false, &release);
     assert_status(embla_store_unshare(store), EMBLA_ERR_BUSY);
+    close(release);
     join(child);
     assert_ok(embla_store_unshare(store));
     assert_int_equal(w.calls, calls); /* the context of the opening may be gone */

@@ -343,7 +343,7 @@ static void another_map_with_a_handler_for_once(const char *path)
     struct sigaction action = {0};
     action.sa_handler = note;
     action.sa_flags = (int)SA_RESETHAND;
-    (void)alarm(30); /* should it go round and round */
+    (void)alarm(240); /* should it go round and round */
     if (sigaction(SIGBUS, &action, NULL) != 0) _exit(64);
     assert_ok(embla_guard());
     touch_lost_page(path);

@@ -27,7 +27,6 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/bin" "$folder/work"
 ln -s "$program" "$folder/bin/embla"
 export PATH="$folder/bin:$PATH" LC_ALL=C SOURCE
-unset EMBLA_ISA
 
 try() {
     echo "\$ embla $*"

@@ -8,7 +8,10 @@ exec 9>shm/mine.lock
 flock 9
 embla warm g --shared --folder shm --name mine >out 2>err 9>&- &
 warm=$!
-sleep 0.3
+# until it catches SIGTERM (bit 14 of a mask): before that, the signal would just end it
+while kill -0 $warm && ! ((0x$(sed -n 's/^SigCgt:\t//p' /proc/$warm/status) & 0x4000)); do
+    sleep 0.01
+done
 kill -0 $warm && echo waiting
 kill -TERM $warm
 wait $warm

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """microGPT in plain Python, to hold a training of ours against: one document a step, f64,
 nothing but the standard library. Forward and backward are written out over lists.
