@@ -626,6 +626,7 @@ static void a_table_outlives_its_checkpoint(void **state)
     toy_sharded(&place, tensors, 2);
     embla_checkpoint *cp = opened("");
     assert_ok(embla_table_open(cp, NULL, NULL, &table));
+    assert_int_equal(embla_table_placement(table), EMBLA_PLACEMENT_MAPPED);
     embla_checkpoint_free(cp);
     assert_ok(embla_lookup(table, tokens, 3, NULL, rows));
     for (size_t i = 0; i < 12; i++)

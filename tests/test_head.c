@@ -364,6 +364,22 @@ static void test_bad_arguments(void **state)
     embla_table_free(table);
 }
 
+/* A token is an int32_t: row 2^31 would have no name. Nothing of the table is touched. */
+static void a_head_has_at_most_two_to_the_31_tokens(void **state)
+{
+    static const char bytes[1];
+    embla_table *table = NULL;
+    embla_choice choice;
+    const float hidden[1] = {1.0f};
+    (void)state;
+    assert_ok(embla_table_view(EMBLA_I8, ((int64_t)1 << 31) + 1, 1, bytes, (size_t)1 << 32, NULL,
+                               &table));
+    assert_status(embla_head_top(&(embla_head){.table = table}, hidden, 1, 1, NULL, &choice),
+                  EMBLA_ERR_ARGUMENT);
+    assert_error_has("a head of 2147483649 tokens");
+    embla_table_free(table);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -437,11 +453,17 @@ static void test_mapped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_dtype),   cmocka_unit_test(test_odd_dims),
-        cmocka_unit_test(test_views),         cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_order),         cmocka_unit_test(test_strange_numbers),
-        cmocka_unit_test(test_tanh),          cmocka_unit_test(test_soft_cap),
-        cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_every_dtype),
+        cmocka_unit_test(test_odd_dims),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_strange_numbers),
+        cmocka_unit_test(test_tanh),
+        cmocka_unit_test(test_soft_cap),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(a_head_has_at_most_two_to_the_31_tokens),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -345,6 +345,8 @@ static void a_view_is_the_caller_s_memory(void **state)
     assert_ptr_equal(store->data, t.truth);
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.parts, 0);
+    assert_int_equal(info.placement, EMBLA_PLACEMENT_VIEW);
+    assert_string_equal(embla_placement_name(info.placement), "view");
     assert_int_equal(info.bytes, 300 * 264);
     assert_int_equal(info.resident, info.bytes);
     assert_int_equal(info.huge_bytes, -1);
@@ -395,7 +397,8 @@ static void placements_have_names(void **state)
     assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_SHARED), "shared");
     assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_MAPPED), "mapped");
     assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_READ), "read");
-    assert_null(embla_placement_name((embla_placement)4));
+    assert_string_equal(embla_placement_name(EMBLA_PLACEMENT_VIEW), "view");
+    assert_null(embla_placement_name((embla_placement)5));
     assert_null(embla_placement_name((embla_placement)-1));
 }
 
@@ -423,6 +426,8 @@ static void arguments_that_cannot_be_are_refused(void **state)
     embla_extent saved = t.extents[0];
     refused(&t, &(embla_store_options){.placement = (embla_placement)9}, EMBLA_ERR_ARGUMENT,
             "placement 9");
+    refused(&t, &(embla_store_options){.placement = EMBLA_PLACEMENT_VIEW}, EMBLA_ERR_ARGUMENT,
+            "no file can be opened as a view");
     refused(&t, &(embla_store_options){.threads = -1}, EMBLA_ERR_ARGUMENT, "-1 threads");
     refused(&t, &(embla_store_options){.buffer = buffer, .buffer_bytes = 14399}, EMBLA_ERR_SHAPE,
             "a buffer of 14399 bytes for 100 rows of 144, 14400 bytes");
@@ -723,7 +728,7 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
     assert_int_equal(h.last, 16000000);
     assert_false(h.wrong);
     h = (hooks){.thread = pthread_self(), .stop_at = 1};
-    assert_status(embla_store_warm(store, &warm), EMBLA_ERR_IO);
+    assert_status(embla_store_warm(store, &warm), EMBLA_ERR_STOPPED);
     assert_error_has("stopped by the caller: read, ");
     embla_store_free(store);
     finish(&t);

@@ -147,10 +147,14 @@ static void a_view_is_of_the_callers_own_bytes(void **state)
     (void)state;
     assert_ok(embla_table_view(EMBLA_F32, 3, 2, data, sizeof data, NULL, &table));
     assert_ptr_equal(embla_table_row(table, 2), data + 4);
+    assert_int_equal(embla_table_placement(table), EMBLA_PLACEMENT_VIEW);
     data[5] = 7;
     assert_true(((const float *)embla_table_row(table, 2))[1] == 7);
     embla_table_free(table);
     assert_true(data[0] == 1);
+    assert_ok(embla_table_new(EMBLA_F32, 3, 2, NULL, &table));
+    assert_int_equal(embla_table_placement(table), EMBLA_PLACEMENT_RAM);
+    embla_table_free(table);
 }
 
 static void a_read_only_view_cannot_be_changed(void **state)
