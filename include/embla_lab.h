@@ -167,11 +167,17 @@ EMBLA_API EMBLA_CHECKED embla_status embla_eval_new_pairs(const embla_table *tab
                                                           const embla_eval_options *options,
                                                           embla_eval **out);
 EMBLA_API void embla_eval_free(embla_eval *eval);
-EMBLA_API size_t embla_eval_count(const embla_eval *eval);
-EMBLA_API EMBLA_CHECKED embla_status embla_eval_at(const embla_eval *eval, size_t n,
-                                                   embla_eval_part *out);
-/* The n-th word that has no row, and how often it was asked for; NULL past the last. */
-EMBLA_API const char *embla_eval_missing(const embla_eval *eval, size_t n, int64_t *times);
+/* The *count parts of the file, in its order. The handle owns the array. */
+EMBLA_API const embla_eval_part *embla_eval_parts(const embla_eval *eval, size_t *count);
+
+/* A word of the file that has no row. */
+typedef struct {
+    const char *word;
+    int64_t times; /* how often it occurs in the file */
+} embla_eval_missing;
+
+/* The *count words that have no row. The handle owns the array. */
+EMBLA_API const embla_eval_missing *embla_eval_missing_words(const embla_eval *eval, size_t *count);
 
 /* ---- health: what is wrong with rows ---- */
 
@@ -230,21 +236,27 @@ EMBLA_API EMBLA_CHECKED embla_status embla_health_new(const embla_table *table,
                                                       embla_health **out);
 EMBLA_API void embla_health_free(embla_health *health);
 EMBLA_API const embla_health_summary *embla_health_describe(const embla_health *health);
-/* Groups of two rows and more, largest first. EMBLA_ERR_RANGE past the last. */
-EMBLA_API size_t embla_health_groups(const embla_health *health);
-EMBLA_API EMBLA_CHECKED embla_status embla_health_group_at(const embla_health *health, size_t n,
-                                                           embla_health_group *out);
-/* All finite rows, the least trained first, with what they are ranked by. */
+/* What the ranking goes by. */
 EMBLA_API embla_health_ranking embla_health_ranked_by(const embla_health *health);
-EMBLA_API EMBLA_CHECKED embla_status embla_health_ranked(const embla_health *health, int64_t n,
-                                                         embla_neighbour *out);
-/* The n-th row that the ranking took for unused; -1 past the last, and where it goes by norm. */
-EMBLA_API int64_t embla_health_unused(const embla_health *health, int64_t n);
-/* The n-th row that is not finite, that is all zeros, or that repeats an earlier one; -1 past
- * the last. */
-EMBLA_API int64_t embla_health_nonfinite(const embla_health *health, int64_t n);
-EMBLA_API int64_t embla_health_zero(const embla_health *health, int64_t n);
-EMBLA_API int64_t embla_health_duplicate(const embla_health *health, int64_t n, int64_t *of);
+
+/* A row that repeats an earlier one. */
+typedef struct {
+    int64_t row, original;
+} embla_health_duplicate;
+
+/* Lists: each call returns an array of *count items. The handle owns it. */
+/* Groups of two or more rows, largest first. */
+EMBLA_API const embla_health_group *embla_health_groups(const embla_health *health, size_t *count);
+/* All finite rows, the least trained first; score is what they are ranked by. */
+EMBLA_API const embla_neighbour *embla_health_ranked(const embla_health *health, size_t *count);
+/* The rows that the ranking treats as unused; none if it goes by norm. */
+EMBLA_API const int64_t *embla_health_unused(const embla_health *health, size_t *count);
+/* Rows with a NaN or an infinity, rows of zeros, rows that repeat an earlier one; each ascending.
+ */
+EMBLA_API const int64_t *embla_health_nonfinite(const embla_health *health, size_t *count);
+EMBLA_API const int64_t *embla_health_zero(const embla_health *health, size_t *count);
+EMBLA_API const embla_health_duplicate *embla_health_duplicates(const embla_health *health,
+                                                                size_t *count);
 
 /* ---- spectrum: how many directions a table uses ---- */
 
@@ -325,9 +337,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_diff_new(const embla_table *first,
                                                     embla_diff **out);
 EMBLA_API void embla_diff_free(embla_diff *diff);
 EMBLA_API const embla_diff_summary *embla_diff_describe(const embla_diff *diff);
-/* Changed rows, the farthest first. EMBLA_ERR_RANGE past the last. */
-EMBLA_API EMBLA_CHECKED embla_status embla_diff_at(const embla_diff *diff, int64_t n,
-                                                   embla_diff_row *out);
+/* The *count changed rows, the farthest first. The handle owns the array. */
+EMBLA_API const embla_diff_row *embla_diff_rows(const embla_diff *diff, size_t *count);
 
 /* ---- words that are nearly the one asked for ---- */
 
@@ -391,17 +402,17 @@ typedef struct {
     char checksum[33];       /* XXH3-128 of the bytes as written and as read back, hexadecimal */
 } embla_account_line;
 
-EMBLA_API size_t embla_account_count(const embla_account *account);
-EMBLA_API EMBLA_CHECKED embla_status embla_account_at(const embla_account *account, size_t n,
-                                                      embla_account_line *out);
-/* The n-th further thing worth a word ("3 words had spaces: written as #row"); NULL past the
- * last. */
-EMBLA_API const char *embla_account_note(const embla_account *account, size_t n);
+/* The *count lines, one for each tensor of the source. The handle owns the array. */
+EMBLA_API const embla_account_line *embla_account_lines(const embla_account *account,
+                                                        size_t *count);
+/* *count sentences about other things worth knowing ("3 words had spaces: written as #row").
+ * The handle owns the array. */
+EMBLA_API const char *const *embla_account_notes(const embla_account *account, size_t *count);
 /* Format and bytes of the new file. */
 EMBLA_API const char *embla_account_format(const embla_account *account);
 EMBLA_API int64_t embla_account_bytes(const embla_account *account);
-/* The n-th format that can be written, NULL past the last. */
-EMBLA_API const char *embla_convert_format(size_t n);
+/* The name of the n-th format that can be written; NULL past the last. */
+EMBLA_API const char *embla_convert_format_name(size_t n);
 
 #ifdef __cplusplus
 }

@@ -106,20 +106,28 @@ static inline embla_checkpoint *sample_open(const char *path)
 /* The line of a tensor. */
 static inline embla_account_line sample_line(const embla_account *account, const char *name)
 {
-    embla_account_line line = {0};
-    for (size_t i = 0; i < embla_account_count(account); i++) {
-        assert_ok(embla_account_at(account, i, &line));
-        if (strcmp(line.name, name) == 0) return line;
-    }
+    size_t count;
+    const embla_account_line *lines = embla_account_lines(account, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(lines[i].name, name) == 0) return lines[i];
     fail_msg("no line for '%s'", name);
-    return line;
+    return (embla_account_line){0};
+}
+
+static inline size_t sample_lines(const embla_account *account)
+{
+    size_t count;
+    (void)embla_account_lines(account, &count);
+    return count;
 }
 
 /* Some note holds this text. */
 static inline bool sample_noted(const embla_account *account, const char *text)
 {
-    for (size_t i = 0; embla_account_note(account, i); i++)
-        if (strstr(embla_account_note(account, i), text)) return true;
+    size_t count;
+    const char *const *notes = embla_account_notes(account, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strstr(notes[i], text)) return true;
     return false;
 }
 

@@ -19,14 +19,6 @@
 
 enum { COLUMNS = 7 };
 
-/* The n-th line. The account has shown that there is one. */
-static embla_account_line line_at(const embla_account *account, size_t n)
-{
-    embla_account_line line = {0};
-    if (embla_account_at(account, n, &line) != EMBLA_OK) line.name = "";
-    return line;
-}
-
 /* ---- text ---- */
 
 typedef struct {
@@ -66,15 +58,17 @@ static void print_tables(const embla_account *account)
 {
     static const cells heads = {
         {"type", "rows in", "out", "same", "rounded", "not finite", "difference"}};
+    size_t line_count;
+    const embla_account_line *lines = embla_account_lines(account, &line_count);
     int widths[COLUMNS];
     for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1) print_cells(&heads, widths, "table", NULL);
-        for (size_t n = 0; n < embla_account_count(account); n++) {
-            embla_account_line line = line_at(account, n);
-            if (!line.table || !line.new_name) continue;
-            cells c = cells_of(&line);
-            if (pass == 1) print_cells(&c, widths, line.name, line.new_name);
+        for (size_t n = 0; n < line_count; n++) {
+            const embla_account_line *line = &lines[n];
+            if (!line->table || !line->new_name) continue;
+            cells c = cells_of(line);
+            if (pass == 1) print_cells(&c, widths, line->name, line->new_name);
             for (size_t i = 0; i < COLUMNS; i++)
                 if ((int)strlen(c.cells[i]) > widths[i]) widths[i] = (int)strlen(c.cells[i]);
         }
@@ -84,19 +78,22 @@ static void print_tables(const embla_account *account)
 /* Rows that are not what their reader expects, in words. */
 static void print_losses(const embla_account *account)
 {
+    size_t line_count;
+    const embla_account_line *lines = embla_account_lines(account, &line_count);
     char count[CLI_CELL];
-    for (size_t n = 0; n < embla_account_count(account); n++) {
-        embla_account_line line = line_at(account, n);
-        if (line.rows_overflowed > 0)
+    for (size_t n = 0; n < line_count; n++) {
+        const embla_account_line *line = &lines[n];
+        if (line->rows_overflowed > 0)
             cli_out_fact("note",
                          "overflow: finite before, an infinity or a NaN now in %s of %.128s: too "
                          "large for %s",
-                         cli_plural(line.rows_overflowed, "row", count), line.name, line.new_type);
-        if (line.rows_vanished > 0)
+                         cli_plural(line->rows_overflowed, "row", count), line->name,
+                         line->new_type);
+        if (line->rows_vanished > 0)
             cli_out_fact("note",
                          "vanished: nothing but zeros now in %s of %.128s: the numbers were too "
                          "small for %s",
-                         cli_plural(line.rows_vanished, "row", count), line.name, line.new_type);
+                         cli_plural(line->rows_vanished, "row", count), line->name, line->new_type);
     }
 }
 
@@ -106,27 +103,31 @@ typedef struct {
 
 static sums add_up(const embla_account *account)
 {
+    size_t line_count;
+    const embla_account_line *lines = embla_account_lines(account, &line_count);
     sums s = {0};
-    for (size_t n = 0; n < embla_account_count(account); n++) {
-        embla_account_line line = line_at(account, n);
-        bool written = line.new_name != NULL;
+    for (size_t n = 0; n < line_count; n++) {
+        const embla_account_line *line = &lines[n];
+        bool written = line->new_name != NULL;
         s.written += written;
         s.left_out += !written;
-        s.tables += written && line.table;
-        s.others += written && !line.table;
-        s.other_bytes += written && !line.table ? line.bytes : 0;
+        s.tables += written && line->table;
+        s.others += written && !line->table;
+        s.other_bytes += written && !line->table ? line->bytes : 0;
     }
     return s;
 }
 
 static void print_checksums(const embla_account *account)
 {
+    size_t line_count;
+    const embla_account_line *lines = embla_account_lines(account, &line_count);
     putchar('\n');
-    for (size_t n = 0; n < embla_account_count(account); n++) {
-        embla_account_line line = line_at(account, n);
-        if (!line.new_name) continue;
-        printf("%s  ", line.checksum);
-        cli_out_safe(line.new_name);
+    for (size_t n = 0; n < line_count; n++) {
+        const embla_account_line *line = &lines[n];
+        if (!line->new_name) continue;
+        printf("%s  ", line->checksum);
+        cli_out_safe(line->new_name);
         putchar('\n');
     }
 }
@@ -134,12 +135,14 @@ static void print_checksums(const embla_account *account)
 /* Those left out are named, up to some; --json names all. */
 static void print_left_out(const embla_account *account, int64_t left_out)
 {
+    size_t line_count;
+    const embla_account_line *lines = embla_account_lines(account, &line_count);
     int64_t shown = 0;
-    for (size_t n = 0; n < embla_account_count(account) && shown < 10; n++) {
-        embla_account_line line = line_at(account, n);
-        if (line.new_name) continue;
-        cli_out_fact("left out", "%.128s%s%s", line.name, line.why ? ": " : "",
-                     line.why ? line.why : "");
+    for (size_t n = 0; n < line_count && shown < 10; n++) {
+        const embla_account_line *line = &lines[n];
+        if (line->new_name) continue;
+        cli_out_fact("left out", "%.128s%s%s", line->name, line->why ? ": " : "",
+                     line->why ? line->why : "");
         shown++;
     }
     if (left_out > shown)
@@ -149,7 +152,8 @@ static void print_left_out(const embla_account *account, int64_t left_out)
 static void print_text(const embla_account *account, const char *path, bool checksums)
 {
     sums s = add_up(account);
-    const char *note;
+    size_t note_count;
+    const char *const *notes = embla_account_notes(account, &note_count);
     char size[CLI_CELL], count[CLI_CELL];
     cli_out_fact("written", "%s: %s, %s", path, embla_account_format(account),
                  cli_size(embla_account_bytes(account), size));
@@ -163,8 +167,7 @@ static void print_text(const embla_account *account, const char *path, bool chec
                      cli_size(s.other_bytes, size));
     print_left_out(account, s.left_out);
     print_losses(account);
-    for (size_t n = 0; (note = embla_account_note(account, n)); n++)
-        cli_out_fact("note", "%s", note);
+    for (size_t n = 0; n < note_count; n++) cli_out_fact("note", "%s", notes[n]);
     cli_out_fact("verified", "read back, %s equal", cli_plural(s.written, "checksum", count));
     if (checksums) print_checksums(account);
 }
@@ -199,21 +202,19 @@ static void json_line(cli_json *json, const embla_account_line *line)
 static void print_json(const embla_account *account, const char *from, const char *path)
 {
     cli_json json = {0};
-    const char *note;
+    size_t line_count, note_count;
+    const embla_account_line *lines = embla_account_lines(account, &line_count);
+    const char *const *notes = embla_account_notes(account, &note_count);
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "from", from);
     cli_json_text(&json, "to", path);
     cli_json_text(&json, "format", embla_account_format(account));
     cli_json_whole(&json, "bytes", embla_account_bytes(account));
     cli_json_open(&json, "tensors", '[');
-    for (size_t n = 0; n < embla_account_count(account); n++) {
-        embla_account_line line = line_at(account, n);
-        json_line(&json, &line);
-    }
+    for (size_t n = 0; n < line_count; n++) json_line(&json, &lines[n]);
     cli_json_close(&json, ']');
     cli_json_open(&json, "notes", '[');
-    for (size_t n = 0; (note = embla_account_note(account, n)); n++)
-        cli_json_text(&json, NULL, note);
+    for (size_t n = 0; n < note_count; n++) cli_json_text(&json, NULL, notes[n]);
     cli_json_close(&json, ']');
     cli_json_whole(&json, "checksums_equal", add_up(account).written);
     cli_json_close(&json, '}');
@@ -289,7 +290,7 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "to",
      .value = "FORMAT",
-     .choices = embla_convert_format,
+     .choices = embla_convert_format_name,
      .help = "format to write, if OUT's extension does not say"},
     {.name = "dtype",
      .value = "DTYPE",

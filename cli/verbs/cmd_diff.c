@@ -27,6 +27,7 @@ typedef struct {
     int64_t moved;  /* of those: how many have another number there */
     embla_diff *diff;
     const embla_diff_summary *sum;
+    const embla_diff_row *rows; /* the farthest first */
     int64_t top;
     double tolerance;
     bool utf8;
@@ -136,7 +137,9 @@ static int set_up(job *j)
                                         .threads = (int)cli_args_count(j->args, "threads")};
     if (embla_diff_new(j->asked[0].table, j->asked[1].table, &options, &j->diff) != EMBLA_OK)
         return cli_failed("%s", embla_error());
+    size_t count;
     j->sum = embla_diff_describe(j->diff);
+    j->rows = embla_diff_rows(j->diff, &count);
     j->top = cli_args_count(j->args, "top");
     if (j->top > j->sum->changed) j->top = j->sum->changed;
     j->utf8 = cli_utf8_wanted();
@@ -194,10 +197,10 @@ static void print_word(const job *j, const embla_diff_row *r, size_t columns)
 static void print_changed(const job *j)
 {
     size_t columns = strlen("token");
-    embla_diff_row r;
-    for (int64_t n = 0; n < j->top && embla_diff_at(j->diff, n, &r) == EMBLA_OK; n++) {
+    for (int64_t n = 0; n < j->top; n++) {
+        const embla_diff_row *r = &j->rows[n];
         char word[CLI_WORD_TEXT];
-        size_t wide = cli_token_show(&j->asked[0], cli_asked_token(&j->asked[0], r.row, NULL),
+        size_t wide = cli_token_show(&j->asked[0], cli_asked_token(&j->asked[0], r->row, NULL),
                                      !j->utf8, CLI_WORD_COLUMNS, word);
         columns = wide > columns ? wide : columns;
     }
@@ -205,17 +208,18 @@ static void print_changed(const job *j)
     printf("\nrank  %-*s  %8s  ", (int)columns, "token", "row");
     if (j->by_word) printf("%8s  ", "2nd row");
     printf("%10s  %9s  %10s\n", "distance", "cosine", "largest");
-    for (int64_t n = 0; n < j->top && embla_diff_at(j->diff, n, &r) == EMBLA_OK; n++) {
+    for (int64_t n = 0; n < j->top; n++) {
+        const embla_diff_row *r = &j->rows[n];
         printf("%4" PRId64, n + 1);
-        print_word(j, &r, columns);
-        printf("  %8" PRId64 "  ", r.row);
-        if (j->by_word) printf("%8" PRId64 "  ", r.other);
-        printf("%10.5g  ", r.distance);
-        if (isnan(r.cosine))
+        print_word(j, r, columns);
+        printf("  %8" PRId64 "  ", r->row);
+        if (j->by_word) printf("%8" PRId64 "  ", r->other);
+        printf("%10.5g  ", r->distance);
+        if (isnan(r->cosine))
             printf("%9s", "-");
         else
-            printf("%9.6f", r.cosine);
-        printf("  %10.5g\n", r.difference);
+            printf("%9.6f", r->cosine);
+        printf("  %10.5g\n", r->difference);
     }
 }
 
@@ -251,17 +255,17 @@ static void print_text(const job *j, int code)
 
 static void json_changed(const job *j, cli_json *json)
 {
-    embla_diff_row r;
     cli_json_open(json, "largest", '[');
-    for (int64_t n = 0; n < j->top && embla_diff_at(j->diff, n, &r) == EMBLA_OK; n++) {
-        int64_t token = cli_asked_token(&j->asked[0], r.row, NULL);
+    for (int64_t n = 0; n < j->top; n++) {
+        const embla_diff_row *r = &j->rows[n];
+        int64_t token = cli_asked_token(&j->asked[0], r->row, NULL);
         cli_json_open(json, NULL, '{');
         cli_token_json(&j->asked[0], token, json);
-        cli_json_whole(json, "row", r.row);
-        cli_json_whole(json, "other", r.other);
-        cli_json_real(json, "distance", r.distance);
-        cli_json_real(json, "cosine", r.cosine);
-        cli_json_real(json, "difference", r.difference);
+        cli_json_whole(json, "row", r->row);
+        cli_json_whole(json, "other", r->other);
+        cli_json_real(json, "distance", r->distance);
+        cli_json_real(json, "cosine", r->cosine);
+        cli_json_real(json, "difference", r->difference);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');

@@ -50,24 +50,17 @@ static const char *name_of(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The n-th part. The eval has shown that there is one. */
-static embla_eval_part part_at(const embla_eval *eval, size_t n)
-{
-    embla_eval_part part = {.name = ""};
-    (void)!embla_eval_at(eval, n, &part);
-    return part;
-}
-
 static void add_up(const embla_eval *eval, sums out[TOTALS])
 {
+    size_t count;
+    const embla_eval_part *part = embla_eval_parts(eval, &count);
     memset(out, 0, TOTALS * sizeof *out);
-    for (size_t n = 0; n < embla_eval_count(eval); n++) {
-        embla_eval_part part = part_at(eval, n);
+    for (size_t n = 0; n < count; n++, part++) {
         for (int i = 0; i < TOTALS; i++) {
-            if (i != ALL && (i == SYNTACTIC) != part.syntactic) continue;
-            out[i].asked += part.asked;
-            out[i].covered += part.covered;
-            out[i].correct += part.correct;
+            if (i != ALL && (i == SYNTACTIC) != part->syntactic) continue;
+            out[i].asked += part->asked;
+            out[i].covered += part->covered;
+            out[i].correct += part->correct;
         }
     }
 }
@@ -117,10 +110,11 @@ static void print_analogies(const scored *file)
     printf("%*s  %*s  %*s  %*s", SCORE, "accuracy", COUNT, "correct", COUNT, "covered", COUNT,
            "asked");
     print_name(name_of(file->path));
-    for (size_t n = 0; n < embla_eval_count(file->eval); n++) {
-        embla_eval_part part = part_at(file->eval, n);
-        sums s = {part.asked, part.covered, part.correct};
-        print_sums(&s, part.name);
+    size_t count;
+    const embla_eval_part *part = embla_eval_parts(file->eval, &count);
+    for (size_t n = 0; n < count; n++, part++) {
+        sums s = {part->asked, part->covered, part->correct};
+        print_sums(&s, part->name);
     }
     bool both = totals[SEMANTIC].asked > 0 && totals[SYNTACTIC].asked > 0;
     putchar('\n');
@@ -134,28 +128,29 @@ static void print_pairs(const job *j)
     print_name("pairs");
     for (size_t i = 0; i < j->count; i++) {
         if (j->files[i].analogies) continue;
-        embla_eval_part part = part_at(j->files[i].eval, 0);
-        print_score(part.spearman, "");
-        print_score(part.pearson, "  ");
-        print_count(part.covered);
-        print_count(part.asked);
-        print_name(name_of(part.name));
+        size_t count;
+        const embla_eval_part *part = embla_eval_parts(j->files[i].eval, &count); /* one */
+        print_score(part->spearman, "");
+        print_score(part->pearson, "  ");
+        print_count(part->covered);
+        print_count(part->asked);
+        print_name(name_of(part->name));
     }
 }
 
 static void print_missing(const scored *file)
 {
-    const char *word;
-    int64_t times;
-    if (!embla_eval_missing(file->eval, 0, NULL)) return;
+    size_t count;
+    const embla_eval_missing *missing = embla_eval_missing_words(file->eval, &count);
+    if (count == 0) return;
     printf("\n%*s", COUNT, "times");
     fputs("  words without a row: ", stdout);
     cli_out_safe(name_of(file->path));
     putchar('\n');
-    for (size_t n = 0; (word = embla_eval_missing(file->eval, n, &times)); n++) {
+    for (size_t n = 0; n < count; n++) {
         char text[CLI_CELL];
-        printf("%*s", COUNT, cli_commas(times, text));
-        print_name(word);
+        printf("%*s", COUNT, cli_commas(missing[n].times, text));
+        print_name(missing[n].word);
     }
 }
 
@@ -222,12 +217,13 @@ static void json_analogies(cli_json *json, const embla_eval *eval)
         cli_json_close(json, '}');
     }
     cli_json_open(json, "sections", '[');
-    for (size_t n = 0; n < embla_eval_count(eval); n++) {
-        embla_eval_part part = part_at(eval, n);
-        sums s = {part.asked, part.covered, part.correct};
+    size_t count;
+    const embla_eval_part *part = embla_eval_parts(eval, &count);
+    for (size_t n = 0; n < count; n++, part++) {
+        sums s = {part->asked, part->covered, part->correct};
         cli_json_open(json, NULL, '{');
-        cli_json_text(json, "name", part.name);
-        cli_json_bool(json, "syntactic", part.syntactic);
+        cli_json_text(json, "name", part->name);
+        cli_json_bool(json, "syntactic", part->syntactic);
         json_sums(json, &s);
         cli_json_close(json, '}');
     }
@@ -236,31 +232,30 @@ static void json_analogies(cli_json *json, const embla_eval *eval)
 
 static void json_pairs(cli_json *json, const embla_eval *eval)
 {
-    embla_eval_part part = part_at(eval, 0);
-    cli_json_whole(json, "asked", part.asked);
-    cli_json_whole(json, "covered", part.covered);
-    cli_json_real(json, "spearman", part.spearman);
-    cli_json_real(json, "pearson", part.pearson);
+    size_t count;
+    const embla_eval_part *part = embla_eval_parts(eval, &count); /* one */
+    cli_json_whole(json, "asked", part->asked);
+    cli_json_whole(json, "covered", part->covered);
+    cli_json_real(json, "spearman", part->spearman);
+    cli_json_real(json, "pearson", part->pearson);
 }
 
 static void json_file(cli_json *json, const scored *file, bool missing)
 {
-    const char *word;
-    size_t n = 0;
-    int64_t times;
+    size_t count;
+    const embla_eval_missing *words = embla_eval_missing_words(file->eval, &count);
     cli_json_open(json, NULL, '{');
     cli_json_text(json, "file", file->path);
     if (file->analogies)
         json_analogies(json, file->eval);
     else
         json_pairs(json, file->eval);
-    while (embla_eval_missing(file->eval, n, NULL)) n++;
-    cli_json_whole(json, "missing_words", (int64_t)n);
+    cli_json_whole(json, "missing_words", (int64_t)count);
     if (missing) cli_json_open(json, "missing", '[');
-    for (n = 0; missing && (word = embla_eval_missing(file->eval, n, &times)); n++) {
+    for (size_t n = 0; missing && n < count; n++) {
         cli_json_open(json, NULL, '{');
-        cli_json_text(json, "word", word);
-        cli_json_whole(json, "times", times);
+        cli_json_text(json, "word", words[n].word);
+        cli_json_whole(json, "times", words[n].times);
         cli_json_close(json, '}');
     }
     if (missing) cli_json_close(json, ']');

@@ -124,24 +124,22 @@ static int compare_rows(const void *a, const void *b)
 /* The first of the ranking that are neither padding nor unused rows themselves. */
 static int list_ranked(job *j)
 {
-    int64_t count = 0, *unused = NULL;
-    while (embla_health_unused(j->health, count) >= 0) count++;
+    size_t count, all, used = 0;
+    const int64_t *rows = embla_health_unused(j->health, &count);
+    const embla_neighbour *at = embla_health_ranked(j->health, &all);
+    int64_t *unused = malloc((count + 1) * sizeof *unused);
     j->ranked = malloc((j->rank.top + 1) * sizeof *j->ranked);
-    unused = malloc(((size_t)count + 1) * sizeof *unused);
     if (!j->ranked || !unused) {
         free(unused);
         return cli_failed("no memory for %zu rows", j->rank.top);
     }
-    for (int64_t i = 0; i < count; i++) unused[i] = embla_health_unused(j->health, i);
-    qsort(unused, (size_t)count, sizeof *unused, compare_rows);
-    size_t used = 0;
-    embla_neighbour at;
-    for (int64_t n = 0; used < j->rank.top; n++) {
-        if (embla_health_ranked(j->health, n, &at) != EMBLA_OK) break;
-        if (is_padding(j, at.row) ||
-            bsearch(&at.row, unused, (size_t)count, sizeof at.row, compare_rows))
+    if (count > 0) memcpy(unused, rows, count * sizeof *unused);
+    qsort(unused, count, sizeof *unused, compare_rows);
+    for (size_t n = 0; n < all && used < j->rank.top; n++) {
+        if (is_padding(j, at[n].row) ||
+            bsearch(&at[n].row, unused, count, sizeof *unused, compare_rows))
             continue;
-        j->ranked[used++] = at;
+        j->ranked[used++] = at[n];
     }
     j->ranked[used] = (embla_neighbour){.row = -1};
     free(unused);
@@ -157,11 +155,11 @@ typedef struct {
 static defects defects_of(const job *j)
 {
     defects d = {0};
-    int64_t row, of = -1;
-    for (int64_t n = 0; (row = embla_health_zero(j->health, n)) >= 0; n++)
-        d.zero += !is_padding(j, row);
-    for (int64_t n = 0; (row = embla_health_duplicate(j->health, n, &of)) >= 0; n++)
-        d.duplicates += !is_padding(j, row);
+    size_t zeros, copies;
+    const int64_t *zero = embla_health_zero(j->health, &zeros);
+    const embla_health_duplicate *copy = embla_health_duplicates(j->health, &copies);
+    for (size_t n = 0; n < zeros; n++) d.zero += !is_padding(j, zero[n]);
+    for (size_t n = 0; n < copies; n++) d.duplicates += !is_padding(j, copy[n].row);
     return d;
 }
 
@@ -176,17 +174,15 @@ static int code_of(const job *j)
 
 /* ---- facts ---- */
 
-/* "<unk>, </s>, .. and 157 more": the tokens of rows. */
-typedef int64_t row_at(const job *j, size_t group, int64_t n);
-
-static const char *names(const job *j, row_at *at, size_t group, int64_t count, char text[800])
+/* "<unk>, </s>, .. and 157 more": the tokens of rows, of which the first NAMED + 1 are read. */
+static const char *names(const job *j, const int64_t *rows, int64_t count, char text[800])
 {
     size_t used = 0;
     char word[CLI_WORD_TEXT], cell[CLI_CELL];
     text[0] = '\0';
     int64_t shown = count < NAMED + 2 ? count : NAMED; /* "and 1 more" is longer than the one */
     for (int64_t i = 0; i < shown && used < 640; i++) {
-        int64_t row = at(j, group, i), token = cli_asked_token(&j->asked, row, NULL);
+        int64_t row = rows[i], token = cli_asked_token(&j->asked, row, NULL);
         (void)cli_token_show(&j->asked, token, !j->utf8, 16, word);
         if (token < 0) snprintf(word, sizeof word, "row %" PRId64, row);
         const char *quote = strchr(word, ',') && word[0] != '"' ? "\"" : "";
@@ -198,58 +194,35 @@ static const char *names(const job *j, row_at *at, size_t group, int64_t count, 
     return text;
 }
 
-static int64_t nonfinite_at(const job *j, size_t group, int64_t n)
-{
-    (void)group;
-    return embla_health_nonfinite(j->health, n);
-}
-
-static int64_t zero_at(const job *j, size_t group, int64_t n)
-{
-    (void)group;
-    return embla_health_zero(j->health, n);
-}
-
-static int64_t duplicate_at(const job *j, size_t group, int64_t n)
-{
-    (void)group;
-    return embla_health_duplicate(j->health, n, NULL);
-}
-
-static int64_t member_at(const job *j, size_t group, int64_t n)
-{
-    embla_health_group g;
-    return embla_health_group_at(j->health, group, &g) == EMBLA_OK && n < g.count ? g.rows[n] : -1;
-}
-
-static void print_rows(const job *j, const char *label, int64_t count, row_at *at,
+static void print_rows(const job *j, const char *label, const int64_t *rows, size_t count,
                        const char *remedy)
 {
-    char text[800], rows[CLI_CELL];
+    char text[800], many[CLI_CELL];
     if (count == 0) {
         cli_out_fact(label, "none");
         return;
     }
-    cli_out_fact(label, "%s: %s", cli_plural(count, "row", rows), names(j, at, 0, count, text));
+    cli_out_fact(label, "%s: %s", cli_plural((int64_t)count, "row", many),
+                 names(j, rows, (int64_t)count, text));
     if (remedy) cli_out_fact("", "-> %s", remedy);
 }
 
 static void print_groups(const job *j)
 {
     char text[800], rows[CLI_CELL];
-    size_t count = embla_health_groups(j->health);
+    size_t count;
     int64_t left = 0;
-    embla_health_group g;
+    const embla_health_group *g = embla_health_groups(j->health, &count);
     if (count == 0) cli_out_fact("one direction", "none");
-    for (size_t i = 0; i < count && embla_health_group_at(j->health, i, &g) == EMBLA_OK; i++) {
+    for (size_t i = 0; i < count; i++, g++) {
         if (i >= GROUPS_SHOWN) {
-            left += g.count;
+            left += g->count;
             continue;
         }
         cli_out_fact(i == 0 ? "one direction" : "",
                      "%s, cosine with the first %.8f or more, norm %.4g to %.4g: %s",
-                     cli_plural(g.count, "row", rows), g.cosine_least, g.norm_least, g.norm_most,
-                     names(j, member_at, i, g.count, text));
+                     cli_plural(g->count, "row", rows), g->cosine_least, g->norm_least,
+                     g->norm_most, names(j, g->rows, g->count, text));
     }
     if (left > 0)
         cli_out_fact("", "and %s in %s", cli_plural(left, "row", rows),
@@ -331,22 +304,22 @@ static void print_table_fact(const job *j)
 
 static void print_ranked(const job *j)
 {
-    int64_t unused = 0;
+    size_t unused;
     char rows[CLI_CELL];
     bool by_unused = embla_health_ranked_by(j->health) == EMBLA_HEALTH_RANKING_UNUSED;
-    while (embla_health_unused(j->health, unused) >= 0) unused++;
+    const int64_t *first = embla_health_unused(j->health, &unused);
     if (j->rank.top == 0 || j->ranked[0].row < 0) return;
     putchar('\n');
-    if (by_unused && is_padding(j, embla_health_unused(j->health, 0)))
+    if (by_unused && is_padding(j, first[0]))
         cli_out_fact("under-trained",
                      "tokens that point where padding does, by cosine with the mean of %s, the "
                      "table's own mean taken off:",
-                     cli_plural(unused, "row", rows));
+                     cli_plural((int64_t)unused, "row", rows));
     else if (by_unused)
         cli_out_fact("under-trained",
                      "tokens that point where the %s of one direction do, by cosine with their "
                      "mean, the table's own mean taken off:",
-                     cli_plural(unused, "row", rows));
+                     cli_plural((int64_t)unused, "row", rows));
     else
         cli_out_fact("under-trained", "%s, the shortest rows first:",
                      own_head(j) && !j->head ? "by norm, since the head is a table of its own"
@@ -358,15 +331,21 @@ static void print_ranked(const job *j)
 static void print_text(const job *j)
 {
     const embla_health_summary *s = j->sum;
+    size_t nonfinite, zeros, copies;
+    const int64_t *nonfinite_rows = embla_health_nonfinite(j->health, &nonfinite);
+    const int64_t *zero_rows = embla_health_zero(j->health, &zeros);
+    const embla_health_duplicate *duplicates = embla_health_duplicates(j->health, &copies);
+    int64_t copy_rows[NAMED + 1] = {0};
+    for (size_t i = 0; i < copies && i < NAMED + 1; i++) copy_rows[i] = duplicates[i].row;
     print_table_fact(j);
     print_norms(j);
-    print_rows(j, "not finite", s->nonfinite, nonfinite_at,
+    print_rows(j, "not finite", nonfinite_rows, nonfinite,
                "one such row spoils every sum it is in: take it from an earlier save");
-    print_rows(j, "zeros", s->zero, zero_at,
+    print_rows(j, "zeros", zero_rows, zeros,
                defects_of(j).zero > 1
                    ? "often these are tokens that were never trained: leave them out of statistics"
                    : NULL);
-    print_rows(j, "duplicates", s->duplicates, duplicate_at,
+    print_rows(j, "duplicates", copy_rows, copies,
                "their tokens cannot be told apart: was a table copied when it grew?");
     print_groups(j);
     if (isfinite(s->anisotropy))
@@ -382,22 +361,22 @@ static void print_text(const job *j)
 
 /* ---- for programs ---- */
 
-static void json_rows(cli_json *json, const job *j, const char *key, row_at *at, size_t group,
-                      int64_t count)
+static void json_rows(cli_json *json, const char *key, const int64_t *rows, size_t count)
 {
     cli_json_open(json, key, '[');
-    for (int64_t n = 0; n < count; n++) cli_json_whole(json, NULL, at(j, group, n));
+    for (size_t n = 0; n < count; n++) cli_json_whole(json, NULL, rows[n]);
     cli_json_close(json, ']');
 }
 
 static void json_duplicates(cli_json *json, const job *j)
 {
-    int64_t row, of = -1;
+    size_t count;
+    const embla_health_duplicate *copy = embla_health_duplicates(j->health, &count);
     cli_json_open(json, "duplicates", '[');
-    for (int64_t n = 0; (row = embla_health_duplicate(j->health, n, &of)) >= 0; n++) {
+    for (size_t n = 0; n < count; n++) {
         cli_json_open(json, NULL, '{');
-        cli_json_whole(json, "row", row);
-        cli_json_whole(json, "of", of);
+        cli_json_whole(json, "row", copy[n].row);
+        cli_json_whole(json, "of", copy[n].original);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
@@ -422,16 +401,16 @@ static void json_norms(cli_json *json, const embla_health_summary *s)
 
 static void json_groups(cli_json *json, const job *j)
 {
-    embla_health_group g;
+    size_t count;
+    const embla_health_group *g = embla_health_groups(j->health, &count);
     cli_json_open(json, "groups", '[');
-    for (size_t i = 0; i < embla_health_groups(j->health); i++) {
-        if (embla_health_group_at(j->health, i, &g) != EMBLA_OK) break;
+    for (size_t i = 0; i < count; i++, g++) {
         cli_json_open(json, NULL, '{');
-        cli_json_whole(json, "count", g.count);
-        cli_json_real(json, "norm_least", g.norm_least);
-        cli_json_real(json, "norm_most", g.norm_most);
-        cli_json_real(json, "cosine_least", g.cosine_least);
-        json_rows(json, j, "rows", member_at, i, g.count);
+        cli_json_whole(json, "count", g->count);
+        cli_json_real(json, "norm_least", g->norm_least);
+        cli_json_real(json, "norm_most", g->norm_most);
+        cli_json_real(json, "cosine_least", g->cosine_least);
+        json_rows(json, "rows", g->rows, (size_t)g->count);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
@@ -439,11 +418,11 @@ static void json_groups(cli_json *json, const job *j)
 
 static void json_ranked(cli_json *json, const job *j)
 {
-    int64_t unused = 0;
+    size_t unused;
     bool by_unused = embla_health_ranked_by(j->health) == EMBLA_HEALTH_RANKING_UNUSED;
-    while (embla_health_unused(j->health, unused) >= 0) unused++;
+    (void)embla_health_unused(j->health, &unused);
     cli_json_text(json, "ranked_by", by_unused ? "unused" : "norm");
-    cli_json_whole(json, "unused", unused);
+    cli_json_whole(json, "unused", (int64_t)unused);
     cli_json_open(json, "under_trained", '[');
     for (size_t i = 0; i < j->rank.top && j->ranked[i].row >= 0; i++) {
         int64_t token = cli_asked_token(&j->asked, j->ranked[i].row, NULL);
@@ -460,6 +439,9 @@ static void json_ranked(cli_json *json, const job *j)
 static void print_json(const job *j, int code)
 {
     const embla_health_summary *s = j->sum;
+    size_t nonfinite, zeros;
+    const int64_t *nonfinite_rows = embla_health_nonfinite(j->health, &nonfinite);
+    const int64_t *zero_rows = embla_health_zero(j->health, &zeros);
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "checkpoint", j->args->operands[0]);
@@ -471,8 +453,8 @@ static void print_json(const job *j, int code)
     cli_json_whole(&json, "rows", s->rows);
     cli_json_whole(&json, "dim", s->dim);
     cli_json_whole(&json, "padding", s->padding);
-    json_rows(&json, j, "nonfinite", nonfinite_at, 0, s->nonfinite);
-    json_rows(&json, j, "zero", zero_at, 0, s->zero);
+    json_rows(&json, "nonfinite", nonfinite_rows, nonfinite);
+    json_rows(&json, "zero", zero_rows, zeros);
     json_duplicates(&json, j);
     json_norms(&json, s);
     cli_json_real(&json, "anisotropy", s->anisotropy);

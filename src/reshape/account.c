@@ -126,25 +126,16 @@ void embla_account_checksum(embla_checksum sum, char out[33])
 
 /* ---- what the caller asks ---- */
 
-size_t embla_account_count(const embla_account *account)
+const embla_account_line *embla_account_lines(const embla_account *account, size_t *count)
 {
-    return account->count;
+    *count = account ? account->count : 0;
+    return account ? account->lines : NULL;
 }
 
-embla_status embla_account_at(const embla_account *account, size_t n, embla_account_line *out)
+const char *const *embla_account_notes(const embla_account *account, size_t *count)
 {
-    if (!account || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_account_at: %s is NULL",
-                          account ? "out" : "the account");
-    if (n >= account->count)
-        return embla_fail(EMBLA_ERR_RANGE, "line %zu of an account of %zu", n, account->count);
-    *out = account->lines[n];
-    return EMBLA_OK;
-}
-
-const char *embla_account_note(const embla_account *account, size_t n)
-{
-    return n < account->note_count ? account->notes[n] : NULL;
+    *count = account ? account->note_count : 0;
+    return account ? account->notes : NULL;
 }
 
 const char *embla_account_format(const embla_account *account)

@@ -16,7 +16,7 @@
 #include "files/io.h"
 #include "reshape/plan.h"
 
-const char *embla_convert_format(size_t n)
+const char *embla_convert_format_name(size_t n)
 {
     const embla_format *format;
     for (size_t i = 0; (format = embla_format_at(i)); i++)

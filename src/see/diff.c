@@ -338,12 +338,8 @@ const embla_diff_summary *embla_diff_describe(const embla_diff *diff)
     return diff ? &diff->summary : NULL;
 }
 
-embla_status embla_diff_at(const embla_diff *diff, int64_t n, embla_diff_row *out)
+const embla_diff_row *embla_diff_rows(const embla_diff *diff, size_t *count)
 {
-    if (!diff || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "no difference, or no place for it");
-    if ((uint64_t)n >= (uint64_t)diff->summary.changed)
-        return embla_fail(EMBLA_ERR_RANGE, "changed row %" PRId64 ": there are %" PRId64, n,
-                          diff->summary.changed);
-    *out = diff->rows[n];
-    return EMBLA_OK;
+    *count = diff ? (size_t)diff->summary.changed : 0;
+    return diff ? diff->rows : NULL;
 }

@@ -30,7 +30,7 @@ struct embla_eval {
     embla_eval_file file; /* names and lists live in its arena */
     embla_eval_part *parts;
     size_t count;
-    const embla_name **missing; /* number: how often it stands in the file */
+    embla_eval_missing *missing;
     size_t missing_count;
 };
 
@@ -174,15 +174,18 @@ static embla_status list_missing(job *j)
     size_t count = 0;
     for (size_t w = 0; w < j->file->word_count; w++) count += j->row_of[w] < 0;
     if (count == 0) return EMBLA_OK;
-    const embla_name **missing = NULL;
-    EMBLA_TRY(embla_arena_many(&j->file->arena, count, sizeof(void *), "missing words", &missing));
+    embla_eval_missing *missing = NULL;
+    EMBLA_TRY(embla_arena_many(&j->file->arena, count, sizeof *missing, "missing words", &missing));
     EMBLA_TRY(embla_mem_new(count * sizeof(embla_scored), "missing words", &memory));
     embla_best list = {.items = memory, .room = count};
     for (size_t w = 0; w < j->file->word_count; w++)
         if (j->row_of[w] < 0)
             embla_best_add(&list, (embla_scored){(int64_t)w, (double)j->file->words[w].number});
     embla_best_sort(&list);
-    for (size_t i = 0; i < count; i++) missing[i] = &j->file->words[list.items[i].row];
+    for (size_t i = 0; i < count; i++) {
+        const embla_name *word = &j->file->words[list.items[i].row];
+        missing[i] = (embla_eval_missing){.word = word->bytes, .times = word->number};
+    }
     embla_mem_free(memory, count * sizeof(embla_scored));
     e->missing = missing;
     e->missing_count = count;
@@ -512,21 +515,14 @@ void embla_eval_free(embla_eval *eval)
     embla_mem_free(eval, sizeof *eval);
 }
 
-size_t embla_eval_count(const embla_eval *eval)
+const embla_eval_part *embla_eval_parts(const embla_eval *eval, size_t *count)
 {
-    return eval->count;
+    *count = eval ? eval->count : 0;
+    return eval ? eval->parts : NULL;
 }
 
-embla_status embla_eval_at(const embla_eval *eval, size_t n, embla_eval_part *out)
+const embla_eval_missing *embla_eval_missing_words(const embla_eval *eval, size_t *count)
 {
-    if (n >= eval->count) return embla_fail(EMBLA_ERR_RANGE, "part %zu of %zu", n, eval->count);
-    *out = eval->parts[n];
-    return EMBLA_OK;
-}
-
-const char *embla_eval_missing(const embla_eval *eval, size_t n, int64_t *times)
-{
-    if (n >= eval->missing_count) return NULL;
-    if (times) *times = eval->missing[n]->number;
-    return eval->missing[n]->bytes;
+    *count = eval ? eval->missing_count : 0;
+    return eval ? eval->missing : NULL;
 }

@@ -25,19 +25,15 @@
 
 enum { PARTS_MOST = 256, PART_LEAST = 128 }; /* of a table; rows in one */
 
-typedef struct {
-    int64_t count, begin; /* rows of a group; where they begin in members */
-    double norm_least, norm_most, cosine_least;
-} group;
-
 struct embla_health {
     embla_arena arena; /* all of it */
     embla_health_summary summary;
-    int64_t *nonfinite, *zero, *duplicate, *original; /* row numbers */
-    group *groups;                                    /* largest first */
+    int64_t *nonfinite, *zero; /* row numbers */
+    embla_health_duplicate *duplicates;
+    embla_health_group *groups; /* largest first */
     size_t group_count;
-    int64_t *members;
-    int64_t *unused; /* rows that others are compared with */
+    int64_t *members; /* of all groups, one after the other */
+    int64_t *unused;  /* rows that others are compared with */
     int64_t unused_count;
     embla_neighbour *ranked;
     int64_t ranked_count;
@@ -190,14 +186,13 @@ static embla_status list_rows(work *w)
     int64_t at[3] = {0, 0, 0};
     EMBLA_TRY(take(&h->arena, h->summary.nonfinite, sizeof(int64_t), &h->nonfinite));
     EMBLA_TRY(take(&h->arena, h->summary.zero, sizeof(int64_t), &h->zero));
-    EMBLA_TRY(take(&h->arena, h->summary.duplicates, sizeof(int64_t), &h->duplicate));
-    EMBLA_TRY(take(&h->arena, h->summary.duplicates, sizeof(int64_t), &h->original));
+    EMBLA_TRY(take(&h->arena, h->summary.duplicates, sizeof *h->duplicates, &h->duplicates));
     for (int64_t row = 0; row < w->table->rows; row++) {
         if (w->alike.norms[row] < 0) h->nonfinite[at[0]++] = row;
         if (w->alike.norms[row] == 0) h->zero[at[1]++] = row;
         if (w->alike.original[row] == row) continue;
-        h->duplicate[at[2]] = row;
-        h->original[at[2]++] = w->alike.original[row];
+        h->duplicates[at[2]++] =
+            (embla_health_duplicate){.row = row, .original = w->alike.original[row]};
     }
     return EMBLA_OK;
 }
@@ -216,21 +211,24 @@ static embla_status list_groups(work *w)
             w->keys[found++] = (embla_key){embla_key_down((double)counts[row]), row};
     embla_order(w->keys, w->space, found);
     EMBLA_TRY(take(&h->arena, (int64_t)found, sizeof *h->groups, &h->groups));
+    for (size_t i = 0; i < found; i++) in_groups += counts[w->keys[i].row];
+    EMBLA_TRY(take(&h->arena, in_groups, sizeof(int64_t), &h->members));
+    int64_t *members = h->members;
     for (size_t i = 0; i < found; i++) {
         int64_t first = w->keys[i].row;
-        h->groups[i] = (group){counts[first], in_groups, INFINITY, 0, 1};
-        in_groups += counts[first];
-        places[first] = (int64_t)i + 1; /* 0: of no group */
+        h->groups[i] = (embla_health_group){
+            .count = counts[first], .rows = members, .norm_least = INFINITY, .cosine_least = 1};
+        members += counts[first];
         counts[first] = 0;
+        places[first] = (int64_t)i + 1; /* 0: of no group */
     }
-    EMBLA_TRY(take(&h->arena, in_groups, sizeof(int64_t), &h->members));
     h->group_count = found;
     for (int64_t row = 0; row < rows; row++) {
         int64_t first = w->alike.first[row];
         if (places[first] == 0) continue;
-        group *mine = &h->groups[places[first] - 1];
+        embla_health_group *mine = &h->groups[places[first] - 1];
         double norm = w->alike.norms[row];
-        h->members[mine->begin + counts[first]++] = row;
+        h->members[mine->rows - h->members + counts[first]++] = row;
         mine->norm_least = fmin(mine->norm_least, norm);
         mine->norm_most = fmax(mine->norm_most, norm);
         mine->cosine_least = fmin(mine->cosine_least, w->alike.cosine[row]);
@@ -264,7 +262,7 @@ static embla_status find_unused(work *w)
     if (h->unused_count > 0 || h->group_count == 0 || h->groups[0].count < GROUP_LEAST ||
         w->table->dim < DIM_LEAST)
         return EMBLA_OK;
-    return set_unused(w, h->members + h->groups[0].begin, 0, h->groups[0].count);
+    return set_unused(w, h->groups[0].rows, 0, h->groups[0].count);
 }
 
 /* The way from the table's mean to that of unused rows; false if there is none to speak of. */
@@ -463,63 +461,43 @@ const embla_health_summary *embla_health_describe(const embla_health *health)
     return health ? &health->summary : NULL;
 }
 
-size_t embla_health_groups(const embla_health *health)
-{
-    return health ? health->group_count : 0;
-}
-
-embla_status embla_health_group_at(const embla_health *health, size_t n, embla_health_group *out)
-{
-    if (!health || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "no health, or no place for it");
-    if (n >= health->group_count)
-        return embla_fail(EMBLA_ERR_RANGE, "group %zu: there are %zu", n, health->group_count);
-    const group *g = &health->groups[n];
-    *out = (embla_health_group){.count = g->count,
-                                .rows = health->members + g->begin,
-                                .norm_least = g->norm_least,
-                                .norm_most = g->norm_most,
-                                .cosine_least = g->cosine_least};
-    return EMBLA_OK;
-}
-
 embla_health_ranking embla_health_ranked_by(const embla_health *health)
 {
     return health ? health->ranked_by : EMBLA_HEALTH_RANKING_NORM;
 }
 
-embla_status embla_health_ranked(const embla_health *health, int64_t n, embla_neighbour *out)
+const embla_health_group *embla_health_groups(const embla_health *health, size_t *count)
 {
-    if (!health || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "no health, or no place for it");
-    if ((uint64_t)n >= (uint64_t)health->ranked_count)
-        return embla_fail(EMBLA_ERR_RANGE, "place %" PRId64 " of a ranking of %" PRId64 " rows", n,
-                          health->ranked_count);
-    *out = health->ranked[n];
-    return EMBLA_OK;
+    *count = health ? health->group_count : 0;
+    return health ? health->groups : NULL;
 }
 
-static int64_t at(const int64_t *rows, int64_t count, int64_t n)
+const embla_neighbour *embla_health_ranked(const embla_health *health, size_t *count)
 {
-    return (uint64_t)n < (uint64_t)count ? rows[n] : -1;
+    *count = health ? (size_t)health->ranked_count : 0;
+    return health ? health->ranked : NULL;
 }
 
-int64_t embla_health_unused(const embla_health *health, int64_t n)
+const int64_t *embla_health_unused(const embla_health *health, size_t *count)
 {
-    return health ? at(health->unused, health->unused_count, n) : -1;
+    *count = health ? (size_t)health->unused_count : 0;
+    return health ? health->unused : NULL;
 }
 
-int64_t embla_health_nonfinite(const embla_health *health, int64_t n)
+const int64_t *embla_health_nonfinite(const embla_health *health, size_t *count)
 {
-    return health ? at(health->nonfinite, health->summary.nonfinite, n) : -1;
+    *count = health ? (size_t)health->summary.nonfinite : 0;
+    return health ? health->nonfinite : NULL;
 }
 
-int64_t embla_health_zero(const embla_health *health, int64_t n)
+const int64_t *embla_health_zero(const embla_health *health, size_t *count)
 {
-    return health ? at(health->zero, health->summary.zero, n) : -1;
+    *count = health ? (size_t)health->summary.zero : 0;
+    return health ? health->zero : NULL;
 }
 
-int64_t embla_health_duplicate(const embla_health *health, int64_t n, int64_t *of)
+const embla_health_duplicate *embla_health_duplicates(const embla_health *health, size_t *count)
 {
-    int64_t row = health ? at(health->duplicate, health->summary.duplicates, n) : -1;
-    if (row >= 0 && of) *of = health->original[n];
-    return row;
+    *count = health ? (size_t)health->summary.duplicates : 0;
+    return health ? health->duplicates : NULL;
 }
