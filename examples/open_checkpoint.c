@@ -22,14 +22,14 @@ static void must(embla_status status)
 
 static void print_tensors(const embla_checkpoint *checkpoint)
 {
-    embla_tensor t;
-    for (size_t n = 0; n < embla_checkpoint_count(checkpoint); n++) {
-        must(embla_checkpoint_tensor(checkpoint, n, &t));
-        printf("tensor %s:", t.name);
-        for (size_t i = 0; i < t.rank; i++) printf("%s%" PRId64, i ? " x " : " ", t.shape[i]);
-        printf(", %s", t.type);
-        if (t.role != EMBLA_ROLE_NONE) printf(", role: %s", embla_role_name(t.role));
-        if (t.offset >= 0) printf(", at byte %" PRId64, t.offset);
+    size_t count;
+    const embla_tensor *t = embla_checkpoint_tensors(checkpoint, &count);
+    for (size_t n = 0; n < count; n++, t++) {
+        printf("tensor %s:", t->name);
+        for (size_t i = 0; i < t->rank; i++) printf("%s%" PRId64, i ? " x " : " ", t->shape[i]);
+        printf(", %s", t->type);
+        if (t->role != EMBLA_ROLE_NONE) printf(", role: %s", embla_role_name(t->role));
+        if (t->offset >= 0) printf(", at byte %" PRId64, t->offset);
         printf("\n");
     }
 }
@@ -63,7 +63,8 @@ static void print_row(const embla_table *table, const embla_vocab *vocab, const 
 int main(int argc, char **argv)
 {
     static const char *const sentence[] = {"the", "quick", "brown", "fox", ".", "cat"};
-    const char *path = argc > 1 ? argv[1] : "examples/quick-brown-fox.vec", *note;
+    const char *path = argc > 1 ? argv[1] : "examples/quick-brown-fox.vec";
+    size_t count;
     embla_checkpoint *checkpoint = NULL;
     embla_vocab *vocab = NULL;
     embla_table *table = NULL;
@@ -72,8 +73,8 @@ int main(int argc, char **argv)
     must(embla_checkpoint_open(path, NULL, &checkpoint));
     printf("%s: %s\n", path, embla_checkpoint_format(checkpoint));
     print_tensors(checkpoint);
-    for (size_t n = 0; (note = embla_checkpoint_note(checkpoint, n)); n++)
-        printf("note: %s\n", note);
+    const char *const *notes = embla_checkpoint_notes(checkpoint, &count);
+    for (size_t n = 0; n < count; n++) printf("note: %s\n", notes[n]);
     print_tie(checkpoint);
 
     must(embla_vocab_open(checkpoint, &vocab));

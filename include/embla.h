@@ -259,11 +259,17 @@ EMBLA_API void embla_checkpoint_free(embla_checkpoint *checkpoint);
 
 /* "safetensors", "gguf", "npy", "word2vec", .. */
 EMBLA_API const char *embla_checkpoint_format(const embla_checkpoint *checkpoint);
-/* The n-th file, NULL past the last; *bytes (may be NULL) is how long it is. */
-EMBLA_API const char *embla_checkpoint_file(const embla_checkpoint *checkpoint, size_t n,
-                                            int64_t *bytes);
-/* The n-th thing that was accepted but is worth a word; NULL past the last. */
-EMBLA_API const char *embla_checkpoint_note(const embla_checkpoint *checkpoint, size_t n);
+typedef struct {
+    const char *name;
+    int64_t bytes;
+} embla_file;
+
+/* Its *count files. The checkpoint owns the array. */
+EMBLA_API const embla_file *embla_checkpoint_files(const embla_checkpoint *checkpoint,
+                                                   size_t *count);
+/* *count sentences about what was accepted but is unusual. The checkpoint owns the array. */
+EMBLA_API const char *const *embla_checkpoint_notes(const embla_checkpoint *checkpoint,
+                                                    size_t *count);
 /* Text that comes with the file or its config.json: "model_type", "general.architecture";
  * NULL if it is not there. */
 EMBLA_API const char *embla_checkpoint_text(const embla_checkpoint *checkpoint, const char *key);
@@ -310,10 +316,9 @@ typedef struct {
 } embla_tensor;
 
 EMBLA_API const char *embla_role_name(embla_role role);
-/* How many tensors there are, and the n-th. EMBLA_ERR_RANGE past the last. */
-EMBLA_API size_t embla_checkpoint_count(const embla_checkpoint *checkpoint);
-EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_tensor(const embla_checkpoint *checkpoint,
-                                                             size_t n, embla_tensor *out);
+/* Its *count tensors, in the order of its files. The checkpoint owns the array. */
+EMBLA_API const embla_tensor *embla_checkpoint_tensors(const embla_checkpoint *checkpoint,
+                                                       size_t *count);
 /* The tensor called name. EMBLA_ERR_NOT_FOUND names one that is nearly it. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_find(const embla_checkpoint *checkpoint,
                                                            const char *name, embla_tensor *out);
@@ -390,6 +395,14 @@ EMBLA_API int64_t embla_vocab_end(const embla_vocab *vocab);
 /* The word of a token as it is stored, any bytes, *length of them, with a 0 after; NULL if
  * the token has none. */
 EMBLA_API const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *length);
+typedef struct {
+    const char *bytes; /* length of them, then a 0 */
+    uint32_t length;
+    int32_t token;
+} embla_word;
+
+/* All *count words, in ascending order of tokens. The vocab owns the array. */
+EMBLA_API const embla_word *embla_vocab_words(const embla_vocab *vocab, size_t *count);
 /* The token of a word: as it is stored; or, where there is none such, with a leading space
  * written as some vocabularies do (U+2581, U+0120). EMBLA_ERR_NOT_FOUND. */
 EMBLA_API EMBLA_CHECKED embla_status embla_vocab_find(const embla_vocab *vocab, const char *word,

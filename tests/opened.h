@@ -33,6 +33,29 @@ static inline embla_checkpoint *opened(const char *name)
     return cp;
 }
 
+static inline size_t tensor_count(const embla_checkpoint *cp)
+{
+    size_t count;
+    (void)embla_checkpoint_tensors(cp, &count);
+    return count;
+}
+
+/* The n-th note or file; NULL past the last. */
+static inline const char *note_at(const embla_checkpoint *cp, size_t n)
+{
+    size_t count;
+    const char *const *notes = embla_checkpoint_notes(cp, &count);
+    return n < count ? notes[n] : NULL;
+}
+
+static inline const char *file_at(const embla_checkpoint *cp, size_t n, int64_t *bytes)
+{
+    size_t count;
+    const embla_file *files = embla_checkpoint_files(cp, &count);
+    if (n < count && bytes) *bytes = files[n].bytes;
+    return n < count ? files[n].name : NULL;
+}
+
 static inline embla_role role_of(const embla_checkpoint *cp, const char *name)
 {
     embla_tensor tensor;

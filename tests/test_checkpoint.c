@@ -508,8 +508,8 @@ static void a_folder_is_its_weights(void **state)
     toy_safetensors(scratch_path(&place, "model.safetensors"), tensors, 1);
     cp = opened("");
     int64_t bytes = 0;
-    assert_non_null(strstr(embla_checkpoint_file(cp, 0, &bytes), "model.safetensors"));
-    assert_null(embla_checkpoint_file(cp, 1, NULL));
+    assert_non_null(strstr(file_at(cp, 0, &bytes), "model.safetensors"));
+    assert_null(file_at(cp, 1, NULL));
     embla_checkpoint_free(cp);
 }
 
@@ -591,8 +591,8 @@ static void a_config_that_cannot_be_read_is_a_note(void **state)
     toy_text(scratch_path(&place, "config.json"),
              "{\"tie_word_embeddings\": true, \"tie_word_embeddings\": false}");
     embla_checkpoint *cp = opened("");
-    assert_non_null(strstr(embla_checkpoint_note(cp, 0), "config.json is not used"));
-    assert_null(embla_checkpoint_note(cp, 1));
+    assert_non_null(strstr(note_at(cp, 0), "config.json is not used"));
+    assert_null(note_at(cp, 1));
     embla_checkpoint_free(cp);
 }
 

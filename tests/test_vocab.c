@@ -380,7 +380,13 @@ static void every_kind_of_model_gives_its_words(void **state)
         assert_string_equal(embla_vocab_source(vocab), SHOWN);
         assert_int_equal(embla_vocab_count(vocab), 3);
         assert_int_equal(embla_vocab_end(vocab), 3);
+        size_t count;
+        const embla_word *words = embla_vocab_words(vocab, &count);
+        assert_int_equal(count, 3);
         for (int32_t token = 0; token < 3; token++) {
+            assert_int_equal(words[token].token, token);
+            assert_int_equal(words[token].length, 1);
+            assert_ptr_equal(words[token].bytes, embla_vocab_word(vocab, token, NULL));
             assert_word(vocab, token, (const char[]){(char)('a' + token), 0});
             assert_found(vocab, (const char[]){(char)('a' + token), 0}, token);
         }

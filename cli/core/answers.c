@@ -20,11 +20,11 @@
 /* What is worth a word goes where it does not mix with data. */
 static void print_notes(const cli_model *model)
 {
-    const char *note;
+    size_t count;
+    const char *const *notes = embla_checkpoint_notes(model->checkpoint, &count);
     if (model->vocab_error[0]) cli_complain("no words: %s", model->vocab_error);
     if (model->no_words[0]) cli_complain("no words: %s", model->no_words);
-    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
-        cli_complain("note: %s", note);
+    for (size_t n = 0; n < count; n++) cli_complain("note: %s", notes[n]);
 }
 
 int cli_asked_open(const cli_args *args, const char *path, cli_asked *out)

@@ -39,13 +39,12 @@ static void find_shape(cli_model *model, const embla_tensor *tensor)
 /* Several tensors, and not one of rank 2: naming one would not help. */
 static void find_no_table(cli_model *model)
 {
-    embla_tensor tensor = {0}, first = {0};
+    size_t count;
+    const embla_tensor *tensors = embla_checkpoint_tensors(model->checkpoint, &count);
     keep(model->table_error);
-    for (size_t n = 0; embla_checkpoint_tensor(model->checkpoint, n, &tensor) == EMBLA_OK; n++) {
-        if (tensor.rank == 1 || tensor.rank == 2) return;
-        if (n == 0) first = tensor;
-    }
-    if (first.rank > 2) find_shape(model, &first);
+    for (size_t n = 0; n < count; n++)
+        if (tensors[n].rank == 1 || tensors[n].rank == 2) return;
+    if (count > 0 && tensors[0].rank > 2) find_shape(model, &tensors[0]);
 }
 
 /* A table is rank 2; word vectors of one row may come as rank 1. */
@@ -141,10 +140,12 @@ const char *cli_model_why(const cli_model *model, char text[CLI_CELL])
 bool cli_model_has_file(const cli_model *model, const char *path)
 {
     struct stat that, ours;
-    const char *name;
+    size_t count;
+    const embla_file *files = embla_checkpoint_files(model->checkpoint, &count);
     if (stat(path, &that) != 0) return false;
-    for (size_t n = 0; (name = embla_checkpoint_file(model->checkpoint, n, NULL)); n++)
-        if (stat(name, &ours) == 0 && ours.st_dev == that.st_dev && ours.st_ino == that.st_ino)
+    for (size_t n = 0; n < count; n++)
+        if (stat(files[n].name, &ours) == 0 && ours.st_dev == that.st_dev &&
+            ours.st_ino == that.st_ino)
             return true;
     return false;
 }

@@ -46,10 +46,12 @@ void cli_found(cli_doctor *d, cli_level level, const char *check, const char *re
 
 bool cli_doctor_next(const cli_doctor *d, embla_role role, size_t *n, embla_tensor *out)
 {
-    embla_tensor tensor;
-    while (embla_checkpoint_tensor(d->model.checkpoint, (*n)++, &tensor) == EMBLA_OK) {
-        if (tensor.role != role) continue;
-        *out = tensor;
+    size_t count;
+    const embla_tensor *tensors = embla_checkpoint_tensors(d->model.checkpoint, &count);
+    while (*n < count) {
+        const embla_tensor *tensor = &tensors[(*n)++];
+        if (tensor->role != role) continue;
+        *out = *tensor;
         return true;
     }
     return false;
@@ -122,12 +124,13 @@ static void print_json(const cli_doctor *d, const char *path, int code)
 static void check_notes(cli_doctor *d)
 {
     static const char unused[] = "config.json is not used";
-    const char *note;
-    for (size_t n = 0; (note = embla_checkpoint_note(d->model.checkpoint, n)); n++) {
-        bool config = strncmp(note, unused, sizeof unused - 1) == 0;
+    size_t count;
+    const char *const *notes = embla_checkpoint_notes(d->model.checkpoint, &count);
+    for (size_t n = 0; n < count; n++) {
+        bool config = strncmp(notes[n], unused, sizeof unused - 1) == 0;
         cli_found(d, config ? CLI_WARNING : CLI_FINE, config ? "config" : "note",
                   config ? "mend config.json: what it says could not be compared" : NULL, "%s",
-                  note);
+                  notes[n]);
     }
 }
 

@@ -20,8 +20,9 @@ enum { SAMPLE = 64, COLUMNS = 5, ROLES = EMBLA_ROLE_WEIGHTS };
 typedef struct {
     cli_model model;
     const char *path;
+    const embla_tensor *tensors;
     int64_t file_bytes, tensor_bytes;
-    size_t files, others; /* others: tensors that have no role */
+    size_t tensor_count, files, others; /* others: tensors that have no role */
     int64_t other_bytes;
     bool all;
     bool has_tie;
@@ -29,27 +30,17 @@ typedef struct {
     char tie_error[CLI_SENTENCE];
 } report;
 
-/* The n-th tensor. The handle has shown that there is one. */
-static embla_tensor tensor_at(const report *r, size_t n)
-{
-    embla_tensor tensor = {0};
-    if (embla_checkpoint_tensor(r->model.checkpoint, n, &tensor) != EMBLA_OK) tensor.name = "";
-    return tensor;
-}
-
 static void add_up(report *r)
 {
-    int64_t bytes;
-    while (embla_checkpoint_file(r->model.checkpoint, r->files, &bytes)) {
-        r->file_bytes += bytes;
-        r->files++;
-    }
-    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
-        embla_tensor tensor = tensor_at(r, n);
-        r->tensor_bytes += tensor.bytes;
-        if (tensor.role != EMBLA_ROLE_NONE) continue;
+    const embla_file *files = embla_checkpoint_files(r->model.checkpoint, &r->files);
+    for (size_t n = 0; n < r->files; n++) r->file_bytes += files[n].bytes;
+    r->tensors = embla_checkpoint_tensors(r->model.checkpoint, &r->tensor_count);
+    for (size_t n = 0; n < r->tensor_count; n++) {
+        const embla_tensor *tensor = &r->tensors[n];
+        r->tensor_bytes += tensor->bytes;
+        if (tensor->role != EMBLA_ROLE_NONE) continue;
         r->others++;
-        r->other_bytes += tensor.bytes;
+        r->other_bytes += tensor->bytes;
     }
     r->has_tie = embla_checkpoint_tie(r->model.checkpoint, SAMPLE, &r->tie) == EMBLA_OK;
     if (!r->has_tie) snprintf(r->tie_error, sizeof r->tie_error, "%s", embla_error());
@@ -59,8 +50,8 @@ static void add_up(report *r)
 static bool is_ambiguous(const report *r)
 {
     size_t candidates = 0;
-    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++)
-        candidates += tensor_at(r, n).role == EMBLA_ROLE_TOKENS;
+    for (size_t n = 0; n < r->tensor_count; n++)
+        candidates += r->tensors[n].role == EMBLA_ROLE_TOKENS;
     return !r->model.has_table && candidates > 1;
 }
 
@@ -95,13 +86,9 @@ static void print_line(const line *l, const int *widths, const char *name)
 static void listed(const report *r, bool all, void *context,
                    void (*each)(const report *r, const embla_tensor *tensor, void *context))
 {
-    size_t count = embla_checkpoint_count(r->model.checkpoint);
-    for (int role = 1; role <= (all ? 1 : ROLES); role++) {
-        for (size_t n = 0; n < count; n++) {
-            embla_tensor tensor = tensor_at(r, n);
-            if (all || (int)tensor.role == role) each(r, &tensor, context);
-        }
-    }
+    for (int role = 1; role <= (all ? 1 : ROLES); role++)
+        for (size_t n = 0; n < r->tensor_count; n++)
+            if (all || (int)r->tensors[n].role == role) each(r, &r->tensors[n], context);
 }
 
 static void widen(const report *r, const embla_tensor *tensor, void *context)
@@ -122,7 +109,7 @@ static void print_tensors(const report *r)
 {
     static const line heads = {{"role", "rows x dim", "type", "size", "share"}};
     int widths[COLUMNS];
-    if (embla_checkpoint_count(r->model.checkpoint) == (r->all ? 0 : r->others)) return;
+    if (r->tensor_count == (r->all ? 0 : r->others)) return;
     for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
     listed(r, r->all, widths, widen);
     putchar('\n');
@@ -178,16 +165,16 @@ static void print_vocab(const report *r)
 static void print_positions(const report *r)
 {
     int64_t first = cli_model_first_position(&r->model);
-    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
-        embla_tensor tensor = tensor_at(r, n);
+    for (size_t n = 0; n < r->tensor_count; n++) {
+        const embla_tensor *tensor = &r->tensors[n];
         char rows[CLI_CELL], positions[CLI_CELL];
-        if (tensor.role != EMBLA_ROLE_POSITIONS || tensor.rank != 2) continue;
-        if (first > 0 && tensor.shape[0] > first)
+        if (tensor->role != EMBLA_ROLE_POSITIONS || tensor->rank != 2) continue;
+        if (first > 0 && tensor->shape[0] > first)
             cli_out_fact("positions", "%s: position 0 is row %d, so %s",
-                         cli_plural(tensor.shape[0], "row", rows), (int)first,
-                         cli_plural(tensor.shape[0] - first, "position", positions));
+                         cli_plural(tensor->shape[0], "row", rows), (int)first,
+                         cli_plural(tensor->shape[0] - first, "position", positions));
         else
-            cli_out_fact("positions", "%s", cli_plural(tensor.shape[0], "position", positions));
+            cli_out_fact("positions", "%s", cli_plural(tensor->shape[0], "position", positions));
     }
 }
 
@@ -250,7 +237,9 @@ static void json_giant(const report *r, cli_json *json)
 static void print_text(const report *r)
 {
     const cli_model *model = &r->model;
-    const char *key, *type = cli_model_architecture(model, &key), *note;
+    const char *key, *type = cli_model_architecture(model, &key);
+    size_t note_count;
+    const char *const *notes = embla_checkpoint_notes(model->checkpoint, &note_count);
     char files[CLI_CELL], size[CLI_CELL], tie[CLI_SENTENCE];
     cli_out_fact("checkpoint", "%s", r->path);
     cli_out_fact("format", "%s, %s, %s", embla_checkpoint_format(model->checkpoint),
@@ -261,12 +250,12 @@ static void print_text(const report *r)
     if (r->others > 0)
         cli_out_fact("other", "%s, %s%s", cli_plural((int64_t)r->others, "tensor", files),
                      cli_size(r->other_bytes, size), r->all ? "" : "; --all lists them");
-    if (embla_checkpoint_count(model->checkpoint) == 0) cli_out_fact("tensors", "none");
+    if (r->tensor_count == 0) cli_out_fact("tensors", "none");
     if (model->has_table)
         cli_out_fact("token table", "%s, %s", model->table.name, cli_model_why(model, size));
     else if (model->no_matrix)
         cli_out_fact("token table", "none: %s", model->table_error);
-    else if (embla_checkpoint_count(model->checkpoint) > 0 && !is_ambiguous(r))
+    else if (r->tensor_count > 0 && !is_ambiguous(r))
         cli_out_fact("token table", "none is known by its name; choose one with FILE::TENSOR");
     if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE && !model->no_matrix &&
         (!model->named || model->role == EMBLA_ROLE_TOKENS))
@@ -277,8 +266,7 @@ static void print_text(const report *r)
     print_vocab(r);
     print_positions(r);
     if (cli_model_scaling(model)) cli_out_fact("scaling", "%s", cli_model_scaling(model));
-    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
-        cli_out_fact("note", "%s", note);
+    for (size_t n = 0; n < note_count; n++) cli_out_fact("note", "%s", notes[n]);
 }
 
 /* ---- JSON ---- */
@@ -333,12 +321,12 @@ static void json_positions(const report *r, cli_json *json)
 {
     int64_t first = cli_model_first_position(&r->model);
     cli_json_open(json, "positions", '[');
-    for (size_t n = 0; n < embla_checkpoint_count(r->model.checkpoint); n++) {
-        embla_tensor tensor = tensor_at(r, n);
-        if (tensor.role != EMBLA_ROLE_POSITIONS || tensor.rank != 2) continue;
+    for (size_t n = 0; n < r->tensor_count; n++) {
+        const embla_tensor *tensor = &r->tensors[n];
+        if (tensor->role != EMBLA_ROLE_POSITIONS || tensor->rank != 2) continue;
         cli_json_open(json, NULL, '{');
-        cli_json_text(json, "name", tensor.name);
-        cli_json_whole(json, "rows", tensor.shape[0]);
+        cli_json_text(json, "name", tensor->name);
+        cli_json_whole(json, "rows", tensor->shape[0]);
         cli_json_whole(json, "first_row", first);
         cli_json_close(json, '}');
     }
@@ -348,15 +336,15 @@ static void json_positions(const report *r, cli_json *json)
 static void json_head(const report *r, cli_json *json)
 {
     const cli_model *model = &r->model;
-    const char *name;
-    int64_t bytes;
+    size_t count;
+    const embla_file *files = embla_checkpoint_files(model->checkpoint, &count);
     cli_json_text(json, "checkpoint", r->path);
     cli_json_text(json, "format", embla_checkpoint_format(model->checkpoint));
     cli_json_open(json, "files", '[');
-    for (size_t n = 0; (name = embla_checkpoint_file(model->checkpoint, n, &bytes)); n++) {
+    for (size_t n = 0; n < count; n++) {
         cli_json_open(json, NULL, '{');
-        cli_json_text(json, "name", name);
-        cli_json_whole(json, "bytes", bytes);
+        cli_json_text(json, "name", files[n].name);
+        cli_json_whole(json, "bytes", files[n].bytes);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
@@ -379,7 +367,8 @@ static void print_json(const report *r)
 {
     const cli_model *model = &r->model;
     cli_json json = {0};
-    const char *note;
+    size_t note_count;
+    const char *const *notes = embla_checkpoint_notes(model->checkpoint, &note_count);
     cli_json_open(&json, NULL, '{');
     json_head(r, &json);
     cli_json_open(&json, "tables", '[');
@@ -403,8 +392,7 @@ static void print_json(const report *r)
     json_positions(r, &json);
     cli_json_text(&json, "scaling", cli_model_scaling(model));
     cli_json_open(&json, "notes", '[');
-    for (size_t n = 0; (note = embla_checkpoint_note(model->checkpoint, n)); n++)
-        cli_json_text(&json, NULL, note);
+    for (size_t n = 0; n < note_count; n++) cli_json_text(&json, NULL, notes[n]);
     cli_json_close(&json, ']');
     cli_json_text(&json, "error", model->table_error[0] ? model->table_error : NULL);
     cli_json_close(&json, '}');

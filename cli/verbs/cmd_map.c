@@ -367,7 +367,7 @@ static void print_facts(const job *j)
 
 static int set_up(const cli_args *args, job *j)
 {
-    const char *note, *title = cli_args_text(args, "title"), *name = args->operands[0];
+    const char *title = cli_args_text(args, "title"), *name = args->operands[0];
     int code = cli_model_open(args, name, &j->model);
     if (code != CLI_DONE) return code;
     if (j->model.no_matrix) return cli_failed("%s", j->model.table_error);
@@ -376,8 +376,9 @@ static int set_up(const cli_args *args, job *j)
     if (!cli_args_flag(args, "quiet")) {
         if (j->model.vocab_error[0]) cli_complain("no words: %s", j->model.vocab_error);
         if (j->model.no_words[0]) cli_complain("no words: %s", j->model.no_words);
-        for (size_t n = 0; (note = embla_checkpoint_note(j->model.checkpoint, n)); n++)
-            cli_complain("note: %s", note);
+        size_t count;
+        const char *const *notes = embla_checkpoint_notes(j->model.checkpoint, &count);
+        for (size_t n = 0; n < count; n++) cli_complain("note: %s", notes[n]);
     }
     /* a folder's name may end in a slash */
     size_t length = strlen(name), start;

@@ -19,10 +19,12 @@ static void check_table(cli_doctor *d)
 {
     const cli_model *m = &d->model;
     char shape[CLI_CELL], why[CLI_CELL];
+    size_t tensors;
+    (void)embla_checkpoint_tensors(m->checkpoint, &tensors);
     if (m->has_table)
         cli_found(d, CLI_FINE, "table", NULL, "%.128s: %s, %s, %s", m->table.name,
                   shape_of(m->rows, m->dim, shape), m->table.type, cli_model_why(m, why));
-    else if (embla_checkpoint_count(m->checkpoint) == 0)
+    else if (tensors == 0)
         cli_found(d, CLI_ERROR, "table", "name the file that holds the weights",
                   "no table: there are no tensors, only metadata");
     else if (m->no_matrix)

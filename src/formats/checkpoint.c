@@ -33,23 +33,16 @@ const char *embla_checkpoint_format(const embla_checkpoint *cp)
     return cp->format->name;
 }
 
-const char *embla_checkpoint_file(const embla_checkpoint *cp, size_t n, int64_t *bytes)
+const embla_file *embla_checkpoint_files(const embla_checkpoint *cp, size_t *count)
 {
-    if (n >= cp->shard_count) return NULL;
-    if (bytes) *bytes = (int64_t)cp->shards[n].map->size;
-    return cp->shards[n].map->name;
+    *count = cp ? cp->shard_count : 0;
+    return cp ? cp->files : NULL;
 }
 
-const char *embla_checkpoint_note(const embla_checkpoint *cp, size_t n)
+const char *const *embla_checkpoint_notes(const embla_checkpoint *cp, size_t *count)
 {
-    if (n < cp->note_count) return cp->notes[n];
-    n -= cp->note_count;
-    for (size_t i = 0; i < cp->shard_count; i++) {
-        const embla_directory *directory = &cp->shards[i].directory;
-        if (n < directory->note_count) return directory->notes[n];
-        n -= directory->note_count;
-    }
-    return NULL;
+    *count = cp ? cp->note_count : 0;
+    return cp ? cp->notes : NULL;
 }
 
 /* "text_config.vocab_size": one object inside another. */
@@ -184,35 +177,57 @@ embla_status embla_checkpoint_real(const embla_checkpoint *cp, const char *key, 
 
 /* ---- tensors ---- */
 
-static void describe(const embla_checkpoint *cp, size_t n, embla_tensor *out)
+static embla_tensor describe(const embla_checkpoint *cp, size_t n)
 {
     const embla_entry *entry = &cp->entries[n];
-    *out = (embla_tensor){.name = entry->name,
-                          .type = entry->element->name,
-                          .dtype = entry->element->dtype,
-                          .role = cp->roles[n],
-                          .rank = entry->rank,
-                          .bytes = (int64_t)entry->bytes,
-                          .offset = entry->made ? -1 : (int64_t)entry->offset,
-                          .file = cp->shards[entry->file].map->name};
-    for (size_t i = 0; i < entry->rank; i++) out->shape[i] = (int64_t)entry->shape[i];
+    embla_tensor tensor = {.name = entry->name,
+                           .type = entry->element->name,
+                           .dtype = entry->element->dtype,
+                           .role = cp->roles[n],
+                           .rank = entry->rank,
+                           .bytes = (int64_t)entry->bytes,
+                           .offset = entry->made ? -1 : (int64_t)entry->offset,
+                           .file = cp->shards[entry->file].map->name};
+    for (size_t i = 0; i < entry->rank; i++) tensor.shape[i] = (int64_t)entry->shape[i];
+    return tensor;
 }
 
-size_t embla_checkpoint_count(const embla_checkpoint *cp)
+/* The notes of all files after those of the folder. */
+static embla_status list_notes(embla_checkpoint *cp)
 {
-    return cp->count;
-}
-
-embla_status embla_checkpoint_tensor(const embla_checkpoint *cp, size_t n, embla_tensor *out)
-{
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_tensor: %s is NULL",
-                          cp ? "out" : "the checkpoint");
-    if (n >= cp->count)
-        return embla_fail(EMBLA_ERR_RANGE, "%.200s: tensor %zu: there are %zu", cp->shown, n,
-                          cp->count);
-    describe(cp, n, out);
+    const char **notes = NULL;
+    size_t count = cp->note_count;
+    for (size_t i = 0; i < cp->shard_count; i++) count += cp->shards[i].directory.note_count;
+    EMBLA_TRY(embla_arena_many(&cp->arena, count, sizeof *notes, "notes", &notes));
+    count = 0;
+    for (size_t k = 0; k < cp->note_count; k++) notes[count++] = cp->notes[k];
+    for (size_t i = 0; i < cp->shard_count; i++) {
+        const embla_directory *directory = &cp->shards[i].directory;
+        for (size_t k = 0; k < directory->note_count; k++) notes[count++] = directory->notes[k];
+    }
+    cp->notes = notes;
+    cp->note_count = cp->note_room = count;
     return EMBLA_OK;
+}
+
+embla_status embla_checkpoint_list(embla_checkpoint *cp)
+{
+    embla_arena *arena = &cp->arena;
+    EMBLA_TRY(
+        embla_arena_many(arena, cp->shard_count, sizeof *cp->files, "a list of files", &cp->files));
+    EMBLA_TRY(
+        embla_arena_many(arena, cp->count, sizeof *cp->tensors, "a list of tensors", &cp->tensors));
+    for (size_t i = 0; i < cp->shard_count; i++)
+        cp->files[i] = (embla_file){.name = cp->shards[i].map->name,
+                                    .bytes = (int64_t)cp->shards[i].map->size};
+    for (size_t n = 0; n < cp->count; n++) cp->tensors[n] = describe(cp, n);
+    return list_notes(cp);
+}
+
+const embla_tensor *embla_checkpoint_tensors(const embla_checkpoint *cp, size_t *count)
+{
+    *count = cp ? cp->count : 0;
+    return cp ? cp->tensors : NULL;
 }
 
 /* A name that holds what was asked for, or that it holds; NULL if none does. */
@@ -247,7 +262,7 @@ embla_status embla_checkpoint_find(const embla_checkpoint *cp, const char *name,
     if (!cp || !name || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_find: an argument is NULL");
     EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
-    describe(cp, (size_t)(entry - cp->entries), out);
+    *out = cp->tensors[(size_t)(entry - cp->entries)];
     return EMBLA_OK;
 }
 
@@ -324,7 +339,7 @@ embla_status embla_checkpoint_role(const embla_checkpoint *cp, embla_role role, 
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_role: %s is NULL",
                           cp ? "out" : "the checkpoint");
     EMBLA_TRY(embla_checkpoint_entry(cp, role, &entry, why));
-    describe(cp, (size_t)(entry - cp->entries), out);
+    *out = cp->tensors[(size_t)(entry - cp->entries)];
     return EMBLA_OK;
 }
 

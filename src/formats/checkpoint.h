@@ -28,14 +28,18 @@ struct embla_checkpoint {
     embla_name *names; /* of the entries, number = which entry */
     embla_names index;
     embla_json_value *config; /* config.json; NULL: there is none */
-    const char **notes;
+    const char **notes;       /* of the folder; once it is open, those of its files as well */
     size_t note_count, note_room;
+    embla_tensor *tensors; /* the entries as callers see them */
+    embla_file *files;
     int folder; /* where its files are, for what lies beside them; -1: nowhere */
     const char *folder_name;
     const char *stem; /* of a single file: its name without extension, for NAME.vocab.txt */
     bool copy;        /* tables go to memory */
 };
 
+/* Fills in tensors, files and notes: the last step of opening. */
+EMBLA_CHECKED embla_status embla_checkpoint_list(embla_checkpoint *checkpoint);
 /* The entry that serves as role, with the same sentences as embla_checkpoint_role. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_checkpoint_entry(const embla_checkpoint *checkpoint,
                                                                 embla_role role,

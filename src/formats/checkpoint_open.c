@@ -360,7 +360,8 @@ static embla_status open_all(embla_checkpoint *cp, const char *path,
     EMBLA_TRY(name ? open_file(cp, name, options) : open_folder(cp, options));
     EMBLA_TRY(read_config(cp));
     EMBLA_TRY(list_tensors(cp));
-    return embla_roles_find(cp);
+    EMBLA_TRY(embla_roles_find(cp));
+    return embla_checkpoint_list(cp);
 }
 
 embla_status embla_checkpoint_open(const char *path, const embla_open_options *options,

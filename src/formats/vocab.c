@@ -317,6 +317,19 @@ const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *le
     return word->bytes;
 }
 
+/* A word is stored as callers see it: a token's number is below 2^31. */
+_Static_assert(sizeof(embla_word) == sizeof(embla_name) &&
+                   offsetof(embla_word, bytes) == offsetof(embla_name, bytes) &&
+                   offsetof(embla_word, length) == offsetof(embla_name, length) &&
+                   offsetof(embla_word, token) == offsetof(embla_name, number),
+               "an embla_name is an embla_word");
+
+const embla_word *embla_vocab_words(const embla_vocab *vocab, size_t *count)
+{
+    *count = vocab ? vocab->count : 0;
+    return vocab ? (const embla_word *)(const void *)vocab->words : NULL;
+}
+
 /* Looks for the word with its leading space written as space is. */
 static embla_status find_spaced(const embla_vocab *vocab, const char *word, size_t length,
                                 const char *space, const embla_name **out)

@@ -72,12 +72,12 @@ embla_status embla_fold_new(const int32_t *folded, size_t tokens, embla_fold **o
 /* The one array of an npy file. */
 static embla_status read_npy(const embla_checkpoint *file, const char *path, embla_fold **out)
 {
-    embla_tensor array;
+    size_t count;
     embla_fold *fold = NULL;
     if (strcmp(embla_checkpoint_format(file), "npy") != 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s is %s; a fold is an npy file of int32", path,
                           embla_checkpoint_format(file));
-    EMBLA_TRY(embla_checkpoint_tensor(file, 0, &array));
+    const embla_tensor array = *embla_checkpoint_tensors(file, &count); /* an npy file has one */
     if (array.rank != 1 || array.shape[0] < 1 || strcmp(array.type, "I32") != 0)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s has %zu dimensions and %" PRId64
