@@ -52,7 +52,7 @@ typedef struct {
 } mass;
 
 typedef struct {
-    const embla_walk *walk;
+    const embla_logit_walk *walk;
     size_t vector, count;  /* of this look */
     double inverse;        /* 1 / temperature; 0: no sums at a temperature */
     mass *masses;          /* count x chunks; NULL: not wanted */
@@ -250,7 +250,7 @@ static embla_choice choice_of(embla_scored who, const mass *total)
 }
 
 /* Vectors of one look: what its lists and sums need depends on sizes alone. */
-static size_t group_of(const embla_walk *walk, size_t room)
+static size_t group_of(const embla_logit_walk *walk, size_t room)
 {
     size_t group = LIST_BYTES / (room * sizeof(embla_scored) + 1);
     size_t most = GROUP_CHUNKS / (size_t)walk->chunks;
@@ -262,12 +262,12 @@ static size_t group_of(const embla_walk *walk, size_t room)
 
 /* ---- the best ---- */
 
-static size_t room_of(const embla_walk *walk, size_t k)
+static size_t room_of(const embla_logit_walk *walk, size_t k)
 {
     return k < (uint64_t)walk->head.rows ? k : (size_t)walk->head.rows;
 }
 
-static embla_status top_group(const embla_walk *walk, size_t vector, size_t count, size_t k,
+static embla_status top_group(const embla_logit_walk *walk, size_t vector, size_t count, size_t k,
                               embla_choice *out)
 {
     embla_arena arena = {0};
@@ -301,7 +301,7 @@ embla_status embla_head_top(const embla_head *head, const float *hidden, size_t 
                             const embla_head_options *options, embla_choice *out)
 {
     EMBLA_TRY(embla_options_check(options));
-    embla_walk walk;
+    embla_logit_walk walk;
     embla_arena arena = {0};
     embla_choice *choices = NULL;
     EMBLA_TRY(embla_walk_of(head, hidden, count, options ? options->threads : 0, out, &walk));
@@ -326,7 +326,7 @@ enum { BUCKETS = 1 << BITS };
 /* One pass that tallies the tokens inside the cut, by a few bits of their logit's place in the
  * order of all floats, if the bits above are those of `among`. */
 typedef struct {
-    const embla_walk *walk;
+    const embla_logit_walk *walk;
     mass total;
     double inverse, unit; /* unit: the mass of the likeliest token, in whole numbers */
     embla_cut cut;
@@ -371,7 +371,7 @@ static embla_status tally(sieve *s)
 /* The token that is the n-th (from 1) of those inside the cut that have the logit s->tie. */
 static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
 {
-    const embla_walk *w = s->walk;
+    const embla_logit_walk *w = s->walk;
     embla_arena arena = {0};
     void *ties = NULL, *logits = NULL;
     embla_status status =
@@ -456,9 +456,9 @@ static double floor_of(const rules *r, float most)
 static embla_status draw_deep(const look *first, size_t v, const rules *r, mass *total,
                               embla_scored *who)
 {
-    embla_walk walk;
+    embla_logit_walk walk;
     embla_arena arena = {0};
-    const embla_walk *all = first->walk;
+    const embla_logit_walk *all = first->walk;
     EMBLA_TRY(embla_walk_of(&all->head, all->hidden + (first->vector + v) * all->dim, 1,
                             all->threads, who, &walk));
     look l = {.walk = &walk, .count = 1, .inverse = first->inverse};
@@ -541,8 +541,8 @@ static embla_status draw_vector(look *l, size_t v, const rules *r, embla_choice 
     return EMBLA_OK;
 }
 
-static embla_status sample_group(const embla_walk *walk, size_t vector, size_t count, size_t room,
-                                 const rules *r, const embla_sample_options *options,
+static embla_status sample_group(const embla_logit_walk *walk, size_t vector, size_t count,
+                                 size_t room, const rules *r, const embla_sample_options *options,
                                  embla_choice *out)
 {
     embla_arena arena = {0};
@@ -582,7 +582,7 @@ embla_status embla_head_sample(const embla_head *head, const float *hidden, size
 {
     EMBLA_TRY(embla_options_check(options));
     const embla_sample_options none = {0};
-    embla_walk walk;
+    embla_logit_walk walk;
     embla_arena arena = {0};
     embla_choice *choices = NULL;
     if (!options) options = &none;

@@ -109,7 +109,7 @@ enum {
     DIM_PRODUCTS = 1 << 16 /* longer rows are not products: a tile of them is too large */
 };
 
-static size_t chunk_of(const embla_walk *walk)
+static size_t chunk_of(const embla_logit_walk *walk)
 {
     const embla_table *table = walk->head.table;
     size_t most = walk->products ? TILE_MOST : CHUNK_MOST;
@@ -123,10 +123,10 @@ static size_t chunk_of(const embla_walk *walk)
 }
 
 embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t count, int threads,
-                           const void *out, embla_walk *walk)
+                           const void *out, embla_logit_walk *walk)
 {
     uint64_t bytes, numbers;
-    embla_walk w = {.hidden = hidden, .count = count};
+    embla_logit_walk w = {.hidden = hidden, .count = count};
     EMBLA_TRY(embla_head_check(head, &w.head));
     EMBLA_TRY(embla_threads_check(threads));
     if (count > 0 && (!hidden || !out))
@@ -151,7 +151,7 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
 }
 
 typedef struct {
-    const embla_walk *walk;
+    const embla_logit_walk *walk;
     size_t vector, count; /* of this run */
     float *out;
     embla_logits_fn *see;
@@ -181,7 +181,7 @@ static const float *tile_of(const run *r, int64_t first, size_t n, float *space,
  * memory) is done without it: slower, not wrong. */
 static void sums_of(const run *r, const embla_logits *l, float *logits, float *space)
 {
-    const embla_walk *w = r->walk;
+    const embla_logit_walk *w = r->walk;
     const float *hidden = w->hidden + l->vector * w->dim;
     embla_product product = {.m = l->count,
                              .n = l->n,
@@ -207,7 +207,7 @@ static void sums_of(const run *r, const embla_logits *l, float *logits, float *s
 
 static void do_chunk(const run *r, int64_t chunk, size_t block)
 {
-    const embla_walk *w = r->walk;
+    const embla_logit_walk *w = r->walk;
     embla_logits l = {.chunk = chunk, .thread = embla_threads_mine()};
     char *mine = r->space + (size_t)l.thread * r->bytes;
     float *logits = (float *)(void *)mine;
@@ -228,7 +228,7 @@ static void do_chunk(const run *r, int64_t chunk, size_t block)
     if (r->see) r->see(r->context, &l);
 }
 
-embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count, float *out,
+embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t count, float *out,
                             embla_logits_fn *see, void *context)
 {
     const embla_table *table = walk->head.table;
@@ -259,7 +259,7 @@ embla_status embla_head_logits(const embla_head *head, const float *hidden, size
                                const embla_head_options *options, float *out)
 {
     EMBLA_TRY(embla_options_check(options));
-    embla_walk walk;
+    embla_logit_walk walk;
     EMBLA_TRY(embla_walk_of(head, hidden, count, options ? options->threads : 0, out, &walk));
     EMBLA_TRY(embla_walk_run(&walk, 0, count, out, NULL, NULL));
     return embla_table_check_file(walk.head.table);

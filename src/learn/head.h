@@ -38,7 +38,7 @@ typedef struct {
     int64_t chunks; /* of all tokens */
     bool products;  /* by the engine; else by engine/score.h */
     int threads;
-} embla_walk;
+} embla_logit_walk;
 
 /* The logits of one chunk: token first + i of vector v at logits[(v - vector) * stride + i]. */
 typedef struct {
@@ -55,11 +55,11 @@ typedef void embla_logits_fn(void *context, const embla_logits *logits);
 
 /* Checks all arguments of a call. count 0 is fine, and then hidden and out may be NULL. */
 EMBLA_CHECKED embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t count,
-                                         int threads, const void *out, embla_walk *walk);
+                                         int threads, const void *out, embla_logit_walk *walk);
 /* Walks over the logits of vectors vector .. vector+count-1: they are written to out (count x
  * rows) if it is given, and else shown to see. Only memory can fail, before anything is written
  * or seen. The file of the table is to be asked afterwards. */
-EMBLA_CHECKED embla_status embla_walk_run(const embla_walk *walk, size_t vector, size_t count,
+EMBLA_CHECKED embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t count,
                                           float *out, embla_logits_fn *see, void *context);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/progress.h"
+#include "base/stop.h"
 #include "files/cursor.h"
 
 enum { TELL_BYTES = 64 << 20, TELL_MS = 100 };

@@ -14,7 +14,7 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/progress.h"
+#include "base/stop.h"
 #include "base/utf8.h"
 #include "embla_lab.h"
 #include "see/eval.h"

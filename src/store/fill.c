@@ -14,7 +14,7 @@
 
 #include "base/failure.h"
 #include "base/mem.h"
-#include "base/progress.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/store.h"

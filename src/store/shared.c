@@ -20,7 +20,7 @@
 #include "base/failure.h"
 #include "base/lines.h"
 #include "base/mem.h"
-#include "base/progress.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/store.h"

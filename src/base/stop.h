@@ -2,8 +2,8 @@
 /* Calls the caller's progress function (embla_progress_fn). Inline, so that both libraries use
  * it without an exported symbol.
  */
-#ifndef EMBLA_BASE_PROGRESS_H
-#define EMBLA_BASE_PROGRESS_H
+#ifndef EMBLA_BASE_STOP_H
+#define EMBLA_BASE_STOP_H
 
 #include "base/status.h"
 
