@@ -236,7 +236,9 @@ static void json_without_memory_is_a_status(void **state)
 
 static void append(void *to, const char *bytes, size_t length)
 {
-    (void)strncat(to, bytes, length);
+    char *end = (char *)to + strlen(to);
+    memcpy(end, bytes, length);
+    end[length] = '\0';
 }
 
 static void assert_string(const char *text, bool escape_delete, const char *json, bool valid)
