@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "see/near.h"
 
-enum { DIM_MOST = 160 };
+enum { DIM_MOST = 256 };
 
 /* ---- the slow search ---- */
 
