@@ -36,7 +36,7 @@ F32, BF16, ADAMW = 1, 4, 3  # embla_dtype, embla_optim_kind
 
 
 def structure(*fields):
-    return type("Structure", (ctypes.Structure,), {"_fields_": list(fields)})
+    return type("Structure", (ctypes.Structure,), {"_fields_": list(fields) + [("reserved", ctypes.c_uint64 * 4)]})
 
 
 c_ptr, c_size, c_int, c_bool = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_bool
@@ -46,7 +46,8 @@ ScatterOptions = structure(("frozen", Frozen), ("shard", c_size), ("max_norm", c
                            ("threads", c_int), ("by_count", c_bool))
 LookupOptions = structure(("out_stride", c_size), ("threads", c_int), ("raw", c_bool),
                           ("out_dtype", c_int))
-TableOptions = structure(("row_stride", c_size), ("scale", c_float), ("writable", c_bool))
+TableOptions = structure(("row_stride", c_size), ("scale", c_float), ("writable", c_bool),
+                         ("token_rows", c_ptr), ("token_count", c_i64), ("by_row", c_bool))
 OptimOptions = structure(("kind", c_int), ("momentum", c_double), ("beta1", c_double),
                          ("beta2", c_double), ("epsilon", c_double), ("decay", c_double),
                          ("frozen", Frozen), ("nesterov", c_bool), ("catch_up", c_bool),

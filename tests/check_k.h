@@ -3,10 +3,15 @@
  * these dtypes too, this file encodes them in the simplest way: one scale for 256 numbers, every
  * group's own scale is 1. The rounding is coarse, but every number decodes to a value near it.
  * A superblock with a NaN or an infinity becomes all NaN, as in the library's block formats.
- * Included by check.h.
+ * No include guard: it is included by check.h, whose macros it needs.
  */
-#ifndef EMBLA_TESTS_CHECK_K_H
-#define EMBLA_TESTS_CHECK_K_H
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "embla.h"
 
 enum { CHECK_SUPER = 256 };
 
@@ -123,5 +128,3 @@ static inline void check_k_encode(embla_dtype dtype, const float *x, unsigned ch
         check_k_iq4_xs(x, check_k_half(finite ? size / 127.0f : nan, b), b);
     }
 }
-
-#endif

@@ -471,7 +471,7 @@ static void rule_s10_metadata_is_text(void **state)
     memcpy(header + used + 130, "\":1}}", 6);
     st_refuses("s10_number_of_a_long_key", header, 0, "S10");
     header[used - 1] = '\'';
-    memcpy(header + used + 128, "' of", 5); /* 128 bytes of it are shown */
+    memcpy(header + used + 128, "' in", 5); /* 128 bytes of it are shown */
     assert_error_has(header + used - 1);
 }
 

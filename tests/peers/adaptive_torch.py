@@ -35,13 +35,14 @@ tried = 0
 
 class Options(ctypes.Structure):
     _fields_ = [("cutoffs", ctypes.POINTER(ctypes.c_int64)), ("cutoff_count", ctypes.c_size_t),
-                ("divide", ctypes.c_double), ("seed", ctypes.c_uint64)]
+                ("divide", ctypes.c_double), ("seed", ctypes.c_uint64),
+                ("reserved", ctypes.c_uint64 * 4)]
 
 
 class Report(ctypes.Structure):
     _fields_ = [("loss", ctypes.c_double), ("z_loss", ctypes.c_double),
                 ("counted", ctypes.c_int64), ("ignored", ctypes.c_int64),
-                ("correct", ctypes.c_int64)]
+                ("correct", ctypes.c_int64), ("reserved", ctypes.c_uint64 * 4)]
 
 
 def library_at(path):
@@ -115,7 +116,7 @@ def compare(embla, rows, dim, cutoffs, divide, count):
     must(embla, embla.embla_adaptive_loss(handle, at(x), at(tokens), ctypes.c_size_t(count), None,
                                           at(gradient), pointers, at(each), ctypes.byref(report)))
     logs = numpy.empty((count, rows), numpy.float32)
-    must(embla, embla.embla_adaptive_log_probabilities(handle, at(x), ctypes.c_size_t(count), 0,
+    must(embla, embla.embla_adaptive_log_probabilities(handle, at(x), ctypes.c_size_t(count), None,
                                                        at(logs)))
     assert report.counted == count and report.ignored == 0
     same("loss", numpy.float32(report.loss), theirs.loss)

@@ -31,19 +31,22 @@ SGD, ADAGRAD, ADAMW = 0, 1, 3
 
 class Frozen(ctypes.Structure):
     _fields_ = [("below", ctypes.c_int64), ("mask", ctypes.c_void_p), ("rows", ctypes.c_void_p),
-                ("count", ctypes.c_size_t)]
+                ("count", ctypes.c_size_t), ("reserved", ctypes.c_uint64 * 4)]
 
 
 class Options(ctypes.Structure):
     _fields_ = [("kind", ctypes.c_int), ("momentum", ctypes.c_double), ("beta1", ctypes.c_double),
                 ("beta2", ctypes.c_double), ("epsilon", ctypes.c_double),
                 ("decay", ctypes.c_double), ("frozen", Frozen), ("nesterov", ctypes.c_bool),
-                ("catch_up", ctypes.c_bool), ("threads", ctypes.c_int)]
+                ("catch_up", ctypes.c_bool), ("threads", ctypes.c_int),
+                ("reserved", ctypes.c_uint64 * 4)]
 
 
 class ViewOptions(ctypes.Structure):
     _fields_ = [("row_stride", ctypes.c_size_t), ("scale", ctypes.c_float),
-                ("writable", ctypes.c_bool)]
+                ("writable", ctypes.c_bool), ("token_rows", ctypes.c_void_p),
+                ("token_count", ctypes.c_int64), ("by_row", ctypes.c_bool),
+                ("reserved", ctypes.c_uint64 * 4)]
 
 
 CASES = [

@@ -26,7 +26,7 @@ int main()
     if (embla_table_view(EMBLA_F32, 5, 2, values.data(), values.size() * sizeof(float), &options,
                          &table) ||
         embla_lookup(table, tokens.data(), tokens.size(), &lookup, out.data()) ||
-        embla_cost_of(&model, &cost) || embla_gpt_preset_find("microgpt", &preset)) {
+        embla_cost_compute(&model, &cost) || embla_gpt_preset_find("microgpt", &preset)) {
         std::fprintf(stderr, "%s\n", embla_error());
         return 1;
     }
