@@ -311,7 +311,10 @@ static bool make_limit_bf16(bench_case *c)
     c->all16 = bench_memory(numbers * sizeof *c->all16);
     if (!c->x16 || !c->y16 || !c->all16) return false;
     bench_bf16(c->x, n * x, c->x16);
-    for (size_t i = 0; i < n * y; i++) c->y16[i] = c->x16[i % (n * x)];
+    for (size_t i = 0, from = 0; i < n * y; i++) {
+        c->y16[i] = c->x16[from];
+        from = from + 1 < n * x ? from + 1 : 0;
+    }
     uint16_t *to = c->all16;
     for (size_t i = 0; i < c->count; i++) {
         matrix *m = &c->matrices[i];

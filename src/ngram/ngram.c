@@ -253,7 +253,7 @@ EMBLA_AVX512 EMBLA_BODY void powers_512(const embla_ngram *g, const tile *t, siz
                                         size_t columns, int64_t *restrict rows)
 {
     size_t padded = (columns + 7) / 8 * 8;
-    uint32_t space[REACH + 1];
+    uint32_t space[REACH + 1] = {0};
     for (size_t i = 0; i < t->count; i++) {
         const uint32_t *x = window(g, t, i, orders, space);
         for (size_t c = 0; c < columns; c += 8) {
