@@ -21,53 +21,38 @@ say() {
 }
 
 # "name file" for each type that has a body: struct name {, } name;
-types() {
-    local file
-    for file in src/*/*.[ch] include/*.h; do
-        awk -v file="$file" '
-            { sub(/\/\*.*/, "") }
-            match($0, /^(typedef )?(struct|union|enum) [a-z_0-9]+ *\{/) {
-                split($0, word, /[ {]+/); name = word[1] == "typedef" ? word[3] : word[2]
-                print name, file
-            }
-            match($0, /^\} [a-z_0-9]+;/) { print substr($0, 3, RLENGTH - 3), file }
-            match($0, /^typedef .*\} [a-z_0-9]+;/) { n = split($0, word, /[ ;]+/); print word[n - 1], file }
-        ' "$file"
-    done | awk '$1 ~ /^embla_/ || $2 ~ /\.h$/' | sort -u
-}
-while read -r name; do
-    say "two types are called $name: $(types | awk -v n="$name" '$1 == n { printf " %s", $2 }')"
-done < <(types | awk '{ print $1 }' | uniq -d)
-
-files() { find src cli bench -name '*.[ch]' | sed 's|.*/||' | sort; }
-while read -r name; do
-    say "two files are called $name: $(find src cli bench -name "$name" | sort | tr '\n' ' ')"
-done < <(files | uniq -d)
-
-for object in "$@"; do
-    case "$object" in
-    */main.c.o) own='^(cli_|main$)' ;;
-    */bench/*) own='^bench_' ;;
-    *) own='^cli_' ;;
-    esac
-    while read -r name; do
-        say "${object##*/} defines $name, which does not begin as its neighbours do"
-    done < <(nm -g --defined-only "$object" | awk -v own="$own" 'NF == 3 && $3 !~ own { print $3 }')
+types=$(awk '
+    { sub(/\/\*.*/, "") }
+    /^(typedef )?(struct|union|enum) [a-z_0-9]+ *\{/ {
+        split($0, word, /[ {]+/)
+        print word[1] == "typedef" ? word[3] : word[2], FILENAME
+    }
+    /^\} [a-z_0-9]+;/ { split($0, word, /[ ;]+/); print word[2], FILENAME }
+    /^typedef .*\} [a-z_0-9]+;/ { n = split($0, word, /[ ;]+/); print word[n - 1], FILENAME }
+' src/*/*.[ch] include/*.h | awk '$1 ~ /^embla_/ || $2 ~ /\.h$/' | sort -u)
+for name in $(cut -d ' ' -f 1 <<<"$types" | uniq -d); do
+    say "two types are called $name:$(awk -v n="$name" '$1 == n { printf " %s", $2 }' <<<"$types")"
 done
 
-# tsort names the members of a circle on stderr.
-edges() {
-    local file target
-    for file in src/*/*.h cli/*/*.h bench/*.h include/*.h; do
-        while read -r target; do
-            for place in "src/$target" "cli/$target" "$target" "include/$target" "bench/$target"; do
-                [[ -e $place ]] || continue
-                echo "$file $place"
-                break
-            done
-        done < <(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file")
-    done
-}
-circles=$(edges | tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([a-z].*\.h\)$/\1/p') || true
+for name in $(find src cli bench -name '*.[ch]' | sed 's|.*/||' | sort | uniq -d); do
+    say "two files are called $name: $(find src cli bench -name "$name" | sort | tr '\n' ' ')"
+done
+
+if [[ $# -gt 0 ]]; then
+    strangers=$(nm -A -g --defined-only "$@" | awk '
+        { split($1, part, ":"); own = part[1] ~ /\/bench\// ? "^bench_" : "^cli_" }
+        part[1] ~ /\/main\.c\.o$/ && $NF == "main" { next }
+        $NF ~ /^\./ { next } # made by the compiler: no name in C begins with a dot
+        $NF !~ own { sub(/.*\//, "", part[1]); print "  " part[1] ": " $NF }')
+    [[ -z $strangers ]] || say "names without the prefix cli_ or bench_:"$'\n'"$strangers"
+fi
+
+# tsort names the members of a circle on stderr. Paths are relative to src/, cli/, include/ or the
+# project, and no two files have the same name: so the name alone says which header is meant.
+circles=$(awk 'match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]*"/) {
+        split($0, word, "\""); from = FILENAME; to = word[2]
+        sub(/.*\//, "", from); sub(/.*\//, "", to); print from, to
+    }' src/*/*.h cli/*/*.h bench/*.h include/*.h | tsort 2>&1 >/dev/null |
+    sed -n 's/^tsort: \([a-z_0-9]*\.h\)$/\1/p') || true
 [[ -z $circles ]] || say "headers include each other in a circle: $(tr '\n' ' ' <<<"$circles")"
 exit $bad
