@@ -225,7 +225,7 @@ static void what_stays_behind_is_named(void **state)
     scratch_new(&there);
     p.out = there;
     account = convert(&p, "m.safetensors", "n.safetensors", NULL);
-    assert_true(sample_noted(account, "config.json stays behind: copy it along"));
+    assert_true(sample_noted(account, "config.json is not copied; copy it yourself"));
     assert_true(sample_noted(account, "n.vocab.txt"));
     assert_false(sample_noted(account, "tied:"));
     embla_account_free(account);
@@ -253,7 +253,7 @@ static void a_verdict_that_changes_is_worth_a_word(void **state)
     scratch_write(scratch_path(&p.s, "config.json"), config, sizeof config - 1);
     embla_account *account = convert(&p, "m.safetensors", "m.gguf", NULL);
     assert_true(sample_noted(account, "m.safetensors is 'head missing'"));
-    assert_true(sample_noted(account, "m.gguf reads as 'tied'"));
+    assert_true(sample_noted(account, "m.gguf is 'tied'"));
     embla_account_free(account);
     account = convert(&p, "m.safetensors", "n.safetensors", NULL);
     assert_false(sample_noted(account, "reads as"));

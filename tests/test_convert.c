@@ -235,7 +235,7 @@ static void old_words_beside_a_new_file_are_worth_a_word(void **state)
     sample_model(scratch_path(&p.s, "m.safetensors"), &n);
     scratch_write(scratch_path(&p.s, "x.vocab.txt"), "a\nb\n", 4);
     embla_account *account = convert(&p, "m.safetensors", "x.npy", NULL);
-    assert_true(sample_noted(account, "x.vocab.txt was there before"));
+    assert_true(sample_noted(account, "x.vocab.txt existed before"));
     embla_account_free(account);
     end(&p);
 }
@@ -248,17 +248,18 @@ static void words_that_do_not_fit_the_rows_are_left_out(void **state)
     sample_model(scratch_path(&p.s, "m.safetensors"), &n);
     sample_vocab(scratch_path(&p.s, "vocab.json"));
     embla_account *account = convert(&p, "m.safetensors::wpe.weight", "p.vec", NULL);
-    assert_true(sample_noted(account, "6 words of vocab.json for 5 rows of 'wpe.weight'"));
+    assert_true(sample_noted(
+        account, "6 words of vocab.json are left out: they do not fit the 5 rows of 'wpe.weight'"));
     embla_account_free(account);
     assert_word(&p, "p.vec", 0, "#0");
     scratch_write(scratch_path(&p.s, "vocab.json"), "{\"a\":0,\"b\":9}", 13);
     account = convert(&p, "m.safetensors", "q.vec", NULL);
-    assert_true(sample_noted(account, "1 words of vocab.json have no row among 7"));
+    assert_true(sample_noted(account, "1 words of vocab.json are left out: there are only 7 rows"));
     embla_account_free(account);
     assert_word(&p, "q.vec", 0, "a");
     scratch_write(scratch_path(&p.s, "vocab.json"), "{\"a\":0,\"b\":", 11);
     account = convert(&p, "m.safetensors", "r.vec", NULL);
-    assert_true(sample_noted(account, "its words cannot be read"));
+    assert_true(sample_noted(account, "the words are left out, they cannot be read"));
     embla_account_free(account);
     end(&p);
 }
@@ -281,10 +282,10 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     refuse(&p, "m.safetensors", "out", &unknown, EMBLA_ERR_NOT_FOUND, "these are: ");
     refuse(&p, "m.safetensors", "out.npy", &nothing, EMBLA_ERR_ARGUMENT, "no dtype 99");
     refuse(&p, "m.safetensors", "out.vec", &bf16, EMBLA_ERR_UNSUPPORTED,
-           "word2vec holds f32 and nothing else, not bf16");
-    refuse(&p, "m.safetensors", "out.npy", &bf16, EMBLA_ERR_UNSUPPORTED, "--dtype f32");
+           "word2vec can hold only f32, not bf16");
+    refuse(&p, "m.safetensors", "out.npy", &bf16, EMBLA_ERR_UNSUPPORTED, "the option dtype = f32");
     refuse(&p, "m.safetensors", "out.safetensors", &q8, EMBLA_ERR_UNSUPPORTED,
-           "which safetensors does not have: gguf has Q8_0 (S7)");
+           "which safetensors does not have; gguf has Q8_0 (S7)");
     refuse(&p, "m.safetensors", "out", &llmc, EMBLA_ERR_UNSUPPORTED, "'wte'");
     refuse(&p, "m.safetensors", "none/out.npy", NULL, EMBLA_ERR_NOT_FOUND, "none");
     refuse(&p, "m.safetensors::h.0.blob", "out.vec", NULL, EMBLA_ERR_UNSUPPORTED,
@@ -298,7 +299,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
                                    {"mask", "BOOL", "2,31", halves, 62}};
     sample_safetensors(scratch_path(&p.s, "other.safetensors"), NULL, other, 2);
     refuse(&p, "other.safetensors", "out.gguf", NULL, EMBLA_ERR_UNSUPPORTED,
-           "'mask': its type BOOL is not one of GGUF's: safetensors has BOOL (G8)");
+           "'mask' is BOOL, which gguf does not have; safetensors has BOOL (G8)");
     embla_account_free(convert(&p, "other.safetensors", "other.gguf", &only));
     const sample_tensor none[] = {{"x", "F16", "2,31", halves, 124},
                                   {"y", "F16", "2,31", halves, 124}};
@@ -307,12 +308,12 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     refuse(&p, "none.safetensors", "out.safetensors", &only, EMBLA_ERR_NOT_FOUND,
            "nothing to write");
     refuse(&p, "none.safetensors", "out.safetensors", &bf16, EMBLA_ERR_NOT_FOUND,
-           "--dtype changes tables only; name one with 'FILE::TENSOR'");
+           "only tables can change their dtype; choose a tensor with 'FILE::TENSOR'");
     embla_account_free(convert(&p, "none.safetensors::y", "y.safetensors", &bf16));
     refuse(&p, "m.safetensors", "out.safetensors", &i8, EMBLA_ERR_UNSUPPORTED,
            "i8 needs a scale beside its rows, and no format here stores one; q8_0 has its own");
     refuse(&p, "m.safetensors", "out.gguf", &f8, EMBLA_ERR_UNSUPPORTED,
-           "F8_E4M3 is not one of GGUF's: safetensors has F8_E4M3 (G8)");
+           "F8_E4M3, which gguf does not have; safetensors has F8_E4M3 (G8)");
     refuse(&p, "m.safetensors", "out.npy", &q8, EMBLA_ERR_UNSUPPORTED, "gguf has it");
     embla_checkpoint *source = sample_open(scratch_path(&p.s, "m.safetensors"));
     assert_status(embla_convert(NULL, "x.npy", NULL, &account), EMBLA_ERR_ARGUMENT);
@@ -331,7 +332,7 @@ static void a_file_that_exists_is_replaced_only_if_asked(void **state)
     sample_model(scratch_path(&p.s, "m.safetensors"), &n);
     scratch_write(scratch_path(&p.s, "out.npy"), "precious", 8);
     refuse(&p, "m.safetensors", "out.npy", NULL, EMBLA_ERR_ARGUMENT,
-           "out.npy exists, 8 bytes: it is replaced only if asked (--force)");
+           "out.npy already exists (8 bytes); choose another name or set the option overwrite");
     assert_true(scratch_holds(scratch_path(&p.s, "out.npy"), "precious", 8));
     embla_account_free(convert(&p, "m.safetensors", "out.npy", &overwrite));
     assert_rows(&p, "out.npy", n.tokens, SAMPLE_ROWS, SAMPLE_DIM);
@@ -357,8 +358,8 @@ static void words_beside_are_not_replaced_unasked_either(void **state)
     place p = begin();
     scratch_write(scratch_path(&p.s, "m.vec"), source, sizeof source - 1);
     scratch_write(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1);
-    refuse(&p, "m.vec", "n.npy", NULL, EMBLA_ERR_ARGUMENT, "n.vocab.txt exists, 21 bytes");
-    assert_error_has("--force");
+    refuse(&p, "m.vec", "n.npy", NULL, EMBLA_ERR_ARGUMENT, "n.vocab.txt already exists (21 bytes)");
+    assert_error_has("set the option overwrite");
     assert_true(scratch_holds(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1));
     embla_account_free(convert(&p, "m.vec", "n.npy", &overwrite));
     assert_word(&p, "n.npy", 1, "b");
@@ -370,15 +371,16 @@ static void words_beside_are_not_replaced_unasked_either(void **state)
     refuse(&p, "m.vec", "o.npy", &overwrite, EMBLA_ERR_ARGUMENT,
            "o.vocab.txt exists and was not written by convert");
     assert_true(scratch_holds(scratch_path(&p.s, "o.vocab.txt"), "mine\n", 5));
-    /* A source that is called so is a file that is read. */
+    /* A source that is called so is one of the source files. */
     scratch_write(scratch_path(&p.s, "q.vocab.txt"), source, sizeof source - 1);
-    refuse(&p, "q.vocab.txt", "q.npy", &overwrite, EMBLA_ERR_ARGUMENT, "is a file that is read");
+    refuse(&p, "q.vocab.txt", "q.npy", &overwrite, EMBLA_ERR_ARGUMENT,
+           "is one of the source files");
     assert_true(scratch_holds(scratch_path(&p.s, "q.vocab.txt"), source, sizeof source - 1));
     /* A name that is too long for words, though not for the file. */
     char name[256];
     memset(name, 'n', 195);
     memcpy(name + 195, ".npy", 5);
-    refuse(&p, "m.vec", name, NULL, EMBLA_ERR_ARGUMENT, "205 bytes, and 200 can be had");
+    refuse(&p, "m.vec", name, NULL, EMBLA_ERR_ARGUMENT, "205 bytes; the limit is 200");
     end(&p);
 }
 
@@ -500,7 +502,7 @@ static void tokens_that_share_rows_need_their_mapping(void **state)
     for (size_t i = 0; i < COUNT_OF(files); i++)
         refuse(&p, "m.safetensors", files[i], NULL, EMBLA_ERR_UNSUPPORTED,
                "6 tokens share 3 rows through 'mapping', which");
-    assert_error_has("safetensors keeps it");
+    assert_error_has("safetensors can");
     scratch_new(&there);
     p.out = there;
     embla_account_free(convert(&p, "m.safetensors", "n.safetensors", NULL));
@@ -524,7 +526,8 @@ static void words_above_the_last_row_alone_are_none(void **state)
     scratch_write(scratch_path(&p.s, "vocab.json"), "{\"a\":7,\"b\":9}", 13);
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         embla_account *account = convert(&p, "m.safetensors", files[i], &only);
-        assert_true(sample_noted(account, "2 words of vocab.json have no row among 7: left out"));
+        assert_true(
+            sample_noted(account, "2 words of vocab.json are left out: there are only 7 rows"));
         embla_account_free(account);
     }
     assert_int_equal(access(scratch_path(&p.s, "o.vocab.txt"), F_OK), -1);
@@ -658,7 +661,7 @@ static void a_byte_that_is_not_what_was_written_is_noticed(void **state)
         embla_checkpoint *source = sample_open(scratch_path(&p.s, "m.safetensors"));
         assert_status(embla_convert(source, scratch_path(&p.out, names[i]), &options, &account),
                       EMBLA_ERR_IO);
-        assert_error_has("what was written cannot be read back");
+        assert_error_has("the written file failed its check");
         assert_true(scratch_holds(p.out.path, "precious", 8));
         embla_checkpoint_free(source);
         end(&p);

@@ -263,7 +263,7 @@ static void a_stream_is_drawn_from_everywhere(void **state)
     assert_ok(embla_corpus_batch(c, 0, 1, 9, a, b, NULL));
     assert_string_equal(spelled(c, b, 9), "ihgfedcba");
     assert_status(embla_corpus_batch(c, 0, 1, 10, a, b, NULL), EMBLA_ERR_SHAPE);
-    assert_error_has("sequences of 10 tokens, and one more, out of 10");
+    assert_error_has("sequences of 10 tokens and a target need more than the 10");
     embla_corpus_free(c);
 }
 
@@ -331,7 +331,7 @@ static void of_a_stream_the_last_part_is_for_validation(void **state)
     assert_int_equal(used, 1);
     assert_string_equal(spelled(c, b, 2), "t_");
     assert_status(embla_corpus_validation(c, 2, 2, 3, a, b, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("batch 2 of validation, and there are 2: 8 tokens are kept");
+    assert_error_has("validation batch 2 is out of range: there are 2 batches (8 tokens are");
     assert_ok(embla_corpus_validation(c, 6, 1, 1, a, b, NULL));
     assert_status(embla_corpus_validation(c, 7, 1, 1, a, b, NULL), EMBLA_ERR_RANGE);
     assert_ok(embla_corpus_validation(c, 0, 1, 6, a, b, &used));
@@ -339,12 +339,12 @@ static void of_a_stream_the_last_part_is_for_validation(void **state)
     embla_corpus_free(c);
     c = open_string("abcdefghij", NULL); /* 0.1: one token, and nothing comes after it */
     assert_status(embla_corpus_validation(c, 0, 1, 1, a, b, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("there are 0: 1 tokens are kept");
+    assert_error_has("there are 0 batches (1 tokens are");
     assert_status(embla_corpus_validation(c, 0, 1, 2, a, b, NULL), EMBLA_ERR_RANGE);
     embla_corpus_free(c);
     c = open_string("abcdefghij", &as_stream);
     assert_status(embla_corpus_validation(c, 0, 1, 1, a, b, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("there are 0: 0 tokens are kept");
+    assert_error_has("there are 0 batches (0 tokens are");
     embla_corpus_free(c);
 }
 
@@ -388,7 +388,7 @@ static void documents_for_validation_are_drawn_and_the_same_for_all_seeds(void *
     for (int i = 0; i < 100; i++) assert_int_equal(one[i], 900 + i);
     embla_corpus *c = numbered(1, 0, false);
     assert_status(embla_corpus_validation(c, 0, 1, 4, one, two, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("0 documents are kept");
+    assert_error_has("0 documents are for validation");
     embla_corpus_free(c);
 }
 
@@ -437,20 +437,20 @@ static void encode_names_what_it_cannot(void **state)
     embla_corpus *c = open_string("abc\n", &as_lines);
     (void)state;
     assert_status(embla_corpus_encode(c, "ab\xc3\xa9", 4, 4, tokens, &count), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("U+00E9 '\xc3\xa9' at byte 2 is none of the 3 characters");
+    assert_error_has("U+00E9 '\xc3\xa9' at byte 2 is not among the 3 characters");
     assert_status(embla_corpus_encode(c, "a\n", 2, 4, tokens, &count), EMBLA_ERR_NOT_FOUND);
     assert_error_has("U+000A '' at byte 1");
     assert_status(embla_corpus_encode(c, "d", 1, 0, NULL, &count), EMBLA_ERR_NOT_FOUND);
     assert_status(embla_corpus_encode(c, "A", 1, 0, NULL, &count), EMBLA_ERR_NOT_FOUND);
     assert_status(embla_corpus_encode(c, "ab\xc3", 3, 4, tokens, &count), EMBLA_ERR_FORMAT);
-    assert_error_has("byte 2 of 3 is 0xc3, no UTF-8");
+    assert_error_has("not valid UTF-8: byte 2 of 3 is 0xc3");
     assert_status(embla_corpus_encode(NULL, "a", 1, 4, tokens, &count), EMBLA_ERR_ARGUMENT);
     assert_status(embla_corpus_encode(c, NULL, 1, 0, NULL, &count), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a text to be encoded is NULL");
+    assert_error_has("embla_corpus_encode: text is NULL");
     assert_status(embla_corpus_encode(c, "a", 1, 4, NULL, &count), EMBLA_ERR_ARGUMENT);
-    assert_error_has("room for a text to be encoded is NULL");
+    assert_error_has("embla_corpus_encode: tokens is NULL");
     assert_status(embla_corpus_encode(c, "a", 1, 4, tokens, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("count of a text to be encoded is NULL");
+    assert_error_has("embla_corpus_encode: count is NULL");
     assert_int_equal(count, 99);
     for (int i = 0; i < 4; i++) assert_int_equal(tokens[i], 7);
     embla_corpus_free(c);
@@ -547,27 +547,31 @@ static void what_is_no_text_is_refused(void **state)
 {
     embla_corpus_options half = {.documents = true, .validation = 0.5};
     (void)state;
-    refused("", 0, &as_stream, EMBLA_ERR_FORMAT, "is empty: 0 bytes");
-    refused("\n\r\n\n", 4, &as_lines, EMBLA_ERR_FORMAT, ": 3 lines, and 0 characters on them");
-    refused("\xef\xbb\xbf", 3, &as_stream, EMBLA_ERR_FORMAT, "0 lines, and 0 characters");
-    refused("ab\xff", 3, &as_stream, EMBLA_ERR_FORMAT, "text: byte 2 is 0xff, no UTF-8");
-    assert_error_has("taken as bytes");
-    refused("a\nb\n\xed\xa0\x80", 7, &as_lines, EMBLA_ERR_FORMAT, "byte 4 is 0xed, no UTF-8");
+    refused("", 0, &as_stream, EMBLA_ERR_FORMAT, "is empty: it has 0 bytes");
+    refused("\n\r\n\n", 4, &as_lines, EMBLA_ERR_FORMAT, " has no text: 3 lines without characters");
+    refused("\xef\xbb\xbf", 3, &as_stream, EMBLA_ERR_FORMAT,
+            "has no text: 0 lines without characters");
+    refused("ab\xff", 3, &as_stream, EMBLA_ERR_FORMAT, "text is not valid UTF-8: byte 2 is 0xff");
+    assert_error_has("open it as bytes");
+    refused("a\nb\n\xed\xa0\x80", 7, &as_lines, EMBLA_ERR_FORMAT,
+            "byte 4 is 0xed; open it as bytes");
     refused("a\xc3\nb", 4, &as_lines, EMBLA_ERR_FORMAT, "byte 1 is 0xc3"); /* cut by a line's end */
     refused("\xc0\x80", 2, &as_stream, EMBLA_ERR_FORMAT, "byte 0 is 0xc0");
     refused("\xfd"
             "7zXZ\0rest",
             10, &as_bytes, EMBLA_ERR_UNSUPPORTED,
-            "is packed by xz and is not unpacked here: xz -d");
-    refused("\x1f\x8b\x08\0", 4, &as_bytes, EMBLA_ERR_UNSUPPORTED, "packed by gzip");
-    refused("PK\x03\x04", 4, &as_stream, EMBLA_ERR_UNSUPPORTED, "packed by zip");
+            "is compressed with xz; decompress it first: xz -d");
+    refused("\x1f\x8b\x08\0", 4, &as_bytes, EMBLA_ERR_UNSUPPORTED, "compressed with gzip");
+    refused("PK\x03\x04", 4, &as_stream, EMBLA_ERR_UNSUPPORTED, "compressed with zip");
     embla_corpus *c = NULL; /* two of gzip's three bytes are a text of bytes */
     assert_ok(open_bytes("\x1f\x8b\x09\0", 4, &as_bytes, &c));
     embla_corpus_free(c);
-    refused("\x28\xb5\x2f\xfd", 4, &as_tokens, EMBLA_ERR_UNSUPPORTED, "packed by zstd");
-    refused("a", 1, &as_stream, EMBLA_ERR_SHAPE, "1 of 1 tokens to train on");
-    refused("ab", 2, NULL, EMBLA_ERR_SHAPE, "1 of 2 tokens to train on, 0.1 of them kept");
-    refused("ab\n", 3, &half, EMBLA_ERR_SHAPE, "0 of 1 documents to train on, 0.5 of them");
+    refused("\x28\xb5\x2f\xfd", 4, &as_tokens, EMBLA_ERR_UNSUPPORTED, "compressed with zstd");
+    refused("a", 1, &as_stream, EMBLA_ERR_SHAPE, "of its 1 tokens, 1 are left for training");
+    refused("ab", 2, NULL, EMBLA_ERR_SHAPE,
+            "of its 2 tokens, 1 are left for training after 0.1 are set aside");
+    refused("ab\n", 3, &half, EMBLA_ERR_SHAPE,
+            "of its 1 documents, 0 are left for training after 0.5 are");
 }
 
 /* ---- folders ---- */
@@ -605,7 +609,8 @@ static void a_folder_is_its_files_in_the_order_of_their_names(void **state)
     put_file(&s, "e", "x\xc3");
     put_file(&s, "f", "\xa9");
     assert_status(embla_corpus_open(s.folder, &stream, &c), EMBLA_ERR_FORMAT);
-    assert_error_has("e: byte 1 is 0xc3"); /* no character lies across two files */
+    assert_error_has(
+        "e is not valid UTF-8: byte 1 is 0xc3"); /* no character lies across two files */
     assert_error_has(s.folder);
     assert_ok(embla_corpus_open(s.folder, &as_bytes, &c));
     assert_int_equal(embla_corpus_tokens(c), 2 + 6 + 2 + 1 + 2 + 1);
@@ -620,10 +625,10 @@ static void a_folder_with_anything_else_is_refused(void **state)
     (void)state;
     scratch_new(&s);
     assert_status(embla_corpus_open(s.folder, &as_stream, &c), EMBLA_ERR_FORMAT);
-    assert_error_has("is a folder with 0 files");
+    assert_error_has("is a folder without files");
     put_file(&s, "a", "");
     assert_status(embla_corpus_open(s.folder, &as_stream, &c), EMBLA_ERR_FORMAT);
-    assert_error_has("0 lines, and 0 characters");
+    assert_error_has("has no text: 0 lines without characters");
     put_file(&s, "a", "abc");
     assert_int_equal(symlink("a", scratch_path(&s, "link")), 0);
     assert_status(embla_corpus_open(s.folder, &as_stream, &c), EMBLA_ERR_IO);
@@ -659,11 +664,11 @@ static void a_text_that_changes_while_it_is_read_is_refused(void **state)
     put_file(&s, "b", "ghijk");
     to_be_cut = scratch_path(&s, "b");
     assert_status(embla_corpus_open(s.folder, &as_stream, &c), EMBLA_ERR_IO);
-    assert_error_has("b was changed while it was read: 1 bytes, and had 5");
+    assert_error_has("b was changed while it was read: it had 5 bytes and now has 1");
     assert_null(to_be_cut);
     to_be_cut = scratch_path(&s, "a");
     assert_status(embla_corpus_open(s.path, &as_stream, &c), EMBLA_ERR_IO);
-    assert_error_has("a was cut short while it was read: 1 of 6 bytes");
+    assert_error_has("a was truncated while it was read: it had 6 bytes and now has 1");
     assert_null(c);
     scratch_free(&s);
 }
@@ -734,24 +739,27 @@ static void tokens_of_llmc_that_do_not_fit_are_refused(void **state)
     embla_corpus_options lines = as_tokens;
     (void)state;
     refused(f, llmc_file(20240520, 2, 9, 9, 2, f), &as_tokens, EMBLA_ERR_UNSUPPORTED,
-            "tokens of llm.c, version 2; 1 is read");
-    refused(f, llmc_file(20240801, 1, 9, 9, 4, f), &as_tokens, EMBLA_ERR_UNSUPPORTED, "7 is read");
+            "version 2 of llm.c's tokens is not supported; 1 is");
+    refused(f, llmc_file(20240801, 1, 9, 9, 4, f), &as_tokens, EMBLA_ERR_UNSUPPORTED,
+            "not supported; 7 is");
     refused(f, llmc_file(20240520, 1, 10, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
-            "says it has 10 tokens of 2 bytes, and has 18 bytes after its 1024");
-    refused(f, llmc_file(20240520, 1, 8, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT, "says it has 8");
+            "the header counts 10 tokens of 2 bytes, but 18 bytes follow it");
+    refused(f, llmc_file(20240520, 1, 8, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
+            "the header counts 8");
     refused(f, llmc_file(20240520, 1, 9, 9, 2, f) + 1, &as_tokens, EMBLA_ERR_FORMAT, "19 bytes");
     refused(f, llmc_file(20240520, 1, UINT32_MAX, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
-            "says it has 4294967295");
+            "the header counts 4294967295");
     refused(f, llmc_file(20240520, 1, 0, 0, 2, f), &as_tokens, EMBLA_ERR_SHAPE, "0 of 0 tokens");
     refused(f, llmc_file(20240326, 3, 9, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
-            "begin with 20240326, as a model of llm.c does");
+            "beginning with 20240326) is a model of llm.c");
     refused(f, llmc_file(20240520, 1, 9, 9, 2, f) - 19, &as_tokens, EMBLA_ERR_FORMAT,
-            "1023 bytes that begin with 20240520, neither");
-    refused("text", 4, &as_tokens, EMBLA_ERR_FORMAT, "opened as characters or bytes");
-    refused("te", 2, &as_tokens, EMBLA_ERR_FORMAT, "2 bytes that begin with 0");
+            "1023 bytes, beginning with 20240520) is neither");
+    refused("text", 4, &as_tokens, EMBLA_ERR_FORMAT, "open a text as characters or bytes");
+    refused("te", 2, &as_tokens, EMBLA_ERR_FORMAT, "2 bytes, beginning with 0");
     (void)llmc_file(20240801, 7, 9, 9, 4, f);
     memcpy(f + HEAD + 8, "\xff\xff\xff\x7f", 4);
-    refused(f, HEAD + 36, &as_tokens, EMBLA_ERR_FORMAT, "token 2 is 0x7fffffff; 0 to 2147483646");
+    refused(f, HEAD + 36, &as_tokens, EMBLA_ERR_FORMAT,
+            "token 2 is 0x7fffffff; tokens must be 0 to 2147483646");
     enum { N = 600000 }; /* more than are looked at at a time: the number is that of the file */
     unsigned char *large = calloc(1, HEAD + 4 * N);
     assert_non_null(large);
@@ -760,7 +768,8 @@ static void tokens_of_llmc_that_do_not_fit_are_refused(void **state)
     refused(large, HEAD + 4 * N, &as_tokens, EMBLA_ERR_FORMAT, "token 555555 is 0x80000000;");
     free(large);
     lines.documents = true;
-    refused("text", 4, &lines, EMBLA_ERR_ARGUMENT, "documents are lines of a text");
+    refused("text", 4, &lines, EMBLA_ERR_ARGUMENT,
+            "a file of tokens cannot be split into documents");
 }
 
 static size_t npy_file(const char *descr, const char *shape, const void *numbers, size_t bytes,
@@ -802,7 +811,7 @@ static void tokens_of_npy_are_read(void **state)
     refused(f, npy_file(">i4", "(4,)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED,
             "I32 of 1 dimensions, big-endian");
     refused(f, npy_file("<i4", "(2, 2)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED,
-            "I32 of 2 dimensions; tokens are a list");
+            "I32 with 2 dimensions; tokens must be");
     refused(f, npy_file("<f4", "(4,)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED, "F32");
     refused(f, npy_file("<i8", "(2,)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED, "I64");
     refused(f, npy_file("<i4", "(5,)", four, 16, f), &as_tokens, EMBLA_ERR_FORMAT, "(N");
@@ -824,7 +833,8 @@ static void a_file_of_tokens_that_changes_is_noticed(void **state)
     assert_ok(embla_corpus_batch(c, 0, 1, 9, a, b, &used));
     assert_int_equal(used, 9);
     assert_status(embla_corpus_batch(c, 0, 1, 10, a, b, &used), EMBLA_ERR_IO);
-    assert_error_has("was changed while open: token 65535, and the highest was 24367");
+    assert_error_has(
+        "was changed while it was open: it has token 65535, but the highest was 24367");
     assert_int_equal(used, 9);
     assert_int_equal(ftruncate(fd, HEAD + 100), 0);
     assert_status(embla_corpus_batch(c, 0, 1, 9, a, b, &used), EMBLA_ERR_IO);
@@ -844,26 +854,27 @@ static void arguments_that_cannot_be_are_refused(void **state)
     size_t used = 77;
     (void)state;
     assert_status(embla_corpus_open(NULL, &o, &c), EMBLA_ERR_ARGUMENT);
-    assert_error_has("path of a corpus is NULL");
+    assert_error_has("embla_corpus_open: path is NULL");
     assert_status(embla_corpus_open("x", &o, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("out of a corpus is NULL");
+    assert_error_has("embla_corpus_open: out is NULL");
     o.kind = (embla_corpus_kind)3;
     assert_status(embla_corpus_open("x", &o, &c), EMBLA_ERR_ARGUMENT);
-    assert_error_has("corpus of kind 3; 0 to 2");
+    assert_error_has("kind is 3; it must be 0 to 2");
     o = (embla_corpus_options){.validation = 1};
     assert_status(embla_corpus_open("x", &o, &c), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a share below 1");
+    assert_error_has("it must be below 1");
     o.validation = NAN;
     assert_status(embla_corpus_open("x", &o, &c), EMBLA_ERR_ARGUMENT);
     for (int call = 0; call < 2; call++) {
         embla_status (*f)(const embla_corpus *, int64_t, size_t, size_t, int32_t *, int32_t *,
                           size_t *) = call ? embla_corpus_validation : embla_corpus_batch;
         assert_status(f(NULL, 0, 1, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_error_has("a corpus that is NULL");
+        assert_error_has("a batch: corpus is NULL");
         assert_status(f(open, 0, 1, 1, NULL, b, &used), EMBLA_ERR_ARGUMENT);
         assert_status(f(open, 0, 1, 1, a, NULL, &used), EMBLA_ERR_ARGUMENT);
         assert_status(f(open, -1, 1, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_error_has(call ? "batch of validation -1: they begin at 0" : "step -1");
+        assert_error_has(call ? "the validation batch is -1; it must be 0 or greater"
+                              : "step is -1; it must be 0 or greater");
         assert_status(f(open, 0, 0, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
         assert_error_has("a batch of 0 sequences of 1 tokens");
         assert_status(f(open, 0, 1, 0, a, b, &used), EMBLA_ERR_ARGUMENT);

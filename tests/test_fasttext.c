@@ -44,8 +44,8 @@ static void a_skipgram_model_has_two_tables_and_its_words(void **state)
     assert_string_equal(pair_of(&d, "model"), "sg");
     assert_string_equal(pair_of(&d, "loss"), "ns");
     assert_int_equal(d.note_count, 1);
-    assert_string_equal(d.notes[0], "rows as stored: fastText's vector of a word is the mean of "
-                                    "its row and those of its n-grams");
+    assert_string_equal(d.notes[0], "rows are as stored; fastText's vector of a word is the mean "
+                                    "of its row and the rows of its n-grams");
     embla_directory_free(&d);
 }
 
@@ -290,12 +290,12 @@ static void rule_f3_size_is_words_and_labels(void **state)
     (void)state;
     m.size = 4;
     refuses_model(&m, "f3_size_is_not_the_sum", "F3");
-    assert_error_has("a dictionary of 4, but 3 words and 0 labels");
+    assert_error_has("the dictionary has 4 entries, but 3 words and 0 labels");
     m.size = INT32_MIN; /* what the sum of the next two wraps to */
     m.words = INT32_MAX;
     m.labels = 1;
     refuses_model(&m, "f3_sum_wraps", "F3");
-    assert_error_has("a dictionary of -2147483648, but");
+    assert_error_has("the dictionary has -2147483648 entries, but");
 }
 
 static void rule_f3_counts_below_zero_are_refused(void **state)
@@ -319,12 +319,12 @@ static void rule_f3_a_dictionary_longer_than_the_file_is_refused(void **state)
     (void)state;
     m.size = m.words = INT32_MAX;
     refuses_model(&m, "f3_size_beyond_the_file", "F3");
-    assert_error_has("bytes are left for it");
+    assert_error_has("bytes are left for them");
     m = fasttext_plain();
     model_file f = fasttext_file(&m);
     m.size = m.words = (int32_t)((f.size - 92) / 10 + 1); /* one word too many */
     refuses_model(&m, "f3_size_one_too_many", "F3");
-    assert_error_has("bytes are left for it");
+    assert_error_has("bytes are left for them");
 }
 
 static void rule_f3_n_grams_kept_are_minus_1_or_fit_the_file(void **state)
@@ -559,7 +559,7 @@ static void rule_f5_pieces_and_widths_agree(void **state)
         fasttext_model m = fasttext_pieces();
         memcpy(m.input.quantizer, wrong[i].quantizer, sizeof wrong[i].quantizer);
         refuses_model(&m, wrong[i].seed, "F5");
-        assert_error_has("a quantizer of");
+        assert_error_has("the quantizer has");
     }
 }
 
@@ -573,7 +573,7 @@ static void rule_f5_norms_are_a_byte_for_each_row(void **state)
     model_file f = fasttext_file(&m);
     f.size = 92 + 14 + 13 + 20 + 16 + 1 + 1 + 16 + 4 + 4 + 16 + 1024; /* after the quantizer */
     refuses(FORMAT, &f, "f5_norms_cut", "F5");
-    assert_error_has("norms of 4 rows, and 0");
+    assert_error_has("norms of 4 rows follow, but only 0");
 }
 
 static void rule_f5_256_centroids_for_each_number(void **state)

@@ -36,7 +36,7 @@ static void rule_g7_a_name_has_1_to_63_bytes(void **state)
     name[63] = 'n';
     tensor_called(&g, name);
     gguf_refused(&g, "(G7)");
-    assert_error_has("64 bytes, more than 63");
+    assert_error_has("64 bytes; the limit is 63");
     tensor_called(&g, "n");
     memset(g.bytes + 24, 0xff, 8); /* its length */
     gguf_refused(&g, "(G7)");
@@ -246,7 +246,7 @@ static void rule_g10_offsets_are_on_the_alignment(void **state)
     (void)state;
     two_tables(&g, 0, 12);
     gguf_refused(&g, "(G10)");
-    assert_error_has("not on a multiple of 32");
+    assert_error_has("not a multiple of the alignment, 32");
     two_tables(&g, 1, 32);
     gguf_refused(&g, "(G10)");
 }
@@ -346,7 +346,7 @@ static void rule_g11_header_and_sizes_that_wrap_are_refused(void **state)
     add_padding(&g, 32);
     add_fill(&g, 64);
     gguf_refused(&g, "(G11)");
-    assert_error_has("after a header of");
+    assert_error_has("follow a header of");
 }
 
 int main(void)

@@ -189,7 +189,7 @@ static void rule_l1_the_size_is_exact(void **state)
     refuses(FORMAT, &f, "l1_header_alone", "L1");
     f.size = 1023;
     refuses(FORMAT, &f, "l1_header_cut", "L1");
-    assert_error_has("1023 bytes, and its header has 1024");
+    assert_error_has("1023 bytes, but the header has 1024");
     f.size = 20;
     refuses(FORMAT, &f, "l1_twenty_bytes", "L1");
     f.size = 3;
@@ -221,12 +221,12 @@ static void rule_l2_other_files_are_named(void **state)
         const char *what, *seed;
     } files[] = {
         {20240527, "the state of a training run", "l2_training_state"},
-        {20240520, "tokens to train on", "l2_tokens"},
+        {20240520, "tokens for training", "l2_tokens"},
         {20240522, "an evaluation set", "l2_eval"},
         {20240328, "a tokenizer", "l2_tokenizer"},
         {20240327, "its tests", "l2_debug_state"},
-        {20240801, "tokens of Llama 3", "l2_tokens_llama3"},
-        {20240803, "a model of Llama 3", "l2_model_llama3"},
+        {20240801, "Llama 3 tokens", "l2_tokens_llama3"},
+        {20240803, "a Llama 3 model", "l2_model_llama3"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(files); i++) {
@@ -546,8 +546,8 @@ static void all_giant(written *w)
 static void the_writer_says_what_is_missing_or_does_not_fit(void **state)
 {
     (void)state;
-    plan_refuses(no_wpe, EMBLA_ERR_UNSUPPORTED, "none called 'wpe'");
-    plan_refuses(one_more, EMBLA_ERR_UNSUPPORTED, "these are 17");
+    plan_refuses(no_wpe, EMBLA_ERR_UNSUPPORTED, "none is called 'wpe'");
+    plan_refuses(one_more, EMBLA_ERR_UNSUPPORTED, "17 cannot be written");
     plan_refuses(wte_f16, EMBLA_ERR_UNSUPPORTED, "'wte' is F16");
     plan_refuses(qkvw_bf16, EMBLA_ERR_UNSUPPORTED, "'qkvw' is BF16");
     plan_refuses(qkvw_turned, EMBLA_ERR_SHAPE, "'qkvw' is 2 x 4 x 12");
@@ -556,12 +556,12 @@ static void the_writer_says_what_is_missing_or_does_not_fit(void **state)
     plan_refuses(wte_rank_1, EMBLA_ERR_SHAPE, "dimension 1 of 'wte'");
     plan_refuses(wte_giant, EMBLA_ERR_SHAPE, "2147483648");
     plan_refuses(wpe_empty, EMBLA_ERR_SHAPE, "dimension 0 of 'wpe' is 0");
-    plan_refuses(wte_bytes, EMBLA_ERR_SHAPE, "'wte' has 92 bytes for 24");
-    plan_refuses(no_heads, EMBLA_ERR_UNSUPPORTED, "'num_heads' is missing");
+    plan_refuses(wte_bytes, EMBLA_ERR_SHAPE, "'wte' has 92 bytes, but 24");
+    plan_refuses(no_heads, EMBLA_ERR_UNSUPPORTED, "is 'num_heads' with");
     plan_refuses(heads_no_number, EMBLA_ERR_UNSUPPORTED, "'num_heads'");
     plan_refuses(heads_giant, EMBLA_ERR_UNSUPPORTED, "'num_heads'");
     plan_refuses(heads_3, EMBLA_ERR_UNSUPPORTED, "3 heads");
-    plan_refuses(tokens_7, EMBLA_ERR_SHAPE, "7 tokens, and 'wte' has 6");
+    plan_refuses(tokens_7, EMBLA_ERR_SHAPE, "7 tokens, but 'wte' has only 6");
     plan_refuses(layers_1025, EMBLA_ERR_UNSUPPORTED, "1025 layers");
     plan_refuses(all_giant, EMBLA_ERR_SHAPE, "2^64");
 }

@@ -360,14 +360,15 @@ static void rule_n3_v2_is_bf16_where_the_caller_says_so(void **state)
     (void)state;
     refuses_with("n3_v2", make_file(1, DICTIONARY("<V2", "False", "(2, 3)"), 12),
                  EMBLA_ERR_UNSUPPORTED, "N3");
-    assert_error_has("--as bf16");
+    assert_error_has("the option as = bf16");
     accepts(NULL, make_file(1, DICTIONARY("<V2", "False", "(2, 3)"), 12), &as, &f);
     assert_string_equal(f.directory.entries[0].element->name, "BF16");
     assert_false(f.directory.entries[0].made);
     one_close(&f);
     refuses_with(NULL, make_file(1, DICTIONARY("|V2", "False", "(2, 3)"), 12),
                  EMBLA_ERR_UNSUPPORTED, "N3");
-    assert_error_has("'|V2' is 2 bytes of no type; if they are bf16, say so: --as bf16");
+    assert_error_has("'|V2' is 2 bytes without a type; if they are bf16, open the file with the "
+                     "option as = bf16");
     accepts(NULL, make_file(1, DICTIONARY("|V2", "False", "(2, 3)"), 12), &as, &f);
     assert_string_equal(f.directory.entries[0].element->name, "BF16");
     one_close(&f);
@@ -650,7 +651,7 @@ static void what_npy_does_not_have_is_not_written(void **state)
     embla_contents contents = {.parts = parts, .count = 1};
     assert_status(one_write(FORMAT, scratch_path(&s, "a.npy"), &contents), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("BF16");
-    assert_error_has("--dtype f32");
+    assert_error_has("the option dtype = f32");
     parts[0] = one_part(&source, data, EMBLA_Q8_0, 2, 1, 32);
     assert_status(one_write(FORMAT, scratch_path(&s, "a.npy"), &contents), EMBLA_ERR_UNSUPPORTED);
     parts[0] = parts[1] = one_part(&source, data, EMBLA_F32, 2, 2, 3);

@@ -73,7 +73,8 @@ static void rule_w1_rows_and_dim_have_limits(void **state)
     REFUSES_EVEN_LENIENT(TEXT, "w1_dim_0", "1 0\nthe\n", "W1");
     REFUSES_EVEN_LENIENT(TEXT, "w1_dim_65537", "1 65537\nthe 1\n", "W1");
     REFUSES_EVEN_LENIENT(TEXT, "w1_rows_2_31", "2147483648 2\nthe 1 2\n", "W1");
-    assert_error_has("2147483648 rows of 2 numbers; 1 to 2147483647 rows of 1 to 65536");
+    assert_error_has(
+        "2147483648 rows of 2 numbers; supported are 1 to 2147483647 rows of 1 to 65536");
     REFUSES_EVEN_LENIENT(BINARY, "w1_dim_0", "1 0\nthe ", "W1");
     REFUSES(TEXT, "w5_many_rows", "2147483647 65536\nthe 1\n", "W3");
 }
@@ -82,7 +83,7 @@ static void rule_w1_binary_rows_must_fit_the_file(void **state)
 {
     (void)state;
     REFUSES(BINARY, "w1_rows_do_not_fit", "3 2\nthe " ONE_TWO "\nof " ONE_TWO "\n", "W1");
-    assert_error_has("3 rows of 10 bytes or more, and 25 bytes are left");
+    assert_error_has("3 rows, each of at least 10 bytes, but only 25 bytes are left");
     REFUSES(BINARY, "w1_giant", "2147483647 65536\na ", "W1");
 }
 
@@ -235,7 +236,7 @@ static void rule_w2_a_missing_newline_is_refused(void **state)
     (void)state;
     REFUSES_EVEN_LENIENT(BINARY, "w2_newline_missing",
                          "3 2\na " ONE_TWO "\nb " ONE_TWO "c " ONE_TWO, "W2");
-    assert_error_has("row 2 begins at byte 25 with 0x63");
+    assert_error_has("row 2 at byte 25 begins with 0x63");
 }
 
 static void binary_word(size_t length, const char *seed, one_file *out, embla_status wanted)
@@ -270,7 +271,7 @@ static void rule_w2_the_end_inside_a_row_is_refused_with_its_number(void **state
     (void)state;
     REFUSES_EVEN_LENIENT(BINARY, "w2_end_in_numbers", "2 2\nthe-long-word " ONE_TWO "\nof \0\0\0\0",
                          "W2");
-    assert_error_has("row 1 has 8 bytes of numbers, and 4 are left");
+    assert_error_has("row 1 needs 8 bytes of numbers, but only 4 are left");
     REFUSES_EVEN_LENIENT(BINARY, "w2_end_in_word", "2 2\nthe-long-word " ONE_TWO "\nof", "W2");
     assert_error_has("row 1");
     assert_error_has("inside its word");
@@ -319,7 +320,7 @@ static void rule_w3_a_line_with_too_few_fields_is_refused(void **state)
 {
     (void)state;
     REFUSES_EVEN_LENIENT(TEXT, "w3_few_fields", "2 3\nthe 1 2 3\nof 1 2\n", "W3");
-    assert_error_has("line 3 has 3 fields; a word and 3 numbers are due");
+    assert_error_has("line 3 has 3 fields; it must have a word and 3 numbers");
     REFUSES_EVEN_LENIENT(TEXT, "w3_no_word", "1 2\n 1 2\n", "W3");
     REFUSES_EVEN_LENIENT(GLOVE, "w3_glove_few_fields", "the 1 2\nof 1\n", "W3");
     assert_error_has("line 2 has 2 fields");
@@ -364,7 +365,7 @@ static void rule_w3_a_line_has_1024_bytes_and_40_for_each_number(void **state)
     one_two(&f, 0);
     one_close(&f);
     long_line(1024 + 80 - 5, "w3_long_line", &f, EMBLA_ERR_FORMAT);
-    assert_error_has("1104 are the most");
+    assert_error_has("the limit is 1104");
     long_line(1024 + 80, "w3_longer_line", &f, EMBLA_ERR_FORMAT);
 }
 
@@ -378,7 +379,7 @@ static void rule_w3_a_line_without_an_end_is_refused(void **state)
     memset(bytes, 'w', size);
     memcpy(bytes, "9 2\nthe 1 2\n", 12);
     one_refuses(TEXT, "vec", NULL, bytes, size, false, EMBLA_ERR_FORMAT, "W3");
-    assert_error_has("line 3 has 262144 bytes or more");
+    assert_error_has("line 3 has at least 262144 bytes");
     memcpy(bytes, "the 1 2 \n", 9);
     one_refuses(GLOVE, "vec", NULL, bytes, size, false, EMBLA_ERR_FORMAT, "W3");
     memset(bytes, 'w', 20);
@@ -420,7 +421,7 @@ static void rule_w4_what_is_no_number_is_refused_with_row_and_column(void **stat
     ACCEPTS(TEXT, "w4_no_number_of_70_letters", NUMBER(TEN TEN TEN TEN TEN TEN TEN), &f);
     float values[6];
     assert_status(one_make(&f, 0, 2, values), EMBLA_ERR_FORMAT);
-    assert_error_has(": '" TEN TEN TEN TEN TEN TEN "xxxx' is no number"); /* 64 are shown */
+    assert_error_has(": '" TEN TEN TEN TEN TEN TEN "xxxx' is not a number"); /* 64 are shown */
 #undef TEN
     one_close(&f);
     ACCEPTS(TEXT, "ok_numbers_of_7_digits", "1 2\na 1234567 7654321\n", &f);
@@ -503,10 +504,10 @@ static void rule_w5_fewer_rows_than_the_header_says(void **state)
     one_file f;
     (void)state;
     REFUSES(TEXT, "w5_fewer", "3 2\nthe 1 -2\nof 3 4\n", "W5");
-    assert_error_has("says 3 rows, and 2 are there");
+    assert_error_has("counts 3 rows, but there are 2");
     LENIENT(TEXT, "3 2\nthe 1 -2\nof 3 4\n", &f);
     one_shape(&f, 2, 2);
-    one_note(&f, "says 3 rows, and 2 are there (W5)");
+    one_note(&f, "counts 3 rows, but there are 2 (W5)");
     one_close(&f);
     LENIENT(BINARY, "3 2\nthe " ONE_TWO "\nof " ONE_TWO "\n", &f);
     one_shape(&f, 2, 2);
@@ -542,7 +543,7 @@ static void rule_w6_words_that_come_again_are_counted_and_kept(void **state)
     ACCEPTS(TEXT, "ok_twice", "4 1\nthe 1\nof 2\nthe 3\nthe 4\n", &f);
     one_shape(&f, 4, 1);
     one_label(&f, 2, "the");
-    one_note(&f, "2 of 4 words come again; the first row is taken (W6)");
+    one_note(&f, "2 of 4 words are duplicates; the first row is used (W6)");
     one_close(&f);
     ACCEPTS(TEXT, NULL, "2 1\nthe 1\nof 2\n", &f);
     assert_int_equal(f.directory.note_count, 0);

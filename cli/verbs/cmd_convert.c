@@ -241,8 +241,9 @@ static int check_path(const cli_model *model, const char *path, bool force)
 static int not_converted(const cli_args *args, embla_status status)
 {
     bool nameless = status == EMBLA_ERR_ARGUMENT && !cli_args_given(args, "to") &&
-                    strstr(embla_error(), "--to FORMAT");
-    return nameless ? cli_usage("%s", embla_error()) : cli_failed("%s", embla_error());
+                    strstr(embla_error(), "unknown file extension");
+    return nameless ? cli_usage("%s with --to FORMAT", embla_error())
+                    : cli_failed("%s", embla_error());
 }
 
 static int write_file(const cli_args *args, const cli_model *model, embla_account **out)

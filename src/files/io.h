@@ -115,12 +115,12 @@ void embla_io_touch_huge(const void *memory, size_t bytes);
 /* Removes the file's name. Processes that have the file open can still use it. */
 EMBLA_CHECKED embla_status embla_io_erase(int folder, const char *name, const char *shown);
 
-/* For tests: the n-th call from now fails with this error number (1 is the next); with
- * forever, so do all after it. n = 0 ends this. */
+/* For tests: the n-th call from now fails with this error number; 1 is the next call. If forever
+ * is true, all later calls fail, too. n = 0 switches this off. */
 void embla_io_fail(size_t n, bool forever, int error);
-/* For tests: reads and writes move at most this many bytes at a time; 0: no limit. */
+/* For tests: reads and writes transfer at most this many bytes per call; 0 means no limit. */
 void embla_io_short(size_t bytes);
-/* For tests: descriptors and maps handed out and not given back. */
+/* For tests: the number of descriptors and maps that are open. */
 size_t embla_io_live(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one door: what was opened, asked about. checkpoint_open.c opens it, checkpoint_roles.c knows
- * which tensor has which role.
+/* Queries of an opened checkpoint. checkpoint_open.c opens it; checkpoint_roles.c has the queries
+ * about roles.
  *
  * All of them use lists that were checked when the checkpoint was opened. Bytes are read with
  * pread, so no query can raise a signal.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about roles: which tensor is the token table or the head, and whether config.json or
- * the architecture ties the two. roles.c assigns the roles while a checkpoint is opened.
+/* Queries about roles: which tensor is the token table or the head, and whether config.json or the
+ * architecture ties the two. roles.c assigns the roles when a checkpoint is opened.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ const char *embla_role_name(embla_role role)
     return n < sizeof names / sizeof names[0] ? names[n] : "unknown";
 }
 
-/* "name (rows x dim), .." of all tensors with this role, for the message about several. */
+/* Writes "name (rows x dim), .." for all tensors with a role, for the message about several. */
 static void list_candidates(const embla_checkpoint *cp, embla_role role, char *text, size_t size)
 {
     size_t used = 0;
@@ -43,13 +43,14 @@ const embla_entry *embla_checkpoint_only(const embla_checkpoint *cp, embla_role 
     return *count == 1 ? found : NULL;
 }
 
-/* The head, if only it is stored and the flag says that it is the token table too (case 5). */
-static const embla_entry *inverted(const embla_checkpoint *cp)
+/* Finds the head of a checkpoint that stores only the head, and whose flag says that the head is
+ * also the token table (case 5). NULL otherwise. */
+static const embla_entry *find_inverted(const embla_checkpoint *cp)
 {
     const char *where;
     size_t heads;
     const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
-    if (cp->format == &embla_format_gguf) return NULL; /* no flag exists there */
+    if (cp->format == &embla_format_gguf) return NULL; /* GGUF has no such flag */
     return head && embla_roles_tie_flag(cp, &where) == 1 ? head : NULL;
 }
 
@@ -60,8 +61,8 @@ embla_status embla_checkpoint_entry(const embla_checkpoint *cp, embla_role role,
     size_t count;
     const embla_entry *found = embla_checkpoint_only(cp, role, &count);
     const char *rule = found ? cp->whys[found - cp->entries] : NULL;
-    if (count == 0 && role == EMBLA_ROLE_TOKENS && (found = inverted(cp))) {
-        rule = "the head, stored once and tied (case 5)";
+    if (count == 0 && role == EMBLA_ROLE_TOKENS && (found = find_inverted(cp))) {
+        rule = "the head, which is stored once and tied (case 5)";
         count = 1;
     }
     if (count > 1) {

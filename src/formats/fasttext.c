@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fastText's .bin and .ftz (rules F1 to F6): arguments, dictionary, then two matrices.
  *
- * Nothing in the file says how long its parts are, so all of it is walked once, front to
- * back, and every count is compared with the bytes left before it is believed: fastText's
- * own reader never ends on a file that is cut inside a word. Rows of the input matrix are
- * the words, then the buckets that n-grams share; a word's vector as fastText prints it is
- * the mean of its own row and of its n-grams' rows, the row alone is what is listed here.
- * A product-quantized matrix has no rows to point at: it is checked, and named in a note.
+ * The file does not contain the sizes of its parts, so it is scanned once, front to back, and every
+ * count is compared with the bytes left before it is used. (fastText's own reader loops forever on
+ * a file that is truncated inside a word.) The rows of the input matrix are the words, then the
+ * buckets that n-grams share. fastText prints the mean of a word's row and of its n-grams' rows;
+ * here the table has the rows as stored. A product-quantized matrix has no rows of floats: it is
+ * checked and mentioned in a note.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { MAGIC = 793712314, OLDEST = 11, NEWEST = 12 };
 enum { DIM_MOST = 65536, GRAM_MOST = 64, WORD_MOST = 4096 };
 enum { CENTROIDS = 256 }; /* ksub: codes are bytes */
 
-/* The twelve whole numbers of the arguments, in the order of the file. */
+/* The twelve integers of the arguments, in the order of the file. */
 enum {
     DIM,
     WINDOW,
@@ -48,7 +48,7 @@ typedef struct {
     embla_directory *out;
     int32_t arguments[ARGUMENTS];
     int32_t words, labels;
-    int64_t pruned; /* n-grams that were kept; -1: all of them */
+    int64_t pruned; /* number of n-grams that were kept; -1 means all */
     embla_name *names;
 } reader;
 
@@ -60,13 +60,13 @@ static embla_status read_prefix(reader *r)
     EMBLA_TRY(embla_cursor_i32(&r->cursor, "the magic number", &magic));
     if (magic != MAGIC)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: magic number %" PRId32 ", and fastText's is %d (F1)",
+                          "%.256s: the magic number is %" PRId32 ", but fastText's is %d (F1)",
                           r->map->name, magic, MAGIC);
     EMBLA_TRY(embla_cursor_i32(&r->cursor, "the version", &version));
     if (version < OLDEST || version > NEWEST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: version %" PRId32 "; %d and %d are read (F1)", r->map->name,
-                          version, OLDEST, NEWEST);
+                          "%.256s: version %" PRId32 " is not supported; %d and %d are (F1)",
+                          r->map->name, version, OLDEST, NEWEST);
     return EMBLA_OK;
 }
 
@@ -75,7 +75,7 @@ static embla_status check_argument(const reader *r, const char *what, int32_t va
 {
     if (value >= least && value <= most) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s: %s is %" PRId32 ", outside %" PRId32 "..%" PRId32 " (F2)",
+                      "%.256s: %s is %" PRId32 "; it must be %" PRId32 " to %" PRId32 " (F2)",
                       r->map->name, what, value, least, most);
 }
 
@@ -91,8 +91,8 @@ static embla_status check_arguments(const reader *r)
     /* `fasttext -maxn 0` writes minn 3 and maxn 0: a model without n-grams. */
     if (a[MAX_GRAM] > 0 && a[MIN_GRAM] > a[MAX_GRAM])
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: n-grams of at least %" PRId32 " and at most %" PRId32
-                          " letters (F2)",
+                          "%.256s: the shortest n-gram has %" PRId32
+                          " characters, more than the longest with %" PRId32 " (F2)",
                           r->map->name, a[MIN_GRAM], a[MAX_GRAM]);
     return EMBLA_OK;
 }
@@ -106,14 +106,14 @@ static embla_status read_arguments(reader *r)
     EMBLA_TRY(embla_cursor_u64(&r->cursor, "the sampling threshold", &bits));
     memcpy(&sampling, &bits, sizeof sampling);
     if (!isfinite(sampling))
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: t is %f, and must be a finite number (F2)",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: t is %f; it must be a finite number (F2)",
                           r->map->name, sampling);
     return check_arguments(r);
 }
 
 /* ---- F3: dictionary ---- */
 
-/* The bytes before the 0 that ends word n of the dictionary. */
+/* Reads word n of the dictionary: the bytes before its 0. */
 static embla_status read_word(reader *r, int32_t n, const char **word, uint32_t *length)
 {
     const uint8_t *bytes;
@@ -122,7 +122,7 @@ static embla_status read_word(reader *r, int32_t n, const char **word, uint32_t 
     const uint8_t *end = have > 0 ? memchr(bytes, 0, (size_t)have) : NULL;
     if (!end && have <= WORD_MOST)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s ends inside word %" PRId32 ", at byte %" PRIu64 " (F3)",
+                          "%.256s: the file ends inside word %" PRId32 ", at byte %" PRIu64 " (F3)",
                           r->map->name, n, r->map->size);
     if (!end)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: word %" PRId32 " is longer than %d bytes (F3)",
@@ -132,7 +132,8 @@ static embla_status read_word(reader *r, int32_t n, const char **word, uint32_t 
     return embla_cursor_skip(&r->cursor, (uint64_t)*length + 1, "a word");
 }
 
-/* fastText sorts words before labels, and takes entry i for row i: so must the file. */
+/* Reads entry n of the dictionary. fastText writes words before labels, and entry i is row i, so
+ * the file must have this order. */
 static embla_status read_entry(reader *r, int32_t n)
 {
     embla_name name = {.number = (uint32_t)n};
@@ -143,11 +144,12 @@ static embla_status read_entry(reader *r, int32_t n)
     EMBLA_TRY(embla_cursor_u8(&r->cursor, "the type of a word", &type));
     if (count < 0)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: word %" PRId32 " was seen %" PRId64 " times (F3)", r->map->name,
-                          n, count);
+                          "%.256s: the count of word %" PRId32 " is %" PRId64
+                          "; it must not be negative (F3)",
+                          r->map->name, n, count);
     if (type > 1)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: word %" PRId32 " is of type %u; 0 and 1 there are (F3)",
+                          "%.256s: word %" PRId32 " has the type %u; it must be 0 or 1 (F3)",
                           r->map->name, n, (unsigned)type);
     if (type != wanted)
         return embla_fail(EMBLA_ERR_FORMAT,
@@ -169,29 +171,29 @@ static embla_status read_counts(reader *r, int32_t *size)
     if (r->words < 0 || r->labels < 0 || tokens < 0)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: %" PRId32 " words, %" PRId32 " labels, %" PRId64
-                          " tokens: none may be below 0 (F3)",
+                          " tokens: none may be negative (F3)",
                           r->map->name, r->words, r->labels, tokens);
     if ((int64_t)*size != (int64_t)r->words + r->labels)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: a dictionary of %" PRId32 ", but %" PRId32 " words and %" PRId32
-                          " labels (F3)",
+                          "%.256s: the dictionary has %" PRId32 " entries, but %" PRId32
+                          " words and %" PRId32 " labels (F3)",
                           r->map->name, *size, r->words, r->labels);
     uint64_t left = embla_cursor_left(&r->cursor);
-    if ((uint64_t)*size > left / 10) /* a 0, eight bytes of count, one of type */
+    if ((uint64_t)*size > left / 10) /* each has a 0, eight bytes of count, one of type */
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: a dictionary of %" PRId32 ", and %" PRIu64
-                          " bytes are left for it (F3)",
+                          "%.256s: the dictionary has %" PRId32 " entries, but only %" PRIu64
+                          " bytes are left for them (F3)",
                           r->map->name, *size, left);
     return EMBLA_OK;
 }
 
-/* Which bucket each n-gram that was kept has moved to. */
+/* Reads the new bucket of each n-gram that was kept. */
 static embla_status read_pruning(reader *r)
 {
     uint64_t left = embla_cursor_left(&r->cursor);
     if (r->pruned < -1 || (r->pruned > 0 && (uint64_t)r->pruned > left / 8))
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %" PRId64 " n-grams were kept, and %" PRIu64
+                          "%.256s: %" PRId64 " n-grams were kept, but only %" PRIu64
                           " bytes are left for them (F3)",
                           r->map->name, r->pruned, left);
     for (int64_t i = 0; i < r->pruned; i++) {
@@ -200,8 +202,8 @@ static embla_status read_pruning(reader *r)
         EMBLA_TRY(embla_cursor_i32(&r->cursor, "an n-gram", &to));
         if (from < 0 || from >= r->arguments[BUCKET] || to < 0 || to >= r->pruned)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s: n-gram %" PRId32 " of %" PRId32 " moves to %" PRId32
-                              " of %" PRId64 " (F3)",
+                              "%.256s: n-gram %" PRId32 " of %" PRId32 " moves to bucket %" PRId32
+                              " of %" PRId64 ", which is out of range (F3)",
                               r->map->name, from, r->arguments[BUCKET], to, r->pruned);
     }
     return EMBLA_OK;
@@ -219,7 +221,7 @@ static embla_status read_dictionary(reader *r)
 
 /* ---- F4, F5: matrices ---- */
 
-/* rows x numbers of a matrix, as both kinds of matrix begin. */
+/* Reads and checks the shape, with which both kinds of matrix begin. */
 static embla_status read_shape(reader *r, const char *name, int64_t rows, const char *rule)
 {
     int64_t m, n;
@@ -227,7 +229,7 @@ static embla_status read_shape(reader *r, const char *name, int64_t rows, const 
     EMBLA_TRY(embla_cursor_i64(&r->cursor, "the dim of a matrix", &n));
     if (m < 1 || n < 1 || n != r->arguments[DIM] || m != rows)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s is %" PRId64 " x %" PRId64 ", and must be %" PRId64
+                          "%.256s: %s is %" PRId64 " x %" PRId64 "; it must be %" PRId64
                           " x %" PRId32 " (%s)",
                           r->map->name, name, m, n, rows, r->arguments[DIM], rule);
     return EMBLA_OK;
@@ -247,13 +249,14 @@ static embla_status read_dense(reader *r, const char *name, int64_t rows)
     uint64_t left = embla_cursor_left(&r->cursor);
     if (entry->bytes > left)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s takes %" PRIu64 " bytes, and %" PRIu64 " are left (F4)",
+                          "%.256s: %s needs %" PRIu64 " bytes, but only %" PRIu64 " are left (F4)",
                           r->map->name, name, entry->bytes, left);
     return embla_cursor_skip(&r->cursor, entry->bytes, name);
 }
 
-/* Rows of dim numbers cut into parts pieces of width numbers, the last of them shorter or
- * not; each piece is one of 256. Then these: dim x 256 floats. */
+/* Reads a product quantizer. A row of dim numbers is cut into *parts pieces of `width` numbers, the
+ * last possibly shorter; each piece is one of 256 centroids. The centroids follow: dim x 256
+ * floats. */
 static embla_status read_quantizer(reader *r, const char *name, int32_t dim, int32_t *parts)
 {
     int32_t have, width, last;
@@ -261,20 +264,20 @@ static embla_status read_quantizer(reader *r, const char *name, int32_t dim, int
     EMBLA_TRY(embla_cursor_i32(&r->cursor, "the pieces of a quantizer", parts));
     EMBLA_TRY(embla_cursor_i32(&r->cursor, "the width of a piece", &width));
     EMBLA_TRY(embla_cursor_i32(&r->cursor, "the width of the last piece", &last));
-    /* A width above dim is one piece, and legal. No number is multiplied before it is known
-     * to be small. */
+    /* A width above dim is valid and gives one piece. Numbers are multiplied only after they are
+     * known to be small. */
     bool fits = have == dim && width >= 1 && *parts >= 1 && *parts <= dim;
     if (!fits || *parts != ((int64_t)dim + width - 1) / width ||
         last != dim - (int64_t)(*parts - 1) * width)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s: a quantizer of %" PRId32 " numbers in %" PRId32
-                          " pieces of %" PRId32 ", the last of %" PRId32 "; rows have %" PRId32
-                          " (F5)",
+                          "%.256s: %s: the quantizer has %" PRId32 " numbers in %" PRId32
+                          " pieces of %" PRId32 ", the last of %" PRId32 ", but rows have %" PRId32
+                          " numbers (F5)",
                           r->map->name, name, have, *parts, width, last, dim);
     uint64_t left = embla_cursor_left(&r->cursor), bytes = (uint64_t)dim * CENTROIDS * 4;
     if (bytes > left)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s: a quantizer takes %" PRIu64 " bytes, and %" PRIu64
+                          "%.256s: %s: the quantizer needs %" PRIu64 " bytes, but only %" PRIu64
                           " are left (F5)",
                           r->map->name, name, bytes, left);
     return embla_cursor_skip(&r->cursor, bytes, "a quantizer");
@@ -285,20 +288,20 @@ static embla_status read_flag(reader *r, const char *what, bool *out)
     uint8_t value;
     EMBLA_TRY(embla_cursor_u8(&r->cursor, what, &value));
     if (value > 1)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %s is %u; 0 and 1 there are (F5)",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %s is %u; it must be 0 or 1 (F5)",
                           r->map->name, what, (unsigned)value);
     *out = value == 1;
     return EMBLA_OK;
 }
 
-/* Norms of the rows, stored apart: a byte for each, then a quantizer of one number. */
+/* Reads the norms of the rows: one byte for each, then a quantizer of one number. */
 static embla_status read_norms(reader *r, const char *name, int64_t rows)
 {
     int32_t parts;
     uint64_t left = embla_cursor_left(&r->cursor);
     if ((uint64_t)rows > left)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s: norms of %" PRId64 " rows, and %" PRIu64
+                          "%.256s: %s: the norms of %" PRId64 " rows follow, but only %" PRIu64
                           " bytes are left (F5)",
                           r->map->name, name, rows, left);
     EMBLA_TRY(embla_cursor_skip(&r->cursor, (uint64_t)rows, "norms"));
@@ -307,7 +310,7 @@ static embla_status read_norms(reader *r, const char *name, int64_t rows)
 
 static embla_status read_quantized(reader *r, const char *name, int64_t rows)
 {
-    uint64_t begin = r->cursor.at, left, due;
+    uint64_t begin = r->cursor.at, left, wanted;
     bool norms;
     int32_t codes, parts;
     EMBLA_TRY(read_flag(r, "the flag for norms", &norms));
@@ -316,18 +319,19 @@ static embla_status read_quantized(reader *r, const char *name, int64_t rows)
     left = embla_cursor_left(&r->cursor);
     if (codes < 0 || (uint64_t)codes > left)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s has %" PRId32 " codes, and %" PRIu64 " bytes are left (F5)",
+                          "%.256s: %s has %" PRId32 " codes, but only %" PRIu64
+                          " bytes are left (F5)",
                           r->map->name, name, codes, left);
     EMBLA_TRY(embla_cursor_skip(&r->cursor, (uint64_t)codes, "codes"));
     EMBLA_TRY(read_quantizer(r, name, r->arguments[DIM], &parts));
-    if (!embla_mul_ok((uint64_t)rows, (uint64_t)parts, &due) || (uint64_t)codes != due)
+    if (!embla_mul_ok((uint64_t)rows, (uint64_t)parts, &wanted) || (uint64_t)codes != wanted)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %s has %" PRId32 " codes for %" PRId64 " rows of %" PRId32
+                          "%.256s: %s has %" PRId32 " codes, but %" PRId64 " rows of %" PRId32
                           " pieces (F5)",
                           r->map->name, name, codes, rows, parts);
     if (norms) EMBLA_TRY(read_norms(r, name, rows));
     return embla_directory_note(
-        r->out, "%s is product-quantized (%" PRIu64 " bytes): no table can be read from it", name,
+        r->out, "%s is product-quantized (%" PRIu64 " bytes) and cannot be read as a table", name,
         r->cursor.at - begin);
 }
 
@@ -339,27 +343,27 @@ static embla_status read_matrices(reader *r)
     EMBLA_TRY(read_flag(r, "the flag for a quantized input", &quantized));
     if (!quantized && r->pruned >= 0)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %" PRId64 " n-grams were kept, which is for quantized models, "
-                          "and input is not (F5)",
+                          "%.256s: %" PRId64 " n-grams were kept (pruning), but only quantized "
+                          "models are pruned, and input is not quantized (F5)",
                           r->map->name, r->pruned);
     EMBLA_TRY(quantized ? read_quantized(r, "input", r->words + kept)
                         : read_dense(r, "input", r->words + kept));
     EMBLA_TRY(read_flag(r, "the flag for a quantized output", &output_quantized));
-    /* fastText heeds the second flag only where the first is set. */
+    /* fastText uses the second flag only if the first is set. */
     EMBLA_TRY(quantized && output_quantized ? read_quantized(r, "output", outputs)
                                             : read_dense(r, "output", outputs));
     if (embla_cursor_left(&r->cursor) > 0)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: the model ends at byte %" PRIu64 ", the file at %" PRIu64
+                          "%.256s: the model ends at byte %" PRIu64 ", but the file at %" PRIu64
                           " (F6)",
                           r->map->name, r->cursor.at, r->map->size);
-    if (quantized) return EMBLA_OK; /* words have no rows that could be looked up */
+    if (quantized) return EMBLA_OK; /* there are no rows to look up */
     r->out->labels = r->names;
     r->out->label_count = (size_t)r->words;
     r->out->tokens = (uint64_t)r->words;
     if (r->arguments[BUCKET] == 0 || r->arguments[MAX_GRAM] == 0) return EMBLA_OK;
-    return embla_directory_note(r->out, "rows as stored: fastText's vector of a word is the mean "
-                                        "of its row and those of its n-grams");
+    return embla_directory_note(r->out, "rows are as stored; fastText's vector of a word is the "
+                                        "mean of its row and the rows of its n-grams");
 }
 
 /* ---- the whole ---- */
@@ -401,7 +405,7 @@ static bool sniff(const uint8_t *head, size_t have, uint64_t size)
 static embla_status read_file(embla_map *map, const embla_open_options *options,
                               embla_directory *out)
 {
-    (void)options; /* there is nothing to be lenient about */
+    (void)options; /* the option lenient allows nothing here */
     reader r = {.map = map, .out = out};
     out->format = "fasttext";
     embla_cursor_begin(&r.cursor, map, 0);

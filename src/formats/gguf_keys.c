@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the keys of a GGUF file say, asked for by type (G5): numbers, the vocabulary (G12),
- * and which file of several this is (G13). A key of another type than the caller named is
- * refused, never converted: scores stored as bytes and read as floats was a way into the
- * memory of other readers.
+/* The values of a GGUF file's keys, queried by type (G5): numbers, the vocabulary (G12), and which
+ * file of a split model this is (G13). A key of another type than the caller expects is refused,
+ * never converted: in another reader, scores stored as bytes and read as floats caused reads
+ * beyond the buffer.
  */
 #include "formats/gguf.h"
 
@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "files/cursor.h"
 
-enum { TOKEN_BYTE = 6 }; /* what token_type calls a token that stands for one byte */
+enum { TOKEN_BYTE = 6 }; /* the token_type of a token that is one byte */
 
 const embla_gguf *embla_gguf_of(const embla_directory *directory)
 {
@@ -34,11 +34,12 @@ bool embla_gguf_has(const embla_directory *directory, const char *key)
     return embla_gguf_find(directory, key) != NULL;
 }
 
-static embla_status need(const embla_directory *directory, const embla_map *map, const char *key,
-                         const embla_gguf_key **out)
+static embla_status find_or_fail(const embla_directory *directory, const embla_map *map,
+                                 const char *key, const embla_gguf_key **out)
 {
     const embla_gguf_key *found = embla_gguf_find(directory, key);
-    if (!found) return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: no key '%.128s'", map->name, key);
+    if (!found)
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: there is no key '%.128s'", map->name, key);
     *out = found;
     return EMBLA_OK;
 }
@@ -51,7 +52,7 @@ static embla_status wrong_type(const embla_map *map, const embla_gguf_key *key, 
                       embla_gguf_type_name(key->element), wanted);
 }
 
-/* The bytes of a number that is no array, as one little-endian number. */
+/* Reads the bytes of a number, not of an array, as a little-endian integer. */
 static embla_status raw_number(const embla_map *map, const embla_gguf_key *key, uint64_t *out)
 {
     uint8_t bytes[8] = {0};
@@ -66,7 +67,7 @@ embla_status embla_gguf_number(const embla_directory *directory, const embla_map
     const embla_gguf_key *found;
     uint64_t raw = 0;
     bool is_signed = false;
-    EMBLA_TRY(need(directory, map, key, &found));
+    EMBLA_TRY(find_or_fail(directory, map, key, &found));
     switch (found->type) {
     case EMBLA_GGUF_I8:
     case EMBLA_GGUF_I16:
@@ -85,10 +86,10 @@ embla_status embla_gguf_number(const embla_directory *directory, const embla_map
     }
     EMBLA_TRY(raw_number(map, found, &raw));
     uint64_t top = UINT64_C(1) << (8 * embla_gguf_type_bytes(found->type) - 1);
-    if (is_signed) raw = (raw ^ top) - top; /* carries the sign up; wraps as it should */
+    if (is_signed) raw = (raw ^ top) - top; /* sign extension; unsigned overflow is intended */
     if (!is_signed && raw > (uint64_t)INT64_MAX)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: key '%.128s' is %" PRIu64 ", more than %" PRId64 " (G5)",
+                          "%.200s: key '%.128s' is %" PRIu64 "; the limit is %" PRId64 " (G5)",
                           map->name, key, raw, INT64_MAX);
     memcpy(out, &raw, sizeof *out);
     return EMBLA_OK;
@@ -99,7 +100,7 @@ embla_status embla_gguf_real(const embla_directory *directory, const embla_map *
 {
     const embla_gguf_key *found;
     uint64_t raw = 0;
-    EMBLA_TRY(need(directory, map, key, &found));
+    EMBLA_TRY(find_or_fail(directory, map, key, &found));
     if (found->type != EMBLA_GGUF_F32 && found->type != EMBLA_GGUF_F64)
         return wrong_type(map, found, "f32 or f64");
     EMBLA_TRY(raw_number(map, found, &raw));
@@ -119,7 +120,7 @@ embla_status embla_gguf_array(const embla_directory *directory, const embla_map 
 {
     const embla_gguf_key *found;
     char wanted[32];
-    EMBLA_TRY(need(directory, map, key, &found));
+    EMBLA_TRY(find_or_fail(directory, map, key, &found));
     (void)snprintf(wanted, sizeof wanted, "an array of %s", embla_gguf_type_name(element));
     if (found->type != EMBLA_GGUF_ARRAY || found->element != element)
         return wrong_type(map, found, wanted);
@@ -132,7 +133,7 @@ static embla_status copy_strings(embla_cursor *c, embla_arena *arena, embla_name
 {
     for (size_t i = 0; i < count; i++) {
         const uint8_t *bytes;
-        uint64_t length; /* at most 64 MiB (G3), or the file has changed and the cursor refuses */
+        uint64_t length; /* at most 64 MiB (G3); if the file has changed, the cursor fails */
         EMBLA_TRY(embla_cursor_u64(c, "the length of a string", &length));
         EMBLA_TRY(embla_cursor_bytes(c, length, "a string", &bytes));
         EMBLA_TRY(embla_arena_text(arena, bytes, (size_t)length, &names[i].bytes));
@@ -150,7 +151,7 @@ embla_status embla_gguf_strings(const embla_directory *directory, const embla_ma
     embla_cursor c;
     embla_name *names = NULL;
     EMBLA_TRY(embla_gguf_array(directory, map, key, EMBLA_GGUF_STRING, &found));
-    /* 8 bytes of the file for each at least: at most twice as many here */
+    /* each string takes at least 8 bytes of the file, and 16 here */
     size_t many = (size_t)found->count;
     EMBLA_TRY(embla_arena_many(arena, many, sizeof *names, "a list of words", &names));
     embla_cursor_begin(&c, map, found->value);
@@ -191,7 +192,7 @@ bool embla_gguf_byte(const char *text, size_t length, uint8_t *out)
     return true;
 }
 
-/* Every token whose type is BYTE is written as one. Others may look like one: text. */
+/* Checks that every token of type BYTE is "<0xHH>". Other tokens may look like that, too. */
 static embla_status check_bytes(embla_cursor *types, embla_cursor *tokens, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -208,14 +209,15 @@ static embla_status check_bytes(embla_cursor *types, embla_cursor *tokens, uint6
         if (length == 6) EMBLA_TRY(embla_cursor_bytes(tokens, length, "a token", &text));
         if (!embla_gguf_byte((const char *)text, (size_t)length, &byte))
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: token %" PRIu64 " stands for a byte, but its %" PRIu64
-                              " bytes are not '<0xHH>': '%.6s' (G12)",
+                              "%.200s: token %" PRIu64 " has the type BYTE, but its %" PRIu64
+                              " bytes are not of the form '<0xHH>': '%.6s' (G12)",
                               tokens->map->name, i, length, (const char *)text);
     }
     return EMBLA_OK;
 }
 
-/* An array beside the tokens: of this type, and as long as they are. Absent is fine. */
+/* Checks an array that belongs to the tokens: it has this type and as many elements. It may be
+ * absent; *out is then NULL. */
 static embla_status check_beside(const embla_directory *directory, const embla_map *map,
                                  const char *key, embla_gguf_type element,
                                  const embla_gguf_key **out)
@@ -253,12 +255,14 @@ embla_status embla_gguf_vocab_check(const embla_directory *directory, const embl
 
 /* ---- several files ---- */
 
-/* What a file that has split.count must have as well. */
-static embla_status split_number(const embla_directory *directory, const embla_map *map,
-                                 const char *key, int64_t *out)
+/* Reads a key that every file with split.count must have. */
+static embla_status read_split(const embla_directory *directory, const embla_map *map,
+                               const char *key, int64_t *out)
 {
     if (!embla_gguf_has(directory, key))
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: split.count without %s (G13)", map->name, key);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: there is a key split.count, but no key %s (G13)", map->name,
+                          key);
     return embla_gguf_number(directory, map, key, out);
 }
 
@@ -268,26 +272,28 @@ embla_status embla_gguf_split(const embla_directory *directory, const embla_map 
     int64_t no = 0, files = 0, all = 0;
     if (embla_gguf_has(directory, "split.count"))
         EMBLA_TRY(embla_gguf_number(directory, map, "split.count", &files));
-    if (files == 0) { /* a file joined again says 0 */
+    if (files == 0) { /* tools that merge splits write 0 */
         *number = 0;
         *count = 1;
         *tensors = directory->count;
         return EMBLA_OK;
     }
-    EMBLA_TRY(split_number(directory, map, "split.no", &no));
-    EMBLA_TRY(split_number(directory, map, "split.tensors.count", &all));
+    EMBLA_TRY(read_split(directory, map, "split.no", &no));
+    EMBLA_TRY(read_split(directory, map, "split.tensors.count", &all));
     if (files < 0 || files > EMBLA_GGUF_SPLITS_MOST)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: split.count is %" PRId64 ", not 1 to %d (G13)",
-                          map->name, files, (int)EMBLA_GGUF_SPLITS_MOST);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: split.count is %" PRId64 "; it must be 1 to %d (G13)", map->name,
+                          files, (int)EMBLA_GGUF_SPLITS_MOST);
     if (no < 0 || no >= files)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: split.no is %" PRId64 " of %" PRId64 " files, from 0 on (G13)",
-                          map->name, no, files);
+                          "%.200s: split.no is %" PRId64 "; it must be 0 to %" PRId64
+                          ", below split.count (G13)",
+                          map->name, no, files - 1);
     if (all < 0 || (uint64_t)all < directory->count ||
         (files == 1 && (uint64_t)all > directory->count))
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: split.tensors.count is %" PRId64 " for %" PRId64
-                          " files, and this one has %zu tensors (G13)",
+                          " files, but this file alone has %zu tensors (G13)",
                           map->name, all, files, directory->count);
     *number = (unsigned)no;
     *count = (unsigned)files;
@@ -295,8 +301,8 @@ embla_status embla_gguf_split(const embla_directory *directory, const embla_map 
     return EMBLA_OK;
 }
 
-/* Five digits; -1 where there are others. */
-static long five_digits(const char *text)
+/* Parses five digits; -1 if they are not. */
+static long parse_digits5(const char *text)
 {
     long value = 0;
     for (int i = 0; i < 5; i++) {
@@ -311,19 +317,22 @@ embla_status embla_gguf_split_name(const char *name, unsigned number, unsigned c
     static const char pattern[] = "-00001-of-00005.gguf";
     size_t length = strlen(name), tail = sizeof pattern - 1;
     if (count < 1 || count > EMBLA_GGUF_SPLITS_MOST || number >= count)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "file %u of %u: from 0 to below 1 .. %d", number,
-                          count, (int)EMBLA_GGUF_SPLITS_MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "file %u of %u files: the number must be below the count, and the count "
+                          "at most %d",
+                          number, count, (int)EMBLA_GGUF_SPLITS_MOST);
     const char *end = name + (length > tail ? length - tail : 0);
     if (length <= tail || length > 255 || strchr(name, '/') || end[0] != '-' ||
-        five_digits(end + 1) < 1 || five_digits(end + 1) > (long)count ||
-        memcmp(end + 6, "-of-", 4) != 0 || five_digits(end + 10) != (long)count ||
+        parse_digits5(end + 1) < 1 || parse_digits5(end + 1) > (long)count ||
+        memcmp(end + 6, "-of-", 4) != 0 || parse_digits5(end + 10) != (long)count ||
         memcmp(end + 15, ".gguf", 5) != 0)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: one of %u files, but not called NAME-00001-of-%05u.gguf (G13)",
+                          "%.200s is one of %u files, but its name is not of the form "
+                          "NAME-00001-of-%05u.gguf (G13)",
                           name, count, count);
-    char end_of_it[sizeof "-4294967295-of-4294967295.gguf"];
-    (void)snprintf(end_of_it, sizeof end_of_it, "-%05u-of-%05u.gguf", number + 1, count);
+    char suffix[sizeof "-4294967295-of-4294967295.gguf"];
+    (void)snprintf(suffix, sizeof suffix, "-%05u-of-%05u.gguf", number + 1, count);
     memcpy(out, name, length - tail);
-    memcpy(out + length - tail, end_of_it, tail + 1); /* five digits each: as long as pattern */
+    memcpy(out + length - tail, suffix, tail + 1); /* with five digits each, as long as pattern */
     return EMBLA_OK;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama2.c's first .bin (its export version 0): seven whole numbers, then f32 tensors, each
- * of them for all layers together. There is no magic number, so a file is known by this
- * alone: every number is one that a model can have, and the sizes add up to the file's, to
- * the byte. Our rules:
+/* llama2.c's first .bin (export version 0): seven integers, then f32 tensors, each for all layers
+ * together. There is no magic number. A file is recognised if every integer is valid for a model
+ * and the sizes add up exactly to the file's size. Our rules:
  *
- *   LL1  each of the seven is in its range; vocab_size below 0 says that the head is apart
- *   LL2  dim is whole heads of an even length, heads are whole groups of key-value heads
- *   LL3  header and tensors are the whole file, exactly
- *   LL4  later exports ("ak42", versions 1 and 2) are recognised, and refused
+ *   LL1  each integer is in its range; a negative vocab_size means that the head is separate
+ *   LL2  dim is divisible by n_heads, the quotient is even, n_heads is divisible by n_kv_heads
+ *   LL3  header and tensors are exactly the whole file
+ *   LL4  later exports ("ak42", versions 1 and 2) are recognised and refused
  *
- * Tensors get the names that Meta's own files have, the ones llama2.c was exported from:
- * those that find the token table and the head elsewhere find them here. Names of layers
- * lack the layer's number, since its tensors are not apart.
+ * Tensors get the names of Meta's files, from which llama2.c exports, so that the usual rules find
+ * the token table and the head. Names of layers have no layer number, because one tensor holds all
+ * layers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,19 +19,19 @@
 #include "files/cursor.h"
 #include "formats/format.h"
 
-#define LATER_MAGIC UINT32_C(0x616b3432) /* "ak42", read as a number */
+#define LATER_MAGIC UINT32_C(0x616b3432) /* "ak42" as a number */
 
 enum { FIELDS = 7, HEADER = 4 * FIELDS };
 enum { DIM_MOST = 65536, HIDDEN_MOST = 1 << 20, LAYERS_MOST = 1024, SEQUENCE_MOST = 1 << 24 };
 
 typedef struct {
     uint32_t dim, hidden, layers, heads, kv_heads, tokens, positions;
-    bool tied; /* no head of its own */
+    bool tied; /* there is no separate head */
 } model;
 
-/* ---- LL1, LL2: the header; both say nothing about a file that is not of this format ---- */
+/* ---- LL1, LL2: the header; sniff uses both functions, so they make no messages ---- */
 
-/* The field that is out of its range, or NULL. */
+/* Reads the fields. Returns the name of a field that is out of range, or NULL. */
 static const char *read_fields(const uint8_t *header, model *m, int64_t *value)
 {
     const struct {
@@ -61,7 +60,7 @@ static const char *read_fields(const uint8_t *header, model *m, int64_t *value)
 static bool heads_fit(const model *m)
 {
     return m->dim % m->heads == 0 && m->dim / m->heads % 2 == 0 &&
-           m->heads % m->kv_heads == 0; /* and so not above them */
+           m->heads % m->kv_heads == 0; /* so kv_heads <= heads */
 }
 
 /* ---- the tensors, in the order of the file ---- */
@@ -73,7 +72,7 @@ typedef struct {
     uint64_t shape[3]; /* ends at 0 */
 } tensor;
 
-/* How many there are: the head comes last, if it is there. */
+/* Lists the tensors and returns their number. The head, if there is one, is the last. */
 static size_t list(const model *m, tensor out[TENSORS])
 {
     const uint64_t d = m->dim, h = m->hidden, n = m->layers, v = m->tokens, t = m->positions;
@@ -98,7 +97,7 @@ static size_t list(const model *m, tensor out[TENSORS])
     return m->tied ? TENSORS - 1 : TENSORS;
 }
 
-/* Bytes of a whole file; 0, which none has, where they do not fit. */
+/* Bytes of the whole file; 0 if they exceed 64 bits. */
 static uint64_t whole_size(const model *m)
 {
     tensor all[TENSORS];
@@ -131,18 +130,18 @@ static embla_status check_header(const embla_map *map, const uint8_t *header, mo
     if (wrong)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: as a model of llama2.c, its %s is %" PRId64
-                          ", which none can be (LL1)",
+                          ", which is out of range (LL1)",
                           map->name, wrong, value);
     if (!heads_fit(m))
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: a dim of %" PRIu32 " and %" PRIu32 " heads, %" PRIu32
-                          " of them with keys and values, do not go into each other (LL2)",
+                          "%.256s: dim %" PRIu32 ", n_heads %" PRIu32 " and n_kv_heads %" PRIu32
+                          " do not divide each other (LL2)",
                           map->name, m->dim, m->heads, m->kv_heads);
     uint64_t whole = whole_size(m);
     if (whole != map->size)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: its header is that of a file of %" PRIu64
-                          " bytes, and it has %" PRIu64 " (LL3)",
+                          "%.256s: according to its header the file has %" PRIu64
+                          " bytes, but it has %" PRIu64 " (LL3)",
                           map->name, whole, map->size);
     return EMBLA_OK;
 }
@@ -160,7 +159,7 @@ static embla_status list_tensors(const embla_map *map, const model *m, embla_dir
             entry->shape[entry->rank] = all[i].shape[entry->rank];
         entry->offset = end;
         EMBLA_TRY(embla_entry_size(map, entry, "LL3"));
-        end += entry->bytes; /* whole_size has summed them with checks */
+        end += entry->bytes; /* cannot overflow: whole_size has checked the sum */
     }
     return EMBLA_OK;
 }
@@ -196,11 +195,12 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
     if (have >= 8 && embla_le32(header) == LATER_MAGIC)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: llama2.c's export version %" PRIu32
-                          "; version 0 is read: export with --version 0 (LL4)",
+                          " is not supported; export it as version 0 (LL4)",
                           map->name, embla_le32(header + 4));
     if (have < HEADER)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %zu bytes, and the header of llama2.c's models has %d (LL3)",
+                          "%.256s: the file has %zu bytes, but the header of a llama2.c model has "
+                          "%d (LL3)",
                           map->name, have, HEADER);
     EMBLA_TRY(check_header(map, header, &m));
     EMBLA_TRY(list_tensors(map, &m, out));

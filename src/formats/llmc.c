@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm.c's GPT-2 checkpoints (rules L1 to L3): a header of 256 whole numbers, then sixteen
- * tensors without names or offsets, whose shapes all follow from six of those numbers.
+/* llm.c's GPT-2 checkpoints (rules L1 to L3): a header of 256 integers, then sixteen tensors
+ * without names or offsets. Six of the integers determine all shapes.
  *
- * One list of shapes serves the reader and the writer. The only proof that the numbers are
- * right is the size of the file, so it must be exact. llm.c's other files begin with magic
- * numbers of the same kind; they are recognised, so that their refusal can say what they
- * are. The head is the token table: llm.c has no other.
+ * The reader and the writer use one list of shapes. Only the size of the file can prove that the
+ * header is right, so it must match exactly. llm.c's other files begin with similar magic numbers;
+ * they are recognised so that the message can say what they are. The head is always the token
+ * table.
  */
 #include "formats/llmc.h"
 
@@ -20,7 +20,7 @@ enum { MAGIC = 20240326, VERSION_F32 = 3, VERSION_BF16 = 5 };
 enum { LAYERS_MOST = 1024, PADDING_MOST = 4096, FIELDS = 8 };
 enum { SHAPE_TEXT = EMBLA_TENSOR_RANK_MAX * 23 + 1 };
 
-/* What a dimension of a tensor is: V padded, T, L, C, or a few times C. */
+/* Dimensions of a tensor: Vp, T, L, C, 3C, 4C. END ends a shape. */
 enum { END, ROWS, POSITIONS, LAYERS, C1, C3, C4 };
 
 static const struct {
@@ -45,18 +45,18 @@ static const struct {
     {"lnfb", {C1}},
 };
 
-/* llm.c's files that hold no tensors we know the place of (L2, and three more of its own). */
+/* llm.c's other files, which are recognised but not read (L2). */
 static const struct {
     uint32_t magic;
     const char *what;
 } others[] = {
-    {20240327, "the state its tests compare with"},
-    {20240328, "a tokenizer, whose words a vocabulary takes"},
-    {20240520, "tokens to train on"},
+    {20240327, "the reference state of its tests"},
+    {20240328, "a tokenizer, which can be opened as a vocabulary"},
+    {20240520, "tokens for training"},
     {20240522, "an evaluation set"},
     {20240527, "the state of a training run"},
-    {20240801, "tokens of Llama 3 to train on"},
-    {20240803, "a model of Llama 3"},
+    {20240801, "Llama 3 tokens for training"},
+    {20240803, "a Llama 3 model"},
 };
 enum { OTHERS = sizeof others / sizeof others[0] };
 
@@ -70,7 +70,7 @@ static uint64_t size_of(const embla_llmc *m, uint8_t kind)
     return sizes[kind];
 }
 
-/* Shape of the n-th tensor; its rank is returned. */
+/* Writes the shape of tensor n and returns its rank. */
 static uint32_t shape_of(const embla_llmc *m, size_t n, uint64_t shape[4])
 {
     uint32_t rank = 0;
@@ -99,16 +99,17 @@ static embla_status check_magic(const embla_map *map, const uint8_t *header)
     const char *what = other_file(magic);
     if (what)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: llm.c's file %" PRIu32 " is %s, not a model (L2)", map->name,
-                          magic, what);
+                          "%.256s: this file of llm.c (magic number %" PRIu32
+                          ") is %s, not a GPT-2 model (L2)",
+                          map->name, magic, what);
     if (magic != MAGIC)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: magic number %" PRIu32 ", and llm.c's model has %d (L1)",
+                          "%.256s: the magic number is %" PRIu32 ", but that of a model is %d (L1)",
                           map->name, magic, MAGIC);
     return EMBLA_OK;
 }
 
-/* The six sizes, which are signed in the file. */
+/* Reads the six sizes, which are signed in the file. */
 static embla_status read_sizes(const embla_map *map, const uint8_t *header, embla_llmc *m)
 {
     const char *const names[] = {"max_seq_len", "vocab_size", "num_layers",
@@ -118,31 +119,32 @@ static embla_status read_sizes(const embla_map *map, const uint8_t *header, embl
     for (size_t i = 0; i < 6; i++) {
         uint32_t value = embla_le32(header + 4 * (i + 2));
         if (value > INT32_MAX)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %s is %" PRId64 ", below 0 (L3)",
-                              map->name, names[i], (int64_t)value - (INT64_C(1) << 32));
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.256s: %s is %" PRId64 "; it must not be negative (L3)", map->name,
+                              names[i], (int64_t)value - (INT64_C(1) << 32));
         if (value == 0)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %s is 0, and must be 1 at least (L1)",
+            return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %s is 0; it must be at least 1 (L1)",
                               map->name, names[i]);
         *sizes[i] = value;
     }
     return EMBLA_OK;
 }
 
-/* What must hold between the sizes, of a file that is read and of one that is written. */
+/* Checks the sizes against each other, for reading and for writing. */
 static embla_status check_sizes(const char *name, embla_status status, const embla_llmc *m)
 {
     if (m->layers > LAYERS_MOST)
-        return embla_fail(status, "%.256s: %" PRIu32 " layers, above %d (L1)", name, m->layers,
-                          LAYERS_MOST);
+        return embla_fail(status, "%.256s: %" PRIu32 " layers; the limit is %d (L1)", name,
+                          m->layers, LAYERS_MOST);
     if (m->rows < m->tokens || m->rows - m->tokens > PADDING_MOST)
-        return embla_fail(
-            status, "%.256s: %" PRIu32 " rows for %" PRIu32 " tokens: 0 to %d may be padding (L1)",
-            name, m->rows, m->tokens, PADDING_MOST);
-    if (m->channels % m->heads != 0)
         return embla_fail(status,
-                          "%.256s: %" PRIu32 " channels are not a whole number for each of %" PRIu32
-                          " heads (L1)",
-                          name, m->channels, m->heads);
+                          "%.256s: %" PRIu32 " rows for %" PRIu32
+                          " tokens; 0 to %d rows may be padding (L1)",
+                          name, m->rows, m->tokens, PADDING_MOST);
+    if (m->channels % m->heads != 0)
+        return embla_fail(
+            status, "%.256s: %" PRIu32 " channels cannot be divided by %" PRIu32 " heads (L1)",
+            name, m->channels, m->heads);
     return EMBLA_OK;
 }
 
@@ -158,13 +160,13 @@ static embla_status list_tensors(const embla_map *map, const embla_llmc *m, embl
         EMBLA_TRY(embla_entry_size(map, entry, "L1"));
         if (!embla_add_ok(end, entry->bytes, &end))
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s: %s ends past 2^64, the file at %" PRIu64 " (L1)", map->name,
-                              entry->name, map->size);
+                              "%.256s: %s ends beyond 2^64, but the file ends at %" PRIu64 " (L1)",
+                              map->name, entry->name, map->size);
     }
     if (end != map->size)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: its header is that of a file of %" PRIu64
-                          " bytes, and it has %" PRIu64 " (L1)",
+                          "%.256s: according to its header the file has %" PRIu64
+                          " bytes, but it has %" PRIu64 " (L1)",
                           map->name, end, map->size);
     return EMBLA_OK;
 }
@@ -194,18 +196,21 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
     (void)options;
     out->format = "llm.c";
     if (map->size < 4)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " bytes are no header of %d (L1)",
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: the file has %" PRIu64 " bytes, but the header has %d (L1)",
                           map->name, map->size, EMBLA_LLMC_HEADER);
     EMBLA_TRY(embla_map_read(map, 0, 4, header));
     EMBLA_TRY(check_magic(map, header));
     if (map->size < EMBLA_LLMC_HEADER)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " bytes, and its header has %d (L1)",
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: the file has %" PRIu64 " bytes, but the header has %d (L1)",
                           map->name, map->size, EMBLA_LLMC_HEADER);
     EMBLA_TRY(embla_map_read(map, 0, sizeof header, header));
     uint32_t version = embla_le32(header + 4);
     if (version != VERSION_F32 && version != VERSION_BF16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: version %" PRIu32 "; %d (f32) and %d (bf16) are read (L1)",
+                          "%.256s: version %" PRIu32
+                          " is not supported; %d (f32) and %d (bf16) are (L1)",
                           map->name, version, VERSION_F32, VERSION_BF16);
     m.element = embla_element_of(version == VERSION_F32 ? EMBLA_F32 : EMBLA_BF16);
     EMBLA_TRY(read_sizes(map, header, &m));
@@ -225,7 +230,7 @@ static const embla_part *find_part(const embla_contents *contents, const char *n
     return NULL;
 }
 
-/* Every tensor is there, and nothing else is: sixteen that differ, of sixteen. */
+/* Finds the sixteen tensors and checks that there are no others. */
 static embla_status find_parts(const embla_contents *contents, embla_llmc *m)
 {
     for (size_t i = 0; i < EMBLA_LLMC_TENSORS; i++) {
@@ -233,17 +238,18 @@ static embla_status find_parts(const embla_contents *contents, embla_llmc *m)
         if (!m->parts[i])
             return embla_fail(
                 EMBLA_ERR_UNSUPPORTED,
-                "llm.c: a model needs %d tensors, and there is none called '%s' among "
-                "%zu",
+                "llm.c: a model needs %d tensors, but none is called '%s' (number of tensors: "
+                "%zu)",
                 EMBLA_LLMC_TENSORS, tensors[i].name, contents->count);
     }
     if (contents->count != EMBLA_LLMC_TENSORS)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "llm.c: a model has %d tensors, and these are %zu",
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "llm.c: a model has %d tensors; %zu cannot be written",
                           EMBLA_LLMC_TENSORS, contents->count);
     return EMBLA_OK;
 }
 
-/* Plain digits, 1 .. 2^31-1, of the pair called key; 0 where there is none such. */
+/* Parses the value of a pair as an integer from 1 to 2^31-1; 0 if there is no such pair. */
 static uint32_t pair_number(const embla_contents *contents, const char *key)
 {
     for (size_t i = 0; i < contents->pair_count; i++) {
@@ -262,13 +268,13 @@ static embla_status size_from(const embla_part *part, size_t dimension, uint32_t
     uint64_t size = dimension < part->rank ? part->shape[dimension] : 0;
     if (size < 1 || size > INT32_MAX)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "llm.c: dimension %zu of '%s' is %" PRIu64 ", outside 1..%" PRId32,
+                          "llm.c: dimension %zu of '%s' is %" PRIu64 "; it must be 1 to %" PRId32,
                           dimension, part->name, size, INT32_MAX);
     *out = (uint32_t)size;
     return EMBLA_OK;
 }
 
-/* "2 x 12 x 4", for messages. */
+/* Writes a shape for messages: "2 x 12 x 4". */
 static const char *shape_text(const uint64_t *shape, uint32_t rank, char out[SHAPE_TEXT])
 {
     size_t used = 0;
@@ -287,20 +293,22 @@ static embla_status check_part(const embla_llmc *m, size_t n)
     uint32_t rank = shape_of(m, n, shape);
     if (part->element != m->element)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "llm.c: '%s' is %s and 'wte' is %s; all must be one of F32 and BF16",
+                          "llm.c: '%s' is %s, but 'wte' is %s; all tensors must be F32, or all "
+                          "BF16",
                           part->name, part->element->name, m->element->name);
     if (part->rank != rank || memcmp(part->shape, shape, rank * sizeof *shape) != 0)
         return embla_fail(
-            EMBLA_ERR_SHAPE, "llm.c: '%s' is %s; beside 'wte', 'wpe' and 'ln1w' it must be %s",
+            EMBLA_ERR_SHAPE, "llm.c: '%s' is %s; with these 'wte', 'wpe' and 'ln1w' it must be %s",
             part->name, shape_text(part->shape, part->rank, has), shape_text(shape, rank, must));
     for (uint32_t i = 0; i < rank; i++)
         if (!embla_mul_ok(count, shape[i], &count))
-            return embla_fail(EMBLA_ERR_SHAPE, "llm.c: '%s', %s, is more than 2^64 numbers",
+            return embla_fail(EMBLA_ERR_SHAPE, "llm.c: '%s' (%s) has more than 2^64 numbers",
                               part->name, shape_text(shape, rank, must));
     if (!embla_element_bytes(m->element, count, &bytes) || bytes != part->bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "llm.c: '%s' has %" PRIu64 " bytes for %" PRIu64 " numbers", part->name,
-                          part->bytes, count);
+                          "llm.c: '%s' has %" PRIu64 " bytes, but %" PRIu64
+                          " numbers, which need another size",
+                          part->name, part->bytes, count);
     return EMBLA_OK;
 }
 
@@ -309,13 +317,13 @@ static embla_status find_heads(const embla_contents *contents, embla_llmc *m)
     m->heads = pair_number(contents, "num_heads");
     if (m->heads > 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                      "llm.c: the number of heads is not known: 'num_heads' is missing among %zu "
-                      "texts, or no number from 1 on",
+                      "llm.c: the number of heads is unknown: none of the %zu pairs of metadata is "
+                      "'num_heads' with a positive integer",
                       contents->pair_count);
 }
 
-/* How many rows belong to tokens: as the contents say, else as a file of this format said,
- * else all of them. */
+/* Finds the number of rows that belong to tokens: from the contents, else from the metadata of an
+ * llm.c file, else all rows. */
 static embla_status find_tokens(const embla_contents *contents, embla_llmc *m)
 {
     uint64_t tokens = contents->tokens;
@@ -323,8 +331,9 @@ static embla_status find_tokens(const embla_contents *contents, embla_llmc *m)
     if (tokens == 0) tokens = m->rows;
     if (tokens > m->rows)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "llm.c: %" PRIu64 " tokens, and 'wte' has %" PRIu32 " rows", tokens,
-                          m->rows);
+                          "llm.c: there are %" PRIu64 " tokens, but 'wte' has only %" PRIu32
+                          " rows",
+                          tokens, m->rows);
     m->tokens = (uint32_t)tokens;
     return EMBLA_OK;
 }
@@ -335,8 +344,8 @@ embla_status embla_llmc_plan(const embla_contents *contents, embla_llmc *out)
     EMBLA_TRY(find_parts(contents, &m));
     m.element = m.parts[0]->element;
     if (m.element->dtype != EMBLA_F32 && m.element->dtype != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "llm.c: 'wte' is %s; F32 and BF16 can be written",
-                          m.element->name);
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "llm.c: 'wte' is %s; only F32 and BF16 can be written", m.element->name);
     EMBLA_TRY(size_from(m.parts[0], 0, &m.rows));
     EMBLA_TRY(size_from(m.parts[0], 1, &m.channels));
     EMBLA_TRY(size_from(m.parts[1], 0, &m.positions));
@@ -373,7 +382,7 @@ static embla_status write_file(embla_durable *out, const embla_contents *content
     EMBLA_TRY(embla_llmc_plan(contents, &m));
     for (size_t i = 0; i < EMBLA_LLMC_TENSORS; i++)
         if (!embla_add_ok(size, m.parts[i]->bytes, &size))
-            return embla_fail(EMBLA_ERR_SHAPE, "llm.c: '%s' ends past 2^64 bytes",
+            return embla_fail(EMBLA_ERR_SHAPE, "llm.c: '%s' ends beyond 2^64 bytes",
                               m.parts[i]->name);
     EMBLA_TRY(embla_durable_reserve(out, size));
     embla_llmc_header(&m, header);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of an llm.c model, apart from the file it stands in: a writer plans it, and a
- * test can hold it beside the one that was read.
+/* The header of an llm.c model, separate from its file: the writer plans it, and a test compares it
+ * with the header that was read.
  */
 #ifndef EMBLA_FORMATS_LLMC_H
 #define EMBLA_FORMATS_LLMC_H
@@ -17,14 +17,14 @@ typedef struct {
     uint32_t channels;  /* C, the dim */
     uint32_t rows;      /* padded_vocab_size, Vp: V and the padding */
     const embla_element *element;
-    /* Which part of the contents is the n-th tensor of the file. */
+    /* parts[n] is the part of the contents that becomes tensor n of the file. */
     const embla_part *parts[EMBLA_LLMC_TENSORS];
 } embla_llmc;
 
-/* What a file of these contents would be. Refuses contents that are not a GPT-2 under
- * llm.c's names: the sentence says what is missing or does not fit. */
+/* Plans a file of these contents. Refuses contents that are not a GPT-2 with llm.c's names; the
+ * message says what is missing or does not fit. */
 EMBLA_CHECKED embla_status embla_llmc_plan(const embla_contents *contents, embla_llmc *out);
-/* The first bytes of that file. */
+/* Writes the header of that file. */
 void embla_llmc_header(const embla_llmc *model, uint8_t out[EMBLA_LLMC_HEADER]);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .npy, versions 1.0 to 3.0 (rules N1 to N5): a magic number, a Python dictionary as text,
- * the numbers of one array.
+/* .npy, versions 1.0 to 3.0 (rules N1 to N5): a magic number, a Python dictionary as text, and the
+ * numbers of one array.
  *
- * The dictionary is read by a grammar of our own, as narrow as what NumPy writes: strings
- * have no escapes, numbers no sign, nothing is evaluated. An array whose first dimension
- * runs fastest (fortran_order) and one of big-endian numbers do not lie in the file as a
- * table would; their rows are made on demand, a block of memory at a time.
+ * The parser of the dictionary accepts only what NumPy writes: strings without escapes, numbers
+ * without a sign. Nothing is evaluated. Column-major arrays (fortran_order) and big-endian numbers
+ * are not in the file as a table has them; their rows are transposed or byte-swapped when they are
+ * read, one block at a time.
  */
 #include "formats/npy.h"
 
@@ -20,36 +20,37 @@
 enum {
     MAGIC = 6,
     HEADER_MOST = 10000, /* NumPy's own limit */
-    BLOCK = 256 << 10,   /* bytes of numbers that are turned or written at a time */
-    WIDE = 16            /* columns side by side in a block: a line of the result, for f32 */
+    BLOCK = 256 << 10,   /* bytes of numbers that are transposed at a time */
+    WIDE = 16            /* columns of a block; for f32 a cache line of the result */
 };
 static const uint8_t magic[MAGIC] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 typedef struct {
     const embla_map *map;
-    const uint8_t *text, *p, *end; /* the dictionary, and where we are in it */
+    const uint8_t *text, *p, *end; /* the dictionary, and the parser's position in it */
     unsigned major;
     bool has_descr, has_order, has_shape;
     bool fortran;
-    const char *descr; /* not ended by a 0 */
+    const char *descr; /* no 0 after it */
     size_t descr_length;
     uint32_t rank;
     uint64_t shape[EMBLA_TENSOR_RANK_MAX];
 } header;
 
-/* What make needs to know of the one entry. */
+/* What make needs to know about the one entry. */
 typedef struct {
     bool fortran, swapped;
 } layout;
 
 /* ---- the dictionary ---- */
 
-static embla_status due(const header *h, const char *what)
+static embla_status expected(const header *h, const char *what)
 {
     char found[16] = "the end";
     if (h->p < h->end) (void)snprintf(found, sizeof found, "byte 0x%02x", *h->p);
-    return embla_fail(EMBLA_ERR_FORMAT, "%.256s: header: %s is due at byte %td of %td, not %s (N2)",
-                      h->map->name, what, h->p - h->text, h->end - h->text, found);
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.256s: header: expected %s at byte %td of %td, found %s (N2)", h->map->name,
+                      what, h->p - h->text, h->end - h->text, found);
 }
 
 static bool next_is(const header *h, char c)
@@ -57,33 +58,33 @@ static bool next_is(const header *h, char c)
     return h->p < h->end && *h->p == (uint8_t)c;
 }
 
-static embla_status take(header *h, char c, const char *what)
+static embla_status expect(header *h, char c, const char *what)
 {
-    if (!next_is(h, c)) return due(h, what);
+    if (!next_is(h, c)) return expected(h, what);
     h->p++;
     return EMBLA_OK;
 }
 
-static void spaces(header *h)
+static void skip_spaces(header *h)
 {
     while (next_is(h, ' ')) h->p++;
 }
 
-/* 'text' or "text": printable ASCII, no backslash. */
-static embla_status string(header *h, const char *what, const char **out, size_t *length)
+/* Parses 'text' or "text": printable ASCII without a backslash. */
+static embla_status parse_string(header *h, const char *what, const char **out, size_t *length)
 {
-    if (!next_is(h, '\'') && !next_is(h, '"')) return due(h, what);
+    if (!next_is(h, '\'') && !next_is(h, '"')) return expected(h, what);
     uint8_t quote = *h->p++;
     const uint8_t *from = h->p;
     for (; h->p < h->end && *h->p != quote; h->p++)
         if (*h->p < 0x20 || *h->p > 0x7e || *h->p == '\\')
-            return due(h, "a printable character that is no backslash");
+            return expected(h, "a printable character other than a backslash");
     *out = (const char *)from;
     *length = (size_t)(h->p - from);
-    return take(h, (char)quote, "the end of a string");
+    return expect(h, (char)quote, "the end of a string");
 }
 
-static bool word(header *h, const char *text)
+static bool skip_word(header *h, const char *text)
 {
     size_t length = strlen(text);
     if ((size_t)(h->end - h->p) < length || memcmp(h->p, text, length) != 0) return false;
@@ -91,42 +92,43 @@ static bool word(header *h, const char *text)
     return true;
 }
 
-/* Up to 19 digits, which 64 bits always hold; then an L, if Python 2 wrote it. */
-static embla_status dimension(header *h, uint64_t *out)
+/* Parses up to 19 digits, which always fit 64 bits. Python 2 writes an L after them. */
+static embla_status parse_dimension(header *h, uint64_t *out)
 {
     uint64_t value = 0;
     const uint8_t *from = h->p;
     for (; h->p < h->end && *h->p >= '0' && *h->p <= '9'; h->p++) {
-        if (h->p - from == 19) return due(h, "the end of a number of 19 digits");
+        if (h->p - from == 19)
+            return expected(h, "the end of a number (it has more than 19 digits)");
         value = 10 * value + (uint64_t)(*h->p - '0');
     }
-    if (h->p == from) return due(h, "a number");
+    if (h->p == from) return expected(h, "a number");
     if (h->major < 3 && next_is(h, 'L')) h->p++;
     *out = value;
     return EMBLA_OK;
 }
 
-/* (), (3,), (3, 4), (3, 4,) */
-static embla_status shape(header *h)
+/* Parses (), (3,), (3, 4) or (3, 4,). */
+static embla_status parse_shape(header *h)
 {
     bool comma = false;
-    EMBLA_TRY(take(h, '(', "'(' of a shape"));
+    EMBLA_TRY(expect(h, '(', "'(' of a shape"));
     while (!next_is(h, ')')) {
-        if (h->rank > 0 && !comma) return due(h, "',' or ')'");
+        if (h->rank > 0 && !comma) return expected(h, "',' or ')'");
         if (h->rank == EMBLA_TENSOR_RANK_MAX)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%.256s: an array of more than %d dimensions (N5)", h->map->name,
+                              "%.256s: the array has more than %d dimensions (N5)", h->map->name,
                               EMBLA_TENSOR_RANK_MAX);
-        EMBLA_TRY(dimension(h, &h->shape[h->rank++]));
+        EMBLA_TRY(parse_dimension(h, &h->shape[h->rank++]));
         comma = next_is(h, ',');
         if (comma) h->p++;
-        if (comma) spaces(h);
+        if (comma) skip_spaces(h);
     }
-    if (h->rank == 1 && !comma) return due(h, "the ',' of a shape of one dimension");
-    return take(h, ')', "')'");
+    if (h->rank == 1 && !comma) return expected(h, "the ',' of a shape of one dimension");
+    return expect(h, ')', "')'");
 }
 
-static embla_status value(header *h, const char *key, size_t length)
+static embla_status parse_value(header *h, const char *key, size_t length)
 {
     bool *has = length == 5 && memcmp(key, "descr", 5) == 0             ? &h->has_descr
                 : length == 13 && memcmp(key, "fortran_order", 13) == 0 ? &h->has_order
@@ -134,48 +136,48 @@ static embla_status value(header *h, const char *key, size_t length)
                                                                         : NULL;
     if (!has || *has)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: header: key '%.*s' %s; descr, fortran_order and shape are due, "
-                          "once each (N2)",
+                          "%.256s: header: key '%.*s' %s; the keys are descr, fortran_order and "
+                          "shape, once each (N2)",
                           h->map->name, (int)(length < 128 ? length : 128), key,
-                          has ? "comes twice" : "is none of .npy");
+                          has ? "occurs twice" : "is unknown");
     *has = true;
-    if (has == &h->has_shape) return shape(h);
+    if (has == &h->has_shape) return parse_shape(h);
     if (has == &h->has_order) {
-        h->fortran = word(h, "True");
-        return h->fortran || word(h, "False") ? EMBLA_OK : due(h, "True or False");
+        h->fortran = skip_word(h, "True");
+        return h->fortran || skip_word(h, "False") ? EMBLA_OK : expected(h, "True or False");
     }
     if (next_is(h, '['))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: descr is a list, a type of several fields; a table is of one "
-                          "type (N3)",
+                          "%.256s: descr is a list, which is a type with several fields; a table "
+                          "has one type (N3)",
                           h->map->name);
-    return string(h, "the string of descr", &h->descr, &h->descr_length);
+    return parse_string(h, "the string of descr", &h->descr, &h->descr_length);
 }
 
-static embla_status dictionary(header *h)
+static embla_status parse_dictionary(header *h)
 {
     const char *key = NULL;
     size_t length = 0;
     bool comma = true;
-    EMBLA_TRY(take(h, '{', "'{'"));
-    spaces(h);
+    EMBLA_TRY(expect(h, '{', "'{'"));
+    skip_spaces(h);
     while (comma && !next_is(h, '}')) {
-        EMBLA_TRY(string(h, "a key", &key, &length));
-        spaces(h);
-        EMBLA_TRY(take(h, ':', "':'"));
-        spaces(h);
-        EMBLA_TRY(value(h, key, length));
+        EMBLA_TRY(parse_string(h, "a key", &key, &length));
+        skip_spaces(h);
+        EMBLA_TRY(expect(h, ':', "':'"));
+        skip_spaces(h);
+        EMBLA_TRY(parse_value(h, key, length));
         comma = next_is(h, ',');
         if (comma) h->p++;
-        spaces(h);
+        skip_spaces(h);
     }
-    EMBLA_TRY(take(h, '}', "',' or '}'"));
-    spaces(h);
-    EMBLA_TRY(take(h, '\n', "a newline"));
-    if (h->p != h->end) return due(h, "the end of the header");
+    EMBLA_TRY(expect(h, '}', "',' or '}'"));
+    skip_spaces(h);
+    EMBLA_TRY(expect(h, '\n', "a newline"));
+    if (h->p != h->end) return expected(h, "the end of the header");
     if (h->has_descr && h->has_order && h->has_shape) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_FORMAT, "%.256s: header: no key '%s' in %td bytes (N2)",
-                      h->map->name,
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.256s: header: there is no key '%s' in its %td bytes (N2)", h->map->name,
                       !h->has_descr   ? "descr"
                       : !h->has_order ? "fortran_order"
                                       : "shape",
@@ -184,7 +186,7 @@ static embla_status dictionary(header *h)
 
 /* ---- the type ---- */
 
-/* NumPy writes bf16, which it does not know, as two bytes without a type. */
+/* NumPy has no bf16; it writes such numbers as two bytes without a type. */
 static bool is_two_bytes(const header *h)
 {
     return h->descr_length == 3 &&
@@ -196,27 +198,28 @@ static embla_status refuse_type(const header *h, char kind)
     int length = (int)(h->descr_length < 32 ? h->descr_length : 32);
     if (kind == 'O')
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: descr '%.*s' is Python objects: a pickle, which is a program "
-                          "and is never run here (N3)",
+                          "%.256s: descr '%.*s' means Python objects, stored as a pickle, which "
+                          "can run any program; it is never loaded (N3)",
                           h->map->name, length, h->descr);
     if (is_two_bytes(h))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: descr '%.3s' is 2 bytes of no type; if they are bf16, say so: "
-                          "--as bf16 (N3)",
+                          "%.256s: descr '%.3s' is 2 bytes without a type; if they are bf16, open "
+                          "the file with the option as = bf16 (N3)",
                           h->map->name, h->descr);
     if (kind != 0 && strchr("VSUcMmb", kind))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: descr '%.*s' is no number that is read here: f2 f4 f8, i and u "
-                          "of 1 2 4 8 bytes (N3)",
+                          "%.256s: descr '%.*s' is not supported; supported are f2, f4, f8, and i "
+                          "and u of 1, 2, 4 and 8 bytes (N3)",
                           h->map->name, length, h->descr);
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s: descr '%.*s' of %zu bytes is no type of NumPy (N3)", h->map->name,
+                      "%.256s: descr '%.*s' (%zu bytes) is not a type of NumPy (N3)", h->map->name,
                       length, h->descr, h->descr_length);
 }
 
-/* '=' is the order of the machine that wrote, and '|' none: taken for little-endian. */
-static embla_status type_of(const header *h, embla_dtype as, const embla_element **element,
-                            bool *swapped)
+/* Finds the type that descr means. '=' means the byte order of the machine that wrote the file,
+ * and '|' none; both are read as little-endian. */
+static embla_status find_type(const header *h, embla_dtype as, const embla_element **element,
+                              bool *swapped)
 {
     const char *d = h->descr;
     bool ordered = h->descr_length > 0 && strchr("<>=|", d[0]) != NULL;
@@ -232,7 +235,7 @@ static embla_status type_of(const header *h, embla_dtype as, const embla_element
     return EMBLA_OK;
 }
 
-/* ---- rows that do not lie in the file as they are ---- */
+/* ---- rows that are transposed or byte-swapped ---- */
 
 static void swap_bytes(uint8_t *bytes, uint64_t count, size_t size)
 {
@@ -244,29 +247,30 @@ static void swap_bytes(uint8_t *bytes, uint64_t count, size_t size)
         }
 }
 
-/* A block of wide columns, tall numbers each one after the other, into rows of dim numbers. */
-static inline __attribute__((always_inline)) void turn_block(const uint8_t *block, uint64_t tall,
-                                                             uint64_t wide, uint64_t dim,
-                                                             size_t size, uint8_t *out)
+/* Transposes a block of `wide` columns with `tall` numbers each into rows of dim numbers. */
+static inline __attribute__((always_inline)) void transpose_block(const uint8_t *block,
+                                                                  uint64_t tall, uint64_t wide,
+                                                                  uint64_t dim, size_t size,
+                                                                  uint8_t *out)
 {
     for (uint64_t row = 0; row < tall; row++)
         for (uint64_t column = 0; column < wide; column++)
             memcpy(out + (row * dim + column) * size, block + (column * tall + row) * size, size);
 }
 
-static void turn(const uint8_t *block, uint64_t tall, uint64_t wide, uint64_t dim, size_t size,
-                 uint8_t *out)
+static void transpose(const uint8_t *block, uint64_t tall, uint64_t wide, uint64_t dim, size_t size,
+                      uint8_t *out)
 {
-    if (size == 1) turn_block(block, tall, wide, dim, 1, out); /* the compiler unrolls each */
-    if (size == 2) turn_block(block, tall, wide, dim, 2, out);
-    if (size == 4) turn_block(block, tall, wide, dim, 4, out);
-    if (size == 8) turn_block(block, tall, wide, dim, 8, out);
+    if (size == 1) transpose_block(block, tall, wide, dim, 1, out); /* the compiler unrolls each */
+    if (size == 2) transpose_block(block, tall, wide, dim, 2, out);
+    if (size == 4) transpose_block(block, tall, wide, dim, 4, out);
+    if (size == 8) transpose_block(block, tall, wide, dim, 8, out);
 }
 
-/* Rows first .. first+count-1 of an array whose columns follow each other, through a block
- * with room for tall rows of WIDE columns. */
-static embla_status turn_columns(const embla_map *map, const embla_entry *entry, uint64_t first,
-                                 uint64_t count, uint64_t tall, uint8_t *block, uint8_t *out)
+/* Reads rows first .. first+count-1 of a column-major array, with a block that has space for tall
+ * rows of WIDE columns. */
+static embla_status transpose_rows(const embla_map *map, const embla_entry *entry, uint64_t first,
+                                   uint64_t count, uint64_t tall, uint8_t *block, uint8_t *out)
 {
     uint64_t rows = entry->shape[0], dim = entry->shape[1];
     size_t size = entry->element->block_bits / 8;
@@ -275,11 +279,11 @@ static embla_status turn_columns(const embla_map *map, const embla_entry *entry,
         for (uint64_t column = 0; column < dim; column += WIDE) {
             uint64_t wide = dim - column < WIDE ? dim - column : WIDE;
             for (uint64_t i = 0; i < wide; i++) {
-                uint64_t number = (column + i) * rows + first + done; /* of those in the file */
+                uint64_t number = (column + i) * rows + first + done; /* index in the array */
                 EMBLA_TRY(embla_map_read(map, entry->offset + number * size, tall * size,
                                          block + i * tall * size));
             }
-            turn(block, tall, wide, dim, size, out + (done * dim + column) * size);
+            transpose(block, tall, wide, dim, size, out + (done * dim + column) * size);
         }
     }
     return EMBLA_OK;
@@ -294,19 +298,20 @@ static embla_status make(const embla_directory *directory, const embla_map *map,
     uint64_t numbers = rows > 0 ? entry->bytes / rows / size : 0; /* of a row */
     if (first > rows || count > rows - first)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "%.256s: rows %" PRIu64 " to %" PRIu64 " of an array of %" PRIu64,
+                          "%.256s: rows %" PRIu64 " to %" PRIu64
+                          " are out of range: the array has %" PRIu64 " rows",
                           map->name, first, first + count, rows);
-    if (numbers == 0) return EMBLA_OK; /* however many rows of nothing there are */
+    if (numbers == 0) return EMBLA_OK; /* rows without numbers */
     if (l->fortran && entry->rank > 2)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: an array of %u dimensions with the first fastest "
-                          "(fortran_order); 2 are turned (N5)",
+                          "%.256s: a column-major array (fortran_order) of %u dimensions is not "
+                          "supported; one of 2 is (N5)",
                           map->name, (unsigned)entry->rank);
     if (l->fortran && entry->rank == 2) {
         uint64_t most = BLOCK / WIDE / size, tall = count < most ? count : most;
         void *block = NULL;
         EMBLA_TRY(embla_mem_new(tall * WIDE * size, "columns of an array", &block));
-        embla_status status = turn_columns(map, entry, first, count, tall, block, out);
+        embla_status status = transpose_rows(map, entry, first, count, tall, block, out);
         embla_mem_free(block, tall * WIDE * size);
         EMBLA_TRY(status);
     } else {
@@ -325,8 +330,8 @@ static bool sniff(const uint8_t *head, size_t have, uint64_t size)
     return have >= MAGIC && memcmp(head, magic, MAGIC) == 0;
 }
 
-/* Magic, version and length; what follows is the dictionary. */
-static embla_status prefix(embla_cursor *c, header *h)
+/* Reads magic, version, length, and the text of the dictionary. */
+static embla_status read_prefix(embla_cursor *c, header *h)
 {
     const uint8_t *p;
     uint64_t length, left = embla_cursor_left(c), have;
@@ -335,21 +340,22 @@ static embla_status prefix(embla_cursor *c, header *h)
     unsigned bytes = major == 1 ? MAGIC + 4 : MAGIC + 6;
     if (!sniff(p, (size_t)have, left) || have < MAGIC + 4)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %" PRIu64 " bytes that do not begin as .npy (N1)", h->map->name,
-                          left);
+                          "%.256s: its %" PRIu64 " bytes do not begin as a .npy file does (N1)",
+                          h->map->name, left);
     if (major < 1 || major > 3 || minor != 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: .npy version %u.%u; 1.0, 2.0 and 3.0 are read (N1)",
+                          "%.256s: .npy version %u.%u is not supported; 1.0, 2.0 and 3.0 are (N1)",
                           h->map->name, major, minor);
     if (left < bytes)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: %" PRIu64 " bytes, and the length of the header ends at %u (N1)",
+                          "%.256s: the file has %" PRIu64
+                          " bytes, but the header's length ends at byte %u (N1)",
                           h->map->name, left, bytes);
     length = major == 1 ? embla_le16(p + MAGIC + 2) : embla_le32(p + MAGIC + 2);
     if (length > HEADER_MOST || length > left - bytes)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: a header of %" PRIu64 " bytes; %" PRIu64
-                          " are left and %d are the most (N1)",
+                          "%.256s: the header has %" PRIu64 " bytes, but %" PRIu64
+                          " are left, and the limit is %d (N1)",
                           h->map->name, length, left - bytes, HEADER_MOST);
     EMBLA_TRY(embla_cursor_skip(c, bytes, "the magic number"));
     EMBLA_TRY(embla_cursor_bytes(c, length, "the header", &h->text));
@@ -359,16 +365,16 @@ static embla_status prefix(embla_cursor *c, header *h)
     return EMBLA_OK;
 }
 
-/* The one entry, and whether its numbers fill the rest of the file. */
-static embla_status list(const header *h, uint64_t offset, const embla_open_options *options,
-                         embla_directory *out)
+/* Adds the one entry and checks that its numbers fill the rest of the file. */
+static embla_status list_array(const header *h, uint64_t offset, const embla_open_options *options,
+                               embla_directory *out)
 {
     void *memory = NULL;
     embla_entry *entry = NULL;
     EMBLA_TRY(embla_arena_take(&out->arena, sizeof(layout), "an array", &memory));
     layout *l = memory;
     EMBLA_TRY(embla_directory_add(out, "array", 5, &entry));
-    EMBLA_TRY(type_of(h, options ? options->as : (embla_dtype)0, &entry->element, &l->swapped));
+    EMBLA_TRY(find_type(h, options ? options->as : (embla_dtype)0, &entry->element, &l->swapped));
     entry->rank = h->rank;
     memcpy(entry->shape, h->shape, sizeof entry->shape);
     EMBLA_TRY(embla_entry_size(h->map, entry, "N5"));
@@ -376,15 +382,16 @@ static embla_status list(const header *h, uint64_t offset, const embla_open_opti
     bool tail_ok = options && options->lenient;
     if (entry->bytes > left || (entry->bytes < left && !tail_ok))
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: the array takes %" PRIu64 " bytes, and %" PRIu64
+                          "%.256s: the array needs %" PRIu64 " bytes, but %" PRIu64
                           " follow the header (N5)",
                           h->map->name, entry->bytes, left);
     if (entry->bytes < left)
-        EMBLA_TRY(embla_directory_note(out, "%" PRIu64 " bytes after the array are not read (N5)",
+        EMBLA_TRY(embla_directory_note(out, "%" PRIu64 " bytes after the array are ignored (N5)",
                                        left - entry->bytes));
     if (offset % 16 != 0)
         EMBLA_TRY(embla_directory_note(
-            out, "the numbers begin at byte %" PRIu64 ", which is no multiple of 16 (N4)", offset));
+            out, "the numbers begin at byte %" PRIu64 ", which is not a multiple of 16 (N4)",
+            offset));
     l->fortran = h->fortran;
     entry->offset = offset;
     entry->made = l->swapped || (l->fortran && h->rank > 1);
@@ -400,9 +407,9 @@ static embla_status read_npy(embla_map *map, const embla_open_options *options,
     embla_cursor c;
     out->format = embla_format_npy.name;
     embla_cursor_begin(&c, map, 0);
-    embla_status status = prefix(&c, &h);
-    if (status == EMBLA_OK) status = dictionary(&h);
-    if (status == EMBLA_OK) status = list(&h, c.at, options, out);
+    embla_status status = read_prefix(&c, &h);
+    if (status == EMBLA_OK) status = parse_dictionary(&h);
+    if (status == EMBLA_OK) status = list_array(&h, c.at, options, out);
     embla_cursor_end(&c);
     return status;
 }
@@ -425,7 +432,8 @@ size_t embla_npy_header(const embla_element *element, uint32_t rank, const uint6
         snprintf(out + PREFIX, EMBLA_NPY_HEADER_MOST - PREFIX,
                  "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s%s), }",
                  element->block_bits > 8 ? '<' : '|', element->npy, dims, rank == 1 ? "," : "");
-    /* NumPy leaves room for the first dimension to grow to 21 digits, then 1 to 64 spaces. */
+    /* NumPy leaves space for the first dimension to grow to 21 digits, then adds 1 to 64
+     * skip_spaces. */
     size_t text = (size_t)length + (rank > 0 ? GROWTH - first : 0) + 1;
     size_t all = PREFIX + text + 64 - (PREFIX + text) % 64;
     memset(out + PREFIX + length, ' ', all - PREFIX - (size_t)length);
@@ -444,15 +452,16 @@ static embla_status write_npy(embla_durable *out, const embla_contents *contents
     const embla_part *part = contents->parts;
     uint64_t all;
     if (contents->count != 1)
-        return embla_fail(EMBLA_ERR_SHAPE, "npy holds 1 tensor, and %zu are to be written",
+        return embla_fail(EMBLA_ERR_SHAPE, "an npy file holds 1 tensor; %zu cannot be written",
                           contents->count);
     if (!part->element->npy)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "npy has no type for the %s of '%.128s'; write it as f32 (--dtype f32)",
-                          part->element->name, part->name);
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "npy has no type for the %s of '%.128s'; write it with the option dtype = f32",
+            part->element->name, part->name);
     size_t length = embla_npy_header(part->element, part->rank, part->shape, head);
     if (!embla_add_ok(length, part->bytes, &all))
-        return embla_fail(EMBLA_ERR_SHAPE, "'%.128s' of %" PRIu64 " bytes does not fit a file",
+        return embla_fail(EMBLA_ERR_SHAPE, "'%.128s' of %" PRIu64 " bytes is too large for a file",
                           part->name, part->bytes);
     EMBLA_TRY(embla_durable_reserve(out, all));
     EMBLA_TRY(embla_durable_write(out, head, length));

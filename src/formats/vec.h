@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of words and vectors, what the three kinds share: word2vec's text (fastText's .vec is
- * the same), GloVe's text, which has no header line, and word2vec's binary (rules W1 to W7).
+/* What the three kinds of files of words and vectors share: word2vec's text (fastText's .vec is the
+ * same), GloVe's text, which has no header line, and word2vec's binary (rules W1 to W7).
  *
- *   vec_words.c   header line, which kind a file is, the words as labels, rows to be written
+ *   vec_words.c   header line, detection of the kind, words as labels, writing of rows
  *   vec.c         the two kinds of text
  *   vec_bin.c     binary
  *
- * A word is bytes, whatever they are; it need not be UTF-8. Rows stay where they are: a
- * directory holds the words and where each row begins.
+ * A word may be any bytes; it need not be UTF-8. Rows stay in the file: a directory has the words
+ * and the offset of each row.
  */
 #ifndef EMBLA_FORMATS_VEC_H
 #define EMBLA_FORMATS_VEC_H
@@ -22,13 +22,13 @@ enum { EMBLA_VEC_DIM_MOST = 65536, EMBLA_VEC_WORD_MOST = 1024 };
 /* The first line: "rows dim". */
 typedef struct {
     uint64_t rows, dim;
-    size_t length; /* bytes of the line, its newline included */
+    size_t length; /* bytes of the line, including its newline */
 } embla_vec_header;
 
-/* Whether head begins with such a line; its numbers may still be too large, see
+/* True if head begins with such a line. Its numbers may still be too large, see
  * embla_vec_header_check. */
 bool embla_vec_header_of(const uint8_t *head, size_t have, embla_vec_header *out);
-/* 1 .. 2^31-1 rows of 1 .. 65,536 numbers (W1). */
+/* Checks that there are 1 to 2^31-1 rows of 1 to 65,536 numbers (W1). */
 EMBLA_CHECKED embla_status embla_vec_header_check(const embla_map *map,
                                                   const embla_vec_header *header);
 
@@ -39,51 +39,51 @@ typedef enum {
     EMBLA_VEC_BINARY /* header line, then bytes */
 } embla_vec_kind;
 
-/* Which of them a file of size bytes is, by its first bytes. */
+/* Detects the kind of a file of size bytes from its first bytes. */
 embla_vec_kind embla_vec_kind_of(const uint8_t *head, size_t have, uint64_t size);
 
-/* What stands between fields: these two bytes, and none that Unicode calls a space (W3). */
+/* Fields are separated by these two bytes, and by no other space of Unicode (W3). */
 static inline bool embla_vec_separator(uint8_t c)
 {
     return c == ' ' || c == '\t';
 }
 
-/* A line of text without its end: newline, carriage return, spaces and tabs. */
+/* The length of a line without its newline, carriage return, spaces and tabs at the end. */
 size_t embla_vec_trimmed(const uint8_t *line, size_t length);
-/* Fields of a trimmed line. */
+/* The number of fields of a trimmed line. */
 uint64_t embla_vec_fields(const uint8_t *line, size_t length);
-/* Bytes of the word of a trimmed line: all that comes before the last dim fields and the
- * separators before those (dim is not 0). 0 where there are too few fields. */
+/* Bytes of the word of a trimmed line: everything before the last dim fields and the separators
+ * before them; dim is not 0. Returns 0 if there are too few fields. */
 size_t embla_vec_word_length(const uint8_t *line, size_t length, uint64_t dim);
 
-/* The rows of a file, as they are found. Zeroed to begin with. */
+/* The rows of a file that have been found so far. It starts as zeros. */
 typedef struct {
     embla_name *labels;
-    uint64_t *offsets; /* in the file: of the line (text), of the numbers (binary) */
+    uint64_t *offsets; /* of the line (text) or of the numbers (binary) in the file */
     size_t count, label_room, offset_room;
 } embla_vec_rows;
 
 EMBLA_CHECKED embla_status embla_vec_add(embla_directory *directory, embla_vec_rows *rows,
                                          const uint8_t *word, size_t length, uint64_t offset);
-/* The entry "vectors" of all rows, their labels, and a note of words that come twice (W6). */
+/* Adds the entry "vectors" of all rows, their labels, and a note about duplicate words (W6). */
 EMBLA_CHECKED embla_status embla_vec_finish(const embla_map *map, embla_directory *directory,
                                             const embla_vec_rows *rows, uint64_t dim);
-/* The header says a number of rows that is not there: a note if lenient, else a refusal (W5). */
+/* The header counts more rows than the file has: adds a note if lenient, otherwise fails (W5). */
 EMBLA_CHECKED embla_status embla_vec_too_few(const embla_map *map, embla_directory *directory,
-                                             uint64_t due, uint64_t found, bool lenient);
-/* Rows first .. first+count-1 are there; for make. */
+                                             uint64_t wanted, uint64_t found, bool lenient);
+/* Checks that rows first .. first+count-1 exist; for make. */
 EMBLA_CHECKED embla_status embla_vec_range(const embla_map *map, const embla_entry *entry,
                                            uint64_t first, uint64_t count);
 
 /* ---- writing ---- */
 
-/* Whether a word can be written as it is: 1 to 1024 bytes, no space, tab, carriage return,
- * newline or 0. Any other is written as "#" and its row number. */
+/* True if a word can be written unchanged: 1 to 1024 bytes without a space, tab, carriage return,
+ * newline or 0. Any other word is written as "#" and its row number. */
 EMBLA_PRIVATE bool embla_vec_word_ok(const char *bytes, size_t length);
 
-/* Bytes that one row takes at most, word and newline included. */
+/* The most bytes that a row takes, including its word and newline. */
 size_t embla_vec_row_most(size_t dim);
-/* One row as text or binary. Returns how many bytes were written. */
+/* Write one row as text or binary to out. Return the number of bytes. */
 size_t embla_vec_put_text(const char *word, size_t length, const float *values, size_t dim,
                           char *out);
 size_t embla_vec_put_binary(const char *word, size_t length, const float *values, size_t dim,
@@ -92,8 +92,8 @@ size_t embla_vec_put_binary(const char *word, size_t length, const float *values
 typedef size_t embla_vec_put(const char *word, size_t length, const float *values, size_t dim,
                              char *out);
 
-/* All rows of contents by put, after a header line if there is to be one. format is its name
- * for messages. */
+/* Writes all rows of contents with put, after a header line if header is true. format is the name
+ * of the format in messages. */
 EMBLA_CHECKED embla_status embla_vec_write(embla_durable *out, const embla_contents *contents,
                                            const char *format, bool header, embla_vec_put *put);
 

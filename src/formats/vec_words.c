@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What files of words and vectors have in common, whether they are text or binary: the header
- * line, telling the kinds apart, words as labels of rows, and the way from a table to rows
- * that are written. Words are copied to the arena as bytes; memory grows with the rows that
- * were found, never with what a header claims.
+/* What text and binary files of words and vectors share: the header line, detection of the kind,
+ * words as labels of rows, and writing of rows. Words are copied to the arena as bytes. Memory
+ * grows with the rows that were found, never with the count in a header.
  */
 #include "formats/vec.h"
 
@@ -13,12 +12,12 @@
 #include "base/mem.h"
 #include "files/decimal.h"
 
-enum { BLOCK = 256 << 10 }; /* bytes of numbers that are read at a time to be written */
+enum { BLOCK = 256 << 10 }; /* bytes of numbers that are read for writing at a time */
 
 /* ---- the header line ---- */
 
-/* Up to most digits at *p; false if there are none, or more. */
-static bool number(const uint8_t **p, const uint8_t *end, int most, uint64_t *out)
+/* Parses up to `most` digits at *p; false if there are none, or more. */
+static bool parse_number(const uint8_t **p, const uint8_t *end, int most, uint64_t *out)
 {
     uint64_t value = 0;
     int digits = 0;
@@ -34,8 +33,8 @@ bool embla_vec_header_of(const uint8_t *head, size_t have, embla_vec_header *out
 {
     const uint8_t *p = head, *end = head + have;
     embla_vec_header header;
-    if (!number(&p, end, 10, &header.rows) || p == end || *p++ != ' ') return false;
-    if (!number(&p, end, 6, &header.dim)) return false;
+    if (!parse_number(&p, end, 10, &header.rows) || p == end || *p++ != ' ') return false;
+    if (!parse_number(&p, end, 6, &header.dim)) return false;
     if (p < end && *p == '\r') p++;
     if (p == end || *p++ != '\n') return false;
     header.length = (size_t)(p - head);
@@ -48,8 +47,8 @@ embla_status embla_vec_header_check(const embla_map *map, const embla_vec_header
     if (header->rows < 1 || header->rows > EMBLA_VEC_ROWS_MOST || header->dim < 1 ||
         header->dim > EMBLA_VEC_DIM_MOST)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: header: %" PRIu64 " rows of %" PRIu64
-                          " numbers; 1 to %d rows of 1 to %d are read (W1)",
+                          "%.256s: the header has %" PRIu64 " rows of %" PRIu64
+                          " numbers; supported are 1 to %d rows of 1 to %d numbers (W1)",
                           map->name, header->rows, header->dim, EMBLA_VEC_ROWS_MOST,
                           EMBLA_VEC_DIM_MOST);
     return EMBLA_OK;
@@ -67,7 +66,7 @@ size_t embla_vec_trimmed(const uint8_t *line, size_t length)
 
 uint64_t embla_vec_fields(const uint8_t *line, size_t length)
 {
-    uint64_t fields = length > 0; /* the last one; each other ends before a separator */
+    uint64_t fields = length > 0; /* the last field; every other one ends before a separator */
     for (size_t i = 1; i < length; i++)
         fields += embla_vec_separator(line[i]) > embla_vec_separator(line[i - 1]);
     return fields;
@@ -77,7 +76,7 @@ size_t embla_vec_word_length(const uint8_t *line, size_t length, uint64_t dim)
 {
     size_t at = length;
     if (embla_vec_fields(line, length) == dim + 1 && !embla_vec_separator(line[0])) {
-        for (at = 0; !embla_vec_separator(line[at]);) at++; /* the usual case, from the left */
+        for (at = 0; !embla_vec_separator(line[at]);) at++; /* the usual case: no space in a word */
         return at;
     }
     for (uint64_t i = 0; i < dim && at > 0; i++) {
@@ -87,9 +86,9 @@ size_t embla_vec_word_length(const uint8_t *line, size_t length, uint64_t dim)
     return at;
 }
 
-/* ---- which kind ---- */
+/* ---- detection of the kind ---- */
 
-/* Whether all fields of a trimmed line are numbers, and how many there are. */
+/* True if all fields of a trimmed line are numbers; *count is their number. */
 static bool all_numbers(const uint8_t *line, size_t length, uint64_t *count)
 {
     const uint8_t *p = line, *end = line + length;
@@ -104,23 +103,24 @@ static bool all_numbers(const uint8_t *line, size_t length, uint64_t *count)
     }
 }
 
-/* Bytes up to the first newline, or all there are; *cut if the line goes on after them. */
-static size_t line_of(const uint8_t *bytes, size_t have, bool more, bool *cut)
+/* The bytes before the first newline, or all of them. *cut is true if the line continues after
+ * them. */
+static size_t line_length(const uint8_t *bytes, size_t have, bool more, bool *cut)
 {
     const uint8_t *newline = have > 0 ? memchr(bytes, '\n', have) : NULL;
     *cut = !newline && more;
     return newline ? (size_t)(newline - bytes) : have;
 }
 
-/* A field that the end of head cuts off is not looked at. */
+/* The length of a line without its last field, which the end of head may have cut off. */
 static size_t without_last_field(const uint8_t *line, size_t length)
 {
     while (length > 0 && !embla_vec_separator(line[length - 1])) length--;
     return embla_vec_trimmed(line, length);
 }
 
-/* After a header line: a word and dim numbers. Words may hold spaces, so that all there is
- * to see of a line that is cut is that it ends in numbers. */
+/* True for a word and dim numbers, the line after a header. Words may contain spaces, so of a line
+ * that is cut it can only be checked that it ends with a number. */
 static bool is_text_row(const uint8_t *line, size_t length, bool cut, uint64_t dim)
 {
     uint64_t count;
@@ -134,8 +134,8 @@ static bool is_text_row(const uint8_t *line, size_t length, bool cut, uint64_t d
     return word > 0 && all_numbers(line + word, length - word, &count);
 }
 
-/* Whether a number stands anywhere after the first field: text, if damaged. */
-static bool holds_number(const uint8_t *line, size_t length)
+/* True if any field after the first is a number: then it is text, though it may be damaged. */
+static bool has_number(const uint8_t *line, size_t length)
 {
     for (size_t i = 1; i < length; i++) {
         if (!embla_vec_separator(line[i - 1]) || embla_vec_separator(line[i])) continue;
@@ -146,11 +146,11 @@ static bool holds_number(const uint8_t *line, size_t length)
     return false;
 }
 
-/* After a header line, and something follows it: where the numbers of a binary row would
- * begin, after its word and a space; NULL if there is no word. */
-static const uint8_t *binary_numbers(const uint8_t *row, size_t have)
+/* Finds the numbers of a binary row after the header line: they follow its word and a space. NULL
+ * if there is no word. */
+static const uint8_t *find_binary(const uint8_t *row, size_t have)
 {
-    if (have > 1 && row[0] == '\n' && row[1] != ' ') row++, have--; /* else a word "\n" */
+    if (have > 1 && row[0] == '\n' && row[1] != ' ') row++, have--; /* otherwise a word "\n" */
     if (have > EMBLA_VEC_WORD_MOST + 1) have = EMBLA_VEC_WORD_MOST + 1;
     const uint8_t *space = memchr(row, ' ', have);
     return space && space > row ? space + 1 : NULL;
@@ -163,20 +163,20 @@ static bool all_text(const uint8_t *p, const uint8_t *end)
     return true;
 }
 
-/* No header line: a word without spaces and 2 numbers or more, on the second line a word
- * and as many numbers. */
+/* True if, without a header, the first line is a word without spaces and at least 2 numbers, and
+ * the second a word and as many numbers. */
 static bool is_glove(const uint8_t *head, size_t have, bool more)
 {
     bool cut;
     uint64_t dim = 0, count;
-    size_t all = line_of(head, have, more, &cut), length = all, word = 0;
+    size_t all = line_length(head, have, more, &cut), length = all, word = 0;
     length = cut ? without_last_field(head, length) : embla_vec_trimmed(head, length);
     while (word < length && !embla_vec_separator(head[word])) word++;
     if (word == 0 || !all_numbers(head + word, length - word, &dim) || dim < 2) return false;
     if (cut || all + 1 >= have) return true;
     const uint8_t *second = head + all + 1;
     have -= all + 1;
-    length = line_of(second, have, more, &cut);
+    length = line_length(second, have, more, &cut);
     if (cut) return true;
     bool last = !more && length + 1 >= have;
     length = embla_vec_trimmed(second, length);
@@ -194,21 +194,22 @@ embla_vec_kind embla_vec_kind_of(const uint8_t *head, size_t have, uint64_t size
     const uint8_t *row = head + header.length;
     have -= header.length;
     size -= header.length;
-    size_t length = line_of(row, have, size > have, &cut);
-    /* A header that is refused, or that nothing follows: text, whose reader says so. */
+    size_t length = line_length(row, have, size > have, &cut);
+    /* A header with a wrong number, or with nothing after it, is left to the reader of text, which
+     * reports it. */
     if (header.rows < 1 || header.dim < 1 || header.dim > EMBLA_VEC_DIM_MOST || have == 0)
         return EMBLA_VEC_TEXT;
     if (is_text_row(row, length, cut, header.dim)) return EMBLA_VEC_TEXT;
-    const uint8_t *numbers = binary_numbers(row, have), *end = row + have;
+    const uint8_t *numbers = find_binary(row, have), *end = row + have;
     if (numbers && (uint64_t)(end - numbers) > 4 * header.dim) end = numbers + 4 * header.dim;
     if (numbers && !all_text(numbers, end)) return EMBLA_VEC_BINARY;
-    if (holds_number(row, embla_vec_trimmed(row, length))) return EMBLA_VEC_TEXT;
-    /* Few floats may happen to look like text; then the size decides. */
+    if (has_number(row, embla_vec_trimmed(row, length))) return EMBLA_VEC_TEXT;
+    /* A few floats may look like text by chance; then the size decides. */
     bool fits = header.rows <= size / (2 + 4 * header.dim);
     return numbers && fits ? EMBLA_VEC_BINARY : EMBLA_VEC_NONE;
 }
 
-/* ---- rows that were found ---- */
+/* ---- rows found by a scan ---- */
 
 embla_status embla_vec_add(embla_directory *directory, embla_vec_rows *rows, const uint8_t *word,
                            size_t length, uint64_t offset)
@@ -219,7 +220,7 @@ embla_status embla_vec_add(embla_directory *directory, embla_vec_rows *rows, con
                                &labels, &rows->label_room));
     rows->labels = labels;
     EMBLA_TRY(embla_arena_grow(&directory->arena, sizeof *rows->offsets, rows->count,
-                               "where rows begin", &offsets, &rows->offset_room));
+                               "offsets of rows", &offsets, &rows->offset_room));
     rows->offsets = offsets;
     EMBLA_TRY(embla_arena_text(&directory->arena, word, length, &copy));
     rows->labels[rows->count] = (embla_name){copy, (uint32_t)length, (uint32_t)rows->count};
@@ -227,7 +228,7 @@ embla_status embla_vec_add(embla_directory *directory, embla_vec_rows *rows, con
     return EMBLA_OK;
 }
 
-/* Words that come after the same word, by sorting them all; the index is not kept. */
+/* Counts words that repeat an earlier one, by sorting all of them; the index is not kept. */
 static embla_status count_repeats(const embla_vec_rows *rows, size_t *out)
 {
     embla_arena arena = {0};
@@ -244,8 +245,8 @@ embla_status embla_vec_finish(const embla_map *map, embla_directory *directory,
     size_t repeats = 0;
     embla_entry *entry = NULL;
     if (rows->count == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: 0 rows of %" PRIu64 " numbers (W1)", map->name,
-                          dim);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: there are 0 rows of %" PRIu64 " numbers (W1)",
+                          map->name, dim);
     EMBLA_TRY(embla_directory_add(directory, "vectors", 7, &entry));
     entry->element = embla_element_of(EMBLA_F32);
     entry->rank = 2;
@@ -255,24 +256,24 @@ embla_status embla_vec_finish(const embla_map *map, embla_directory *directory,
     EMBLA_TRY(embla_entry_size(map, entry, "W1"));
     EMBLA_TRY(count_repeats(rows, &repeats));
     if (repeats > 0)
-        EMBLA_TRY(embla_directory_note(directory,
-                                       "%zu of %zu words come again; the first row is taken (W6)",
-                                       repeats, rows->count));
+        EMBLA_TRY(embla_directory_note(
+            directory, "%zu of %zu words are duplicates; the first row is used (W6)", repeats,
+            rows->count));
     directory->labels = rows->labels;
     directory->label_count = rows->count;
     return EMBLA_OK;
 }
 
-embla_status embla_vec_too_few(const embla_map *map, embla_directory *directory, uint64_t due,
+embla_status embla_vec_too_few(const embla_map *map, embla_directory *directory, uint64_t wanted,
                                uint64_t found, bool lenient)
 {
     if (lenient)
         return embla_directory_note(
-            directory, "the header says %" PRIu64 " rows, and %" PRIu64 " are there (W5)", due,
+            directory, "the header counts %" PRIu64 " rows, but there are %" PRIu64 " (W5)", wanted,
             found);
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s: the header says %" PRIu64 " rows, and %" PRIu64 " are there (W5)",
-                      map->name, due, found);
+                      "%.256s: the header counts %" PRIu64 " rows, but there are %" PRIu64 " (W5)",
+                      map->name, wanted, found);
 }
 
 embla_status embla_vec_range(const embla_map *map, const embla_entry *entry, uint64_t first,
@@ -280,12 +281,13 @@ embla_status embla_vec_range(const embla_map *map, const embla_entry *entry, uin
 {
     if (first > entry->shape[0] || count > entry->shape[0] - first)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "%.256s: %" PRIu64 " rows from row %" PRIu64 " on, of %" PRIu64,
+                          "%.256s: %" PRIu64 " rows from row %" PRIu64
+                          " are out of range: there are %" PRIu64 " rows",
                           map->name, count, first, entry->shape[0]);
     return EMBLA_OK;
 }
 
-/* ---- rows to be written ---- */
+/* ---- writing ---- */
 
 bool embla_vec_word_ok(const char *bytes, size_t length)
 {
@@ -315,7 +317,7 @@ size_t embla_vec_put_text(const char *word, size_t length, const float *values, 
     return used;
 }
 
-/* As word2vec.c writes it: a newline after the numbers. */
+/* As word2vec.c does, writes a newline after the numbers. */
 size_t embla_vec_put_binary(const char *word, size_t length, const float *values, size_t dim,
                             char *out)
 {
@@ -328,28 +330,30 @@ size_t embla_vec_put_binary(const char *word, size_t length, const float *values
     return used;
 }
 
-/* One table of f32 whose rows these files can hold. */
+/* Checks that contents are one table of f32 with a size that these files can have. */
 static embla_status check(const embla_contents *contents, const char *format)
 {
     const embla_part *part = contents->parts;
     if (contents->count != 1)
-        return embla_fail(EMBLA_ERR_SHAPE, "%s holds 1 table, and %zu tensors are to be written",
+        return embla_fail(EMBLA_ERR_SHAPE, "a %s file holds 1 table; %zu tensors cannot be written",
                           format, contents->count);
     if (part->element->dtype != EMBLA_F32 || part->rank != 2)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%s holds rows of F32, and '%.128s' is %s of %u dimensions", format,
-                          part->name, part->element->name, (unsigned)part->rank);
+                          "a %s file holds rows of F32, but '%.128s' is %s with %u dimensions",
+                          format, part->name, part->element->name, (unsigned)part->rank);
     if (part->shape[0] < 1 || part->shape[0] > EMBLA_VEC_ROWS_MOST || part->shape[1] < 1 ||
         part->shape[1] > EMBLA_VEC_DIM_MOST)
-        return embla_fail(EMBLA_ERR_SHAPE,
-                          "%s holds 1 to %d rows of 1 to %d numbers, and '%.128s' is %" PRIu64
-                          " x %" PRIu64,
-                          format, EMBLA_VEC_ROWS_MOST, EMBLA_VEC_DIM_MOST, part->name,
-                          part->shape[0], part->shape[1]);
+        return embla_fail(
+            EMBLA_ERR_SHAPE,
+            "a %s file holds 1 to %d rows of 1 to %d numbers, but '%.128s' is %" PRIu64
+            " x %" PRIu64,
+            format, EMBLA_VEC_ROWS_MOST, EMBLA_VEC_DIM_MOST, part->name, part->shape[0],
+            part->shape[1]);
     return EMBLA_OK;
 }
 
-/* Row number row with its word, or "#row" where it has none that can be written. */
+/* Writes one row with its word, or with "#" and its number if it has no word that can be
+ * written. */
 static embla_status write_row(embla_durable *out, const embla_contents *contents, uint64_t row,
                               const float *values, embla_vec_put *put, char *line)
 {
@@ -362,7 +366,7 @@ static embla_status write_row(embla_durable *out, const embla_contents *contents
     return embla_durable_write(out, line, put(number, (size_t)length, values, dim, line));
 }
 
-/* Through memory for some rows as they are stored and one as it is written. */
+/* Writes all rows. values has space for `some` rows of floats, line for one written row. */
 static embla_status write_rows(embla_durable *out, const embla_contents *contents,
                                embla_vec_put *put, float *values, uint64_t some, char *line)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words in binary files: the tokenizers of llama2.c and llm.c, and SentencePiece's models.
+/* Reads words from binary files: the tokenizers of llama2.c and llm.c, and SentencePiece's models.
  *
- *   llama2.c       i32 most bytes of a word; then for each: f32 score, i32 length, bytes
+ *   llama2.c       i32 bytes of the longest word; then for each: f32 score, i32 length, bytes
  *   llm.c          256 x i32: 20240328, version 1 or 2, words, ..; then for each: u8 length,
  *                  bytes (L2)
  *   SentencePiece  a protobuf message; each field 1 is a message whose field 1 is a piece
  *
- * All end exactly where the last word ends. Words may be any bytes: "<0x0A>" is six of them.
+ * Each file ends with its last word. Words may be any bytes; "<0x0A>" is a word of six bytes.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 /* ---- llama2.c ---- */
 
-/* It has no mark of its own: a small number, and then lengths that are not above it. */
+/* There is no magic number. True for a small number followed by lengths that do not exceed it. */
 bool embla_vocab_llama2c_sniff(const uint8_t *head, size_t have)
 {
     size_t at = 4;
@@ -31,7 +31,7 @@ bool embla_vocab_llama2c_sniff(const uint8_t *head, size_t have)
     return true;
 }
 
-static embla_status llama2c_words(embla_cursor *c, embla_vocab *vocab)
+static embla_status read_llama2c(embla_cursor *c, embla_vocab *vocab)
 {
     int32_t most = 0, length = 0;
     const uint8_t *bytes = NULL;
@@ -39,7 +39,7 @@ static embla_status llama2c_words(embla_cursor *c, embla_vocab *vocab)
     if (most < 1 || most > EMBLA_WORD_BYTES)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: the longest word has %" PRId32
-                          " bytes; 1 to %d are possible (L3)",
+                          " bytes; it must have 1 to %d (L3)",
                           c->map->name, most, EMBLA_WORD_BYTES);
     for (uint64_t token = 0; embla_cursor_left(c) > 0; token++) {
         EMBLA_TRY(embla_cursor_skip(c, 4, "the score of a word"));
@@ -47,7 +47,7 @@ static embla_status llama2c_words(embla_cursor *c, embla_vocab *vocab)
         if (length < 0 || length > most)
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.256s: the word of token %" PRIu64 " has %" PRId32
-                              " bytes; 0 to %" PRId32 " are possible (L3)",
+                              " bytes; it must have 0 to %" PRId32 " (L3)",
                               c->map->name, token, length, most);
         EMBLA_TRY(embla_cursor_bytes(c, (uint64_t)length, "a word", &bytes));
         EMBLA_TRY(embla_vocab_add(vocab, token, bytes, (size_t)length));
@@ -64,7 +64,7 @@ bool embla_vocab_llmc_sniff(const uint8_t *head, size_t have)
     return have >= 4 && embla_le32(head) == LLMC_MAGIC;
 }
 
-static embla_status llmc_words(embla_cursor *c, embla_vocab *vocab)
+static embla_status read_llmc(embla_cursor *c, embla_vocab *vocab)
 {
     int32_t version = 0, count = 0;
     const uint8_t *bytes = NULL;
@@ -76,10 +76,12 @@ static embla_status llmc_words(embla_cursor *c, embla_vocab *vocab)
     if (version != 1 && version != 2)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: version %" PRId32
-                          " of llm.c's tokenizer; 1 and 2 are known (L2)",
+                          " of llm.c's tokenizer is not supported; 1 and 2 are (L2)",
                           c->map->name, version);
     if (count < 1 || (uint64_t)count > embla_cursor_left(c) / 2)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRId32 " words in %" PRIu64 " bytes (L3)",
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: the header counts %" PRId32 " words, but %" PRIu64
+                          " bytes are left (L3)",
                           c->map->name, count, embla_cursor_left(c));
     for (int32_t token = 0; token < count; token++) {
         EMBLA_TRY(embla_cursor_u8(c, "the length of a word", &length));
@@ -92,14 +94,14 @@ static embla_status llmc_words(embla_cursor *c, embla_vocab *vocab)
     }
     if (embla_cursor_left(c) > 0)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: after %" PRId32 " words there are %" PRIu64 " bytes more (L2)",
+                          "%.256s: after its %" PRId32 " words %" PRIu64 " bytes are left (L2)",
                           c->map->name, count, embla_cursor_left(c));
     return EMBLA_OK;
 }
 
 /* ---- SentencePiece ---- */
 
-/* A stretch of protobuf in memory. */
+/* A part of a protobuf message in memory. */
 typedef struct {
     const uint8_t *at;
     size_t left;
@@ -107,19 +109,18 @@ typedef struct {
 
 typedef struct {
     uint64_t field;
-    unsigned wire;   /* 0 a number, 1 eight bytes, 2 bytes with a length, 5 four bytes */
-    uint64_t length; /* of what follows, where that can be told beforehand */
+    unsigned wire;   /* 0 a varint, 1 eight bytes, 2 bytes with a length, 5 four bytes */
+    uint64_t length; /* bytes of the value that follows; 0 for a varint, which is skipped */
 } tag;
 
-/* A number of up to ten bytes, seven bits in each. */
-static bool take_varint(span *s, uint64_t *out)
+/* Reads a varint: up to ten bytes with seven bits each. */
+static bool read_varint(span *s, uint64_t *out)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; s->left > 0; shift += 7) {
         uint8_t byte = *s->at++;
         s->left--;
-        if (shift == 63 && byte > 1)
-            return false; /* more than 64 bits: here it ends at the latest */
+        if (shift == 63 && byte > 1) return false; /* more than 64 bits */
         value |= (uint64_t)(byte & 127) << shift;
         if (byte < 128) {
             *out = value;
@@ -129,37 +130,37 @@ static bool take_varint(span *s, uint64_t *out)
     return false;
 }
 
-/* What comes next, and how many bytes of it. A number is passed over at once. */
-static bool take_tag(span *s, tag *out)
+/* Reads the tag of the next field and the length of its value. The value of a varint is skipped. */
+static bool read_tag(span *s, tag *out)
 {
     uint64_t key = 0, number = 0;
-    if (!take_varint(s, &key)) return false;
+    if (!read_varint(s, &key)) return false;
     *out = (tag){key >> 3, (unsigned)(key & 7), 0};
     if (out->field == 0) return false;
     switch (out->wire) {
     case 0:
-        return take_varint(s, &number);
+        return read_varint(s, &number);
     case 1:
         out->length = 8;
         return true;
     case 2:
-        return take_varint(s, &out->length);
+        return read_varint(s, &out->length);
     case 5:
         out->length = 4;
         return true;
     default:
-        return false; /* groups, long out of use */
+        return false; /* groups, which are deprecated */
     }
 }
 
-/* The piece in a message {1: piece, 2: score, 3: type}; of several the last, as protobuf has
- * it. */
-static bool take_piece(span s, span *piece)
+/* Finds the piece in a message {1: piece, 2: score, 3: type}. If there are several, the last one
+ * counts, as in protobuf. */
+static bool find_piece(span s, span *piece)
 {
     bool found = false;
     while (s.left > 0) {
         tag t;
-        if (!take_tag(&s, &t) || t.length > s.left) return false;
+        if (!read_tag(&s, &t) || t.length > s.left) return false;
         if (t.field == 1 && t.wire != 2) return false;
         if (t.field == 1) {
             *piece = (span){s.at, (size_t)t.length};
@@ -171,26 +172,26 @@ static bool take_piece(span s, span *piece)
     return found;
 }
 
-/* Newline, length, newline, length, and after the first piece its score. */
+/* True for the bytes 0x0a, length, 0x0a, length, piece, and the tag of the piece's score. */
 bool embla_vocab_sentencepiece_sniff(const uint8_t *head, size_t have)
 {
     span s = {head, have};
     tag outer, inner;
-    if (!take_tag(&s, &outer) || outer.field != 1 || outer.wire != 2) return false;
-    if (!take_tag(&s, &inner) || inner.field != 1 || inner.wire != 2) return false;
+    if (!read_tag(&s, &outer) || outer.field != 1 || outer.wire != 2) return false;
+    if (!read_tag(&s, &inner) || inner.field != 1 || inner.wire != 2) return false;
     return inner.length < outer.length && inner.length < s.left &&
            s.at[inner.length] == (2 << 3 | 5);
 }
 
-static embla_status not_protobuf(const embla_cursor *c, const char *what)
+static embla_status refuse(const embla_cursor *c, const char *what)
 {
     return embla_fail(EMBLA_ERR_FORMAT, "%.256s: byte %" PRIu64 " of %" PRIu64 ": %s (C2)",
                       c->map->name, c->at, c->map->size, what);
 }
 
-static embla_status sentencepiece_words(embla_cursor *c, embla_vocab *vocab)
+static embla_status read_sentencepiece(embla_cursor *c, embla_vocab *vocab)
 {
-    enum { TAG_MOST = 20 }; /* two numbers of ten bytes */
+    enum { TAG_MOST = 20 }; /* two varints of ten bytes */
     for (uint64_t token = 0; embla_cursor_left(c) > 0;) {
         const uint8_t *bytes = NULL;
         uint64_t have = 0;
@@ -198,25 +199,25 @@ static embla_status sentencepiece_words(embla_cursor *c, embla_vocab *vocab)
         span piece;
         EMBLA_TRY(embla_cursor_peek(c, TAG_MOST, &bytes, &have));
         span s = {bytes, (size_t)have};
-        if (!take_tag(&s, &t)) return not_protobuf(c, "no field of a SentencePiece model");
+        if (!read_tag(&s, &t)) return refuse(c, "expected a field of a SentencePiece model");
         EMBLA_TRY(embla_cursor_skip(c, have - s.left, "a tag"));
         if (t.field != 1) {
             EMBLA_TRY(embla_cursor_skip(c, t.length, "a field"));
             continue;
         }
-        if (t.wire != 2) return not_protobuf(c, "a piece that is no message");
+        if (t.wire != 2) return refuse(c, "a piece is not a message");
         EMBLA_TRY(embla_cursor_bytes(c, t.length, "a piece", &bytes));
-        if (!take_piece((span){bytes, (size_t)t.length}, &piece))
-            return not_protobuf(c, "a message before it holds no piece");
+        if (!find_piece((span){bytes, (size_t)t.length}, &piece))
+            return refuse(c, "the message before it has no piece");
         EMBLA_TRY(embla_vocab_add(vocab, token++, piece.at, piece.left));
     }
     return EMBLA_OK;
 }
 
-/* ---- doors ---- */
+/* ---- entry points ---- */
 
-static embla_status read_by(embla_status (*words)(embla_cursor *c, embla_vocab *vocab),
-                            const embla_map *map, embla_vocab *vocab)
+static embla_status read_with(embla_status (*words)(embla_cursor *c, embla_vocab *vocab),
+                              const embla_map *map, embla_vocab *vocab)
 {
     embla_cursor cursor;
     embla_cursor_begin(&cursor, map, 0);
@@ -227,15 +228,15 @@ static embla_status read_by(embla_status (*words)(embla_cursor *c, embla_vocab *
 
 embla_status embla_vocab_llama2c(embla_map *map, embla_vocab *vocab)
 {
-    return read_by(llama2c_words, map, vocab);
+    return read_with(read_llama2c, map, vocab);
 }
 
 embla_status embla_vocab_llmc(embla_map *map, embla_vocab *vocab)
 {
-    return read_by(llmc_words, map, vocab);
+    return read_with(read_llmc, map, vocab);
 }
 
 embla_status embla_vocab_sentencepiece(embla_map *map, embla_vocab *vocab)
 {
-    return read_by(sentencepiece_words, map, vocab);
+    return read_with(read_sentencepiece, map, vocab);
 }

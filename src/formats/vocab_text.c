@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A word on each line: BERT's vocab.txt, and our own NAME.vocab.txt, which differs in its
- * first line and can hold any bytes.
+/* One word on each line: BERT's vocab.txt, and our own NAME.vocab.txt. Ours has a special first
+ * line and can hold any bytes.
  *
  *   #embla-vocab 1
  *   the
  *   a\nb        escapes: \n \r \\ \xHH
  *   \-          this row has no word
  *
- * Line i (from 0, after ours) is token i; an empty line is an empty word; the last newline
- * may be missing. A file that ends its first line with CR LF ends them all so.
+ * Line i, from 0 and without our first line, is token i. An empty line is an empty word. The last
+ * newline may be missing. If the first line ends with CR LF, all lines do.
  */
 #include <string.h>
 
@@ -26,13 +26,13 @@ typedef struct {
     size_t length;        /* without its newline */
 } line;
 
-/* The next line; there is one. */
+/* Reads the next line; the caller has checked that there is one. */
 static embla_status next_line(embla_cursor *c, line *out)
 {
     for (uint64_t wanted = 4096;; wanted *= 2) {
         const uint8_t *bytes = NULL;
         uint64_t have = 0;
-        bool last = wanted >= embla_cursor_left(c); /* nothing comes after what is seen */
+        bool last = wanted >= embla_cursor_left(c); /* the peek reaches the end of the file */
         EMBLA_TRY(embla_cursor_peek(c, wanted, &bytes, &have));
         const uint8_t *newline = memchr(bytes, '\n', (size_t)have);
         if (newline || last) {
@@ -58,11 +58,12 @@ static embla_status check_text(const embla_map *map, uint64_t number, const line
     size_t valid = embla_utf8_valid(l->bytes, l->length);
     if (valid < l->length)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: line %" PRIu64 ", byte %zu of %zu: not UTF-8 (T1)", map->name,
-                          number + 1, valid, l->length);
+                          "%.256s: line %" PRIu64 ", byte %zu of %zu: not valid UTF-8 (T1)",
+                          map->name, number + 1, valid, l->length);
     if (memchr(l->bytes, 0, l->length))
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: line %" PRIu64 " of %zu bytes has a 0 in it: not text (T1)",
+                          "%.256s: line %" PRIu64
+                          " (%zu bytes) contains a 0 byte: the file is not text (T1)",
                           map->name, number + 1, l->length);
     return EMBLA_OK;
 }
@@ -74,8 +75,8 @@ static int hex_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Writes a line without its escapes to out (NULL: nowhere) and counts. False if a backslash
- * stands before anything else than those there are. */
+/* Decodes the escapes of a line to out and counts the bytes; out NULL means only count. Returns
+ * false if there is an unknown escape. */
 static bool unescape(const line *l, char *out, size_t *length)
 {
     const uint8_t *p = l->bytes, *end = p + l->length;
@@ -100,9 +101,9 @@ static bool unescape(const line *l, char *out, size_t *length)
     return true;
 }
 
-/* A line of our own text. */
-static embla_status take_escaped(const embla_map *map, embla_vocab *vocab, uint64_t token,
-                                 const line *l)
+/* Adds the word of a line of our own format. */
+static embla_status add_escaped(const embla_map *map, embla_vocab *vocab, uint64_t token,
+                                const line *l)
 {
     size_t length = 0;
     char *room = NULL;
@@ -110,7 +111,7 @@ static embla_status take_escaped(const embla_map *map, embla_vocab *vocab, uint6
     if (!unescape(l, NULL, &length))
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: line %" PRIu64
-                          ": a backslash not before n, r, x and two digits, or another one (V1)",
+                          ": invalid escape; valid are \\n, \\r, \\\\ and \\xHH (V1)",
                           map->name, token + 2);
     EMBLA_TRY(embla_vocab_room(vocab, token, length, &room));
     (void)unescape(l, room, &length);
@@ -137,7 +138,7 @@ static embla_status read_lines(embla_cursor *c, embla_vocab *vocab)
         }
         EMBLA_TRY(check_text(c->map, number, &l));
         if (ours)
-            EMBLA_TRY(take_escaped(c->map, vocab, token++, &l));
+            EMBLA_TRY(add_escaped(c->map, vocab, token++, &l));
         else
             EMBLA_TRY(embla_vocab_add(vocab, token++, l.bytes, l.length));
     }
@@ -161,7 +162,8 @@ bool embla_vocab_text_sniff(const uint8_t *head, size_t have)
 
 /* ---- writing ---- */
 
-/* How the byte at p is written; NULL if as it is, with *length bytes of its character. */
+/* Returns the escape of the byte at p, or NULL if its character of *length bytes is written
+ * unchanged. */
 static const char *escape_of(const uint8_t *p, size_t left, char room[5], size_t *length)
 {
     static const char digits[] = "0123456789abcdef";
@@ -178,44 +180,44 @@ static const char *escape_of(const uint8_t *p, size_t left, char room[5], size_t
     return room;
 }
 
-/* Where the text goes. */
+/* The destination of the text. */
 typedef struct {
     embla_vocab_sink *write;
     void *context;
 } sink;
 
-static embla_status put(const sink *to, const void *bytes, size_t count)
+static embla_status append(const sink *to, const void *bytes, size_t count)
 {
     return count > 0 ? to->write(to->context, bytes, count) : EMBLA_OK;
 }
 
-static embla_status put_word(const sink *to, const embla_name *word)
+static embla_status append_word(const sink *to, const embla_name *word)
 {
     const uint8_t *bytes = (const uint8_t *)word->bytes;
-    size_t begin = 0, length = 0; /* bytes from begin on are to be written as they are */
+    size_t begin = 0, length = 0; /* bytes from begin are written unchanged */
     char room[5];
     for (size_t at = 0; at < word->length; at += length) {
         const char *escape = escape_of(bytes + at, word->length - at, room, &length);
         if (!escape) continue;
-        EMBLA_TRY(put(to, bytes + begin, at - begin));
-        EMBLA_TRY(put(to, escape, strlen(escape)));
+        EMBLA_TRY(append(to, bytes + begin, at - begin));
+        EMBLA_TRY(append(to, escape, strlen(escape)));
         begin = at + length;
     }
-    EMBLA_TRY(put(to, bytes + begin, word->length - begin));
-    return put(to, "\n", 1);
+    EMBLA_TRY(append(to, bytes + begin, word->length - begin));
+    return append(to, "\n", 1);
 }
 
 embla_status embla_vocab_write_to(embla_vocab_sink *write, void *context, const embla_name *labels,
                                   size_t count)
 {
     const sink to = {write, context};
-    EMBLA_TRY(put(&to, first_line, FIRST_LENGTH));
-    EMBLA_TRY(put(&to, "\n", 1));
+    EMBLA_TRY(append(&to, first_line, FIRST_LENGTH));
+    EMBLA_TRY(append(&to, "\n", 1));
     for (size_t i = 0; i < count; i++) {
         if (labels[i].bytes)
-            EMBLA_TRY(put_word(&to, &labels[i]));
+            EMBLA_TRY(append_word(&to, &labels[i]));
         else
-            EMBLA_TRY(put(&to, "\\-\n", 3));
+            EMBLA_TRY(append(&to, "\\-\n", 3));
     }
     return EMBLA_OK;
 }

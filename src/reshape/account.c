@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The account: lines and notes in one arena, and how rows are counted.
+/* The account: lines and notes in one arena, and the counting of rows.
  *
- * A row is the same if all its numbers are, bit for bit; any other was rounded. Each row is
- * one or the other. Besides, rows are counted that hold a NaN or an infinity, before or
- * after; that had none before and have one now; and of which nothing but zeros is left.
+ * A row counts as the same if all its numbers are equal bit for bit, and otherwise as rounded.
+ * Three more counts are kept: rows with a NaN or an infinity before or after; rows that have one
+ * only after; and rows that are all zeros only after.
  */
 #include "reshape/account.h"
 
@@ -38,7 +38,7 @@ void embla_account_free(embla_account *account)
     embla_arena_free(&arena);
 }
 
-embla_status embla_account_say(embla_account *account, const char *format, ...)
+embla_status embla_account_note(embla_account *account, const char *format, ...)
 {
     void *items = (void *)(uintptr_t)account->notes;
     char text[600];
@@ -72,7 +72,8 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* One pass that the compiler can make wide: no number has all bits of the exponent set. */
+/* True if no number has all bits of the exponent set. The loop has no branch, so the compiler can
+ * vectorise it. */
 static bool all_finite(const float *values, size_t dim)
 {
     uint32_t found = 0;
@@ -90,7 +91,7 @@ static bool all_finite_wide(const uint8_t *wide, size_t dim)
 void embla_account_row(embla_account_line *line, const float *before, const uint8_t *wide,
                        const float *after, size_t dim)
 {
-    uint32_t changed = 0, left = 0; /* bits that differ, and that are set afterwards */
+    uint32_t changed = 0, left = 0; /* bits that differ, and bits that are set afterwards */
     bool was_zero = true;
     double most = line->difference;
     bool was_finite = wide ? all_finite_wide(wide, dim) : all_finite(before, dim);
@@ -100,7 +101,7 @@ void embla_account_row(embla_account_line *line, const float *before, const uint
         double gap = fabs(old - (double)after[i]);
         changed |= bits_of(before[i]) ^ bits_of(after[i]);
         if (wide && old != (double)before[i]) changed = 1;
-        if (gap > most && isfinite(gap)) most = gap; /* between two numbers, not infinities */
+        if (gap > most && isfinite(gap)) most = gap; /* infinities do not count */
         was_zero = was_zero && old == 0;
         left |= bits_of(after[i]) & 0x7fffffffu;
     }
@@ -124,7 +125,7 @@ void embla_account_checksum(embla_checksum sum, char out[33])
     (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, sum.high, sum.low);
 }
 
-/* ---- what the caller asks ---- */
+/* ---- queries ---- */
 
 const embla_account_line *embla_account_lines(const embla_account *account, size_t *count)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checkpoint in another format: plan, write, read back, compare, and only then the name.
+/* Converts a checkpoint to another format: plan, write, read back, compare, and only then rename.
  *
- *   plan     which tensors, under which names, stored as what; which words (reshape/plan.h)
- *   write    the format's writer pulls every tensor through a stream (reshape/stream.h)
- *   verify   the temporary file is opened like any other, every tensor's bytes are summed
- *            up again and held against the sum of what was handed out
- *   commit   when both the file and the words beside it are complete: words first, then the
- *            file. If that fails the old words are put back. Two names cannot change at once:
- *            whoever ends the process between the two finds new words beside the old file
+ *   plan     chooses tensors, their names and types, and words (reshape/plan.h)
+ *   write    the format's writer reads every tensor from a stream (reshape/stream.h)
+ *   verify   the temporary file is opened like any other; the checksum of every tensor is
+ *            compared with that of what was written
+ *   commit   when the file and the words beside it are complete, the words are renamed, then the
+ *            file. If that fails the old words are restored. Two names cannot change at once: if
+ *            the process dies between the two, new words are beside the old file.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,14 +57,13 @@ static embla_status write_file(embla_plan *w, embla_durable *d)
 
 /* ---- verify ---- */
 
-/* What went wrong with the new file, by its name and not the temporary one's. */
-static embla_status not_as_written(const embla_plan *w, embla_status status)
+/* Reports a failure to read back the new file, with its own name and not the temporary one's. */
+static embla_status fail_verify(const embla_plan *w, embla_status status)
 {
     char text[400];
     (void)snprintf(text, sizeof text, "%.390s", embla_error());
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_STOPPED) return status;
-    return embla_fail(EMBLA_ERR_IO, "%.128s: what was written cannot be read back: %s", w->path,
-                      text);
+    return embla_fail(EMBLA_ERR_IO, "%.128s: the written file failed its check: %s", w->path, text);
 }
 
 static embla_status compare_part(embla_plan *w, size_t n, const embla_checkpoint *back)
@@ -77,18 +76,21 @@ static embla_status compare_part(embla_plan *w, size_t n, const embla_checkpoint
         entry->element == part->element && entry->rank == part->rank && entry->bytes == part->bytes;
     for (uint32_t i = 0; same && i < part->rank; i++) same = entry->shape[i] == part->shape[i];
     if (!same)
-        return embla_fail(
-            EMBLA_ERR_IO,
-            "tensor '%.128s' is %s, %" PRIu64 " bytes; %s, %" PRIu64 " bytes were written",
-            part->name, entry->element->name, entry->bytes, part->element->name, part->bytes);
-    EMBLA_TRY(embla_stream_back(&w->streams[n], back, entry, &sum));
+        return embla_fail(EMBLA_ERR_IO,
+                          "tensor '%.128s' was read back as %s of %" PRIu64
+                          " bytes, but %s of %" PRIu64 " bytes was written",
+                          part->name, entry->element->name, entry->bytes, part->element->name,
+                          part->bytes);
+    EMBLA_TRY(embla_stream_checksum(&w->streams[n], back, entry, &sum));
     embla_account_line *line = w->streams[n].line;
     embla_account_checksum(w->streams[n].sum, line->checksum);
     if (sum.high != w->streams[n].sum.high || sum.low != w->streams[n].sum.low) {
         char found[33];
         embla_account_checksum(sum, found);
-        return embla_fail(EMBLA_ERR_IO, "tensor '%.128s': its checksum is %s; %s was written",
-                          part->name, found, line->checksum);
+        return embla_fail(
+            EMBLA_ERR_IO,
+            "tensor '%.128s': its checksum is %s, but that of the written bytes is %s", part->name,
+            found, line->checksum);
     }
     if (!w->format->one_table) return EMBLA_OK;
     return embla_arena_text(&w->account->arena, entry->name, strlen(entry->name), &line->new_name);
@@ -106,8 +108,8 @@ static embla_status compare_words(embla_plan *w, const embla_checkpoint *back)
     return status;
 }
 
-/* Where a config.json or a name stays behind, the same tensors may mean something else. Of a
- * file that never could have a head nothing is said. */
+/* Adds a note if the tie differs: without config.json, or with other names, the same tensors may
+ * mean something else. A source that can have no head is not compared. */
 static embla_status compare_tie(embla_plan *w, const embla_checkpoint *back)
 {
     embla_tie tie;
@@ -115,15 +117,15 @@ static embla_status compare_tie(embla_plan *w, const embla_checkpoint *back)
     embla_status status = embla_checkpoint_tie(back, EMBLA_TIE_SAMPLE, &tie);
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
     if (status != EMBLA_OK || tie.kind == w->tie.kind) return EMBLA_OK;
-    return embla_account_say(w->account, "tied: %.200s is '%s', %.200s reads as '%s'", w->cp->shown,
-                             embla_tie_name(w->tie.kind), w->path, embla_tie_name(tie.kind));
+    return embla_account_note(w->account, "tied: %.200s is '%s', but %.200s is '%s'", w->cp->shown,
+                              embla_tie_name(w->tie.kind), w->path, embla_tie_name(tie.kind));
 }
 
 static embla_status compare(embla_plan *w, const embla_checkpoint *back)
 {
     int64_t all = 0;
     if (back->format != w->format || back->count != w->count)
-        return embla_fail(EMBLA_ERR_IO, "it is %s of %zu tensors; %s of %zu was written",
+        return embla_fail(EMBLA_ERR_IO, "it is %s with %zu tensors, but %s with %zu was written",
                           back->format->name, back->count, w->format->name, w->count);
     for (size_t i = 0; i < w->count; i++) all += (int64_t)w->parts[i].bytes;
     EMBLA_TRY(embla_meter_begin(&w->desk.meter, "verify", all));
@@ -138,7 +140,7 @@ static embla_status verify(embla_plan *w, const char *temporary)
     embla_status status = embla_checkpoint_open(temporary, NULL, &back);
     if (status == EMBLA_OK) status = compare(w, back);
     embla_checkpoint_free(back);
-    return status == EMBLA_OK ? EMBLA_OK : not_as_written(w, status);
+    return status == EMBLA_OK ? EMBLA_OK : fail_verify(w, status);
 }
 
 /* ---- both files ---- */
@@ -153,10 +155,10 @@ static embla_status write_words(embla_plan *w, embla_durable *d)
     if (status == EMBLA_OK)
         status = embla_labels_check(&w->labels, EMBLA_LABELS_BESIDE, w->labels.count, words);
     embla_vocab_free(words);
-    return status == EMBLA_OK ? EMBLA_OK : not_as_written(w, status);
+    return status == EMBLA_OK ? EMBLA_OK : fail_verify(w, status);
 }
 
-/* The file, the words beside it, and the words that were there before, to be put back. */
+/* The file, the words beside it, and a copy of the old words, to restore them. */
 typedef struct {
     embla_durable *file, *words, *old_words;
 } files;
@@ -169,13 +171,14 @@ static void abandon(files *f)
     *f = (files){0};
 }
 
-/* The words that will be replaced, once more: written by us, so written the same again. */
-static embla_status keep_old_words(embla_plan *w, embla_durable *d)
+/* Copies the words that will be replaced. We wrote them, so writing them again gives the same
+ * bytes. */
+static embla_status copy_old_words(embla_plan *w, embla_durable *d)
 {
     embla_vocab *words = NULL;
     embla_name *names = NULL;
     embla_status status = embla_vocab_open_file(w->beside, &words);
-    /* What cannot be read any more is no loss. */
+    /* Words that cannot be read are not worth restoring. */
     if (status != EMBLA_OK) return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
     size_t count = words->end <= EMBLA_WORDS_MOST ? (size_t)words->end : 0;
     status = embla_arena_many(&w->arena, count, sizeof *names, "old words", &names);
@@ -186,7 +189,7 @@ static embla_status keep_old_words(embla_plan *w, embla_durable *d)
     return status == EMBLA_OK ? embla_durable_sync(d, NULL) : status;
 }
 
-/* All that is to get a name, complete under another. */
+/* Writes all files completely, under temporary names. */
 static embla_status write_all(embla_plan *w, files *f)
 {
     const char *temporary = NULL;
@@ -200,17 +203,17 @@ static embla_status write_all(embla_plan *w, files *f)
     EMBLA_TRY(write_words(w, f->words));
     if (!w->words_replace) return EMBLA_OK;
     EMBLA_TRY(embla_durable_open(w->beside, &f->old_words));
-    return keep_old_words(w, f->old_words);
+    return copy_old_words(w, f->old_words);
 }
 
-/* What was said of a failure stays what is said, whatever comes after. */
-static embla_status say_again(embla_status status, const char *text)
+/* Restores the message of a failure that later calls may have overwritten. */
+static embla_status fail_again(embla_status status, const char *text)
 {
     return embla_fail(status, "%s", text);
 }
 
-/* Whether there is a file under a name, and which. */
-static bool which(const char *path, struct stat *out)
+/* Gets the status of the file with this name; false if there is none. */
+static bool stat_path(const char *path, struct stat *out)
 {
     int fd = -1;
     if (embla_io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, &fd) != EMBLA_OK) return false;
@@ -219,15 +222,16 @@ static bool which(const char *path, struct stat *out)
     return found;
 }
 
-/* Whether the file under a name is this one. */
+/* True if the file with this name is `made`. */
 static bool is_there(const char *path, const struct stat *made)
 {
     struct stat found = {0};
-    return which(path, &found) && made->st_ino == found.st_ino && made->st_dev == found.st_dev;
+    return stat_path(path, &found) && made->st_ino == found.st_ino && made->st_dev == found.st_dev;
 }
 
-/* Words as they were, if ours have got the name: the old ones, or none. */
-static void put_back(embla_plan *w, files *f, const struct stat *words)
+/* Restores the old words, or removes the new ones if there were none, if the new ones were
+ * renamed. */
+static void restore_words(embla_plan *w, files *f, const struct stat *words)
 {
     embla_durable *old = f->old_words;
     if (!is_there(w->beside, words)) return;
@@ -238,36 +242,38 @@ static void put_back(embla_plan *w, files *f, const struct stat *words)
         embla_io_remove(AT_FDCWD, w->beside);
 }
 
-/* Its name: one that is taken only where it may be replaced, even if it was free before. */
-static embla_status give_name(embla_durable *d, bool replace)
+/* Renames a file to its name. An existing file is replaced only if `replace` is true, also if it
+ * appeared after the plan was made. */
+static embla_status rename_file(embla_durable *d, bool replace)
 {
     return replace ? embla_durable_commit(d) : embla_durable_commit_new(d);
 }
 
-/* Both names, one after the other. */
+/* Renames both files, one after the other. */
 static embla_status commit(embla_plan *w, files *f)
 {
     embla_durable *file = f->file, *words = f->words;
     const char *temporary = NULL, *beside = NULL;
-    struct stat made = {0}, said = {0};
+    struct stat made = {0}, new_words = {0};
     char text[600];
     embla_status status = embla_durable_sync(file, &temporary);
     if (status == EMBLA_OK && words) status = embla_durable_sync(words, &beside);
     if (status != EMBLA_OK) return status;
     f->file = NULL;
-    if (!words) return give_name(file, w->options->overwrite);
-    bool known = which(temporary, &made) && which(beside, &said);
+    if (!words) return rename_file(file, w->options->overwrite);
+    bool known = stat_path(temporary, &made) && stat_path(beside, &new_words);
     f->words = NULL;
-    status = give_name(words, w->words_replace);
+    status = rename_file(words, w->words_replace);
     if (status == EMBLA_OK)
-        status = give_name(file, w->options->overwrite);
+        status = rename_file(file, w->options->overwrite);
     else
         embla_durable_abandon(file);
     if (status == EMBLA_OK) return EMBLA_OK;
     (void)snprintf(text, sizeof text, "%s", embla_error());
-    /* The last step, the folder's sync, fails with the name given: then the words are right. */
-    if (known && !is_there(w->path, &made)) put_back(w, f, &said);
-    return say_again(status, text);
+    /* If only the last step failed, the sync of the folder, the file has its name, and the new
+     * words are right. */
+    if (known && !is_there(w->path, &made)) restore_words(w, f, &new_words);
+    return fail_again(status, text);
 }
 
 static embla_status write_and_commit(embla_plan *w)

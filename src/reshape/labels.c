@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words by row. Row and token are the same number but in models that keep fewer rows than
- * tokens and a tensor that maps one to the other; there the tensor goes along, and words
- * stay by token.
+/* Words by row. Usually token i has row i. Some models have fewer rows than tokens, and a tensor
+ * that maps tokens to rows; then the tensor is written too, and words stay indexed by token.
  *
- * A GGUF has a word for each row, so rows without one are called "[PADn]" there and marked
- * unused: what a writer made up is no word, and is not carried on.
+ * A GGUF has a word for each row. Rows without one are called "[PADn]" there and marked unused.
+ * Such a made-up word is not copied to the new file.
  */
 #include "reshape/labels.h"
 
@@ -23,17 +22,17 @@ enum {
     NAME_MOST = 200 /* bytes of a file's name (D1) */
 };
 
-/* tokenizer.ggml.token_type as if it were a tensor; false if there is none. */
+/* Describes tokenizer.ggml.token_type as a tensor; false if there is none. */
 static bool find_types(const embla_checkpoint *cp, embla_entry *out)
 {
     const embla_gguf_key *key =
         embla_gguf_find(&cp->shards[0].directory, "tokenizer.ggml.token_type");
     if (!key) return false;
     *out = (embla_entry){.name = key->key, .bytes = 4 * key->count, .offset = key->value};
-    return true; /* an array of i32, or the reader had refused the file (G5) */
+    return true; /* it is an array of i32: the reader has checked that (G5) */
 }
 
-/* Whether a word is only a name for a row that has none. */
+/* *out becomes true if a word is only a made-up name of a row without a word. */
 static embla_status is_padding(const embla_checkpoint *cp, const embla_entry *types,
                                const embla_name *word, bool *out)
 {
@@ -49,9 +48,10 @@ static embla_status is_padding(const embla_checkpoint *cp, const embla_entry *ty
     return EMBLA_OK;
 }
 
-static embla_status by_row(const embla_checkpoint *cp, embla_account *account, embla_labels *labels)
+static embla_status sort_by_row(const embla_checkpoint *cp, embla_account *account,
+                                embla_labels *labels)
 {
-    size_t past = 0, taken = 0, rows = labels->count;
+    size_t past = 0, used = 0, rows = labels->count;
     const embla_vocab *vocab = labels->vocab;
     embla_entry types;
     bool typed = find_types(cp, &types);
@@ -65,12 +65,12 @@ static embla_status by_row(const embla_checkpoint *cp, embla_account *account, e
             continue;
         }
         labels->names[word->number] = *word;
-        taken++;
+        used++;
     }
-    if (taken == 0) labels->count = 0; /* all are above the last row */
+    if (used == 0) labels->count = 0; /* all words are beyond the last row */
     if (past == 0) return EMBLA_OK;
-    return embla_account_say(account, "%zu words of %.128s have no row among %zu: left out", past,
-                             embla_vocab_source(vocab), rows);
+    return embla_account_note(account, "%zu words of %.128s are left out: there are only %zu rows",
+                              past, embla_vocab_source(vocab), rows);
 }
 
 static bool ends(const char *text, const char *tail)
@@ -87,22 +87,25 @@ embla_status embla_labels_find(const embla_checkpoint *cp, const embla_entry *to
     if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
     if (status != EMBLA_OK)
-        return embla_account_say(account, "its words cannot be read: %.400s", embla_error());
+        return embla_account_note(account, "the words are left out, they cannot be read: %.400s",
+                                  embla_error());
     if (mapped) rows = (uint64_t)embla_vocab_end(out->vocab);
     if (rows > EMBLA_WORDS_MOST)
-        return embla_account_say(account, "%" PRIu64 " rows, more than %d: words are left out",
-                                 rows, (int)EMBLA_WORDS_MOST);
+        return embla_account_note(account, "words are left out: %" PRIu64 " rows, the limit is %d",
+                                  rows, (int)EMBLA_WORDS_MOST);
     const char *source = embla_vocab_source(out->vocab);
-    /* A table that was named may be another than the one the words belong to. */
+    /* The words may belong to another table than the one that the caller chose. */
     if (cp->chosen && !mapped && !embla_vocab_fits(out->vocab, (int64_t)rows))
-        return embla_account_say(
-            account, "%" PRId64 " words of %.128s for %" PRIu64 " rows of '%.128s': left out",
-            embla_vocab_count(out->vocab), source, rows, tokens->name);
+        return embla_account_note(account,
+                                  "%" PRId64
+                                  " words of %.128s are left out: they do not fit the %" PRIu64
+                                  " rows of '%.128s'",
+                                  embla_vocab_count(out->vocab), source, rows, tokens->name);
     out->own = cp->shards[0].directory.label_count > 0 || ends(source, ".vocab.txt") ||
                strcmp(source, "tokenizer.ggml.tokens") == 0;
     EMBLA_TRY(embla_arena_many(arena, rows, sizeof *out->names, "words", &out->names));
     out->count = (size_t)rows;
-    return by_row(cp, account, out);
+    return sort_by_row(cp, account, out);
 }
 
 void embla_labels_free(embla_labels *labels)
@@ -110,8 +113,8 @@ void embla_labels_free(embla_labels *labels)
     embla_vocab_free(labels->vocab);
 }
 
-/* Whether a row's word is written as it is. */
-static bool usable(const embla_labels *labels, embla_labels_place place, uint64_t row)
+/* True if a row's word is written unchanged. */
+static bool is_usable(const embla_labels *labels, embla_labels_place place, uint64_t row)
 {
     if (row >= labels->count || !labels->names[row].bytes) return false;
     return place != EMBLA_LABELS_VEC ||
@@ -122,14 +125,14 @@ embla_status embla_labels_note(const embla_labels *labels, embla_labels_place pl
                                const char *format, embla_account *account)
 {
     uint64_t without = 0;
-    for (uint64_t row = 0; row < labels->count; row++) without += !usable(labels, place, row);
+    for (uint64_t row = 0; row < labels->count; row++) without += !is_usable(labels, place, row);
     if (labels->count == 0) without = rows;
     if (without == 0 || place == EMBLA_LABELS_BESIDE) return EMBLA_OK;
-    return embla_account_say(account,
-                             "%" PRIu64 " of %" PRIu64 " rows have no word that %s can hold: "
-                             "written as %s",
-                             without, rows, format,
-                             place == EMBLA_LABELS_VEC ? "#row" : "[PADrow]");
+    return embla_account_note(account,
+                              "%" PRIu64 " of %" PRIu64 " rows have no word that %s can hold; "
+                              "they are written as %s",
+                              without, rows, format,
+                              place == EMBLA_LABELS_VEC ? "#row" : "[PADrow]");
 }
 
 embla_status embla_labels_check(const embla_labels *labels, embla_labels_place place, uint64_t rows,
@@ -137,33 +140,34 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
 {
     for (uint64_t row = 0; row < rows; row++) {
         char number[40];
-        size_t length = 0, due_length = 0;
+        size_t length = 0, wanted_length = 0;
         int32_t token = row <= INT32_MAX ? (int32_t)row : -1; /* -1 has no word */
-        const char *found = embla_vocab_word(words, token, &length), *due = number;
+        const char *found = embla_vocab_word(words, token, &length), *wanted = number;
         (void)snprintf(number, sizeof number,
                        place == EMBLA_LABELS_VEC ? "#%" PRIu64 : "[PAD%" PRIu64 "]", row);
-        due_length = strlen(number);
-        if (usable(labels, place, row)) {
-            due = labels->names[row].bytes;
-            due_length = labels->names[row].length;
+        wanted_length = strlen(number);
+        if (is_usable(labels, place, row)) {
+            wanted = labels->names[row].bytes;
+            wanted_length = labels->names[row].length;
         } else if (place == EMBLA_LABELS_BESIDE) {
-            due = NULL;
+            wanted = NULL;
         } else if (place == EMBLA_LABELS_GGUF && !found) {
-            continue; /* a reader that knows what "[PADn]" is says that there is none */
+            continue; /* a reader that recognises "[PADn]" reports no word */
         }
-        if (due ? found && length == due_length && memcmp(found, due, length) == 0 : !found)
+        if (wanted ? found && length == wanted_length && memcmp(found, wanted, length) == 0
+                   : !found)
             continue;
         return embla_fail(EMBLA_ERR_IO,
-                          "the word of row %" PRIu64 ", %zu bytes, was read back as %zu bytes that "
-                          "are not the same",
-                          row, due ? due_length : 0, found ? length : 0);
+                          "the word of row %" PRIu64 " (%zu bytes) was read back as a different "
+                          "word (%zu bytes)",
+                          row, wanted ? wanted_length : 0, found ? length : 0);
     }
     return EMBLA_OK;
 }
 
 /* ---- beside the file ---- */
 
-/* "DIR/NAME.vocab.txt" for "DIR/NAME.ext", where embla_vocab_open looks for it. */
+/* Makes "DIR/NAME.vocab.txt" of "DIR/NAME.ext", where embla_vocab_open looks for it. */
 static embla_status name_beside(embla_plan *w)
 {
     const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
@@ -177,21 +181,21 @@ static embla_status name_beside(embla_plan *w)
     return EMBLA_OK;
 }
 
-/* Whether the words of the source are in the very file where those of the new one would be:
- * x.npy made of x.safetensors has the same x.vocab.txt. */
+/* *out becomes true if the source has its words in the file where those of the new file would go:
+ * x.npy and x.safetensors share x.vocab.txt. */
 static embla_status shares_words(const embla_plan *w, bool *out)
 {
     struct stat theirs, ours;
     bool there = false;
     *out = false;
     EMBLA_TRY(
-        embla_plan_look(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
-    if (there) EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, 0, &ours, &there));
+        embla_plan_stat(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
+    if (there) EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, 0, &ours, &there));
     *out = there && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
     return EMBLA_OK;
 }
 
-/* Whether it begins as embla_vocab_write does. */
+/* *out becomes true if the file begins as embla_vocab_write writes it. */
 static embla_status is_ours(const char *path, bool *out)
 {
     static const char first[] = "#embla-vocab 1";
@@ -208,8 +212,8 @@ static embla_status is_ours(const char *path, bool *out)
     return EMBLA_OK;
 }
 
-/* Whether the words that are there are the words that would be written. What cannot be read
- * is not the same. */
+/* *out becomes true if the existing file has the words that would be written. A file that cannot be
+ * read has not. */
 static embla_status same_words(const embla_plan *w, bool *out)
 {
     embla_vocab *words = NULL;
@@ -222,8 +226,8 @@ static embla_status same_words(const embla_plan *w, bool *out)
     return EMBLA_OK;
 }
 
-/* What is at NAME.vocab.txt: nothing, the same words, or older ones of ours. Any other file
- * is somebody's own, and neither it nor one that is being read is ever replaced. */
+/* Checks NAME.vocab.txt. It may be absent, or have the same words, or older words that we wrote.
+ * Any other file is never replaced, nor is a file that is being read. */
 static embla_status check_beside(embla_plan *w)
 {
     const char *slash = strrchr(w->beside, '/'), *name = slash ? slash + 1 : w->beside;
@@ -231,54 +235,54 @@ static embla_status check_beside(embla_plan *w)
     bool there = false, ours = false, same = false;
     if (strlen(name) > NAME_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.128s..: words go to a file of this name, which has %zu bytes, and %d "
-                          "can be had: choose a shorter one, or gguf, which keeps words itself",
+                          "%.128s..: the words go to a file of this name, which has %zu bytes; the "
+                          "limit is %d; choose a shorter name, or gguf, which stores words itself",
                           name, strlen(name), NAME_MOST);
     w->words_beside = true;
-    EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
     if (!there) return EMBLA_OK;
     for (size_t i = 0; i < w->cp->shard_count; i++)
         if (w->cp->shards[i].map->device == found.st_dev &&
             w->cp->shards[i].map->inode == found.st_ino)
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "%.256s is a file that is read; words cannot be written there",
+                              "%.256s is one of the source files; words cannot be written there",
                               w->beside);
-    EMBLA_TRY(embla_plan_place(w->beside, true)); /* a folder, a link, a device */
+    EMBLA_TRY(embla_plan_target(w->beside, true)); /* a folder, a link, a device */
     EMBLA_TRY(is_ours(w->beside, &ours));
     if (!ours)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s exists and was not written by convert: it is not replaced, with "
-                          "--force neither; choose another name",
+                          "%.256s exists and was not written by convert, so it is never replaced; "
+                          "choose another name",
                           w->beside);
     EMBLA_TRY(same_words(w, &same));
     w->words_replace = true;
     w->words_beside = !same;
-    return !same ? embla_plan_place(w->beside, w->options->overwrite) : EMBLA_OK;
+    return !same ? embla_plan_target(w->beside, w->options->overwrite) : EMBLA_OK;
 }
 
-/* Whether the new file would find the words of the source by itself: both lie beside the
- * same tokenizer, and its format looks there (words.c). */
-static bool found_anyway(const embla_plan *w)
+/* True if the new file finds the words of the source by itself: both are in the folder of the
+ * tokenizer, and the format looks there (words.c). */
+static bool finds_words(const embla_plan *w)
 {
     return !w->elsewhere && !w->format->one_table && !w->labels.own &&
            strcmp(w->cp->format->name, "llama2.c") != 0;
 }
 
-/* For formats that have no place for words: beside the file, unless they are there. */
-static embla_status place_beside(embla_plan *w)
+/* Plans the words of a format without words: they go beside the file, unless they are there. */
+static embla_status plan_beside(embla_plan *w)
 {
     struct stat found;
     bool shared = false, there = false;
     EMBLA_TRY(shares_words(w, &shared));
-    EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
-    if (!there && found_anyway(w))
-        return embla_account_say(w->account, "its words are those of %.256s, beside it",
-                                 embla_vocab_source(w->labels.vocab));
+    EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    if (!there && finds_words(w))
+        return embla_account_note(w->account, "its words are those of %.256s, beside it",
+                                  embla_vocab_source(w->labels.vocab));
     if (!shared) EMBLA_TRY(check_beside(w));
-    return embla_account_say(w->account, "its words are in %.256s", w->beside);
+    return embla_account_note(w->account, "its words are in %.256s", w->beside);
 }
 
-static embla_status collect(embla_plan *w)
+static embla_status collect_words(embla_plan *w)
 {
     if (!w->tokens || w->same_gguf) return EMBLA_OK;
     EMBLA_TRY(
@@ -287,24 +291,25 @@ static embla_status collect(embla_plan *w)
     if (w->place == EMBLA_LABELS_VEC || (w->place == EMBLA_LABELS_GGUF && w->labels.count > 0))
         return embla_labels_note(&w->labels, w->place, w->streams[0].rows, w->format->name,
                                  w->account);
-    return w->place == EMBLA_LABELS_BESIDE && w->labels.count > 0 ? place_beside(w) : EMBLA_OK;
+    return w->place == EMBLA_LABELS_BESIDE && w->labels.count > 0 ? plan_beside(w) : EMBLA_OK;
 }
 
-/* An old NAME.vocab.txt would be taken for the words of the new file. */
-static embla_status warn_of_old_words(embla_plan *w)
+/* Adds a note about an old NAME.vocab.txt: readers will use it for the new file. */
+static embla_status note_old_words(embla_plan *w)
 {
     struct stat found;
     bool there = false;
     if (w->labels.count > 0 || w->place != EMBLA_LABELS_BESIDE) return EMBLA_OK;
-    EMBLA_TRY(embla_plan_look(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
     if (!there) return EMBLA_OK;
-    return embla_account_say(w->account, "%.256s was there before and will be taken for its words",
-                             w->beside);
+    return embla_account_note(w->account,
+                              "%.256s existed before; readers will use its words for the new file",
+                              w->beside);
 }
 
 embla_status embla_plan_words(embla_plan *w)
 {
     EMBLA_TRY(name_beside(w));
-    EMBLA_TRY(collect(w));
-    return warn_of_old_words(w);
+    EMBLA_TRY(collect_words(w));
+    return note_old_words(w);
 }

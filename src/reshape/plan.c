@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a conversion. Whatever can be refused without writing is refused here, or by
- * the format's writer before its first byte.
+/* Makes the plan of a conversion. What can be refused without writing is refused here, or by the
+ * format's writer before its first byte.
  */
 #include "reshape/plan.h"
 
@@ -16,7 +16,7 @@
 #include "formats/safetensors.h"
 
 enum {
-    ROW_MOST = 64 << 20 /* bytes of one row that has to be in memory at once */
+    ROW_MOST = 64 << 20 /* bytes of one row, which is in memory as a whole */
 };
 
 static bool is(const embla_format *format, const char *name)
@@ -29,7 +29,7 @@ static embla_role role_of(const embla_plan *w, const embla_entry *entry)
     return w->cp->roles[entry - w->cp->entries];
 }
 
-/* ---- which format ---- */
+/* ---- the format ---- */
 
 static bool ends(const char *text, const char *tail)
 {
@@ -37,7 +37,7 @@ static bool ends(const char *text, const char *tail)
     return length > wanted && strcmp(text + length - wanted, tail) == 0;
 }
 
-static embla_status by_extension(const char *path, const embla_format **out)
+static embla_status format_by_extension(const char *path, const embla_format **out)
 {
     char list[256] = "";
     size_t used = 0;
@@ -53,13 +53,13 @@ static embla_status by_extension(const char *path, const embla_format **out)
         if (more > 0 && (size_t)more < sizeof list - used) used += (size_t)more;
     }
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "%.128s: its extension means no format: %s; or name one with --to FORMAT",
-                      path, list);
+                      "%.128s: unknown file extension; use one of %s, or name the format", path,
+                      list);
 }
 
-/* ---- what is at the path ---- */
+/* ---- the target path ---- */
 
-embla_status embla_plan_look(int folder, const char *path, int flags, struct stat *out, bool *there)
+embla_status embla_plan_stat(int folder, const char *path, int flags, struct stat *out, bool *there)
 {
     int fd = -1;
     embla_status status = embla_io_open(folder, path, O_PATH | flags, 0, &fd);
@@ -72,28 +72,28 @@ embla_status embla_plan_look(int folder, const char *path, int flags, struct sta
     return status;
 }
 
-/* A name that is free, or a file that may be replaced. Links and devices never are: what
- * they stand for would not be replaced, or should not be. */
-embla_status embla_plan_place(const char *path, bool overwrite)
+/* Links and devices are never replaced: the rename would replace the link, not its target, and a
+ * device should not be replaced at all. */
+embla_status embla_plan_target(const char *path, bool overwrite)
 {
     struct stat found;
     bool there = false;
-    EMBLA_TRY(embla_plan_look(AT_FDCWD, path, O_NOFOLLOW, &found, &there));
-    if (!there) return EMBLA_OK; /* a folder that is missing: D1 says so */
+    EMBLA_TRY(embla_plan_stat(AT_FDCWD, path, O_NOFOLLOW, &found, &there));
+    if (!there) return EMBLA_OK; /* if its folder is missing, embla_durable_open reports that */
     if (!S_ISREG(found.st_mode))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s is %s: name a file to be written", path,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s is %s; choose the name of a file", path,
                           S_ISDIR(found.st_mode)   ? "a folder"
                           : S_ISLNK(found.st_mode) ? "a symbolic link"
                                                    : "a device or a pipe");
     if (!overwrite)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s exists, %" PRId64
-                          " bytes: it is replaced only if asked (--force)",
+                          "%.256s already exists (%" PRId64
+                          " bytes); choose another name or set the option overwrite",
                           path, (int64_t)found.st_size);
     return EMBLA_OK;
 }
 
-/* ---- which tensors ---- */
+/* ---- tensors ---- */
 
 static bool is_table(embla_role role)
 {
@@ -102,7 +102,7 @@ static bool is_table(embla_role role)
            role == EMBLA_ROLE_HEAD_COPY;
 }
 
-/* GGUF has names of its own for what the other formats call as they like. */
+/* The name of a tensor in GGUF, which has fixed names for tables, heads and positions. */
 static const char *name_in_gguf(const embla_plan *w, const embla_entry *entry)
 {
     static const struct {
@@ -120,8 +120,8 @@ static const char *name_in_gguf(const embla_plan *w, const embla_entry *entry)
     return entry->name;
 }
 
-/* Why a tensor does not go along; NULL if it does. */
-static const char *left_out(const embla_plan *w, const embla_entry *entry)
+/* The reason why a tensor is left out; NULL if it is written. */
+static const char *reason_left_out(const embla_plan *w, const embla_entry *entry)
 {
     if (w->format->one_table) return entry == w->tokens ? NULL : "the format holds one table";
     if (w->options->tables_only && role_of(w, entry) == EMBLA_ROLE_NONE)
@@ -129,29 +129,29 @@ static const char *left_out(const embla_plan *w, const embla_entry *entry)
     return NULL;
 }
 
-/* A type that the format lacks, with one that has it. */
+/* Refuses a type that the format lacks; the message names a format that has it. */
 static embla_status check_type(const embla_plan *w, const embla_entry *entry,
                                const embla_element *element)
 {
     if (is(w->format, "safetensors") && !element->safetensors)
         return embla_fail(
             EMBLA_ERR_UNSUPPORTED,
-            "tensor '%.128s' is %s, which safetensors does not have: gguf has %s (S7)", entry->name,
+            "tensor '%.128s' is %s, which safetensors does not have; gguf has %s (S7)", entry->name,
             element->name, element->name);
     if (is(w->format, "gguf") && element->ggml < 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s': its type %s is not one of GGUF's: safetensors has %s "
+                          "tensor '%.128s' is %s, which gguf does not have; safetensors has %s "
                           "(G8)",
                           entry->name, element->name, element->name);
     if (is(w->format, "npy") && !element->npy)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "npy has no type for the %s of '%.128s': %s has it%s (N3)", element->name,
+                          "npy has no type for the %s of '%.128s'; %s has it%s (N3)", element->name,
                           entry->name, element->safetensors ? "safetensors" : "gguf",
-                          element->dtype != 0 ? "; or write it as f32 (--dtype f32)" : "");
+                          element->dtype != 0 ? "; or use the option dtype = f32" : "");
     return EMBLA_OK;
 }
 
-/* What a tensor is to be stored as. */
+/* Chooses the type that a tensor is written as. */
 static embla_status choose_element(const embla_plan *w, const embla_entry *entry,
                                    const embla_element **out)
 {
@@ -159,29 +159,30 @@ static embla_status choose_element(const embla_plan *w, const embla_entry *entry
     embla_dtype dtype = vec ? EMBLA_F32 : w->options->dtype;
     *out = entry->element;
     if (vec && w->options->dtype != 0 && w->options->dtype != EMBLA_F32)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s holds f32 and nothing else, not %s",
-                          w->format->name, embla_dtype_name(w->options->dtype));
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s can hold only f32, not %s", w->format->name,
+                          embla_dtype_name(w->options->dtype));
     if (dtype == 0 || entry->element->dtype == dtype) return EMBLA_OK;
     if (entry != w->tokens && !is_table(role_of(w, entry))) return EMBLA_OK;
     if (entry->element->dtype == 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s' is %s, which cannot be decoded to be stored as %s",
+                          "tensor '%.128s' is %s, which cannot be decoded, so it cannot be stored "
+                          "as %s",
                           entry->name, entry->element->name, embla_dtype_name(dtype));
     if (dtype == EMBLA_I8 || dtype == EMBLA_F4_E2M1)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s': %s needs a scale beside its rows, and no format here "
-                          "stores one; %s has its own",
+                          "tensor '%.128s': %s needs a separate scale, which no format can store; "
+                          "use %s, which has its own scales",
                           entry->name, embla_dtype_name(dtype),
                           dtype == EMBLA_I8 ? "q8_0" : "nvfp4");
     if (!embla_dtype_writes(dtype))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s' cannot be stored as %s: %s is read, not written",
+                          "tensor '%.128s' cannot be stored as %s: %s can be read but not written",
                           entry->name, embla_dtype_name(dtype), embla_dtype_name(dtype));
     *out = embla_element_of(dtype);
     return EMBLA_OK;
 }
 
-/* Rows and their bytes, before and after; where they are tables they are counted. */
+/* Computes rows and bytes of a row, before and after. Rows of tables are counted in the account. */
 static embla_status measure(const embla_plan *w, embla_stream *s)
 {
     const embla_entry *e = s->entry;
@@ -197,11 +198,11 @@ static embla_status measure(const embla_plan *w, embla_stream *s)
     if (!table && !e->made) return EMBLA_OK;
     s->rows = table ? (uint64_t)rows : e->rank > 1 ? e->shape[0] : 1;
     if (s->rows == 0 || bytes == 0) return EMBLA_OK;
-    /* Rows of types below a byte (F4) need not be whole bytes: copied as they are, then. */
+    /* Rows of types below a byte (F4) need not be whole bytes; they are copied unchanged. */
     if (bytes < s->rows || bytes % s->rows != 0) return EMBLA_OK;
     if (bytes / s->rows > ROW_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s': a row of %" PRIu64 " bytes, above %d", e->name,
+                          "tensor '%.128s': a row has %" PRIu64 " bytes; the limit is %d", e->name,
                           bytes / s->rows, (int)ROW_MOST);
     s->old_row = s->new_row = (size_t)(bytes / s->rows);
     s->by_rows = true;
@@ -213,11 +214,12 @@ static embla_status measure(const embla_plan *w, embla_stream *s)
             EMBLA_ERR_SHAPE, "tensor '%.128s': rows of %zu numbers are not whole blocks of %s (%u)",
             e->name, dim, embla_dtype_name(s->element->dtype), (unsigned)s->element->block);
     if (!embla_mul_ok(s->rows, s->new_row, &s->bytes) || s->bytes > (uint64_t)INT64_MAX)
-        return embla_fail(EMBLA_ERR_SHAPE, "tensor '%.128s' would be too long for a file", e->name);
+        return embla_fail(EMBLA_ERR_SHAPE, "tensor '%.128s' would be too large for a file",
+                          e->name);
     return EMBLA_OK;
 }
 
-/* One tensor that goes along: its stream, its part, its line. */
+/* Adds a tensor that is written: its stream, its part and its line in the account. */
 static embla_status add_part(embla_plan *w, const embla_entry *entry)
 {
     embla_stream *s = &w->streams[w->count];
@@ -263,32 +265,33 @@ static embla_status collect_parts(embla_plan *w)
         EMBLA_TRY(
             embla_arena_text(&w->account->arena, entry->name, strlen(entry->name), &line->name));
         line->type = entry->element->name;
-        line->why = left_out(w, entry);
+        line->why = reason_left_out(w, entry);
     }
     /* Labels belong to the first part. */
-    if (w->tokens && !left_out(w, w->tokens)) EMBLA_TRY(add_part(w, w->tokens));
+    if (w->tokens && !reason_left_out(w, w->tokens)) EMBLA_TRY(add_part(w, w->tokens));
     for (size_t i = 0; i < cp->count; i++)
         if (&cp->entries[i] != w->tokens && !w->account->lines[i].why)
             EMBLA_TRY(add_part(w, &cp->entries[i]));
     if (w->count > 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "%.200s: none of its %zu tensors is known as a table: nothing to write",
+                      "%.200s: there is nothing to write: none of its %zu tensors has a name known "
+                      "for a table",
                       cp->shown, cp->count);
 }
 
-/* --dtype changes tables and nothing else: where none is known it would do nothing. */
+/* The option dtype changes only tables; without a known table it would do nothing. */
 static embla_status need_table(const embla_plan *w)
 {
     bool known = w->tokens != NULL;
     for (size_t i = 0; !known && i < w->cp->count; i++) known = is_table(w->cp->roles[i]);
     if (known || w->options->dtype == 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "no table is known in %.200s; --dtype changes tables only; name one with "
-                      "'FILE::TENSOR'",
+                      "%.200s has no known table, and only tables can change their dtype; choose a "
+                      "tensor with 'FILE::TENSOR'",
                       w->cp->shown);
 }
 
-/* Model2Vec: tokens share rows by a tensor that only formats of many tensors keep. */
+/* Finds Model2Vec's mapping of tokens to rows, which only formats of many tensors can store. */
 static embla_status find_mapping(embla_plan *w)
 {
     const embla_checkpoint *cp = w->cp;
@@ -303,20 +306,21 @@ static embla_status find_mapping(embla_plan *w)
         return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
                       "%.200s: %" PRIu64 " tokens share %" PRIu64
-                      " rows through '%.128s', which %s cannot hold: safetensors keeps it",
+                      " rows through '%.128s', which %s cannot store; safetensors can",
                       cp->shown, w->mapping->shape[0], w->tokens->shape[0], w->mapping->name,
                       w->format->name);
 }
 
 /* ---- metadata ---- */
 
-/* What safetensors says of the program it was saved by means nothing elsewhere. */
+/* True for safetensors' key "format", which names the program that wrote the file. It has no
+ * meaning in other formats. */
 static bool is_saver(const embla_pair *pair)
 {
     return strcmp(pair->key, "format") == 0;
 }
 
-/* Whether the format can keep this text; *used is bytes of texts so far. */
+/* True if the format can store this pair; *used is the bytes of all pairs so far. */
 static bool pair_fits(const embla_plan *w, const embla_pair *pair, size_t *used)
 {
     static const char *const gguf_numbers[] = {"general.alignment", "tokenizer.ggml.tokens",
@@ -331,7 +335,7 @@ static bool pair_fits(const embla_plan *w, const embla_pair *pair, size_t *used)
             fits = fits && strcmp(pair->key, gguf_numbers[i]) != 0;
         return fits;
     }
-    /* Two are kept free for what is added. */
+    /* Two pairs are reserved for those that we add. */
     if (w->pair_count + 2 >= EMBLA_SAFETENSORS_METADATA_PAIRS ||
         key + value > EMBLA_SAFETENSORS_METADATA_MOST - 64 - *used)
         return false;
@@ -341,9 +345,9 @@ static bool pair_fits(const embla_plan *w, const embla_pair *pair, size_t *used)
     return true;
 }
 
-/* Keys of a GGUF that are no text, or too long to be read as such; words go by themselves,
- * and split.* speaks of files that are one now. */
-static size_t other_keys(const embla_plan *w, const embla_directory *directory)
+/* Counts the keys of a GGUF that are not in its metadata: not text, or too long. Words are written
+ * separately, and split.* has no meaning in a single file. */
+static size_t count_other_keys(const embla_plan *w, const embla_directory *directory)
 {
     const embla_gguf *gguf = is(w->cp->format, "gguf") ? directory->state : NULL;
     size_t keys = 0, texts = directory->pair_count;
@@ -353,15 +357,15 @@ static size_t other_keys(const embla_plan *w, const embla_directory *directory)
     return keys > texts ? keys - texts : 0;
 }
 
-/* Metadata of all files but the first, which is the one that goes along; what it has too,
- * at the same place, is not lost. */
-static size_t later_keys(const embla_plan *w)
+/* Counts the metadata of all files after the first that is lost. The first file's metadata is
+ * written; an equal pair at the same index in another file is not lost. */
+static size_t count_later_keys(const embla_plan *w)
 {
     const embla_directory *first = &w->cp->shards[0].directory;
     size_t lost = 0;
     for (size_t i = 1; i < w->cp->shard_count; i++) {
         const embla_directory *d = &w->cp->shards[i].directory;
-        lost += other_keys(w, d);
+        lost += count_other_keys(w, d);
         for (size_t k = 0; k < d->pair_count; k++)
             lost += !is_saver(&d->pairs[k]) &&
                     (k >= first->pair_count || strcmp(d->pairs[k].key, first->pairs[k].key) != 0 ||
@@ -370,38 +374,38 @@ static size_t later_keys(const embla_plan *w)
     return lost;
 }
 
-/* "true" or "false" if config.json says whether the head is the table; else NULL. */
-static const char *tie_said(const embla_plan *w)
+/* "true" or "false" if config.json has the tie flag; otherwise NULL. */
+static const char *tie_flag(const embla_plan *w)
 {
     const char *flag = w->cp->config && w->has_tie ? w->tie.flag : NULL;
     if (flag && ends(flag, " = true")) return "true";
     return flag && ends(flag, " = false") ? "false" : NULL;
 }
 
-/* config.json is not ours to copy; of what it says, the tie flag is what a table needs. */
-static embla_status carry_config(embla_plan *w)
+/* config.json is not copied. Only its tie flag, which a table needs, is written as metadata. */
+static embla_status copy_tie_flag(embla_plan *w)
 {
-    const char *said = tie_said(w);
-    bool gguf = is(w->format, "gguf"), carried = false;
+    const char *flag = tie_flag(w);
+    bool gguf = is(w->format, "gguf"), present = false;
     if (!w->cp->config || !w->elsewhere || !(gguf || is(w->format, "safetensors"))) return EMBLA_OK;
-    if (!said && !embla_checkpoint_text(w->cp, "model_type")) return EMBLA_OK;
+    if (!flag && !embla_checkpoint_text(w->cp, "model_type")) return EMBLA_OK;
     for (size_t i = 0; i < w->pair_count; i++)
-        carried = carried || strcmp(w->pairs[i].key, "tie_word_embeddings") == 0;
-    if (said && !carried && !w->same_gguf)
-        w->pairs[w->pair_count++] = (embla_pair){"tie_word_embeddings", said};
-    return embla_account_say(w->account, gguf ? "config.json stays behind: nothing of it but the "
-                                                "tie flag becomes a key of the GGUF"
-                                              : "config.json stays behind: copy it along");
+        present = present || strcmp(w->pairs[i].key, "tie_word_embeddings") == 0;
+    if (flag && !present && !w->same_gguf)
+        w->pairs[w->pair_count++] = (embla_pair){"tie_word_embeddings", flag};
+    return embla_account_note(w->account, gguf ? "config.json is not copied; only its tie flag "
+                                                 "becomes a key of the GGUF"
+                                               : "config.json is not copied; copy it yourself");
 }
 
 static embla_status collect_pairs(embla_plan *w)
 {
     const embla_directory *first = &w->cp->shards[0].directory;
     bool safetensors = is(w->format, "safetensors"), has_format = false;
-    size_t lost = later_keys(w), used = 0;
+    size_t lost = count_later_keys(w), used = 0;
     EMBLA_TRY(embla_arena_many(&w->arena, first->pair_count + 2, sizeof *w->pairs, "metadata",
                                &w->pairs));
-    if (!w->same_gguf) lost += other_keys(w, first); /* else the writer copies them all */
+    if (!w->same_gguf) lost += count_other_keys(w, first); /* else the writer copies them all */
     for (size_t i = 0; !w->same_gguf && i < first->pair_count; i++) {
         const embla_pair *pair = &first->pairs[i];
         if (!safetensors && is_saver(pair)) continue;
@@ -411,18 +415,18 @@ static embla_status collect_pairs(embla_plan *w)
         else
             lost++;
     }
-    EMBLA_TRY(carry_config(w));
-    /* Metadata without it is refused by a well-known reader of safetensors. */
+    EMBLA_TRY(copy_tie_flag(w));
+    /* The transformers library refuses metadata without "format". */
     if (safetensors && w->pair_count > 0 && !has_format)
         w->pairs[w->pair_count++] = (embla_pair){"format", "pt"};
     if (lost == 0) return EMBLA_OK;
-    return embla_account_say(w->account, "%zu of the keys of its metadata %s left out", lost,
-                             lost == 1 ? "is" : "are");
+    return embla_account_note(w->account, "%zu of the keys of its metadata %s left out", lost,
+                              lost == 1 ? "is" : "are");
 }
 
-/* ---- around the files ---- */
+/* ---- folder and tie ---- */
 
-/* Whether path is in another folder than the source: what lies beside that stays behind. */
+/* Finds out whether path is in another folder than the source, whose other files are not copied. */
 static embla_status find_folder(embla_plan *w)
 {
     const char *slash = strrchr(w->path, '/');
@@ -433,45 +437,45 @@ static embla_status find_folder(embla_plan *w)
     w->elsewhere = true;
     if (w->cp->folder < 0) return EMBLA_OK;
     EMBLA_TRY(embla_arena_text(&w->arena, slash ? w->path : ".", length, &name));
-    EMBLA_TRY(embla_plan_look(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
-    if (!there) return EMBLA_OK; /* D1 will say so */
+    EMBLA_TRY(embla_plan_stat(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
+    if (!there) return EMBLA_OK; /* embla_durable_open reports that */
     EMBLA_TRY(embla_io_stat(w->cp->folder, w->cp->folder_name, &theirs));
     w->elsewhere = theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
     return EMBLA_OK;
 }
 
-/* Tied or not, to be compared with what is read back. */
+/* Finds the tie of the source, to compare it with the new file's. */
 static embla_status find_tie(embla_plan *w)
 {
-    if (w->format->one_table) return EMBLA_OK; /* it has no head whatever the source says */
+    if (w->format->one_table) return EMBLA_OK; /* such a file has no head */
     embla_status status = embla_checkpoint_tie(w->cp, EMBLA_TIE_SAMPLE, &w->tie);
     if (status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO) return status;
     w->has_tie = status == EMBLA_OK;
     return EMBLA_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole plan ---- */
 
 static embla_status choose_format(embla_plan *w)
 {
     if (w->options->to)
         EMBLA_TRY(embla_format_find(w->options->to, &w->format));
     else
-        EMBLA_TRY(by_extension(w->path, &w->format));
+        EMBLA_TRY(format_by_extension(w->path, &w->format));
     w->text = is(w->format, "word2vec") || is(w->format, "glove");
     w->place = w->text || is(w->format, "word2vec-bin") ? EMBLA_LABELS_VEC
                : is(w->format, "gguf")                  ? EMBLA_LABELS_GGUF
                                                         : EMBLA_LABELS_BESIDE;
     w->same_gguf = is(w->format, "gguf") && is(w->cp->format, "gguf");
     w->account->format = w->format->name;
-    return embla_plan_place(w->path, w->options->overwrite);
+    return embla_plan_target(w->path, w->options->overwrite);
 }
 
 embla_status embla_plan_make(embla_plan *w)
 {
     EMBLA_TRY(choose_format(w));
     embla_status status = embla_checkpoint_entry(w->cp, EMBLA_ROLE_TOKENS, &w->tokens, NULL);
-    if (w->format->one_table) EMBLA_TRY(status); /* others go without */
+    if (w->format->one_table) EMBLA_TRY(status); /* other formats do not need a token table */
     EMBLA_TRY(find_mapping(w));
     EMBLA_TRY(need_table(w));
     EMBLA_TRY(find_folder(w));

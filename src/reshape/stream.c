@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of whole rows between a checkpoint and a writer. */
+/* Reads, re-encodes and counts rows for a writer, one block at a time. */
 #include "reshape/stream.h"
 
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "base/stop.h"
 #include "files/cursor.h"
 
-enum { TELL_BYTES = 64 << 20, TELL_MS = 100 };
+enum { REPORT_BYTES = 64 << 20, REPORT_MS = 100 }; /* between two reports */
 
 /* ---- progress ---- */
 
-static embla_status tell(embla_meter *m)
+static embla_status report(embla_meter *m)
 {
-    m->told = m->done;
+    m->reported = m->done;
     (void)clock_gettime(CLOCK_MONOTONIC, &m->when);
     return embla_progress_report(m->options->progress, m->options->context, m->what, m->done,
                                  m->all);
@@ -25,7 +25,7 @@ embla_status embla_meter_begin(embla_meter *m, const char *what, int64_t all)
     m->what = what;
     m->done = 0;
     m->all = all;
-    return tell(m);
+    return report(m);
 }
 
 embla_status embla_meter_add(embla_meter *m, size_t bytes)
@@ -35,8 +35,8 @@ embla_status embla_meter_add(embla_meter *m, size_t bytes)
     if (!m->options->progress) return EMBLA_OK;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t ms = (now.tv_sec - m->when.tv_sec) * 1000 + (now.tv_nsec - m->when.tv_nsec) / 1000000;
-    bool due = m->done - m->told >= TELL_BYTES || ms >= TELL_MS || m->done == m->all;
-    return due ? tell(m) : EMBLA_OK;
+    bool now_due = m->done - m->reported >= REPORT_BYTES || ms >= REPORT_MS || m->done == m->all;
+    return now_due ? report(m) : EMBLA_OK;
 }
 
 /* ---- the desk ---- */
@@ -54,8 +54,8 @@ embla_status embla_desk_new(embla_desk *desk, const embla_stream *streams, size_
     desk->block = block;
     desk->floats = floats;
     for (int i = 0; i < 4; i++) {
-        EMBLA_TRY(
-            embla_mem_new(i < 2 ? block : floats * sizeof(float), "rows on their way", &memory[i]));
+        EMBLA_TRY(embla_mem_new(i < 2 ? block : floats * sizeof(float), "rows being converted",
+                                &memory[i]));
         if (i == 0) desk->old_rows = memory[i];
         if (i == 1) desk->new_rows = memory[i];
         if (i == 2) desk->before = memory[i];
@@ -79,32 +79,32 @@ static bool is_nan(uint32_t bits)
     return (bits & 0x7fffffffu) > 0x7f800000u;
 }
 
-/* Text keeps of a NaN only that it is one. */
-static void make_nans_plain(uint8_t *f32, size_t bytes)
+/* Replaces every NaN by the one that text can represent. */
+static void replace_nans(uint8_t *f32, size_t bytes)
 {
     for (size_t i = 0; i + 4 <= bytes; i += 4)
         if (is_nan(embla_le32(f32 + i))) embla_put_le32(0x7fc00000u, f32 + i);
 }
 
-/* Stores one row anew and decodes it again, to see what became of it. */
+/* Re-encodes one row, decodes the result and counts the row. */
 static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new)
 {
     embla_desk *d = s->desk;
     embla_dtype from = s->entry->element->dtype, to = s->element->dtype;
     EMBLA_TRY(embla_decode(from, old, s->dim, 0.0f, d->before));
     EMBLA_TRY(embla_encode(to, d->before, s->dim, 0.0f, new));
-    if (s->plain_nan) make_nans_plain(new, s->new_row);
+    if (s->plain_nan) replace_nans(new, s->new_row);
     EMBLA_TRY(embla_decode(to, new, s->dim, 0.0f, d->after));
     embla_account_row(s->line, d->before, from == EMBLA_F64 ? old : NULL, d->after, s->dim);
     return EMBLA_OK;
 }
 
-/* A row that keeps its bytes, but for the kinds of NaN where text wants one. */
-static embla_status keep_row(embla_stream *s, uint8_t *row)
+/* Counts a row that keeps its bytes; for text, its NaNs are replaced. */
+static embla_status count_row(embla_stream *s, uint8_t *row)
 {
     embla_desk *d = s->desk;
     embla_dtype dtype = s->element->dtype;
-    if (dtype == 0) { /* numbers that cannot be looked at */
+    if (dtype == 0) { /* the numbers cannot be decoded */
         s->line->rows_same++;
         return EMBLA_OK;
     }
@@ -113,14 +113,15 @@ static embla_status keep_row(embla_stream *s, uint8_t *row)
         embla_account_same(s->line, d->before, dtype == EMBLA_F64 ? row : NULL, s->dim);
         return EMBLA_OK;
     }
-    make_nans_plain(row, s->new_row);
+    replace_nans(row, s->new_row);
     EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->after));
     embla_account_row(s->line, d->before, NULL, d->after, s->dim);
     return EMBLA_OK;
 }
 
-/* Puts rows from row on into the desk's block. Nobody asks twice, so each row comes once. */
-static embla_status fill(embla_stream *s, uint64_t row)
+/* Reads rows from `row` into the desk's block. Writers read front to back, so each row is counted
+ * once. */
+static embla_status fill_block(embla_stream *s, uint64_t row)
 {
     embla_desk *d = s->desk;
     bool recode = s->element != s->entry->element;
@@ -136,7 +137,7 @@ static embla_status fill(embla_stream *s, uint64_t row)
         if (recode)
             EMBLA_TRY(recode_row(s, d->old_rows + i * s->old_row, new));
         else if (s->counted)
-            EMBLA_TRY(keep_row(s, new));
+            EMBLA_TRY(count_row(s, new));
     }
     d->owner = s;
     d->first = row * s->new_row;
@@ -144,16 +145,16 @@ static embla_status fill(embla_stream *s, uint64_t row)
     return EMBLA_OK;
 }
 
-/* From the block, which is filled again as often as needed. */
+/* Copies bytes from the block, which is refilled as needed. */
 static embla_status read_rows(embla_stream *s, uint64_t offset, size_t bytes, uint8_t *out)
 {
     embla_desk *d = s->desk;
     while (bytes > 0) {
         if (d->owner != s || offset < d->first || offset - d->first >= d->have)
-            EMBLA_TRY(fill(s, offset / s->new_row));
-        if (offset - d->first >= d->have) /* rows that are no whole bytes: never for ever */
+            EMBLA_TRY(fill_block(s, offset / s->new_row));
+        if (offset - d->first >= d->have) /* never loop forever, if rows are not whole bytes */
             return embla_fail(EMBLA_ERR_IO,
-                              "tensor '%.128s': no row at byte %" PRIu64 " of %" PRIu64,
+                              "tensor '%.128s': there is no row at byte %" PRIu64 " of %" PRIu64,
                               s->entry->name, offset, s->bytes);
         uint64_t left = d->have - (offset - d->first);
         size_t piece = bytes < left ? bytes : (size_t)left;
@@ -169,18 +170,18 @@ void embla_stream_begin(embla_stream *s)
 {
     embla_checksum_state none;
     embla_checksum_begin(&none);
-    s->sum = embla_checksum_end(&none); /* of a tensor without bytes nobody asks for any */
+    s->sum = embla_checksum_end(&none); /* a tensor without bytes is never read */
 }
 
 embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, void *out)
 {
     embla_stream *s = context;
     embla_desk *d = s->desk;
-    bool begins = offset == 0 && s->next == 0 && !d->summing, goes_on = d->summing == s;
-    if (!(begins || goes_on) || offset != s->next || bytes > s->bytes - offset)
+    bool begins = offset == 0 && s->next == 0 && !d->summing, continues = d->summing == s;
+    if (!(begins || continues) || offset != s->next || bytes > s->bytes - offset)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "tensor '%.128s': %zu bytes from %" PRIu64 ", and %" PRIu64 " of %" PRIu64
-                          " come next",
+                          "tensor '%.128s' is read out of order: %zu bytes from byte %" PRIu64
+                          ", but byte %" PRIu64 " of %" PRIu64 " is next",
                           s->entry->name, bytes, offset, s->next, s->bytes);
     if (s->by_rows)
         EMBLA_TRY(read_rows(s, offset, bytes, out));
@@ -194,22 +195,24 @@ embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, voi
     return embla_meter_add(&d->meter, bytes);
 }
 
-embla_status embla_stream_back(const embla_stream *s, const embla_checkpoint *back,
-                               const embla_entry *entry, embla_checksum *out)
+embla_status embla_stream_checksum(const embla_stream *s, const embla_checkpoint *back,
+                                   const embla_entry *entry, embla_checksum *out)
 {
     embla_desk *d = s->desk;
     embla_checksum_state sum;
     uint64_t rows = entry->rank > 1 && entry->shape[0] > 0 ? entry->shape[0] : 1;
     uint64_t row = entry->made && entry->bytes > rows ? entry->bytes / rows : 1;
     uint64_t block = row <= d->block ? d->block / row * row : row;
-    d->owner = NULL; /* the blocks are used for something else */
+    d->owner = NULL; /* the block is reused here */
     embla_checksum_begin(&sum);
     for (uint64_t at = 0; at < entry->bytes; at += block) {
         uint64_t left = entry->bytes - at;
         size_t piece = (size_t)(left < block ? left : block);
         if (piece > d->block)
-            return embla_fail(EMBLA_ERR_IO, "tensor '%.128s' was read back with rows of %zu bytes",
-                              entry->name, piece);
+            return embla_fail(
+                EMBLA_ERR_IO,
+                "tensor '%.128s' was read back with rows of %zu bytes; the limit is %zu",
+                entry->name, piece, d->block);
         EMBLA_TRY(embla_entry_read(back, entry, at, piece, d->old_rows));
         embla_checksum_add(&sum, d->old_rows, piece);
         EMBLA_TRY(embla_meter_add(&d->meter, piece));

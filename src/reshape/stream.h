@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tensor on its way from a checkpoint to a writer, in blocks of a few megabytes: never
- * the whole of it in memory. On the way it is re-encoded if asked, its rows are counted, and
- * what is handed out is summed up, to be compared with what is read back.
+/* A stream brings one tensor from a checkpoint to a writer in blocks of a few megabytes, so that it
+ * is never in memory as a whole. The stream re-encodes the tensor if asked, counts its rows, and
+ * computes the checksum of what the writer got, to compare it with what is read back.
  *
- * Writers ask for one tensor after the other, each from front to back, in pieces of any
- * size; tables pass through the desk in whole rows. One desk serves all streams.
+ * Writers read one tensor after the other, each from front to back, in pieces of any size. Tables
+ * are processed in whole rows, in the memory of the desk. All streams share one desk.
  */
 #ifndef EMBLA_RESHAPE_STREAM_H
 #define EMBLA_RESHAPE_STREAM_H
@@ -15,14 +15,14 @@
 #include "formats/checkpoint.h"
 #include "reshape/account.h"
 
-enum { EMBLA_BLOCK = 4 << 20 }; /* bytes that are worked on at a time, or one row */
+enum { EMBLA_BLOCK = 4 << 20 }; /* bytes processed at a time; more if one row is longer */
 
-/* How far the work is, for the caller's progress. */
+/* The state of the work, for the caller's progress function. */
 typedef struct {
     const embla_convert_options *options;
     const char *what;
     int64_t done, all;
-    int64_t told; /* what was done when the caller was told last */
+    int64_t reported; /* `done` at the last report */
     struct timespec when;
 } embla_meter;
 
@@ -33,47 +33,48 @@ typedef struct {
     size_t floats;
     uint8_t *old_rows, *new_rows;
     float *before, *after;
-    const embla_stream *owner; /* whose rows new_rows are, from offset first on */
+    const embla_stream *owner; /* new_rows has bytes first .. first+have-1 of this stream */
     uint64_t first, have;
-    const embla_stream *summing; /* which has begun to hand out and has not ended */
-    embla_checksum_state sum;    /* of what it has handed out */
+    const embla_stream *summing; /* the stream that a writer is reading */
+    embla_checksum_state sum;    /* of the bytes it has returned so far */
     embla_meter meter;
 } embla_desk;
 
 struct embla_stream {
     const embla_checkpoint *checkpoint;
     const embla_entry *entry;
-    const embla_element *element; /* as it will be stored */
-    uint64_t bytes;               /* of all of it, so stored */
+    const embla_element *element; /* the type in the new file */
+    uint64_t bytes;               /* of the whole tensor in the new file */
     embla_account_line *line;
     embla_desk *desk;
-    bool by_rows;   /* passes through the desk; else as it is */
-    bool counted;   /* its rows are in the account */
-    bool plain_nan; /* text has one NaN: all others become it */
+    bool by_rows;   /* processed in rows; otherwise its bytes are copied */
+    bool counted;   /* its rows are counted in the account */
+    bool plain_nan; /* every NaN becomes the one that text can represent */
     uint64_t rows;
-    size_t dim; /* numbers in a row, where they are decoded; else 0 */
-    size_t old_row, new_row;
-    uint64_t next;      /* bytes handed out */
-    embla_checksum sum; /* once all is handed out */
+    size_t dim;              /* numbers in a row if they are decoded, otherwise 0 */
+    size_t old_row, new_row; /* bytes of a row */
+    uint64_t next;           /* number of bytes returned so far */
+    embla_checksum sum;      /* set after the last byte was returned */
 };
 
-/* Says that the work called what is beginning; so many bytes are due. */
+/* Reports that the work called `what` begins, which has `all` bytes. */
 EMBLA_CHECKED embla_status embla_meter_begin(embla_meter *meter, const char *what, int64_t all);
-/* So many bytes more. EMBLA_ERR_IO if the caller wants no more. */
+/* Adds processed bytes, and reports from time to time. EMBLA_ERR_STOPPED if the caller stops. */
 EMBLA_CHECKED embla_status embla_meter_add(embla_meter *meter, size_t bytes);
 
-/* Memory for the longest rows of the streams there are; freed with embla_desk_free. */
+/* Allocates memory for the longest rows of these streams. Call embla_desk_free afterwards, also
+ * after a failure. */
 EMBLA_CHECKED embla_status embla_desk_new(embla_desk *desk, const embla_stream *streams,
                                           size_t count);
 void embla_desk_free(embla_desk *desk);
 
-/* A stream of which nothing has been asked for; element, sizes and desk are set. */
+/* Prepares a stream for reading; element, sizes and desk are set. */
 void embla_stream_begin(embla_stream *stream);
-/* The read of an embla_part; context is the stream. */
+/* The read function of an embla_part; context is the stream. */
 embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, void *out);
-/* The checksum of an entry that was written, read back in blocks. */
-EMBLA_CHECKED embla_status embla_stream_back(const embla_stream *stream,
-                                             const embla_checkpoint *back, const embla_entry *entry,
-                                             embla_checksum *out);
+/* Reads an entry of the new file back in blocks and computes its checksum. */
+EMBLA_CHECKED embla_status embla_stream_checksum(const embla_stream *stream,
+                                                 const embla_checkpoint *back,
+                                                 const embla_entry *entry, embla_checksum *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a corpus: the files of a text are read whole, a file of tokens is mapped; what they
- * become is in corpus_text.c and corpus_tokens.c.
+/* Opens a corpus. The files of a text are read whole; a file of tokens is mapped. corpus_text.c and
+ * corpus_tokens.c make tokens of them.
  *
- * Of a folder all sizes come first, so that memory is taken once, and a file that is then of
- * another size is refused: its bytes would stand where those of the next are due.
+ * For a folder, the sizes of all files are found first, so that memory is allocated once. A file
+ * whose size has changed by the time it is read is refused.
  */
 #include "text/corpus.h"
 
@@ -18,9 +18,9 @@
 #include "files/io.h"
 #include "files/names.h"
 
-enum { FILES_MOST = 1 << 20 }; /* of a folder */
+enum { FILES_MOST = 1 << 20 }; /* files of a folder */
 
-/* ---- one that is open ---- */
+/* ---- the handle ---- */
 
 void embla_corpus_free(embla_corpus *corpus)
 {
@@ -51,9 +51,10 @@ embla_status embla_corpus_split(embla_corpus *c, const char *name)
     c->train = share > 0 ? (uint64_t)((1 - share) * (double)all) : all;
     if (c->train < least)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%.256s: %" PRIu64 " of %" PRIu64
-                          " %s to train on, %g of them kept for validation: %" PRIu64 " at least",
-                          name, c->train, all, c->starts ? "documents" : "tokens",
+                          "%.256s is too short: of its %" PRIu64 " %s, %" PRIu64
+                          " are left for training after %g are set aside for validation; at least "
+                          "%" PRIu64 " are needed",
+                          name, all, c->starts ? "documents" : "tokens", c->train,
                           share > 0 ? share : 0, least);
     return EMBLA_OK;
 }
@@ -70,14 +71,14 @@ embla_status embla_corpus_check_packed(const char *name, const uint8_t *p, size_
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
         if (length >= packed[i].length && memcmp(p, packed[i].bytes, packed[i].length) == 0)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%.256s is packed by %s and is not unpacked here: %s first", name,
+                              "%.256s is compressed with %s; decompress it first: %s", name,
                               packed[i].name, packed[i].command);
     return EMBLA_OK;
 }
 
 /* ---- reading texts ---- */
 
-/* What is being read: one file, or those of a folder. */
+/* The files that are read: one file, or those of a folder. */
 typedef struct {
     embla_arena arena;
     const char *path;
@@ -88,8 +89,8 @@ typedef struct {
     size_t size;
 } files;
 
-/* The size of a file that is open: a regular one. */
-static embla_status size_of(int fd, const char *name, struct stat *found, uint64_t *out)
+/* Gets the size of an open file, which must be a regular one. */
+static embla_status get_size(int fd, const char *name, struct stat *found, uint64_t *out)
 {
     EMBLA_TRY(embla_io_stat(fd, name, found));
     if (!S_ISREG(found->st_mode) || found->st_size < 0)
@@ -107,15 +108,16 @@ static embla_status read_file(int fd, const char *name, uint64_t size, uint8_t *
     EMBLA_TRY(embla_io_pread(fd, name, 0, (size_t)size, out, &got));
     if (got < size)
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s was cut short while it was read: %zu of %" PRIu64 " bytes", name,
-                          got, size);
+                          "%.256s was truncated while it was read: it had %" PRIu64
+                          " bytes and now has %zu",
+                          name, size, got);
     return EMBLA_OK;
 }
 
-static embla_status take_bytes(files *f, uint64_t size)
+static embla_status allocate_bytes(files *f, uint64_t size)
 {
     if (!embla_size_ok(size, &f->size))
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " bytes of text", size);
+        return embla_fail(EMBLA_ERR_MEMORY, "out of memory for %" PRIu64 " bytes of text", size);
     return size > 0 ? embla_mem_new(f->size, "a text", &f->bytes) : EMBLA_OK;
 }
 
@@ -126,7 +128,8 @@ static embla_status add_name(void *context, const char *name)
     const char *copy = NULL;
     if (name[0] == '.') return EMBLA_OK;
     if (f->count == FILES_MOST)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s: more than %d files", f->path, FILES_MOST);
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s has more than %d files", f->path,
+                          FILES_MOST);
     EMBLA_TRY(embla_arena_text(&f->arena, name, strlen(name), &copy));
     EMBLA_TRY(
         embla_arena_grow(&f->arena, sizeof *f->names, f->count, "names of files", &list, &f->room));
@@ -136,13 +139,13 @@ static embla_status add_name(void *context, const char *name)
     return EMBLA_OK;
 }
 
-/* The files of a folder in the order of their names, with names for messages. */
+/* Lists the files of a folder in the order of their names. */
 static embla_status list_folder(files *f, int folder)
 {
     embla_names sorted = {0};
     EMBLA_TRY(embla_io_list(folder, f->path, add_name, f));
     if (f->count == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s is a folder with 0 files", f->path);
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s is a folder without files", f->path);
     EMBLA_TRY(embla_names_sort(&f->arena, f->names, f->count, &sorted));
     EMBLA_TRY(
         embla_arena_many(&f->arena, f->count, sizeof *f->parts, "files of a folder", &f->parts));
@@ -150,48 +153,49 @@ static embla_status list_folder(files *f, int folder)
     return EMBLA_OK;
 }
 
-/* One file of a folder: its size, and its bytes if out is given. No link is followed, so what is
- * read lies in the folder. */
-static embla_status visit(int folder, const char *name, uint64_t *size, uint8_t *out)
+/* Gets the size of a file of a folder and, if out is not NULL, reads its bytes. Links are not
+ * followed, so every file is in the folder. */
+static embla_status read_entry(int folder, const char *name, uint64_t *size, uint8_t *out)
 {
     struct stat found;
     uint64_t now = 0;
     int fd = -1;
     EMBLA_TRY(embla_io_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0, &fd));
-    embla_status status = size_of(fd, name, &found, &now);
+    embla_status status = get_size(fd, name, &found, &now);
     if (status == EMBLA_OK && out && now != *size)
-        status =
-            embla_fail(EMBLA_ERR_IO,
-                       "%.256s was changed while it was read: %" PRIu64 " bytes, and had %" PRIu64,
-                       name, now, *size);
+        status = embla_fail(EMBLA_ERR_IO,
+                            "%.256s was changed while it was read: it had %" PRIu64
+                            " bytes and now has %" PRIu64,
+                            name, *size, now);
     if (status == EMBLA_OK && out) status = read_file(fd, name, now, out);
     if (status == EMBLA_OK) *size = now;
     embla_io_drop(fd);
     return status;
 }
 
-/* Sizes first, so that memory is taken once; files are open one at a time. */
+/* Finds all sizes first, so that memory is allocated once. Files are opened one at a time. */
 static embla_status read_folder(files *f, int folder)
 {
     uint64_t all = 0, size = 0;
     EMBLA_TRY(list_folder(f, folder));
     for (size_t i = 0; i < f->count; i++) {
-        EMBLA_TRY(visit(folder, f->parts[i].name, &size, NULL));
+        EMBLA_TRY(read_entry(folder, f->parts[i].name, &size, NULL));
         if (!embla_add_ok(all, size, &all) || all > PTRDIFF_MAX)
-            return embla_fail(EMBLA_ERR_MEMORY, "no memory for the %zu files", f->count);
+            return embla_fail(EMBLA_ERR_MEMORY, "out of memory for the text of %zu files",
+                              f->count);
         f->parts[i].end = (size_t)all;
     }
-    EMBLA_TRY(take_bytes(f, all));
+    EMBLA_TRY(allocate_bytes(f, all));
     for (size_t i = 0; i < f->count && f->size > 0; i++) {
         size_t from = i > 0 ? f->parts[i - 1].end : 0;
         size = f->parts[i].end - from;
-        EMBLA_TRY(visit(folder, f->parts[i].name, &size, (uint8_t *)f->bytes + from));
+        EMBLA_TRY(read_entry(folder, f->parts[i].name, &size, (uint8_t *)f->bytes + from));
     }
     return EMBLA_OK;
 }
 
-/* The same sentence, with the folder's name before it. */
-static embla_status in_folder(embla_status status, const char *path)
+/* Adds the folder's name to the front of the message. */
+static embla_status fail_in_folder(embla_status status, const char *path)
 {
     char sentence[512];
     (void)snprintf(sentence, sizeof sentence, "%s", embla_error());
@@ -204,14 +208,14 @@ static embla_status read_text(files *f, int fd, bool *folder)
 {
     struct stat found;
     uint64_t size = 0;
-    embla_status status = size_of(fd, f->path, &found, &size);
+    embla_status status = get_size(fd, f->path, &found, &size);
     *folder = status == EMBLA_ERR_UNSUPPORTED && S_ISDIR(found.st_mode);
     if (*folder) return read_folder(f, fd);
     EMBLA_TRY(status);
-    if (size == 0) return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: 0 bytes", f->path);
+    if (size == 0) return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: it has 0 bytes", f->path);
     f->count = 1;
     EMBLA_TRY(embla_arena_many(&f->arena, 1, sizeof *f->parts, "a file", &f->parts));
-    EMBLA_TRY(take_bytes(f, size));
+    EMBLA_TRY(allocate_bytes(f, size));
     f->parts[0] = (embla_corpus_part){f->path, f->size};
     return read_file(fd, f->path, size, f->bytes);
 }
@@ -230,10 +234,10 @@ static embla_status open_text(const char *path, const embla_corpus_options *opti
     else
         embla_mem_free(f.bytes, f.size);
     embla_arena_free(&f.arena);
-    return status != EMBLA_OK && folder ? in_folder(status, path) : status;
+    return status != EMBLA_OK && folder ? fail_in_folder(status, path) : status;
 }
 
-/* ---- the door ---- */
+/* ---- opening ---- */
 
 static embla_status open_tokens(const char *path, const embla_corpus_options *options,
                                 embla_corpus **out)
@@ -250,17 +254,20 @@ embla_status embla_corpus_open(const char *path, const embla_corpus_options *opt
     static const embla_corpus_options plain = {0};
     if (!options) options = &plain;
     if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s of a corpus is NULL", path ? "out" : "path");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_open: %s is NULL",
+                          path ? "out" : "path");
     if ((unsigned)options->kind > EMBLA_CORPUS_TOKENS)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "corpus of kind %d; 0 to %d are there",
-                          (int)options->kind, (int)EMBLA_CORPUS_TOKENS);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d; it must be 0 to %d", (int)options->kind,
+                          (int)EMBLA_CORPUS_TOKENS);
     if (!(options->validation < 1))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%g of the text for validation: a share below 1",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "validation is %g; it must be below 1",
                           options->validation);
     if (options->kind != EMBLA_CORPUS_TOKENS) return open_text(path, options, out);
     if (options->documents)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s: documents are lines of a text, and a file of tokens has none",
-                          path);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "%.256s: a file of tokens cannot be split into documents; only lines of a "
+            "text can",
+            path);
     return open_tokens(path, options, out);
 }

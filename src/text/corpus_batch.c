@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a corpus that is open answers: words, tokens of a text, batches. Which tokens come next is a
- * function of (seed, step, place in the batch) and of nothing else, so a training that was
- * interrupted goes on with the same ones.
+/* Queries of an open corpus: words, tokens of a text, batches. A batch depends only on (seed, step,
+ * index in the batch), so a training run that was interrupted continues with the same tokens.
  *
- * The order of documents is a permutation that is computed, not kept: a Feistel network over the
- * next power of 4, whose round keys are random numbers of (seed, epoch); what falls outside the
- * documents goes through it again until it falls inside. Each document comes once an epoch.
+ * The order of documents is a permutation that is computed, not stored: a Feistel network over the
+ * next power of 4, whose round keys are random numbers of (seed, epoch). A result beyond the number
+ * of documents is put through the network again until it is below. Each document occurs once in an
+ * epoch.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@
 enum { ROUNDS = 8 };
 __extension__ typedef unsigned __int128 wide;
 
-/* ---- what it has ---- */
+/* ---- sizes and words ---- */
 
 int64_t embla_corpus_tokens(const embla_corpus *corpus)
 {
@@ -47,9 +47,9 @@ const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t 
     return corpus->letters[token].text;
 }
 
-/* ---- text to tokens, as the corpus has them ---- */
+/* ---- text to tokens of the corpus ---- */
 
-/* The token of a code; -1 if there is none. */
+/* Finds the token of a code point; -1 if there is none. */
 static int64_t find_code(const embla_corpus *c, uint32_t code)
 {
     size_t low = 0, high = c->letter_count;
@@ -63,25 +63,26 @@ static int64_t find_code(const embla_corpus *c, uint32_t code)
     return low < c->letter_count && c->codes[low] == code ? (int64_t)low : -1;
 }
 
-/* The token of the character at p. */
+/* Finds the token of the character at text[at], which has *used bytes. */
 static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t length, size_t at,
-                             size_t *taken, int32_t *token)
+                             size_t *used, int32_t *token)
 {
     char shown[5] = {0};
-    *taken = 1;
+    *used = 1;
     *token = text[at];
     if (!c->codes) return EMBLA_OK;
-    *taken = embla_utf8_length(text + at, length - at);
-    if (*taken == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "byte %zu of %zu is 0x%02x, no UTF-8", at, length,
+    *used = embla_utf8_length(text + at, length - at);
+    if (*used == 0)
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "the text is not valid UTF-8: byte %zu of %zu is 0x%02x", at, length,
                           text[at]);
-    uint32_t code = embla_corpus_code(text + at, *taken);
+    uint32_t code = embla_corpus_code(text + at, *used);
     int64_t found = find_code(c, code);
-    memcpy(shown, text + at, *taken);
+    memcpy(shown, text + at, *used);
     if (found < 0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "U+%04" PRIX32 " '%s' at byte %zu is none of the %zu characters of the "
-                          "corpus",
+                          "U+%04" PRIX32 " '%s' at byte %zu is not among the %zu characters of "
+                          "the corpus",
                           code, code < 0x20 || code == 0x7f ? "" : shown, at, c->letter_count);
     *token = (int32_t)found;
     return EMBLA_OK;
@@ -91,24 +92,25 @@ embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, s
                                  size_t most, int32_t *tokens, size_t *count)
 {
     const uint8_t *bytes = (const uint8_t *)text;
-    size_t have = 0, taken = 0;
+    size_t have = 0, used = 0;
     int32_t token = 0;
     if (!corpus || !count || (!text && length > 0) || (!tokens && most > 0))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s to be encoded is NULL",
-                          !corpus               ? "the corpus of a text"
-                          : !count              ? "the count of a text"
-                          : !text && length > 0 ? "a text"
-                                                : "room for a text");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_encode: %s is NULL",
+                          !corpus               ? "corpus"
+                          : !count              ? "count"
+                          : !text && length > 0 ? "text"
+                                                : "tokens");
     if (!corpus->letters)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s is a file of tokens: it does not say what they mean",
-                          corpus->map->name);
-    for (size_t at = 0; at < length; at += taken, have++)
-        EMBLA_TRY(token_at(corpus, bytes, length, at, &taken, &token));
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "%.256s is a file of tokens without their text, so no text can be encoded",
+            corpus->map->name);
+    for (size_t at = 0; at < length; at += used, have++)
+        EMBLA_TRY(token_at(corpus, bytes, length, at, &used, &token));
     *count = have;
     if (most > have) most = have;
-    for (size_t at = 0, i = 0; i < most; at += taken, i++)
-        EMBLA_TRY(token_at(corpus, bytes, length, at, &taken, tokens + i));
+    for (size_t at = 0, i = 0; i < most; at += used, i++)
+        EMBLA_TRY(token_at(corpus, bytes, length, at, &used, tokens + i));
     return EMBLA_OK;
 }
 
@@ -116,7 +118,7 @@ embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, s
 
 typedef struct {
     uint64_t n;
-    unsigned half; /* bits of a half: 4^half >= n */
+    unsigned half; /* bits of each half; 4^half >= n */
     uint64_t keys[ROUNDS];
 } order;
 
@@ -129,8 +131,8 @@ static void order_begin(uint64_t seed, uint64_t epoch, uint64_t n, order *out)
     for (int i = 0; i < ROUNDS; i++) out->keys[i] = (uint64_t)words[1][i] << 32 | words[0][i];
 }
 
-/* Some bits of x and a key: the finishing steps of splitmix64. */
-static uint64_t mixed(uint64_t x, uint64_t key)
+/* The round function: the last steps of splitmix64, of x and a key. */
+static uint64_t mix(uint64_t x, uint64_t key)
 {
     uint64_t z = (x + key) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -143,7 +145,7 @@ static uint64_t order_of(const order *o, uint64_t i)
     do {
         uint64_t left = i >> o->half, right = i & mask;
         for (int round = 0; round < ROUNDS; round++) {
-            uint64_t next = left ^ (mixed(right, o->keys[round]) & mask);
+            uint64_t next = left ^ (mix(right, o->keys[round]) & mask);
             left = right;
             right = next;
         }
@@ -161,30 +163,30 @@ uint64_t embla_corpus_order(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t 
 
 /* ---- sequences ---- */
 
-/* Tokens first .. first+used-1, and what comes after each. */
+/* Tokens first .. first+used-1; the target of each is the token after it. */
 typedef struct {
     uint64_t first;
     size_t used;
 } sequence;
 
-/* Which sequences a batch has, one after the other. */
+/* The state of making a batch. */
 typedef struct {
     const embla_corpus *corpus;
     size_t length;
     bool validation;
-    uint64_t step;     /* of a drawn stream */
-    uint64_t position; /* of sequence 0, where they are counted: s * B, or n * B */
-    uint64_t pieces;   /* how many there are to count, where they are */
-    order split;       /* which documents are for validation, where that is drawn */
-    order epoch;       /* of the documents to train on */
+    uint64_t step;     /* for a stream in random order */
+    uint64_t position; /* number of the batch's first sequence: step or n, times batch */
+    uint64_t pieces;   /* number of sequences in order */
+    order split;       /* permutation whose end is for validation, if the split is random */
+    order epoch;       /* permutation of the documents for training */
     uint64_t epoch_number;
-    uint32_t words[4][EMBLA_RANDOM_LANES]; /* of 16 sequences of a drawn stream */
+    uint32_t words[4][EMBLA_RANDOM_LANES]; /* random numbers of 16 sequences of a stream */
 } walk;
 
-/* Whether documents for validation are drawn out of all: then the numbers of those to train on come
- * first in the order `split`. Neither seed nor epoch are in it: losses of two seeds are of the same
- * documents. */
-static bool split_is_drawn(const embla_corpus *c)
+/* True if the documents for validation are chosen at random. Then those for training come first in
+ * the permutation `split`. It depends neither on the seed nor on the epoch, so that the losses of
+ * two seeds are of the same documents. */
+static bool split_is_random(const embla_corpus *c)
 {
     return c->starts && !c->options.in_order && c->train < c->documents;
 }
@@ -192,7 +194,7 @@ static bool split_is_drawn(const embla_corpus *c)
 static sequence document_of(const walk *w, uint64_t n)
 {
     const embla_corpus *c = w->corpus;
-    if (split_is_drawn(c)) n = order_of(&w->split, n);
+    if (split_is_random(c)) n = order_of(&w->split, n);
     uint64_t targets = c->starts[n + 1] - c->starts[n];
     return (sequence){c->starts[n], targets < w->length ? (size_t)targets : w->length};
 }
@@ -208,8 +210,8 @@ static sequence next_document(walk *w, uint64_t position)
     return document_of(w, order_of(&w->epoch, n));
 }
 
-/* A place drawn out of all where length tokens and one more fit. */
-static sequence drawn(walk *w, size_t b)
+/* Draws the start of a sequence at random; length tokens and one more fit there. */
+static sequence draw_sequence(walk *w, size_t b)
 {
     const embla_corpus *c = w->corpus;
     size_t lane = b % EMBLA_RANDOM_LANES;
@@ -219,7 +221,7 @@ static sequence drawn(walk *w, size_t b)
     return (sequence){(uint64_t)((wide)number * (c->train - w->length) >> 64), w->length};
 }
 
-/* Sequence b of the batch; to be asked for from 0 on. */
+/* Sequence b of the batch. Must be called with b from 0 upwards. */
 static sequence sequence_of(walk *w, size_t b)
 {
     const embla_corpus *c = w->corpus;
@@ -232,13 +234,13 @@ static sequence sequence_of(walk *w, size_t b)
     }
     if (c->starts) return next_document(w, position);
     if (c->options.in_order) return (sequence){position % w->pieces * w->length, w->length};
-    return drawn(w, b);
+    return draw_sequence(w, b);
 }
 
-/* ---- writing them ---- */
+/* ---- writing a batch ---- */
 
-/* count tokens from first on; returns the highest, as a number without sign. */
-static uint32_t load(const embla_corpus *c, uint64_t first, size_t count, int32_t *out)
+/* Copies count tokens from first and returns the highest, as an unsigned number. */
+static uint32_t copy_tokens(const embla_corpus *c, uint64_t first, size_t count, int32_t *out)
 {
     const uint8_t *p = c->at + first * c->width;
     uint32_t highest = 0;
@@ -255,7 +257,8 @@ static uint32_t load(const embla_corpus *c, uint64_t first, size_t count, int32_
 static uint32_t write_sequence(const embla_corpus *c, sequence s, size_t length, int32_t *tokens,
                                int32_t *targets)
 {
-    uint32_t a = load(c, s.first, s.used, tokens), b = load(c, s.first + 1, s.used, targets);
+    uint32_t a = copy_tokens(c, s.first, s.used, tokens);
+    uint32_t b = copy_tokens(c, s.first + 1, s.used, targets);
     for (size_t i = s.used; i < length; i++) {
         tokens[i] = 0;
         targets[i] = EMBLA_TARGET_IGNORE;
@@ -263,7 +266,7 @@ static uint32_t write_sequence(const embla_corpus *c, sequence s, size_t length,
     return a > b ? a : b;
 }
 
-/* The longest of a batch: all others are filled up to it. */
+/* The length of the longest sequence of a batch; all others are padded to it. */
 static size_t longest(walk *w, size_t batch)
 {
     size_t most = 0;
@@ -280,7 +283,7 @@ static embla_status write_batch(walk *w, size_t batch, int32_t *tokens, int32_t 
 {
     const embla_corpus *c = w->corpus;
     uint32_t highest = 0;
-    if (split_is_drawn(c)) order_begin(0, UINT64_MAX, c->documents, &w->split);
+    if (split_is_random(c)) order_begin(0, UINT64_MAX, c->documents, &w->split);
     size_t length = used ? longest(w, batch) : w->length;
     if (c->map) EMBLA_TRY(embla_map_check(c->map));
     for (size_t b = 0; b < batch; b++) {
@@ -291,8 +294,8 @@ static embla_status write_batch(walk *w, size_t batch, int32_t *tokens, int32_t 
     if (c->map) EMBLA_TRY(embla_map_check(c->map));
     if (c->map && highest >= (uint64_t)c->vocab)
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s was changed while open: token %" PRIu32
-                          ", and the highest was %" PRId64,
+                          "%.256s was changed while it was open: it has token %" PRIu32
+                          ", but the highest was %" PRId64,
                           c->map->name, highest, c->vocab - 1);
     if (used) *used = length;
     return EMBLA_OK;
@@ -307,22 +310,23 @@ static embla_status check(const embla_corpus *corpus, const char *what, int64_t 
     uint64_t numbers, bytes;
     size_t fits;
     if (!corpus || !tokens || !targets)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a batch of %s that is NULL",
-                          !corpus   ? "a corpus"
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a batch: %s is NULL",
+                          !corpus   ? "corpus"
                           : !tokens ? "tokens"
                                     : "targets");
     if (number < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s %" PRId64 ": they begin at 0", what, number);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %" PRId64 "; it must be 0 or greater", what,
+                          number);
     if (batch < 1 || length < 1 || batch > INT32_MAX || !embla_mul_ok(batch, length, &numbers) ||
         !embla_mul_ok(numbers, sizeof *tokens, &bytes) || !embla_size_ok(bytes, &fits))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a batch of %zu sequences of %zu tokens: 1 to %d of 1 and more, as many "
-                          "as memory can have",
+                          "a batch of %zu sequences of %zu tokens is not possible: there must be 1 "
+                          "to %d sequences of at least 1 token, and they must fit into memory",
                           batch, length, (int)INT32_MAX);
     if (!embla_mul_ok((uint64_t)number, batch, position) || *position > INT64_MAX - batch)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%s %" PRId64 " of %zu sequences each: more than %" PRId64, what, number,
-                          batch, INT64_MAX);
+                          "%s %" PRId64 " with %zu sequences each exceeds sequence number %" PRId64,
+                          what, number, batch, INT64_MAX);
     return EMBLA_OK;
 }
 
@@ -333,8 +337,8 @@ embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step, size_t
     EMBLA_TRY(check(corpus, "step", step, batch, length, tokens, targets, &w.position));
     if (!corpus->starts && length >= corpus->train)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "sequences of %zu tokens, and one more, out of %" PRIu64
-                          " to train on: shorter ones, or more text",
+                          "sequences of %zu tokens and a target need more than the %" PRIu64
+                          " tokens for training; use shorter sequences or a longer text",
                           length, corpus->train);
     w.pieces = corpus->starts ? corpus->train : (corpus->train - 1) / length;
     return write_batch(&w, batch, tokens, targets, used);
@@ -344,13 +348,14 @@ embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n, size
                                      size_t length, int32_t *tokens, int32_t *targets, size_t *used)
 {
     walk w = {.corpus = corpus, .length = length, .validation = true};
-    EMBLA_TRY(check(corpus, "batch of validation", n, batch, length, tokens, targets, &w.position));
+    EMBLA_TRY(
+        check(corpus, "the validation batch", n, batch, length, tokens, targets, &w.position));
     uint64_t kept = (corpus->starts ? corpus->documents : corpus->count) - corpus->train;
     w.pieces = corpus->starts ? kept : kept < 2 ? 0 : (kept - 2) / length + 1;
     if (w.position >= w.pieces)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "batch %" PRId64 " of validation, and there are %" PRIu64 ": %" PRIu64
-                          " %s are kept for it",
+                          "validation batch %" PRId64 " is out of range: there are %" PRIu64
+                          " batches (%" PRIu64 " %s are for validation)",
                           n, w.pieces / batch + (w.pieces % batch != 0), kept,
                           corpus->starts ? "documents" : "tokens");
     return write_batch(&w, batch, tokens, targets, used);

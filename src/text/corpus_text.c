@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text becomes tokens, side by side in memory.
+/* Makes an array of tokens from a text.
  *
- * A text is looked at twice: first each character is checked and marked in a list of all codes
- * there are, then the marked ones get their numbers, in order of code, and tokens are written in
- * as few bytes as the highest number needs. Characters are told apart by that list, not by a hash
- * that a text could flood. What is not UTF-8 is refused: a character in its place would be one that
- * the text does not have.
+ * The text is scanned twice. The first scan checks each character and marks it in an array of all
+ * code points of Unicode. The marked ones are then numbered in order of their code points. The
+ * second scan writes tokens, in as few bytes as the highest number needs. The array cannot be
+ * filled with collisions, as a hash table could. Text that is not UTF-8 is refused: a replacement
+ * character would be one that the text does not contain.
  */
 #include <string.h>
 
@@ -15,19 +15,19 @@
 #include "text/corpus.h"
 
 enum {
-    CODES = 0x110000, /* of Unicode */
-    PAGE = 256        /* codes that are looked at together */
+    CODES = 0x110000, /* code points of Unicode */
+    PAGE = 256        /* code points that are skipped together if none occurs */
 };
 
 /* ---- characters ---- */
 
-/* All codes there are. */
+/* All code points. */
 typedef struct {
-    uint32_t marks[CODES];       /* that it occurs; then its number, from 0 */
-    uint8_t pages[CODES / PAGE]; /* whether one of the PAGE does, so that few are looked at */
+    uint32_t marks[CODES];       /* 1 if it occurs; later its token, from 0 */
+    uint8_t pages[CODES / PAGE]; /* 1 if any code point of this page occurs */
 } codes;
 
-/* Letters for the codes that were marked; marks become numbers. */
+/* Numbers the marked code points and makes their letters. */
 static embla_status number_codes(embla_corpus *c, codes *all)
 {
     embla_corpus_letter *letters = NULL;
@@ -38,7 +38,7 @@ static embla_status number_codes(embla_corpus *c, codes *all)
     EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *letters, "characters", &letters));
     EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *list, "characters", &list));
     for (uint32_t code = 0; code < CODES; code++) {
-        if (!all->pages[code / PAGE]) code += PAGE - 1; /* to the last of its page */
+        if (!all->pages[code / PAGE]) code += PAGE - 1; /* skip to the last of the page */
         if (!all->marks[code]) continue;
         size_t n = c->letter_count++;
         letters[n].length = (uint8_t)embla_utf8_encode(code, letters[n].text);
@@ -50,7 +50,7 @@ static embla_status number_codes(embla_corpus *c, codes *all)
     return EMBLA_OK;
 }
 
-/* 256 letters of one byte each. */
+/* Makes 256 letters of one byte each. */
 static embla_status number_bytes(embla_corpus *c)
 {
     embla_corpus_letter *letters = NULL;
@@ -63,18 +63,18 @@ static embla_status number_bytes(embla_corpus *c)
 
 /* ---- text to tokens ---- */
 
-/* A text while it is looked at. */
+/* The state of a scan. */
 typedef struct {
     embla_corpus *corpus;
-    void *memory; /* the bytes, from embla_mem_new(room); NULL once the corpus has them */
+    void *memory; /* the bytes, from embla_mem_new(room); NULL after the corpus owns them */
     size_t room;
     const uint8_t *bytes;
     const embla_corpus_part *parts;
     size_t part_count;
-    codes *codes; /* NULL: bytes */
+    codes *codes; /* NULL if tokens are bytes */
     uint64_t lines, documents, letters;
     uint64_t *starts;
-    uint64_t next; /* token to be written */
+    uint64_t next; /* index of the next token to write */
 } text;
 
 typedef struct {
@@ -82,7 +82,7 @@ typedef struct {
     size_t length;
 } span;
 
-/* The next document of a part, or all that is left of a stream. False at its end. */
+/* Finds the next document of a part, or the rest of a stream. False at its end. */
 static bool next_span(const text *t, const uint8_t **at, const uint8_t *end, span *out)
 {
     const uint8_t *from = *at, *stop = end;
@@ -115,8 +115,8 @@ static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
         size_t length = embla_utf8_length(p, (size_t)(end - p));
         if (length == 0)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s: byte %td is 0x%02x, no UTF-8; a text of other bytes is "
-                              "taken as bytes, not as characters",
+                              "%.256s is not valid UTF-8: byte %td is 0x%02x; open it as bytes, "
+                              "not as characters",
                               name, p - part, *p);
         uint32_t code = embla_corpus_code(p, length);
         t->codes->marks[code] = 1;
@@ -127,10 +127,10 @@ static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
     return EMBLA_OK;
 }
 
-/* Tokens of a span to out, which has room; returns how many. width is a constant to the compiler.
- */
-static inline __attribute__((always_inline)) size_t put_span(const uint32_t *marks, span s,
-                                                             unsigned width, uint8_t *out)
+/* Writes the tokens of a span to out, which has space, and returns their number. width is a
+ * constant for the compiler. */
+static inline __attribute__((always_inline)) size_t write_span(const uint32_t *marks, span s,
+                                                               unsigned width, uint8_t *out)
 {
     const uint8_t *p = s.at, *end = s.at + s.length;
     size_t count = 0;
@@ -143,28 +143,28 @@ static inline __attribute__((always_inline)) size_t put_span(const uint32_t *mar
     return count;
 }
 
-static void put_token(text *t, uint64_t token)
+static void write_token(text *t, uint64_t token)
 {
     unsigned width = t->corpus->width;
     uint8_t *out = (uint8_t *)t->corpus->held + t->next++ * width;
     for (unsigned b = 0; b < width; b++) out[b] = (uint8_t)(token >> (8 * b));
 }
 
-static void put(text *t, span s)
+static void write_document(text *t, span s)
 {
     embla_corpus *c = t->corpus;
     const uint32_t *marks = t->codes ? t->codes->marks : NULL;
     uint8_t *out = (uint8_t *)c->held + t->next * c->width;
     if (t->starts) t->starts[t->documents] = t->next - 1; /* the BOS before it */
     t->documents++;
-    t->next += c->width == 1   ? put_span(marks, s, 1, out)
-               : c->width == 2 ? put_span(marks, s, 2, out)
-                               : put_span(marks, s, 4, out);
-    if (t->starts) put_token(t, (uint64_t)c->bos);
+    t->next += c->width == 1   ? write_span(marks, s, 1, out)
+               : c->width == 2 ? write_span(marks, s, 2, out)
+                               : write_span(marks, s, 4, out);
+    if (t->starts) write_token(t, (uint64_t)c->bos);
 }
 
-/* Looks at all documents once: with write, tokens of them are written; else they are counted. */
-static embla_status each_document(text *t, bool write)
+/* Scans all documents once. If write is true their tokens are written, otherwise counted. */
+static embla_status scan_documents(text *t, bool write)
 {
     const uint8_t *at = t->bytes;
     t->documents = 0;
@@ -174,12 +174,12 @@ static embla_status each_document(text *t, bool write)
         span s = {0};
         if (!write) EMBLA_TRY(embla_corpus_check_packed(part->name, from, (size_t)(end - from)));
         if (t->codes && end - from >= 3 && memcmp(from, "\xef\xbb\xbf", 3) == 0)
-            at += 3; /* a byte order mark is no character of the text */
+            at += 3; /* a byte order mark is not part of the text */
         while (next_span(t, &at, end, &s)) {
             t->lines += !write;
             if (s.length == 0) continue;
             if (write) {
-                put(t, s);
+                write_document(t, s);
             } else {
                 t->documents++;
                 EMBLA_TRY(mark(t, part->name, from, s));
@@ -189,8 +189,8 @@ static embla_status each_document(text *t, bool write)
     return EMBLA_OK;
 }
 
-/* Room for the tokens that were counted, and for where documents begin. */
-static embla_status take_room(text *t)
+/* Allocates memory for the counted tokens and for the starts of documents. */
+static embla_status allocate_tokens(text *t)
 {
     embla_corpus *c = t->corpus;
     uint64_t bytes;
@@ -201,7 +201,7 @@ static embla_status take_room(text *t)
         c->count += t->documents + 1;
         c->documents = t->documents;
         EMBLA_TRY(embla_arena_many(&c->arena, t->documents + 1, sizeof *t->starts,
-                                   "where documents begin", &t->starts));
+                                   "starts of documents", &t->starts));
         c->starts = t->starts;
     }
     if (!t->codes && !t->starts) { /* bytes are tokens already */
@@ -213,7 +213,7 @@ static embla_status take_room(text *t)
     }
     c->width = c->vocab <= 1 << 8 ? 1 : c->vocab <= 1 << 16 ? 2 : 4;
     if (!embla_mul_ok(c->count, c->width, &bytes) || !embla_size_ok(bytes, &c->held_bytes))
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " tokens", c->count);
+        return embla_fail(EMBLA_ERR_MEMORY, "out of memory for %" PRIu64 " tokens", c->count);
     EMBLA_TRY(embla_mem_new(c->held_bytes, "tokens of a text", &c->held));
     c->at = c->held;
     return EMBLA_OK;
@@ -223,14 +223,14 @@ static embla_status text_to_tokens(text *t)
 {
     embla_corpus *c = t->corpus;
     const char *name = t->part_count > 0 ? t->parts[0].name : "a text";
-    EMBLA_TRY(each_document(t, false));
+    EMBLA_TRY(scan_documents(t, false));
     if (t->letters == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " lines, and 0 %s on them", name,
-                          t->lines, t->codes ? "characters" : "bytes");
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s has no text: %" PRIu64 " lines without %s",
+                          name, t->lines, t->codes ? "characters" : "bytes");
     EMBLA_TRY(t->codes ? number_codes(c, t->codes) : number_bytes(c));
-    EMBLA_TRY(take_room(t));
-    if (t->starts) put_token(t, (uint64_t)c->bos);
-    if (t->memory) EMBLA_TRY(each_document(t, true));
+    EMBLA_TRY(allocate_tokens(t));
+    if (t->starts) write_token(t, (uint64_t)c->bos);
+    if (t->memory) EMBLA_TRY(scan_documents(t, true));
     if (t->starts) t->starts[t->documents] = t->next - 1;
     return embla_corpus_split(c, name);
 }
@@ -239,13 +239,13 @@ embla_status embla_corpus_of_text(void *bytes, size_t room, const embla_corpus_p
                                   size_t count, const embla_corpus_options *options,
                                   embla_corpus **out)
 {
-    static const uint8_t none; /* where 0 bytes begin: NULL has no place in it */
+    static const uint8_t none; /* an address for 0 bytes: arithmetic on NULL is undefined */
     text t = {.memory = bytes, .room = room, .parts = parts, .part_count = count};
     t.bytes = bytes ? bytes : &none;
     void *memory = NULL;
     embla_status status = embla_corpus_new(options, &t.corpus);
     if (status == EMBLA_OK && options->kind == EMBLA_CORPUS_CHARACTERS)
-        status = embla_mem_new(sizeof(codes), "the characters there are", &memory);
+        status = embla_mem_new(sizeof(codes), "the code points of Unicode", &memory);
     t.codes = memory;
     if (status == EMBLA_OK) status = text_to_tokens(&t);
     embla_mem_free(memory, sizeof(codes));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of tokens that another program wrote: llm.c's shards, or a list of NumPy's.
+/* A file of tokens that another program wrote: a shard of llm.c, or a one-dimensional .npy.
  *
- * It is mapped and stays as it is. All of it is looked at once, for the highest token says how many
- * there can be, and one that cannot be a token is found here rather than in the middle of a
- * training.
+ * The file is mapped and used in place. It is scanned once: the highest token gives the size of the
+ * vocabulary, and an invalid token is found here rather than in the middle of a training run.
  */
 #include <string.h>
 
@@ -12,15 +11,15 @@
 #include "text/corpus.h"
 
 enum {
-    WINDOW = 1 << 20,      /* bytes that are looked at at a time */
+    WINDOW = 1 << 20,      /* bytes scanned at a time */
     LLMC_HEADER = 256 * 4, /* bytes before the tokens of llm.c */
     LLMC_U16 = 20240520,   /* with version 1: GPT-2's tokens */
     LLMC_U32 = 20240801,   /* with version 7: Llama 3's tokens */
     LLMC_MODEL = 20240326,
-    TOKEN_MOST = INT32_MAX - 1 /* the highest token: one more is their number */
+    TOKEN_MOST = INT32_MAX - 1 /* the highest token; the vocabulary's size is one more */
 };
 
-/* Where the tokens of a file are. */
+/* Offset, number and width in bytes of a file's tokens. */
 typedef struct {
     uint64_t offset, count;
     unsigned width;
@@ -30,17 +29,18 @@ static embla_status llmc_layout(const embla_map *map, const uint8_t *head, layou
 {
     uint32_t magic = embla_le32(head), version = embla_le32(head + 4);
     unsigned width = magic == LLMC_U16 ? 2 : 4;
-    uint32_t due = width == 2 ? 1 : 7;
+    uint32_t wanted = width == 2 ? 1 : 7;
     uint64_t count = embla_le32(head + 8), bytes = (map->size - LLMC_HEADER) / width;
-    if (version != due)
+    if (version != wanted)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: tokens of llm.c, version %" PRIu32 "; %" PRIu32 " is read",
-                          map->name, version, due);
+                          "%.256s: version %" PRIu32 " of llm.c's tokens is not supported; %" PRIu32
+                          " is",
+                          map->name, version, wanted);
     if (count != bytes || (map->size - LLMC_HEADER) % width != 0)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s says it has %" PRIu64 " tokens of %u bytes, and has %" PRIu64
-                          " bytes after its %d of header",
-                          map->name, count, width, map->size - LLMC_HEADER, LLMC_HEADER);
+                          "%.256s: the header counts %" PRIu64 " tokens of %u bytes, but %" PRIu64
+                          " bytes follow it",
+                          map->name, count, width, map->size - LLMC_HEADER);
     *out = (layout){LLMC_HEADER, count, width};
     return EMBLA_OK;
 }
@@ -56,8 +56,9 @@ static embla_status npy_layout(embla_map *map, const embla_format *npy, layout *
             strcmp(type, "U16") == 0 || strcmp(type, "U32") == 0 || strcmp(type, "I32") == 0;
         if (!read || e->made || e->rank != 1)
             status = embla_fail(EMBLA_ERR_UNSUPPORTED,
-                                "%.256s: %s of %" PRIu32
-                                " dimensions%s; tokens are a list of u2, u4 or i4, little-endian",
+                                "%.256s: the array is %s with %" PRIu32
+                                " dimensions%s; tokens must be u2, u4 or i4 with 1 dimension, "
+                                "little-endian",
                                 map->name, type, e->rank, e->made ? ", big-endian" : "");
         else
             *out = (layout){e->offset, e->shape[0], e->element->block_bits / 8};
@@ -75,14 +76,15 @@ static embla_status find_layout(embla_map *map, const uint8_t *head, uint64_t ha
     if (npy->sniff(head, (size_t)have, map->size)) return npy_layout(map, npy, out);
     if (have >= LLMC_HEADER && (magic == LLMC_U16 || magic == LLMC_U32))
         return llmc_layout(map, head, out);
-    return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " bytes that begin with %" PRIu32 ", %s",
-                      map->name, map->size, magic,
-                      magic == LLMC_MODEL ? "as a model of llm.c does, not tokens of it"
-                                          : "neither as tokens of llm.c nor as .npy; a text is "
-                                            "opened as characters or bytes");
+    return embla_fail(
+        EMBLA_ERR_FORMAT, "%.256s (%" PRIu64 " bytes, beginning with %" PRIu32 ") is %s", map->name,
+        map->size, magic,
+        magic == LLMC_MODEL ? "a model of llm.c, not a file of tokens"
+                            : "neither a file of llm.c's tokens nor .npy; open a text "
+                              "as characters or bytes");
 }
 
-/* The highest token says how many there can be. By pread: no signal, whatever happens. */
+/* Finds the highest token. It reads with pread, so a truncated file raises no signal. */
 static embla_status find_highest(const embla_map *map, const layout *l, embla_cursor *c,
                                  uint32_t *highest)
 {
@@ -97,7 +99,7 @@ static embla_status find_highest(const embla_map *map, const layout *l, embla_cu
             if (token > TOKEN_MOST)
                 return embla_fail(EMBLA_ERR_FORMAT,
                                   "%.256s: token %" PRIu64 " is 0x%08" PRIx32
-                                  "; 0 to %d can be read",
+                                  "; tokens must be 0 to %d",
                                   map->name, done + i, token, (int)TOKEN_MOST);
             if (token > *highest) *highest = token;
         }
@@ -107,7 +109,7 @@ static embla_status find_highest(const embla_map *map, const layout *l, embla_cu
     return EMBLA_OK;
 }
 
-static embla_status take_map(embla_corpus *c, embla_cursor *cursor)
+static embla_status open_map(embla_corpus *c, embla_cursor *cursor)
 {
     layout l = {0};
     const uint8_t *head = NULL;
@@ -136,7 +138,7 @@ embla_status embla_corpus_of_map(embla_map *map, const embla_corpus_options *opt
         return status;
     }
     c->map = map;
-    status = take_map(c, &cursor);
+    status = open_map(c, &cursor);
     embla_cursor_end(&cursor);
     if (status != EMBLA_OK) {
         embla_corpus_free(c);

@@ -139,7 +139,7 @@ static void row_11_cve_2026_27940_overhead_and_size_wrap(void **state)
     add_padding(&g, 32);
     add_fill(&g, 64);
     gguf_refused(&g, "(G11)");
-    assert_error_has("after a header of");
+    assert_error_has("follow a header of");
 }
 
 /* ggml_nbytes and GGML_PAD rounded up past the end of 64 bits: a size of 0. */

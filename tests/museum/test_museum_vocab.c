@@ -67,7 +67,7 @@ static void row_15_cve_2025_49847_the_size_of_a_word_does_not_wrap(void **state)
                  "abcd");
     put_text(&b, "\x0a\x0c\x0a\x81\x80\x80\x80\x10x\x15"
                  "abcd");
-    refuse_bytes(&b, "holds no piece", "(C2)");
+    refuse_bytes(&b, "has no piece", "(C2)");
     put_end(&b);
 }
 
