@@ -4,26 +4,37 @@
  *   checkpoint -> table (and the words its rows stand for)
  *   tokens -> lookup ---------------------------> vectors -> pool
  *   tokens -> embed (lookup + positions) -------> vectors -> your model
- *                                 rotary turns queries and keys inside it
+ *                                 rotary embeddings rotate its queries and keys
  *   gradients of vectors -> scatter ------------> gradients of rows
  *
- * A table is rows x dim numbers. Token i selects row i: a gather, never a matrix
- * product. A token is an int32_t; a row number is an int64_t, because giant
- * tables have more than 2^31 rows. In a vocabulary table they are the same number.
+ * A table (embedding matrix) has rows x dim numbers; dim is the embedding dimension,
+ * d_model. A lookup copies row i for token i: it is a gather, never a matrix product.
+ * A token is an int32_t. A row number is an int64_t, because giant tables have more
+ * than 2^31 rows. In a vocabulary table token and row number are the same.
+ *
+ * The shortest program: open a checkpoint, open its table, look up two tokens.
+ *   embla_checkpoint *checkpoint = NULL;
+ *   embla_table *table = NULL;
+ *   const int32_t tokens[2] = {17, 42};
+ *   if (embla_checkpoint_open("model.safetensors", NULL, &checkpoint) != EMBLA_OK ||
+ *       embla_table_open(checkpoint, NULL, NULL, &table) != EMBLA_OK ||
+ *       embla_lookup(table, tokens, 2, NULL, vectors) != EMBLA_OK)
+ *       fprintf(stderr, "%s\n", embla_error());
  *
  * Five rules hold for every function here:
- *   status   what can fail returns embla_status; what cannot returns its value.
- *            A failed call leaves its outputs untouched.
- *   order    handle, inputs, options, outputs last.
- *   memory   what new/view gives, free takes (NULL is fine); result arrays are
- *            the caller's, and overlap no input unless a function works in place;
- *            a void * result needs no alignment; a returned pointer lives as long
- *            as the handle it came from.
- *   threads  a const handle may be used by many threads at once; any other handle
- *            by one thread at a time. The same input gives the same bits for any
- *            number of threads and on every instruction set. Set OMP_WAIT_POLICY=passive
- *            before the process starts, unless it has all cores to itself (decision 017).
- *   zero     a zeroed options struct, or NULL, means the defaults.
+ *   status   A function that can fail returns embla_status; any other returns its value.
+ *            A call that fails leaves its outputs untouched.
+ *   order    Arguments are in this order: handle, inputs, options, outputs.
+ *   memory   new, view and open create a handle; free releases it, and accepts NULL. The
+ *            caller owns result arrays. They must not overlap an input, unless a function
+ *            says that it works in place. A void * result needs no alignment. A pointer or
+ *            an array that the library returns is valid until its handle is freed.
+ *   threads  Many threads may use a const handle at once; any other handle belongs to one
+ *            thread at a time. The same input gives the same bits for any number of threads
+ *            and on every instruction set. `threads` 0 means the number that OpenMP uses.
+ *            Set OMP_WAIT_POLICY=passive before the process starts, unless it has all cores
+ *            to itself (decision 017).
+ *   zero     A zeroed options struct, or NULL, means the defaults.
  *
  * Structs never change their size. The reserved words at the end of a struct become fields in later
  * versions; until then they must be 0, so zero every struct before you fill it. A reserved word
@@ -51,38 +62,38 @@ extern "C" {
 #define EMBLA_CHECKED
 #endif
 
-/* Of the library that is running, "0.1.0". */
+/* The version of the library that is running: "0.1.0". */
 EMBLA_API const char *embla_version(void);
-/* The kernel set in use: "scalar", "avx2" or "avx512". Chosen once, from the CPU;
- * EMBLA_ISA=scalar|avx2|avx512 in the environment overrides it; any other name, and a
- * set that this CPU cannot run, gives "scalar". */
+/* The kernel set in use: "scalar", "avx2" or "avx512". It is chosen once, by the CPU. The
+ * environment variable EMBLA_ISA=scalar|avx2|avx512 overrides the choice. An unknown name, or a
+ * set that this CPU cannot run, means "scalar". */
 EMBLA_API const char *embla_kernels_name(void);
 /* What the library was built with, for bug reports: compiler and OpenMP. */
 EMBLA_API const char *embla_build_info(void);
-/* The most threads a call uses, whatever its options ask for: four for each CPU, 16 at
- * least; 1 in a build without OpenMP. (OpenMP ends the process when the system refuses
- * it a thread: hence a bound.) */
+/* The maximum number of threads of one call: four for each CPU, at least 16; 1 in a build without
+ * OpenMP. Options that ask for more get this many. There is a maximum because OpenMP ends the
+ * process when the system refuses it a thread. */
 EMBLA_API int embla_threads_max(void);
 
 /* ---- status ---- */
 
 typedef enum {
     EMBLA_OK = 0,
-    EMBLA_ERR_ARGUMENT = 1, /* a call that could never be right */
+    EMBLA_ERR_ARGUMENT = 1, /* the call is wrong, whatever the data */
     EMBLA_ERR_MEMORY = 2,
-    EMBLA_ERR_IO = 3,          /* the system refused, or a file changed while open */
-    EMBLA_ERR_FORMAT = 4,      /* the bytes are not what they claim to be */
-    EMBLA_ERR_UNSUPPORTED = 5, /* well formed, but not something we read or do */
+    EMBLA_ERR_IO = 3,          /* the system reported an error, or a file changed while open */
+    EMBLA_ERR_FORMAT = 4,      /* the file is damaged or breaks the rules of its format */
+    EMBLA_ERR_UNSUPPORTED = 5, /* valid, but this library does not read or do it */
     EMBLA_ERR_NOT_FOUND = 6,
     EMBLA_ERR_RANGE = 7,   /* a token, row or position outside the table */
-    EMBLA_ERR_SHAPE = 8,   /* two things that do not fit together */
+    EMBLA_ERR_SHAPE = 8,   /* two sizes do not fit together */
     EMBLA_ERR_STOPPED = 9, /* a callback returned false */
     EMBLA_ERR_BUSY = 10    /* another process uses it now; try again later */
 } embla_status;
 
 EMBLA_API const char *embla_status_name(embla_status status);
-/* What went wrong last on this thread: one line, with both numbers in it, no
- * newline. "" if nothing has. Lives until the next failure on this thread. */
+/* The message of the last failure on this thread: one line without a newline, with the numbers
+ * that did not fit. "" if nothing has failed. It is valid until the next failure on this thread. */
 EMBLA_API const char *embla_error(void);
 
 /* ---- progress: how far a long call has come ---- */
@@ -106,46 +117,47 @@ typedef enum {
     EMBLA_I8 = 7,      /* -128..127; takes a scale */
     EMBLA_Q8_0 = 8,    /* ggml: 32 signed bytes and one f16 scale, 34 bytes */
     EMBLA_Q4_0 = 9,    /* ggml: 32 four-bit numbers and one f16 scale, 18 bytes */
-    EMBLA_Q4_1 = 10,   /* the same with a least value, 20 bytes */
+    EMBLA_Q4_1 = 10,   /* like q4_0, with a minimum as well, 20 bytes */
     EMBLA_Q5_0 = 11,   /* 32 five-bit numbers, 22 bytes */
-    EMBLA_Q5_1 = 12,   /* the same with a least value, 24 bytes */
-    EMBLA_Q3_K = 13,   /* 256 numbers in groups of 16 or 32 with scales of their own: 110 bytes.. */
-    EMBLA_Q4_K = 14,   /* ..144.. */
-    EMBLA_Q5_K = 15,   /* ..176.. */
-    EMBLA_Q6_K = 16,   /* ..210; these four are read, not written */
-    EMBLA_IQ4_NL = 17, /* 32 numbers out of 16 uneven steps, 18 bytes */
-    EMBLA_IQ4_XS = 18, /* 256 of them in groups of 32, 136 bytes; read, not written */
-    EMBLA_MXFP4 = 19,  /* OCP: 32 e2m1 numbers and one power of two, 17 bytes, as ggml has it */
-    EMBLA_NVFP4 = 20,  /* 64 e2m1 numbers and four e4m3 scales, 36 bytes, as ggml has it */
-    EMBLA_F4_E2M1 = 21 /* two numbers in a byte, the first in its low half; takes a scale */
+    EMBLA_Q5_1 = 12,   /* like q5_0, with a minimum as well, 24 bytes */
+    EMBLA_Q3_K = 13,   /* ggml: 256 numbers, a scale for each 16 or 32; 110 bytes; read only */
+    EMBLA_Q4_K = 14,   /* the same, 144 bytes; read only */
+    EMBLA_Q5_K = 15,   /* the same, 176 bytes; read only */
+    EMBLA_Q6_K = 16,   /* the same, 210 bytes; read only */
+    EMBLA_IQ4_NL = 17, /* 32 numbers, each one of 16 uneven levels, 18 bytes */
+    EMBLA_IQ4_XS = 18, /* 256 of them in groups of 32, 136 bytes; read only */
+    EMBLA_MXFP4 = 19,  /* OCP: 32 e2m1 numbers and one power of two, 17 bytes, in ggml's layout */
+    EMBLA_NVFP4 = 20,  /* 64 e2m1 numbers and four e4m3 scales, 36 bytes, in ggml's layout */
+    EMBLA_F4_E2M1 = 21 /* two numbers in a byte, the first in the low bits; takes a scale */
 } embla_dtype;
 
 /* "f32", "q4_0", ..; NULL if there is no such dtype. Values run from 1 without gaps. */
 EMBLA_API const char *embla_dtype_name(embla_dtype dtype);
-/* The dtype called name. EMBLA_ERR_NOT_FOUND lists the names there are. */
+/* Finds the dtype with this name. EMBLA_ERR_NOT_FOUND lists the names. */
 EMBLA_API EMBLA_CHECKED embla_status embla_dtype_find(const char *name, embla_dtype *out);
-/* Bytes of a row of dim numbers. EMBLA_ERR_SHAPE if dim is not a whole number of
- * the dtype's blocks (32 for q8_0, 256 for q4_k, 1 for f32; see embla_dtype). */
+/* The bytes of a row of dim numbers. EMBLA_ERR_SHAPE if dim is not a multiple of the dtype's block
+ * (32 for q8_0, 256 for q4_k, 1 for f32; see embla_dtype). */
 EMBLA_API EMBLA_CHECKED embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim,
                                                            size_t *out);
-/* dim numbers from their stored form to float. scale multiplies i8, f8 and f4
- * values (0 means 1) and must be 0 or 1 for the other dtypes. */
+/* Converts dim stored numbers to float. scale multiplies i8, f8 and f4 values; 0 means 1. For other
+ * dtypes it must be 0 or 1. */
 EMBLA_API EMBLA_CHECKED embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim,
                                                   float scale, float *out);
-/* The reverse: the nearest number the dtype holds, ties to even (blocks as ggml's reference
- * rounds). i8 and f4 stop at their ends and have 0 for a NaN, nvfp4 too; f16, e5m2 and bf16
- * overflow to infinity, e4m3 to NaN; a q or iq4_nl block with a NaN, an infinity or a scale that
- * no f16 holds becomes all NaN, an mxfp4 block with a NaN or an infinity as well.
- * EMBLA_ERR_UNSUPPORTED for a dtype that is read, not written. */
+/* The reverse: rounds to the nearest number of the dtype, ties to even; blocks round as ggml's
+ * reference does. EMBLA_ERR_UNSUPPORTED for a dtype that is read only. Out of range:
+ *   - i8, f4 and nvfp4 clamp to their largest number, and turn a NaN into 0;
+ *   - f16, e5m2 and bf16 overflow to infinity, e4m3 to NaN;
+ *   - a q or iq4_nl block with a NaN, an infinity or a scale too large for f16 becomes all NaN;
+ *   - an mxfp4 block with a NaN or an infinity becomes all NaN. */
 EMBLA_API EMBLA_CHECKED embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim,
                                                   float scale, void *out);
 
 /* ---- row format: what the bytes of a row mean ---- */
 
-/* Scales that stand beside the numbers of a row, one byte for each group of them. */
+/* Scales that are stored beside the numbers of a row: one byte for each group of numbers. */
 typedef enum {
     EMBLA_SCALES_NONE = 0,
-    EMBLA_SCALES_UE8M0_32 = 1,  /* 2^(byte - 127) for 32 numbers (DeepSeek-V4.1); 255: NaN */
+    EMBLA_SCALES_UE8M0_32 = 1,  /* 2^(byte - 127) for 32 numbers (DeepSeek-V4.1); 255 is NaN */
     EMBLA_SCALES_UE8M0_128 = 2, /* the same for 128 */
     EMBLA_SCALES_E4M3_16 = 3    /* an f8_e4m3 for 16 numbers (NVFP4 of ModelOpt) */
 } embla_scales;
@@ -153,19 +165,19 @@ typedef enum {
 typedef struct {
     size_t dim;
     embla_dtype dtype;
-    embla_scales scales; /* with f8_e4m3 and f4_e2m1 only */
-    float scale;         /* of the whole table: i8, f8 and f4; 0: 1 */
+    embla_scales scales; /* for f8_e4m3 and f4_e2m1 only */
+    float scale;         /* i8, f8, f4: multiplies every number of the table; 0 means 1 */
 } embla_row_format;
 
-/* Bytes of a row: its numbers, then its scales (one for each group begun). EMBLA_ERR_SHAPE
- * where dim is no whole number of blocks, EMBLA_ERR_ARGUMENT for scales that do not go with
- * the dtype. */
+/* The bytes of a row: its numbers, then its scales; the last group may be incomplete.
+ * EMBLA_ERR_SHAPE if dim is not a multiple of the block. EMBLA_ERR_ARGUMENT if the dtype does not
+ * take these scales. */
 EMBLA_API EMBLA_CHECKED embla_status embla_row_bytes(const embla_row_format *format, size_t *out);
-/* count rows, one after the other, to floats (count x dim). */
+/* Decodes count consecutive rows to floats (count x dim). */
 EMBLA_API EMBLA_CHECKED embla_status embla_row_decode(const embla_row_format *format,
                                                       const void *rows, size_t count, float *out);
-/* The reverse. Each group gets the smallest scale that holds its largest number.
- * EMBLA_ERR_UNSUPPORTED for a dtype that is only read. */
+/* The reverse. Each group gets the smallest scale that can represent its largest number.
+ * EMBLA_ERR_UNSUPPORTED for a dtype that is read only. */
 EMBLA_API EMBLA_CHECKED embla_status embla_row_encode(const embla_row_format *format,
                                                       const float *in, size_t count, void *out);
 
@@ -187,25 +199,25 @@ EMBLA_API const char *embla_placement_name(embla_placement placement);
 typedef struct embla_table embla_table;
 
 typedef struct {
-    size_t row_stride; /* bytes from one row to the next; 0: rows follow each other */
-    float scale;       /* i8, f8, f4: a stored value times this is the number; 0: 1 */
-    bool writable;     /* view: init and write may change the bytes; new: always so */
-    /* new, view: the row of each token, token_count of them, which are copied. NULL means that
-     * token i is row i. EMBLA_ERR_RANGE if one of them is not a row of the table. */
+    size_t row_stride; /* bytes from one row to the next; 0 means no gap */
+    float scale;       /* i8, f8, f4: multiplies every stored value; 0 means 1 */
+    bool writable;     /* view: allow init and write; a new table is always writable */
+    /* new, view: the row of each token; token_count entries, which are copied. NULL means that
+     * token i is row i. EMBLA_ERR_RANGE if an entry is not a row of the table. */
     const int64_t *token_rows;
     int64_t token_count;
     bool by_row;          /* open: ignore the checkpoint's mapping, so that token i is row i */
     uint64_t reserved[4]; /* must be 0 */
 } embla_table_options;
 
-/* A table of zero bytes in this process, on huge pages where the system has them. Memory
- * is taken when it is first written: a table larger than memory can be made, but not
- * filled. 1 <= rows <= 2^40, 1 <= dim <= 2^20. */
+/* Creates a table of zeros in the memory of this process, on huge pages where the system has them.
+ * The system provides the memory when it is first written: a table larger than memory can be
+ * created, but not filled. 1 <= rows <= 2^40, 1 <= dim <= 2^20. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
                                                      const embla_table_options *options,
                                                      embla_table **out);
-/* A table over bytes the caller keeps, alive and unmoved, until the view is freed.
- * EMBLA_ERR_SHAPE if data_bytes is too few for rows x dim. */
+/* Creates a table that uses the caller's bytes. The bytes must stay valid until the view is freed.
+ * EMBLA_ERR_SHAPE if data_bytes is too small for rows x dim. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim,
                                                       const void *data, size_t data_bytes,
                                                       const embla_table_options *options,
@@ -218,23 +230,23 @@ EMBLA_API size_t embla_table_dim(const embla_table *table);
 EMBLA_API int64_t embla_table_tokens(const embla_table *table);
 EMBLA_API embla_dtype embla_table_dtype(const embla_table *table);
 EMBLA_API float embla_table_scale(const embla_table *table);
-/* RAM, MAPPED or VIEW. */
+/* EMBLA_PLACEMENT_RAM, _MAPPED or _VIEW. */
 EMBLA_API embla_placement embla_table_placement(const embla_table *table);
-/* Bytes of one row, and from one row to the next. */
+/* The bytes of one row, and the bytes from one row to the next. */
 EMBLA_API size_t embla_table_row_bytes(const embla_table *table);
 EMBLA_API size_t embla_table_row_stride(const embla_table *table);
-/* The stored bytes of a row; NULL if there is no such row, or if the table does not hold
- * its rows in memory. Of a mapped file: they are there as long as the file is. */
+/* The stored bytes of a row. NULL if there is no such row, or if the rows are not in memory. The
+ * bytes of a mapped table are valid only while its file keeps its length. */
 EMBLA_API const void *embla_table_row(const embla_table *table, int64_t row);
-/* Writes the row number of each token to out. out NULL means that the tokens are only checked.
- * EMBLA_ERR_RANGE names the first token that has no row, its index and the number of tokens. */
+/* Writes the row number of each token to out; out NULL means that the tokens are only checked.
+ * EMBLA_ERR_RANGE names the first token without a row, its index and the number of tokens. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_find_rows(const embla_table *table,
                                                            const int32_t *tokens, size_t count,
                                                            int64_t *out);
 /* The same check for row numbers. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_check_rows(const embla_table *table,
                                                             const int64_t *rows, size_t count);
-/* The bytes of row 0, to change; NULL if they cannot be changed in place. */
+/* The bytes of row 0, for writing. NULL if the table is read-only. */
 EMBLA_API void *embla_table_data(embla_table *table);
 
 typedef enum {
@@ -244,17 +256,17 @@ typedef enum {
 
 typedef struct {
     uint64_t seed;
-    float spread;         /* 0: 1/sqrt(dim) for normal, sqrt(2/(rows+dim)) for Xavier */
-    int threads;          /* 0: OpenMP's own number */
+    float spread; /* 0 means 1/sqrt(dim) for normal, sqrt(2/(rows+dim)) for Xavier */
+    int threads;
     embla_init_kind kind; /* default: normal */
     uint64_t reserved[4]; /* must be 0 */
 } embla_init_options;
 
-/* Fills the table with random numbers. Element (row, column) depends on seed, kind
- * and spread alone: it is the same on every machine, whatever the shape. */
+/* Fills the table with random numbers. The number at (row, column) depends only on seed, kind and
+ * spread: it is the same on every machine and in a table of any shape. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_init(embla_table *table,
                                                       const embla_init_options *options);
-/* Encodes count rows of dim floats into rows first .. first+count-1. */
+/* Encodes count rows of dim floats into the rows first .. first+count-1. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_write(embla_table *table, int64_t first,
                                                        size_t count, const float *values);
 
@@ -263,18 +275,18 @@ EMBLA_API EMBLA_CHECKED embla_status embla_table_write(embla_table *table, int64
 typedef struct embla_checkpoint embla_checkpoint;
 
 typedef struct {
-    bool lenient;         /* take what is safe but wrong: docs/formats.md names the cases */
-    bool copy;            /* tables are read into memory, not mapped; always so where everyone may
-                             write to the file */
-    embla_dtype as;       /* npy: what '<V2' and '|V2' stand for, bf16; 0: refuse it */
+    bool lenient;         /* accept mistakes that are safe; docs/formats.md lists them */
+    bool copy;            /* read tables into memory instead of mapping the file; a file that
+                             everyone may write to is always copied */
+    embla_dtype as;       /* npy: the dtype of '<V2' and '|V2' (bf16); 0 means refuse them */
     uint64_t reserved[4]; /* must be 0 */
 } embla_open_options;
 
-/* Opens a file of any format we read, or a folder with config.json and weights, and checks
- * it: the handle is the proof that every tensor lies where it says. What it is, is seen from
- * its bytes. Rows are not read. "file::tensor" opens file and takes tensor as the table.
- * EMBLA_ERR_FORMAT ends with the rule that was broken, docs/formats.md; EMBLA_ERR_UNSUPPORTED
- * for formats that are programs (pickle). */
+/* Opens a file, or a folder with config.json and weights. The format is detected from the file's
+ * contents. The header is checked: every tensor of an open checkpoint lies inside its file. Rows
+ * are not read. "file::tensor" opens file and uses tensor as the table.
+ * EMBLA_ERR_FORMAT names the rule of docs/formats.md that was broken. EMBLA_ERR_UNSUPPORTED for
+ * formats that are programs (pickle). */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_open(const char *path,
                                                            const embla_open_options *options,
                                                            embla_checkpoint **out);
@@ -282,6 +294,7 @@ EMBLA_API void embla_checkpoint_free(embla_checkpoint *checkpoint);
 
 /* "safetensors", "gguf", "npy", "word2vec", .. */
 EMBLA_API const char *embla_checkpoint_format(const embla_checkpoint *checkpoint);
+
 typedef struct {
     const char *name;
     int64_t bytes;
@@ -293,31 +306,32 @@ EMBLA_API const embla_file *embla_checkpoint_files(const embla_checkpoint *check
 /* *count sentences about what was accepted but is unusual. The checkpoint owns the array. */
 EMBLA_API const char *const *embla_checkpoint_notes(const embla_checkpoint *checkpoint,
                                                     size_t *count);
-/* Text that comes with the file or its config.json: "model_type", "general.architecture";
- * NULL if it is not there. */
+/* A text of the file's metadata or of config.json: "model_type", "general.architecture". NULL if
+ * there is none. */
 EMBLA_API const char *embla_checkpoint_text(const embla_checkpoint *checkpoint, const char *key);
-/* A whole number of config.json or, in a GGUF, of its keys, "text_config.vocab_size" for one
- * inside another. EMBLA_ERR_NOT_FOUND. */
+/* An integer of config.json or of a GGUF's keys. A dot enters an object: "text_config.vocab_size".
+ * EMBLA_ERR_NOT_FOUND if there is none. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_integer(const embla_checkpoint *checkpoint,
                                                               const char *key, int64_t *out);
-/* The same for a list of whole numbers: *count is how many there are, the first `most` of them
- * are written to out (NULL if most is 0). */
+/* The same for a list of integers. *count is the length of the list; the first `capacity` of them
+ * are written to out. out may be NULL if capacity is 0. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_integers(const embla_checkpoint *checkpoint,
-                                                               const char *key, size_t most,
+                                                               const char *key, size_t capacity,
                                                                int64_t *out, size_t *count);
-/* The same for any number, whole or not. */
+/* The same for a number that need not be an integer. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_real(const embla_checkpoint *checkpoint,
                                                            const char *key, double *out);
 
-/* What a tensor is for, found by the names that architectures use. */
+/* The purpose of a tensor, recognised by the names that architectures use. */
 typedef enum {
     EMBLA_ROLE_NONE = 0,
     EMBLA_ROLE_TOKENS = 1, /* the token table */
     EMBLA_ROLE_POSITIONS = 2,
     EMBLA_ROLE_HEAD = 3,
     EMBLA_ROLE_HEAD_BIAS = 4,
-    EMBLA_ROLE_PER_LAYER = 5,   /* a second vocabulary table (Gemma 3n) */
-    EMBLA_ROLE_TOKENS_COPY = 6, /* of the token table, for another part of the model (MTP, T5) */
+    EMBLA_ROLE_PER_LAYER = 5, /* a second vocabulary table (Gemma 3n) */
+    EMBLA_ROLE_TOKENS_COPY =
+        6, /* a copy of the token table, for another part of the model (MTP, T5) */
     EMBLA_ROLE_HEAD_COPY = 7,
     EMBLA_ROLE_TOKEN_TYPES = 8, /* not a vocabulary table */
     EMBLA_ROLE_MAPPING = 9,     /* Model2Vec: the row of each token */
@@ -328,14 +342,14 @@ enum { EMBLA_TENSOR_RANK_MAX = 8 };
 
 typedef struct {
     const char *name;
-    const char *type;  /* as the file calls it: "F32", "Q4_K" */
-    embla_dtype dtype; /* 0: no table can be made of it */
+    const char *type;  /* the file's own name: "F32", "Q4_K" */
+    embla_dtype dtype; /* 0 means that it cannot be opened as a table */
     embla_role role;
     size_t rank;
     int64_t shape[EMBLA_TENSOR_RANK_MAX]; /* slowest first: rows, then numbers in a row */
     int64_t bytes;
-    int64_t offset;   /* in its file; -1: does not lie there as it is (text) */
-    const char *file; /* where it is */
+    int64_t offset; /* in its file; -1 if the file stores it in another form (text) */
+    const char *file;
     uint64_t reserved[4];
 } embla_tensor;
 
@@ -343,21 +357,21 @@ EMBLA_API const char *embla_role_name(embla_role role);
 /* Its *count tensors, in the order of its files. The checkpoint owns the array. */
 EMBLA_API const embla_tensor *embla_checkpoint_tensors(const embla_checkpoint *checkpoint,
                                                        size_t *count);
-/* The tensor called name. EMBLA_ERR_NOT_FOUND names one that is nearly it. */
+/* Finds a tensor by its name. EMBLA_ERR_NOT_FOUND suggests a similar name. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_find(const embla_checkpoint *checkpoint,
                                                            const char *name, embla_tensor *out);
-/* The one tensor of this role. EMBLA_ERR_NOT_FOUND if there is none; if several could be it
- * the sentence lists them, and "file::tensor" chooses. *why (may be NULL) is the rule. */
+/* Finds the tensor with this role. *why (may be NULL) is the rule that decided. EMBLA_ERR_NOT_FOUND
+ * if there is none, or several: the message then lists them, and "file::tensor" chooses one. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_role(const embla_checkpoint *checkpoint,
                                                            embla_role role, embla_tensor *out,
                                                            const char **why);
-/* bytes of a tensor's numbers as they are stored, from offset on. Not for text. */
+/* Reads stored bytes of a tensor, from offset on. Not for text formats. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_read(const embla_checkpoint *checkpoint,
                                                            const char *name, int64_t offset,
                                                            size_t bytes, void *out);
 
-/* What a model does with its tables that the tables do not show. A "why" is the rule that decided,
- * for people; NULL means that the default holds. */
+/* How a model uses its tables. A "why" names the rule that decided, as text for people; NULL means
+ * that the default is used. */
 typedef struct {
     const char *architecture;     /* "gemma2"; NULL if the checkpoint does not say */
     const char *architecture_why; /* the key that says it: "model_type" */
@@ -375,7 +389,7 @@ typedef struct {
 } embla_facts;
 
 /* The facts of a checkpoint, from its names, its config.json or a GGUF's keys; docs/formats.md has
- * the rules. No tensor is read. The text in out lives as long as the checkpoint.
+ * the rules. No tensor is read. The text in out is valid until the checkpoint is freed.
  *
  * embla_lookup uses the mapping. It applies neither scale nor weights: a row is returned as it is
  * stored. For the vectors that the model computes with, give embla_embed the scale and the first
@@ -384,72 +398,73 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_facts(const embla_checkpoint *checkpoint,
                                                             embla_facts *out);
 
-/* The tensor called name as a table, or the token table if name is NULL. Rows stay in the
- * file, read-only; text becomes f32 in memory. The table keeps its file open by itself. If the
- * checkpoint has a mapping for this tensor (Model2Vec), embla_lookup on the table goes through it:
- * every entry is checked here. Of options only scale and by_row are used. EMBLA_ERR_UNSUPPORTED
- * for a type that has no dtype, EMBLA_ERR_SHAPE for one that is not rows x dim, EMBLA_ERR_FORMAT
- * for a mapping that is not a list of rows of this table. */
+/* Opens a tensor as a table. name NULL means the token table. The rows stay in the file and are
+ * read-only; a text format is converted to f32 in memory. The table keeps its file open: the
+ * checkpoint may be freed first. If the checkpoint has a mapping for this tensor (Model2Vec),
+ * embla_lookup uses it; every entry is checked here. Of options, only scale and by_row are used.
+ * EMBLA_ERR_UNSUPPORTED for a type without a dtype, EMBLA_ERR_SHAPE for a tensor that is not
+ * rows x dim, EMBLA_ERR_FORMAT for a mapping that is not a list of rows of this table. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_open(const embla_checkpoint *checkpoint,
                                                       const char *name,
                                                       const embla_table_options *options,
                                                       embla_table **out);
 
-/* Is the head the token table? */
+/* Whether the head (output projection, lm_head) uses the token table. */
 typedef enum {
-    EMBLA_TIE_TIED = 1,         /* one tensor serves as both */
-    EMBLA_TIE_STORED_TWICE = 2, /* two tensors of the same bytes */
+    EMBLA_TIE_TIED = 1,         /* one tensor is both */
+    EMBLA_TIE_STORED_TWICE = 2, /* two tensors with the same bytes */
     EMBLA_TIE_UNTIED = 3,
-    EMBLA_TIE_INVERTED = 4,     /* only the head is stored, and serves as the table */
-    EMBLA_TIE_HEAD_MISSING = 5, /* a head of its own is due, but is not there */
-    EMBLA_TIE_NO_HEAD = 6,      /* the architecture has none (encoders, word vectors) */
+    EMBLA_TIE_INVERTED = 4,     /* only the head is stored, and the table uses it */
+    EMBLA_TIE_HEAD_MISSING = 5, /* the model has its own head, but the file does not contain it */
+    EMBLA_TIE_NO_HEAD = 6,      /* the architecture has no head (encoders, word vectors) */
     EMBLA_TIE_NO_TABLE = 7
 } embla_tie_kind;
 
 typedef struct {
     embla_tie_kind kind;
-    const char *rule; /* the case of docs/formats.md that decided: "1", "2", "2c", "3" .. */
-    const char *flag; /* "tie_word_embeddings = true", "not set", .. and where it was found */
-    bool conflict;    /* the flag says one thing, the tensors another */
-    bool sampled;     /* equal in all rows that were compared, but not all were */
+    const char *rule; /* the rule of docs/formats.md that decided: "1", "2", "2c", "3" .. */
+    const char *flag; /* the flag and where it was found: "tie_word_embeddings = true" */
+    bool conflict;    /* the flag and the tensors disagree */
+    bool sampled;     /* only a sample of the rows was compared, and all of it is equal */
     int64_t rows_compared;
-    double difference; /* the largest |table - head|, of the rows compared; 0 if not compared */
+    double difference; /* the largest |table - head| of the compared rows */
     uint64_t reserved[4];
 } embla_tie;
 
 EMBLA_API const char *embla_tie_name(embla_tie_kind kind);
-/* The verdict. Where both tensors are there they are compared: all rows, or with sample at
- * most so many, evenly spread (one row that differs settles it). */
+/* Decides whether the head is tied. If both tensors are stored, their rows are compared until one
+ * differs: `sample` evenly spread rows; 0 means all rows. */
 EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_tie(const embla_checkpoint *checkpoint,
                                                           int64_t sample, embla_tie *out);
 
-/* A file that is cut short while its rows are being read raises SIGBUS in whoever reads.
- * Every lookup asks for the file's size before and after; this closes the gap between: it
- * handles the signal for pages of our files, passes any other on, and the lookup ends with
- * EMBLA_ERR_IO. For programs; a library leaves it to the program it is in. */
+/* Installs a handler for SIGBUS, which the system raises when a mapped file is cut short while its
+ * rows are read. The handler deals with pages of files that Embla mapped, and passes any other
+ * signal on; the lookup then returns EMBLA_ERR_IO. Without it, every lookup still checks the file's
+ * size before and after. Programs call this once; libraries should leave it to their program. */
 EMBLA_API EMBLA_CHECKED embla_status embla_guard(void);
 
 /* ---- vocab: the words that rows stand for ---- */
 
 typedef struct embla_vocab embla_vocab;
 
-/* The words of a checkpoint's token table, from the file itself or from what lies beside
- * it: NAME.vocab.txt, tokenizer.json, vocab.json, vocab.txt, tokenizer.bin; docs/formats.md
- * has the order. EMBLA_ERR_NOT_FOUND if there are none. */
+/* Opens the words of a checkpoint's token table. They are in the file itself or in a file beside
+ * it: NAME.vocab.txt, tokenizer.json, vocab.json, vocab.txt or tokenizer.bin (docs/formats.md has
+ * the order). EMBLA_ERR_NOT_FOUND if there are none. */
 EMBLA_API EMBLA_CHECKED embla_status embla_vocab_open(const embla_checkpoint *checkpoint,
                                                       embla_vocab **out);
-/* The words of a file: tokenizer.json, vocab.json, lines of text, GGUF, SentencePiece's model,
- * the tokenizers of llama2.c and llm.c. */
+/* Opens the words of one file: tokenizer.json, vocab.json, lines of text, GGUF, a SentencePiece
+ * model, or a tokenizer of llama2.c or llm.c. */
 EMBLA_API EMBLA_CHECKED embla_status embla_vocab_open_file(const char *path, embla_vocab **out);
 EMBLA_API void embla_vocab_free(embla_vocab *vocab);
-/* Where they came from, for people. */
+/* The file that the words came from, for messages. */
 EMBLA_API const char *embla_vocab_source(const embla_vocab *vocab);
-/* Words there are, and one more than the highest token: they differ where ids have gaps. */
+/* The number of words, and the highest token plus 1. They differ if some tokens have no word. */
 EMBLA_API int64_t embla_vocab_count(const embla_vocab *vocab);
 EMBLA_API int64_t embla_vocab_end(const embla_vocab *vocab);
-/* The word of a token as it is stored, any bytes, *length of them, with a 0 after; NULL if
- * the token has none. */
+/* The word of a token as it is stored: *length bytes of any value, then a 0. length may be NULL.
+ * NULL if the token has no word. */
 EMBLA_API const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *length);
+
 typedef struct {
     const char *bytes; /* length of them, then a 0 */
     uint32_t length;
@@ -458,26 +473,25 @@ typedef struct {
 
 /* All *count words, in ascending order of tokens. The vocab owns the array. */
 EMBLA_API const embla_word *embla_vocab_words(const embla_vocab *vocab, size_t *count);
-/* The token of a word: as it is stored; or, where there is none such, with a leading space
- * written as some vocabularies do (U+2581, U+0120). EMBLA_ERR_NOT_FOUND. */
+/* Finds the token of a word. If the word is not stored as it is, a leading space is tried in the
+ * spellings that vocabularies use (U+2581, U+0120). EMBLA_ERR_NOT_FOUND if there is none. */
 EMBLA_API EMBLA_CHECKED embla_status embla_vocab_find(const embla_vocab *vocab, const char *word,
                                                       size_t length, int32_t *out);
 
-/* ---- lookup: row numbers -> rows ---- */
+/* ---- lookup: tokens or row numbers -> rows ---- */
 
 typedef struct {
-    size_t out_stride;     /* bytes from one output row to the next; 0: they follow each other */
-    int threads;           /* 0: OpenMP's own number; small batches stay on the calling thread */
-    bool raw;              /* copy the stored bytes, undecoded; out_dtype is not looked at */
+    size_t out_stride;     /* bytes from one output row to the next; 0 means no gap */
+    int threads;           /* small batches stay on the calling thread */
+    bool raw;              /* copy the stored bytes without decoding; out_dtype is ignored */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
     uint64_t reserved[4];  /* must be 0 */
 } embla_lookup_options;
 
-/* Writes the row of tokens[i] to out + i*out_stride: through the table's mapping if it has one,
- * otherwise row tokens[i]. A token that has no row is EMBLA_ERR_RANGE, in every dtype: nothing is
- * wrapped, clipped or read as row 0. EMBLA_ERR_IO
- * if the file a table was opened from has been cut short; if that happened during the call,
- * what is in out is not to be used. */
+/* Writes the row of tokens[i] to out + i*out_stride. The table's mapping decides which row that is;
+ * without a mapping it is row tokens[i]. EMBLA_ERR_RANGE for a token without a row, in every dtype;
+ * no token is wrapped, clamped or read as row 0. EMBLA_ERR_IO if the table's file was cut short; if
+ * that happened during the call, the contents of out are undefined. */
 EMBLA_API EMBLA_CHECKED embla_status embla_lookup(const embla_table *table, const int32_t *tokens,
                                                   size_t count, const embla_lookup_options *options,
                                                   void *out);
@@ -487,28 +501,27 @@ EMBLA_API EMBLA_CHECKED embla_status embla_lookup_rows(const embla_table *table,
                                                        const embla_lookup_options *options,
                                                        void *out);
 
-/* In a list of targets: this one is not counted. PyTorch uses the same number. */
+/* A target with this value is not counted. PyTorch's ignore_index has the same default. */
 enum { EMBLA_TARGET_IGNORE = -100 };
 
 /* ---- embed: tokens (B, T) -> vectors (B, T, dim), with positions ---- */
 
 typedef struct {
-    int64_t first_position;   /* of the first token of every sequence; default 0 */
-    const int64_t *positions; /* (B, T): one for each token, instead; default NULL */
-    float scale;              /* multiplies the token's row before the position is added; 0: 1 */
-    size_t out_stride;        /* bytes from one output row to the next; 0: they follow each other */
-    int threads;              /* 0: OpenMP's own number */
+    int64_t first_position;   /* the position of the first token of every sequence */
+    const int64_t *positions; /* (B, T): the position of each token; NULL means consecutive ones */
+    float scale;              /* multiplies the token's row, not the position; 0 means 1 */
+    size_t out_stride;        /* bytes from one output row to the next; 0 means no gap */
+    int threads;
     bool sqrt_dim;         /* scale by sqrt(dim) as well, as Gemma and the first Transformer do */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
     uint64_t reserved[4];  /* must be 0 */
 } embla_embed_options;
 
-/* out[b][t] = tokens_table[tokens[b][t]] * scale + positions_table[position], in one
- * pass. positions_table may be NULL: no positions. Learned positions are a table
- * like any other; for sinusoidal ones view what embla_sinusoid wrote. Positions
- * without a position table are EMBLA_ERR_ARGUMENT. The tables
- * may differ in dtype but not in dim (EMBLA_ERR_SHAPE). EMBLA_ERR_RANGE for a
- * token or a position outside its table. */
+/* Computes out[b][t] = tokens_table[tokens[b][t]] * scale + positions_table[position] in one pass.
+ * positions_table NULL means no positions. Learned positions are a table like any other; for
+ * sinusoidal positions, create a view of what embla_sinusoid wrote. The two tables may differ in
+ * dtype. EMBLA_ERR_SHAPE if they differ in dim. EMBLA_ERR_ARGUMENT for positions without a position
+ * table. EMBLA_ERR_RANGE for a token or a position outside its table. */
 EMBLA_API EMBLA_CHECKED embla_status embla_embed(const embla_table *tokens_table,
                                                  const embla_table *positions_table,
                                                  const int32_t *tokens, size_t batch, size_t length,
@@ -516,8 +529,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_embed(const embla_table *tokens_table
 
 /* ---- positions by formula ---- */
 
-/* Writes count rows of dim floats for positions first, first+1, ..: column 2i is
- * sin(p / base^(2i/dim)), column 2i+1 the cosine. base 0 means 10000. */
+/* Writes count rows of dim floats, for the positions first, first+1, ... Column 2i of position p is
+ * sin(p / base^(2i/dim)), column 2i+1 is the cosine. base 0 means 10000. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sinusoid(int64_t first, size_t count, size_t dim,
                                                     double base, float *out);
 
@@ -530,44 +543,45 @@ typedef enum {
 
 typedef enum {
     EMBLA_ROPE_SCALING_PLAIN = 0,
-    EMBLA_ROPE_SCALING_LINEAR = 1, /* positions divided by factor */
-    EMBLA_ROPE_SCALING_NTK = 2,    /* theta times factor^(dim/(dim-2)) */
-    EMBLA_ROPE_SCALING_YARN = 3,  /* slow pairs divided by factor, fast ones kept, a ramp between */
-    EMBLA_ROPE_SCALING_LLAMA3 = 4 /* the same idea with Llama 3.1's ramp */
+    EMBLA_ROPE_SCALING_LINEAR = 1, /* divides positions by factor */
+    EMBLA_ROPE_SCALING_NTK = 2,    /* multiplies theta by factor^(dim/(dim-2)) */
+    EMBLA_ROPE_SCALING_YARN = 3,   /* divides slow pairs, keeps fast ones, a ramp between them */
+    EMBLA_ROPE_SCALING_LLAMA3 = 4  /* the same with the ramp of Llama 3.1 */
 } embla_rope_scaling;
 
 typedef struct {
-    double theta;               /* 0: 10000 */
-    double factor;              /* how many times longer the context becomes; 0: 1 */
-    double context;             /* yarn, llama3: the context trained on, in tokens; needed */
-    double beta_fast;           /* pairs that turn oftener in context are kept; 0: 32, llama3: 4 */
-    double beta_slow;           /* pairs that turn less are divided by factor; 0: 1 */
-    double attention;           /* multiplies the result; 0: 1, yarn: 0.1 ln(factor) + 1 */
-    size_t cached;              /* positions 0.. to hold ready, 4*dim bytes each; 0: none */
-    embla_rope_order order;     /* default: interleaved */
+    double theta;           /* 0 means 10000 */
+    double factor;          /* how many times longer the context becomes; 0 means 1 */
+    double context;         /* yarn, llama3: the trained context in tokens; required */
+    double beta_fast;       /* keep pairs with more rotations in context; 0 means 32, llama3 4 */
+    double beta_slow;       /* divide pairs with fewer rotations by factor; 0 means 1 */
+    double attention;       /* multiplies the result; 0 means 1, yarn 0.1 ln(factor) + 1 */
+    size_t cached;          /* positions to precompute, 4*dim bytes each; 0 means none */
+    embla_rope_order order; /* default: interleaved */
     embla_rope_scaling scaling; /* default: plain */
     uint64_t reserved[4];       /* must be 0 */
 } embla_rope_options;
 
-/* A rotary embedding for heads of dim numbers; dim is even. */
+/* Creates a rotary embedding for attention heads of dim numbers. dim must be even. */
 EMBLA_API EMBLA_CHECKED embla_status embla_rope_new(size_t dim, const embla_rope_options *options,
                                                     embla_rope **out);
 EMBLA_API void embla_rope_free(embla_rope *rope);
-/* Where heads lie, in floats: for heads that are turned in part (head_stride above dim), and
- * for queries and keys inside longer rows (group_stride above heads * head_stride). */
+
+/* The memory layout of heads, in floats. head_stride above dim: only the first dim numbers of a
+ * head are rotated. group_stride above heads * head_stride: queries and keys inside longer rows. */
 typedef struct {
-    size_t head_stride;   /* from one head to the next; 0: dim */
-    size_t group_stride;  /* from one position's heads to the next; 0: heads * head_stride */
+    size_t head_stride;   /* from one head to the next; 0 means dim */
+    size_t group_stride;  /* from one position to the next; 0 means heads * head_stride */
     uint64_t reserved[4]; /* must be 0 */
 } embla_rope_layout;
 
-/* Turns x (count, heads, dim) in place, the i-th group of heads by positions[i]. layout
- * may be NULL: all follow each other. EMBLA_ERR_SHAPE if strides make heads overlap. */
+/* Rotates x (count, heads, dim) in place; the i-th group of heads by positions[i]. layout NULL
+ * means no gaps. EMBLA_ERR_SHAPE if the strides make heads overlap. */
 EMBLA_API EMBLA_CHECKED embla_status embla_rope_apply(const embla_rope *rope,
                                                       const int64_t *positions, size_t count,
                                                       size_t heads, const embla_rope_layout *layout,
                                                       float *x);
-/* Turns back: the inverse for attention 1, and always the adjoint (for gradients). */
+/* Applies the transpose, which maps gradients back. It is the inverse if attention is 1. */
 EMBLA_API EMBLA_CHECKED embla_status embla_rope_unapply(const embla_rope *rope,
                                                         const int64_t *positions, size_t count,
                                                         size_t heads,
@@ -578,22 +592,22 @@ EMBLA_API EMBLA_CHECKED embla_status embla_rope_unapply(const embla_rope *rope,
 typedef enum {
     EMBLA_POOL_MEAN = 0,
     EMBLA_POOL_SUM = 1,
-    EMBLA_POOL_MAX = 2, /* column by column; a NaN stays a NaN */
+    EMBLA_POOL_MAX = 2, /* of each column; a NaN stays a NaN */
     EMBLA_POOL_LAST = 3
 } embla_pool_kind;
 
 typedef struct {
-    const size_t *lengths; /* (B): vectors that count in each sequence; NULL: all T */
-    const float *weights;  /* (B, T): mean and sum; the mean divides by their sum */
-    int threads;           /* 0: OpenMP's own number */
-    embla_pool_kind kind;  /* default: mean */
-    bool normalize;        /* divide the result by its norm */
-    uint64_t reserved[4];  /* must be 0 */
+    const size_t *lengths; /* (B): the vectors used of each sequence; NULL means all T */
+    const float *weights;  /* (B, T): for mean and sum; the mean divides by the sum of weights */
+    int threads;
+    embla_pool_kind kind; /* default: mean */
+    bool normalize;       /* divide the result by its norm */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_pool_options;
 
-/* Pools x (B, T, dim) to out (B, dim). Of no vectors the result is a row of zeros, as is
- * the mean of weights that sum to 0; a zero row is not normalised. EMBLA_ERR_RANGE if a
- * length is above T, EMBLA_ERR_ARGUMENT if weights come with max or last. */
+/* Pools x (B, T, dim) to out (B, dim). The result of an empty sequence is zero, and so is a mean
+ * whose weights sum to 0; a zero vector is not normalised. EMBLA_ERR_RANGE if a length is above T,
+ * EMBLA_ERR_ARGUMENT for weights with max or last. */
 EMBLA_API EMBLA_CHECKED embla_status embla_pool(const float *x, size_t batch, size_t length,
                                                 size_t dim, const embla_pool_options *options,
                                                 float *out);
@@ -602,36 +616,36 @@ EMBLA_API EMBLA_CHECKED embla_status embla_pool(const float *x, size_t batch, si
 
 typedef struct embla_scatter embla_scatter;
 
-/* Rows that do not learn; what is named in any of the three ways does not. Zeroed: all do. */
+/* Rows that must not change: those named in any of the three ways. A zeroed struct means none. */
 typedef struct {
-    int64_t below;       /* rows below this one: to train only those that were added at the end */
-    const uint8_t *mask; /* one byte for each row of the table; not 0: this one */
-    const int64_t *rows; /* these (a padding row) */
+    int64_t below;       /* all rows below this one, to train only rows added at the end */
+    const uint8_t *mask; /* a byte for each row of the table: not 0 means frozen; NULL means none */
+    const int64_t *rows; /* count row numbers, for example a padding row */
     size_t count;
     uint64_t reserved[4]; /* must be 0 */
 } embla_frozen;
 
 typedef struct {
-    embla_frozen frozen; /* their gradients are left out */
-    /* Vectors in a virtual shard: a row's gradient is summed in each shard of so many positions
-     * and rounded to float, then these are summed in order. A batch that is cut at shards over
-     * many processes gives the same bits. 0: one shard. */
+    embla_frozen frozen; /* these rows get no gradient */
+    /* Positions in a virtual shard. A row's gradient is summed within each shard and rounded to
+     * float; then the shards are summed in order. Processes that split a batch at shards get the
+     * same bits. 0 means one shard. */
     size_t shard;
-    float max_norm;       /* a row's gradient that is longer is shortened to this; 0: none is */
-    int threads;          /* 0: OpenMP's own number */
-    bool by_count;        /* a row's gradient is divided by how often the row occurs */
+    float max_norm; /* clip the gradient of each row to this norm; 0 means no clipping */
+    int threads;
+    bool by_count;        /* divide the gradient of a row by the number of its occurrences */
     uint64_t reserved[4]; /* must be 0 */
 } embla_scatter_options;
 
-/* Room to put the tokens of a batch in the order of their rows: for a table of rows rows and
- * at most `most` tokens. The calls below allocate nothing. */
-EMBLA_API EMBLA_CHECKED embla_status embla_scatter_new(int64_t rows, size_t most,
+/* Allocates what a scatter needs, for a table with `rows` rows and batches of at most `capacity`
+ * tokens. The calls below allocate nothing. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_new(int64_t rows, size_t capacity,
                                                        embla_scatter **out);
 EMBLA_API void embla_scatter_free(embla_scatter *scatter);
-/* Which rows a batch of tokens touches, and where. Token i is row i: for a table with a mapping
- * use embla_table_find_rows and embla_scatter_plan_rows. EMBLA_ERR_RANGE for a token outside the
- * table, EMBLA_ERR_SHAPE for more tokens than there is room for. What options point to is not
- * needed afterwards. */
+/* Sorts the tokens of a batch by row. Token i is row i: for a table with a mapping, use
+ * embla_table_find_rows and embla_scatter_plan_rows. EMBLA_ERR_RANGE for a token outside the table,
+ * EMBLA_ERR_SHAPE for more tokens than the capacity. Pointers in options are not used after the
+ * call. */
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan(embla_scatter *scatter,
                                                         const int32_t *tokens, size_t count,
                                                         const embla_scatter_options *options);
@@ -639,39 +653,38 @@ EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan(embla_scatter *scatter,
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan_rows(embla_scatter *scatter,
                                                              const int64_t *rows, size_t count,
                                                              const embla_scatter_options *options);
-/* The rows that were touched and learn, ascending, each once; and how many they are. */
+/* The rows of the batch that are not frozen: ascending, each once; and their number. */
 EMBLA_API size_t embla_scatter_count(const embla_scatter *scatter);
 EMBLA_API const int64_t *embla_scatter_rows(const embla_scatter *scatter);
-/* gradients (the plan's tokens x dim) -> the gradient of each touched row, to out
- * (embla_scatter_count x dim). Summed in the order of positions, in double, rounded once. */
+/* Sums the gradients of the batch (tokens x dim) for each of these rows, and writes the sums to out
+ * (embla_scatter_count x dim). Sums are in double, in the order of positions, rounded once. */
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_sum(const embla_scatter *scatter,
                                                        const float *gradients, size_t dim,
                                                        float *out);
-/* The same sums, added to the touched rows of a dense gradient (rows x dim), in double, rounded
- * once. */
+/* Adds the same sums to a dense gradient (rows of the table x dim), in double, rounded once. */
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter,
                                                        const float *gradients, size_t dim,
                                                        float *dense);
+
 typedef struct {
-    int threads;          /* 0 means OpenMP's own number */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_limit_norm_options;
 
-/* Scales each row whose norm is above max_norm down to max_norm. rows are in ascending order, each
- * once; NULL means all rows, and count is ignored. A row with a NaN or an infinity stays as it
- * is. */
+/* Scales each row whose norm is above max_norm down to max_norm. rows are ascending, each once;
+ * NULL means all rows, and count is ignored. A row with a NaN or an infinity is not changed. */
 EMBLA_API EMBLA_CHECKED embla_status
 embla_table_limit_norm(embla_table *table, const int64_t *rows, size_t count, float max_norm,
                        const embla_limit_norm_options *options);
 
 /* ---- geometry of vectors ---- */
 
-/* Summed in double, in an order that depends on n alone. */
+/* Sums are in double, in an order that depends only on n. */
 EMBLA_API double embla_dot(const float *x, const float *y, size_t n);
 EMBLA_API double embla_norm(const float *x, size_t n);
 /* dot / (norm * norm); 0 if either vector is zero. */
 EMBLA_API double embla_cosine(const float *x, const float *y, size_t n);
-/* Divides x by its norm; leaves a zero vector as it is. */
+/* Divides x by its norm. A zero vector is not changed. */
 EMBLA_API void embla_normalize(float *x, size_t n);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla_learn.h - how rows learn: the head that turns vectors into scores of tokens, the loss
- * of those scores and its gradient, and the step that moves rows.
+/* embla_learn.h - train the rows of a table: the head that turns vectors into logits, the loss and
+ * its gradients, and the optimizers that update rows.
  *
  *   tokens -> embed -> your model -> hidden -> head, loss ------> one number
  *                                      |          |
@@ -9,8 +9,8 @@
  *      +-------------------> clip -> optim <-------------+
  *
  * The rules of embla.h hold here too: the same input gives the same bits for any number of
- * threads. Products are by an engine (embla_lab.h), so another engine or another CPU has bits
- * of its own. Link libembla_lab. docs/numerics.md has accumulators, orders and tolerances.
+ * threads. An engine (embla_lab.h) computes matrix products, so the bits depend on the engine and
+ * the CPU. Link libembla_lab. docs/numerics.md has accumulators, orders and tolerances.
  */
 #ifndef EMBLA_LEARN_H
 #define EMBLA_LEARN_H
@@ -23,105 +23,106 @@ extern "C" {
 
 /* ---- head: vectors -> scores of all tokens ---- */
 
-/* logit of token v = soft cap of (scale * hidden . row v + bias[v]); -infinity is not capped. */
+/* logit of token v = soft cap of (scale * hidden . row v + bias[v]). -infinity is not capped. */
 typedef struct {
-    const embla_table *table; /* the token table (tied) or one of its own; any dtype */
-    const float *bias;        /* one for each row; NULL: none. -INFINITY: never this token */
-    int64_t rows;             /* only the first so many are tokens (the rest is padding); 0: all */
-    float scale;              /* 0: 1 */
-    float soft_cap;           /* c * tanh(x / c); 0: none */
-    uint64_t reserved[4];     /* must be 0 */
+    const embla_table *table; /* the token table (tied) or a separate one; any dtype */
+    const float *bias; /* rows of the head's table; gradients are added; the head needs a bias */
+    int64_t rows;      /* only the first `rows` rows are tokens, the rest is padding; 0 means all */
+    float scale;       /* 0 means 1 */
+    float soft_cap;    /* c * tanh(x / c); 0 means none */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_head;
 
 typedef struct {
-    int threads;          /* 0 means OpenMP's own number */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_head_options;
 
-/* Logits of count hidden vectors (count x dim) to out (count x rows). */
+/* Computes the logits (count x rows) of hidden vectors (count x dim). */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_logits(const embla_head *head, const float *hidden,
                                                        size_t count,
                                                        const embla_head_options *options,
                                                        float *out);
 
 typedef struct {
-    int32_t token;          /* -1: there were fewer tokens than asked for; the others -infinity */
-    float logit;            /* before temperature */
-    double log_probability; /* under all tokens, at temperature 1 */
+    int32_t token; /* -1 if there are fewer tokens than asked for; the rest is then -infinity */
+    float logit;   /* before temperature */
+    double log_probability; /* among all tokens, at temperature 1 */
 } embla_choice;
 
-/* The k tokens of the highest logits for each hidden vector, highest first (of the same logit
- * the lower token), to out (count x k). Logits are looked at a chunk at a time and never all
- * held. A NaN logit is never chosen; a vector whose logits are all NaN or -infinity gets token
- * -1. */
+/* Finds the k tokens with the highest logits for each hidden vector, and writes them to out (count
+ * x k), highest first; of equal logits the lower token comes first. Logits are computed in chunks
+ * and never held all at once. A NaN logit is never chosen. If all logits of a vector are NaN or
+ * -infinity, its token is -1. options NULL means the defaults. */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_top(const embla_head *head, const float *hidden,
                                                     size_t count, size_t k,
                                                     const embla_head_options *options,
                                                     embla_choice *out);
 
 typedef struct {
-    double temperature; /* logits are divided by it; 0: the highest logit, always */
-    double top_p;       /* the fewest tokens whose probabilities reach this; 0: off */
-    double min_p;       /* tokens at least so probable as this times the likeliest; 0: off */
-    size_t top_k;       /* the k likeliest; 0: off. In turn: temperature, top_k, top_p, min_p */
+    double temperature; /* divides the logits; 0 means always the highest logit */
+    double top_p;       /* keep the fewest tokens whose probabilities sum to this; 0 means off */
+    double min_p; /* keep tokens with at least this share of the highest probability; 0 means off */
+    size_t top_k; /* keep the k most probable tokens; 0 means off. Order: temperature, top_k, top_p,
+                     min_p */
     uint64_t seed;
-    int64_t step; /* vector i of a call is draw step + i: the same seed and draw, the same token */
-    int threads;  /* 0: OpenMP's own number */
+    int64_t
+        step; /* vector i of a call is draw step + i; the same seed and draw give the same token */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_sample_options;
 
-/* A token for each hidden vector, drawn from what the options leave (NULL: the highest logit),
- * to out (count). Each token's luck is a number made of (seed, draw, token), so chunks and
- * threads change nothing. Never holds all logits. */
+/* Draws a token for each hidden vector, and writes it to out (count). options NULL means the token
+ * with the highest logit. Each token's random number depends only on (seed, draw, token), so the
+ * number of threads does not matter. Logits are never held all at once. */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_sample(const embla_head *head, const float *hidden,
                                                        size_t count,
                                                        const embla_sample_options *options,
                                                        embla_choice *out);
 
-/* ---- loss: how surprised the head is by the tokens that came ---- */
+/* ---- loss: cross-entropy of the targets ---- */
 
 typedef struct {
-    double smoothing; /* share of the target spread evenly over all tokens; 0 .. below 1 */
-    double z_loss;    /* times (log of the sum of exponentials)^2 is added; 0: none */
-    double weight;    /* multiplies gradients (not the loss); 0: 1 */
-    int32_t ignore;   /* with has_ignore: a further target that is not counted (padding) */
+    double smoothing; /* share of the target that is spread over all tokens; 0 .. below 1 */
+    double z_loss;    /* adds this times (log of the sum of exponentials)^2; 0 means none */
+    double weight;    /* multiplies gradients, not the loss; 0 means 1 */
+    int32_t ignore;   /* with has_ignore: another target that is not counted (padding) */
     bool has_ignore;
-    bool sum;             /* the sum over counted targets; default: their mean */
-    embla_dtype compute;  /* f32 (default); bf16: factors of products are rounded to bf16, sums
-                             are f32 */
-    int threads;          /* 0: OpenMP's own number */
+    bool sum;            /* return the sum over counted targets; default: their mean */
+    embla_dtype compute; /* f32 (default), or bf16: round factors of products to bf16, sum in f32 */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_loss_options;
 
-/* Where gradients go; NULL: not wanted. Without any, only the loss is worked out. */
+/* Where gradients are written. NULL means not wanted; without any, only the loss is computed. */
 typedef struct {
     float *hidden;        /* count x dim, overwritten; zeros for targets that are not counted */
-    float *table;         /* rows of the head's table x dim, added to */
+    float *table;         /* rows of the head's table x dim; gradients are added */
     float *bias;          /* rows of the head's table, added to; needs a bias */
     uint64_t reserved[4]; /* must be 0 */
 } embla_loss_gradients;
 
 typedef struct {
-    double loss;   /* cross-entropy with smoothing, and z-loss; 0 if nothing was counted */
-    double z_loss; /* the part of it that is z-loss */
+    double loss;   /* cross-entropy with smoothing and z-loss; 0 if nothing was counted */
+    double z_loss; /* the z-loss part of it */
     int64_t counted, ignored;
-    int64_t correct; /* counted targets that had the highest logit (the lowest token of equals) */
+    int64_t
+        correct; /* counted targets that had the highest logit; of equal logits the lowest token */
     uint64_t reserved[4];
 } embla_loss_report;
 
-/* The cross-entropy of targets (count) under the logits of hidden (count x dim), forward and
- * backward in chunks: at most 64 MiB are needed beside the arguments, however many tokens (above
- * 13 million rows 4 bytes for each row; for each thread some 2 MiB more unless the table is f32
- * and so is compute). They are taken and given back in each call. Gradients are those of the
- * very logits the loss was taken of; hidden's may be written over hidden. each (may be NULL)
- * gets the loss of each target, 0 where it is not counted. report may be NULL.
- * EMBLA_ERR_RANGE for a target that is neither a token nor ignored, EMBLA_ERR_UNSUPPORTED where
- * there is no engine (embla_lab.h). A NaN logit makes its target's loss and gradients NaN, and
- * so the table's; -infinity is a probability of 0; the loss of a target at -infinity is
- * infinite, and NaN where all are.
- * Chunks are cut from the counted targets by rows and dim alone: a batch given in several calls
- * (with sum, and one weight), each but the last a whole number of chunks, adds the same bits to
- * the table's gradient as one call. */
+/* Computes the cross-entropy of targets (count) under the logits of hidden (count x dim), forward
+ * and backward. memory     At most 64 MiB beside the arguments, for any number of tokens; 4 bytes
+ * for each row above 13 million rows; about 2 MiB for each thread unless table and compute are f32.
+ *              The call allocates and frees it.
+ *   outputs    The gradient of hidden may overwrite hidden. each (may be NULL) gets the loss of
+ * each target, 0 if it is not counted. report may be NULL. numbers    A NaN logit makes its
+ * target's loss and gradients NaN, and those of the table. -infinity is a probability of 0; a
+ * target with it has an infinite loss, and NaN if all logits are -infinity. chunks     Counted
+ * targets are processed in chunks whose size depends only on rows and dim. A batch may be split
+ * over calls (with sum and one weight). If all calls but the last have whole chunks, the table's
+ * gradient has the same bits as with one call. EMBLA_ERR_RANGE for a target that is neither a token
+ * nor ignored. EMBLA_ERR_UNSUPPORTED without an engine (embla_lab.h). */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_loss(const embla_head *head, const float *hidden,
                                                      const int32_t *targets, size_t count,
                                                      const embla_loss_options *options,
@@ -137,29 +138,29 @@ typedef enum {
 } embla_proposal;
 
 typedef struct {
-    size_t negatives; /* draws, shared by all targets of the call; at least 1 */
+    size_t negatives; /* tokens to draw, shared by all targets of the call; at least 1 */
     uint64_t seed;
-    int64_t step; /* the same seed and step draw the same tokens */
+    int64_t step; /* the same seed and step give the same tokens */
     embla_proposal proposal;
     uint64_t reserved[4]; /* must be 0 */
 } embla_negatives;
 
-/* What a sampled loss learns: rows that were targets or drawn, ascending, each once. */
+/* Gradients of a sampled loss. Rows that were targets or negatives: ascending, each once. */
 typedef struct {
-    float *hidden;        /* count x dim, overwritten; NULL: not wanted */
-    int64_t *rows;        /* room for count + negatives; NULL with table: not wanted */
-    float *table;         /* room for (count + negatives) x dim: gradient of rows[i] */
-    size_t touched;       /* out: how many rows */
+    float *hidden;  /* count x dim, overwritten; NULL means not wanted */
+    int64_t *rows;  /* room for count + negatives; NULL, together with table, means not wanted */
+    float *table;   /* room for (count + negatives) x dim: the gradient of rows[i] */
+    size_t touched; /* output: the number of rows */
     uint64_t reserved[4]; /* must be 0 */
 } embla_sampled_gradients;
 
-/* Cross-entropy against drawn tokens instead of all. Drawn with replacement, and each that came
- * counts once; each logit, the target's too, less the log of the chance that its token is among
- * the drawn: 1 - (1 - P)^negatives; a drawn token that is the target counts not as a negative
- * for it. The more negatives, the nearer to embla_head_loss; it costs negatives / rows of it,
- * and needs about as much memory as gradients has room for. correct: the target's logit (as the
- * head has it) was the highest among the drawn. A bias is used, but has no gradient here. If no
- * target is counted no row is touched. smoothing and z_loss are EMBLA_ERR_UNSUPPORTED. */
+/* Sampled softmax: cross-entropy against drawn tokens instead of all tokens. Tokens are drawn with
+ * replacement, and duplicates are used once. Each logit is reduced by the log of the probability
+ * that its token is drawn, 1 - (1 - P)^negatives. A sampled token that equals the target is not
+ * used as a negative for it. With more negatives the result approaches embla_head_loss. The cost is
+ * negatives / rows of that, and about as much memory as the gradients.
+ * correct counts targets whose logit is the highest among the drawn. A bias is used but gets no
+ * gradient. EMBLA_ERR_UNSUPPORTED for smoothing and z_loss. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sampled_loss(const embla_head *head, const float *hidden,
                                                         const int32_t *targets, size_t count,
                                                         const embla_negatives *negatives,
@@ -170,38 +171,39 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sampled_loss(const embla_head *head, 
 typedef struct embla_adaptive embla_adaptive;
 
 typedef struct {
-    const int64_t *cutoffs; /* ascending, inside 1 .. rows-1: tokens below the first are in the */
-    size_t cutoff_count; /* head, the others in clusters, one for each cutoff; 0: all in the head */
-    double divide; /* cluster i (from 1) has dim / divide^i numbers in a row, 1 at least; 0: 4 */
-    uint64_t seed; /* of the first weights: normal, 1 / sqrt(numbers in a row) */
+    const int64_t *cutoffs; /* ascending, in 1 .. rows-1: tokens below the first are in the head, */
+    size_t cutoff_count; /* the others in clusters, one for each cutoff; 0 means all in the head */
+    double
+        divide; /* cluster i (from 1) has dim / divide^i numbers in a row, at least 1; 0 means 4 */
+    uint64_t seed;        /* of the initial weights: normal, 1 / sqrt(numbers in a row) */
     uint64_t reserved[4]; /* must be 0 */
 } embla_adaptive_options;
 
-/* Adaptive softmax (Grave and others, 2017): tokens in order of frequency; frequent ones in a
- * head of cutoffs[0] + clusters rows, rare ones in clusters of shorter rows. The same tables as
- * PyTorch's AdaptiveLogSoftmaxWithLoss without a bias. options may be NULL. */
+/* Creates an adaptive softmax (Grave and others, 2017). Tokens are sorted by frequency: frequent
+ * ones are in a head of cutoffs[0] + clusters rows, rare ones in clusters with shorter rows. The
+ * tables are those of PyTorch's AdaptiveLogSoftmaxWithLoss without a bias. */
 EMBLA_API EMBLA_CHECKED embla_status embla_adaptive_new(int64_t rows, size_t dim,
                                                         const embla_adaptive_options *options,
                                                         embla_adaptive **out);
 EMBLA_API void embla_adaptive_free(embla_adaptive *adaptive);
-/* Its tables, f32, to be read, written and trained: 0 the head, 1 the projection of the first
- * cluster (short dim x dim), 2 its rows (tokens x short dim), 3 and 4 of the second, ..; NULL
- * past the last. They belong to it. */
+/* The n-th table, f32, to read, write and train; NULL past the last. 0 is the head, 1 the
+ * projection of the first cluster (short dim x dim), 2 its rows (tokens x short dim), 3 and 4 those
+ * of the second, and so on. The handle owns them. */
 EMBLA_API embla_table *embla_adaptive_table(embla_adaptive *adaptive, size_t n);
-/* Cross-entropy, as embla_head_loss. hidden's gradient is overwritten, that of table n added to
- * tables[n]; either NULL: not wanted. correct: the target, or its cluster, was the highest in the
- * head, and the target the highest in its cluster. smoothing, z_loss and bf16 are
- * EMBLA_ERR_UNSUPPORTED. */
+/* Computes the cross-entropy as embla_head_loss does. The gradient of hidden is overwritten; that
+ * of table n is added to tables[n]. Either may be NULL. correct counts targets that are the highest
+ * in the head, or whose cluster is and that are the highest in their cluster. EMBLA_ERR_UNSUPPORTED
+ * for smoothing, z_loss and bf16. */
 EMBLA_API EMBLA_CHECKED embla_status
 embla_adaptive_loss(const embla_adaptive *adaptive, const float *hidden, const int32_t *targets,
                     size_t count, const embla_loss_options *options, float *hidden_gradient,
                     float *const *tables, float *each, embla_loss_report *report);
-/* Log-probabilities of all tokens (count x rows). */
+/* Computes the log-probabilities of all tokens (count x rows). */
 EMBLA_API EMBLA_CHECKED embla_status
 embla_adaptive_log_probabilities(const embla_adaptive *adaptive, const float *hidden, size_t count,
                                  const embla_head_options *options, float *out);
 
-/* ---- clip: gradients that are too long together ---- */
+/* ---- clip: limit the norm of all gradients together ---- */
 
 typedef struct {
     float *values;
@@ -209,14 +211,14 @@ typedef struct {
 } embla_span;
 
 typedef struct {
-    int threads;          /* 0 means OpenMP's own number */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_clip_options;
 
 /* Writes the Euclidean norm of all spans together to *norm (may be NULL). If it is above max_norm,
- * all values are multiplied by max_norm / norm. max_norm 0 means: only measure. Sums in double over
- * leaves of fixed size, added as a tree that depends on the counts alone. If the length is not
- * finite nothing is scaled: the step is better left out. */
+ * all values are multiplied by max_norm / norm. max_norm 0 means: only measure. If the norm is NaN
+ * or infinite, nothing is scaled, and the step should be skipped. Sums are in double over leaves of
+ * fixed size, added as a tree that depends only on the counts. */
 EMBLA_API EMBLA_CHECKED embla_status embla_clip(const embla_span *spans, size_t count,
                                                 double max_norm, const embla_clip_options *options,
                                                 double *norm);
@@ -225,52 +227,53 @@ EMBLA_API EMBLA_CHECKED embla_status embla_clip(const embla_span *spans, size_t 
 
 typedef enum {
     EMBLA_SCHEDULE_CONSTANT = 0,
-    EMBLA_SCHEDULE_LINEAR = 1, /* from rate to final on a line */
-    EMBLA_SCHEDULE_COSINE = 2, /* from rate to final on half a cosine */
-    EMBLA_SCHEDULE_WSD = 3     /* rate, then from rate to final on a line over decay steps */
+    EMBLA_SCHEDULE_LINEAR = 1, /* linear from rate to final */
+    EMBLA_SCHEDULE_COSINE = 2, /* half a cosine from rate to final */
+    EMBLA_SCHEDULE_WSD = 3     /* rate, then linear to final over the last decay steps */
 } embla_schedule_kind;
 
 typedef struct {
-    double rate, final; /* after warm-up; at the last step (where they are one step: rate) */
-    int64_t steps;      /* of the whole training; constant: not needed */
-    int64_t warm_up; /* steps from 0 to rate on a line: step s < warm_up has rate (s+1)/warm_up */
-    int64_t decay;   /* wsd: the last so many steps */
+    double rate,
+        final;     /* after warm-up; at the last step. If there is only one step, rate is used */
+    int64_t steps; /* of the whole training; not needed for constant */
+    int64_t
+        warm_up;   /* linear warm-up: step s < warm_up has rate * (s + 1) / warm_up; 0 means none */
+    int64_t decay; /* wsd: the number of last steps that decay */
     embla_schedule_kind kind;
     uint64_t reserved[4]; /* must be 0 */
 } embla_schedule;
 
 /* "constant", "linear", "cosine", "wsd"; NULL past the last. */
 EMBLA_API const char *embla_schedule_name(embla_schedule_kind kind);
-/* The rate of step (from 0; steps past the last have the last one's). */
+/* The learning rate of a step, counted from 0. Steps past the last have the last rate. */
 EMBLA_API EMBLA_CHECKED embla_status embla_schedule_rate(const embla_schedule *schedule,
                                                          int64_t step, double *out);
 
-/* ---- optim: the step that moves rows ---- */
+/* ---- optim: update rows ---- */
 
 typedef enum {
-    EMBLA_OPTIM_SGD = 0,             /* with momentum if asked */
+    EMBLA_OPTIM_SGD = 0,             /* with optional momentum */
     EMBLA_OPTIM_ADAGRAD = 1,         /* a sum of squares for each number */
-    EMBLA_OPTIM_ADAGRAD_ROWWISE = 2, /* one for each row: the mean of its squares */
+    EMBLA_OPTIM_ADAGRAD_ROWWISE = 2, /* a sum of mean squares for each row */
     EMBLA_OPTIM_ADAMW = 3
 } embla_optim_kind;
 
 typedef struct {
     embla_optim_kind kind;
-    double momentum; /* SGD; 0: none */
-    double beta1;    /* AdamW; 0: 0.9 */
-    double beta2;    /* 0: 0.999 */
-    double epsilon;  /* 0: 1e-8 (AdamW), 1e-10 (Adagrad) */
-    /* A row that learns is multiplied by 1 - rate * decay before each step (decoupled, in every
-     * kind). */
+    double momentum; /* SGD; 0 means none */
+    double beta1;    /* AdamW; 0 means 0.9 */
+    double beta2;    /* AdamW; 0 means 0.999 */
+    double epsilon;  /* 0 means 1e-8 (AdamW), 1e-10 (Adagrad) */
+    /* Decoupled weight decay, in every kind: a row is multiplied by 1 - rate * decay before each
+     * step. 0 means none. */
     double decay;
-    embla_frozen frozen; /* rows that no step changes: kept byte for byte. Copied. */
-    bool nesterov;       /* SGD with momentum: look ahead */
-    /* What becomes of rows that a step of rows does not name. false: nothing, neither decay nor
-     * momentum (lazy; a step costs what it touches). true: what a dense step with a gradient of
-     * zeros would have done, made up for when the row is next named or caught up: the same bits
-     * as dense steps. */
+    embla_frozen frozen; /* rows that no step changes; copied */
+    bool nesterov;       /* SGD with momentum: Nesterov's variant */
+    /* What happens to rows that a step does not name. false: nothing, neither decay nor momentum
+     * (lazy; a step costs what it touches). true: what a dense step with a gradient of zeros would
+     * do. It is done when the row is next named or caught up, with the same bits as dense steps. */
     bool catch_up;
-    int threads;          /* 0: OpenMP's own number */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_optim_options;
 
@@ -278,31 +281,31 @@ typedef struct embla_optim embla_optim;
 
 /* "sgd", "adagrad", "adagrad-rowwise", "adamw"; NULL past the last. */
 EMBLA_API const char *embla_optim_name(embla_optim_kind kind);
-/* An optimizer of table (f32; bf16 and f16 with an f32 master copy inside), which stays the
- * caller's and must outlive it. What others write to a row that has a master is lost at the
- * row's next step. Other dtypes are EMBLA_ERR_UNSUPPORTED. */
+/* Creates an optimizer for a table of f32, or of bf16 or f16 with an f32 master copy inside. The
+ * table belongs to the caller and must outlive the optimizer. Values that others write to a row
+ * with a master copy are lost at the row's next step. EMBLA_ERR_UNSUPPORTED for other dtypes. */
 EMBLA_API EMBLA_CHECKED embla_status embla_optim_new(embla_table *table,
                                                      const embla_optim_options *options,
                                                      embla_optim **out);
 EMBLA_API void embla_optim_free(embla_optim *optim);
-/* One step with a gradient for every row (rows x dim). */
+/* Makes one step with a gradient for every row (rows x dim). */
 EMBLA_API EMBLA_CHECKED embla_status embla_optim_step(embla_optim *optim, double rate,
                                                       const float *gradient);
-/* One step with gradients (count x dim) for these rows: ascending, each once, as
- * embla_scatter_rows has them. Frozen rows may be among them, and stay. */
+/* Makes one step with gradients (count x dim) for these rows: ascending, each once, as
+ * embla_scatter_rows returns them. Frozen rows may be among them; they do not change. */
 EMBLA_API EMBLA_CHECKED embla_status embla_optim_step_rows(embla_optim *optim, double rate,
                                                            const int64_t *rows, size_t count,
                                                            const float *gradients);
-/* With catch_up: brings these rows (any order; NULL: all) to the present, before they are looked
- * up. Without: nothing. */
+/* With catch_up: makes the outstanding updates of these rows, in any order, before they are looked
+ * up. rows NULL means all. Without catch_up it does nothing. */
 EMBLA_API EMBLA_CHECKED embla_status embla_optim_catch_up(embla_optim *optim, const int64_t *rows,
                                                           size_t count);
-/* Steps made; to go on with a saved state, set them (and fill the states). Set only while all
- * rows are caught up. */
+/* The number of steps made. To continue from a saved state, set it and fill the states; all rows
+ * must be caught up. */
 EMBLA_API int64_t embla_optim_steps(const embla_optim *optim);
 EMBLA_API EMBLA_CHECKED embla_status embla_optim_set_steps(embla_optim *optim, int64_t steps);
 
-/* What it remembers: "momentum"; "squares"; "mean" and "squares"; "master". */
+/* One state: "momentum"; "squares"; "mean" and "squares"; "master". */
 typedef struct {
     const char *name;
     float *values;
@@ -311,7 +314,7 @@ typedef struct {
     uint64_t reserved[4];
 } embla_optim_state;
 
-/* The n-th, with all rows caught up. EMBLA_ERR_RANGE past the last. */
+/* The n-th state, with all rows caught up. EMBLA_ERR_RANGE past the last. */
 EMBLA_API EMBLA_CHECKED embla_status embla_optim_state_at(embla_optim *optim, size_t n,
                                                           embla_optim_state *out);
 

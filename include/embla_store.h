@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla_store.h - rows of a giant table: named by n-grams, held anywhere, decoded.
+/* embla_store.h - rows of giant tables: n-grams of tokens -> row numbers -> vectors.
  *
  *   config or GGUF -> ngram
  *   tokens, history -> ngram ------------> row numbers (tokens x columns)
  *   checkpoint -> store (ram, shared, mapped)
  *   row numbers -> store lookup ---------> vectors -> your model
  *
- * Models of 2026 keep most of their weights in tables of hundreds of millions of rows that
- * are only ever gathered, addressed by hashing the last few tokens. The rules of embla.h hold
- * here too; this is part of libembla. examples/giant.c is all of it in one page.
+ * Models of 2026 keep most of their weights in tables with hundreds of millions of rows. A token
+ * selects its rows by a hash of the last few tokens, and the rows are only ever gathered: they can
+ * stay in host memory or in a file. An n-gram hasher computes row numbers; a store holds the rows.
+ * The rules of embla.h hold here too; this is part of libembla. examples/giant.c shows all of it in
+ * one page.
  */
 #ifndef EMBLA_STORE_H
 #define EMBLA_STORE_H
@@ -23,14 +25,15 @@ extern "C" {
 
 typedef struct embla_fold embla_fold;
 
-/* What each token of a vocabulary counts as (DeepSeek: 129,280 tokens fold to 99,092). Copied.
- * EMBLA_ERR_FORMAT unless numbers are given out in order: each is at most one above all before. */
+/* Maps each token of a vocabulary to a smaller number; tokens with the same number are hashed alike
+ * (DeepSeek folds 129,280 tokens to 99,092). The array is copied. EMBLA_ERR_FORMAT unless each
+ * number is at most one greater than the largest number before it. */
 EMBLA_API EMBLA_CHECKED embla_status embla_fold_new(const int32_t *folded, size_t tokens,
                                                     embla_fold **out);
-/* From a file: an npy array of int32, one for each token (docs/giant-tables.md). */
+/* The same from a file: an npy array of int32, one for each token (docs/giant-tables.md). */
 EMBLA_API EMBLA_CHECKED embla_status embla_fold_open(const char *path, embla_fold **out);
 EMBLA_API void embla_fold_free(embla_fold *fold);
-/* Tokens that it folds, and different numbers they become. */
+/* The number of tokens, the number of different values, and the value of each token. */
 EMBLA_API int64_t embla_fold_tokens(const embla_fold *fold);
 EMBLA_API int64_t embla_fold_count(const embla_fold *fold);
 EMBLA_API const int32_t *embla_fold_values(const embla_fold *fold);
@@ -40,38 +43,39 @@ EMBLA_API const int32_t *embla_fold_values(const embla_fold *fold);
 typedef struct embla_ngram embla_ngram;
 
 typedef enum {
-    EMBLA_NGRAM_IDENTITY = 0, /* the row is the token (Gemma's per-layer table) */
-    EMBLA_NGRAM_ENGRAM = 1,   /* DeepSeek: products xored, modulo primes; numpy's generator */
-    EMBLA_NGRAM_QWEN = 2,     /* qwen4_exp: the same; splitmix64; EOS ends the n-gram */
-    EMBLA_NGRAM_LONGCAT = 3   /* a polynomial in the vocabulary, modulo odd numbers */
+    EMBLA_NGRAM_IDENTITY = 0, /* the row number is the token (Gemma's per-layer table) */
+    EMBLA_NGRAM_ENGRAM = 1,   /* DeepSeek: xor of products modulo primes; constants by numpy */
+    EMBLA_NGRAM_QWEN = 2,     /* qwen4_exp: the same; constants by splitmix64; EOS ends an n-gram */
+    EMBLA_NGRAM_LONGCAT = 3   /* a polynomial in the vocabulary size, modulo odd numbers */
 } embla_ngram_kind;
 
-/* Where the token itself is EOS: implementations of LongCat differ. */
+/* What happens if the token itself is EOS: implementations of LongCat differ. */
 typedef enum {
-    EMBLA_NGRAM_EOS_REFERENCE = 0, /* it counts, and so do those before it */
-    EMBLA_NGRAM_EOS_ZERO = 1,      /* nothing counts: the first row of each head (vLLM) */
-    EMBLA_NGRAM_EOS_IGNORED = 2    /* it is a token like any other, everywhere (mlx-lm) */
+    EMBLA_NGRAM_EOS_REFERENCE = 0, /* it is hashed, and so are the tokens before it */
+    EMBLA_NGRAM_EOS_ZERO = 1,      /* the first row of each head (vLLM) */
+    EMBLA_NGRAM_EOS_IGNORED = 2    /* EOS is a token like any other (mlx-lm) */
 } embla_ngram_eos;
 
 typedef struct {
     embla_ngram_kind kind;
-    int64_t vocab; /* tokens that are hashed are below this: after folding, where there is a fold */
-    int32_t orders;        /* the longest n-gram, 2..8; identity: not looked at */
-    int32_t heads;         /* row numbers of each order from 2 on, 1..64; identity: not looked at */
-    int64_t base;          /* engram, qwen: sizes of heads are primes from here on */
-    double ratio;          /* longcat: sizes of heads are odd, from ratio * vocab + 1 on */
-    const int32_t *layers; /* engram: the layers that have a table, in order: no two share a
-                              prime; NULL: only this one */
+    int64_t vocab;  /* hashed tokens (folded, if there is a fold) are below this */
+    int32_t orders; /* length of the longest n-gram, 2..8; ignored by identity */
+    int32_t heads;  /* row numbers for each order from 2 on, 1..64; ignored by identity */
+    int64_t base;   /* engram, qwen: the sizes of heads are primes from this number on */
+    double ratio;   /* longcat: the sizes of heads are odd numbers from ratio * vocab + 1 on */
+    const int32_t *layers; /* engram: all layers with a table, in order; no two share a prime.
+                              NULL means only `layer` */
     size_t layer_count;
-    int32_t layer; /* engram: the one of them; qwen: which table, from 0 */
-    int64_t seed;  /* engram: 0 in what is published; qwen: 1234 */
-    int32_t pad; /* engram: what stands before the start, folded; identity: the row of a barrier */
-    int32_t eos; /* qwen, longcat; -1: there is none, in longcat */
+    int32_t layer; /* engram: the layer of this table; qwen: the number of the table, from 0 */
+    int64_t seed;  /* published models: engram 0, qwen 1234 */
+    int32_t pad;   /* engram: the folded token before a sequence; identity: the row of a barrier */
+    int32_t eos;   /* qwen, longcat: the EOS token; -1 means none (longcat only) */
     embla_ngram_eos eos_rule; /* longcat */
-    int64_t multiple;         /* rows are padded to a multiple of this; 0: 1 */
-    const embla_fold *fold;   /* engram: NULL: tokens come folded. Kept by the caller. */
-    /* Constants that a file states; NULL: derived by the rules. orders, then (orders - 1) x heads.
-     */
+    int64_t multiple;         /* the table is padded to a multiple of this; 0 means 1 */
+    const embla_fold
+        *fold; /* engram: NULL means that tokens are already folded. It must outlive the hasher */
+    /* Constants from a file: orders multipliers, (orders - 1) x heads sizes and offsets. NULL means
+     * computed by the rules of the kind. */
     const int64_t *multipliers;
     const int64_t *sizes, *offsets;
     uint64_t reserved[4]; /* must be 0 */
@@ -79,17 +83,17 @@ typedef struct {
 
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new(const embla_ngram_parameters *parameters,
                                                      embla_ngram **out);
-/* That of a known model: "qwen3.8-flash-next", "deepseek-v4.1-flash", .. layer is the number of
- * a layer that has a table, from 0 on; -1: the first. fold may be NULL: then tokens come folded.
+/* The hasher of a known model: "qwen3.8-flash-next", "deepseek-v4.1-flash", ... layer is a layer
+ * that has a table, from 0; -1 means the first. fold NULL means that tokens are already folded.
  * EMBLA_ERR_NOT_FOUND lists the names, or the layers. */
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new_model(const char *name, int32_t layer,
                                                            const embla_fold *fold,
                                                            embla_ngram **out);
-/* The n-th name; NULL past the last. */
+/* The name of the n-th known model; NULL past the last. */
 EMBLA_API const char *embla_ngram_model_name(size_t n);
-/* As a checkpoint's config.json or GGUF keys say; its fold, if it has one, comes with it.
- * EMBLA_ERR_NOT_FOUND where they say nothing of n-grams; EMBLA_ERR_FORMAT where constants that
- * they state are not those of the rules. */
+/* The hasher that a checkpoint's config.json or GGUF keys describe, with its fold if it has one.
+ * EMBLA_ERR_NOT_FOUND if they do not mention n-grams. EMBLA_ERR_FORMAT if their constants differ
+ * from those of the rules. */
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_open(const embla_checkpoint *checkpoint,
                                                       int32_t layer, const embla_fold *fold,
                                                       embla_ngram **out);
@@ -97,36 +101,36 @@ EMBLA_API void embla_ngram_free(embla_ngram *ngram);
 
 typedef struct {
     embla_ngram_kind kind;
-    int64_t tokens; /* tokens are below this: what embla_ngram_rows takes */
-    int64_t vocab;  /* what is hashed is below this */
+    int64_t tokens; /* tokens of embla_ngram_rows are below this */
+    int64_t vocab;  /* hashed tokens are below this */
     int64_t rows;   /* of the table, padding included */
-    int64_t used;   /* rows up to the last that can be named */
-    size_t columns; /* row numbers of a token: order by order, then head by head */
-    size_t history; /* tokens before a token that it depends on */
+    int64_t used;   /* the highest row number that can occur, plus 1 */
+    size_t columns; /* row numbers for each token, ordered by order, then by head */
+    size_t history; /* how many earlier tokens a row number depends on */
     int32_t orders, heads;
-    int32_t layer;    /* of a known model or a checkpoint, from 0; -1: the table is no layer's */
-    int32_t pad, eos; /* -1: there is none */
-    const int64_t *multipliers;     /* orders; NULL: longcat, identity */
-    const int64_t *sizes, *offsets; /* columns; NULL: identity */
+    int32_t layer;                  /* from 0; -1 if the table belongs to no layer */
+    int32_t pad, eos;               /* -1 means none */
+    const int64_t *multipliers;     /* orders of them; NULL for longcat and identity */
+    const int64_t *sizes, *offsets; /* columns of them; NULL for identity */
     uint64_t reserved[4];
 } embla_ngram_info;
 
 EMBLA_API void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out);
 
 typedef struct {
-    /* (B, history): the tokens before each sequence, oldest first; -1: none, the sequence starts
-     * after it. NULL: all start. */
+    /* (B, history): the tokens before each sequence, oldest first. -1 means no token: the sequence
+     * starts after it. NULL means that all sequences start here. */
     const int32_t *history;
-    /* (B, T): not 0: no n-gram reaches this token from later ones, nor what is before it (images
-     * of DeepSeek, padding). Its own row numbers are those of a token that is pad or EOS, and
-     * what stands in tokens there is not looked at. */
+    /* (B, T): a byte that is not 0 is a barrier. No n-gram of a later token contains it or anything
+     * before it (images of DeepSeek, padding). Its own row numbers are those of pad or EOS; its
+     * token is ignored. NULL means no barriers. */
     const uint8_t *barrier;
-    int threads;          /* 0: OpenMP's own number */
+    int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_ngram_options;
 
-/* tokens (B, T) -> rows (B, T, columns). A token outside the vocabulary is EMBLA_ERR_RANGE,
- * also in the history (but -1). */
+/* Computes the row numbers (B, T, columns) of tokens (B, T). EMBLA_ERR_RANGE for a token outside
+ * the vocabulary, in the history too. */
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_rows(const embla_ngram *ngram,
                                                       const int32_t *tokens, size_t batch,
                                                       size_t length,
@@ -138,52 +142,53 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_rows(const embla_ngram *ngram,
 typedef struct embla_store embla_store;
 
 typedef struct {
-    embla_placement placement; /* mapped: opening calls embla_guard. Not view */
-    const char *shared_folder; /* shared: where copies are; NULL: /dev/shm */
-    const char
-        *shared_name;    /* shared: what the copy is called; NULL: made of the file's identity */
-    void *buffer;        /* ram: memory of the caller's for the rows, on a boundary of 64 */
-    size_t buffer_bytes; /* EMBLA_ERR_SHAPE if it is less than rows x row bytes */
-    /* ram: once there is memory (the buffer, too) and before rows are in it: to pin it, or to
-     * register it with a GPU. A failure ends the opening with that status. */
+    embla_placement placement; /* any but view; mapped calls embla_guard */
+    const char *shared_folder; /* shared: the folder of copies; NULL means /dev/shm */
+    const char *shared_name;   /* shared: the copy's name; NULL means one made from the file */
+    void *buffer;              /* ram: the caller's memory for the rows, aligned to 64 bytes */
+    size_t buffer_bytes;       /* EMBLA_ERR_SHAPE if this is less than rows x row bytes */
+    /* ram: called when the memory (or the buffer) is there, before it is filled: to pin it or to
+     * register it with a GPU. If it fails, the call returns its status. NULL means none. */
     embla_status (*allocated)(void *context, void *memory, size_t bytes);
-    /* ram: before the memory is given back. Called if allocated was, and did not fail. */
+    /* ram: called before the memory is freed, if allocated succeeded. NULL means none. */
     void (*released)(void *context, void *memory, size_t bytes);
     embla_progress_fn progress; /* ram, shared, warm; NULL means none */
     void *context;              /* passed to allocated, released and progress */
-    int threads;                /* that fill; 0: OpenMP's own number */
-    bool small_pages;           /* ram: ask for no huge pages */
-    bool found_only;            /* shared: make no copy. EMBLA_ERR_NOT_FOUND if there is none,
-                                   EMBLA_ERR_BUSY while another process makes it */
-    uint64_t reserved[4];       /* must be 0 */
+    int threads;                /* threads that fill the memory */
+    bool small_pages;           /* ram: do not ask for huge pages */
+    bool found_only;      /* shared: do not create a copy. EMBLA_ERR_NOT_FOUND if there is none,
+                             EMBLA_ERR_BUSY while another process creates it */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_store_options;
 
-/* Rows of a file that lie one after the other. */
+/* A run of rows in a file. */
 typedef struct {
     const char *file;
-    int64_t offset;         /* of the first row */
-    size_t stride;          /* bytes from one row to the next; 0: they follow each other */
-    const char *scale_file; /* NULL: the same file */
-    int64_t scale_offset;   /* of the first row's scales; -1: they follow the numbers of each row */
-    size_t scale_stride;    /* 0: they follow each other. All three: only where there are scales */
+    int64_t offset; /* of the first row */
+    size_t stride;  /* bytes from one row to the next; 0 means no gap */
+    /* Used only if the format has scales. */
+    const char *scale_file; /* NULL means the same file */
+    int64_t scale_offset;   /* of the first row's scales; -1 means after each row's numbers */
+    size_t scale_stride;    /* 0 means no gap */
     int64_t rows;
     uint64_t reserved[4]; /* must be 0 */
 } embla_extent;
 
-/* The tensor called name and its scales; name may have one '*' for the number of a part
- * ("..shard_*.weight"), from 0 on, none missing. NULL: the giant table of the checkpoint, of
- * this layer where several have one; layer -1: the first. Sentences list what there is. */
+/* Opens a tensor and its scales as a store. name may contain one '*' for the number of a part
+ * ("..shard_*.weight"), counted from 0 without gaps. name NULL means the giant table of the
+ * checkpoint; if several layers have one, `layer` chooses, and -1 means the first. Messages list
+ * the tables there are. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_open(const embla_checkpoint *checkpoint,
                                                       const char *name, int32_t layer,
                                                       const embla_store_options *options,
                                                       embla_store **out);
-/* Rows of any files. */
+/* Opens rows of any files as a store. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_open_extents(const embla_row_format *format,
                                                               const embla_extent *extents,
                                                               size_t count,
                                                               const embla_store_options *options,
                                                               embla_store **out);
-/* Rows in the caller's memory, kept by the caller. stride 0: they follow each other. */
+/* A store over rows in the caller's memory, which must outlive it. stride 0 means no gap. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_view(const embla_row_format *format, int64_t rows,
                                                       const void *data, size_t data_bytes,
                                                       size_t stride, embla_store **out);
@@ -200,66 +205,66 @@ typedef struct {
     size_t row_bytes; /* numbers and scales */
     size_t parts;     /* extents */
     embla_placement placement;
-    int64_t bytes;      /* of all rows */
-    int64_t huge_bytes; /* of them on huge pages, as the system says; -1: not known */
-    int64_t resident;   /* mapped: bytes of the files' rows in the page cache; else bytes; -1: not
-                           known */
+    int64_t bytes;      /* bytes of all rows */
+    int64_t huge_bytes; /* bytes on huge pages; -1 if the system does not tell */
+    int64_t resident;   /* bytes in memory (mapped: in the page cache); -1 if the system does not
+                           tell */
     const char *shared; /* shared: the copy's path; else NULL */
-    bool built;         /* shared: this call made the copy */
+    bool built;         /* shared: opening this store created the copy */
     uint64_t reserved[4];
 } embla_store_info;
 
-/* What it is, and what the system says of it now (which takes a while). */
+/* Describes a store. It asks the system about its memory, which takes a while. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_describe(const embla_store *store,
                                                           embla_store_info *out);
-/* Brings all rows into memory: mapped into the page cache; shared back from swap, and compares
- * them with the checksums they were published with, EMBLA_ERR_IO if they differ; others have them
- * there. */
+/* Brings all rows into memory. mapped: reads the files into the page cache. shared: brings the copy
+ * back from swap and verifies its checksums; EMBLA_ERR_IO if they differ. The other placements
+ * already hold their rows in memory. Of options, progress, context and threads are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_warm(const embla_store *store,
                                                       const embla_store_options *options);
 
 typedef struct {
-    int64_t rows;      /* compared */
-    int64_t different; /* of them */
-    int64_t first;     /* that is different; -1: none */
+    int64_t rows;      /* rows compared */
+    int64_t different; /* rows that differ */
+    int64_t first;     /* the first of them; -1 if there is none */
     uint64_t reserved[4];
 } embla_verify_report;
 
-/* Compares rows with the files, read once more: sample of them, evenly chosen by seed, the first
- * and the last always; 0: all. EMBLA_ERR_IO if a file has been changed, cut or replaced;
- * EMBLA_ERR_UNSUPPORTED for a view. */
+/* Reads rows from their files once more and compares them. `sample` rows are chosen evenly by seed,
+ * the first and the last always among them; 0 means all rows. EMBLA_ERR_IO if a file was changed,
+ * cut or replaced. EMBLA_ERR_UNSUPPORTED for a view. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_verify(const embla_store *store, int64_t sample,
                                                         uint64_t seed, embla_verify_report *out);
 
 /* ---- lookup over a store ---- */
 
 typedef struct {
-    size_t heads;        /* row numbers of a token (embla_ngram_info.columns); 0: 1 */
-    size_t token_stride; /* bytes from one token's vectors to the next; 0: they follow each other */
-    size_t head_stride;  /* and from one head's to the next; 0: one vector. For head-major output:
-                            token_stride one vector, head_stride tokens times that */
-    size_t first;        /* numbers first .. first+columns-1 of each row.. */
-    size_t columns;      /* ..whole groups of its format; 0: all from first on */
-    float scale;         /* multiplies every number; 0: 1 */
-    int threads;         /* 0: OpenMP's own number */
-    bool sum;            /* a token's rows are added, in order, in f32: one vector a token */
-    bool raw;            /* stored bytes, scales after them; out_dtype is not looked at */
+    size_t heads;        /* row numbers of a token (embla_ngram_info.columns); 0 means 1 */
+    size_t token_stride; /* bytes from one token's vectors to the next; 0 means no gap */
+    size_t head_stride;  /* bytes from one head's vector to the next; 0 means no gap. Head-major
+                            output: token_stride is one vector, head_stride tokens x one vector */
+    size_t first;        /* decode only the numbers first .. first+columns-1 of each row */
+    size_t columns;      /* whole groups of the format; 0 means all from first on */
+    float scale;         /* multiplies every number; 0 means 1 */
+    int threads;
+    bool sum; /* add the rows of a token, in order, in f32: one vector for each token */
+    bool raw; /* copy the stored bytes, then the scales; out_dtype is ignored */
     embla_dtype out_dtype; /* f32 (default), bf16 or f16 */
     uint64_t reserved[4];  /* must be 0 */
 } embla_store_lookup_options;
 
-/* rows (count / heads, heads) -> vectors. EMBLA_ERR_RANGE for a row outside the table,
- * EMBLA_ERR_SHAPE for a count that is no multiple of heads, EMBLA_ERR_IO where a file was cut
- * short or changed: then what is in out is not to be used. */
+/* Looks up rows (count / heads, heads), and writes their vectors to out. EMBLA_ERR_RANGE for a row
+ * outside the table. EMBLA_ERR_SHAPE if count is not a multiple of heads. EMBLA_ERR_IO if a file
+ * was cut short or changed; the contents of out are then undefined. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_lookup(const embla_store *store,
                                                         const int64_t *rows, size_t count,
                                                         const embla_store_lookup_options *options,
                                                         void *out);
 
-/* The same where rows occur more than once: each is fetched once. For one thread at a time. */
+/* A lookup that fetches each row once if it occurs several times. For one thread at a time. */
 typedef struct embla_batch embla_batch;
 
-/* Room for at most `most` row numbers; lookups allocate nothing. */
+/* Allocates what lookups of at most `most` row numbers need; they allocate nothing. */
 EMBLA_API EMBLA_CHECKED embla_status embla_batch_new(const embla_store *store, size_t most,
                                                      embla_batch **out);
 EMBLA_API void embla_batch_free(embla_batch *batch);
@@ -269,17 +274,17 @@ EMBLA_API EMBLA_CHECKED embla_status embla_batch_lookup(embla_batch *batch, cons
                                                         void *out);
 typedef struct {
     int64_t calls;
-    int64_t asked;        /* rows */
-    int64_t unique;       /* rows that were fetched, call by call */
-    int64_t bytes_read;   /* that had to be touched: lines of memory, pages of a file */
-    int64_t bytes_useful; /* of the rows that were fetched */
-    int64_t verified;     /* rows compared with the file, see embla_batch_verify */
+    int64_t asked;        /* rows asked for */
+    int64_t unique;       /* rows fetched: different rows of each call */
+    int64_t bytes_read;   /* bytes touched, as whole cache lines or pages of a file */
+    int64_t bytes_useful; /* bytes of the rows that were fetched */
+    int64_t verified;     /* rows compared with the file (embla_batch_verify) */
     uint64_t reserved[4];
 } embla_batch_stats;
 
 EMBLA_API void embla_batch_statistics(const embla_batch *batch, embla_batch_stats *out);
-/* From now on about one row in `every` is read from the file once more and compared;
- * a difference is EMBLA_ERR_IO. 0: none is (the default). */
+/* From now on, reads about one row in `every` from its file once more and compares it; a difference
+ * is EMBLA_ERR_IO. 0 (the default) means none. */
 EMBLA_API EMBLA_CHECKED embla_status embla_batch_verify(embla_batch *batch, size_t every);
 
 #ifdef __cplusplus

@@ -19,61 +19,63 @@ extern "C" {
 typedef struct embla_corpus embla_corpus;
 
 typedef enum {
-    EMBLA_CORPUS_CHARACTERS = 0, /* each different character (UTF-8) a token, in order of code */
+    EMBLA_CORPUS_CHARACTERS = 0, /* a token for each different character (UTF-8), by code point */
     EMBLA_CORPUS_BYTES = 1,      /* 256 tokens */
     EMBLA_CORPUS_TOKENS = 2      /* a file of tokens: llm.c's .bin, .npy of u2, u4 or i4 */
 } embla_corpus_kind;
 
 typedef struct {
     embla_corpus_kind kind;
-    bool documents;       /* each line is a text of its own, between two BOS tokens (names) */
-    double validation;    /* share kept for validation, below 1; 0: 0.1 for a stream, none for
-                             documents; below 0: none */
-    uint64_t seed;        /* of the order of documents and of places in a stream */
-    bool in_order;        /* as in the file, over and over: documents, or pieces of a stream */
+    bool documents;       /* each line is a document between two BOS tokens */
+    double validation;    /* share for validation, below 1; 0 means 0.1 for a stream and none for
+                             documents; a negative number means none */
+    uint64_t seed;        /* of the order of documents, and of positions in a stream */
+    bool in_order;        /* use documents, or pieces of a stream, in the order of the file */
     uint64_t reserved[4]; /* must be 0 */
 } embla_corpus_options;
 
-/* A text file, a folder of them (in the order of their names, joined; hidden ones left out, links
- * and folders refused), or a file of tokens. A text is held in memory as tokens of 1, 2 or 4 bytes,
- * by the number of different ones (while it is opened, the text beside them); a file of tokens is
- * mapped. Lines end with LF or CR LF; empty ones are no documents. EMBLA_ERR_FORMAT names the byte
- * that is not UTF-8. NULL options: characters, a stream. */
+/* Opens a text file, a folder of text files, or a file of tokens. The files of a folder are joined
+ * in the order of their names; hidden files are skipped, links and folders refused. A text is kept
+ * in memory as tokens of 1, 2 or 4 bytes; a file of tokens is mapped. Lines end with LF or CR LF;
+ * an empty line is no document. options NULL means characters, as one stream. EMBLA_ERR_FORMAT
+ * names the byte that is not valid UTF-8. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_open(const char *path,
                                                        const embla_corpus_options *options,
                                                        embla_corpus **out);
 EMBLA_API void embla_corpus_free(embla_corpus *corpus);
-/* All of them; documents count with one BOS each. */
+/* The number of tokens; each document counts one BOS. */
 EMBLA_API int64_t embla_corpus_tokens(const embla_corpus *corpus);
 EMBLA_API int64_t embla_corpus_vocab(const embla_corpus *corpus);
 EMBLA_API int64_t embla_corpus_documents(const embla_corpus *corpus); /* 1 for a stream */
-/* The text of a token, *length bytes (may be NULL) and a 0 after them; NULL where it has none (BOS,
- * tokens of a file). */
+/* The text of a token: *length bytes, then a 0. length may be NULL. NULL if the token has no text
+ * (BOS, tokens of a file). */
 EMBLA_API const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length);
-/* -1: there is none. */
+/* The BOS token; -1 if there is none. */
 EMBLA_API int32_t embla_corpus_bos(const embla_corpus *corpus);
-/* Text to tokens: at most `most` of them, *count is how many it has. EMBLA_ERR_NOT_FOUND names a
- * character that the corpus has not. No BOS is added. */
+/* Converts text to tokens. *count is their number; the first `capacity` are written to tokens. No
+ * BOS is added. EMBLA_ERR_NOT_FOUND names a character that the corpus does not have. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_encode(const embla_corpus *corpus,
                                                          const char *text, size_t length,
-                                                         size_t most, int32_t *tokens,
+                                                         size_t capacity, int32_t *tokens,
                                                          size_t *count);
-/* Batch number `step` (B, T) and what comes after each token; EMBLA_TARGET_IGNORE, after token 0,
- * past the end of a document. The same step is the same batch, whatever was asked before, on any
- * thread. Documents: sequence b of step s is document (s * B + b) of the order that seed gives
- * (each epoch another; each document once), shortened to T. A stream: T tokens from a place drawn
- * by (seed, step, b); in order: piece (s * B + b) of T tokens. used (may be NULL): what is written
- * is (B, *used), no longer than its longest sequence; of a stream T. tokens and targets have room
- * for B x T all the same. EMBLA_ERR_SHAPE if there are not T + 1 tokens to train on; EMBLA_ERR_IO
- * if the file of tokens has changed. */
+/* Writes batch number `step`: tokens (B, T) and the token after each as its target. Past the end of
+ * a document the token is 0 and the target EMBLA_TARGET_IGNORE. A batch depends only on step and
+ * options, not on earlier calls.
+ *   documents  Sequence b is document number (step * B + b) in an order that seed gives, cut to T
+ *              tokens. Each epoch has another order, with each document once.
+ *   stream     Sequence b is T tokens from a position drawn by (seed, step, b); with in_order,
+ *              piece number (step * B + b).
+ * used (may be NULL) gets the length of the longest sequence: what is written is (B, *used). tokens
+ * and targets need room for B x T. EMBLA_ERR_SHAPE if there are fewer than T + 1 tokens to train
+ * on. EMBLA_ERR_IO if the file of tokens has changed. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step,
                                                         size_t batch, size_t length,
                                                         int32_t *tokens, int32_t *targets,
                                                         size_t *used);
-/* The n-th batch of what is kept for validation, in order; EMBLA_ERR_RANGE past the last. Of a
- * stream that is its last part, cut into pieces of T tokens, the last shorter; of documents a draw
- * that is the same for all seeds (in order: the last ones). Sequences that the last batch lacks are
- * EMBLA_TARGET_IGNORE. */
+/* Writes the n-th batch of the validation part, in order. EMBLA_ERR_RANGE past the last. The
+ * validation part of a stream is its end, in pieces of T tokens; the last may be shorter. Documents
+ * for validation are the same for all seeds; with in_order they are the last ones. Missing
+ * sequences of the last batch are EMBLA_TARGET_IGNORE. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n,
                                                              size_t batch, size_t length,
                                                              int32_t *tokens, int32_t *targets,

@@ -111,8 +111,8 @@ static void compare_norms(const embla_health_summary *s, const plain *p)
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
     for (int64_t i = 0; i < n; i++) sum += sorted[i];
     for (int64_t i = 0; i < n; i++) squares += powl(sorted[i] - sum / n, 2);
-    assert_close(s->norm_least, sorted[0], 0);
-    assert_close(s->norm_most, sorted[n - 1], 0);
+    assert_close(s->norm_min, sorted[0], 0);
+    assert_close(s->norm_max, sorted[n - 1], 0);
     assert_close(s->norm_mean, (double)(sum / n), 0);
     assert_close(s->norm_deviation, (double)sqrtl(squares / n), s->norm_mean);
     for (size_t q = 0; q < COUNT_OF(shares); q++) {
@@ -120,23 +120,23 @@ static void compare_norms(const embla_health_summary *s, const plain *p)
         int64_t low = (int64_t)floor(at), high = (int64_t)ceil(at);
         double between = at - floor(at);
         assert_close(s->norm_quantiles[q], sorted[low] * (1 - between) + sorted[high] * between,
-                     s->norm_most);
+                     s->norm_max);
     }
     for (int64_t i = 0; i < n; i++) {
         int bin = 0;
         while (bin < EMBLA_HEALTH_BINS - 1 &&
                sorted[i] >=
-                   s->norm_least + (s->norm_most - s->norm_least) * (bin + 1) / EMBLA_HEALTH_BINS)
+                   s->norm_min + (s->norm_max - s->norm_min) * (bin + 1) / EMBLA_HEALTH_BINS)
             bin++;
-        bins[s->norm_most > s->norm_least ? bin : 0]++;
+        bins[s->norm_max > s->norm_min ? bin : 0]++;
     }
     for (int i = 0; i < EMBLA_HEALTH_BINS; i++) {
         all += s->norm_bins[i];
         assert_true(llabs(s->norm_bins[i] - bins[i]) <= 1); /* one on the edge may round over */
     }
     assert_int_equal(all, n);
-    assert_true(s->norm_bins[0] > 0 && (n == 1 || s->norm_most == s->norm_least ||
-                                        s->norm_bins[EMBLA_HEALTH_BINS - 1] > 0));
+    assert_true(s->norm_bins[0] > 0 &&
+                (n == 1 || s->norm_max == s->norm_min || s->norm_bins[EMBLA_HEALTH_BINS - 1] > 0));
     free(sorted);
 }
 
@@ -175,7 +175,7 @@ static void compare_mean(const embla_health_summary *s, const plain *p)
     assert_close(s->from_mean, (double)(sum / p->finite), s->norm_mean);
     for (int64_t row = 0; row < p->rows; row++)
         if (p->norms[row] >= 0) squares += powl(plain_distance(p, row) - sum / p->finite, 2);
-    assert_near(s->from_mean_deviation, (double)sqrtl(squares / p->finite), 1e-9 * s->norm_most);
+    assert_near(s->from_mean_deviation, (double)sqrtl(squares / p->finite), 1e-9 * s->norm_max);
 }
 
 static void compare_summary(const embla_table *table, const embla_health *health)
@@ -328,8 +328,8 @@ static void duplicates_and_groups_are_named(void **state)
     assert_int_equal(g.rows[1], 7);
     assert_int_equal(g.rows[2], 8);
     for (int64_t i = 1; i < g.count; i++) assert_true(g.rows[i] > g.rows[i - 1]);
-    assert_near(g.norm_most, 1.5 * g.norm_least, 1e-6);
-    assert_true(g.cosine_least > 0.9999999 && g.cosine_least <= 1);
+    assert_near(g.norm_max, 1.5 * g.norm_min, 1e-6);
+    assert_true(g.cosine_min > 0.9999999 && g.cosine_min <= 1);
     compare_ranking(table, health, g.rows, g.count); /* the largest group is taken for unused */
     embla_health_free(health);
     embla_table_free(table);
@@ -657,9 +657,9 @@ static void stories260k_has_169_rows_of_one_direction(void **state)
     assert_int_equal(g.count, 169);
     assert_int_equal(g.rows[0], 0);
     assert_int_equal(g.rows[1], 2);
-    assert_near(g.norm_least, 2.773, 5e-4);
-    assert_near(g.norm_most, 2.773, 5e-4);
-    assert_true(g.cosine_least > 0.999999);
+    assert_near(g.norm_min, 2.773, 5e-4);
+    assert_near(g.norm_max, 2.773, 5e-4);
+    assert_true(g.cosine_min > 0.999999);
     compare_ranking(table, health, g.rows, g.count);
     embla_health_free(health);
     embla_table_free(table);

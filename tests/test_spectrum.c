@@ -326,8 +326,8 @@ static void check_summary(const double *s, size_t n, const embla_spectrum_summar
     assert_near(got->effective_rank, exp(entropy), 1e-9 * (double)n);
     assert_near(got->participation, squares * squares / fourth, 1e-9 * (double)n);
     assert_near(got->stable_rank, squares / (s[0] * s[0]), 1e-9 * (double)n);
-    assert_int_equal(got->half, half);
-    assert_int_equal(got->most, most);
+    assert_int_equal(got->rank_50, half);
+    assert_int_equal(got->rank_90, most);
 }
 
 static void check_spectrum(const embla_table *table, bool centred)
@@ -401,14 +401,14 @@ static void a_table_of_one_direction(void **state)
         for (int64_t i = 0; i < DIM; i++) data[row * DIM + i] = data[i] * (float)(row % 64 - 20);
     assert_ok(embla_spectrum(table, NULL, s, &summary));
     assert_near(summary.effective_rank, 1, 1e-12);
-    assert_true(summary.half == 1 && summary.most == 1 && s[1] == 0);
+    assert_true(summary.rank_50 == 1 && summary.rank_90 == 1 && s[1] == 0);
     for (int64_t row = 1; row < ROWS; row++) memcpy(data + row * DIM, data, DIM * sizeof(float));
     assert_ok(embla_spectrum(table, NULL, s, &summary)); /* all rows equal */
     assert_near(s[0], sqrt(ROWS) * embla_norm(data, DIM), 1e-9 * s[0]);
     assert_near(summary.stable_rank, 1, 1e-12);
     assert_true(s[1] == 0);
     assert_ok(embla_spectrum(table, &(embla_spectrum_options){.centred = true}, s, &summary));
-    assert_true(s[0] == 0 && summary.effective_rank == 0 && summary.half == 0);
+    assert_true(s[0] == 0 && summary.effective_rank == 0 && summary.rank_50 == 0);
     embla_table_free(table);
 }
 
@@ -423,7 +423,7 @@ static void tables_of_nothing(void **state)
     assert_ok(embla_table_view(EMBLA_F32, 3, 4, zeros, sizeof zeros, NULL, &table));
     assert_ok(embla_spectrum(table, NULL, s, &summary));
     assert_true(s[0] == 0 && s[3] == 0 && summary.rows == 3 && summary.nonfinite == 0);
-    assert_true(summary.effective_rank == 0 && summary.participation == 0 && summary.most == 0);
+    assert_true(summary.effective_rank == 0 && summary.participation == 0 && summary.rank_90 == 0);
     embla_table_free(table);
     for (size_t i = 0; i < 8; i++) nans[i] = NAN;
     assert_ok(embla_table_view(EMBLA_F32, 2, 4, nans, sizeof nans, NULL, &table));

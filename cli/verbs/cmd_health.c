@@ -221,8 +221,8 @@ static void print_groups(const job *j)
         }
         cli_out_fact(i == 0 ? "one direction" : "",
                      "%s, cosine with the first %.8f or more, norm %.4g to %.4g: %s",
-                     cli_plural(g->count, "row", rows), g->cosine_least, g->norm_least,
-                     g->norm_most, names(j, g->rows, g->count, text));
+                     cli_plural(g->count, "row", rows), g->cosine_min, g->norm_min, g->norm_max,
+                     names(j, g->rows, g->count, text));
     }
     if (left > 0)
         cli_out_fact("", "and %s in %s", cli_plural(left, "row", rows),
@@ -266,8 +266,8 @@ static void print_histogram(const job *j)
     }
     printf("%*d %s", CLI_LABEL - 2, 0, j->utf8 ? "└" : "+");
     for (int i = 0; i < columns; i++) fputs(j->utf8 ? "─" : "-", stdout);
-    int wide = columns - snprintf(right, sizeof right, "%.4g", s->norm_most);
-    printf("\n%*s%-*.4g%s\n\n", CLI_LABEL, "", wide, s->norm_least, right);
+    int wide = columns - snprintf(right, sizeof right, "%.4g", s->norm_max);
+    printf("\n%*s%-*.4g%s\n\n", CLI_LABEL, "", wide, s->norm_min, right);
 }
 
 static void print_norms(const job *j)
@@ -276,7 +276,7 @@ static void print_norms(const job *j)
     static cli_grid grid;
     if (s->nonfinite == s->rows) return;
     cli_out_fact("norms", "%.4g on average, deviation %.4g, from %.4g to %.4g", s->norm_mean,
-                 s->norm_deviation, s->norm_least, s->norm_most);
+                 s->norm_deviation, s->norm_min, s->norm_max);
     putchar('\n');
     print_histogram(j);
     grid = (cli_grid){.columns = EMBLA_HEALTH_QUANTILES + 1};
@@ -385,8 +385,8 @@ static void json_duplicates(cli_json *json, const job *j)
 static void json_norms(cli_json *json, const embla_health_summary *s)
 {
     cli_json_open(json, "norms", '{');
-    cli_json_real(json, "least", s->norm_least);
-    cli_json_real(json, "most", s->norm_most);
+    cli_json_real(json, "least", s->norm_min);
+    cli_json_real(json, "most", s->norm_max);
     cli_json_real(json, "mean", s->norm_mean);
     cli_json_real(json, "deviation", s->norm_deviation);
     cli_json_open(json, "quantiles", '{');
@@ -407,9 +407,9 @@ static void json_groups(cli_json *json, const job *j)
     for (size_t i = 0; i < count; i++, g++) {
         cli_json_open(json, NULL, '{');
         cli_json_whole(json, "count", g->count);
-        cli_json_real(json, "norm_least", g->norm_least);
-        cli_json_real(json, "norm_most", g->norm_most);
-        cli_json_real(json, "cosine_least", g->cosine_least);
+        cli_json_real(json, "norm_least", g->norm_min);
+        cli_json_real(json, "norm_most", g->norm_max);
+        cli_json_real(json, "cosine_least", g->cosine_min);
         json_rows(json, "rows", g->rows, (size_t)g->count);
         cli_json_close(json, '}');
     }
@@ -481,20 +481,18 @@ static int draw(const void *context)
     snprintf(subtitle, sizeof subtitle, "%s of %s; %.4g on average, deviation %.4g",
              cli_plural(s->rows, "row", rows), cli_plural(s->dim, "number", text), s->norm_mean,
              s->norm_deviation);
-    cli_svg svg = {.title = title,
-                   .subtitle = subtitle,
-                   .width = 760,
-                   .height = 420,
-                   .x = {.least = s->norm_least,
-                         .most = s->norm_most,
-                         .label = "norm of a row",
-                         .tight = true},
-                   .y = {.least = 0, .most = (double)most, .label = "rows"}};
-    bool one = !(s->norm_most > s->norm_least); /* all of one norm: a bar in the middle */
-    double least = one ? s->norm_least * 0.99 : s->norm_least;
+    cli_svg svg = {
+        .title = title,
+        .subtitle = subtitle,
+        .width = 760,
+        .height = 420,
+        .x = {.least = s->norm_min, .most = s->norm_max, .label = "norm of a row", .tight = true},
+        .y = {.least = 0, .most = (double)most, .label = "rows"}};
+    bool one = !(s->norm_max > s->norm_min); /* all of one norm: a bar in the middle */
+    double least = one ? s->norm_min * 0.99 : s->norm_min;
     cli_svg_open(&svg);
     cli_svg_bars(&svg, s->norm_bins, one ? 1 : EMBLA_HEALTH_BINS, least,
-                 one ? s->norm_most * 1.01 : s->norm_most, "rows");
+                 one ? s->norm_max * 1.01 : s->norm_max, "rows");
     snprintf(text, sizeof text, "median %.4g", s->norm_quantiles[4]);
     cli_svg_mark(&svg, s->norm_quantiles[4], 0, text);
     cli_svg_close(&svg);

@@ -141,8 +141,8 @@ static void print_text(const job *j)
                  sum->participation, dim);
     cli_out_fact("stable rank", "%.2f, all squares over the largest", sum->stable_rank);
     cli_out_fact("50 %, 90 %", "of all squares are in the first %s and %s of %s directions",
-                 cli_commas(sum->half, half), cli_commas(sum->most, most), dim);
-    if (!j->centred && sum->half == 1 && sum->count > 2 && sum->rows > (int64_t)sum->count)
+                 cli_commas(sum->rank_50, half), cli_commas(sum->rank_90, most), dim);
+    if (!j->centred && sum->rank_50 == 1 && sum->count > 2 && sum->rows > (int64_t)sum->count)
         cli_out_fact("", "-> one direction holds most of it; if that is the mean row, --centred "
                          "shows what is beside it");
     print_largest(j);
@@ -166,8 +166,8 @@ static void print_json(const job *j)
     cli_json_real(&json, "effective_rank", sum->effective_rank);
     cli_json_real(&json, "participation", sum->participation);
     cli_json_real(&json, "stable_rank", sum->stable_rank);
-    cli_json_whole(&json, "directions_50", sum->half);
-    cli_json_whole(&json, "directions_90", sum->most);
+    cli_json_whole(&json, "directions_50", sum->rank_50);
+    cli_json_whole(&json, "directions_90", sum->rank_90);
     cli_json_open(&json, "singular_values", '[');
     for (size_t i = 0; i < j->top; i++) cli_json_real(&json, NULL, j->s[i]);
     cli_json_close(&json, ']');
@@ -183,8 +183,8 @@ static void draw_marks(const cli_svg *svg, const job *j)
     struct {
         double at;
         const char *what;
-    } marks[] = {{(double)j->sum.half, "50 % of squares"},
-                 {(double)j->sum.most, "90 % of squares"},
+    } marks[] = {{(double)j->sum.rank_50, "50 % of squares"},
+                 {(double)j->sum.rank_90, "90 % of squares"},
                  {j->sum.effective_rank, "effective rank"}};
     char text[CLI_CELL];
     for (size_t i = 1; i < 3; i++) /* from left to right */

@@ -94,8 +94,8 @@ embla_status embla_checkpoint_integer(const embla_checkpoint *cp, const char *ke
                       key);
 }
 
-/* Reads the first `most` elements of an array of integers. If out is NULL they are only checked. */
-static embla_status read_integers(const embla_shard *shard, const embla_gguf_key *key, size_t most,
+/* Reads the first `capacity` elements of an array of integers. If out is NULL they are only checked. */
+static embla_status read_integers(const embla_shard *shard, const embla_gguf_key *key, size_t capacity,
                                   int64_t *out)
 {
     uint64_t size = embla_gguf_type_bytes(key->element);
@@ -105,7 +105,7 @@ static embla_status read_integers(const embla_shard *shard, const embla_gguf_key
     embla_cursor c;
     embla_status status = EMBLA_OK;
     embla_cursor_begin(&c, shard->map, key->value);
-    for (size_t i = 0; i < most && i < key->count && status == EMBLA_OK; i++) {
+    for (size_t i = 0; i < capacity && i < key->count && status == EMBLA_OK; i++) {
         const uint8_t *bytes;
         uint8_t wide[8] = {0};
         status = embla_cursor_bytes(&c, size, "an element", &bytes);
@@ -133,10 +133,10 @@ static bool is_integer_array(const embla_gguf_key *key)
     return key->type == EMBLA_GGUF_ARRAY && !other;
 }
 
-embla_status embla_checkpoint_integers(const embla_checkpoint *cp, const char *key, size_t most,
+embla_status embla_checkpoint_integers(const embla_checkpoint *cp, const char *key, size_t capacity,
                                        int64_t *out, size_t *count)
 {
-    if (!cp || !key || !count || (most > 0 && !out))
+    if (!cp || !key || !count || (capacity > 0 && !out))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_integers: an argument is NULL");
     const embla_shard *first = &cp->shards[0];
     const embla_gguf_key *found =
@@ -150,9 +150,9 @@ embla_status embla_checkpoint_integers(const embla_checkpoint *cp, const char *k
     if (!good)
         return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no list of integers for '%.128s'",
                           cp->shown, key);
-    if (found) EMBLA_TRY(read_integers(first, found, most, NULL));
-    if (found) EMBLA_TRY(read_integers(first, found, most, out));
-    for (size_t i = 0; item && i < most; i++, item = embla_json_after(item))
+    if (found) EMBLA_TRY(read_integers(first, found, capacity, NULL));
+    if (found) EMBLA_TRY(read_integers(first, found, capacity, out));
+    for (size_t i = 0; item && i < capacity; i++, item = embla_json_after(item))
         (void)embla_json_integer(item, &out[i]);
     *count = found ? (size_t)found->count : embla_json_count(list);
     return EMBLA_OK;

@@ -82,7 +82,7 @@ static embla_status place_arrays(const embla_gpt *gpt, size_t most, embla_decode
     return EMBLA_OK;
 }
 
-embla_status embla_decoder_new(const embla_gpt *gpt, size_t most, embla_decoder **out)
+embla_status embla_decoder_new(const embla_gpt *gpt, size_t capacity, embla_decoder **out)
 {
     embla_decoder plan = {0};
     void *memory = NULL;
@@ -92,16 +92,16 @@ embla_status embla_decoder_new(const embla_gpt *gpt, size_t most, embla_decoder 
                           gpt ? "out" : "the model");
     if (gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a decoder takes a model in f32, not in f64");
-    if (most < 1 || most > gpt->shape.positions)
-        return embla_fail(EMBLA_ERR_RANGE, "a decoder of %zu positions: 1 to the model's %zu", most,
-                          gpt->shape.positions);
-    EMBLA_TRY(place_arrays(gpt, most, &plan, NULL, &bytes));
+    if (capacity < 1 || capacity > gpt->shape.positions)
+        return embla_fail(EMBLA_ERR_RANGE, "a decoder of %zu positions: 1 to the model's %zu",
+                          capacity, gpt->shape.positions);
+    EMBLA_TRY(place_arrays(gpt, capacity, &plan, NULL, &bytes));
     EMBLA_TRY(embla_mem_new(bytes, "keys and values of a decoder", &memory));
     embla_decoder *d = memory;
-    (void)!place_arrays(gpt, most, d, memory, &bytes);
+    (void)!place_arrays(gpt, capacity, d, memory, &bytes);
     d->gpt = gpt;
     d->bytes = bytes;
-    d->most = most;
+    d->most = capacity;
     d->kv = gpt->size * gpt->shape.kv_heads;
     *out = d;
     return EMBLA_OK;

@@ -137,16 +137,16 @@ static void norm_facts(work *w, int64_t count)
     embla_health_summary *s = &w->health->summary;
     const double *norms = w->alike.norms;
     double sum = 0, squares = 0;
-    s->norm_least = norms[w->keys[0].row];
-    s->norm_most = norms[w->keys[count - 1].row];
+    s->norm_min = norms[w->keys[0].row];
+    s->norm_max = norms[w->keys[count - 1].row];
     for (int i = 0; i < EMBLA_HEALTH_QUANTILES; i++)
         s->norm_quantiles[i] = quantile(w->keys, norms, count, shares[i]);
     for (int64_t i = 0; i < count; i++) sum += norms[w->keys[i].row];
     s->norm_mean = sum / (double)count;
     for (int64_t i = 0; i < count; i++) {
         double norm = norms[w->keys[i].row], gap = norm - s->norm_mean;
-        double span = s->norm_most - s->norm_least;
-        int bin = span > 0 ? (int)((norm - s->norm_least) / span * EMBLA_HEALTH_BINS) : 0;
+        double span = s->norm_max - s->norm_min;
+        int bin = span > 0 ? (int)((norm - s->norm_min) / span * EMBLA_HEALTH_BINS) : 0;
         s->norm_bins[bin < EMBLA_HEALTH_BINS ? bin : EMBLA_HEALTH_BINS - 1]++;
         squares += gap * gap;
     }
@@ -218,7 +218,7 @@ static embla_status list_groups(work *w)
     for (size_t i = 0; i < found; i++) {
         int64_t first = w->keys[i].row;
         h->groups[i] = (embla_health_group){
-            .count = counts[first], .rows = members, .norm_least = INFINITY, .cosine_least = 1};
+            .count = counts[first], .rows = members, .norm_min = INFINITY, .cosine_min = 1};
         members += counts[first];
         counts[first] = 0;
         places[first] = (int64_t)i + 1; /* 0: of no group */
@@ -230,9 +230,9 @@ static embla_status list_groups(work *w)
         embla_health_group *mine = &h->groups[places[first] - 1];
         double norm = w->alike.norms[row];
         h->members[mine->rows - h->members + counts[first]++] = row;
-        mine->norm_least = fmin(mine->norm_least, norm);
-        mine->norm_most = fmax(mine->norm_most, norm);
-        mine->cosine_least = fmin(mine->cosine_least, w->alike.cosine[row]);
+        mine->norm_min = fmin(mine->norm_min, norm);
+        mine->norm_max = fmax(mine->norm_max, norm);
+        mine->cosine_min = fmin(mine->cosine_min, w->alike.cosine[row]);
     }
     return EMBLA_OK;
 }

@@ -52,8 +52,8 @@ static void summarize(const double *s, size_t n, embla_spectrum_summary *out)
     out->effective_rank = exp(entropy);
     out->participation = squares * squares / fourth;
     out->stable_rank = squares / (s[0] * s[0]);
-    out->half = directions(s, n, squares, 0.5);
-    out->most = directions(s, n, squares, 0.9);
+    out->rank_50 = directions(s, n, squares, 0.5);
+    out->rank_90 = directions(s, n, squares, 0.9);
 }
 
 static embla_status values_of(const embla_table *table, const embla_spectrum_options *options,

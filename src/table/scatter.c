@@ -40,9 +40,9 @@ static bool room_for(size_t most, size_t *out)
            embla_add_ok(bytes, sizeof(uint64_t), &bytes) && embla_size_ok(bytes, out);
 }
 
-embla_status embla_scatter_new(int64_t rows, size_t most, embla_scatter **out)
+embla_status embla_scatter_new(int64_t rows, size_t capacity, embla_scatter **out)
 {
-    embla_scatter made = {.table_rows = rows, .most = most};
+    embla_scatter made = {.table_rows = rows, .most = capacity};
     void *handle = NULL;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_scatter_new: out is NULL");
     if (rows < 1 || rows > EMBLA_ROWS_MOST)
@@ -50,11 +50,11 @@ embla_status embla_scatter_new(int64_t rows, size_t most, embla_scatter **out)
                           "a table of %" PRId64 " rows: 1 to %" PRId64 " can be had", rows,
                           EMBLA_ROWS_MOST);
     made.row_bits = bits_below((uint64_t)rows);
-    made.shift = bits_below(most);
-    if (made.row_bits + made.shift > 64 || !room_for(most, &made.bytes))
+    made.shift = bits_below(capacity);
+    if (made.row_bits + made.shift > 64 || !room_for(capacity, &made.bytes))
         return embla_fail(
             EMBLA_ERR_ARGUMENT,
-            "%zu tokens of a table of %" PRId64 " rows: %" PRIu64 " at a time can be had", most,
+            "%zu tokens of a table of %" PRId64 " rows: %" PRIu64 " at a time can be had", capacity,
             rows, (uint64_t)1 << (64 - made.row_bits < 58 ? 64 - made.row_bits : 58));
     EMBLA_TRY(embla_mem_new(made.bytes, "the plan of a scatter", &made.memory));
     embla_status status = embla_mem_new(sizeof made, "a scatter", &handle);
@@ -63,9 +63,9 @@ embla_status embla_scatter_new(int64_t rows, size_t most, embla_scatter **out)
         return status;
     }
     made.keys[0] = made.memory;
-    made.keys[1] = made.keys[0] + most;
-    made.starts = (size_t *)(made.keys[1] + most);
-    made.frozen_at = (uint8_t *)(made.starts + most + 1);
+    made.keys[1] = made.keys[0] + capacity;
+    made.starts = (size_t *)(made.keys[1] + capacity);
+    made.frozen_at = (uint8_t *)(made.starts + capacity + 1);
     made.rows = (int64_t *)made.keys[0];
     made.order = (int64_t *)made.keys[1];
     *out = handle;

@@ -89,12 +89,12 @@ static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t 
 }
 
 embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, size_t length,
-                                 size_t most, int32_t *tokens, size_t *count)
+                                 size_t capacity, int32_t *tokens, size_t *count)
 {
     const uint8_t *bytes = (const uint8_t *)text;
     size_t have = 0, used = 0;
     int32_t token = 0;
-    if (!corpus || !count || (!text && length > 0) || (!tokens && most > 0))
+    if (!corpus || !count || (!text && length > 0) || (!tokens && capacity > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_encode: %s is NULL",
                           !corpus               ? "corpus"
                           : !count              ? "count"
@@ -108,8 +108,8 @@ embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, s
     for (size_t at = 0; at < length; at += used, have++)
         EMBLA_TRY(token_at(corpus, bytes, length, at, &used, &token));
     *count = have;
-    if (most > have) most = have;
-    for (size_t at = 0, i = 0; i < most; at += used, i++)
+    if (capacity > have) capacity = have;
+    for (size_t at = 0, i = 0; i < capacity; at += used, i++)
         EMBLA_TRY(token_at(corpus, bytes, length, at, &used, tokens + i));
     return EMBLA_OK;
 }
