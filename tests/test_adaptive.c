@@ -550,7 +550,7 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
         assert_status(embla_adaptive_loss(s.adaptive, s.hidden, s.targets, 4, NULL, dhidden, tables,
                                           one, &report),
                       EMBLA_ERR_RANGE);
-        assert_error_has("at 3 is not one of 0 .. 11");
+        assert_error_has("at index 3 is not from 0 to 11");
     }
     s.targets[3] = 1;
     assert_status(
@@ -605,7 +605,7 @@ static void cutoffs_must_ascend_inside(void **state)
     assert_error_has("cutoffs is NULL");
     options = (embla_adaptive_options){.divide = 0.5};
     assert_status(embla_adaptive_new(10, 4, &options, &out), EMBLA_ERR_ARGUMENT);
-    assert_error_has("divided by 0.5");
+    assert_error_has("divisor of rows is 0.5");
     options.divide = INFINITY;
     assert_status(embla_adaptive_new(10, 4, &options, &out), EMBLA_ERR_ARGUMENT);
     options.divide = NAN;
@@ -614,7 +614,7 @@ static void cutoffs_must_ascend_inside(void **state)
     assert_status(embla_adaptive_new(10, 0, NULL, &out), EMBLA_ERR_ARGUMENT);
     assert_status(embla_adaptive_new(INT64_MAX, 4, NULL, &out), EMBLA_ERR_ARGUMENT);
     assert_status(embla_adaptive_new(10, (size_t)1 << 40, NULL, &out), EMBLA_ERR_ARGUMENT);
-    assert_error_has("can be had");
+    assert_error_has("are supported");
     assert_status(embla_adaptive_new(10, 4, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_null(out);
     embla_adaptive_free(NULL);

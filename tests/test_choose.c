@@ -538,7 +538,7 @@ static void test_bad_arguments(void **state)
     } while (0)
 #define SAMPLE(...) embla_head_sample(&head, hidden, 1, &(embla_sample_options){__VA_ARGS__}, &out)
     REFUSED(embla_head_top(&head, hidden, 1, 0, &(embla_head_options){.threads = 1}, &out),
-            "the 0 best");
+            "k is 0");
     REFUSED(embla_head_top(NULL, hidden, 1, 1, &(embla_head_options){.threads = 1}, &out), "NULL");
     REFUSED(embla_head_top(&head, NULL, 1, 1, &(embla_head_options){.threads = 1}, &out),
             "hidden is NULL");
@@ -548,14 +548,14 @@ static void test_bad_arguments(void **state)
             "-3 threads");
     REFUSED(
         embla_head_top(&head, hidden, 1, SIZE_MAX / 8, &(embla_head_options){.threads = 1}, &out),
-        "more than memory holds");
-    REFUSED(SAMPLE(.temperature = -1), "a temperature of -1");
+        "do not fit in memory");
+    REFUSED(SAMPLE(.temperature = -1), "temperature is -1");
     REFUSED(SAMPLE(.temperature = NAN), "temperature");
     REFUSED(SAMPLE(.temperature = INFINITY), "temperature");
-    REFUSED(SAMPLE(.temperature = 1, .top_p = 1.5), "top_p of 1.5");
+    REFUSED(SAMPLE(.temperature = 1, .top_p = 1.5), "top_p is 1.5");
     REFUSED(SAMPLE(.temperature = 1, .top_p = -0.1), "top_p");
     REFUSED(SAMPLE(.temperature = 1, .top_p = NAN), "top_p");
-    REFUSED(SAMPLE(.temperature = 1, .min_p = 1.5), "min_p of 1.5");
+    REFUSED(SAMPLE(.temperature = 1, .min_p = 1.5), "min_p is 1.5");
     REFUSED(SAMPLE(.temperature = 1, .min_p = -0.1), "min_p");
     REFUSED(SAMPLE(.temperature = 1, .min_p = NAN), "min_p");
     REFUSED(SAMPLE(.temperature = 1, .threads = -1), "-1 threads");

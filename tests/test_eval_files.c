@@ -227,7 +227,7 @@ static void scores_are_the_numbers_that_strtod_reads(void **state)
         "-",    "1e5x", "12a", "+-1",   "1e99999999999999999999"};
     for (size_t i = 0; i < COUNT_OF(no_numbers); i++) {
         (void)snprintf(text, sizeof text, "a b 1\na b %s", no_numbers[i]);
-        (void)snprintf(number, sizeof number, "line 2: the third field '%s' is no number",
+        (void)snprintf(number, sizeof number, "line 2: the third field '%s' is not a number",
                        no_numbers[i]);
         refuses(text, EMBLA_EVAL_PAIRS, EMBLA_ERR_FORMAT, number);
     }
@@ -244,9 +244,9 @@ static void lines_that_are_not_what_they_should_be_are_named(void **state)
     } cases[] = {
         {": a\nx y z\n", EMBLA_EVAL_ANALOGIES, "line 2 has 3 words; a question has 4"},
         {"a b c d\n\n#\nx y z u v w\n", EMBLA_EVAL_ANALOGIES, "line 4 has 6 words"},
-        {": a\n:\n", EMBLA_EVAL_ANALOGIES, "line 2 begins a section and has no name"},
+        {": a\n:\n", EMBLA_EVAL_ANALOGIES, "line 2 begins a section without a name"},
         {":", EMBLA_EVAL_ANALOGIES, "line 1 begins a section"},
-        {": a\n: b\n", EMBLA_EVAL_ANALOGIES, "2 lines, and 0 questions"},
+        {": a\n: b\n", EMBLA_EVAL_ANALOGIES, "2 lines, but no questions"},
         {": a\nx y z \xff\n", EMBLA_EVAL_ANALOGIES, "line 2, byte 7 of 7: not UTF-8"},
         {": a\nx\x01y z u\n", EMBLA_EVAL_ANALOGIES, "line 2, byte 2 of 7 is 0x01: not text"},
         {": a\nx\x1fy z u\n", EMBLA_EVAL_ANALOGIES, "is 0x1f: not text"},
@@ -254,14 +254,14 @@ static void lines_that_are_not_what_they_should_be_are_named(void **state)
         {"a b 1\na b\n", EMBLA_EVAL_PAIRS, "line 2 has 2 fields; a pair has 3"},
         {"a b 1\na b c 1\n", EMBLA_EVAL_PAIRS, "line 2 has 4 fields"},
         {"a b 1\na\n", EMBLA_EVAL_PAIRS, "line 2 has 1 fields"},
-        {"a b 1\na,,1\n", EMBLA_EVAL_PAIRS, "line 2: an empty field '' is no word"},
+        {"a b 1\na,,1\n", EMBLA_EVAL_PAIRS, "line 2: an empty field '' is not a word"},
         {"a b 1\n,b,1\n", EMBLA_EVAL_PAIRS, "line 2: an empty field"},
-        {"a,b,\nc,d,\n", EMBLA_EVAL_PAIRS, "line 2: the third field '' is no number"},
-        {"a b c\nx y z\n", EMBLA_EVAL_PAIRS, "line 2: the third field 'z' is no number"},
+        {"a,b,\nc,d,\n", EMBLA_EVAL_PAIRS, "line 2: the third field '' is not a number"},
+        {"a b c\nx y z\n", EMBLA_EVAL_PAIRS, "line 2: the third field 'z' is not a number"},
         {"the 0.1 0.2 0.3\n", EMBLA_EVAL_PAIRS, "line 1 has 4 fields"},
         {"a b c d e f g\n", EMBLA_EVAL_PAIRS, "line 1 has 7 fields"},
-        {"hello\n", EMBLA_EVAL_PAIRS, "1 lines, and 0 pairs"},
-        {"# nothing\n\n \t\n", EMBLA_EVAL_PAIRS, "3 lines, and 0 pairs"},
+        {"hello\n", EMBLA_EVAL_PAIRS, "1 lines, but no pairs"},
+        {"# nothing\n\n \t\n", EMBLA_EVAL_PAIRS, "3 lines, but no pairs"},
         {"", EMBLA_EVAL_PAIRS, "0 lines"},
         {"", EMBLA_EVAL_ANALOGIES, "0 lines"},
     };
@@ -310,7 +310,7 @@ static void lines_have_64_kib_at_most(void **state)
                 continue;
             }
             assert_status(read_bytes(text, size, EMBLA_EVAL_PAIRS, &f), EMBLA_ERR_FORMAT);
-            (void)snprintf(says, sizeof says, "line 1 has %zu bytes; a line of questions has %d",
+            (void)snprintf(says, sizeof says, "line 1 has %zu bytes; at most %d are allowed",
                            length, MOST);
             assert_error_has(says);
         }
@@ -334,7 +334,7 @@ static void files_have_2_to_the_22_lines_at_most(void **state)
     embla_eval_file_free(&f);
     text[most + 5] = '\n';
     assert_status(read_bytes(text, most + 6, EMBLA_EVAL_PAIRS, &f), EMBLA_ERR_FORMAT);
-    assert_error_has("line 4194305 at byte 4194309: more than the 4194304 lines");
+    assert_error_has("line 4194305 at byte 4194309: the file has more than 4194304 lines");
     free(text);
 }
 

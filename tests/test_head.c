@@ -345,10 +345,10 @@ static void test_bad_arguments(void **state)
     REFUSED(&head, NULL, 1, 1, logits, "hidden is NULL");
     REFUSED(&head, hidden, 1, 1, NULL, "out is NULL");
     REFUSED(&head, hidden, 1, -1, logits, "-1 threads");
-    REFUSED(&head, hidden, SIZE_MAX / 64, 1, logits, "more than memory holds");
-    REFUSED(&head, hidden, SIZE_MAX / 16, 1, logits, "more than memory holds");
+    REFUSED(&head, hidden, SIZE_MAX / 64, 1, logits, "do not fit in memory");
+    REFUSED(&head, hidden, SIZE_MAX / 16, 1, logits, "do not fit in memory");
     head.rows = 11;
-    REFUSED(&head, hidden, 1, 1, logits, "11 tokens on a table of 10 rows");
+    REFUSED(&head, hidden, 1, 1, logits, "11 tokens, but its table has 10 rows");
     head.rows = -1;
     REFUSED(&head, hidden, 1, 1, logits, "-1 tokens");
     head.rows = 0;
@@ -378,7 +378,7 @@ static void a_head_has_at_most_two_to_the_31_tokens(void **state)
                                &table));
     assert_status(embla_head_top(&(embla_head){.table = table}, hidden, 1, 1, NULL, &choice),
                   EMBLA_ERR_ARGUMENT);
-    assert_error_has("a head of 2147483649 tokens");
+    assert_error_has("the head has 2147483649 tokens");
     embla_table_free(table);
 }
 

@@ -547,7 +547,7 @@ static void wrong_options_are_refused_with_both_numbers(void **state)
     (void)state;
     embla_health_options o = {.unused = past, .unused_count = 2};
     assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_RANGE);
-    assert_error_has("unused row 2 at place 1: the table has 2 rows");
+    assert_error_has("unused row 2 at index 1; the table has 2 rows");
     o = (embla_health_options){.unused = below, .unused_count = 1};
     assert_status(embla_health_new(table, &o, &health), EMBLA_ERR_RANGE);
     o = (embla_health_options){.unused_count = 1};

@@ -828,13 +828,13 @@ static void what_is_refused_is_left_alone(void **state)
     p.report.loss = 7;
     p.head.bias = p.bias;
     p.targets[3] = 20;
-    REFUSED(EMBLA_ERR_RANGE, "target 20 at 3; the head has 20 tokens");
+    REFUSED(EMBLA_ERR_RANGE, "target 20 at index 3; the head has 20 tokens");
     p.targets[3] = -1;
-    REFUSED(EMBLA_ERR_RANGE, "target -1 at 3");
+    REFUSED(EMBLA_ERR_RANGE, "target -1 at index 3");
     p.head.rows = 10;
     p.targets[0] = p.targets[1] = p.targets[2] = p.targets[4] = 2;
     p.targets[3] = 10;
-    REFUSED(EMBLA_ERR_RANGE, "target 10 at 3; the head has 10 tokens");
+    REFUSED(EMBLA_ERR_RANGE, "target 10 at index 3; the head has 10 tokens");
     p.targets[3] = 9;
     p.head.rows = 21;
     REFUSED(EMBLA_ERR_ARGUMENT, "21 tokens");
@@ -848,7 +848,7 @@ static void what_is_refused_is_left_alone(void **state)
         REFUSED(EMBLA_ERR_ARGUMENT, "smoothing");
         p.options.smoothing = 0;
         p.options.z_loss = bad[i] == 1.0 ? -1.0 : bad[i];
-        REFUSED(EMBLA_ERR_ARGUMENT, "z-loss");
+        REFUSED(EMBLA_ERR_ARGUMENT, "z_loss");
         p.options.z_loss = 0;
     }
     p.options.weight = NAN;

@@ -467,7 +467,7 @@ static void what_cannot_be_right_is_refused(void **state)
         query[1][2] = bad[i];
         assert_status(embla_near(table, query[0], 2, 2, NULL, out, &report), EMBLA_ERR_ARGUMENT);
         assert_error_has("query 1");
-        assert_error_has("number 2");
+        assert_error_has("value 2");
     }
     assert_memory_equal(out, before, sizeof out);
     assert_int_equal(report.rows, -5);

@@ -145,24 +145,24 @@ static void what_cannot_be_is_refused(void **state)
         int64_t step;
         const char *text;
     } wrong[] = {
-        {{.rate = NAN}, 0, "rate nan"},
-        {{.rate = INFINITY}, 0, "rate inf"},
-        {{.rate = -1.0}, 0, "rate -1:"},
-        {{.final = -2.0}, 0, "final -2:"},
-        {{.final = NAN}, 0, "final nan"},
+        {{.rate = NAN}, 0, "the rate of a schedule is nan"},
+        {{.rate = INFINITY}, 0, "rate of a schedule is inf"},
+        {{.rate = -1.0}, 0, "rate of a schedule is -1;"},
+        {{.final = -2.0}, 0, "final of a schedule is -2;"},
+        {{.final = NAN}, 0, "final of a schedule is nan"},
         {{.kind = (embla_schedule_kind)4}, 0, "kind 4"},
         {{.steps = -1}, 0, "-1 steps"},
         {{.kind = EMBLA_SCHEDULE_LINEAR}, 0, "linear schedule of 0 steps"},
         {{.kind = EMBLA_SCHEDULE_COSINE, .steps = -5}, 0, "cosine schedule of -5"},
         {{.kind = EMBLA_SCHEDULE_WSD}, 0, "wsd schedule of 0"},
-        {{.warm_up = -3}, 0, "-3 steps of warm-up"},
-        {{.warm_up = 3, .steps = 2}, 0, "3 steps of warm-up in a schedule of 2"},
-        {{.kind = EMBLA_SCHEDULE_LINEAR, .warm_up = 3, .steps = 2}, 0, "3 steps of warm-up"},
+        {{.warm_up = -3}, 0, "-3 warm-up steps"},
+        {{.warm_up = 3, .steps = 2}, 0, "3 warm-up steps in a schedule of 2"},
+        {{.kind = EMBLA_SCHEDULE_LINEAR, .warm_up = 3, .steps = 2}, 0, "3 warm-up steps"},
         {{.kind = EMBLA_SCHEDULE_WSD, .warm_up = 3, .steps = 5, .decay = 3},
          0,
-         "3 steps of decay, but 2"},
-        {{.kind = EMBLA_SCHEDULE_WSD, .steps = 5, .decay = -1}, 0, "-1 steps of decay"},
-        {{.rate = 1.0}, -1, "step -1"},
+         "3 decay steps, but only 2"},
+        {{.kind = EMBLA_SCHEDULE_WSD, .steps = 5, .decay = -1}, 0, "-1 decay steps"},
+        {{.rate = 1.0}, -1, "step is -1"},
     };
     double out = 77.0;
     (void)state;

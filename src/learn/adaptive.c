@@ -34,20 +34,20 @@ static embla_status check_new(int64_t rows, size_t dim, const embla_adaptive_opt
     if (rows < 1 || rows > EMBLA_ROWS_MOST || dim < 1 || dim > EMBLA_DIM_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "an adaptive softmax of %" PRId64 " tokens and %zu numbers: 1 to %" PRId64
-                          " and 1 to %zu can be had",
+                          " tokens and 1 to %zu numbers are supported",
                           rows, dim, EMBLA_ROWS_MOST, EMBLA_DIM_MOST);
     if (options->cutoff_count > 0 && !options->cutoffs)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu cutoffs, but cutoffs is NULL",
                           options->cutoff_count);
     if (options->divide != 0 && !(options->divide >= 1 && isfinite(options->divide)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "rows are divided by %g: by 1 or more they can be",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the divisor of rows is %g; it must be at least 1",
                           options->divide);
     for (size_t i = 0; i < options->cutoff_count; i++) {
         int64_t least = i > 0 ? options->cutoffs[i - 1] + 1 : 1;
         if (options->cutoffs[i] < least || options->cutoffs[i] > rows - 1)
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "cutoff %zu is %" PRId64 ": it must be %" PRId64 " .. %" PRId64, i,
-                              options->cutoffs[i], least, rows - 1);
+                              "cutoff %zu is %" PRId64 "; it must be from %" PRId64 " to %" PRId64,
+                              i, options->cutoffs[i], least, rows - 1);
     }
     return EMBLA_OK;
 }

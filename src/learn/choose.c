@@ -292,8 +292,7 @@ static embla_status new_choices(size_t count, size_t k, embla_arena *arena, embl
     uint64_t choices;
     if (!embla_mul_ok(count, k, &choices) || choices > PTRDIFF_MAX / sizeof **out)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu tokens for each of %zu vectors are more than memory holds", k,
-                          count);
+                          "%zu tokens for each of %zu vectors do not fit in memory", k, count);
     return embla_arena_many(arena, choices, sizeof **out, "chosen tokens", out);
 }
 
@@ -305,7 +304,7 @@ embla_status embla_head_top(const embla_head *head, const float *hidden, size_t 
     embla_arena arena = {0};
     embla_choice *choices = NULL;
     EMBLA_TRY(embla_walk_of(head, hidden, count, options ? options->threads : 0, out, &walk));
-    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 best tokens: ask for 1 or more");
+    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "k is 0; it must be at least 1");
     if (count == 0) return EMBLA_OK;
     size_t group = group_of(&walk, room_of(&walk, k));
     embla_status status = new_choices(count, k, &arena, &choices);
@@ -568,11 +567,11 @@ static embla_status sample_group(const embla_logit_walk *walk, size_t vector, si
 static embla_status check_options(const embla_sample_options *o)
 {
     if (!isfinite(o->temperature) || o->temperature < 0.0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a temperature of %g; it is 0 or a number above",
-                          o->temperature);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "temperature is %g; it must be finite and 0 or greater", o->temperature);
     if (!(o->top_p >= 0.0 && o->top_p <= 1.0) || !(o->min_p >= 0.0 && o->min_p <= 1.0))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a top_p of %g and a min_p of %g; both are shares, 0 to 1", o->top_p,
+                          "top_p is %g and min_p is %g; both must be from 0 to 1", o->top_p,
                           o->min_p);
     return EMBLA_OK;
 }

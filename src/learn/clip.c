@@ -148,7 +148,7 @@ static embla_status check(const embla_span *spans, size_t count, double max_norm
     EMBLA_TRY(embla_threads_check(threads));
     if (!isfinite(max_norm) || max_norm < 0.0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "gradients clipped to a length of %g: it must be finite, 0 or more",
+                          "the maximum gradient norm is %g; it must be finite and 0 or greater",
                           max_norm);
     if (count > 0 && !spans)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu spans to clip, but spans is NULL", count);

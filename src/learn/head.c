@@ -20,23 +20,22 @@
 embla_status embla_head_check(const embla_head *head, embla_head *out)
 {
     EMBLA_TRY(embla_options_check(head));
-    if (!head || !head->table)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a head without a table (NULL)");
+    if (!head || !head->table) return embla_fail(EMBLA_ERR_ARGUMENT, "head or its table is NULL");
     if (head->rows < 0 || head->rows > head->table->rows)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a head of %" PRId64 " tokens on a table of %" PRId64 " rows", head->rows,
-                          head->table->rows);
+                          "the head has %" PRId64 " tokens, but its table has %" PRId64 " rows",
+                          head->rows, head->table->rows);
     if ((head->rows ? head->rows : head->table->rows) > (int64_t)INT32_MAX + 1)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a head of %" PRId64 " tokens; a token is an int32_t, so a head has at "
-                          "most 2147483648",
+                          "the head has %" PRId64 " tokens; a token is an int32_t, so at "
+                          "most 2147483648 are possible",
                           head->rows ? head->rows : head->table->rows);
     if (!isfinite(head->scale))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the head's scale is %g, not a finite number",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the head's scale is %g; it must be finite",
                           (double)head->scale);
     if (!isfinite(head->soft_cap) || head->soft_cap < 0.0f)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the head's soft cap is %g; it is 0 or a finite number above",
+                          "the head's soft cap is %g; it must be finite and 0 or greater",
                           (double)head->soft_cap);
     EMBLA_TRY(embla_table_check_file(head->table));
     *out = *head;
@@ -138,8 +137,7 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
         !embla_mul_ok(count, w.dim * sizeof(float), &numbers) || bytes > PTRDIFF_MAX ||
         numbers > PTRDIFF_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu vectors of %zu numbers for %" PRId64
-                          " tokens are more than memory holds",
+                          "%zu vectors of %zu numbers for %" PRId64 " tokens do not fit in memory",
                           count, w.dim, w.head.rows);
     w.products = count > FEW && w.dim <= DIM_PRODUCTS && embla_engine_has_products();
     w.chunk = chunk_of(&w);

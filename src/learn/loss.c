@@ -189,7 +189,7 @@ static embla_status take_memory(job *j, void **memory, size_t *size)
     size_t owns = embla_layout_add(&layout, team, sizeof(own));
     size_t shares = embla_layout_add(&layout, team, share.bytes);
     if (layout.too_large || share.too_large)
-        return embla_fail(EMBLA_ERR_MEMORY, "a loss over %zu rows does not fit", j->rows);
+        return embla_fail(EMBLA_ERR_MEMORY, "a loss over %zu rows does not fit in memory", j->rows);
     *size = layout.bytes;
     EMBLA_TRY(embla_mem_new(*size, "the logits of a chunk", memory));
     char *base = *memory;
@@ -480,16 +480,16 @@ static embla_status run_chunks(job *j, float *each, embla_loss_report *report)
 static embla_status check_options(const embla_loss_options *options)
 {
     if (!(options->smoothing >= 0.0 && options->smoothing < 1.0))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a smoothing of %g; it is 0 or more and below 1",
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "smoothing is %g; it must be 0 or greater and below 1",
                           options->smoothing);
     if (!(options->z_loss >= 0.0 && isfinite(options->z_loss)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a z-loss of %g; it is 0 or a finite number above",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "z_loss is %g; it must be finite and 0 or greater",
                           options->z_loss);
     if (!isfinite(options->weight))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a weight of %g; it is a finite number",
-                          options->weight);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", options->weight);
     if (options->compute != 0 && options->compute != EMBLA_F32 && options->compute != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "products in %s; a loss has them in f32 or bf16",
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "compute is %s; a loss supports f32 and bf16",
                           embla_dtype_name(options->compute));
     return embla_threads_check(options->threads);
 }
@@ -502,8 +502,8 @@ static embla_status count_targets(job *j)
         if (!embla_loss_counts(&j->options, target)) continue;
         if (target < 0 || (size_t)target >= j->rows)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "target %" PRId32 " at %zu; the head has %zu tokens, and %d is "
-                              "not counted",
+                              "target %" PRId32 " at index %zu; the head has %zu tokens, and %d is "
+                              "ignored",
                               target, i, j->rows, EMBLA_TARGET_IGNORE);
         j->counted++;
     }
@@ -517,7 +517,8 @@ static embla_status prepare(const embla_head *head, job *j)
     if (j->count > 0 && (!j->hidden || !j->targets))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_head_loss: hidden or targets is NULL");
     if (j->to.bias && !j->head.bias)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a gradient of the bias of a head that has none");
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a gradient of the bias is wanted, but the head has no bias");
     j->rows = (size_t)j->head.rows;
     j->dim = j->head.table->dim;
     EMBLA_TRY(count_targets(j));

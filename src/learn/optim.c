@@ -76,8 +76,8 @@ static embla_status check_share(const char *what, double value, bool zero_is_fin
 {
     bool fine = value < 1.0 && (zero_is_fine ? value >= 0.0 : value > 0.0);
     if (!fine) /* a NaN is not */
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g: it must be %s and below 1", what, value,
-                          zero_is_fine ? "0 or more" : "above 0");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g; it must be %s and below 1", what, value,
+                          zero_is_fine ? "0 or greater" : "above 0");
     return EMBLA_OK;
 }
 
@@ -85,21 +85,22 @@ static embla_status check_options(const embla_optim_options *o)
 {
     EMBLA_TRY(embla_threads_check(o->threads));
     if ((unsigned)o->kind >= KINDS)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "optimizer kind %d is not one of 0..%d", (int)o->kind,
-                          KINDS - 1);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown optimizer kind %d; kinds are 0 to %d",
+                          (int)o->kind, KINDS - 1);
     EMBLA_TRY(check_share("momentum", o->momentum, true));
     EMBLA_TRY(check_share("beta1", o->beta1, true));
     EMBLA_TRY(check_share("beta2", o->beta2, true));
     if (o->momentum != 0.0 && o->kind != EMBLA_OPTIM_SGD)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "momentum %g is for sgd, not for %s", o->momentum,
-                          names[o->kind]);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "momentum is %g; %s has none, only sgd does",
+                          o->momentum, names[o->kind]);
     if (o->nesterov && o->momentum == 0.0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "nesterov needs momentum, which is %g", o->momentum);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "nesterov needs a momentum above 0; it is %g",
+                          o->momentum);
     if (o->epsilon != 0.0 && !((float)o->epsilon > 0.0f && (float)o->epsilon <= FLT_MAX))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "epsilon is %g: it must be above 0 and fit an f32",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "epsilon is %g; it must be above 0 and fit in an f32",
                           o->epsilon);
     if (!(o->decay >= 0.0) || !isfinite(o->decay))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "decay is %g: it must be finite, 0 or more",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "decay is %g; it must be finite and 0 or greater",
                           o->decay);
     return EMBLA_OK;
 }
@@ -108,7 +109,8 @@ static embla_status check_table(const embla_table *table)
 {
     EMBLA_TRY(embla_table_check_writable(table));
     if (table->dtype != EMBLA_F32 && table->dtype != EMBLA_BF16 && table->dtype != EMBLA_F16)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a table of %s cannot be trained: f32, bf16, f16",
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a table of %s cannot be trained; supported dtypes: f32, bf16, f16",
                           table->info->name);
     return EMBLA_OK;
 }
@@ -204,7 +206,7 @@ embla_status embla_optim_new(embla_table *table, const embla_optim_options *opti
     const embla_optim_options defaults = {0};
     void *memory = NULL;
     if (!options) options = &defaults;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "an optimizer is to be made, but out is NULL");
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(check_table(table));
     EMBLA_TRY(check_options(options));
     EMBLA_TRY(embla_mem_new(sizeof(embla_optim), "an optimizer", &memory));
@@ -238,15 +240,14 @@ static embla_status next_moment(const embla_optim *o, double rate, embla_moment 
 {
     int64_t step = o->steps + 1;
     if (!(rate >= 0.0) || !isfinite(rate))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a step with rate %g: it must be finite, 0 or more",
-                          rate);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the rate of a step is %g; it must be finite and 0 or greater", rate);
     if (step > STEPS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "step %" PRId64 " of at most %" PRId64, step,
                           STEPS_MOST);
     if (!embla_moment_of(&o->rule, step, rate, out))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a step with rate %g and decay %g: more than an f32 holds", rate,
-                          o->rule.decay);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rate %g and decay %g of a step do not fit in an f32",
+                          rate, o->rule.decay);
     return EMBLA_OK;
 }
 
@@ -442,8 +443,7 @@ embla_status embla_optim_step(embla_optim *o, double rate, const float *gradient
 {
     embla_moment moment;
     if (!o || !gradient)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a step, but %s is NULL",
-                          o ? "the gradient" : "the optimizer");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL", o ? "the gradient" : "the optimizer");
     EMBLA_TRY(next_moment(o, rate, &moment));
     work k = work_of(o, &moment);
     do_all(&k, gradient);
@@ -466,8 +466,9 @@ static embla_status check_range(const embla_optim *o, const int64_t *rows, size_
     if (embla_kernels_get()->rows_below(rows, count, limit)) return EMBLA_OK;
     size_t i = 0;
     while (i + 1 < count && (uint64_t)rows[i] < limit) i++;
-    return embla_fail(EMBLA_ERR_RANGE, "row %" PRId64 " at %zu: the table has %" PRId64 " rows",
-                      rows[i], i, o->table->rows);
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "row %" PRId64 " at index %zu; the table has %" PRId64 " rows", rows[i], i,
+                      o->table->rows);
 }
 
 static embla_status check_rows(const embla_optim *o, const int64_t *rows, size_t count,
@@ -480,8 +481,8 @@ static embla_status check_rows(const embla_optim *o, const int64_t *rows, size_t
     for (size_t i = 1; i < count; i++)
         if (rows[i] <= rows[i - 1])
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "row %" PRId64 " at %zu comes after row %" PRId64
-                              ": rows ascend, each once",
+                              "row %" PRId64 " at index %zu follows row %" PRId64
+                              "; row numbers must ascend without repeats",
                               rows[i], i, rows[i - 1]);
     return EMBLA_OK;
 }
@@ -514,7 +515,7 @@ embla_status embla_optim_step_rows(embla_optim *o, double rate, const int64_t *r
                                    const float *gradients)
 {
     embla_moment moment;
-    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "a step, but the optimizer is NULL");
+    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
     EMBLA_TRY(next_moment(o, rate, &moment));
     EMBLA_TRY(check_rows(o, rows, count, gradients));
     EMBLA_TRY(make_room(o));
@@ -549,7 +550,7 @@ static void catch_up_owned(const work *k, const int64_t *rows, size_t count, uin
 
 embla_status embla_optim_catch_up(embla_optim *o, const int64_t *rows, size_t count)
 {
-    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "rows catch up, but the optimizer is NULL");
+    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
     if (rows) EMBLA_TRY(check_range(o, rows, count));
     if (!any_behind(o)) return EMBLA_OK;
     work k = work_of(o, NULL);
@@ -574,15 +575,15 @@ int64_t embla_optim_steps(const embla_optim *o)
 
 embla_status embla_optim_set_steps(embla_optim *o, int64_t steps)
 {
-    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "steps are set, but the optimizer is NULL");
+    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
     if (steps < 0 || steps > STEPS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRId64 " steps: 0 or more, at most %" PRId64,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "steps is %" PRId64 "; it must be from 0 to %" PRId64,
                           steps, STEPS_MOST);
     int64_t least = any_behind(o) ? oldest(o) : o->steps;
     if (least < o->steps)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "steps are set to %" PRId64 ", but a row has made %" PRId64 " of %" PRId64
-                          ": let all rows catch up first",
+                          "steps cannot be set to %" PRId64 ": a row has made only %" PRId64
+                          " of %" PRId64 "; call embla_optim_catch_up first",
                           steps, least, o->steps);
     o->steps = steps;
     forget(o);
@@ -592,10 +593,10 @@ embla_status embla_optim_set_steps(embla_optim *o, int64_t steps)
 embla_status embla_optim_state_at(embla_optim *o, size_t n, embla_optim_state *out)
 {
     if (!o || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a state is asked for, but %s is NULL",
-                          o ? "out" : "the optimizer");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL", o ? "out" : "the optimizer");
     if (n >= o->state_count)
-        return embla_fail(EMBLA_ERR_RANGE, "state %zu of %zu", n, o->state_count);
+        return embla_fail(EMBLA_ERR_RANGE, "state %zu does not exist; there are %zu", n,
+                          o->state_count);
     EMBLA_TRY(embla_optim_catch_up(o, NULL, 0));
     *out = o->states[n].seen;
     return EMBLA_OK;

@@ -35,14 +35,15 @@ embla_status embla_rare_options(const char *name, const embla_loss_options *opti
 {
     embla_loss_options asked = options ? *options : (embla_loss_options){0};
     if (asked.smoothing != 0 || asked.z_loss != 0)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s has neither smoothing (%g) nor z-loss (%g)",
-                          name, asked.smoothing, asked.z_loss);
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%s supports neither smoothing (%g) nor z_loss (%g)", name,
+                          asked.smoothing, asked.z_loss);
     if (asked.compute == 0) asked.compute = EMBLA_F32;
     if (asked.compute != EMBLA_F32 && asked.compute != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: compute is %d; f32 and bf16 can be had", name,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: compute is %d; f32 and bf16 are supported", name,
                           (int)asked.compute);
     if (!isfinite(asked.weight))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: the weight is %g, not a finite number", name,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: weight is %g; it must be finite", name,
                           asked.weight);
     if (asked.weight == 0) asked.weight = 1;
     EMBLA_TRY(embla_threads_check(asked.threads));
@@ -58,8 +59,8 @@ embla_status embla_rare_targets(const int32_t *targets, size_t count, int64_t ro
         if (!embla_loss_counts(options, targets[i])) continue;
         if (targets[i] < 0 || targets[i] >= rows)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "target %" PRId32 " at %zu is not one of 0 .. %" PRId64, targets[i],
-                              i, rows - 1);
+                              "target %" PRId32 " at index %zu is not from 0 to %" PRId64,
+                              targets[i], i, rows - 1);
         at[(*counted)++] = i;
     }
     return EMBLA_OK;
@@ -405,14 +406,14 @@ static embla_status check(const call *c, const embla_sampled_gradients *gradient
                           : !c->hidden ? "hidden"
                                        : "targets");
     if (negatives->negatives < 1 || negatives->negatives > NEGATIVES_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu negatives: 1 to %d can be drawn",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "negatives is %zu; it must be from 1 to %d",
                           negatives->negatives, NEGATIVES_MOST);
     if (negatives->proposal != EMBLA_PROPOSAL_LOG_UNIFORM &&
         negatives->proposal != EMBLA_PROPOSAL_UNIFORM)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "proposal %d is not one of 0..1",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown proposal %d; proposals are 0 and 1",
                           (int)negatives->proposal);
     if (gradients && !gradients->rows != !gradients->table)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sampled_loss: %s is given, but %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sampled_loss: %s is set, but %s is NULL",
                           gradients->rows ? "rows" : "table", gradients->rows ? "table" : "rows");
     return EMBLA_OK;
 }

@@ -22,8 +22,9 @@ const char *embla_schedule_name(embla_schedule_kind kind)
 static embla_status check_rate(const char *what, double rate)
 {
     if (!isfinite(rate) || rate < 0.0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a schedule with %s %g: it must be finite, 0 or more",
-                          what, rate);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the %s of a schedule is %g; it must be finite and 0 or greater", what,
+                          rate);
     return EMBLA_OK;
 }
 
@@ -31,32 +32,31 @@ static embla_status check_steps(const embla_schedule *s)
 {
     bool needed = s->kind != EMBLA_SCHEDULE_CONSTANT;
     if (s->steps < (needed ? 1 : 0))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a %s schedule of %" PRId64 " steps: %d or more",
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a %s schedule of %" PRId64 " steps; it needs at least %d",
                           names[s->kind], s->steps, needed ? 1 : 0);
     if (s->warm_up < 0 || ((needed || s->steps > 0) && s->warm_up > s->steps))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%" PRId64 " steps of warm-up in a schedule of %" PRId64 " steps",
+                          "%" PRId64 " warm-up steps in a schedule of %" PRId64 " steps",
                           s->warm_up, s->steps);
     if (s->kind == EMBLA_SCHEDULE_WSD && (s->decay < 0 || s->decay > s->steps - s->warm_up))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%" PRId64 " steps of decay, but %" PRId64 " are left after warm-up",
+                          "%" PRId64 " decay steps, but only %" PRId64 " are left after warm-up",
                           s->decay, s->steps - s->warm_up);
     return EMBLA_OK;
 }
 
 static embla_status check(const embla_schedule *s, int64_t step, const double *out)
 {
-    if (!s || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a rate is asked for, but %s is NULL",
-                          s ? "out" : "the schedule");
+    if (!s || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL", s ? "out" : "the schedule");
     if ((unsigned)s->kind >= KINDS)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "schedule kind %d is not one of 0..%d", (int)s->kind,
-                          KINDS - 1);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown schedule kind %d; kinds are 0 to %d",
+                          (int)s->kind, KINDS - 1);
     EMBLA_TRY(check_rate("rate", s->rate));
     EMBLA_TRY(check_rate("final", s->final));
     EMBLA_TRY(check_steps(s));
     if (step < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "step %" PRId64 ": steps count from 0", step);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "step is %" PRId64 "; it must be 0 or greater", step);
     return EMBLA_OK;
 }
 

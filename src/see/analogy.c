@@ -29,9 +29,10 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
                                const char *name)
 {
     if (count > EACH)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s: at most %d", count, name, EACH);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s; at most %d are allowed", count, name,
+                          EACH);
     if (count > 0 && !rows)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s, which is NULL", count, name);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s, but it is NULL", count, name);
     for (size_t i = 0; i < count; i++)
         if (rows[i] < 0 || rows[i] >= table->rows)
             return embla_fail(EMBLA_ERR_RANGE,
@@ -53,7 +54,7 @@ static embla_status read_rows(question *q, embla_arena *arena)
         if (!isfinite(q->norms[i]))
             return embla_fail(EMBLA_ERR_ARGUMENT,
                               "row %" PRId64
-                              " is in the question, but has a number that is not finite",
+                              " is part of the analogy, but one of its values is NaN or infinite",
                               q->rows[i]);
     }
     return EMBLA_OK;
@@ -139,14 +140,15 @@ static embla_status check(const embla_table *table, size_t rows, size_t k,
 {
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
-    if (rows == 0) return embla_fail(EMBLA_ERR_ARGUMENT, "an analogy of no rows");
-    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 best answers: ask for 1 or more");
-    if (options->rows < 0)
+    if (rows == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the first %" PRId64 " rows: the number must be 0 or more",
+                          "plus and minus are empty; an analogy needs at least one row");
+    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "k is 0; it must be at least 1");
+    if (options->rows < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be 0 or greater",
                           options->rows);
     if (options->kind != EMBLA_ANALOGY_COS_ADD && options->kind != EMBLA_ANALOGY_COS_MUL)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "there is no kind of analogy %d", (int)options->kind);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown kind of analogy: %d", (int)options->kind);
     return embla_threads_check(options->threads);
 }
 

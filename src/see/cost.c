@@ -106,7 +106,7 @@ embla_status embla_cost_preset(const char *name, embla_cost_model *out)
 {
     char names[256] = "";
     size_t used = 0;
-    if (!name || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "a preset needs a name and a place");
+    if (!name || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "name or out is NULL");
     for (size_t i = 0; i < PRESETS; i++) {
         if (strcmp(presets[i].name, name) == 0) {
             *out = presets[i].model;
@@ -116,7 +116,7 @@ embla_status embla_cost_preset(const char *name, embla_cost_model *out)
             snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", presets[i].name);
         if (wrote > 0 && (size_t)wrote < sizeof names - used) used += (size_t)wrote;
     }
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "no preset is called '%.64s'; there are %s", name,
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "unknown preset '%.64s'; known presets: %s", name,
                       names);
 }
 
@@ -140,7 +140,7 @@ static bool add(int64_t a, int64_t b, int64_t *out)
 
 static embla_status too_large(const char *what)
 {
-    return embla_fail(EMBLA_ERR_ARGUMENT, "%s: more than 64 bits can count", what);
+    return embla_fail(EMBLA_ERR_ARGUMENT, "%s does not fit in 64 bits", what);
 }
 
 static embla_status table_part(const char *what, int64_t rows, int64_t dim, int64_t row_bytes,
@@ -149,7 +149,8 @@ static embla_status table_part(const char *what, int64_t rows, int64_t dim, int6
     embla_cost_part part;
     if (!mul(rows, dim, &part.parameters) || !mul(rows, row_bytes, &part.bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%s of %" PRId64 " x %" PRId64 " does not fit 64 bits", what, rows, dim);
+                          "%s of %" PRId64 " x %" PRId64 " does not fit in 64 bits", what, rows,
+                          dim);
     *out = part;
     return EMBLA_OK;
 }
@@ -175,13 +176,13 @@ static embla_status trunk_part(const embla_cost_model *model, embla_dtype dtype,
                                mul(part.parameters, 12, &part.parameters)))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a trunk with layers %" PRId64 " and dim %" PRId64
-                          " does not fit 64 bits",
+                          " does not fit in 64 bits",
                           model->layers, model->dim);
     tail = (part.parameters % BLOCKS * block_bytes + BLOCKS - 1) / BLOCKS;
     if (!mul(part.parameters / BLOCKS, block_bytes, &part.bytes) ||
         !add(part.bytes, tail, &part.bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the bytes of a trunk of %" PRId64 " parameters do not fit 64 bits",
+                          "the bytes of a trunk of %" PRId64 " parameters do not fit in 64 bits",
                           part.parameters);
     *out = part;
     return EMBLA_OK;
@@ -209,11 +210,11 @@ static embla_status check(const embla_cost_model *model)
                  {"n-gram rows for a token", model->ngram_per_token, model->ngram_rows > 0}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i].value < sizes[i].least)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %" PRId64 " and must be at least %" PRId64,
+            return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %" PRId64 "; it must be at least %" PRId64,
                               sizes[i].name, sizes[i].value, sizes[i].least);
     if (model->layers > 0 && model->trunk > 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the trunk is given twice, by %" PRId64 " layers and by %" PRId64
+                          "the trunk is specified twice: by %" PRId64 " layers and by %" PRId64
                           " parameters",
                           model->layers, model->trunk);
     return EMBLA_OK;
@@ -243,7 +244,7 @@ embla_status embla_cost_compute(const embla_cost_model *model, embla_cost *out)
     EMBLA_TRY(embla_options_check(model));
     embla_cost cost = {0};
     int64_t row_bytes = 0, ngram_bytes = 0;
-    if (!model || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "a cost needs a model and a place");
+    if (!model || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "model or out is NULL");
     EMBLA_TRY(check(model));
 
     embla_dtype dtype = model->dtype ? model->dtype : EMBLA_F32;

@@ -271,20 +271,20 @@ static embla_status check(const work *w)
 {
     const embla_table *a = w->tables[0], *b = w->tables[1];
     const embla_diff_options *o = &w->options;
-    if (!a || !b) return embla_fail(EMBLA_ERR_ARGUMENT, "two tables are compared, one is missing");
+    if (!a || !b) return embla_fail(EMBLA_ERR_ARGUMENT, "a table to compare is NULL");
     EMBLA_TRY(embla_threads_check(o->threads));
     if (!(o->tolerance >= 0) || !isfinite(o->tolerance)) /* an infinity is no number within it */
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a tolerance of %g: 0 or more is possible",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "tolerance is %g; it must be 0 or greater",
                           o->tolerance);
     if (a->dim != b->dim)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "a row of the first table has %zu numbers, one of the second %zu", a->dim,
-                          b->dim);
+                          "the first table has dim %zu and the second %zu; they must be equal",
+                          a->dim, b->dim);
     for (int64_t row = 0; o->other && row < a->rows; row++)
         if (o->other[row] < -1 || o->other[row] >= b->rows)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "row %" PRId64 " is to be compared with row %" PRId64
-                              ": the second table has %" PRId64 " rows",
+                              "row %" PRId64 " is mapped to row %" PRId64
+                              ", but the second table has %" PRId64 " rows",
                               row, o->other[row], b->rows);
     return EMBLA_OK;
 }
@@ -314,7 +314,7 @@ embla_status embla_diff_new(const embla_table *first, const embla_table *second,
     embla_arena arena = {0};
     work w = {.tables = {first, second}};
     if (options) w.options = *options;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "no place for the difference of two tables");
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(check(&w));
     EMBLA_TRY(take(&arena, 1, sizeof *w.diff, &w.diff));
     w.diff->arena = arena;

@@ -459,11 +459,10 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab, co
                                    : "out");
     if (!options) return EMBLA_OK;
     if (options->rows < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the first %" PRId64 " rows: the number must be 0 or more",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be 0 or greater",
                           options->rows);
     if (options->kind != EMBLA_ANALOGY_COS_ADD && options->kind != EMBLA_ANALOGY_COS_MUL)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "there is no kind of analogy %d", (int)options->kind);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown kind of analogy: %d", (int)options->kind);
     return EMBLA_OK;
 }
 

@@ -50,8 +50,7 @@ static span trimmed(const uint8_t *from, const uint8_t *end)
 static embla_status line_too_long(const reader *r, size_t length, bool whole)
 {
     return embla_fail(
-        EMBLA_ERR_FORMAT,
-        "%.256s: line %" PRIu64 " has %zu bytes%s; a line of questions has %d at most",
+        EMBLA_ERR_FORMAT, "%.256s: line %" PRIu64 " has %zu bytes%s; at most %d are allowed",
         r->map->name, r->line, length, whole ? "" : " and more", EMBLA_EVAL_LINE_BYTES);
 }
 
@@ -61,7 +60,7 @@ static embla_status next_line(embla_cursor *c, reader *r, span *out)
     if (r->line >= EMBLA_EVAL_LINES)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: line %" PRIu64 " at byte %" PRIu64
-                          ": more than the %d lines that a file of questions may have",
+                          ": the file has more than %d lines",
                           r->map->name, r->line + 1, c->at, EMBLA_EVAL_LINES);
     r->line++;
     for (uint64_t wanted = 4096;; wanted *= 2) {
@@ -228,12 +227,12 @@ static embla_status check_kind(const reader *r, span line)
     if (kind == r->file->kind) return EMBLA_OK;
     return kind == EMBLA_EVAL_ANALOGIES
                ? embla_fail(EMBLA_ERR_UNSUPPORTED,
-                            "%.256s holds questions of 4 words (line %" PRIu64
-                            "), and pairs of 2 are asked for",
+                            "%.256s contains questions of 4 words (line %" PRIu64
+                            "), not pairs of 2 words",
                             r->map->name, r->line)
                : embla_fail(EMBLA_ERR_UNSUPPORTED,
-                            "%.256s holds no questions of 4 words (line %" PRIu64
-                            " has another form, as in a file of pairs)",
+                            "%.256s contains no questions of 4 words (line %" PRIu64
+                            " looks like a line of a file of pairs)",
                             r->map->name, r->line);
 }
 
@@ -278,8 +277,8 @@ static embla_status add_question(reader *r, span line)
         span name = trimmed(line.at + 1, line.at + line.length);
         if (name.length > 0) return add_section(r, name);
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.256s: line %" PRIu64 " begins a section and has no name for it",
-                          r->map->name, r->line);
+                          "%.256s: line %" PRIu64 " begins a section without a name", r->map->name,
+                          r->line);
     }
     size_t count = split_runs(line, false, fields);
     if (count != EMBLA_EVAL_ANALOGIES)
@@ -306,7 +305,7 @@ static embla_status add_pair(reader *r, span line, bool first)
                           "a number",
                           r->map->name, r->line, count);
     if (!number || fields[0].length == 0 || fields[1].length == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: line %" PRIu64 ": %s '%.*s' is no %s",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: line %" PRIu64 ": %s '%.*s' is not a %s",
                           r->map->name, r->line, number ? "an empty field" : "the third field",
                           number ? 0 : (int)(fields[2].length < 64 ? fields[2].length : 64),
                           (const char *)fields[2].at, number ? "word" : "number");
@@ -368,8 +367,8 @@ static embla_status read_lines(embla_cursor *c, reader *r)
         EMBLA_TRY(take_line(r, line));
     }
     if (r->file->count == 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " lines, and 0 %s on them",
-                          r->map->name, r->line,
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " lines, but no %s", r->map->name,
+                          r->line,
                           r->file->kind == EMBLA_EVAL_ANALOGIES ? "questions of four words"
                                                                 : "pairs of words with a number");
     return number_words(r);

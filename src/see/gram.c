@@ -369,8 +369,8 @@ embla_status embla_gram_of(const embla_table *table, bool centred, int threads, 
     EMBLA_TRY(embla_threads_check(threads));
     if (table->dim > DIM_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "rows of %zu numbers; main directions are found "
-                          "of %d at most",
+                          "dim is %zu; principal directions are computed for "
+                          "dim at most %d",
                           table->dim, DIM_MOST);
     EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
     embla_gram gram = {.dim = table->dim,

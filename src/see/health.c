@@ -369,22 +369,22 @@ static embla_status rank(work *w)
 
 static embla_status check(const embla_table *table, const embla_health_options *o)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "no table to look at");
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->tokens < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRId64 " tokens: 0 or more are possible",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "tokens is %" PRId64 "; it must be 0 or greater",
                           o->tokens);
     if (o->alike != 0 && !(o->alike >= 0.9 && o->alike < 1))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a cosine of %g for rows that share a direction: 0.9 to below 1",
+                          "the cosine threshold is %g; it must be at least 0.9 and below 1",
                           o->alike);
     if (o->unused_count > 0 && !o->unused)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu unused rows, but no list of them",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu unused rows, but the list of them is NULL",
                           o->unused_count);
     for (size_t i = 0; o->unused && i < o->unused_count; i++)
         if ((uint64_t)o->unused[i] >= (uint64_t)table->rows)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "unused row %" PRId64 " at place %zu: the table has %" PRId64 " rows",
+                              "unused row %" PRId64 " at index %zu; the table has %" PRId64 " rows",
                               o->unused[i], i, table->rows);
     return EMBLA_OK;
 }
@@ -434,7 +434,7 @@ embla_status embla_health_new(const embla_table *table, const embla_health_optio
     embla_arena arena = {0};
     work w = {.table = table};
     if (options) w.options = *options;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "no place for the health of a table");
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(check(table, &w.options));
     EMBLA_TRY(take(&arena, 1, sizeof *w.health, &w.health));
     w.health->arena = arena;

@@ -455,7 +455,7 @@ static embla_status check_queries(const float *queries, size_t count, size_t dim
         for (size_t j = 0; j < dim; j++)
             if (!isfinite(queries[i * dim + j]))
                 return embla_fail(EMBLA_ERR_ARGUMENT,
-                                  "query %zu is not finite: its number %zu is %g", i, j,
+                                  "query %zu is not finite: its value %zu is %g", i, j,
                                   (double)queries[i * dim + j]);
     return EMBLA_OK;
 }
@@ -465,15 +465,13 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
 {
     uint64_t numbers;
     if (options->rows < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the first %" PRId64 " rows: the number must be 0 or more",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be 0 or greater",
                           options->rows);
     if (!embla_measure_name(options->measure))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "there is no measure %d", (int)options->measure);
-    if (q->k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "the 0 nearest rows: ask for 1 or more");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown measure: %d", (int)options->measure);
+    if (q->k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "k is 0; it must be at least 1");
     if (options->left_out > 0 && !options->leave_out && q->count > 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu rows to leave out of each answer, but no list of them",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "left_out is %zu, but leave_out is NULL",
                           options->left_out);
     EMBLA_TRY(embla_threads_check(options->threads));
     if (q->count == 0) return EMBLA_OK;
@@ -484,9 +482,8 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
         !embla_mul_ok(numbers, sizeof(embla_neighbour), &numbers) || numbers > PTRDIFF_MAX ||
         !embla_mul_ok(q->count, q->dim * sizeof(float), &numbers) || numbers > PTRDIFF_MAX ||
         !embla_mul_ok(q->count, q->left_out, &numbers) || numbers > PTRDIFF_MAX / 8)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu queries for %zu rows each are more than memory holds", q->count,
-                          q->k);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu queries with %zu rows each do not fit in memory",
+                          q->count, q->k);
     return check_queries(q->queries, q->count, q->dim);
 }
 

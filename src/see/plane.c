@@ -125,7 +125,7 @@ embla_status embla_plane(const embla_table *table, const embla_plane_options *op
     if (!table || !xy) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_plane: table or xy is NULL");
     size_t bytes = 3 * table->dim * sizeof(double);
     EMBLA_TRY(embla_gram_of(table, true, threads, &gram));
-    embla_status status = embla_mem_new(bytes, "the main directions", &space);
+    embla_status status = embla_mem_new(bytes, "the principal directions", &space);
     if (status == EMBLA_OK) {
         status = plane_of(table, threads, &gram, space, xy, &found);
         embla_mem_free(space, bytes);
