@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adaptive softmax: the head says which of the frequent tokens comes, or which cluster of rare
- * ones; the cluster says which of its own. A rare token's probability is the product of both.
+/* Adaptive softmax: the head predicts a frequent token, or a cluster of rare tokens; the cluster
+ * predicts one of its tokens. The probability of a rare token is the product of both.
  *
- * Every target has a part in the head; those of a cluster are gathered, in the order of their
- * positions, projected to the cluster's short rows, and have a second part there. The projection
- * is a product like the other two, so that three things are all there is: gather a chunk of
- * tokens, multiply (learn/lanes.h), settle (a token's logits become its loss and gradients).
+ * Every target has a term in the head. Targets of a cluster are gathered in the order of their
+ * positions, projected to the cluster's short rows, and have a second term there. The projection is
+ * a product like the other two. So there are three operations: gather a chunk of tokens, multiply
+ * (learn/lanes.h), and turn a token's logits into its loss and gradients.
  */
 #include <math.h>
 #include <string.h>
@@ -24,8 +24,8 @@
 
 struct embla_adaptive {
     size_t dim, clusters;
-    size_t bytes;         /* of this block */
-    int64_t *begins;      /* clusters + 1: cluster i is tokens begins[i] .. begins[i+1]-1 */
+    size_t bytes;         /* size of this struct */
+    int64_t *begins;      /* clusters + 1: cluster i has tokens begins[i] .. begins[i+1]-1 */
     embla_table **tables; /* 1 + 2 * clusters */
 };
 
@@ -55,7 +55,7 @@ static embla_status check_new(int64_t rows, size_t dim, const embla_adaptive_opt
 static embla_status new_table(embla_adaptive *made, size_t n, int64_t rows, size_t dim,
                               uint64_t seed)
 {
-    /* each table has a seed of its own, far from those of a seed that is one more */
+    /* each table has its own seed, far from those of a neighbouring seed */
     embla_init_options init = {.seed = seed + n * EMBLA_GOLDEN};
     EMBLA_TRY(embla_table_new(EMBLA_F32, rows, dim, NULL, &made->tables[n]));
     return embla_table_init(made->tables[n], &init);
@@ -86,7 +86,7 @@ embla_status embla_adaptive_new(int64_t rows, size_t dim, const embla_adaptive_o
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_adaptive_new: out is NULL");
     if (!options) options = &defaults;
     EMBLA_TRY(check_new(rows, dim, options));
-    size_t clusters = options->cutoff_count; /* below rows, so nothing below overflows */
+    size_t clusters = options->cutoff_count; /* less than rows, so nothing below overflows */
     (void)embla_layout_add(&layout, 1, sizeof **out);
     size_t begins = embla_layout_add(&layout, clusters + 1, sizeof(int64_t));
     size_t tables = embla_layout_add(&layout, 2 * clusters + 1, sizeof(embla_table *));
@@ -123,21 +123,21 @@ embla_table *embla_adaptive_table(embla_adaptive *adaptive, size_t n)
 typedef struct {
     const embla_adaptive *adaptive;
     const float *hidden;
-    const int32_t *targets; /* NULL: log-probabilities are wanted */
+    const int32_t *targets; /* NULL means log-probabilities are wanted */
     embla_loss_options options;
     float *hidden_gradient;  /* NULL: not wanted */
-    float *const *gradients; /* of the tables; NULL: not wanted */
-    float *out;              /* log-probabilities, tokens x rows */
-    float step;              /* what a target's gradient is multiplied by */
-    size_t *at, counted;     /* positions of the targets that are counted */
-    size_t *members;         /* counted targets (places in at): all, then by cluster */
-    double *losses;          /* for each counted target */
+    float *const *gradients; /* gradients of the tables; NULL means not wanted */
+    float *out;              /* tokens x rows log-probabilities */
+    float step;              /* factor of each target's gradient */
+    size_t *at, counted;     /* positions of the counted targets */
+    size_t *members;         /* counted targets (indices into at): all, then by cluster */
+    double *losses;          /* one for each counted target */
     uint8_t *right;
-    /* a chunk's: its vectors, their projections, gradients of both, logits, parts */
+    /* of a chunk: vectors, their projections, gradients of both, logits, parts */
     float *x, *narrow, *dx, *dnarrow, *logits, *parts;
 } pass;
 
-/* The head (0), or cluster n - 1. */
+/* Part 0 is the head, part n is cluster n - 1. */
 typedef struct {
     size_t n;
     int64_t first; /* its first token */
@@ -178,7 +178,7 @@ static stage stage_of(const pass *p, size_t n)
     return made;
 }
 
-/* The cluster of a token that is not the head's. */
+/* The cluster of a token outside the head. */
 static size_t cluster_of(const embla_adaptive *adaptive, int64_t token)
 {
     size_t low = 0, high = adaptive->clusters; /* begins[low] <= token < begins[high] */
@@ -189,7 +189,7 @@ static size_t cluster_of(const embla_adaptive *adaptive, int64_t token)
     return low;
 }
 
-/* Which row of the part a target means. */
+/* The row of the part that belongs to a target. */
 static size_t row_of(const pass *p, const stage *s, int64_t target)
 {
     int64_t shared = p->adaptive->begins[0];
@@ -205,9 +205,9 @@ static double log_sum_of(const float *logits, size_t n)
     return (double)base + log(embla_softmax_sum(logits, n, base));
 }
 
-/* One token's logits become log-probabilities. What the head says of cluster i waits in the
- * place of the cluster's first token. */
-static void settle_out(const pass *p, const stage *s, size_t k, const float *logits)
+/* Turns one token's logits into log-probabilities. The head's result for cluster i is stored in the
+ * slot of the cluster's first token until it is needed. */
+static void to_log_probabilities(const pass *p, const stage *s, size_t k, const float *logits)
 {
     const int64_t *begins = p->adaptive->begins;
     size_t clusters = p->adaptive->clusters, own = s->n == 0 ? (size_t)begins[0] : s->rows.n;
@@ -218,8 +218,8 @@ static void settle_out(const pass *p, const stage *s, size_t k, const float *log
         out[begins[i]] = (float)((double)logits[own + i] - log_sum);
 }
 
-/* One token's logits become its loss, and gradients where they were. */
-static void settle_loss(const pass *p, const stage *s, size_t k, float *logits)
+/* Turns one token's logits into its loss, and the logits into gradients in place. */
+static void to_loss(const pass *p, const stage *s, size_t k, float *logits)
 {
     size_t n = s->rows.n, target = row_of(p, s, p->targets[p->at[k]]), before = 0;
     float base = embla_softmax_max(logits, n);
@@ -230,10 +230,10 @@ static void settle_loss(const pass *p, const stage *s, size_t k, float *logits)
     p->right[k] = p->right[k] && before == target && logits[target] == base && !isnan(sum);
     if (!p->hidden_gradient && !p->gradients) return;
     embla_softmax_gradient(logits, n, base, (float)((double)p->step / sum), 0.0f);
-    logits[target] = (float)(expm1(-loss) * (double)p->step); /* p - 1, also where p is near 1 */
+    logits[target] = (float)(expm1(-loss) * (double)p->step); /* p - 1, accurate also near p = 1 */
 }
 
-static void settle(const pass *p, const stage *s, const size_t *members, size_t count)
+static void finish_tokens(const pass *p, const stage *s, const size_t *members, size_t count)
 {
     size_t n = s->rows.n;
     int team = embla_threads_for(p->options.threads, count * n * sizeof(float));
@@ -241,9 +241,9 @@ static void settle(const pass *p, const stage *s, const size_t *members, size_t 
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t i = 0; i < count; i++) {
         if (p->out)
-            settle_out(p, s, members[i], p->logits + i * n);
+            to_log_probabilities(p, s, members[i], p->logits + i * n);
         else
-            settle_loss(p, s, members[i], p->logits + i * n);
+            to_loss(p, s, members[i], p->logits + i * n);
     }
 }
 
@@ -254,8 +254,8 @@ static void gather(const pass *p, const size_t *members, size_t count)
         memcpy(p->x + i * dim, p->hidden + p->at[members[i]] * dim, dim * sizeof(float));
 }
 
-/* The head comes first and overwrites, clusters add. */
-static void put_hidden(const pass *p, const stage *s, const size_t *members, size_t count)
+/* Writes gradients of hidden vectors: the head comes first and overwrites, clusters add. */
+static void add_hidden_gradients(const pass *p, const stage *s, const size_t *members, size_t count)
 {
     size_t dim = p->adaptive->dim;
     for (size_t i = 0; i < count; i++) {
@@ -273,12 +273,12 @@ static embla_status run_chunk(const pass *p, stage *s, const size_t *members, si
     s->projection.logits = p->narrow;
     if (narrow) EMBLA_TRY(embla_lanes_forward(&s->projection, p->x, count));
     EMBLA_TRY(embla_lanes_forward(&s->rows, x, count));
-    settle(p, s, members, count);
+    finish_tokens(p, s, members, count);
     if (!p->hidden_gradient && !p->gradients) return EMBLA_OK;
     EMBLA_TRY(embla_lanes_backward(&s->rows, x, count, narrow ? p->dnarrow : p->dx));
     s->projection.logits = p->dnarrow;
     if (narrow) EMBLA_TRY(embla_lanes_backward(&s->projection, p->x, count, p->dx));
-    if (p->hidden_gradient) put_hidden(p, s, members, count);
+    if (p->hidden_gradient) add_hidden_gradients(p, s, members, count);
     return EMBLA_OK;
 }
 
@@ -292,7 +292,7 @@ static embla_status run_part(const pass *p, size_t n, const size_t *members, siz
     return EMBLA_OK;
 }
 
-/* Members of cluster n - 1, in the order of their positions; returns how many. */
+/* Lists the targets of cluster n - 1 in the order of their positions; returns how many. */
 static size_t members_of(const pass *p, size_t n)
 {
     const int64_t *begins = p->adaptive->begins;
@@ -318,7 +318,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Lays out what a pass over count tokens needs, in floats. */
+/* Lays out the memory of a pass over count tokens, in floats. */
 typedef struct {
     size_t x, narrow, logits, parts;
 } extent;
@@ -339,8 +339,8 @@ static extent extent_of(const pass *p, size_t count)
     return most;
 }
 
-/* All memory of a pass, before anything is written. */
-static embla_status room_for(pass *p, size_t count, size_t *bytes, void **memory)
+/* Allocates all memory of a pass before anything is written. */
+static embla_status allocate(pass *p, size_t count, size_t *bytes, void **memory)
 {
     bool backward = p->hidden_gradient || p->gradients;
     extent most = extent_of(p, count);
@@ -373,7 +373,7 @@ static embla_status room_for(pass *p, size_t count, size_t *bytes, void **memory
     return EMBLA_OK;
 }
 
-/* Gradients of hidden vectors whose target is not counted. */
+/* Sets the gradients of hidden vectors with ignored targets to zero. */
 static void zero_ignored(const pass *p, size_t count)
 {
     size_t dim = p->adaptive->dim, k = 0;
@@ -385,7 +385,7 @@ static void zero_ignored(const pass *p, size_t count)
     }
 }
 
-/* count vectors of width numbers have a place in memory. */
+/* Checks that count vectors of width numbers fit in memory. */
 static embla_status check_size(const char *name, size_t count, size_t width)
 {
     uint64_t bytes;
@@ -425,7 +425,7 @@ embla_status embla_adaptive_loss(const embla_adaptive *adaptive, const float *hi
     EMBLA_TRY(embla_rare_options("embla_adaptive_loss", options, &p.options));
     if (p.options.compute == EMBLA_BF16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "embla_adaptive_loss computes in f32, not bf16");
-    EMBLA_TRY(room_for(&p, count, &bytes, &memory));
+    EMBLA_TRY(allocate(&p, count, &bytes, &memory));
     embla_status status = embla_rare_targets(targets, count, adaptive->begins[adaptive->clusters],
                                              &p.options, p.at, &p.counted);
     double share = p.options.sum || p.counted == 0 ? 1 : (double)p.counted;
@@ -458,7 +458,7 @@ embla_status embla_adaptive_log_probabilities(const embla_adaptive *adaptive, co
     EMBLA_TRY(check_size("embla_adaptive_log_probabilities", count,
                          (size_t)adaptive->begins[adaptive->clusters]));
     EMBLA_TRY(embla_threads_check(threads));
-    EMBLA_TRY(room_for(&p, count, &bytes, &memory));
+    EMBLA_TRY(allocate(&p, count, &bytes, &memory));
     for (size_t k = 0; k < count; k++) p.at[k] = k;
     embla_status status = run(&p);
     embla_mem_free(memory, bytes);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing tokens: the best, or by lot, from logits that come a chunk at a time and go again.
+/* Chooses tokens, the best or by sampling, from logits that are computed a chunk at a time and not
+ * stored.
  *
- * One pass is enough nearly always. Each thread keeps the best tokens it has seen; each chunk
- * leaves its sum of exponentials, and these are added in the order of the chunks. Top-k, top-p
- * and min-p all keep the first tokens of one order (the highest logit first, of equal ones the
- * lower token), so what they leave together is what stands before a cut in that order, and the
- * cut is found among the tokens kept. Where it lies deeper than ROOM tokens (a flat distribution)
- * further passes close in on it, by counts and masses in whole numbers, whose sums know no order.
- * A draw has no order either: each token's luck is its own.
+ * One pass is nearly always enough. Each thread keeps the best tokens it has seen. Each chunk
+ * stores its sum of exponentials, and these are added in the order of the chunks. Top-k, top-p and
+ * min-p each keep the first tokens of one order (higher logit first, then lower token). Together
+ * they keep the tokens before a cut in that order, and the cut is found among the kept tokens.
+ *
+ * If the cut lies deeper than ROOM tokens (a flat distribution), further passes narrow it down by
+ * counts and masses in integers, whose sums do not depend on the order. A draw does not depend on
+ * the order either: the luck of each token is independent.
  */
 #include "learn/choose.h"
 
@@ -23,15 +25,16 @@
 
 enum {
     ROOM = 8192,            /* candidates kept for top-p and min-p */
-    LIST_BYTES = 16 << 20,  /* of one thread's lists, about */
-    GROUP_MOST = 1024,      /* vectors of a pass */
-    GROUP_CHUNKS = 1 << 20, /* sums of chunks of a pass */
-    WALK_BLOCK = 128,       /* groups are whole blocks of the walk where they can */
-    BITS = 12               /* of a logit that one pass more finds */
+    LIST_BYTES = 16 << 20,  /* approximate bytes of one thread's lists */
+    GROUP_MOST = 1024,      /* maximum vectors of a pass */
+    GROUP_CHUNKS = 1 << 20, /* maximum sums of chunks of a pass */
+    WALK_BLOCK = 128,       /* groups are multiples of this, where possible */
+    BITS = 12               /* bits of a logit that one further pass finds */
 };
 
 #define COLDEST                                                                                    \
-    1e-100 /* below it a temperature changes nothing, and logit / temperature is finite */
+    1e-100 /* lower temperatures change nothing, and keep logit / temperature finite               \
+            */
 
 /* ---- loops for each instruction set ---- */
 
@@ -42,10 +45,10 @@ EMBLA_ISA_FUNCTION(bool, lot_reaches,
                     double limit, embla_luck_words words),
                    return embla_body_lot(seed, draw, lot, x, inverse, limit, words);)
 
-/* ---- one look at all logits of some vectors ---- */
+/* ---- one pass over all logits of some vectors ---- */
 
-/* The largest logit of a chunk, or of all, and sums of e^(logit - most): as they are, and
- * divided by the temperature. */
+/* The largest logit of a chunk or of all, and sums of e^(logit - most), without and with the
+ * temperature. */
 typedef struct {
     double plain, tempered;
     float most;
@@ -53,22 +56,23 @@ typedef struct {
 
 typedef struct {
     const embla_logit_walk *walk;
-    size_t vector, count;  /* of this look */
-    double inverse;        /* 1 / temperature; 0: no sums at a temperature */
-    mass *masses;          /* count x chunks; NULL: not wanted */
-    embla_best *lists;     /* threads x count; NULL: not wanted */
-    mass *seen;            /* threads x count: what each thread has seen; NULL: no lists' floor */
-    double rare, unlikely; /* logs of shares: below these of all, of the likeliest, not kept */
-    embla_leader *leaders; /* threads x count; NULL: no draw */
+    size_t vector, count; /* vectors of this pass */
+    double inverse;       /* 1 / temperature; 0 means no sums with a temperature */
+    mass *masses;         /* count x chunks; NULL: not wanted */
+    embla_best *lists;    /* threads x count; NULL: not wanted */
+    mass *seen;           /* threads x count: sums seen by each thread; NULL means no floor */
+    double rare,
+        unlikely; /* logs of minimum shares of all and of the likeliest token, to be kept */
+    embla_leader *leaders; /* threads x count; NULL means no draw */
     embla_cut cut;         /* of the draw */
-    uint64_t seed, draw;   /* draw: of vector 0 of the call */
+    uint64_t seed, draw;   /* draw is that of vector 0 of the call */
 } look;
 
 static mass mass_of(const look *l, const float *x, size_t n)
 {
     mass m = {.most = embla_softmax_max(x, n)};
     if (m.most == -INFINITY) return m;
-    if (m.most == INFINITY) { /* each infinity counts as one, the rest as nothing */
+    if (m.most == INFINITY) { /* each infinity counts 1, other logits 0 */
         for (size_t i = 0; i < n; i++) m.plain += x[i] == INFINITY;
         m.tempered = m.plain;
         return m;
@@ -96,18 +100,19 @@ static mass total_of(const look *l, size_t v)
     return total;
 }
 
-static void keep(embla_best *list, const float *x, size_t n, int64_t first, float floor)
+static void keep_best(embla_best *list, const float *x, size_t n, int64_t first, float floor)
 {
     float least = fmaxf((float)embla_best_least(list), floor);
     for (size_t i = 0; i < n; i++) {
-        if (!(x[i] >= least) || x[i] == -INFINITY) continue; /* nor NaN */
+        if (!(x[i] >= least) || x[i] == -INFINITY) continue; /* NaN is skipped, too */
         embla_best_add(list, (embla_scored){first + (int64_t)i, (double)x[i]});
         least = fmaxf((float)embla_best_least(list), floor);
     }
 }
 
-/* Most tokens are so unlikely that they cannot be left over, whatever comes. A logit below this
- * is not kept: by what the thread has seen, which is not all, so never too high. */
+/* Most tokens are too unlikely to be kept by top-p or min-p, whatever follows. Returns the logit
+ * below which a token cannot be kept. It is based on what the thread has seen so far, so it is
+ * never too high. */
 static float floor_so_far(const look *l, mass *seen, const mass *chunk)
 {
     if (chunk->most > seen->most) {
@@ -123,7 +128,7 @@ static float floor_so_far(const look *l, mass *seen, const mass *chunk)
     return (float)(floor - 1e-6 * fabs(floor) - 1e-30);
 }
 
-/* 32 tokens take part in the draw, those of them that are in this chunk. */
+/* Lets 32 tokens take part in the draw, as far as they are in this chunk. */
 static void draw_lot(const look *l, uint64_t draw, uint64_t lot, const float *x, embla_leader *best)
 {
     embla_luck_words words;
@@ -155,7 +160,7 @@ static void draw_chunk(const look *l, uint64_t draw, const float *x, size_t n, i
     }
 }
 
-static void see(void *context, const embla_logits *logits)
+static void collect_logits(void *context, const embla_logits *logits)
 {
     const look *l = context;
     for (size_t i = 0; i < logits->count; i++) {
@@ -168,13 +173,13 @@ static void see(void *context, const embla_logits *logits)
             l->masses[v * (size_t)l->walk->chunks + (size_t)logits->chunk] = m;
             if (l->seen) floor = floor_so_far(l, &l->seen[mine], &m);
         }
-        if (l->lists) keep(&l->lists[mine], x, logits->n, logits->first, floor);
+        if (l->lists) keep_best(&l->lists[mine], x, logits->n, logits->first, floor);
         if (l->leaders)
             draw_chunk(l, l->draw + vector, x, logits->n, logits->first, &l->leaders[mine]);
     }
 }
 
-/* ---- memory of a look ---- */
+/* ---- memory of a pass ---- */
 
 static embla_status new_lists(look *l, embla_arena *arena, size_t room)
 {
@@ -189,8 +194,8 @@ static embla_status new_lists(look *l, embla_arena *arena, size_t room)
     return EMBLA_OK;
 }
 
-/* The nucleus of top-p has no token below (1 - top_p) / rows: all such together cannot make up
- * what is missing. Half of that, for what rounding may do. */
+/* No token below (1 - top_p) / rows belongs to the nucleus of top-p: all such tokens together
+ * cannot make up the missing share. Half of that allows for rounding. */
 static embla_status new_floors(look *l, embla_arena *arena, double top_p, double min_p)
 {
     size_t lists = (size_t)l->walk->threads * l->count;
@@ -218,8 +223,8 @@ static embla_status new_masses(look *l, embla_arena *arena)
                             "sums of chunks", &l->masses);
 }
 
-/* What the threads found for vector v goes to the first one's. */
-static embla_best *merged(look *l, size_t v)
+/* Merges the lists of all threads for vector v into the first thread's. */
+static embla_best *merge_lists(look *l, size_t v)
 {
     embla_best *all = &l->lists[v];
     for (size_t t = 1; t < (size_t)l->walk->threads; t++)
@@ -249,7 +254,7 @@ static embla_choice choice_of(embla_scored who, const mass *total)
                               embla_below(who.score, (double)total->most) - log(total->plain)};
 }
 
-/* Vectors of one look: what its lists and sums need depends on sizes alone. */
+/* How many vectors one pass serves; this depends on sizes alone. */
 static size_t group_of(const embla_logit_walk *walk, size_t room)
 {
     size_t group = LIST_BYTES / (room * sizeof(embla_scored) + 1);
@@ -274,10 +279,10 @@ static embla_status top_group(const embla_logit_walk *walk, size_t vector, size_
     look l = {.walk = walk, .vector = vector, .count = count};
     embla_status status = new_masses(&l, &arena);
     if (status == EMBLA_OK) status = new_lists(&l, &arena, room_of(walk, k));
-    if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, see, &l);
+    if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, collect_logits, &l);
     for (size_t v = 0; status == EMBLA_OK && v < count; v++) {
         const mass total = total_of(&l, v);
-        const embla_best *best = merged(&l, v);
+        const embla_best *best = merge_lists(&l, v);
         for (size_t i = 0; i < k; i++)
             out[v * k + i] =
                 choice_of(i < best->count ? best->items[i] : (embla_scored){.row = -1}, &total);
@@ -286,7 +291,7 @@ static embla_status top_group(const embla_logit_walk *walk, size_t vector, size_
     return status;
 }
 
-/* Choices are put beside out first: what comes later may fail. */
+/* Choices are written to a copy first, because a later pass may fail. */
 static embla_status new_choices(size_t count, size_t k, embla_arena *arena, embla_choice **out)
 {
     uint64_t choices;
@@ -318,25 +323,26 @@ embla_status embla_head_top(const embla_head *head, const float *hidden, size_t 
     return status;
 }
 
-/* ---- where the cut lies deep: further passes ---- */
+/* ---- further passes for a deep cut ---- */
 
 enum { BUCKETS = 1 << BITS };
 
-/* One pass that tallies the tokens inside the cut, by a few bits of their logit's place in the
- * order of all floats, if the bits above are those of `among`. */
+/* A pass that counts the tokens inside the cut by a few bits of their logits, mapped to integers in
+ * order. Only logits whose higher bits equal those of `among` count. */
 typedef struct {
     const embla_logit_walk *walk;
     mass total;
-    double inverse, unit; /* unit: the mass of the likeliest token, in whole numbers */
+    double inverse, unit; /* unit is the mass of the likeliest token, as an integer */
     embla_cut cut;
     uint32_t among;
-    unsigned shift, above; /* these bits are below and above the few */
+    unsigned shift, above; /* bits below and above the counted ones */
     uint64_t *tallies;     /* threads x {counts, masses} x BUCKETS */
-    int64_t *ties;         /* of each chunk: tokens at the cut's logit; NULL: tallies */
+    int64_t
+        *ties; /* of each chunk: tokens with the cut's logit; NULL means that tallies are wanted */
     float tie;
 } sieve;
 
-static void see_sieve(void *context, const embla_logits *logits)
+static void tally_logits(void *context, const embla_logits *logits)
 {
     const sieve *s = context;
     uint64_t *counts = s->tallies + (size_t)logits->thread * 2 * BUCKETS;
@@ -361,13 +367,13 @@ static void see_sieve(void *context, const embla_logits *logits)
 static embla_status tally(sieve *s)
 {
     memset(s->tallies, 0, (size_t)s->walk->threads * 2 * BUCKETS * sizeof *s->tallies);
-    EMBLA_TRY(embla_walk_run(s->walk, 0, 1, NULL, see_sieve, s));
+    EMBLA_TRY(embla_walk_run(s->walk, 0, 1, NULL, tally_logits, s));
     for (size_t t = 1; t < (size_t)s->walk->threads; t++)
         for (size_t b = 0; b < 2 * BUCKETS; b++) s->tallies[b] += s->tallies[t * 2 * BUCKETS + b];
     return EMBLA_OK;
 }
 
-/* The token that is the n-th (from 1) of those inside the cut that have the logit s->tie. */
+/* Finds the n-th token (from 1) inside the cut with the logit s->tie. */
 static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
 {
     const embla_logit_walk *w = s->walk;
@@ -378,7 +384,7 @@ static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, w->chunk, sizeof(float), "logits", &logits);
     s->ties = ties;
-    if (status == EMBLA_OK) status = embla_walk_run(w, 0, 1, NULL, see_sieve, s);
+    if (status == EMBLA_OK) status = embla_walk_run(w, 0, 1, NULL, tally_logits, s);
     if (status == EMBLA_OK) {
         int64_t chunk = 0;
         for (; n > (uint64_t)s->ties[chunk]; chunk++) n -= (uint64_t)s->ties[chunk];
@@ -405,9 +411,9 @@ static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
     return status;
 }
 
-/* Moves the cut to where, counted from the likeliest, `most` tokens (0: no matter) or the share
- * of the mass of all (0: no matter) is reached. Three passes find the logit, another the token
- * where several have it. */
+/* Moves the cut to the token where, from the likeliest on, `most` tokens or the share of the total
+ * mass is reached; 0 disables either. Three passes find the logit, and a fourth finds the token if
+ * several have that logit. */
 static embla_status move_cut(sieve *s, uint64_t most, double share)
 {
     static const unsigned shifts[] = {32 - BITS, 32 - 2 * BITS, 0}; /* 12, 12 and 8 bits */
@@ -439,9 +445,9 @@ static embla_status move_cut(sieve *s, uint64_t most, double share)
     return EMBLA_OK;
 }
 
-/* ---- by lot ---- */
+/* ---- sampling ---- */
 
-/* The options as they are used: 0 where something is off. */
+/* Normalized options; 0 means off. */
 typedef struct {
     double temperature, top_p, min_p;
     size_t top_k;
@@ -465,7 +471,7 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
     sieve s = {.walk = &walk, .inverse = l.inverse, .cut = embla_no_cut};
     s.unit = ldexp(1.0, row_bits > 10 ? 62 - row_bits : 52);
     embla_status status = new_masses(&l, &arena);
-    if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, see, &l);
+    if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, collect_logits, &l);
     if (status == EMBLA_OK) status = new_leaders(&l, &arena);
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, (size_t)walk.threads * 2 * BUCKETS, sizeof *s.tallies,
@@ -478,15 +484,16 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
     l.cut.floor = floor_of(r, s.total.most);
     l.seed = first->seed;
     l.draw = first->draw + first->vector + v;
-    if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, see, &l);
+    if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, collect_logits, &l);
     if (status == EMBLA_OK) *who = winner(&l, 0).who;
     embla_arena_free(&arena);
     return status;
 }
 
-/* How many of the kept tokens, the likeliest first, are in the draw; 0 if that cannot be told:
- * the cut lies deeper. Tokens that are not kept because of a floor are not in it either. */
-static size_t in_the_draw(const look *l, const rules *r, const embla_best *kept, const mass *total)
+/* How many of the kept tokens, the likeliest first, take part in the draw. Returns 0 if the cut
+ * lies deeper than the kept tokens. Tokens below a floor are not kept and do not take part. */
+static size_t count_drawable(const look *l, const rules *r, const embla_best *kept,
+                             const mass *total)
 {
     const double floor = floor_of(r, total->most);
     const bool full = kept->count == kept->room && kept->room < (uint64_t)l->walk->head.rows;
@@ -529,8 +536,8 @@ static embla_status draw_vector(look *l, size_t v, const rules *r, embla_choice 
     if (l->leaders) {
         who = winner(l, v).who;
     } else if (total.most > -INFINITY) {
-        const embla_best *kept = merged(l, v);
-        size_t n = in_the_draw(l, r, kept, &total);
+        const embla_best *kept = merge_lists(l, v);
+        size_t n = count_drawable(l, r, kept, &total);
         if (n > 0)
             who = draw_kept(l, v, kept, n);
         else
@@ -557,7 +564,7 @@ static embla_status sample_group(const embla_logit_walk *walk, size_t vector, si
         status = room > 0 ? new_lists(&l, &arena, room) : new_leaders(&l, &arena);
     if (status == EMBLA_OK && room > 0 && r->top_k == 0)
         status = new_floors(&l, &arena, r->top_p, r->min_p);
-    if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, see, &l);
+    if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, collect_logits, &l);
     for (size_t v = 0; status == EMBLA_OK && v < count; v++)
         status = draw_vector(&l, v, r, &out[v]);
     embla_arena_free(&arena);

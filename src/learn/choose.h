@@ -35,16 +35,16 @@ EMBLA_BODY double embla_body_mass(const float *x, size_t n, double base, double 
 
 /* ---- luck ---- */
 
-/* Tokens are drawn by Gumbel's trick: the one with the highest logit / temperature + luck,
- * luck = -ln(-ln(1 - u)), is token v with the probability of v. u is 52 bits of Philox
- * (base/random.h) at (seed, draw, token): 32 tokens share the numbers of 16 blocks. */
+/* Tokens are sampled by the Gumbel trick: the token with the highest logit / temperature + luck,
+ * where luck = -ln(-ln(1 - u)), is token v with the probability of v. u is 52 bits of Philox
+ * (base/random.h) at (seed, draw, token); 32 tokens share the numbers of 16 blocks. */
 enum { EMBLA_LOT = 32 };
 
 typedef uint32_t embla_luck_words[4][EMBLA_RANDOM_LANES];
 
-/* The random words of tokens 32 lot .. 32 lot + 31; true if, by a bound that is cheap, any of
- * their logits x could reach limit with its luck: -ln(-ln(1 - u)) <= -ln(u), and that is at
- * most ln 2 times how many bits of u are 0 before the first 1, plus 1. */
+/* Computes the random words of tokens 32 lot .. 32 lot + 31. Returns true if a cheap bound allows
+ * any of their logits x to reach limit with its luck: -ln(-ln(1 - u)) <= -ln(u), which is at most
+ * ln 2 times (leading zero bits of u + 1). */
 EMBLA_BODY bool embla_body_lot(uint64_t seed, uint64_t draw, uint64_t lot, const float *x,
                                double inverse, double limit, embla_luck_words words)
 {
@@ -70,16 +70,16 @@ static inline double embla_luck_of(embla_luck_words words, size_t i)
     return -log(-log1p(-u));
 }
 
-/* ---- who is in the draw, and who leads ---- */
+/* ---- who takes part in the draw, and who leads it ---- */
 
-/* Who leads the draw. */
+/* The leader of the draw so far. */
 typedef struct {
     double key, luck; /* logit / temperature + luck */
     embla_scored who;
 } embla_leader;
 
-/* What stands before the cut takes part in the draw: tokens likelier than it, and itself; and
- * no logit below floor. */
+/* Tokens up to `last`, in the order of candidates, take part in the draw, except those with a logit
+ * below floor. */
 typedef struct {
     embla_scored last;
     double floor;
@@ -95,11 +95,11 @@ static inline bool embla_is_inside(const embla_cut *c, embla_scored who)
 static inline bool embla_is_luckier(const embla_leader *a, const embla_leader *b)
 {
     if (a->key != b->key) return a->key > b->key;
-    if (a->luck != b->luck) return a->luck > b->luck; /* keys that are infinite or very large */
+    if (a->luck != b->luck) return a->luck > b->luck; /* for keys that are infinite or very large */
     return a->who.row < b->who.row;
 }
 
-/* A leader that is not ahead of what it could be; keys are rounded, so a little less. */
+/* A lower bound of the keys that can beat the leader; slightly less, because keys are rounded. */
 static inline double embla_limit_of(const embla_leader *best)
 {
     return isinf(best->key) ? best->key : best->key - 1e-9 * (1.0 + fabs(best->key));
@@ -107,13 +107,13 @@ static inline double embla_limit_of(const embla_leader *best)
 
 /* ---- the order of floats ---- */
 
-/* What there is to add to most to have x; an infinity is as likely as another. */
+/* x - most, but 0 for two equal infinities. */
 static inline double embla_below(double x, double most)
 {
     return x == most ? 0.0 : x - most;
 }
 
-/* Floats in their order as whole numbers; -0 is 0. */
+/* Maps floats to integers in the same order; -0 maps to the integer of 0. */
 static inline uint32_t embla_place_of(float x)
 {
     uint32_t bits = embla_bits(x == 0.0f ? 0.0f : x);

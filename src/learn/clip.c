@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The length of all gradients together, and shortening them to it.
+/* The norm of all gradients together, and clipping to it.
  *
- * The sum of squares is a tree that depends on the counts alone. A leaf is LEAF numbers of a
- * span (the last one of a span may be shorter), summed by the kernel `dot`. Leaves are paired,
- * pairs are paired, and so on: node i of level k covers leaves i * 2^k .. (i+1) * 2^k - 1;
- * what is left at the end of a span is added smallest subtree first. Sums of spans are added
- * in the order of the spans.
+ * The sum of squares is a tree that depends on the counts alone. A leaf is LEAF numbers of a span
+ * (the last leaf of a span may be shorter), summed by the kernel `dot`. Node i of level k covers
+ * leaves i * 2^k .. (i+1) * 2^k - 1. Subtrees left over at the end of a span are added smallest
+ * first. Sums of spans are added in the order of the spans.
  *
- * Threads work out subtrees of CHUNK leaves; the calling thread joins them. Processes can do
- * the same: one that owns an aligned range of 2^k leaves of a span hands over one double, the
- * root of that subtree, and whoever joins them gets the bits that one process alone would.
- * Nothing is allocated: subtrees are looked at WAVE at a time, and a tree needs one number for
- * each level.
+ * Threads compute subtrees of CHUNK leaves, and the calling thread joins them. Processes can do the
+ * same: a process that owns an aligned range of 2^k leaves of a span sends one double, the root of
+ * that subtree, and joining these gives the bits of a single process. Nothing is allocated:
+ * subtrees are computed WAVE at a time, and a tree needs one number for each level.
  */
 #include <math.h>
 
@@ -24,21 +22,21 @@
 
 enum {
     LEAF = 4096,                  /* numbers */
-    CHUNK = 64,                   /* leaves of a subtree: a power of two */
-    CHUNK_NUMBERS = LEAF * CHUNK, /* 1 MiB of them */
+    CHUNK = 64,                   /* leaves of a subtree; a power of two */
+    CHUNK_NUMBERS = LEAF * CHUNK, /* numbers of a subtree: 1 MiB */
     WAVE = 256,                   /* subtrees at a time */
     LEVELS = 64
 };
 
 /* ---- the tree ---- */
 
-/* Subtrees that wait for a neighbour: bit k of count is set where level k has one. */
+/* Subtrees without a neighbour yet: bit k of count is set if level k has one. */
 typedef struct {
     double waiting[LEVELS];
     uint64_t count; /* nodes of the lowest level so far */
 } tree;
 
-/* One more node of the lowest level: carries, as adding 1 to a binary number does. */
+/* Adds a node of the lowest level and carries, as adding 1 to a binary number does. */
 static void tree_add(tree *t, double sum)
 {
     unsigned level = 0;
@@ -47,7 +45,7 @@ static void tree_add(tree *t, double sum)
     t->count++;
 }
 
-/* What waits, smallest first; 0 of an empty tree. */
+/* Adds the remaining subtrees, smallest first; 0 for an empty tree. */
 static double tree_root(const tree *t)
 {
     double sum = 0.0;
@@ -62,7 +60,7 @@ static double tree_root(const tree *t)
 
 /* ---- chunks ---- */
 
-/* A part of a span, CHUNK_NUMBERS or what is left of them. */
+/* A part of a span: CHUNK_NUMBERS numbers, or the rest. */
 typedef struct {
     float *values;
     size_t count;
@@ -75,7 +73,7 @@ typedef struct {
     size_t span, offset; /* where the next chunk begins */
 } cursor;
 
-/* The next chunks, at most WAVE; spans without numbers have none. */
+/* Lists the next chunks, at most WAVE; empty spans have none. */
 static int64_t next_wave(cursor *c, chunk wave[WAVE])
 {
     int64_t n = 0;
@@ -139,7 +137,7 @@ static void scale_all(const embla_span *spans, size_t count, float scale, int th
     }
 }
 
-/* ---- the call ---- */
+/* ---- checks and entry point ---- */
 
 static embla_status check(const embla_span *spans, size_t count, double max_norm, int threads,
                           size_t *bytes)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head: hidden vectors times the rows of a table, made into logits. Few vectors are a pass
- * over the table at the speed of memory (engine/score.c), more are products of the engine in tiles
- * of fixed size, each by one thread, so that no result depends on how many there are.
+/* The head: products of hidden vectors with the rows of a table, turned into logits. A few vectors
+ * take one pass over the table at the speed of memory (engine/score.c). More vectors are multiplied
+ * by the engine in tiles of fixed size, one thread for each tile, so no result depends on the
+ * number of threads.
  */
 #include "learn/head.h"
 
@@ -89,7 +90,7 @@ void embla_soft_cap_back(const float *capped, size_t n, float cap, float *gradie
 void embla_head_finish(const embla_head *head, int64_t first, size_t n, float *logits)
 {
     const float *bias = head->bias ? head->bias + first : NULL;
-    bool plain = head->scale == 1.0f && !bias; /* times 1 is exact: left out */
+    bool plain = head->scale == 1.0f && !bias; /* times 1 changes nothing */
     if (!plain) EMBLA_PICK(scale_bias)(logits, n, head->scale, bias);
     if (head->soft_cap != 0.0f) embla_soft_cap(logits, n, head->soft_cap);
 }
@@ -97,15 +98,15 @@ void embla_head_finish(const embla_head *head, int64_t first, size_t n, float *l
 /* ---- logits a chunk at a time ---- */
 
 enum {
-    FEW = 4,               /* vectors: up to so many are a pass over the table, more are products */
-    BLOCK = 128,           /* vectors of a product */
-    CHUNK_BYTES = 1 << 20, /* of stored rows in a chunk of a pass, about */
-    TILE_BYTES = 2 << 20,  /* of floats in a chunk of products, about */
+    FEW = 4,               /* up to so many vectors take a pass over the table, more use products */
+    BLOCK = 128,           /* vectors of one product */
+    CHUNK_BYTES = 1 << 20, /* approximate bytes of stored rows in a chunk of a pass */
+    TILE_BYTES = 2 << 20,  /* approximate bytes of floats in a chunk of products */
     CHUNK_LEAST = 64,      /* tokens */
     CHUNK_MOST = 1024,
     TILE_MOST = 512,
     CHUNKS_MOST = 1 << 16,
-    DIM_PRODUCTS = 1 << 16 /* longer rows are not products: a tile of them is too large */
+    DIM_PRODUCTS = 1 << 16 /* longer rows make tiles too large for products */
 };
 
 static size_t chunk_of(const embla_logit_walk *walk)
@@ -150,17 +151,17 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
 
 typedef struct {
     const embla_logit_walk *walk;
-    size_t vector, count; /* of this run */
+    size_t vector, count; /* vectors of this run */
     float *out;
-    embla_logits_fn *see;
+    embla_logits_fn *use;
     void *context;
     embla_decode_fn *decode;
-    bool in_place;              /* rows are floats where they lie */
-    char *space;                /* each thread's own: logits, then decoded rows */
-    size_t logits_bytes, bytes; /* of one thread's logits; of all that is one thread's */
+    bool in_place;              /* rows are used as floats where they are */
+    char *space;                /* of each thread: logits, then decoded rows */
+    size_t logits_bytes, bytes; /* bytes of one thread's logits, and of all its memory */
 } run;
 
-/* Rows first .. first+n-1 as floats. */
+/* Gives rows first .. first+n-1 as floats, decoded to space if needed. */
 static const float *tile_of(const run *r, int64_t first, size_t n, float *space, size_t *stride)
 {
     const embla_table *table = r->walk->head.table;
@@ -175,9 +176,9 @@ static const float *tile_of(const run *r, int64_t first, size_t n, float *space,
     return space;
 }
 
-/* Sums of products of a chunk with a block of vectors. What the engine refuses (it had no
- * memory) is done without it: slower, not wrong. */
-static void sums_of(const run *r, const embla_logits *l, float *logits, float *space)
+/* Computes the sums of products of a chunk with a block of vectors. If the engine refuses (it had
+ * no memory), engine/score.h does it: slower, but right. */
+static void compute_sums(const run *r, const embla_logits *l, float *logits, float *space)
 {
     const embla_logit_walk *w = r->walk;
     const float *hidden = w->hidden + l->vector * w->dim;
@@ -203,7 +204,7 @@ static void sums_of(const run *r, const embla_logits *l, float *logits, float *s
                                    .stride = l->stride});
 }
 
-static void do_chunk(const run *r, int64_t chunk, size_t block)
+static void compute_chunk(const run *r, int64_t chunk, size_t block)
 {
     const embla_logit_walk *w = r->walk;
     embla_logits l = {.chunk = chunk, .thread = embla_threads_mine()};
@@ -219,15 +220,15 @@ static void do_chunk(const run *r, int64_t chunk, size_t block)
         l.stride = (size_t)w->head.rows;
         logits = r->out + from * l.stride + (size_t)l.first;
     }
-    sums_of(r, &l, logits, (float *)(void *)(mine + r->logits_bytes));
+    compute_sums(r, &l, logits, (float *)(void *)(mine + r->logits_bytes));
     for (size_t v = 0; v < l.count; v++)
         embla_head_finish(&w->head, l.first, l.n, logits + v * l.stride);
     l.logits = logits;
-    if (r->see) r->see(r->context, &l);
+    if (r->use) r->use(r->context, &l);
 }
 
 embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t count, float *out,
-                            embla_logits_fn *see, void *context)
+                            embla_logits_fn *use, void *context)
 {
     const embla_table *table = walk->head.table;
     int64_t blocks = (int64_t)(count / BLOCK + (count % BLOCK > 0)), work = blocks * walk->chunks;
@@ -236,7 +237,7 @@ embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t 
              .vector = vector,
              .count = count,
              .out = out,
-             .see = see,
+             .use = use,
              .context = context,
              .decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa)};
     r.in_place = embla_table_in_place(table);
@@ -248,7 +249,8 @@ embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t 
     EMBLA_TRY(embla_mem_new((size_t)walk->threads * r.bytes, "logits of a chunk", &space));
     r.space = space;
 #pragma omp parallel for num_threads(walk->threads) if (walk->threads > 1) schedule(dynamic)
-    for (int64_t i = 0; i < work; i++) do_chunk(&r, i % walk->chunks, (size_t)(i / walk->chunks));
+    for (int64_t i = 0; i < work; i++)
+        compute_chunk(&r, i % walk->chunks, (size_t)(i / walk->chunks));
     embla_mem_free(space, (size_t)walk->threads * r.bytes);
     return EMBLA_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of a chunk of tokens with many rows, forward and backward, cut into lanes of rows.
- * Eight lanes keep eight threads busy; each costs a part of hidden's gradient, so that more
- * would cost more to add than they save.
+/* Products of a chunk of tokens with many rows, forward and backward, cut into lanes of rows. Eight
+ * lanes keep eight threads busy. Each lane needs its own part of the gradient of hidden, so more
+ * lanes would cost more than they save.
  */
 #include "learn/lanes.h"
 
@@ -11,10 +11,10 @@
 
 enum {
     LANES = 8,
-    LANE_LEAST = 64,      /* rows: less is no product worth calling the engine for */
-    LANE_WHOLE = 16,      /* a lane is a multiple of so many rows */
+    LANE_LEAST = 64,      /* minimum rows: a smaller product is not worth a call of the engine */
+    LANE_WHOLE = 16,      /* rows of a lane are a multiple of this */
     CHUNK_MOST = 512,     /* tokens */
-    FLOATS_MOST = 4 << 20 /* of logits, and of parts */
+    FLOATS_MOST = 4 << 20 /* maximum floats of logits, and of parts */
 };
 
 /* Rows of a lane; the last may have fewer. */
@@ -40,7 +40,7 @@ size_t embla_lanes_chunk(size_t n, size_t dim)
     return chunk > 0 ? chunk : 1;
 }
 
-/* A thread for what takes about ten microseconds, which is what 128 KiB are to threads_for. */
+/* One thread for about ten microseconds of work, which embla_threads_for takes 128 KiB to be. */
 static int team_for(const embla_lanes *lanes, size_t count)
 {
     int team = embla_threads_for(lanes->threads, count * lanes->n * lanes->dim / 2);
@@ -107,7 +107,7 @@ static embla_status backward_lane(const embla_lanes *lanes, const float *x, size
     return EMBLA_OK;
 }
 
-/* In double, rounded once. */
+/* Adds the parts in double and rounds once. */
 static void add_parts(const embla_lanes *lanes, size_t count, float *dx)
 {
     size_t n = count * lanes->dim, parts = embla_lanes_of(lanes->n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the losses for tables of very many rows share: products of a chunk of tokens with many
- * rows, forward and backward.
+/* Products of a chunk of tokens with many rows, forward and backward: shared by the losses for
+ * tables of very many rows.
  *
- * Rows are cut into at most eight lanes, by their number alone. A lane belongs to one thread at
- * a time: its columns of the logits, its rows' gradients, and a part of its own of the gradient
- * of hidden; the parts are added in the order of lanes. So no bit depends on threads.
+ * Rows are cut into at most eight lanes, by their number alone. One thread at a time works on a
+ * lane: on its columns of the logits, the gradients of its rows, and its own part of the gradient
+ * of hidden. The parts are added in the order of lanes, so no bit depends on threads.
  */
 #ifndef EMBLA_LEARN_LANES_H
 #define EMBLA_LEARN_LANES_H
@@ -14,23 +14,23 @@
 #include "base/status.h"
 
 typedef struct {
-    const float *rows; /* n x dim, stride numbers from one to the next */
+    const float *rows; /* n x dim, stride numbers apart */
     size_t n, dim, stride;
-    float *gradient; /* n x dim, added to; NULL: not wanted */
+    float *gradient; /* n x dim, added to; NULL means not wanted */
     float *logits;   /* chunk x n */
-    float *parts;    /* embla_lanes_of(n) x chunk x dim: space; NULL: no gradient of hidden */
+    float *parts;    /* embla_lanes_of(n) x chunk x dim; NULL means no gradient of hidden */
     int threads;
 } embla_lanes;
 
 size_t embla_lanes_of(size_t n);
-/* How many tokens to take at a time: logits and parts then are 16 MiB at most, or those of one
+/* How many tokens to process at a time: logits and parts are then at most 16 MiB, or those of one
  * token. */
 size_t embla_lanes_chunk(size_t n, size_t dim);
-/* logits (count x n) = x (count x dim) times rows turned; count is at most a chunk. */
+/* logits (count x n) = x (count x dim) times rows transposed; count is at most a chunk. */
 EMBLA_CHECKED embla_status embla_lanes_forward(const embla_lanes *lanes, const float *x,
                                                size_t count);
-/* With gradients where the logits were: adds to the rows' gradient what x gives, and the
- * gradient of x goes to dx (count x dim; not looked at without parts). */
+/* With gradients in place of the logits: adds to the gradient of rows, and writes the gradient of x
+ * to dx (count x dim; unused without parts). */
 EMBLA_CHECKED embla_status embla_lanes_backward(const embla_lanes *lanes, const float *x,
                                                 size_t count, float *dx);
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-entropy of a head, forward and backward, without ever holding all logits.
+/* Cross-entropy of a head, forward and backward, without holding all logits.
  *
- * Counted tokens are taken in chunks. For each chunk: logits by blocks of rows, one product
- * each, and of each token and block the largest and the sum of exponentials while the tile is
- * in a cache; then the loss of each token; then, block by block again, the gradient in the
- * place of the logits, and from it two products: to the table's gradient (the block belongs to
- * one thread, chunks come in order) and to a sum of hidden's gradient (one for each group of
- * blocks, added in order at the end). So there are three products in all, the gradient is that
- * of the very logits that were made, and no bit depends on the number of threads.
+ * Counted tokens are processed in chunks. For each chunk:
  *
- * A tile is a block of logits, tokens x rows, its rows close together: a stride of a power of
- * two, or of the whole vocabulary, would leave most of a cache unused.
+ * 1. logits by blocks of rows, one product each, and for each token and block the maximum and the
+ *    sum of exponentials, while the tile is in a cache;
+ * 2. the loss of each token;
+ * 3. block by block again, the gradient in place of the logits, and two products from it: to the
+ *    table's gradient (one thread owns a block, chunks come in order) and to a sum of the gradient
+ *    of hidden (one for each group of blocks, added in order at the end).
+ *
+ * So there are three products in all, the gradient belongs to exactly the logits of the loss, and
+ * no bit depends on the number of threads.
+ *
+ * A tile is a block of logits, tokens x rows, stored densely: a stride of a power of two, or of the
+ * whole vocabulary, would leave most of a cache unused.
  */
 #include "learn/loss.h"
 
@@ -28,34 +32,34 @@
 #include "learn/softmax.h"
 #include "table/table.h"
 
-/* Floats: all logits of a chunk (50 MiB: 256 tokens of 50,257 rows), its hidden vectors, the
- * sums of their gradients, rows that are decoded at a time. With what engines take for
- * themselves this stays below 64 MiB. */
+/* Floats of all logits of a chunk (50 MiB: 256 tokens of 50,257 rows), its hidden vectors, the sums
+ * of their gradients, and rows that are decoded at a time. Together with the engine's own memory
+ * this stays below 64 MiB. */
 enum { LOGITS = 50 << 18, VECTORS = 1 << 19, SUMS = 2 << 20, ROWS = 1 << 18 };
 enum { CHUNK_MOST = 256, BLOCK = 1424, BLOCK_LEAST = 64, GROUPS_MOST = 12, LINE = 16 };
 
-/* What a block says of a token's logits. */
+/* Statistics of a token's logits in a block. */
 typedef struct {
-    double sum, plain; /* of exponentials over max; of the logits themselves */
+    double sum, plain; /* sum of exponentials over max; sum of the logits */
     float max;
 } part_of_sum;
 
 typedef struct {
-    size_t place; /* among all tokens of the call */
+    size_t place; /* index among all tokens of the call */
     size_t target;
     double loss, z;
     float base;              /* the largest logit */
-    float factor, at_target; /* gradient = e^(logit - base) * factor - less; at the target */
+    float factor, at_target; /* gradient = e^(logit - base) * factor - less; and at the target */
     bool correct;
 } token;
 
-/* What one thread has for itself. */
+/* Memory of one thread. */
 typedef struct {
     void *rows;     /* part x dim, decoded: f32, or bf16 */
     uint16_t *tile; /* gradients of a tile as bf16 */
     float *space;   /* for products of bf16 */
-    float *line;    /* one token's logits of a block, before they become gradients */
-    double *sums;   /* of the gradients of a block, for the bias */
+    float *line;    /* one token's logits of a block, before they are overwritten by gradients */
+    double *sums;   /* sums of gradients of a block, for the bias */
 } own;
 
 typedef struct {
@@ -65,11 +69,11 @@ typedef struct {
     embla_loss_shape shape;
     const float *hidden;
     const int32_t *targets;
-    size_t count, at; /* tokens of the call; the first that is in no chunk yet */
+    size_t count, at; /* tokens of the call; the first one not in a chunk yet */
     size_t rows, dim, blocks;
     int64_t counted;
-    double weight; /* of one token's gradient */
-    float less;    /* of every gradient, by smoothing */
+    double weight; /* factor of one token's gradient */
+    float less;    /* subtracted from every gradient, for smoothing */
     bool bf16, backward;
     embla_decode_fn *decode;
     embla_encode_fn *encode;
@@ -97,8 +101,8 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Blocks are an odd number of lines, so that a tile's columns do not meet in one set of a
- * cache; and nearly as many as a multiple of four, so that few threads end together. */
+/* Blocks are an odd number of cache lines, so that the columns of a tile do not share one set of a
+ * cache. Their number is close to a multiple of four, so that a few threads finish together. */
 static size_t block_of(size_t rows)
 {
     if (rows <= BLOCK_LEAST) return round_up(rows, LINE);
@@ -112,7 +116,7 @@ embla_loss_shape embla_loss_shape_of(const embla_head *head)
     embla_loss_shape shape = {.block = block_of(rows)};
     shape.chunk = least(least(LOGITS / round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);
     if (shape.chunk > LINE) shape.chunk -= shape.chunk % LINE;
-    if (shape.chunk == 0) shape.chunk = 1; /* more than 13 million rows, or 500,000 numbers */
+    if (shape.chunk == 0) shape.chunk = 1; /* for more than 13 million rows, or 500,000 numbers */
     shape.part = least(shape.block, ROWS / dim);
     if (shape.part == 0) shape.part = 1;
     size_t blocks = (rows + shape.block - 1) / shape.block;
@@ -126,7 +130,7 @@ static size_t rows_in(const job *j, size_t block)
     return least(j->shape.block, j->rows - block * j->shape.block);
 }
 
-/* Floats from one token's row of a tile to the next; the last tile may be narrow. */
+/* Floats from one token's row of a tile to the next; the last tile may be narrower. */
 static size_t stride_of(const job *j, size_t block)
 {
     return round_up(rows_in(j, block), LINE);
@@ -137,7 +141,7 @@ static float *tile_of(const job *j, size_t block)
     return j->logits + block * round_up(j->shape.block, LINE) * j->shape.chunk;
 }
 
-/* ---- memory: one piece for all ---- */
+/* ---- memory: one allocation ---- */
 
 /* Floats of all tiles of a chunk. */
 static uint64_t logits_of(const job *j)
@@ -146,7 +150,7 @@ static uint64_t logits_of(const job *j)
            j->shape.chunk;
 }
 
-static bool as_it_lies(const job *j)
+static bool is_in_place(const job *j)
 {
     const embla_table *table = j->head.table;
     embla_dtype wanted = j->bf16 ? EMBLA_BF16 : EMBLA_F32;
@@ -155,18 +159,18 @@ static bool as_it_lies(const job *j)
            table->row_stride % unit == 0;
 }
 
-/* Where a thread's own things are, from the start of its share. */
+/* Offsets of a thread's arrays from the start of its memory. */
 typedef struct {
     size_t rows, tile, space, line, sums;
-    bool widen; /* this CPU has no products of bf16 */
+    bool widen; /* for CPUs without products of bf16 */
 } own_places;
 
-static own_places own_room(const job *j, embla_layout *share)
+static own_places thread_bytes(const job *j, embla_layout *share)
 {
     size_t tile = j->shape.block * j->shape.chunk + j->shape.chunk * LINE, unit = j->bf16 ? 2 : 4;
     bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_engine_has_bf16();
     own_places at = {.widen = widen};
-    at.rows = embla_layout_add(share, as_it_lies(j) ? 0 : j->shape.part * j->dim, unit);
+    at.rows = embla_layout_add(share, is_in_place(j) ? 0 : j->shape.part * j->dim, unit);
     at.tile = embla_layout_add(share, narrow ? tile : 0, sizeof(uint16_t));
     at.space = embla_layout_add(share, widen ? EMBLA_BF16_SPACE : 0, sizeof(float));
     at.line = embla_layout_add(share, j->shape.block, sizeof(float));
@@ -174,11 +178,11 @@ static own_places own_room(const job *j, embla_layout *share)
     return at;
 }
 
-static embla_status take_memory(job *j, void **memory, size_t *size)
+static embla_status allocate(job *j, void **memory, size_t *size)
 {
     embla_layout layout = {0}, share = {0};
     size_t chunk = j->shape.chunk, vectors = chunk * j->dim, team = (size_t)j->team;
-    const own_places mine = own_room(j, &share);
+    const own_places mine = thread_bytes(j, &share);
     size_t logits = embla_layout_add(&layout, logits_of(j), sizeof(float));
     size_t wide = embla_layout_add(&layout, vectors, sizeof(float));
     size_t half = embla_layout_add(&layout, j->bf16 ? vectors : 0, sizeof(uint16_t));
@@ -213,13 +217,13 @@ static embla_status take_memory(job *j, void **memory, size_t *size)
 
 /* ---- products ---- */
 
-/* A factor as products take it: floats, or bf16. */
+/* A factor of a product: floats, or bf16. */
 typedef struct {
     const void *numbers;
     size_t stride;
 } factor;
 
-static void take_row(const job *j, int64_t row, void *out)
+static void decode_row(const job *j, int64_t row, void *out)
 {
     float space[EMBLA_PIECE];
     if (!j->bf16) {
@@ -234,14 +238,15 @@ static void take_row(const job *j, int64_t row, void *out)
     }
 }
 
-/* Rows first .. first+n-1, n at most a part; where they lie if they can be used so. */
-static factor take_rows(const job *j, int64_t first, size_t n, const own *o)
+/* Gives rows first .. first+n-1 (n at most a part), decoded unless they can be used where they are.
+ */
+static factor decode_rows(const job *j, int64_t first, size_t n, const own *o)
 {
     size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
-    if (as_it_lies(j))
+    if (is_in_place(j))
         return (factor){embla_table_at(j->head.table, first), j->head.table->row_stride / unit};
     for (size_t r = 0; r < n; r++)
-        take_row(j, first + (int64_t)r, (char *)o->rows + r * j->dim * unit);
+        decode_row(j, first + (int64_t)r, (char *)o->rows + r * j->dim * unit);
     return (factor){o->rows, j->dim};
 }
 
@@ -271,15 +276,15 @@ static embla_status product(const job *j, const own *o, embla_product p, factor 
                                                            .space = o->space});
 }
 
-/* Rows of a block at a time: all, or as many as are decoded at once. */
+/* Rows of a block processed at a time: all, or as many as are decoded at once. */
 static size_t part_of(const job *j, size_t n)
 {
-    return as_it_lies(j) ? n : least(n, j->shape.part);
+    return is_in_place(j) ? n : least(n, j->shape.part);
 }
 
 /* ---- forward ---- */
 
-static part_of_sum look_at(const job *j, const float *logits, size_t n)
+static part_of_sum summarize_tile(const job *j, const float *logits, size_t n)
 {
     part_of_sum part = {.max = embla_softmax_max(logits, n)};
     part.sum = embla_softmax_sum(logits, n, part.max == -INFINITY ? 0.0f : part.max);
@@ -295,18 +300,18 @@ static embla_status forward(job *j, size_t block, const own *o)
         size_t some = least(part_of(j, n), n - r);
         embla_product p = {.m = j->here, .n = some, .k = j->dim, .form = EMBLA_PRODUCT_A_BT};
         p.out = tile + r, p.out_stride = stride;
-        EMBLA_TRY(product(j, o, p, vectors_of(j), take_rows(j, (int64_t)(first + r), some, o)));
+        EMBLA_TRY(product(j, o, p, vectors_of(j), decode_rows(j, (int64_t)(first + r), some, o)));
     }
     for (size_t i = 0; i < j->here; i++) {
         embla_head_finish(&j->head, (int64_t)first, n, tile + i * stride);
-        j->parts[i * j->blocks + block] = look_at(j, tile + i * stride, n);
+        j->parts[i * j->blocks + block] = summarize_tile(j, tile + i * stride, n);
     }
     return EMBLA_OK;
 }
 
 /* ---- the loss of a token ---- */
 
-/* Whether the target has the highest logit, and no token before it has the same. */
+/* Whether the target has the highest logit, and no earlier token has the same. */
 static bool is_highest(const job *j, size_t i, float logit)
 {
     const part_of_sum *parts = j->parts + i * j->blocks;
@@ -319,8 +324,8 @@ static bool is_highest(const job *j, size_t i, float logit)
     return true;
 }
 
-/* A token's sums of all blocks, in their order, become its loss and what its gradient needs. */
-static void settle(job *j, size_t i)
+/* Turns a token's sums of all blocks, in order, into its loss and what its gradient needs. */
+static void finish_token(job *j, size_t i)
 {
     const part_of_sum *parts = j->parts + i * j->blocks;
     const embla_loss_options *options = &j->options;
@@ -343,7 +348,7 @@ static void settle(job *j, size_t i)
     t->correct = sum > 0.0 && is_highest(j, i, (float)logit);
     double both = 1.0 + 2.0 * options->z_loss * lse;
     t->factor = (float)(j->weight * both / sum);
-    /* p * both - (1 - smooth) - smooth / rows, with p - 1 exact where p is near 1 */
+    /* p * both - (1 - smooth) - smooth / rows, accurate also near p = 1 */
     double short_of_one = expm1(-nll);
     double rest = short_of_one + (both - 1.0) * (short_of_one + 1.0) + smooth;
     t->at_target = (float)(j->weight * (rest - smooth / (double)j->rows));
@@ -351,7 +356,7 @@ static void settle(job *j, size_t i)
 
 /* ---- backward ---- */
 
-/* Gradients in the place of a block's logits. */
+/* Replaces a block's logits by gradients. */
 static void to_gradients(job *j, size_t block, const own *o)
 {
     size_t first = block * j->shape.block, n = rows_in(j, block), stride = stride_of(j, block);
@@ -371,7 +376,7 @@ static void to_gradients(job *j, size_t block, const own *o)
         j->to.bias[first + r] = (float)((double)j->to.bias[first + r] + o->sums[r]);
 }
 
-/* sum += gradients times rows; the first block of a group sets it. */
+/* sum += gradients times rows; the first block of a group sets the sum. */
 static embla_status add_to_hidden(job *j, size_t block, factor tile, bool add, float *sum,
                                   const own *o)
 {
@@ -382,7 +387,7 @@ static embla_status add_to_hidden(job *j, size_t block, factor tile, bool add, f
         embla_product p = {.m = j->here, .n = j->dim, .k = some, .form = EMBLA_PRODUCT_A_B};
         p.out = sum, p.out_stride = j->dim;
         p.add = add || r > 0;
-        EMBLA_TRY(product(j, o, p, a, take_rows(j, (int64_t)(first + r), some, o)));
+        EMBLA_TRY(product(j, o, p, a, decode_rows(j, (int64_t)(first + r), some, o)));
     }
     return EMBLA_OK;
 }
@@ -406,8 +411,8 @@ static embla_status backward(job *j, size_t group, const own *o)
     return EMBLA_OK;
 }
 
-/* The groups' sums together, in their order. */
-static void hand_out(const job *j, size_t i)
+/* Adds the sums of all groups, in order. */
+static void add_groups(const job *j, size_t i)
 {
     float *restrict out = j->to.hidden + j->tokens[i].place * j->dim;
     memcpy(out, j->sums + i * j->dim, j->dim * sizeof *out);
@@ -419,8 +424,8 @@ static void hand_out(const job *j, size_t i)
 
 /* ---- chunks ---- */
 
-/* The next tokens that count, close together. Gradients of those between are zeros. */
-static void take_tokens(job *j)
+/* Gathers the next counted tokens. Gradients of ignored tokens between them are set to zero. */
+static void gather_tokens(job *j)
 {
     for (j->here = 0; j->at < j->count && j->here < j->shape.chunk; j->at++) {
         const float *vector = j->hidden + j->at * j->dim;
@@ -447,13 +452,13 @@ static embla_status run_chunk(job *j)
             if (!embla_failure_any(&j->failure)) embla_failure_keep(&j->failure, forward(j, b, o));
         }
 #pragma omp for schedule(static)
-        for (size_t i = 0; i < j->here; i++) settle(j, i);
+        for (size_t i = 0; i < j->here; i++) finish_token(j, i);
 #pragma omp for schedule(dynamic, 1)
         for (size_t g = 0; g < (j->backward ? j->shape.groups : 0); g++) {
             if (!embla_failure_any(&j->failure)) embla_failure_keep(&j->failure, backward(j, g, o));
         }
 #pragma omp for schedule(static)
-        for (size_t i = 0; i < (j->to.hidden ? j->here : 0); i++) hand_out(j, i);
+        for (size_t i = 0; i < (j->to.hidden ? j->here : 0); i++) add_groups(j, i);
     }
     return embla_failure_say(&j->failure);
 }
@@ -461,7 +466,7 @@ static embla_status run_chunk(job *j)
 static embla_status run_chunks(job *j, float *each, embla_loss_report *report)
 {
     while (j->at < j->count) {
-        take_tokens(j);
+        gather_tokens(j);
         if (j->here == 0) break;
         EMBLA_TRY(run_chunk(j));
         for (size_t i = 0; i < j->here; i++) {
@@ -494,7 +499,7 @@ static embla_status check_options(const embla_loss_options *options)
     return embla_threads_check(options->threads);
 }
 
-/* Every target is a token or ignored; how many are tokens. */
+/* Checks that every target is a token or ignored, and counts the tokens. */
 static embla_status count_targets(job *j)
 {
     for (size_t i = 0; i < j->count; i++) {
@@ -533,7 +538,7 @@ static embla_status prepare(const embla_head *head, job *j)
     return EMBLA_OK;
 }
 
-/* Threads for a chunk: a multiplication and an addition cost as much as moving 1/5 byte. */
+/* Threads for a chunk: a multiply-add counts as much as moving 1/5 byte. */
 static int team_of(const job *j)
 {
     double work = (double)least(j->shape.chunk, (size_t)j->counted) * (double)j->rows;
@@ -558,9 +563,9 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
     j.blocks = (j.rows + j.shape.block - 1) / j.shape.block;
     j.shape.groups = least(j.shape.groups, j.blocks);
     j.team = team_of(&j);
-    if (j.counted > 0) { /* all that can be refused comes before the first store */
-        EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
-        EMBLA_TRY(take_memory(&j, &memory, &size));
+    if (j.counted > 0) { /* all checks come before the first write */
+        EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* checks that there is an engine */
+        EMBLA_TRY(allocate(&j, &memory, &size));
     }
     for (size_t i = 0; each && i < count; i++) each[i] = 0.0f;
     embla_status status = run_chunks(&j, each, &said);

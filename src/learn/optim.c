@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that move rows: all of them, or those that a batch touched.
+/* Optimizer steps on all rows, or on the rows that a batch touched.
  *
- * A row is worked on by one thread, from front to back, and no row looks at another: the
- * result does not depend on how rows are shared out. The arithmetic is in learn/steps.c.
+ * One thread updates a row, from front to back, and no row depends on another, so the result does
+ * not depend on how rows are shared among threads. The arithmetic is in learn/steps.c.
  *
- * With catch_up a row keeps the number of the step it has reached, and the optimizer the few
- * numbers of each step that some row still has to make (embla_moment, 12 bytes). When a row is
- * named it makes its missed steps first, while it is in the cache, with the arithmetic of a
- * dense step: hence the bits of dense steps. Moments that all rows have passed are forgotten.
+ * With catch_up, a row stores the number of the step it has reached, and the optimizer stores a few
+ * numbers (embla_moment, 12 bytes) of each step that some row still has to make. When a row is
+ * touched, it first makes its missed steps, while it is in the cache, with the arithmetic of a
+ * dense step: so the bits are those of dense steps. Moments that all rows have passed are deleted.
  *
- * A table that is not f32 is worked on in a copy that is (the master): an f32 moves by steps
- * that a bf16 would round away. Whatever is written to a row of it is encoded into the table
- * at once.
+ * A table that is not f32 is updated in an f32 copy (the master), because bf16 would round small
+ * steps away. Every row that changes there is encoded into the table at once.
  */
 #include <float.h>
 #include <math.h>
@@ -31,16 +30,16 @@
 
 enum {
     STATES_MOST = 3,
-    TILE = 65536,     /* numbers that a thread takes at a time of a dense step: 256 KiB a stream */
-    SHARE_LEAST = 64, /* rows, of a step of rows */
-    AHEAD = 768,      /* numbers fetched ahead in a dense step; not a multiple of a page, so that
-                         they do not share the sets of the first-level cache */
+    TILE = 65536,     /* numbers of one piece of work in a dense step: 256 KiB of each array */
+    SHARE_LEAST = 64, /* minimum rows of one piece of work in a step of some rows */
+    AHEAD = 768,      /* numbers prefetched ahead in a dense step; not a multiple of a page, so that
+                         arrays do not share sets of the first-level cache */
     HISTORY_LEAST = 64
 };
-#define STEPS_MOST ((int64_t)1 << 53) /* a double still counts them */
+#define STEPS_MOST ((int64_t)1 << 53) /* the largest count that a double holds exactly */
 
 typedef struct {
-    embla_optim_state seen; /* as the caller sees it */
+    embla_optim_state seen; /* as the caller gets it */
     size_t bytes;
 } state;
 
@@ -51,13 +50,13 @@ struct embla_optim {
     embla_frozen_set frozen;
     state states[STATES_MOST];
     size_t state_count;
-    float *a, *b;  /* states of the kind (steps.h); NULL: it has none */
-    float *master; /* rows x dim; NULL: the table's own rows are worked on */
+    float *a, *b;  /* states of the kind (steps.h); NULL means none */
+    float *master; /* rows x dim; NULL means that the table's own rows are updated */
     int64_t steps; /* made */
-    /* catch_up, where a step changes rows without a gradient; else NULL */
-    int64_t *reached; /* of each row: the steps it has made */
+    /* for catch_up, if a step changes rows without a gradient; otherwise NULL */
+    int64_t *reached; /* steps that each row has made */
     size_t reached_bytes;
-    embla_moment *history; /* of step forgotten, forgotten + 1, .. (from 0) */
+    embla_moment *history; /* of steps forgotten, forgotten + 1, .. (from 0) */
     size_t history_room;
     int64_t forgotten;
 };
@@ -70,12 +69,12 @@ const char *embla_optim_name(embla_optim_kind kind)
     return (unsigned)kind < KINDS ? names[kind] : NULL;
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static embla_status check_share(const char *what, double value, bool zero_is_fine)
 {
     bool fine = value < 1.0 && (zero_is_fine ? value >= 0.0 : value > 0.0);
-    if (!fine) /* a NaN is not */
+    if (!fine) /* NaN is not fine either */
         return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g; it must be %s and below 1", what, value,
                           zero_is_fine ? "0 or greater" : "above 0");
     return EMBLA_OK;
@@ -115,7 +114,7 @@ static embla_status check_table(const embla_table *table)
     return EMBLA_OK;
 }
 
-/* One more thing to remember, rows x dim zeros. */
+/* Adds a state of rows x dim zeros. */
 static embla_status add_state(embla_optim *o, const char *name, size_t dim, float **out)
 {
     state *s = &o->states[o->state_count];
@@ -134,7 +133,7 @@ static embla_status add_state(embla_optim *o, const char *name, size_t dim, floa
     return EMBLA_OK;
 }
 
-/* f32 rows are worked on where they lie, if floats may lie there. */
+/* f32 rows are updated in place if they are aligned. */
 static bool needs_master(const embla_table *t)
 {
     return t->dtype != EMBLA_F32 || ((uintptr_t)t->writable | t->row_stride) % sizeof(float) != 0;
@@ -155,7 +154,7 @@ static embla_status add_master(embla_optim *o)
     return embla_table_check_file(t);
 }
 
-/* Where a gradient of zeros changes nothing there is nothing to catch up with. */
+/* If a gradient of zeros changes nothing, there is nothing to catch up. */
 static embla_status add_reached(embla_optim *o)
 {
     bool moves = o->rule.kind == EMBLA_STEP_MOMENTUM || o->rule.kind == EMBLA_STEP_NESTEROV ||
@@ -234,7 +233,7 @@ void embla_optim_free(embla_optim *o)
     embla_mem_free(o, sizeof *o);
 }
 
-/* ---- the numbers of a step, and keeping them ---- */
+/* ---- the numbers of a step, and their history ---- */
 
 static embla_status next_moment(const embla_optim *o, double rate, embla_moment *out)
 {
@@ -251,7 +250,7 @@ static embla_status next_moment(const embla_optim *o, double rate, embla_moment 
     return EMBLA_OK;
 }
 
-/* The fewest steps that a row which learns has made. */
+/* The fewest steps that any trainable row has made. */
 static int64_t oldest(const embla_optim *o)
 {
     int64_t least = o->steps;
@@ -260,7 +259,7 @@ static int64_t oldest(const embla_optim *o)
     return least;
 }
 
-/* Room in the history for one step more. Every row is asked only when it is full. */
+/* Makes room in the history for one more step. All rows are checked only when it is full. */
 static embla_status make_room(embla_optim *o)
 {
     size_t used = (size_t)(o->steps - o->forgotten);
@@ -287,7 +286,7 @@ static embla_status make_room(embla_optim *o)
     return EMBLA_OK;
 }
 
-/* All rows that learn have made all steps. */
+/* Marks all rows as up to date, so that the history is empty. */
 static void forget(embla_optim *o)
 {
     if (!o->reached) return;
@@ -306,8 +305,8 @@ static bool any_behind(const embla_optim *o)
 typedef struct {
     const embla_optim *o;
     embla_steps loops;
-    embla_encode_fn *encode;    /* of the table, where there is a master */
-    const embla_moment *moment; /* of the step; NULL: rows only catch up */
+    embla_encode_fn *encode;    /* encoder of the table, if there is a master */
+    const embla_moment *moment; /* numbers of the step; NULL means that rows only catch up */
 } work;
 
 static work work_of(const embla_optim *o, const embla_moment *moment)
@@ -324,7 +323,7 @@ static float *weights_of(const embla_optim *o, int64_t row)
     return (float *)(void *)(o->table->writable + (size_t)row * o->table->row_stride);
 }
 
-/* What is remembered of a row; rowwise has a number for each row, not for each of its. */
+/* The state of a row; a rowwise state has one number for each row. */
 static float *state_of(const embla_optim *o, float *values, int64_t row)
 {
     size_t dim = o->rule.kind == EMBLA_STEP_ROWWISE ? 1 : o->table->dim;
@@ -339,7 +338,7 @@ static embla_numbers numbers_of(const embla_optim *o, int64_t row, int64_t rows)
                            .n = (size_t)rows * o->table->dim};
 }
 
-/* The lines of this row are fetched while the ones of x are worked on. */
+/* Prefetches the lines of this row while those of x are updated. */
 static void fetch_row(const embla_optim *o, int64_t row, const float *g, embla_numbers *x)
 {
     x->next_w = weights_of(o, row);
@@ -354,7 +353,7 @@ static void encode_rows(const work *k, int64_t row, const embla_numbers *x)
     if (k->encode) k->encode(x->w, x->n, t->scale, t->writable + (size_t)row * t->row_stride);
 }
 
-/* One row: what it missed, then the step. It is not frozen, and no other thread's. */
+/* Updates one row: missed steps, then the step. It is not frozen, and this thread owns it. */
 static void do_row(const work *k, int64_t row, embla_numbers *x)
 {
     const embla_optim *o = k->o;
@@ -371,7 +370,7 @@ static void do_row(const work *k, int64_t row, embla_numbers *x)
 
 /* ---- all rows ---- */
 
-/* Rows that lie side by side in everything are as good as one long row. */
+/* Rows that are contiguous in all arrays are updated as one long row. */
 static void do_rows(const work *k, int64_t row, int64_t rows, const float *gradient)
 {
     const embla_optim *o = k->o;
@@ -417,7 +416,7 @@ static void do_tile(const work *k, int64_t first, int64_t end, const float *grad
     }
 }
 
-/* Bytes that pass through memory for each number: what is read, and what is written. */
+/* Bytes read and written in memory for each number. */
 static size_t bytes_of(const embla_optim *o, uint64_t numbers)
 {
     size_t streams = o->rule.kind == EMBLA_STEP_ROWWISE ? 3 : o->b ? 7 : o->a ? 5 : 3;
@@ -487,8 +486,8 @@ static embla_status check_rows(const embla_optim *o, const int64_t *rows, size_t
     return EMBLA_OK;
 }
 
-/* Rows first .. end-1 of those named. The row after them is fetched too: it is most often this
- * thread's. */
+/* Updates rows first .. end-1 of the list. The row after them is prefetched too, because it usually
+ * belongs to this thread. */
 static void do_some(const work *k, const named_rows *named, size_t first, size_t end)
 {
     const embla_optim *o = k->o;
@@ -503,8 +502,9 @@ static void do_some(const work *k, const named_rows *named, size_t first, size_t
     }
 }
 
-/* Long shares, so that few rows come unfetched; but several for each thread, and short ones
- * where rows catch up: some have missed much, others nothing. */
+/* Rows of one piece of work: many, so that few rows come without a prefetch; but several pieces for
+ * each thread, and short ones when rows catch up, because some rows have missed many steps and
+ * others none. */
 static size_t share_of(const embla_optim *o, size_t count, int threads)
 {
     size_t share = count / (4 * (size_t)threads);
@@ -536,7 +536,7 @@ embla_status embla_optim_step_rows(embla_optim *o, double rate, const int64_t *r
 
 /* ---- catching up ---- */
 
-/* A row may be named many times: of all that are named one thread owns it. */
+/* A row may be listed many times: one thread owns each row. */
 static void catch_up_owned(const work *k, const int64_t *rows, size_t count, uint64_t mine,
                            uint64_t owners)
 {
@@ -566,7 +566,7 @@ embla_status embla_optim_catch_up(embla_optim *o, const int64_t *rows, size_t co
     return EMBLA_OK;
 }
 
-/* ---- what it remembers ---- */
+/* ---- states ---- */
 
 int64_t embla_optim_steps(const embla_optim *o)
 {

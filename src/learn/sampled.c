@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampled softmax: a target against a few drawn tokens instead of all, each logit less the log
- * of the chance Q that its token is among them (as TensorFlow's sampled_softmax_loss: given the
- * set of drawn tokens and target, how likely is it that this one was the target? As its
- * probability over Q).
+/* Sampled softmax: a target against a few sampled tokens instead of all. From each logit the log of
+ * Q is subtracted, the probability that its token is among the sampled ones (as in TensorFlow's
+ * sampled_softmax_loss).
  *
- * Tokens are drawn one after the other, with replacement, and each that came counts once: so
- * Q = 1 - (1 - P)^negatives exactly, and where it is 1 for all it is the full softmax. Products
- * are of distinct rows, ascending, gathered once; a target's own row is a dot product beside
- * them. The gradients of rows, first of targets by position, then of the drawn, are summed by
+ * Tokens are drawn one after the other, with replacement, and each distinct token counts once. So Q
+ * = 1 - (1 - P)^negatives exactly, and if Q is 1 for all tokens this is the full softmax. Products
+ * use the distinct rows, ascending, gathered once; the target's own row is a separate dot product.
+ * The gradients of rows, first of targets by position and then of the sampled tokens, are summed by
  * scatter.
  */
 #include "learn/sampled.h"
@@ -84,12 +83,12 @@ void embla_rare_report(const embla_loss_options *options, const double *losses,
 /* ---- drawing ---- */
 
 enum {
-    GROUP = 2 * EMBLA_RANDOM_LANES, /* numbers that one call of it makes: two words each */
+    GROUP = 2 * EMBLA_RANDOM_LANES, /* numbers from one call: two words each */
     NEGATIVES_MOST = INT32_MAX
 };
 
-/* A token for u in [0, 1), by the inverse of the cumulative distribution. Rounding cannot leave
- * 0 .. rows-1. */
+/* The token for u in [0, 1), by the inverse of the cumulative distribution. Rounding cannot leave 0
+ * .. rows-1. */
 static int64_t token_for(double u, const embla_negatives *negatives, int64_t rows)
 {
     double x = negatives->proposal == EMBLA_PROPOSAL_UNIFORM
@@ -130,22 +129,22 @@ typedef struct {
     embla_loss_options options;
     float *hidden_gradient; /* NULL: not wanted */
     bool table_gradient;
-    bool bf16; /* factors of products are rounded */
+    bool bf16; /* factors of products are rounded to bf16 */
     size_t dim, count, counted, distinct;
-    float step; /* what a target's gradient is multiplied by */
-    /* for each counted target: position, loss, whether it is the highest */
+    float step; /* factor of each target's gradient */
+    /* for each counted target: position, loss, whether its logit is the highest */
     size_t *at;
     double *losses;
     uint8_t *right;
-    /* counted targets, then the distinct drawn tokens: what is scattered */
+    /* counted targets, then the distinct sampled tokens: rows to scatter to */
     int64_t *tokens, *drawn;
-    /* for each drawn token: the log of its chance; its bias (NULL: none) */
+    /* for each sampled token: log of Q, and bias (NULL means none) */
     float *shift, *bias;
-    embla_head drawn_head; /* whose tokens are the drawn ones */
-    float *rows;           /* distinct x dim: of the drawn */
-    float *pairs;          /* (counted + distinct) x dim: gradients to be scattered */
-    /* of a chunk: vectors, rows of their targets, gradients of their dot products, of vectors;
-     * logits, and the same as they were (for the soft cap; NULL: not wanted); space */
+    embla_head drawn_head; /* a head whose tokens are the sampled ones */
+    float *rows;           /* distinct x dim: rows of the sampled tokens */
+    float *pairs;          /* (counted + distinct) x dim: gradients to scatter */
+    /* Of a chunk: vectors, rows of their targets, gradients of their dot products, gradients of
+     * vectors; logits, a copy of them (for the soft cap; NULL means not wanted), and space. */
     float *x, *y, *dots, *dx, *logits, *kept, *parts;
     size_t chunk;
 } call;
@@ -159,8 +158,8 @@ static void round_bf16(const call *c, float *x, size_t n)
     for (size_t i = 0; i < n; i++) x[i] = embla_f32_from_bf16(embla_bf16_from_f32(x[i]));
 }
 
-/* The place of token among the drawn, or distinct. */
-static size_t place_of(const call *c, int64_t token)
+/* The index of token among the sampled ones, or distinct if it is not there. */
+static size_t index_of(const call *c, int64_t token)
 {
     size_t low = 0, high = c->distinct;
     while (low < high) {
@@ -173,7 +172,7 @@ static size_t place_of(const call *c, int64_t token)
     return low < c->distinct && c->drawn[low] == token ? low : c->distinct;
 }
 
-/* Above all drawn tokens; of the same logit the lower token is. */
+/* Whether the target has the highest logit; of equal logits the lower token wins. */
 static bool highest(const call *c, float logit, int64_t token, const float *logits)
 {
     float most = embla_softmax_max(logits, c->distinct);
@@ -183,23 +182,23 @@ static bool highest(const call *c, float logit, int64_t token, const float *logi
     return true;
 }
 
-/* Gradients of logits become those of sums of products. */
+/* Turns gradients of logits into gradients of sums of products. */
 static void back_to_sums(const call *c, const float *kept, size_t n, float *gradients)
 {
     if (c->head.soft_cap > 0) embla_soft_cap_back(kept, n, c->head.soft_cap, gradients);
     embla_kernels_get()->scale(gradients, c->head.scale, n, gradients);
 }
 
-/* Token k, the i-th of its chunk: sums of products become its loss, and gradients of them. */
-static void settle(const call *c, size_t k, size_t i)
+/* Token k, the i-th of its chunk: turns sums of products into its loss and into gradients. */
+static void finish_token(const call *c, size_t k, size_t i)
 {
-    size_t n = c->distinct, place = place_of(c, c->tokens[k]);
+    size_t n = c->distinct, place = index_of(c, c->tokens[k]);
     float *logits = c->logits + i * n, *kept = c->kept ? c->kept + i * n : NULL;
     float own = (float)embla_kernels_get()->dot(c->x + i * c->dim, c->y + i * c->dim, c->dim),
           plain;
     embla_head_finish(&c->drawn_head, 0, n, logits);
     embla_head_finish(&c->head, c->tokens[k], 1, &own);
-    if (place < n) logits[place] = -INFINITY; /* no negative of its own */
+    if (place < n) logits[place] = -INFINITY; /* a target is not its own negative */
     if (kept) memcpy(kept, logits, n * sizeof *kept);
     bool right = highest(c, own, c->tokens[k], logits);
     for (size_t j = 0; j < n; j++) logits[j] = logits[j] - c->shift[j];
@@ -213,14 +212,15 @@ static void settle(const call *c, size_t k, size_t i)
     c->right[k] = right && !isnan(sum);
     if (!c->hidden_gradient && !c->table_gradient) return;
     embla_softmax_gradient(logits, n, base, (float)((double)c->step / sum), 0.0f);
-    c->dots[i] = (float)(expm1(-c->losses[k]) * (double)c->step); /* p - 1, also near p = 1 */
+    c->dots[i] =
+        (float)(expm1(-c->losses[k]) * (double)c->step); /* p - 1, accurate also near p = 1 */
     back_to_sums(c, kept, n, logits);
     back_to_sums(c, &plain, 1, &c->dots[i]);
 }
 
-/* The gradients of a chunk go where they belong: of vectors to the caller, of targets' rows to
- * pairs. */
-static void put(const call *c, size_t first, size_t count)
+/* Stores the gradients of a chunk: those of vectors for the caller, those of the targets' rows for
+ * scatter. */
+static void store_gradients(const call *c, size_t first, size_t count)
 {
     const embla_kernels *kernels = embla_kernels_get();
     size_t dim = c->dim;
@@ -257,16 +257,16 @@ static embla_status run_chunk(const call *c, size_t first, size_t count)
     int team = embla_threads_for(c->options.threads, count * n * sizeof(float));
     (void)team;
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < count; i++) settle(c, first + i, i);
+    for (size_t i = 0; i < count; i++) finish_token(c, first + i, i);
     if (!c->hidden_gradient && !c->table_gradient) return EMBLA_OK;
     round_bf16(c, c->logits, count * n);
     round_bf16(c, c->dots, count);
     EMBLA_TRY(embla_lanes_backward(&lanes, c->x, count, c->dx));
-    put(c, first, count);
+    store_gradients(c, first, count);
     return EMBLA_OK;
 }
 
-/* Draws, and keeps each token once, ascending, with what its logit is lessened by. */
+/* Samples tokens, keeps each once, ascending, with the log of its Q. */
 static embla_status draw(call *c, embla_scatter *scatter)
 {
     int64_t *drawn = c->tokens + c->counted;
@@ -288,15 +288,16 @@ static embla_status draw(call *c, embla_scatter *scatter)
     return EMBLA_OK;
 }
 
-/* Memory for lists, before tokens are drawn. */
-static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
+/* Allocates the lists, before tokens are sampled. */
+static embla_status allocate_lists(call *c, size_t *bytes, void **memory)
 {
     embla_layout layout = {0};
-    size_t n = c->negatives->negatives; /* below 2^31: only count can be too much */
+    size_t n = c->negatives->negatives; /* below 2^31, so only count can overflow */
     size_t at = embla_layout_add(&layout, c->count, sizeof *c->at);
     size_t losses = embla_layout_add(&layout, c->count, sizeof *c->losses);
     size_t right = embla_layout_add(&layout, c->count, sizeof *c->right);
-    size_t targets = embla_layout_add(&layout, c->count, sizeof *c->tokens); /* then the drawn: */
+    size_t targets =
+        embla_layout_add(&layout, c->count, sizeof *c->tokens); /* then the sampled tokens: */
     (void)embla_layout_add(&layout, n, sizeof *c->tokens);
     size_t shift = embla_layout_add(&layout, n, sizeof *c->shift);
     size_t bias = embla_layout_add(&layout, c->head.bias ? n : 0, sizeof *c->bias);
@@ -314,8 +315,8 @@ static embla_status room_for_lists(call *c, size_t *bytes, void **memory)
     return EMBLA_OK;
 }
 
-/* Memory for rows, once it is known how many there are. */
-static embla_status room_for_rows(call *c, size_t *bytes, void **memory)
+/* Allocates memory for rows, once their number is known. */
+static embla_status allocate_rows(call *c, size_t *bytes, void **memory)
 {
     embla_layout layout = {0};
     size_t n = c->distinct, dim = c->dim, chunk = c->chunk;
@@ -349,8 +350,8 @@ static embla_status room_for_rows(call *c, size_t *bytes, void **memory)
     return EMBLA_OK;
 }
 
-/* Everything between drawing and the report. Nothing is written for the caller before the first
- * product has been made. */
+/* Everything between sampling and the report. Nothing is written for the caller before the first
+ * product has succeeded. */
 static embla_status run(call *c, embla_scatter *scatter, embla_sampled_gradients *gradients)
 {
     embla_lookup_options lookup = {.threads = c->options.threads};
@@ -380,7 +381,7 @@ static embla_status run_counted(call *c, embla_sampled_gradients *gradients)
     for (size_t k = 0; k < c->counted; k++) c->tokens[k] = c->targets[c->at[k]];
     EMBLA_TRY(embla_scatter_new(c->head.rows, c->counted + c->negatives->negatives, &scatter));
     embla_status status = draw(c, scatter);
-    if (status == EMBLA_OK) status = room_for_rows(c, &bytes, &memory);
+    if (status == EMBLA_OK) status = allocate_rows(c, &bytes, &memory);
     if (status == EMBLA_OK) status = run(c, scatter, gradients);
     embla_scatter_free(scatter);
     embla_mem_free(memory, bytes);
@@ -437,7 +438,7 @@ embla_status embla_sampled_loss(const embla_head *head, const float *hidden, con
     c.bf16 = c.options.compute == EMBLA_BF16;
     c.hidden_gradient = gradients ? gradients->hidden : NULL;
     c.table_gradient = gradients && gradients->table;
-    EMBLA_TRY(room_for_lists(&c, &bytes, &memory));
+    EMBLA_TRY(allocate_lists(&c, &bytes, &memory));
     embla_status status =
         embla_rare_targets(targets, count, c.head.rows, &c.options, c.at, &c.counted);
     if (status == EMBLA_OK && c.counted > 0) status = run_counted(&c, gradients);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The learning rate of a step: a formula of the step's number, so that a training that is
- * taken up again needs nothing but that number.
+/* The learning rate of a step is a function of the step's number, so a resumed training needs only
+ * that number.
  *
- * What comes after warm-up is a mix of rate and final: rate * (1 - share) + final * share.
- * Written like this both ends are exact: a share of 0 gives rate, a share of 1 final.
+ * After warm-up the rate is a mix of rate and final: rate * (1 - share) + final * share. This form
+ * is exact at both ends: a share of 0 gives rate, a share of 1 gives final.
  */
 #include <math.h>
 
@@ -60,16 +60,16 @@ static embla_status check(const embla_schedule *s, int64_t step, const double *o
     return EMBLA_OK;
 }
 
-/* How far from rate to final a step past warm-up is, 0 .. 1. */
+/* How far a step after warm-up is between rate and final, 0 .. 1. */
 static double share_of(const embla_schedule *s, int64_t step)
 {
     if (s->kind == EMBLA_SCHEDULE_CONSTANT) return 0.0;
-    if (s->kind == EMBLA_SCHEDULE_WSD) { /* the last stable step is the line's beginning */
+    if (s->kind == EMBLA_SCHEDULE_WSD) { /* the decay begins at the last stable step */
         int64_t stable = s->steps - s->decay;
         return step < stable ? 0.0 : (double)(step - stable + 1) / (double)s->decay;
     }
-    /* The first step after warm-up has rate, the last one final; where they are the same
-     * step there is nothing to come down for. */
+    /* The first step after warm-up has rate, the last one final. If they are the same step, it has
+     * rate. */
     int64_t line = s->steps - 1 - s->warm_up;
     double share = line > 0 ? (double)(step - s->warm_up) / (double)line : 0.0;
     return s->kind == EMBLA_SCHEDULE_COSINE ? 0.5 * (1.0 - cos(3.14159265358979323846 * share))

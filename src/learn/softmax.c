@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over one token's logits of one block. They are a few KiB, so the second pass (the sum
- * needs the maximum first) finds them in the first-level cache.
+/* Loops over one token's logits of one block. These are a few KiB, so the second pass (the sum
+ * needs the maximum first) reads them from the first-level cache.
  */
 #include "learn/softmax.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One body for each kind of step, compiled for each instruction set.
  *
- * A block of BLOCK numbers is a line of memory: while it is worked on, the same line of the
- * numbers that come next is asked for, because the hardware cannot guess where the next row
- * begins. The divisions and the root of AdamW take less time than its seven streams take to
- * pass through memory.
+ * A block of BLOCK numbers is a cache line. While it is updated, the same line of the next numbers
+ * is prefetched, because the hardware cannot guess where the next row begins. The divisions and the
+ * root of AdamW take less time than its seven arrays take to pass through memory.
  *
- * Catching up is the same arithmetic with a gradient of 0, not a closed formula: no power of
- * keep or beta has the bits of that many roundings. What is left out is what provably changes
- * nothing (see `replay_body`).
+ * Catching up is the same arithmetic with a gradient of 0, not a closed formula: a power of keep or
+ * beta would not have the bits of so many roundings. Only operations that provably change nothing
+ * are left out (see `replay_body`).
  */
 #include "learn/steps.h"
 
@@ -25,15 +24,15 @@
 
 enum { BLOCK = 16 };
 
-/* Before a loop over a block. gcc unrolls short ones before it makes vectors, and then makes
- * none; clang needs no telling, and warns where a sanitizer stands in the way. */
+/* For a loop over a block. gcc would unroll a short loop before it vectorizes, and then not
+ * vectorize it. clang needs no pragma, and warns if a sanitizer prevents vectorization. */
 #if defined(__clang__)
 #define VECTORS
 #else
 #define VECTORS _Pragma("omp simd")
 #endif
 
-/* ---- the numbers that steps are made of ---- */
+/* ---- constants of steps ---- */
 
 static embla_step_kind kind_of(const embla_optim_options *options)
 {
@@ -69,7 +68,7 @@ embla_rule embla_rule_of(const embla_optim_options *options)
                         .epsilon = (float)epsilon};
 }
 
-/* base^exponent by squaring: a C library's power may differ from another's in the last bit. */
+/* base^exponent by squaring: the pow of two C libraries may differ in the last bit. */
 static double power(double base, int64_t exponent)
 {
     double result = 1.0;
@@ -94,16 +93,15 @@ bool embla_moment_of(const embla_rule *rule, int64_t step, double rate, embla_mo
 
 /* ---- one number ---- */
 
-/* A mean that gets no more gradients halves every few steps and, rounded to nearest, ends at a
- * few times the smallest subnormal number, for ever: it moves nothing, but CPUs are many times
- * slower with such numbers. So a mean below 2^-100, and squares below the smallest normal
- * number, become 0. */
+/* A mean without further gradients shrinks every step and, rounded to nearest, stays at a few times
+ * the smallest subnormal number forever. It changes nothing, but CPUs are many times slower with
+ * such numbers. So a mean below 2^-100, and squares below the smallest normal number, become 0. */
 EMBLA_BODY float faded(float x, float least)
 {
     return fabsf(x) < least ? 0.0f : x;
 }
 
-/* The order of operations is the promise: docs/numerics.md repeats it. */
+/* The order of operations is part of the contract: docs/numerics.md repeats it. */
 EMBLA_BODY void step_number(embla_step_kind kind, const embla_rule *r, const embla_moment *t,
                             float divisor, float g, float *w, float *a, float *b)
 {
@@ -142,7 +140,7 @@ EMBLA_BODY bool uses_a(embla_step_kind kind)
 
 /* ---- a step ---- */
 
-/* Numbers of one block, read, worked out, written: arrays that become registers. */
+/* Numbers of one block, loaded, updated and stored: arrays that become registers. */
 EMBLA_BODY void step_block(embla_step_kind kind, const embla_rule *r, const embla_moment *t,
                            float divisor, const float *restrict g, float *restrict w,
                            float *restrict a, float *restrict b)
@@ -161,7 +159,7 @@ EMBLA_BODY void fetch(const float *next, size_t i)
 EMBLA_BODY void step_body(embla_step_kind kind, const embla_rule *rule, const embla_moment *moment,
                           const embla_numbers *numbers)
 {
-    const embla_rule r = *rule; /* what is written through w cannot change a copy */
+    const embla_rule r = *rule; /* a copy, which writes through w cannot change */
     const embla_moment t = *moment;
     const embla_numbers x = *numbers;
     size_t i = 0;
@@ -180,9 +178,10 @@ EMBLA_BODY void step_body(embla_step_kind kind, const embla_rule *rule, const em
 
 /* ---- the squares of a row ---- */
 
-/* The sum of squares with the bits of the kernel `dot`: sixteen partial sums in double, added
- * as a tree. Here because the row's weights (next) have to be fetched meanwhile: adagrad-rowwise
- * goes over the gradient before it can touch them. By hand, as compilers make no vectors of it. */
+/* The sum of squares with the bits of the kernel `dot`: sixteen partial sums in double, added as a
+ * tree. It is here because the row's weights (next) must be prefetched meanwhile: adagrad-rowwise
+ * reads the gradient before it can update them. It is written by hand, because compilers do not
+ * vectorize it. */
 static double squares_scalar(const float *g, size_t n, const float *next)
 {
     double sums[EMBLA_SUMS] = {0};
@@ -197,7 +196,7 @@ static double squares_scalar(const float *g, size_t n, const float *next)
 
 #if EMBLA_X86
 
-/* Four sums to one: 2 + 2, 1 + 1. */
+/* Adds four sums: 2 + 2, 1 + 1. */
 EMBLA_AVX2 static inline double join_avx2(__m256d four)
 {
     __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
@@ -214,7 +213,7 @@ EMBLA_AVX2 static double squares_avx2(const float *g, size_t n, const float *nex
 {
     __m256d sums[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(),
                        _mm256_setzero_pd()};
-    float last[BLOCK] = {0}; /* numbers past the end count as zeros, which change no sum */
+    float last[BLOCK] = {0}; /* numbers past the end are zeros, which change no sum */
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
         fetch(next, i);
@@ -259,20 +258,20 @@ EMBLA_BODY void step_row_body(const embla_rule *rule, const embla_moment *moment
     embla_numbers x = *numbers;
     *x.a += (float)(squares / (double)x.n);
     x.divisor = sqrtf(*x.a) + rule->epsilon;
-    x.next_w = NULL; /* is fetched when it is its turn */
+    x.next_w = NULL; /* prefetched later */
     step_body(EMBLA_STEP_ROWWISE, rule, moment, &x);
 }
 
-/* ---- steps that were missed ---- */
+/* ---- missed steps ---- */
 
-/* Kinds whose step with a gradient of 0 is nothing but decay: rate * 0 / divisor is +0 (rates
- * are finite and not negative, divisors positive), and w - 0 is w. */
+/* Kinds whose step with a gradient of 0 is only decay: rate * 0 / divisor is +0 (rates are finite
+ * and not negative, divisors positive), and w - 0 is w. */
 EMBLA_BODY bool only_decays(embla_step_kind kind)
 {
     return kind == EMBLA_STEP_SGD || kind == EMBLA_STEP_ADAGRAD || kind == EMBLA_STEP_ROWWISE;
 }
 
-/* Whether all of a block are +0. */
+/* Whether all numbers of a block are +0. */
 EMBLA_BODY bool all_zero(const float *x)
 {
     uint32_t bits = 0;
@@ -280,7 +279,7 @@ EMBLA_BODY bool all_zero(const float *x)
     return bits == 0;
 }
 
-/* Steps that are left when all means are +0: they stay so, and a step is w * keep - 0. */
+/* The remaining steps once all means are +0: they stay so, and a step is w * keep - 0. */
 EMBLA_BODY void replay_decay(embla_step_kind kind, const embla_rule *r, const embla_moment *moments,
                              size_t count, float *w, float *b)
 {
@@ -295,12 +294,12 @@ EMBLA_BODY void replay_decay(embla_step_kind kind, const embla_rule *r, const em
     }
 }
 
-/* count steps of n <= BLOCK numbers. Means fade to +0 in some hundred steps; then the roots and
- * divisions are left out. */
+/* count steps of n <= BLOCK numbers. Means fade to +0 in a few hundred steps; from then on roots
+ * and divisions are left out. */
 EMBLA_BODY void replay_block(embla_step_kind kind, const embla_rule *r, const embla_moment *moments,
                              size_t count, const embla_numbers *x, size_t i, size_t n)
 {
-    enum { SOME = 16 }; /* steps between two questions whether means are 0 */
+    enum { SOME = 16 }; /* steps between checks whether means are 0 */
     float w[BLOCK] = {0}, a[BLOCK] = {0}, b[BLOCK] = {0};
     size_t s = 0;
     for (size_t j = 0; j < n; j++) {
@@ -346,7 +345,7 @@ STEP(step_nesterov, EMBLA_STEP_NESTEROV)
 STEP(step_adagrad, EMBLA_STEP_ADAGRAD)
 STEP(step_adamw, EMBLA_STEP_ADAMW)
 
-/* Written out, because each calls the squares of its own set. */
+/* Written out, because each set calls its own squares. */
 static void step_rowwise_scalar(const embla_rule *rule, const embla_moment *moment,
                                 const embla_numbers *numbers)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equal rows are found by a checksum of their numbers, and compared. Rows of one direction are
- * found in a grid: two unit vectors of a cosine above c are less than sqrt(2 - 2c) apart, and
- * not farther where they are seen from a few directions at right angles. Their places as seen
- * from the first five are put into cells twice that wide, so that what may be alike lies in one
- * of the 32 cells nearest to a row. What agrees seen from all eight is compared in full.
+/* Equal rows are found by a checksum of their values and then compared. Rows of one direction are
+ * found in a grid: two unit vectors with a cosine above c are less than sqrt(2 - 2c) apart, and so
+ * are their projections on a few orthonormal directions. The projections on the first five
+ * directions are sorted into cells of twice that width, so all candidates for a row lie in the 32
+ * cells nearest to it. Candidates whose projections on all eight directions agree are compared in
+ * full.
  *
- * Only the first rows of groups are in the grid: a hundred thousand rows of one direction cost
- * a hundred thousand comparisons, not their square. What does cost the square is many rows
- * that are nearly, but not quite, of one direction: nothing but comparing tells them apart. So
- * threads share that, and most of it ends after a quarter of a row.
+ * Only the first rows of groups are in the grid: a hundred thousand rows of one direction cost a
+ * hundred thousand comparisons, not their square. The square is needed only for many rows that are
+ * nearly, but not quite, of one direction, because only a comparison tells them apart. Threads
+ * share that work, and most comparisons end after a quarter of a row.
  */
 #include "see/alike.h"
 
@@ -20,26 +21,28 @@
 #include "base/threads.h"
 #include "see/order.h"
 
-/* Places are floats, and directions are at right angles only as floats can be. */
+/* Slack for rounding: projections are floats, and directions are orthonormal only to float
+ * precision. */
 #define SLACK 1e-6
 
-/* What rounding may add to a cosine, or take from it: far less than this. */
+/* An upper bound of the rounding error of a cosine. */
 #define ROUNDING 1e-9
 
-/* ---- what is noted of each row ---- */
+/* ---- what is stored of each row ---- */
 
-/* Numbers of a row that are compared first: a quarter, in whole pieces. */
+/* Values of a row that are compared first: a quarter of the row, in whole pieces. */
 static size_t start_of(const embla_table *table)
 {
     size_t start = (table->dim / 4 + EMBLA_PIECE - 1) / EMBLA_PIECE * EMBLA_PIECE;
     return start < table->dim ? start : table->dim;
 }
 
-/* Random rows, by Gram and Schmidt: twice, since once loses digits where few dims are left. */
+/* Makes random orthonormal directions by Gram-Schmidt. It runs twice, because once loses digits
+ * when few dims are left. */
 static void make_directions(float *direction, size_t directions, size_t dim)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    const uint64_t seed = UINT64_C(0x616c696b65); /* not one that a table is likely to be made by */
+    const uint64_t seed = UINT64_C(0x616c696b65); /* a seed that no table is likely to use */
     for (size_t i = 0; i < directions; i++) {
         float *mine = direction + i * dim;
         kernels->uniform(seed, i, 0, dim, 1.0f, mine);
@@ -55,7 +58,7 @@ static void make_directions(float *direction, size_t directions, size_t dim)
     }
 }
 
-static embla_status take_all(embla_alike *alike)
+static embla_status allocate_arrays(embla_alike *alike)
 {
     embla_arena *arena = &alike->arena;
     const char *what = "notes on rows";
@@ -75,7 +78,7 @@ embla_status embla_alike_new(const embla_table *table, double alike, embla_alike
     embla_alike made = {.table = table, .alike = alike};
     made.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
     made.directions = table->dim < EMBLA_ALIKE_PLACES ? table->dim : EMBLA_ALIKE_PLACES;
-    embla_status status = take_all(&made);
+    embla_status status = allocate_arrays(&made);
     if (status != EMBLA_OK) {
         embla_arena_free(&made.arena);
         return status;
@@ -97,7 +100,7 @@ bool embla_alike_read(const embla_alike *alike, int64_t row, float *values)
     alike->decode(embla_table_at(table, row), table->dim, table->scale, EMBLA_WRITE_PLAIN, values);
     for (size_t k = 0; k < table->dim; k++) {
         uint32_t bits;
-        values[k] += 0.0f; /* -0 becomes 0, all others stay */
+        values[k] += 0.0f; /* -0 becomes 0, other values stay */
         memcpy(&bits, &values[k], sizeof bits);
         found |= (bits & 0x7f800000u) == 0x7f800000u;
     }
@@ -121,7 +124,7 @@ void embla_alike_note(embla_alike *alike, int64_t row, const float *values, bool
             (float)(kernels->dot(values, alike->direction + i * dim, dim) / norm);
 }
 
-/* ---- rows of the same numbers ---- */
+/* ---- rows with equal values ---- */
 
 static bool same_sum(const embla_alike *alike, int64_t a, int64_t b)
 {
@@ -136,13 +139,13 @@ static bool same_numbers(const embla_alike *alike, int64_t a, int64_t b, float *
     return memcmp(space, space + dim, dim * sizeof *space) == 0;
 }
 
-/* keys: rows that are neither zero nor without a number, by checksum, then by row number. */
+/* keys has the finite rows that are not zero, sorted by checksum and then by row number. */
 static void find_originals(embla_alike *alike, const embla_key *keys, size_t count, float *space)
 {
     for (size_t i = 0; i < count; i++) {
         int64_t row = keys[i].row;
-        /* Back to the first of the run: two sums that are the same of different rows are never
-         * seen, but would only make this slower. */
+        /* Compare with the first row of the run. Different rows with equal checksums are
+         * practically impossible and would only cost time. */
         for (size_t j = i; j-- > 0 && keys[j].key == keys[i].key;) {
             int64_t other = alike->original[keys[j].row];
             if (same_sum(alike, row, other) && same_numbers(alike, row, other, space)) {
@@ -155,22 +158,23 @@ static void find_originals(embla_alike *alike, const embla_key *keys, size_t cou
 
 /* ---- rows of one direction ---- */
 
-/* More axes leave fewer rows in a cell, but twice as many cells to look into. Rows of 768 random
- * numbers need three; those of real tables, which lean to one side, more. */
+/* More axes leave fewer rows in a cell, but double the number of cells to search. Rows of 768
+ * random numbers need three axes; rows of real tables, which share a common direction, need more.
+ */
 enum { AXES = 5 };
 
 typedef struct {
-    uint64_t key; /* of a cell */
-    int64_t head; /* one more than the row that came to it last; 0: an empty slot */
+    uint64_t key; /* hash of a cell */
+    int64_t head; /* 1 + the row that was added last; 0 means an empty slot */
 } slot;
 
 typedef struct {
     slot *slots;
     uint64_t mask;
-    int64_t *next; /* by row: one more than the row before it in its cell, 0: none */
-    double reach;  /* the farthest that rows of one direction are apart, and the slack */
-    size_t axes;   /* of the grid: AXES, or dim */
-    float *space;  /* two rows for each thread */
+    int64_t *next; /* for each row: 1 + the row added before it in its cell; 0 means none */
+    double reach;  /* the maximum distance of rows of one direction, plus slack */
+    size_t axes;   /* axes of the grid: AXES, or dim if that is less */
+    float *space;  /* room for two rows for each thread */
 } grid;
 
 static uint64_t mix(uint64_t z)
@@ -180,7 +184,7 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 33);
 }
 
-/* The slot of a cell, or the empty one where it would be. */
+/* Finds the slot of a cell, or the empty slot where it would be. */
 static slot *slot_of(const grid *g, uint64_t key)
 {
     uint64_t at = key & g->mask;
@@ -188,7 +192,7 @@ static slot *slot_of(const grid *g, uint64_t key)
     return &g->slots[at];
 }
 
-/* Along each axis the cell of a place, and the one next to it on the nearer side. */
+/* For each axis: the cell of a projection, and the neighbouring cell on the nearer side. */
 static void cells_of(const grid *g, const float *place, int64_t cells[AXES][2])
 {
     for (size_t i = 0; i < g->axes; i++) {
@@ -216,9 +220,9 @@ static bool near_enough(const embla_alike *alike, const grid *g, int64_t a, int6
     return sum <= g->reach * g->reach;
 }
 
-/* The cosine of two rows, if it may be above what counts as alike; else something that is not.
- * The start of both is looked at first: with the rest the cosine is no more than the product of
- * their lengths. space: two rows. */
+/* The cosine of two rows, or a lower number if it cannot exceed the threshold. The first part of
+ * both rows is compared first: the rest adds at most the product of its norms. space has room for
+ * two rows. */
 static double cosine_of(const embla_alike *alike, int64_t row, int64_t other, const float *x,
                         float *space)
 {
@@ -233,15 +237,16 @@ static double cosine_of(const embla_alike *alike, int64_t row, int64_t other, co
     return kernels->dot(x, y, table->dim) / norms;
 }
 
-/* The lowest first row, from number `from` on, that shares the direction of row. */
-static void join(embla_alike *alike, const grid *g, int64_t row, int64_t from, float *space)
+/* Finds the lowest first row, from number `from` on, with the direction of row, and lets row join
+ * its group. */
+static void join_group(embla_alike *alike, const grid *g, int64_t row, int64_t from, float *space)
 {
     const embla_table *table = alike->table;
     int64_t cells[AXES][2];
     const float *x = NULL;
     cells_of(g, alike->places[row], cells);
     for (unsigned corner = 0; corner < 1u << g->axes; corner++) {
-        /* in a cell the latest row, which has the highest number, is first */
+        /* the latest row of a cell has the highest number and comes first */
         for (int64_t i = slot_of(g, cell_key(g, cells, corner))->head; i > from;
              i = g->next[i - 1]) {
             int64_t other = i - 1;
@@ -255,8 +260,8 @@ static void join(embla_alike *alike, const grid *g, int64_t row, int64_t from, f
     }
 }
 
-/* A row that is first of its group: later ones find it. */
-static void put_in(const embla_alike *alike, const grid *g, int64_t row)
+/* Adds the first row of a group to the grid, so that later rows find it. */
+static void add_to_grid(const embla_alike *alike, const grid *g, int64_t row)
 {
     int64_t cells[AXES][2];
     cells_of(g, alike->places[row], cells);
@@ -266,14 +271,14 @@ static void put_in(const embla_alike *alike, const grid *g, int64_t row)
     *mine = (slot){.key = key, .head = row + 1};
 }
 
-/* Whether a row is compared at all: not zero, not without a number, no duplicate. */
-static bool compared(const embla_alike *alike, int64_t row)
+/* Whether a row is compared: it is finite, not zero and not a duplicate. */
+static bool is_compared(const embla_alike *alike, int64_t row)
 {
     return alike->norms[row] > 0 && alike->original[row] == row;
 }
 
-/* Rows from .. end-1 with those before them, on all threads: nothing is put in meanwhile. Then
- * with each other, in order. */
+/* Compares rows from .. end-1 with all earlier rows, on all threads, while the grid does not
+ * change. Then compares them with each other, in order. */
 static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t end, int threads)
 {
     size_t two = 2 * alike->table->dim;
@@ -281,8 +286,8 @@ static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t 
     for (int64_t row = from; row < end; row++) {
         alike->first[row] = row;
         alike->cosine[row] = 1;
-        if (from > 0 && compared(alike, row))
-            join(alike, g, row, 0, g->space + (size_t)embla_threads_mine() * two);
+        if (from > 0 && is_compared(alike, row))
+            join_group(alike, g, row, 0, g->space + (size_t)embla_threads_mine() * two);
     }
     for (int64_t row = from; row < end; row++) {
         int64_t original = alike->original[row];
@@ -290,9 +295,9 @@ static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t 
             alike->first[row] = alike->first[original];
             alike->cosine[row] = alike->cosine[original];
         }
-        if (!compared(alike, row) || alike->first[row] != row) continue;
-        join(alike, g, row, from, g->space);
-        if (alike->first[row] == row) put_in(alike, g, row);
+        if (!is_compared(alike, row) || alike->first[row] != row) continue;
+        join_group(alike, g, row, from, g->space);
+        if (alike->first[row] == row) add_to_grid(alike, g, row);
     }
 }
 
@@ -306,8 +311,8 @@ static void find_groups(embla_alike *alike, const grid *g, int threads)
 
 /* ---- both ---- */
 
-/* The checksums in order, in memory that is given back before the grid is made. */
-static embla_status originals(embla_alike *alike, float *space)
+/* Sorts the checksums, in memory that is freed before the grid is made. */
+static embla_status sort_and_find_originals(embla_alike *alike, float *space)
 {
     embla_arena arena = {0};
     int64_t rows = alike->table->rows;
@@ -330,7 +335,7 @@ static embla_status originals(embla_alike *alike, float *space)
     return status;
 }
 
-static embla_status groups(embla_alike *alike, float *space, int threads)
+static embla_status make_grid_and_find_groups(embla_alike *alike, float *space, int threads)
 {
     embla_arena arena = {0};
     grid g = {.space = space, .axes = alike->directions < AXES ? alike->directions : AXES};
@@ -350,11 +355,11 @@ embla_status embla_alike_find(embla_alike *alike)
 {
     void *space = NULL;
     int threads = alike->threads > 1 ? alike->threads : 1;
-    /* dim is at most 2^20, threads are some thousand at most */
+    /* no overflow: dim is at most 2^20, and threads are a few thousand */
     size_t bytes = (size_t)threads * 2 * alike->table->dim * sizeof(float);
     EMBLA_TRY(embla_mem_new(bytes, "two rows for each thread", &space));
-    embla_status status = originals(alike, space);
-    if (status == EMBLA_OK) status = groups(alike, space, threads);
+    embla_status status = sort_and_find_originals(alike, space);
+    if (status == EMBLA_OK) status = make_grid_and_find_groups(alike, space, threads);
     embla_mem_free(space, bytes);
     return status;
 }

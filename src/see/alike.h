@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that are the same numbers, and rows that share one direction, without comparing all
- * with all. Rows are shown to it one by one, in any order and by any threads; then it looks
- * again only at those that may be alike.
+/* Finds rows with equal values and rows with nearly the same direction, without comparing all
+ * pairs. Rows are added one by one, in any order and from any thread; then only rows that may be
+ * alike are compared.
  *
- * A group has a first row, and every other row of it has a cosine above `alike` with that
- * first one. Rows are taken in the order of their numbers: each joins the lowest row that is
- * first of a group and shares its direction, or becomes a first itself. So groups are the same
- * on every machine, and a long chain of neighbours does not become one group.
+ * A group has a first row, and every other row of the group has a cosine above `alike` with that
+ * first row. Rows are processed in the order of their numbers: each joins the lowest first row with
+ * the same direction, or starts a group of its own. So groups are the same on every machine, and a
+ * long chain of neighbours does not become one group.
  */
 #ifndef EMBLA_SEE_ALIKE_H
 #define EMBLA_SEE_ALIKE_H
@@ -20,31 +20,31 @@ enum { EMBLA_ALIKE_PLACES = 8 };
 typedef struct {
     const embla_table *table;
     embla_decode_fn *decode;
-    double alike;                        /* cosines above this */
-    size_t directions;                   /* that rows are seen from: 8, or dim if that is less */
-    float *direction;                    /* directions x dim, of length 1, at right angles */
-    int threads;                         /* of embla_alike_find; 0: one */
-    double *norms;                       /* of each row; -1: not finite */
-    double *rest;                        /* of its length: what lies beyond its first numbers */
-    embla_checksum *sums;                /* of its numbers */
-    float (*places)[EMBLA_ALIKE_PLACES]; /* its unit vector, seen from each direction */
-    /* What embla_alike_find finds. */
-    int64_t *original; /* the lowest row of the same numbers; of itself: the row */
-    int64_t *first;    /* the first row of its group; of itself: the row */
-    double *cosine;    /* with that first row; 1 of itself */
-    embla_arena arena; /* all of the above */
+    double alike;         /* cosine threshold */
+    size_t directions;    /* directions that rows are projected on: 8, or dim if that is less */
+    float *direction;     /* directions x dim, orthonormal */
+    int threads;          /* for embla_alike_find; 0 means one */
+    double *norms;        /* of each row; -1 means not finite */
+    double *rest;         /* the part of the norm beyond the first values */
+    embla_checksum *sums; /* checksum of its values */
+    float (*places)[EMBLA_ALIKE_PLACES]; /* projection of its unit vector on each direction */
+    /* Results of embla_alike_find. */
+    int64_t *original; /* the lowest row with equal values, or the row itself */
+    int64_t *first;    /* the first row of its group, or the row itself */
+    double *cosine;    /* cosine with that first row; 1 for the first row */
+    embla_arena arena; /* memory of all of the above */
 } embla_alike;
 
-/* An allocation that fails leaves nothing behind. */
+/* A failed allocation leaves nothing behind. */
 EMBLA_CHECKED embla_status embla_alike_new(const embla_table *table, double alike,
                                            embla_alike *out);
 void embla_alike_free(embla_alike *alike);
 
-/* The numbers of a row, -0 as 0, to values; false: one of them is no number. */
+/* Decodes a row to values, with -0 replaced by 0. Returns false if a value is NaN or infinite. */
 bool embla_alike_read(const embla_alike *alike, int64_t row, float *values);
-/* Notes a row that embla_alike_read gave; its norm is kept in norms. */
+/* Adds a row that embla_alike_read decoded; its norm is stored in norms. */
 void embla_alike_note(embla_alike *alike, int64_t row, const float *values, bool finite);
-/* After all rows have been noted. Rows of zeros, and those that are not finite, are alike to
+/* Call this after all rows were added. Rows of zeros and rows that are not finite are alike to
  * none. */
 EMBLA_CHECKED embla_status embla_alike_find(embla_alike *alike);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* king - man + woman: the question as rows, and what answers it.
+/* Analogies such as king - man + woman: the question as rows, and its answers.
  *
- * 3CosAdd (Mikolov 2013) is a search: the unit rows summed make a query like any other. In
- * 3CosMul (Levy and Goldberg 2014) each row of the question has its own say, so all of them
- * are compared with every row in one scan.
+ * 3CosAdd (Mikolov 2013) is a search: the sum of the unit rows is a query like any other. 3CosMul
+ * (Levy and Goldberg 2014) multiplies the cosines with each row of the question, so one scan
+ * compares every row with all of them.
  */
 #include <math.h>
 
@@ -14,15 +14,15 @@
 #include "see/near.h"
 #include "table/table.h"
 
-enum { EACH = 16, ROWS = 2 * EACH }; /* of plus and of minus; of a question */
+enum { EACH = 16, ROWS = 2 * EACH }; /* maximum rows of plus and of minus; of a question */
 
-/* A question: rows of plus, then those of minus. */
+/* A question: the rows of plus, then the rows of minus. */
 typedef struct {
     const embla_table *table;
     int64_t rows[ROWS];
     size_t plus, count;
     double norms[ROWS];
-    float *vectors; /* count x dim, as they are in the table */
+    float *vectors; /* count x dim, decoded */
 } question;
 
 static embla_status check_rows(const embla_table *table, const int64_t *rows, size_t count,
@@ -41,7 +41,7 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
     return EMBLA_OK;
 }
 
-/* The rows of the question as floats, and their norms. */
+/* Decodes the rows of the question and computes their norms. */
 static embla_status read_rows(question *q, embla_arena *arena)
 {
     size_t dim = q->table->dim;
@@ -86,11 +86,12 @@ static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
 
 /* ---- 3CosMul ---- */
 
-/* A row with which all of minus is at cosine -1 would be divided by 0. */
+/* Keeps the divisor above 0 when a row has cosine -1 with a row of minus. */
 static const double LEAST = 1e-6;
 
-/* From sums with an error: an upper bound. A cosine is wrong by less than twice the error (near.h),
- * so each row of plus gets that much more and each row of minus that much less. */
+/* Scores of 3CosMul, or upper bounds of them if sums have an error. A cosine is then wrong by less
+ * than twice the error (near.h), so each row of plus gets that much more and each row of minus that
+ * much less. */
 static void score_mul(const void *context, size_t list, const embla_scan_sums *sums, double *scores)
 {
     const question *q = context;
@@ -133,7 +134,7 @@ static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
     return EMBLA_OK;
 }
 
-/* ---- the door ---- */
+/* ---- checks and entry point ---- */
 
 static embla_status check(const embla_table *table, size_t rows, size_t k,
                           const embla_analogy_options *options, const embla_neighbour *out)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tables of a model cost: parameters, bytes, operations for one token.
+/* The cost of a model's tables: parameters, bytes, operations for one token.
  *
  * With V rows, d dim, T positions and L layers:
  *   token table V d, positions T d, head V d (0 when tied), GPT trunk 12 L d^2
  *   lookup      one row of each table: a copy, no arithmetic
  *   head        V d multiply-adds for every token. Tying saves memory, not work.
  *
- * Every product and sum is checked and fits an int64_t, so a figure is either exact
- * or refused. GB are left to whoever prints: here bytes are bytes.
+ * Every product and sum is checked and fits in an int64_t, so a figure is either exact or refused.
+ * Figures are bytes; the program converts them to GB.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "embla_lab.h"
 
-/* A whole number of blocks of every dtype there is. */
+/* A multiple of the block size of every dtype. */
 #define BLOCKS 256
 
 /* ---- published models ---- */
@@ -28,8 +28,8 @@ typedef struct {
     embla_cost_model model;
 } preset;
 
-/* trunk is what the published total leaves when the tables are taken off. Where a
- * model is published in mixed dtypes, with a rounded total, it is left out. */
+/* trunk is the published total minus the tables. A model is left out if it is published in mixed
+ * dtypes with a rounded total. */
 static const preset presets[] = {
     {"microgpt",
      "microGPT, names letter by letter: 27x16 and 1 layer, with 8 positions as it is described; "
@@ -164,7 +164,7 @@ static embla_status row_size(embla_dtype dtype, int64_t dim, int64_t *out)
     return EMBLA_OK;
 }
 
-/* A trunk is many tensors of shapes we do not know: whole blocks, the last begun. */
+/* The shapes of a trunk's tensors are unknown, so its numbers are rounded up to whole blocks. */
 static embla_status trunk_part(const embla_cost_model *model, embla_dtype dtype,
                                embla_cost_part *out)
 {
@@ -220,7 +220,7 @@ static embla_status check(const embla_cost_model *model)
     return EMBLA_OK;
 }
 
-/* Adds up the parts that are there already. */
+/* Adds up the parts that are known. */
 static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64_t ngram_bytes,
                          embla_cost *cost)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tables, row by row. First every row gets one letter: the same, changed, or changed where
- * one of the two is no number; stored bytes are compared where both are stored alike, and
- * decoded only where they differ. Then the rows that changed are measured.
+/* Compares two tables row by row. First every row gets a letter: same, changed, or changed with a
+ * NaN or infinity in one of the two. Stored bytes are compared if both tables store rows alike, and
+ * rows are decoded only where bytes differ. Then the changed rows are measured.
  *
- * Numbers are compared in double, so that two f64 tables differ by what they differ by, not by
- * what a float could show. A NaN is the same as a NaN, an infinity as itself, -0 as 0.
+ * Values are compared in double, so differences between f64 tables are not rounded to float. A NaN
+ * equals a NaN, an infinity equals itself, and -0 equals 0.
  */
 #include <math.h>
 #include <string.h>
@@ -18,36 +18,36 @@
 #include "see/order.h"
 #include "table/table.h"
 
-enum { PART = 256 }; /* rows that a thread takes at once */
+enum { PART = 256 }; /* rows of one piece of work */
 
-/* Of a row of the first table. */
+/* Letters for a row of the first table. */
 enum { ALONE, SAME, CHANGED, CHANGED_NONFINITE };
 
 struct embla_diff {
     embla_arena arena; /* all of it */
     embla_diff_summary summary;
-    embla_diff_row *rows; /* farthest first */
+    embla_diff_row *rows; /* most distant first */
 };
 
-/* What is needed only while it is being made. */
+/* Working memory. */
 typedef struct {
     embla_diff *diff;
     const embla_table *tables[2];
     embla_decode_fn *decode[2];
     embla_diff_options options;
     embla_arena arena;
-    bool alike; /* stored in the same way: the same bytes are the same numbers */
+    bool alike; /* both tables store rows alike: equal bytes are equal values */
     int threads;
-    char *letters;        /* of each row of the first */
-    embla_diff_row *rows; /* that changed, in order */
+    char *letters;        /* letter of each row of the first table */
+    embla_diff_row *rows; /* changed rows, in order */
 } work;
 
-static embla_status take(embla_arena *arena, int64_t count, size_t bytes, void *out)
+static embla_status new_array(embla_arena *arena, int64_t count, size_t bytes, void *out)
 {
     return embla_arena_many(arena, (uint64_t)count, bytes, "rows that changed", out);
 }
 
-/* The row that a row of the first is compared with; -1: none. */
+/* The row of the second table that a row is compared with; -1 means none. */
 static int64_t other_of(const work *w, int64_t row)
 {
     if (w->options.other) return w->options.other[row];
@@ -56,7 +56,8 @@ static int64_t other_of(const work *w, int64_t row)
 
 /* ---- numbers ---- */
 
-/* Numbers first .. first+n-1 of a row; first is a multiple of EMBLA_PIECE, n at most that. */
+/* Decodes values first .. first+n-1 of a row to double; first is a multiple of EMBLA_PIECE, n at
+ * most that. */
 static void read_piece(const work *w, int which, int64_t row, size_t first, size_t n, double *out)
 {
     const embla_table *table = w->tables[which];
@@ -78,7 +79,7 @@ static bool same_number(double a, double b, double tolerance)
     return a == b || fabs(a - b) <= tolerance || (isnan(a) && isnan(b));
 }
 
-/* An infinite difference is one of numbers that are none, unless it overflowed. */
+/* A difference is infinite if one value is NaN or infinite, or if the subtraction overflowed. */
 static bool compare_piece(const double *a, const double *b, size_t n, double tolerance,
                           bool *nonfinite)
 {
@@ -107,13 +108,13 @@ static char compare(const work *w, int64_t row, int64_t other)
     return same ? SAME : nonfinite ? CHANGED_NONFINITE : CHANGED;
 }
 
-/* ---- a row that changed ---- */
+/* ---- a changed row ---- */
 
 typedef struct {
-    double gap, dot, a, b; /* sums of products, of numbers divided by a scale */
-    double most;           /* the largest number */
+    double gap, dot, a, b; /* sums of products of values divided by a scale */
+    double most;           /* the largest magnitude */
     double difference;
-    bool spoilt; /* both rows hold the same NaN or infinity, which is left out */
+    bool spoilt; /* both rows have the same NaN or infinity here, which is left out */
 } sums;
 
 static sums sums_of(const work *w, int64_t row, int64_t other, double scale)
@@ -142,7 +143,8 @@ static sums sums_of(const work *w, int64_t row, int64_t other, double scale)
     return s;
 }
 
-/* Squares of a f64 may be too large or too small for one: then once more, by a scale. */
+/* Squares of f64 values may overflow or underflow; then the sums are computed again with a scale.
+ */
 static void measure(const work *w, embla_diff_row *out)
 {
     double scale = 1;
@@ -185,14 +187,14 @@ static embla_status compare_rows(work *w)
     return EMBLA_OK;
 }
 
-/* Rows of the second that no row of the first was compared with. */
-static embla_status count_alone(work *w)
+/* Counts rows of the second table that no row of the first was compared with. */
+static embla_status count_unmatched(work *w)
 {
     embla_diff_summary *s = &w->diff->summary;
     char *met = NULL;
     s->only[1] = s->rows[1] - s->compared;
     if (!w->options.other) return EMBLA_OK;
-    EMBLA_TRY(take(&w->arena, s->rows[1], 1, &met));
+    EMBLA_TRY(new_array(&w->arena, s->rows[1], 1, &met));
     s->only[1] = s->rows[1];
     for (int64_t row = 0; row < s->rows[0]; row++) {
         int64_t other = w->options.other[row];
@@ -213,8 +215,8 @@ static embla_status count_rows(work *w)
     s->changed = counts[CHANGED] + s->nonfinite;
     s->compared = s->same + s->changed;
     s->only[0] = counts[ALONE];
-    EMBLA_TRY(count_alone(w));
-    EMBLA_TRY(take(&w->arena, s->changed, sizeof *w->rows, &w->rows));
+    EMBLA_TRY(count_unmatched(w));
+    EMBLA_TRY(new_array(&w->arena, s->changed, sizeof *w->rows, &w->rows));
     for (int64_t row = 0; row < s->rows[0]; row++)
         if (w->letters[row] >= CHANGED)
             w->rows[at++] = (embla_diff_row){.row = row, .other = other_of(w, row)};
@@ -255,9 +257,9 @@ static embla_status sort_rows(work *w)
     embla_diff *d = w->diff;
     int64_t count = d->summary.changed;
     embla_key *keys = NULL, *space = NULL;
-    EMBLA_TRY(take(&w->arena, count, sizeof *keys, &keys));
-    EMBLA_TRY(take(&w->arena, count, sizeof *space, &space));
-    EMBLA_TRY(take(&d->arena, count, sizeof *d->rows, &d->rows));
+    EMBLA_TRY(new_array(&w->arena, count, sizeof *keys, &keys));
+    EMBLA_TRY(new_array(&w->arena, count, sizeof *space, &space));
+    EMBLA_TRY(new_array(&d->arena, count, sizeof *d->rows, &d->rows));
     for (int64_t i = 0; i < count; i++)
         keys[i] = (embla_key){embla_key_down(w->rows[i].distance), i};
     embla_order(keys, space, (size_t)count);
@@ -273,7 +275,7 @@ static embla_status check(const work *w)
     const embla_diff_options *o = &w->options;
     if (!a || !b) return embla_fail(EMBLA_ERR_ARGUMENT, "a table to compare is NULL");
     EMBLA_TRY(embla_threads_check(o->threads));
-    if (!(o->tolerance >= 0) || !isfinite(o->tolerance)) /* an infinity is no number within it */
+    if (!(o->tolerance >= 0) || !isfinite(o->tolerance)) /* an infinite tolerance is refused, too */
         return embla_fail(EMBLA_ERR_ARGUMENT, "tolerance is %g; it must be 0 or greater",
                           o->tolerance);
     if (a->dim != b->dim)
@@ -299,7 +301,7 @@ static embla_status examine(work *w)
     }
     w->alike = a->dtype == b->dtype && a->scale == b->scale;
     w->threads = embla_threads_for(w->options.threads, (size_t)a->rows * a->row_bytes); /* fits */
-    EMBLA_TRY(take(&w->arena, a->rows, 1, &w->letters));
+    EMBLA_TRY(new_array(&w->arena, a->rows, 1, &w->letters));
     EMBLA_TRY(compare_rows(w));
     EMBLA_TRY(count_rows(w));
     EMBLA_TRY(measure_rows(w));
@@ -316,7 +318,7 @@ embla_status embla_diff_new(const embla_table *first, const embla_table *second,
     if (options) w.options = *options;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(check(&w));
-    EMBLA_TRY(take(&arena, 1, sizeof *w.diff, &w.diff));
+    EMBLA_TRY(new_array(&arena, 1, sizeof *w.diff, &w.diff));
     w.diff->arena = arena;
     embla_status status = examine(&w);
     embla_arena_free(&w.arena);
@@ -331,7 +333,7 @@ embla_status embla_diff_new(const embla_table *first, const embla_table *second,
 void embla_diff_free(embla_diff *diff)
 {
     if (!diff) return;
-    embla_arena arena = diff->arena; /* it holds what it is in */
+    embla_arena arena = diff->arena; /* the arena holds the struct that it is part of */
     embla_arena_free(&arena);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks a table what people were asked. Every word is looked for once; questions go to
- * embla_near in blocks of some thousand, so that the table is read a few times and memory does
- * not grow with the file; correlations are sums in double, front to back.
+/* Scores a table with questions that people have answered. Every word is looked up once. Questions
+ * go to embla_near in blocks of some thousand, so the table is read only a few times and memory
+ * does not grow with the file. Correlations are sums in double, in order.
  *
- * A word that is not there, or whose row holds a NaN or an infinity, leaves its questions out.
- * That is counted and can be listed: two scores can only be compared if they cover the same.
+ * A word without a row, or whose row has a NaN or an infinity, excludes its questions. These are
+ * counted and can be listed: two scores are comparable only if they cover the same questions.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -20,15 +20,16 @@
 #include "see/eval.h"
 
 enum {
-    ROWS_AT_ONCE = 192,    /* looked up together; a multiple of 2 and of 3 */
-    BLOCK_LEAST = 256,     /* queries of one search.. */
-    BLOCK_MOST = 4096,     /* ..and the most */
-    BLOCK_BYTES = 16 << 20 /* of its queries, about */
+    ROWS_AT_ONCE = 192,    /* rows looked up together; a multiple of 2 and of 3 */
+    BLOCK_LEAST = 256,     /* minimum queries of one search */
+    BLOCK_MOST = 4096,     /* maximum queries of one search */
+    BLOCK_BYTES = 16 << 20 /* approximate bytes of the queries of one search */
 };
-#define BLOCK_PRODUCTS 5e10 /* multiply-adds of one search, so that progress is seen */
+#define BLOCK_PRODUCTS                                                                             \
+    5e10 /* multiply-adds of one search: few enough that progress is reported often */
 
 struct embla_eval {
-    embla_eval_file file; /* names and lists live in its arena */
+    embla_eval_file file; /* its arena owns names and lists */
     embla_eval_part *parts;
     size_t count;
     embla_eval_missing *missing;
@@ -39,18 +40,18 @@ typedef struct {
     const embla_table *table;
     const embla_vocab *vocab;
     embla_eval_options options;
-    int64_t rows; /* that are looked at */
+    int64_t rows; /* rows that are searched */
     size_t dim;
     embla_eval *eval;
     embla_eval_file *file; /* the eval's */
-    int64_t *row_of;       /* of each word of file; -1: none */
-    float *space;          /* ROWS_AT_ONCE rows */
+    int64_t *row_of;       /* row of each word of the file; -1 means none */
+    float *space;          /* room for ROWS_AT_ONCE rows */
     size_t space_bytes;
 } job;
 
 /* ---- words to rows ---- */
 
-/* The small letter of a capital one whose UTF-8 is as long: Latin, Greek, Cyrillic. */
+/* The lower-case letter of a capital whose UTF-8 has the same length: Latin, Greek, Cyrillic. */
 static uint32_t small_letter(uint32_t c)
 {
     if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7)) return c + 32;
@@ -65,13 +66,13 @@ static void to_lower(char *text, size_t length)
 {
     for (size_t i = 0, bytes; i < length; i += bytes) {
         const uint8_t *p = (const uint8_t *)text + i;
-        bytes = embla_utf8_length(p, length - i); /* the reader has seen that it is UTF-8 */
+        bytes = embla_utf8_length(p, length - i); /* the reader has checked that it is UTF-8 */
         if (bytes == 0) return;
         if (bytes <= 2) (void)embla_utf8_encode(small_letter(embla_utf8_code(p, bytes)), text + i);
     }
 }
 
-/* *row stays -1 if there is none among those that are looked at. */
+/* *row stays -1 if no searched row has this spelling. */
 static embla_status find_spelling(const job *j, const char *word, size_t length, int64_t *row)
 {
     int32_t token = -1;
@@ -81,8 +82,8 @@ static embla_status find_spelling(const job *j, const char *word, size_t length,
     return status == EMBLA_ERR_NOT_FOUND ? EMBLA_OK : status;
 }
 
-/* space has room for a blank and the word. In vocabularies that mark where a word begins,
- * "dog" is the end of a longer word and " dog" is the word. */
+/* Finds the row of a word. space has room for a blank and the word. In vocabularies that mark the
+ * beginning of a word, "dog" is the end of a longer word and " dog" is the word. */
 static embla_status find_word(const job *j, const embla_name *word, char *space, int64_t *row)
 {
     *row = -1;
@@ -109,7 +110,7 @@ static embla_status look_up(const job *j, const int64_t *rows, size_t count)
     return embla_lookup_rows(j->table, rows, count, &options, j->space);
 }
 
-/* Rows that are no vectors are none. */
+/* Words whose rows are not finite get no row. */
 static embla_status leave_out_nonfinite(job *j)
 {
     int64_t rows[ROWS_AT_ONCE];
@@ -144,7 +145,7 @@ static embla_status find_words(job *j)
     return status == EMBLA_OK ? leave_out_nonfinite(j) : status;
 }
 
-/* All of its words have rows. */
+/* Whether all words of a question have rows. */
 static bool covered(const job *j, size_t question)
 {
     const uint32_t *words = j->file->items + question * (size_t)j->file->kind;
@@ -158,13 +159,13 @@ static int64_t row_at(const job *j, size_t question, size_t i)
     return j->row_of[j->file->items[question * (size_t)j->file->kind + i]];
 }
 
-static embla_status tell(const job *j, const char *what, size_t done)
+static embla_status report_progress(const job *j, const char *what, size_t done)
 {
     return embla_progress_report(j->options.progress, j->options.context, what, (int64_t)done,
                                  (int64_t)j->file->count);
 }
 
-/* The words without a row, those that are asked for most first. */
+/* Lists the words without a row, the most frequent first. */
 static embla_status list_missing(job *j)
 {
     embla_eval *e = j->eval;
@@ -192,7 +193,7 @@ static embla_status list_missing(job *j)
 
 /* ---- analogies ---- */
 
-/* Questions that are asked together. */
+/* Questions that are searched together. */
 typedef struct {
     size_t room, count;
     size_t *questions;
@@ -225,7 +226,7 @@ static embla_status block_new(const job *j, block *b)
     EMBLA_TRY(embla_mem_new(size, "questions", &b->memory));
     b->bytes = size;
     b->room = room;
-    b->queries = b->memory; /* rows of floats follow each other; the rest begins on a line */
+    b->queries = b->memory; /* the floats come first; the rest begins on a cache line */
     char *rest = (char *)b->memory + room * query;
     b->leave_out = (int64_t *)(void *)rest;
     b->answers = (embla_neighbour *)(void *)(b->leave_out + 3 * room);
@@ -233,7 +234,7 @@ static embla_status block_new(const job *j, block *b)
     return EMBLA_OK;
 }
 
-/* unit(b) - unit(a) + unit(c) of n questions of the block from first on. */
+/* Makes the queries unit(b) - unit(a) + unit(c) of n questions of the block from first on. */
 static embla_status make_queries(const job *j, block *b, size_t first, size_t n)
 {
     EMBLA_TRY(look_up(j, b->leave_out + 3 * first, 3 * n));
@@ -243,7 +244,7 @@ static embla_status make_queries(const job *j, block *b, size_t first, size_t n)
         for (size_t i = 0; i < 3; i++) {
             x[i] = j->space + (3 * q + i) * j->dim;
             norms[i] = embla_norm(x[i], j->dim);
-            if (norms[i] == 0) norms[i] = 1; /* a row of zeros stays one */
+            if (norms[i] == 0) norms[i] = 1; /* a row of zeros stays zero */
         }
         float *query = b->queries + (first + q) * j->dim;
         for (size_t k = 0; k < j->dim; k++)
@@ -279,12 +280,12 @@ static embla_status answer(const job *j, block *b)
     if (j->options.kind == EMBLA_ANALOGY_COS_ADD) return answer_by_sum(j, b);
     for (size_t q = 0; q < b->count; q++) {
         EMBLA_TRY(answer_by_product(j, b->questions[q], &b->answers[q]));
-        EMBLA_TRY(tell(j, "questions", b->questions[q]));
+        EMBLA_TRY(report_progress(j, "questions", b->questions[q]));
     }
     return EMBLA_OK;
 }
 
-/* Counts the answers of a block; its questions ascend, and so do sections. */
+/* Counts the correct answers of a block. Its questions ascend, and so do their sections. */
 static void count_correct(const job *j, const block *b, size_t *section)
 {
     for (size_t q = 0; q < b->count; q++) {
@@ -315,7 +316,7 @@ static embla_status score_analogies(job *j)
         status = answer(j, &b);
         if (status == EMBLA_OK) {
             count_correct(j, &b, &section);
-            status = tell(j, "questions", q + 1);
+            status = report_progress(j, "questions", q + 1);
         }
         b.count = 0;
     }
@@ -325,8 +326,8 @@ static embla_status score_analogies(job *j)
 
 /* ---- pairs ---- */
 
-/* Divides by the largest, so that no square overflows, and subtracts the mean: where all are the
- * same, zeros are left. */
+/* Divides by the largest magnitude, so that no square overflows, and subtracts the mean. Equal
+ * values become exact zeros. */
 static void centre(double *x, size_t n)
 {
     double most = 0, sum = 0;
@@ -336,7 +337,7 @@ static void centre(double *x, size_t n)
     for (size_t i = 0; i < n; i++) x[i] -= sum / (double)n;
 }
 
-/* Pearson's, of n pairs; x and y are overwritten. */
+/* Pearson's correlation of n pairs; overwrites x and y. */
 static double correlation(double *x, double *y, size_t n)
 {
     double xy = 0, xx = 0, yy = 0;
@@ -365,7 +366,7 @@ static void ranks_of(const double *x, size_t n, embla_scored *space, double *out
     }
 }
 
-/* The cosines and scores of the pairs that are covered; returns how many to *n. */
+/* Computes the cosines and scores of the covered pairs; *n is how many there are. */
 static embla_status compare(const job *j, double *cosines, double *scores, size_t *n)
 {
     int64_t rows[ROWS_AT_ONCE];
@@ -381,7 +382,7 @@ static embla_status compare(const job *j, double *cosines, double *scores, size_
         for (size_t i = 0; i < used; i += 2, ++*n)
             cosines[*n] = embla_cosine(j->space + i * j->dim, j->space + (i + 1) * j->dim, j->dim);
         used = 0;
-        EMBLA_TRY(tell(j, "pairs", q + 1));
+        EMBLA_TRY(report_progress(j, "pairs", q + 1));
     }
     return EMBLA_OK;
 }
@@ -391,7 +392,7 @@ static embla_status score_pairs(job *j)
     size_t most = j->file->count, n = 0, each = 4 * sizeof(double) + sizeof(embla_scored);
     void *memory = NULL;
     embla_eval_part *part = j->eval->parts;
-    EMBLA_TRY(embla_mem_new(most * each, "pairs", &memory)); /* most is below 2^22 */
+    EMBLA_TRY(embla_mem_new(most * each, "pairs", &memory)); /* no overflow: most is below 2^22 */
     double *cosines = memory, *scores = cosines + most;
     double *ranks = scores + most, *other_ranks = ranks + most;
     embla_scored *sorted = (embla_scored *)(void *)(other_ranks + most);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads files of analogies (Google's questions-words.txt) and of pairs with a score (WordSim,
  * SimLex, MEN ..). They are written by hand and by spreadsheets: CR LF, a byte order mark, a
- * heading, empty lines and comments (#) are taken as they come; any other line that is not
- * what it should be is refused with its number, since a question that is passed over in
- * silence makes a score that nobody can compare.
+ * heading, empty lines and comments (#) are accepted. Any other unexpected line is refused with its
+ * number, because silently skipped questions make scores incomparable.
  *
- * Words are told apart by sorting, not by a hash that a file could flood.
+ * Duplicate words are found by sorting, not by a hash table that a file could flood.
  */
 #include "see/eval.h"
 
@@ -15,35 +14,35 @@
 #include "base/utf8.h"
 #include "files/cursor.h"
 
-/* Bytes of a line that is being looked at, blanks at its ends left out. */
+/* Bytes of a line or field, without blanks at its ends. */
 typedef struct {
     const uint8_t *at;
     size_t length;
 } span;
 
-enum { FIELDS = 5 }; /* one more than any line should have */
+enum { FIELDS = 5 }; /* one more field than any line may have */
 
 typedef struct {
     const embla_map *map;
     embla_eval_file *file;
-    uint64_t line;   /* number of the one that is being looked at, from 1 */
-    bool begun;      /* its kind is known: a line with something on it came before */
-    embla_name *met; /* every word of every line, in order */
+    uint64_t line;   /* number of the current line, from 1 */
+    bool begun;      /* the kind is checked: a line with content came before */
+    embla_name *met; /* all words of all lines, in order */
     size_t met_count, met_room;
     size_t section_room, score_room;
 } reader;
 
 /* ---- lines ---- */
 
-static bool blank(uint8_t c)
+static bool is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t';
 }
 
 static span trimmed(const uint8_t *from, const uint8_t *end)
 {
-    while (from < end && blank(*from)) from++;
-    while (end > from && blank(end[-1])) end--;
+    while (from < end && is_blank(*from)) from++;
+    while (end > from && is_blank(end[-1])) end--;
     return (span){from, (size_t)(end - from)};
 }
 
@@ -54,7 +53,7 @@ static embla_status line_too_long(const reader *r, size_t length, bool whole)
         r->map->name, r->line, length, whole ? "" : " and more", EMBLA_EVAL_LINE_BYTES);
 }
 
-/* The next line without its end; there is one. */
+/* Reads the next line, without its end. There is one. */
 static embla_status next_line(embla_cursor *c, reader *r, span *out)
 {
     if (r->line >= EMBLA_EVAL_LINES)
@@ -95,8 +94,8 @@ static embla_status check_text(const reader *r, span line)
 
 /* ---- fields ---- */
 
-/* Splits at each separator, so that fields may be empty; blanks around them go. Returns how
- * many there are; the first FIELDS of them are in out. */
+/* Splits at each separator, so fields may be empty; blanks around them are removed. Returns how
+ * many fields there are; the first FIELDS of them are in out. */
 static size_t split_at(span line, uint8_t separator, span *out)
 {
     const uint8_t *from = line.at, *end = line.at + line.length;
@@ -110,16 +109,16 @@ static size_t split_at(span line, uint8_t separator, span *out)
     }
 }
 
-/* Splits at runs of blanks, and of commas too if they separate. */
+/* Splits at runs of blanks, and also of commas if they separate. */
 static size_t split_runs(span line, bool commas, span *out)
 {
     const uint8_t *p = line.at, *end = line.at + line.length;
     size_t count = 0;
     for (;;) {
-        while (p < end && (blank(*p) || (commas && *p == ','))) p++;
+        while (p < end && (is_blank(*p) || (commas && *p == ','))) p++;
         if (p == end) return count;
         const uint8_t *from = p;
-        while (p < end && !blank(*p) && !(commas && *p == ',')) p++;
+        while (p < end && !is_blank(*p) && !(commas && *p == ',')) p++;
         if (count < FIELDS) out[count] = (span){from, (size_t)(p - from)};
         count++;
     }
@@ -132,8 +131,8 @@ static size_t count_of(span line, uint8_t c)
     return count;
 }
 
-/* The fields of a line of pairs. Two tabs, or else two commas, separate alone: what lies
- * between them may hold blanks ("New York"). */
+/* The fields of a line of pairs. If there are two tabs, or else two commas, only these separate,
+ * and fields may contain blanks ("New York"). */
 static size_t pair_fields(span line, span *out)
 {
     if (count_of(line, '\t') >= 2) return split_at(line, '\t', out);
@@ -141,7 +140,7 @@ static size_t pair_fields(span line, span *out)
     return split_runs(line, true, out);
 }
 
-/* value times 10 to power. Both are exact up to 22, so that one step rounds once. */
+/* value times 10 to power. Both factors are exact up to 10^22, so the result is rounded once. */
 static double times_ten_to(double value, int64_t power)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -155,8 +154,8 @@ static double times_ten_to(double value, int64_t power)
     return value;
 }
 
-/* The digits of a number from p on, and its point: as many as fit are in *mantissa, and what is
- * written is *mantissa times 10 to *power. Returns where they end; NULL if there is no digit. */
+/* Reads the digits and the point of a number at p: its value is *mantissa times 10 to *power, with
+ * as many digits as fit. Returns the end; NULL if there is no digit. */
 static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t *mantissa,
                                   int64_t *power)
 {
@@ -167,7 +166,7 @@ static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t
             continue;
         }
         digit = true;
-        if (*mantissa < UINT64_C(1000000000000000000)) { /* 10^18: one digit more fits */
+        if (*mantissa < UINT64_C(1000000000000000000)) { /* below 10^18: one more digit fits */
             *mantissa = 10 * *mantissa + (uint64_t)(*p - '0');
             *power -= point;
         } else {
@@ -177,27 +176,27 @@ static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t
     return digit ? p : NULL;
 }
 
-static bool sign(const uint8_t **p, const uint8_t *end)
+static bool read_sign(const uint8_t **p, const uint8_t *end)
 {
     bool minus = *p < end && **p == '-';
     *p += *p < end && (**p == '-' || **p == '+');
     return minus;
 }
 
-/* A decimal number, finite: [+-] digits [. digits] [e [+-] digits], a digit on one side of the
- * point at least. Up to 15 digits and a power of ten up to 22 it is the nearest double; beyond,
- * it is within some units of the last place. No locale is asked. */
+/* Reads a finite decimal number: [+-] digits [. digits] [e [+-] digits], with at least one digit
+ * beside the point. Up to 15 digits and powers of ten up to 22 give the nearest double; beyond that
+ * the result is within a few units in the last place. The locale has no effect. */
 static bool read_score(span text, double *out)
 {
     const uint8_t *p = text.at, *end = text.at + text.length;
     uint64_t mantissa = 0;
     int64_t power = 0, exponent = 0;
-    bool minus = sign(&p, end);
+    bool minus = read_sign(&p, end);
     p = read_digits(p, end, &mantissa, &power);
     if (!p) return false;
     if (p < end && (*p | 0x20) == 'e') {
         p++;
-        bool down = sign(&p, end);
+        bool down = read_sign(&p, end);
         if (p == end) return false;
         for (; p < end && *p >= '0' && *p <= '9'; p++)
             if (exponent < 100000) exponent = 10 * exponent + (*p - '0');
@@ -209,7 +208,7 @@ static bool read_score(span text, double *out)
     return true;
 }
 
-/* ---- what kind it is ---- */
+/* ---- the kind of a file ---- */
 
 static embla_eval_kind kind_of(span line)
 {
@@ -236,7 +235,7 @@ static embla_status check_kind(const reader *r, span line)
                             r->map->name, r->line);
 }
 
-/* ---- what a line says ---- */
+/* ---- questions and pairs ---- */
 
 static embla_status add_section(reader *r, span name)
 {
@@ -251,7 +250,7 @@ static embla_status add_section(reader *r, span name)
     return EMBLA_OK;
 }
 
-/* The words of one question, copied. */
+/* Copies the words of one question. */
 static embla_status add_words(reader *r, const span *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -316,7 +315,7 @@ static embla_status add_pair(reader *r, span line, bool first)
     return add_words(r, fields, EMBLA_EVAL_PAIRS);
 }
 
-static embla_status take_line(reader *r, span line)
+static embla_status parse_line(reader *r, span line)
 {
     if (r->line == 1 && line.length >= 3 && memcmp(line.at, "\xef\xbb\xbf", 3) == 0)
         line = (span){line.at + 3, line.length - 3}; /* a byte order mark */
@@ -330,7 +329,7 @@ static embla_status take_line(reader *r, span line)
                                                  : add_pair(r, words, first);
 }
 
-/* ---- each word once ---- */
+/* ---- numbering words ---- */
 
 static embla_status number_words(reader *r)
 {
@@ -338,7 +337,7 @@ static embla_status number_words(reader *r)
     embla_names sorted = {0};
     EMBLA_TRY(embla_names_sort(&f->arena, r->met, r->met_count, &sorted));
     EMBLA_TRY(embla_arena_many(&f->arena, r->met_count, sizeof *f->items, "questions", &f->items));
-    /* First where each word was met first: of equal ones that comes first in the index. */
+    /* Equal words are sorted by position, so the first of a run is the first occurrence. */
     for (size_t i = 0, first = 0; i < sorted.count; i++) {
         const embla_name *name = sorted.sorted[i], *other = sorted.sorted[first];
         if (name->length != other->length || memcmp(name->bytes, other->bytes, name->length) != 0)
@@ -352,7 +351,7 @@ static embla_status number_words(reader *r)
             f->words[next] = (embla_name){r->met[i].bytes, r->met[i].length, 0};
             f->items[i] = (uint32_t)next++;
         } else {
-            f->items[i] = f->items[f->items[i]]; /* met before, so it has its number */
+            f->items[i] = f->items[f->items[i]]; /* a repeated word has its number already */
         }
         f->words[f->items[i]].number++;
     }
@@ -364,7 +363,7 @@ static embla_status read_lines(embla_cursor *c, reader *r)
     while (embla_cursor_left(c) > 0) {
         span line = {0};
         EMBLA_TRY(next_line(c, r, &line));
-        EMBLA_TRY(take_line(r, line));
+        EMBLA_TRY(parse_line(r, line));
     }
     if (r->file->count == 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: %" PRIu64 " lines, but no %s", r->map->name,

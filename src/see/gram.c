@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two passes. The first finds the rows that are finite, their mean and their largest number.
- * The second takes the mean off and sums up products, BLOCK rows at a time by the engine, in
- * float; from block to block in double. The mean's own part, which is known in double, is
- * added at the end where it is wanted: it is often the largest by far, and rounding errors of
- * its size would hide what else there is.
+/* Two passes. The first finds the finite rows, their mean and their largest magnitude. The second
+ * subtracts the mean and sums products: in float by the engine within a block of rows, in double
+ * from block to block. The contribution of the mean, known in double, is added at the end if it is
+ * wanted. It is often the largest by far, and rounding errors of its size would hide everything
+ * else.
  *
- * The matrix is cut into tiles, and rows into lanes where there are few tiles; a tile of a
- * lane belongs to one thread at a time and takes its blocks in order. Neither cut knows the
- * number of threads, hence the same bits for any.
+ * The matrix is cut into tiles, and rows into lanes where there are few tiles. One thread at a time
+ * works on a tile of a lane and adds its blocks in order. Both cuts are independent of the number
+ * of threads, so the bits are too.
  */
 #include "see/gram.h"
 
@@ -24,14 +24,14 @@
 #include "table/table.h"
 
 enum {
-    DIM_MOST = 32768, /* 8 GiB of matrix */
-    CHUNK = 1024,     /* rows of the first pass that are one piece of work; whole words of bad */
+    DIM_MOST = 32768, /* a matrix of 8 GiB */
+    CHUNK = 1024,     /* rows of one piece of work in the first pass; whole words of bad */
     CHUNK_LANES = 32,
-    TILE = 512,  /* columns; whole pieces */
-    BLOCK = 256, /* rows of one product: its sums are float */
-    TURN = 4,    /* blocks of a lane before all threads meet: so they read the same rows */
+    TILE = 512,  /* columns of a tile; whole pieces */
+    BLOCK = 256, /* rows of one product, which sums in float */
+    TURN = 4,    /* blocks of a lane between barriers, so that threads read the same rows */
     LANES_MOST = 16,
-    LANES_BYTES = 32 << 20 /* of all matrices, where there is more than one */
+    LANES_BYTES = 32 << 20 /* bytes of all matrices, if there is more than one */
 };
 
 /* ---- the first pass ---- */
@@ -43,13 +43,13 @@ typedef struct {
     embla_gram *gram;
     size_t dim;
     double *sums; /* CHUNK_LANES x dim */
-    float *space; /* CHUNK_LANES x dim: rows that are not used as they lie */
+    float *space; /* CHUNK_LANES x dim: decoded rows, unless rows are used where they are */
     int64_t good[CHUNK_LANES];
-    int32_t most[CHUNK_LANES]; /* the bits of the largest |number| */
+    int32_t most[CHUNK_LANES]; /* bits of the largest magnitude */
 } first_pass;
 
-/* The bits of the largest |x|. Bits of floats that are not negative have the floats' order,
- * infinity and NaN at its end. */
+/* The bits of the largest magnitude. Bits of floats without a sign order as the floats do, with
+ * infinity and NaN last. */
 static int32_t largest_bits(const float *x, size_t n)
 {
     int32_t most = 0;
@@ -86,11 +86,11 @@ static void first_lane(first_pass *pass, size_t lane)
     pass->most[lane] = most;
 }
 
-/* Powers of two change no digit. Squares of numbers in between, and sums of them, are floats
- * of full precision. */
+/* The power of two to scale by, which changes no digit. Squares of numbers between the limits, and
+ * sums of them, are floats of full precision. */
 static int exponent_for(float most)
 {
-    enum { SAFE = 40, END = 120 }; /* beyond END the power itself would be no plain float */
+    enum { SAFE = 40, END = 120 }; /* beyond END the power itself would not be a normal float */
     int exponent = 0;
     if (most > 0) (void)frexpf(most, &exponent);
     if (exponent > END) return END;
@@ -141,22 +141,22 @@ typedef struct {
     const embla_kernels *kernels;
     embla_decode_fn *decode;
     embla_gram *gram;
-    size_t dim, width, sides, tiles, lanes; /* width: columns of a tile, at most TILE */
+    size_t dim, width, sides, tiles, lanes; /* width is the columns of a tile, at most TILE */
     float scale;                            /* 2^-exponent */
-    float *minus;                           /* dim: the mean, scaled and rounded, below zero */
-    double *lane_memory;                    /* (lanes - 1) matrices: of all lanes but the first */
-    float *space;                           /* of all threads; `share` floats for each */
+    float *minus;                           /* dim: the scaled and rounded mean, negated */
+    double *lane_memory;                    /* (lanes - 1) matrices, for all lanes but the first */
+    float *space;                           /* memory of all threads, `share` floats each */
     size_t share;
     atomic_int next;
     embla_failure failure;
 } second_pass;
 
 typedef struct {
-    size_t row, column; /* of the tile, in tiles; column >= row */
+    size_t row, column; /* position of the tile, counted in tiles; column >= row */
     size_t lane;
 } place;
 
-static place place_of(const second_pass *pass, size_t task)
+static place tile_position(const second_pass *pass, size_t task)
 {
     place at = {.lane = task / pass->tiles};
     size_t left = task % pass->tiles;
@@ -168,9 +168,9 @@ static place place_of(const second_pass *pass, size_t task)
     return at;
 }
 
-/* Columns first .. first+n-1 of count rows, less the mean, to out (count x n). Rows that are
- * left out are zeros: they add nothing. */
-static void take_panel(const second_pass *pass, int64_t from, size_t count, size_t first, size_t n,
+/* Writes columns first .. first+n-1 of count rows, minus the mean, to out (count x n). Rows that
+ * are left out become zeros, which add nothing. */
+static void read_panel(const second_pass *pass, int64_t from, size_t count, size_t first, size_t n,
                        float *out)
 {
     float piece[EMBLA_PIECE];
@@ -194,7 +194,7 @@ static double *matrix_of(const second_pass *pass, size_t lane)
     return lane == 0 ? pass->gram->matrix : pass->lane_memory + (lane - 1) * pass->dim * pass->dim;
 }
 
-/* Columns of the n-th tile. */
+/* The columns of the n-th tile. */
 static size_t columns(const second_pass *pass, size_t n)
 {
     size_t first = n * TILE;
@@ -216,8 +216,8 @@ static embla_status add_block(const second_pass *pass, place at, int64_t from, s
                              .out = out,
                              .out_stride = n,
                              .form = EMBLA_PRODUCT_AT_B};
-    take_panel(pass, from, count, at.row * TILE, m, a);
-    if (b != a) take_panel(pass, from, count, at.column * TILE, n, b);
+    read_panel(pass, from, count, at.row * TILE, m, a);
+    if (b != a) read_panel(pass, from, count, at.column * TILE, n, b);
     EMBLA_TRY(embla_engine_product(&product));
     double *sums = matrix_of(pass, at.lane) + at.row * TILE * pass->dim + at.column * TILE;
     for (size_t i = 0; i < m; i++)
@@ -225,10 +225,10 @@ static embla_status add_block(const second_pass *pass, place at, int64_t from, s
     return EMBLA_OK;
 }
 
-/* One tile of one lane, in one turn. */
+/* Adds the blocks of one tile and lane between two barriers. */
 static embla_status add_tile(const second_pass *pass, int64_t turn, size_t task, float *space)
 {
-    place at = place_of(pass, task);
+    place at = tile_position(pass, task);
     int64_t rows = pass->table->rows;
     int64_t from = (turn * (int64_t)pass->lanes + (int64_t)at.lane) * TURN * BLOCK;
     for (size_t i = 0; i < TURN && from < rows; i++, from += BLOCK) {
@@ -256,7 +256,7 @@ static void second_rows(second_pass *pass, int team)
     }
 }
 
-/* The lanes together, in their order. */
+/* Adds the matrices of all lanes, in order. */
 static void add_lanes(const second_pass *pass, int team)
 {
     size_t dim = pass->dim;
@@ -270,7 +270,7 @@ static void add_lanes(const second_pass *pass, int team)
     }
 }
 
-/* What may be rounding: of the size of the matrix, before the mean's part is added. */
+/* The size of rounding errors, estimated from the matrix before the mean is added. */
 static double noise_of(const embla_gram *gram)
 {
     double sum = 0;
@@ -283,8 +283,8 @@ static double noise_of(const embla_gram *gram)
     return sqrt(sum) * 0x1p-23;
 }
 
-/* With x = d + m, d having been summed: sum of x x' = sum of d d' + n (mean mean' - e e'), e
- * being what rounding m left of the mean, e = mean - m. Centred it is sum of d d' - n e e'. */
+/* Let x = d + m, where d was summed. Then sum of x x' = sum of d d' + n (mean mean' - e e'), where
+ * e = mean - m is the rounding error of m. If centred, it is sum of d d' - n e e'. */
 static void add_mean(const second_pass *pass, bool centred)
 {
     const embla_gram *gram = pass->gram;
@@ -339,7 +339,7 @@ static embla_status second(const embla_table *table, bool centred, int threads, 
 
 /* ---- both ---- */
 
-/* Enough work for many threads, in bounded memory, and no lane without a block. */
+/* Enough lanes for many threads, within bounded memory, and at least one block for each lane. */
 static size_t lanes_for(const embla_table *table)
 {
     size_t matrix = table->dim * table->dim * sizeof(double), lanes = LANES_BYTES / matrix;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with rows: two passes over the table, and in between a second look at the rows
- * that may be alike (see/alike.h) and at those that are known to be unused.
+/* Finds rows that look wrong: two passes over the table, and between them a closer look at rows
+ * that may be alike (see/alike.h) and at rows known to be unused.
  *
- * The ranking follows the idea of "Fishing for Magikarp" (Land and Bartolo, 2024): a token that
- * training never met lies where all such tokens lie. The same as there: in a tied table, or in
- * a head, rows go by their cosine with the mean of unused rows, the table's mean taken off
- * before (the paper's indicator without the mean); in the input table of an untied model, which
- * nothing but weight decay moves, by their norm. Different: unused rows are not a list made by
- * hand for each model, but those given, or padding, or the largest group of rows that share a
- * direction; rows that are not finite do not count, nor do rows of zeros as unused ones; the
- * first principal component is never taken off; and no model is asked to confirm a candidate.
+ * The ranking follows the idea of "Fishing for Magikarp" (Land and Bartolo, 2024): tokens that
+ * training never met lie close together. As in the paper, rows of a tied table or of a head are
+ * ranked by their cosine with the mean of unused rows after the table's mean is subtracted (the
+ * paper's indicator without the mean). Rows of the input table of an untied model, which only
+ * weight decay moves, are ranked by their norm.
  *
- * Sums over rows are taken in fixed parts of the table, in double, and added in order.
+ * Four things differ from the paper. Unused rows are not a list made by hand for each model: they
+ * are the rows given, or padding, or the largest group of rows that share a direction. Rows that
+ * are not finite do not count, and rows of zeros do not count as unused. The first principal
+ * component is never subtracted. No model is asked to confirm a candidate.
+ *
+ * Sums over rows are computed in double for fixed parts of the table, and the parts are added in
+ * order.
  */
 #include <math.h>
 
@@ -24,7 +27,7 @@
 #include "see/alike.h"
 #include "see/order.h"
 
-enum { PARTS_MOST = 256, PART_LEAST = 128 }; /* of a table; rows in one */
+enum { PARTS_MOST = 256, PART_LEAST = 128 }; /* parts of a table; minimum rows of a part */
 
 struct embla_health {
     embla_arena arena; /* all of it */
@@ -33,15 +36,15 @@ struct embla_health {
     embla_health_duplicate *duplicates;
     embla_health_group *groups; /* largest first */
     size_t group_count;
-    int64_t *members; /* of all groups, one after the other */
-    int64_t *unused;  /* rows that others are compared with */
+    int64_t *members; /* rows of all groups, group by group */
+    int64_t *unused;  /* unused rows, with which the others are compared */
     int64_t unused_count;
     embla_neighbour *ranked;
     int64_t ranked_count;
     embla_health_ranking ranked_by;
 };
 
-/* What is needed only while it is being made. */
+/* Working memory. */
 typedef struct {
     embla_health *health;
     const embla_table *table;
@@ -49,25 +52,25 @@ typedef struct {
     embla_alike alike;
     embla_arena arena;
     int threads;
-    int64_t parts;    /* the table is cut into so many.. */
-    int64_t part;     /* ..of so many rows */
-    double *sums;     /* parts x 2 x dim: rows, unit rows */
-    float *rows;      /* parts x dim: the row at hand */
+    int64_t parts;    /* number of parts of the table */
+    int64_t part;     /* rows of a part */
+    double *sums;     /* parts x 2 x dim: sums of rows and of unit rows */
+    float *rows;      /* parts x dim: the decoded row of each part */
     double *mean;     /* dim */
-    double *toward;   /* dim: from the mean to that of unused rows */
-    double *distance; /* of each row from the mean */
-    double *score;    /* of each row: what it is ranked by */
+    double *toward;   /* dim: from the mean of the table to the mean of unused rows */
+    double *distance; /* distance of each row from the mean */
+    double *score;    /* what each row is ranked by */
     embla_key *keys, *space;
 } work;
 
-static embla_status take(embla_arena *arena, int64_t count, size_t bytes, void *out)
+static embla_status new_array(embla_arena *arena, int64_t count, size_t bytes, void *out)
 {
     return embla_arena_many(arena, (uint64_t)count, bytes, "the health of rows", out);
 }
 
-/* ---- first pass: norms, sums, what rows are alike by ---- */
+/* ---- first pass: norms, sums, data for see/alike.h ---- */
 
-static void look_at_part(work *w, int64_t part)
+static void examine_part(work *w, int64_t part)
 {
     const embla_kernels *kernels = embla_kernels_get();
     size_t dim = w->table->dim;
@@ -98,7 +101,7 @@ static embla_status first_pass(work *w)
     (void)threads;
     EMBLA_TRY(embla_table_check_file(w->table));
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t part = 0; part < w->parts; part++) look_at_part(w, part);
+    for (int64_t part = 0; part < w->parts; part++) examine_part(w, part);
     EMBLA_TRY(embla_table_check_file(w->table));
     for (int64_t part = 1; part < w->parts; part++)
         for (size_t k = 0; k < 2 * dim; k++) w->sums[k] += w->sums[(size_t)part * 2 * dim + k];
@@ -120,7 +123,7 @@ static void count_rows(work *w)
         s->padding = s->rows - w->options.tokens;
 }
 
-/* Between two values as between two points: what numpy does. */
+/* Interpolates linearly between two values, as numpy does. */
 static double quantile(const embla_key *keys, const double *norms, int64_t count, double share)
 {
     double at = share * (double)(count - 1);
@@ -129,7 +132,7 @@ static double quantile(const embla_key *keys, const double *norms, int64_t count
     return a + (b - a) * (at - (double)low);
 }
 
-/* Of the finite rows, in order of their norms. */
+/* Statistics of the norms of finite rows, which are sorted by norm. */
 static void norm_facts(work *w, int64_t count)
 {
     static const double shares[EMBLA_HEALTH_QUANTILES] = {0.001, 0.01, 0.05, 0.25, 0.5,
@@ -153,7 +156,7 @@ static void norm_facts(work *w, int64_t count)
     s->norm_deviation = sqrt(squares / (double)count);
 }
 
-/* The finite rows by a number of each, to keys: how many there are. */
+/* Sorts the finite rows by a number of each, to keys; returns how many there are. */
 static int64_t sort_rows(work *w, const double *numbers, bool largest_first)
 {
     int64_t count = 0;
@@ -185,9 +188,9 @@ static embla_status list_rows(work *w)
 {
     embla_health *h = w->health;
     int64_t at[3] = {0, 0, 0};
-    EMBLA_TRY(take(&h->arena, h->summary.nonfinite, sizeof(int64_t), &h->nonfinite));
-    EMBLA_TRY(take(&h->arena, h->summary.zero, sizeof(int64_t), &h->zero));
-    EMBLA_TRY(take(&h->arena, h->summary.duplicates, sizeof *h->duplicates, &h->duplicates));
+    EMBLA_TRY(new_array(&h->arena, h->summary.nonfinite, sizeof(int64_t), &h->nonfinite));
+    EMBLA_TRY(new_array(&h->arena, h->summary.zero, sizeof(int64_t), &h->zero));
+    EMBLA_TRY(new_array(&h->arena, h->summary.duplicates, sizeof *h->duplicates, &h->duplicates));
     for (int64_t row = 0; row < w->table->rows; row++) {
         if (w->alike.norms[row] < 0) h->nonfinite[at[0]++] = row;
         if (w->alike.norms[row] == 0) h->zero[at[1]++] = row;
@@ -198,22 +201,22 @@ static embla_status list_rows(work *w)
     return EMBLA_OK;
 }
 
-/* Groups, the largest first; of the same size, by their first row. */
+/* Lists groups, the largest first; groups of equal size are ordered by their first row. */
 static embla_status list_groups(work *w)
 {
     embla_health *h = w->health;
     int64_t rows = w->table->rows, *counts = NULL, *places = NULL, in_groups = 0;
     size_t found = 0;
-    EMBLA_TRY(take(&w->arena, rows, sizeof *counts, &counts));
-    EMBLA_TRY(take(&w->arena, rows, sizeof *places, &places));
+    EMBLA_TRY(new_array(&w->arena, rows, sizeof *counts, &counts));
+    EMBLA_TRY(new_array(&w->arena, rows, sizeof *places, &places));
     for (int64_t row = 0; row < rows; row++) counts[w->alike.first[row]]++;
     for (int64_t row = 0; row < rows; row++)
         if (counts[row] > 1)
             w->keys[found++] = (embla_key){embla_key_down((double)counts[row]), row};
     embla_order(w->keys, w->space, found);
-    EMBLA_TRY(take(&h->arena, (int64_t)found, sizeof *h->groups, &h->groups));
+    EMBLA_TRY(new_array(&h->arena, (int64_t)found, sizeof *h->groups, &h->groups));
     for (size_t i = 0; i < found; i++) in_groups += counts[w->keys[i].row];
-    EMBLA_TRY(take(&h->arena, in_groups, sizeof(int64_t), &h->members));
+    EMBLA_TRY(new_array(&h->arena, in_groups, sizeof(int64_t), &h->members));
     int64_t *members = h->members;
     for (size_t i = 0; i < found; i++) {
         int64_t first = w->keys[i].row;
@@ -221,7 +224,7 @@ static embla_status list_groups(work *w)
             .count = counts[first], .rows = members, .norm_min = INFINITY, .cosine_min = 1};
         members += counts[first];
         counts[first] = 0;
-        places[first] = (int64_t)i + 1; /* 0: of no group */
+        places[first] = (int64_t)i + 1; /* 0 means that the row is in no group */
     }
     h->group_count = found;
     for (int64_t row = 0; row < rows; row++) {
@@ -239,11 +242,12 @@ static embla_status list_groups(work *w)
 
 /* ---- unused rows ---- */
 
-/* Of count rows, those that have a direction. list NULL: the rows from first on. */
+/* Uses those of count rows that are finite and not zero. If list is NULL, these are the rows from
+ * first on. */
 static embla_status set_unused(work *w, const int64_t *list, int64_t first, int64_t count)
 {
     embla_health *h = w->health;
-    EMBLA_TRY(take(&h->arena, count, sizeof(int64_t), &h->unused));
+    EMBLA_TRY(new_array(&h->arena, count, sizeof(int64_t), &h->unused));
     for (int64_t i = 0; i < count; i++) {
         int64_t row = list ? list[i] : first + i;
         if (w->alike.norms[row] > 0) h->unused[h->unused_count++] = row;
@@ -255,7 +259,7 @@ static embla_status find_unused(work *w)
 {
     embla_health *h = w->health;
     const embla_health_options *o = &w->options;
-    /* Two rows may share a direction for a reason of their own, and in few dims all do. */
+    /* Two rows may share a direction by chance, and with few dims all do. */
     enum { GROUP_LEAST = 3, DIM_LEAST = 8 };
     if (o->untied) return EMBLA_OK;
     if (o->unused) return set_unused(w, o->unused, 0, (int64_t)o->unused_count);
@@ -266,7 +270,8 @@ static embla_status find_unused(work *w)
     return set_unused(w, h->groups[0].rows, 0, h->groups[0].count);
 }
 
-/* The way from the table's mean to that of unused rows; false if there is none to speak of. */
+/* The vector from the table's mean to the mean of unused rows; returns false if it is too short to
+ * mean anything. */
 static bool find_toward(work *w)
 {
     const embla_kernels *kernels = embla_kernels_get();
@@ -283,13 +288,14 @@ static bool find_toward(work *w)
         length += w->toward[k] * w->toward[k];
         w->toward[k] -= w->mean[k];
     }
-    /* All rows are unused ones, say: what is left is rounding. */
+    /* If all rows are unused, for example, only rounding errors are left. */
     return sqrt(square(w->toward, dim)) > 1e-9 * fmax(sqrt(length), h->summary.mean_norm);
 }
 
-/* ---- second pass: away from the mean, toward unused rows ---- */
+/* ---- second pass: distances from the mean, cosines with the unused rows ---- */
 
-/* Eight sums side by side, as the hardware likes it, added in order. */
+/* Eight partial sums, so that one addition need not wait for the one before. They are added in
+ * order. */
 static void measure(work *w, int64_t row, const float *values)
 {
     size_t dim = w->table->dim, whole = dim / 8 * 8;
@@ -359,7 +365,7 @@ static embla_status rank(work *w)
     }
     const double *numbers = by_norm ? w->alike.norms : w->score;
     h->ranked_count = sort_rows(w, numbers, !by_norm);
-    EMBLA_TRY(take(&h->arena, h->ranked_count, sizeof *h->ranked, &h->ranked));
+    EMBLA_TRY(new_array(&h->arena, h->ranked_count, sizeof *h->ranked, &h->ranked));
     for (int64_t i = 0; i < h->ranked_count; i++)
         h->ranked[i] = (embla_neighbour){w->keys[i].row, numbers[w->keys[i].row]};
     return EMBLA_OK;
@@ -398,14 +404,14 @@ static embla_status prepare(work *w)
     w->parts = (rows + w->part - 1) / w->part;
     w->threads =
         embla_threads_for(w->options.threads, (size_t)rows * w->table->row_bytes); /* fits */
-    EMBLA_TRY(take(&w->arena, w->parts * 2 * dim, sizeof(double), &w->sums));
-    EMBLA_TRY(take(&w->arena, w->parts * dim, sizeof(float), &w->rows));
-    EMBLA_TRY(take(&w->arena, dim, sizeof(double), &w->mean));
-    EMBLA_TRY(take(&w->arena, dim, sizeof(double), &w->toward));
-    EMBLA_TRY(take(&w->arena, rows, sizeof(double), &w->distance));
-    EMBLA_TRY(take(&w->arena, rows, sizeof(double), &w->score));
-    EMBLA_TRY(take(&w->arena, rows, sizeof(embla_key), &w->keys));
-    EMBLA_TRY(take(&w->arena, rows, sizeof(embla_key), &w->space));
+    EMBLA_TRY(new_array(&w->arena, w->parts * 2 * dim, sizeof(double), &w->sums));
+    EMBLA_TRY(new_array(&w->arena, w->parts * dim, sizeof(float), &w->rows));
+    EMBLA_TRY(new_array(&w->arena, dim, sizeof(double), &w->mean));
+    EMBLA_TRY(new_array(&w->arena, dim, sizeof(double), &w->toward));
+    EMBLA_TRY(new_array(&w->arena, rows, sizeof(double), &w->distance));
+    EMBLA_TRY(new_array(&w->arena, rows, sizeof(double), &w->score));
+    EMBLA_TRY(new_array(&w->arena, rows, sizeof(embla_key), &w->keys));
+    EMBLA_TRY(new_array(&w->arena, rows, sizeof(embla_key), &w->space));
     EMBLA_TRY(embla_alike_new(w->table, alike, &w->alike));
     w->alike.threads = w->threads;
     return EMBLA_OK;
@@ -436,7 +442,7 @@ embla_status embla_health_new(const embla_table *table, const embla_health_optio
     if (options) w.options = *options;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(check(table, &w.options));
-    EMBLA_TRY(take(&arena, 1, sizeof *w.health, &w.health));
+    EMBLA_TRY(new_array(&arena, 1, sizeof *w.health, &w.health));
     w.health->arena = arena;
     embla_status status = examine(&w);
     embla_alike_free(&w.alike);
@@ -452,11 +458,11 @@ embla_status embla_health_new(const embla_table *table, const embla_health_optio
 void embla_health_free(embla_health *health)
 {
     if (!health) return;
-    embla_arena arena = health->arena; /* it holds what it is in */
+    embla_arena arena = health->arena; /* the arena holds the struct that it is part of */
     embla_arena_free(&arena);
 }
 
-/* ---- what was found ---- */
+/* ---- results ---- */
 
 const embla_health_summary *embla_health_describe(const embla_health *health)
 {

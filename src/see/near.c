@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows nearest to queries: checks, the choice of a way, and the way of many queries.
+/* The nearest rows to queries: checks, the choice between scans and products, and the search by
+ * products for many queries.
  *
- * Many queries are multiplied with a tile of rows at a time, and the tile of products is
- * looked through while it is in a cache: rows x queries scores are never held. Products are
- * floats and a little wrong, so each is taken as a bound that the exact score cannot pass. The
- * rows with the highest bounds are scored again in double, as a scan does it. If the k-th of
- * these scores is above every bound that was dropped, no other row can belong: that is the
- * proof. Where it fails (rows that are all but equal) a scan answers.
+ * A tile of rows is multiplied with many queries at a time, and the products are searched while
+ * they are in a cache, so rows x queries scores are never stored. Products are floats with rounding
+ * errors, so each gives an upper bound of the exact score. The rows with the highest bounds are
+ * scored again in double, as a scan does. If the k-th of these scores is above every bound that
+ * was dropped, no other row can belong to the answer. If it is not (rows that are nearly equal),
+ * the query is answered by a scan.
  */
 #include "see/near.h"
 
@@ -20,14 +21,15 @@
 #include "table/table.h"
 
 enum {
-    PASS_BYTES = 8 << 20, /* of lists, and of queries, in one pass over the table */
+    PASS_BYTES = 8 << 20, /* of lists and of queries in one pass over the table */
     QUERIES = 256,        /* in one product */
     TILE_ROWS = 512,
     TILE_LEAST = 64,
-    LEAST_BYTES = 4 << 20, /* of so few decoded rows for one thread: of longer ones fewer */
+    LEAST_BYTES =
+        4 << 20, /* of TILE_LEAST decoded rows for one thread; longer rows make smaller tiles */
     TILE_BYTES = 24 << 20, /* of decoded rows in a tile, for all threads together */
-    SLACK = 8,             /* rows kept beyond k, so that the proof does not fail for a near tie */
-    FEW = 4                /* queries that a scan answers sooner */
+    SLACK = 8,             /* rows kept beyond k, so that a near tie does not fail the proof */
+    FEW = 4                /* up to so many queries a scan is faster */
 };
 
 /* ---- few queries: scans ---- */
@@ -46,10 +48,10 @@ static embla_status scan_all(const embla_question *q, embla_scored *out, int64_t
 
 /* ---- many queries: products ---- */
 
-/* How a row's product with a query becomes a bound that the exact score cannot pass. */
+/* How a row's product with a query becomes an upper bound of the exact score. */
 typedef enum {
     ROW_PLAIN, /* product * scale + add */
-    ROW_ODD,   /* too large or too small for floats: scored in double there and then */
+    ROW_ODD,   /* too large or too small for floats: scored in double at once */
     ROW_OUT    /* has a NaN or an infinity */
 } row_kind;
 
@@ -59,40 +61,41 @@ typedef struct {
 } row_bound;
 
 typedef struct {
-    float *rows;       /* tile x dim, where they are not used as they lie */
+    float *rows;       /* tile x dim, unless rows are used where they are */
     float *products;   /* tile x QUERIES */
     double *squares;   /* tile */
     row_bound *bounds; /* tile */
-    float *limits;     /* of each query: bounds below cannot get in */
-    embla_best *best;  /* of each query: rows, with bounds for scores */
+    float *limits;     /* of each query: lower bounds cannot enter its list */
+    embla_best *best;  /* of each query: rows with their bounds as scores */
     int64_t nonfinite;
-    bool failed; /* a product was refused */
+    bool failed; /* the engine refused a product */
 } worker;
 
 /* One pass over the table for some of the queries. */
 typedef struct {
     const embla_question *q;
-    size_t first, count;     /* the queries */
-    embla_decode_fn *decode; /* NULL: rows are used where they lie */
+    size_t first, count;     /* queries of this pass */
+    embla_decode_fn *decode; /* NULL means rows are used where they are */
     size_t stride;           /* floats from one row of a tile to the next */
     size_t tile;             /* rows */
     size_t keep;
-    float *scaled;           /* count x dim: queries whose products are no larger than rows */
+    float *scaled;           /* count x dim: queries of norm 1 (Euclidean: at most 2) */
     embla_query_size *sizes; /* count */
-    double unit;             /* Euclidean: what every query was multiplied with */
-    double error;            /* of a product of a unit row and a unit query, at most */
+    double unit;             /* Euclidean: every query was multiplied with this */
+    double error;            /* maximum error of a product of a row and a query of norm 1 */
     worker *workers;
     int threads;
 } many;
 
-/* The float above x: a bound stays one. */
+/* The float above x, so that rounding to float keeps an upper bound. */
 static float above(double x)
 {
     return nextafterf((float)x, INFINITY);
 }
 
-/* Cosine and dot product: queries of length 1. Euclidean: all multiplied by the same power of
- * two, the longest to a length between 1 and 2; x.q - x.x/2 orders rows as distances do. */
+/* For cosine and dot product, queries are scaled to norm 1. For Euclidean distance, all queries are
+ * multiplied by one power of two that gives the longest a norm between 1 and 2; x.q - x.x/2 then
+ * orders rows as distances do. */
 static void scale_queries(many *m)
 {
     const embla_question *q = m->q;
@@ -115,7 +118,7 @@ static void scale_queries(many *m)
     }
 }
 
-/* The exact score in the unit of bounds. */
+/* The exact score in the units of bounds. */
 static double bound_of_score(const many *m, embla_query_size size, double score)
 {
     if (m->q->measure == EMBLA_MEASURE_COSINE) return score;
@@ -123,24 +126,24 @@ static double bound_of_score(const many *m, embla_query_size size, double score)
     return 0.5 * m->unit * (size.square - score * score);
 }
 
-/* The same, less what rounding can have added to it on the way. */
-static double surely(const many *m, embla_query_size size, double score)
+/* The same, minus what rounding in double may have added. */
+static double lower_bound_of_score(const many *m, embla_query_size size, double score)
 {
     double bound = bound_of_score(m, size, score);
     if (m->q->measure != EMBLA_MEASURE_EUCLIDEAN) return bound;
     return bound - 0x1p-40 * m->unit * (size.square + score * score);
 }
 
-/* Any sum of dim products of floats is wrong by at most dim * 2^-24 of |x||q|, whatever its
- * order, and a little more for what is rounded before and after; see `error`. Outside these
- * norms something could overflow, or vanish. */
+/* Any sum of dim products of floats, in any order, is wrong by at most dim * 2^-24 |x||q|; `error`
+ * also covers what is rounded before and after. Outside of these norms a product could overflow or
+ * underflow. */
 static row_bound bound_of_row(const many *m, double square)
 {
     const double least = 0x1p-40, most = 0x1p60;
     double norm = sqrt(square);
     row_bound row = {.scale = 1.0f, .kind = ROW_PLAIN};
     if (!isfinite(square)) return (row_bound){.kind = ROW_OUT};
-    if (square == 0.0) return row; /* all products are 0: a bound without an error */
+    if (square == 0.0) return row; /* all products are exactly 0 */
     if (norm < least || norm > most) return (row_bound){.kind = ROW_ODD};
     if (m->q->measure == EMBLA_MEASURE_COSINE) {
         row.scale = (float)(1.0 / norm);
@@ -155,8 +158,8 @@ static row_bound bound_of_row(const many *m, double square)
     return row;
 }
 
-/* Rows first .. first+n-1 of the table as floats, their squares and bounds. */
-static const float *take_tile(const many *m, worker *w, int64_t first, size_t n)
+/* Decodes rows first .. first+n-1 of the table and computes their squares and bounds. */
+static const float *prepare_tile(const many *m, worker *w, int64_t first, size_t n)
 {
     const embla_question *q = m->q;
     const float *rows = (const float *)(const void *)embla_table_at(q->table, first);
@@ -182,8 +185,8 @@ static const float *take_tile(const many *m, worker *w, int64_t first, size_t n)
     return rows;
 }
 
-/* Puts a row among the best of a query (a number of this pass), unless it is left out. */
-static void offer(const many *m, worker *w, size_t query, int64_t row, float bound)
+/* Adds a row to the list of a query (a number in this pass), unless the row is left out. */
+static void add_candidate(const many *m, worker *w, size_t query, int64_t row, float bound)
 {
     const embla_question *q = m->q;
     embla_best *best = &w->best[query];
@@ -191,14 +194,14 @@ static void offer(const many *m, worker *w, size_t query, int64_t row, float bou
         embla_is_left_out(q->leave_out + (m->first + query) * q->left_out, q->left_out, row))
         return;
     embla_best_add(best, (embla_scored){row, isnan(bound) ? HUGE_VAL : (double)bound});
-    /* a row that is only as good need not get in: what is dropped has a bound <= the least */
+    /* an equal bound need not enter: the proof allows dropped bounds up to the worst kept one */
     if (best->count == best->room)
         w->limits[query] = nextafterf((float)best->items[0].score, INFINITY);
 }
 
-/* Looks through the products of a tile with queries from .. from+n-1 of this pass. */
-static void look_through(const many *m, worker *w, int64_t first, size_t rows, size_t from,
-                         size_t n)
+/* Finds candidates in the products of a tile with queries from .. from+n-1 of this pass. */
+static void search_products(const many *m, worker *w, int64_t first, size_t rows, size_t from,
+                            size_t n)
 {
     uint32_t at[QUERIES];
     for (size_t r = 0; r < rows; r++) {
@@ -207,11 +210,12 @@ static void look_through(const many *m, worker *w, int64_t first, size_t rows, s
         if (b.kind != ROW_PLAIN) continue;
         size_t found = m->q->kernels->reach(products, b.scale, b.add, w->limits + from, n, at);
         for (size_t i = 0; i < found; i++)
-            offer(m, w, from + at[i], first + (int64_t)r, products[at[i]] * b.scale + b.add);
+            add_candidate(m, w, from + at[i], first + (int64_t)r,
+                          products[at[i]] * b.scale + b.add);
     }
 }
 
-static void offer_odd(const many *m, worker *w, int64_t row, const float *numbers, double square)
+static void add_odd_row(const many *m, worker *w, int64_t row, const float *numbers, double square)
 {
     const embla_question *q = m->q;
     for (size_t i = 0; i < m->count; i++) {
@@ -219,16 +223,16 @@ static void offer_odd(const many *m, worker *w, int64_t row, const float *number
         double score = embla_score_of(q->measure, m->sizes[i],
                                       q->kernels->dot(numbers, query, q->dim), square);
         float bound = above(bound_of_score(m, m->sizes[i], score));
-        if (bound >= w->limits[i]) offer(m, w, i, row, bound);
+        if (bound >= w->limits[i]) add_candidate(m, w, i, row, bound);
     }
 }
 
-static void do_tile(const many *m, worker *w, int64_t tile)
+static void search_tile(const many *m, worker *w, int64_t tile)
 {
     const embla_question *q = m->q;
     int64_t first = tile * (int64_t)m->tile;
     size_t n = q->rows - first < (int64_t)m->tile ? (size_t)(q->rows - first) : m->tile;
-    const float *rows = take_tile(m, w, first, n);
+    const float *rows = prepare_tile(m, w, first, n);
     for (size_t from = 0; from < m->count && !w->failed; from += QUERIES) {
         size_t queries = m->count - from < QUERIES ? m->count - from : QUERIES;
         const embla_product product = {.m = n,
@@ -242,11 +246,11 @@ static void do_tile(const many *m, worker *w, int64_t tile)
                                        .out = w->products,
                                        .form = EMBLA_PRODUCT_A_BT};
         w->failed = embla_engine_product(&product) != EMBLA_OK;
-        if (!w->failed) look_through(m, w, first, n, from, queries);
+        if (!w->failed) search_products(m, w, first, n, from, queries);
     }
     for (size_t r = 0; r < n; r++)
         if (w->bounds[r].kind == ROW_ODD)
-            offer_odd(m, w, first + (int64_t)r, rows + r * m->stride, w->squares[r]);
+            add_odd_row(m, w, first + (int64_t)r, rows + r * m->stride, w->squares[r]);
 }
 
 static worker *my_worker(const many *m)
@@ -254,8 +258,9 @@ static worker *my_worker(const many *m)
     return &m->workers[embla_threads_mine()];
 }
 
-/* All threads' best rows of a query, as one list; false: a row that was dropped may belong. */
-static bool settle(const many *m, worker *w, size_t query, embla_best *answer)
+/* Joins all threads' candidates of a query and scores them in double. Returns false if a row that
+ * was dropped may belong to the answer. */
+static bool score_candidates(const many *m, worker *w, size_t query, embla_best *answer)
 {
     const embla_question *q = m->q;
     embla_best *best = &m->workers[0].best[query];
@@ -271,15 +276,16 @@ static bool settle(const many *m, worker *w, size_t query, embla_best *answer)
         }
         double square = q->kernels->dot(x, x, q->dim), dot = q->kernels->dot(x, numbers, q->dim);
         double score = embla_score_of(q->measure, m->sizes[query], dot, square);
-        /* an engine that rounds more than floats do is not to be believed */
-        right &= surely(m, m->sizes[query], score) <= best->items[i].score;
+        /* an exact score above its bound means that the engine's errors are larger than assumed */
+        right &= lower_bound_of_score(m, m->sizes[query], score) <= best->items[i].score;
         embla_best_add(answer, (embla_scored){row, score});
     }
     if (best->count < best->room) return right; /* none was dropped */
-    return right && surely(m, m->sizes[query], answer->items[0].score) > best->items[0].score;
+    return right &&
+           lower_bound_of_score(m, m->sizes[query], answer->items[0].score) > best->items[0].score;
 }
 
-/* Answers to out; again[i] is set where a query is to be asked once more. */
+/* Writes answers to out; sets again[i] for a query that a scan must answer. */
 static void run_many(const many *m, embla_scored *out, bool *again)
 {
     const embla_question *q = m->q;
@@ -287,11 +293,11 @@ static void run_many(const many *m, embla_scored *out, bool *again)
 #pragma omp parallel num_threads(m->threads) if (m->threads > 1)
     {
 #pragma omp for schedule(dynamic)
-        for (int64_t tile = 0; tile < tiles; tile++) do_tile(m, my_worker(m), tile);
+        for (int64_t tile = 0; tile < tiles; tile++) search_tile(m, my_worker(m), tile);
 #pragma omp for schedule(dynamic, 16)
         for (size_t i = 0; i < m->count; i++) {
             embla_best answer = {.items = out + i * q->k, .room = q->k};
-            again[i] = !settle(m, my_worker(m), i, &answer);
+            again[i] = !score_candidates(m, my_worker(m), i, &answer);
             embla_best_sort(&answer);
             for (size_t j = answer.count; j < q->k; j++)
                 answer.items[j] = (embla_scored){.row = -1};
@@ -303,7 +309,7 @@ static void run_many(const many *m, embla_scored *out, bool *again)
 
 /* ---- memory for it ---- */
 
-static embla_status take(embla_arena *arena, size_t count, size_t size, void *out)
+static embla_status new_array(embla_arena *arena, size_t count, size_t size, void *out)
 {
     return embla_scan_take(arena, count, size, "a search of many queries", out);
 }
@@ -311,13 +317,13 @@ static embla_status take(embla_arena *arena, size_t count, size_t size, void *ou
 static embla_status new_worker(const many *m, embla_arena *arena, worker *w)
 {
     embla_scored *items = NULL;
-    if (m->decode) EMBLA_TRY(take(arena, m->tile * m->q->dim, sizeof(float), &w->rows));
-    EMBLA_TRY(take(arena, m->tile * QUERIES, sizeof(float), &w->products));
-    EMBLA_TRY(take(arena, m->tile, sizeof(double), &w->squares));
-    EMBLA_TRY(take(arena, m->tile, sizeof(row_bound), &w->bounds));
-    EMBLA_TRY(take(arena, m->count, sizeof(float), &w->limits));
-    EMBLA_TRY(take(arena, m->count, sizeof(embla_best), &w->best));
-    EMBLA_TRY(take(arena, m->count * m->keep, sizeof *items, &items));
+    if (m->decode) EMBLA_TRY(new_array(arena, m->tile * m->q->dim, sizeof(float), &w->rows));
+    EMBLA_TRY(new_array(arena, m->tile * QUERIES, sizeof(float), &w->products));
+    EMBLA_TRY(new_array(arena, m->tile, sizeof(double), &w->squares));
+    EMBLA_TRY(new_array(arena, m->tile, sizeof(row_bound), &w->bounds));
+    EMBLA_TRY(new_array(arena, m->count, sizeof(float), &w->limits));
+    EMBLA_TRY(new_array(arena, m->count, sizeof(embla_best), &w->best));
+    EMBLA_TRY(new_array(arena, m->count * m->keep, sizeof *items, &items));
     for (size_t i = 0; i < m->count; i++) {
         w->limits[i] = -INFINITY;
         w->best[i] = (embla_best){.items = items + i * m->keep, .room = m->keep};
@@ -325,7 +331,7 @@ static embla_status new_worker(const many *m, embla_arena *arena, worker *w)
     return EMBLA_OK;
 }
 
-/* Tiles that are enough for all threads, and whose decoded rows are not too many. */
+/* Rows in a tile: few enough that all threads get tiles and decoded rows stay small. */
 static size_t rows_of_tile(const many *m)
 {
     const embla_question *q = m->q;
@@ -341,26 +347,27 @@ static size_t rows_of_tile(const many *m)
 
 static embla_status prepare(many *m, embla_arena *arena)
 {
-    EMBLA_TRY(take(arena, m->count * m->q->dim, sizeof(float), &m->scaled));
-    EMBLA_TRY(take(arena, m->count, sizeof(embla_query_size), &m->sizes));
-    EMBLA_TRY(take(arena, (size_t)m->threads, sizeof(worker), &m->workers));
+    EMBLA_TRY(new_array(arena, m->count * m->q->dim, sizeof(float), &m->scaled));
+    EMBLA_TRY(new_array(arena, m->count, sizeof(embla_query_size), &m->sizes));
+    EMBLA_TRY(new_array(arena, (size_t)m->threads, sizeof(worker), &m->workers));
     m->tile = rows_of_tile(m);
     for (int t = 0; t < m->threads; t++) EMBLA_TRY(new_worker(m, arena, &m->workers[t]));
     return EMBLA_OK;
 }
 
-/* Rows kept of each query. */
+/* Candidates kept for each query. */
 static size_t kept(const embla_question *q)
 {
     return (q->k < (uint64_t)q->rows ? q->k : (size_t)q->rows) + SLACK;
 }
 
-/* One pass over the table: queries first .. first+count-1. */
-static embla_status ask_many(const embla_question *q, size_t first, size_t count, int threads,
-                             embla_scored *out, bool *again, int64_t *nonfinite)
+/* One pass over the table for queries first .. first+count-1. */
+static embla_status search_by_products(const embla_question *q, size_t first, size_t count,
+                                       int threads, embla_scored *out, bool *again,
+                                       int64_t *nonfinite)
 {
     const embla_table *table = q->table;
-    /* Rows of a file are copied: should it be cut short, the page must not be missed inside
+    /* Rows of a file are copied first: if the file is cut short, the fault must not happen inside
      * the engine, where no signal can be handled (engine/onednn.c). */
     bool in_place = !table->map && embla_table_in_place(table);
     embla_arena arena = {0};
@@ -383,17 +390,17 @@ static embla_status ask_many(const embla_question *q, size_t first, size_t count
     return status;
 }
 
-/* Queries that could not be settled, by scans; they are brought together first. */
-static embla_status ask_again(const embla_question *q, const bool *again, embla_scored *out,
-                              embla_arena *arena, size_t *asked)
+/* Answers the queries marked in again by scans, several queries at a time. */
+static embla_status rescan(const embla_question *q, const bool *again, embla_scored *out,
+                           embla_arena *arena, size_t *asked)
 {
     size_t most = embla_scan_at_once(q), n = 0, where[EMBLA_SCAN_MOST];
     float *queries = NULL;
     int64_t *leave_out = NULL, nonfinite;
     embla_scored *answers = NULL;
-    EMBLA_TRY(take(arena, most * q->dim, sizeof *queries, &queries));
-    EMBLA_TRY(take(arena, most * q->left_out, sizeof *leave_out, &leave_out));
-    EMBLA_TRY(take(arena, most * q->k, sizeof *answers, &answers));
+    EMBLA_TRY(new_array(arena, most * q->dim, sizeof *queries, &queries));
+    EMBLA_TRY(new_array(arena, most * q->left_out, sizeof *leave_out, &leave_out));
+    EMBLA_TRY(new_array(arena, most * q->k, sizeof *answers, &answers));
     for (size_t i = 0; i <= q->count; i++) {
         if (i < q->count && again[i]) {
             memcpy(queries + n * q->dim, q->queries + i * q->dim, q->dim * sizeof(float));
@@ -412,7 +419,7 @@ static embla_status ask_again(const embla_question *q, const bool *again, embla_
     return EMBLA_OK;
 }
 
-/* Queries that one pass over the table takes; 0: lists are too long, scan instead. */
+/* How many queries one pass over the table serves; 0 means that lists are too long for products. */
 static size_t pass_queries(const embla_question *q, int threads)
 {
     uint64_t list = (uint64_t)kept(q) * sizeof(embla_scored) * (uint64_t)threads;
@@ -422,25 +429,25 @@ static size_t pass_queries(const embla_question *q, int threads)
     return most < FEW ? 0 : most < q->count ? (size_t)most : q->count;
 }
 
-/* All queries by products, and the rest of them by scans. */
-static embla_status many_all(const embla_question *q, int threads, embla_arena *arena,
-                             embla_scored *out, int64_t *nonfinite, embla_near_ways *ways)
+/* Answers all queries by products, and by scans those for which the proof failed. */
+static embla_status product_all(const embla_question *q, int threads, embla_arena *arena,
+                                embla_scored *out, int64_t *nonfinite, embla_near_ways *ways)
 {
     size_t step = pass_queries(q, threads), asked = 0;
     bool *again = NULL;
-    EMBLA_TRY(take(arena, q->count, sizeof(bool), &again));
+    EMBLA_TRY(new_array(arena, q->count, sizeof(bool), &again));
     EMBLA_TRY(embla_table_check_file(q->table));
     for (size_t i = 0; i < q->count; i += step) {
         size_t n = q->count - i < step ? q->count - i : step;
-        EMBLA_TRY(ask_many(q, i, n, threads, out, again, nonfinite));
+        EMBLA_TRY(search_by_products(q, i, n, threads, out, again, nonfinite));
     }
     EMBLA_TRY(embla_table_check_file(q->table));
-    EMBLA_TRY(ask_again(q, again, out, arena, &asked));
+    EMBLA_TRY(rescan(q, again, out, arena, &asked));
     if (ways) *ways = (embla_near_ways){.by_product = q->count - asked, .again = asked};
     return EMBLA_OK;
 }
 
-/* ---- the door ---- */
+/* ---- checks and entry points ---- */
 
 /* "cosine", "dot", "euclidean" */
 const char *embla_measure_name(embla_measure measure)
@@ -495,14 +502,16 @@ static void copy_answers(const embla_question *q, const embla_scored *answers, e
         out[i].score = out[i].row < 0 ? 0.0 : 0.0 - out[i].score;
 }
 
-/* Threads for products: each query is as much work as reading some 64 bytes of a row. */
+/* Threads for products: rows * dim * count stands for the bytes that a thread would read in the
+ * same time. */
 static int threads_for(const embla_question *q)
 {
     double bytes = (double)q->rows * (double)q->dim * (double)q->count;
     return embla_threads_for(q->threads, bytes < 1e15 ? (size_t)bytes : (size_t)1e15);
 }
 
-/* The answers are put down beside out first: what comes later may find no memory. */
+/* Answers are written to a copy first: a later allocation may fail, and then out stays untouched.
+ */
 static embla_status answer(const embla_question *q, embla_near_way way, embla_neighbour *out,
                            int64_t *nonfinite, embla_near_ways *ways)
 {
@@ -512,9 +521,9 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
     bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
     products = products && pass_queries(q, threads) > 0 && embla_engine_has_products();
     if (ways) *ways = (embla_near_ways){0};
-    embla_status status = take(&arena, q->count * q->k, sizeof(embla_scored), &answers);
+    embla_status status = new_array(&arena, q->count * q->k, sizeof(embla_scored), &answers);
     if (status == EMBLA_OK)
-        status = products ? many_all(q, threads, &arena, answers, nonfinite, ways)
+        status = products ? product_all(q, threads, &arena, answers, nonfinite, ways)
                           : scan_all(q, answers, nonfinite);
     if (status == EMBLA_OK) copy_answers(q, answers, out);
     embla_arena_free(&arena);

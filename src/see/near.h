@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two ways to the nearest rows, which give the same bits: a pass over the rows for each few
- * queries (scan.h), and matrix products for many. Many analogies at once are many queries: the
- * sums of their unit rows, k = 1, the question's rows in leave_out.
+/* Two ways to find the nearest rows, which give the same bits: a pass over the rows for a few
+ * queries (scan.h), and matrix products for many queries. Many analogies at once are many queries:
+ * each query is a sum of unit rows, k is 1, and leave_out has the rows of the question.
  */
 #ifndef EMBLA_SEE_NEAR_H
 #define EMBLA_SEE_NEAR_H
@@ -9,7 +9,7 @@
 #include "base/kernels.h"
 #include "see/scan.h"
 
-/* What was asked, checked. */
+/* The checked arguments of a search. */
 typedef struct {
     const embla_table *table;
     const float *queries;
@@ -22,9 +22,9 @@ typedef struct {
     const embla_kernels *kernels;
 } embla_question;
 
-/* ---- scores, the same on both ways ---- */
+/* ---- scores, the same for both ways ---- */
 
-/* What scores of one query need of it. */
+/* What the scores of a query need to know about it. */
 typedef struct {
     embla_measure measure;
     double square, norm;
@@ -36,7 +36,7 @@ static inline embla_query_size embla_size_of(const embla_question *q, const floa
     return (embla_query_size){q->measure, square, sqrt(square)};
 }
 
-/* The larger is the nearer: of a distance, its negative. */
+/* The larger score is the nearer row; a distance is negated. */
 static inline double embla_score_of(embla_measure measure, embla_query_size query, double dot,
                                     double square)
 {
@@ -66,10 +66,10 @@ static inline double embla_bound_of(embla_measure measure, embla_query_size quer
 
 /* ---- few queries: scans (scan.c) ---- */
 
-/* How many queries one scan takes: lists of many rows leave room for few. */
+/* How many queries one scan serves; fewer if lists are long. */
 size_t embla_scan_at_once(const embla_question *q);
-/* The answers to count queries, at most so many, by one scan; leave_out is count x left_out. Scores
- * of distances are negative. */
+/* Answers count queries (at most embla_scan_at_once) by one scan; leave_out is count x left_out.
+ * Scores of distances are negative. */
 EMBLA_CHECKED embla_status embla_scan_queries(const embla_question *q, const float *queries,
                                               const int64_t *leave_out, size_t count,
                                               embla_scored *out, int64_t *nonfinite);
@@ -77,13 +77,13 @@ EMBLA_CHECKED embla_status embla_scan_queries(const embla_question *q, const flo
 typedef enum {
     EMBLA_NEAR_CHOOSE = 0,
     EMBLA_NEAR_BY_SCAN = 1,
-    EMBLA_NEAR_BY_PRODUCT = 2 /* where there is no engine: by scan */
+    EMBLA_NEAR_BY_PRODUCT = 2 /* without an engine: by scan */
 } embla_near_way;
 
-/* How a call of embla_near_by went, for tests. */
+/* How embla_near_by answered, for tests. */
 typedef struct {
-    size_t by_product; /* queries answered so.. */
-    size_t again;      /* ..and those that had to be asked again by a scan */
+    size_t by_product; /* queries answered by products */
+    size_t again;      /* queries that products could not prove, answered by a scan */
 } embla_near_ways;
 
 /* embla_near by one of the ways; ways may be NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows put in the order of a number: a radix sort of 64-bit keys, eight bits at a time. It
- * keeps rows of the same key in the order they came in, so ties go by row number, and its
- * time does not depend on what the numbers are. Memory is the caller's.
+/* Sorts rows by a number: a radix sort of 64-bit keys, eight bits at a time. The sort is stable, so
+ * rows with equal keys stay in the order of their row numbers. Its time does not depend on the
+ * numbers. The caller provides the memory.
  */
 #ifndef EMBLA_SEE_ORDER_H
 #define EMBLA_SEE_ORDER_H
@@ -15,7 +15,7 @@ typedef struct {
     int64_t row;
 } embla_key;
 
-/* Doubles as keys, the smallest first: 0 and -0 are the same, a NaN is the last. */
+/* A double as a key that sorts the smallest first. 0 and -0 have the same key; a NaN sorts last. */
 static inline uint64_t embla_key_up(double value)
 {
     uint64_t bits;
@@ -25,13 +25,13 @@ static inline uint64_t embla_key_up(double value)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-/* The largest first. */
+/* The same for the largest first. */
 static inline uint64_t embla_key_down(double value)
 {
     return embla_key_up(-value);
 }
 
-/* Sorts items by key; space has room for as many. */
+/* Sorts count items by key; space has room for count items. */
 static inline void embla_order(embla_key *items, embla_key *space, size_t count)
 {
     embla_key *from = items, *to = space;
@@ -39,7 +39,7 @@ static inline void embla_order(embla_key *items, embla_key *space, size_t count)
         size_t begin[257] = {0};
         for (size_t i = 0; i < count; i++) begin[(from[i].key >> shift & 255) + 1]++;
         if (count == 0 || begin[(from[0].key >> shift & 255) + 1] == count)
-            continue; /* one digit */
+            continue; /* all keys share this digit */
         for (size_t digit = 0; digit < 256; digit++) begin[digit + 1] += begin[digit];
         for (size_t i = 0; i < count; i++) to[begin[from[i].key >> shift & 255]++] = from[i];
         embla_key *swap = from;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PCA of all rows: the mean is taken off, the two directions of the largest variance are found
- * from sums of products, and each row is projected on them, summed in double. Nothing of it
- * is random, and nothing is a sample: the same table always gives the same picture.
+/* PCA of all rows: the mean is subtracted, the two directions of the largest variance are computed
+ * from sums of products, and each row is projected on them in double. Nothing is random and no rows
+ * are sampled: the same table always gives the same picture.
  */
 #include <float.h>
 #include <math.h>
@@ -19,11 +19,12 @@ typedef struct {
     const embla_table *table;
     const embla_gram *gram;
     embla_decode_fn *decode;
-    const double *axis[2]; /* of length 1; NULL: there is none */
-    double middle[2];      /* where the mean lies on them */
+    const double *axis[2]; /* of norm 1; NULL means that there is none */
+    double middle[2];      /* projections of the mean on them */
 } projection;
 
-/* The sign that makes the largest component positive; the first, where several are. */
+/* Chooses the sign that makes the largest component positive; the first one if several are equal.
+ */
 static void fix_sign(double *axis, size_t n)
 {
     size_t largest = 0;
@@ -44,7 +45,7 @@ static double along(const float *x, const double *axis, size_t n)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* A row of huge numbers may lie further out than a float can say. */
+/* A projection of huge numbers may not fit in a float. */
 static float float_of(double x)
 {
     if (x > FLT_MAX) return FLT_MAX;
@@ -83,7 +84,7 @@ static void project_all(projection *on, int threads, float *xy)
     for (int64_t row = 0; row < rows; row++) project(on, row, xy + 2 * row);
 }
 
-/* Of all variance: the sum of all values, which rounding may have put below zero. */
+/* The share of all variance. The sum of all eigenvalues may be below zero by rounding. */
 static double share_of(const double *values, size_t dim, size_t axis)
 {
     double sum = 0;
@@ -92,7 +93,7 @@ static double share_of(const double *values, size_t dim, size_t axis)
     return values[dim - 1 - axis] / sum;
 }
 
-/* space: dim values, then the vectors, the largest last. */
+/* space has dim eigenvalues, then the eigenvectors, the largest last. */
 static embla_status plane_of(const embla_table *table, int threads, embla_gram *gram, double *space,
                              float *xy, embla_plane_report *report)
 {
@@ -104,7 +105,7 @@ static embla_status plane_of(const embla_table *table, int threads, embla_gram *
     for (size_t a = 0; a < vectors; a++) {
         double *axis = axes + (vectors - 1 - a) * dim;
         fix_sign(axis, dim);
-        /* a variance that is rounding only has no direction: it is shown as none */
+        /* a variance that is only rounding error has no direction */
         if (values[dim - 1 - a] > gram->noise) on.axis[a] = axis;
     }
     project_all(&on, threads, xy);

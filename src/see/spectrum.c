@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Singular values are the roots of the eigenvalues of the table's sums of products. What those
- * cannot tell from rounding is given as 0: thousands of such values would otherwise add up
- * to directions that are not there.
+/* Singular values are the roots of the eigenvalues of the table's Gram matrix. Values that cannot
+ * be told from rounding errors are reported as 0: thousands of them would otherwise add up to
+ * directions that do not exist.
  */
 #include <math.h>
 
@@ -11,8 +11,8 @@
 #include "engine/engine.h"
 #include "see/gram.h"
 
-/* Eigenvalues, smallest first, to singular values, largest first, in the gram's own scale. A
- * table of n rows has no more than n directions, n - 1 around its mean. */
+/* Turns eigenvalues, smallest first, into singular values, largest first, in the scale of the Gram
+ * matrix. A table of n rows has at most n directions, or n - 1 around its mean. */
 static void roots_of(const embla_gram *gram, bool centred, double *values)
 {
     size_t dim = gram->dim;
@@ -28,7 +28,7 @@ static void roots_of(const embla_gram *gram, bool centred, double *values)
         values[i] = (int64_t)i < most && values[i] > least ? sqrt(values[i]) : 0.0;
 }
 
-/* How many of the squares make up this share of their sum. */
+/* How many of the largest squares make up this share of their sum. */
 static int64_t directions(const double *s, size_t n, double total, double share)
 {
     double sum = 0;

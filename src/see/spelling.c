@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words that are spelled nearly as the one that was typed.
+/* Finds words that are spelled nearly like the one that was typed.
  *
- * Mistakes are added up in eighths of a letter: one changed, added or left out counts 8, two
- * that changed places or one that should be double 6, another case 2, a leading space more or less
- * 1, another first letter 1 more, because there people slip least. A word that begins as typed and
- * goes on counts 8 and what it has more, so that 'qu' finds 'queen'. How much is near depends on
- * the length of what was typed. All words are looked at, but none much further than the typed one
- * is long: one of a megabyte costs no more than a short one. Nothing is allocated.
+ * The distance is counted in eighths of a letter. A changed, added or missing letter counts 8; two
+ * swapped letters or a missing double letter 6; a difference in case 2; a leading space more or
+ * less 1. A different first letter counts 1 more, because people rarely mistype it. A word that
+ * continues the typed one counts 8 plus its additional letters, so that 'qu' finds 'queen'. The
+ * limit depends on the length of the typed word. All words are compared, but not much further than
+ * the typed one is long, so a word of a megabyte costs no more than a short one. Nothing is
+ * allocated.
  */
 #include <string.h>
 
@@ -15,10 +16,10 @@
 #include "formats/vocab.h"
 
 enum {
-    LONGEST = 56, /* letters that are typed; nothing is near a word of more */
-    TAIL = 8,     /* letters that are read past as many as were typed */
+    LONGEST = 56, /* maximum letters of the typed word; longer words have no suggestions */
+    TAIL = 8,     /* letters read beyond the length of the typed word */
     LETTERS = LONGEST + TAIL,
-    MOST = 64, /* answers */
+    MOST = 64, /* maximum answers */
     EDIT = 8,
     SLIP = 6,
     CASE = 2,
@@ -27,17 +28,17 @@ enum {
     FAR = 1000
 };
 
-/* A word as it is compared. */
+/* A word prepared for comparison. */
 typedef struct {
-    uint32_t letters[LETTERS]; /* small ones */
+    uint32_t letters[LETTERS]; /* in lower case */
     size_t count;
-    uint64_t large; /* bit i: letter i was a capital */
-    uint64_t set;   /* bit l % 64 of each letter l that is in it */
-    bool spaced;    /* a space, or a sign for one, stood before it and is left out */
-    bool more;      /* there are letters after these */
+    uint64_t large; /* bit i is set if letter i was a capital */
+    uint64_t set;   /* bit l % 64 is set for each letter l */
+    bool spaced;    /* a leading space, or a sign for one, was removed */
+    bool more;      /* the word has more letters */
 } spelled;
 
-/* The small letter of a capital in the alphabets where one lies at a fixed distance. */
+/* The lower-case letter of a capital, in alphabets where it is at a fixed distance. */
 static uint32_t small_of(uint32_t code)
 {
     if (code >= 'A' && code <= 'Z') return code + 0x20;
@@ -49,7 +50,7 @@ static uint32_t small_of(uint32_t code)
     return code;
 }
 
-/* The letter at p and its bytes; a byte that is no UTF-8 is a letter of its own. */
+/* Decodes the letter at p and its length; a byte that is not UTF-8 is a letter of its own. */
 static uint32_t letter_at(const uint8_t *p, size_t left, size_t *bytes)
 {
     if (p[0] < 0x80) {
@@ -61,7 +62,7 @@ static uint32_t letter_at(const uint8_t *p, size_t left, size_t *bytes)
     return length > 0 ? embla_utf8_code(p, length) : 0x110000u + p[0];
 }
 
-/* Reads up to most letters. */
+/* Reads at most `most` letters. */
 static void read_word(const char *word, size_t length, size_t most, spelled *out)
 {
     const uint8_t *p = (const uint8_t *)word;
@@ -89,21 +90,22 @@ static unsigned least_of(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* What letter n, from 1, counts where the other word has none. */
-static unsigned one(const spelled *word, size_t n)
+/* The cost of letter n (from 1) when the other word lacks it. */
+static unsigned missing_cost(const spelled *word, size_t n)
 {
     return n > 1 && word->letters[n - 1] == word->letters[n - 2] ? SLIP : EDIT;
 }
 
-/* What it takes to make b of a, in eighths; anything above limit if it takes more. Only cells
- * that so few letters more or less can reach are worked out, and rows only until all of one
- * is too far: a swap, cheaper than an edit, may still lead past it. */
+/* The edit distance of a and b in eighths, or any number above limit if it exceeds limit. Only
+ * cells that few insertions or deletions can reach are computed, and rows only until a whole row
+ * exceeds the limit. A swap is cheaper than an edit, so one more row may still come below it. */
 static unsigned distance(const spelled *a, const spelled *b, unsigned limit)
 {
     unsigned rows[3][LETTERS + 2];
     size_t m = a->count, n = b->count, band = limit / SLIP, edits = limit / EDIT;
-    if (m + band < n || n + band < m) return FAR; /* of more than was read, too: TAIL > band */
-    /* An edit takes away, or brings, one letter at most, a slip none. */
+    if (m + band < n || n + band < m)
+        return FAR; /* also for words longer than what was read: TAIL > band */
+    /* An edit adds or removes at most one letter, a swap none. */
     if ((size_t)__builtin_popcountll(a->set & ~b->set) > edits ||
         (size_t)__builtin_popcountll(b->set & ~a->set) > edits)
         return FAR;
@@ -111,11 +113,11 @@ static unsigned distance(const spelled *a, const spelled *b, unsigned limit)
     for (size_t i = 1; i <= m; i++) {
         unsigned *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
         size_t from = i > band ? i - band : 1, to = i + band < n ? i + band : n;
-        unsigned least = now[from - 1] = (unsigned)i * EDIT; /* past the band: too far */
+        unsigned least = now[from - 1] = (unsigned)i * EDIT; /* outside the band: too far */
         for (size_t j = from; j <= to; j++) {
             bool same = a->letters[i - 1] == b->letters[j - 1];
-            unsigned less = (j < i + band ? last[j] : FAR) + one(a, i),
-                     more = now[j - 1] + one(b, j);
+            unsigned less = (j < i + band ? last[j] : FAR) + missing_cost(a, i),
+                     more = now[j - 1] + missing_cost(b, j);
             now[j] = least_of(last[j - 1] + (same ? 0 : EDIT), least_of(less, more));
             if (i > 1 && j > 1 && a->letters[i - 1] == b->letters[j - 2] &&
                 a->letters[i - 2] == b->letters[j - 1])
@@ -127,14 +129,14 @@ static unsigned distance(const spelled *a, const spelled *b, unsigned limit)
     return rows[m % 3][n];
 }
 
-/* Whether word begins as typed does, and goes on. */
+/* Whether word begins with typed and continues. */
 static bool continues(const spelled *typed, const spelled *word)
 {
     return typed->count > 1 && word->count > typed->count &&
            memcmp(word->letters, typed->letters, typed->count * sizeof typed->letters[0]) == 0;
 }
 
-/* How far word is from typed, if that is no more than limit of letters that are wrong. */
+/* The distance of word from typed, if it is at most limit. */
 static unsigned cost_of(const spelled *typed, const spelled *word, unsigned limit)
 {
     uint64_t large = word->large;
@@ -151,15 +153,16 @@ static unsigned cost_of(const spelled *typed, const spelled *word, unsigned limi
     return far;
 }
 
-/* The best so far, nearest first. */
+/* The best words so far, nearest first. */
 typedef struct {
     unsigned costs[MOST];
     int32_t *tokens;
     size_t count, most;
 } ranking;
 
-/* Words come by token: of two that are as far, the first is there already. */
-static void put(ranking *best, unsigned cost, int32_t token)
+/* Adds a word. Words come in the order of their tokens, so of two equal distances the first stays
+ * first. */
+static void add_word(ranking *best, unsigned cost, int32_t token)
 {
     size_t at = best->count < best->most ? best->count++ : best->most - 1;
     for (; at > 0 && best->costs[at - 1] > cost; at--) {
@@ -185,9 +188,9 @@ size_t embla_vocab_suggest(const embla_vocab *vocab, const char *word, size_t le
         read_word(name->bytes, name->length, typed.count + TAIL, &other);
         unsigned worst = best.count < best.most ? FAR : best.costs[best.most - 1];
         unsigned cost = cost_of(&typed, &other, least_of(limit, worst));
-        if (cost < worst) put(&best, cost, (int32_t)name->number);
+        if (cost < worst) add_word(&best, cost, (int32_t)name->number);
     }
-    /* What is a whole letter further than the best is noise beside it. */
+    /* Words that are a whole letter further away than the best are noise. */
     while (best.count > 1 && best.costs[best.count - 1] >= best.costs[0] + EDIT) best.count--;
     return best.count;
 }
