@@ -194,7 +194,7 @@ static void scores_are_the_numbers_that_strtod_reads(void **state)
                                         "1E+2",
                                         "9007199254740991e-3"};
     uint64_t seed = 9;
-    char text[64], number[40];
+    char text[64], number[96];
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts) + 2000; i++) {
         if (i < COUNT_OF(texts))
