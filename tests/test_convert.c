@@ -311,7 +311,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
            "only tables can change their dtype; choose a tensor with 'FILE::TENSOR'");
     embla_account_free(convert(&p, "none.safetensors::y", "y.safetensors", &bf16));
     refuse(&p, "m.safetensors", "out.safetensors", &i8, EMBLA_ERR_UNSUPPORTED,
-           "i8 needs a scale beside its rows, and no format here stores one; q8_0 has its own");
+           "i8 needs a separate scale, which no format can store; use q8_0, which has its own scales");
     refuse(&p, "m.safetensors", "out.gguf", &f8, EMBLA_ERR_UNSUPPORTED,
            "F8_E4M3, which gguf does not have; safetensors has F8_E4M3 (G8)");
     refuse(&p, "m.safetensors", "out.npy", &q8, EMBLA_ERR_UNSUPPORTED, "gguf has it");
@@ -332,7 +332,7 @@ static void a_file_that_exists_is_replaced_only_if_asked(void **state)
     sample_model(scratch_path(&p.s, "m.safetensors"), &n);
     scratch_write(scratch_path(&p.s, "out.npy"), "precious", 8);
     refuse(&p, "m.safetensors", "out.npy", NULL, EMBLA_ERR_ARGUMENT,
-           "out.npy already exists (8 bytes); choose another name or set the option overwrite");
+           "out.npy already exists (8 bytes); choose another name or allow overwriting");
     assert_true(scratch_holds(scratch_path(&p.s, "out.npy"), "precious", 8));
     embla_account_free(convert(&p, "m.safetensors", "out.npy", &overwrite));
     assert_rows(&p, "out.npy", n.tokens, SAMPLE_ROWS, SAMPLE_DIM);
@@ -359,7 +359,7 @@ static void words_beside_are_not_replaced_unasked_either(void **state)
     scratch_write(scratch_path(&p.s, "m.vec"), source, sizeof source - 1);
     scratch_write(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1);
     refuse(&p, "m.vec", "n.npy", NULL, EMBLA_ERR_ARGUMENT, "n.vocab.txt already exists (21 bytes)");
-    assert_error_has("set the option overwrite");
+    assert_error_has("allow overwriting");
     assert_true(scratch_holds(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1));
     embla_account_free(convert(&p, "m.vec", "n.npy", &overwrite));
     assert_word(&p, "n.npy", 1, "b");

@@ -749,7 +749,7 @@ static void tokens_of_llmc_that_do_not_fit_are_refused(void **state)
     refused(f, llmc_file(20240520, 1, 9, 9, 2, f) + 1, &as_tokens, EMBLA_ERR_FORMAT, "19 bytes");
     refused(f, llmc_file(20240520, 1, UINT32_MAX, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
             "the header counts 4294967295");
-    refused(f, llmc_file(20240520, 1, 0, 0, 2, f), &as_tokens, EMBLA_ERR_SHAPE, "0 of 0 tokens");
+    refused(f, llmc_file(20240520, 1, 0, 0, 2, f), &as_tokens, EMBLA_ERR_SHAPE, "of its 0 tokens, 0 are left");
     refused(f, llmc_file(20240326, 3, 9, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
             "beginning with 20240326) is a model of llm.c");
     refused(f, llmc_file(20240520, 1, 9, 9, 2, f) - 19, &as_tokens, EMBLA_ERR_FORMAT,
@@ -809,7 +809,7 @@ static void tokens_of_npy_are_read(void **state)
     refused(f, npy_file("<i4", "(4,)", less, 16, f), &as_tokens, EMBLA_ERR_FORMAT,
             "token 1 is 0xffffffff");
     refused(f, npy_file(">i4", "(4,)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED,
-            "I32 of 1 dimensions, big-endian");
+            "I32 with 1 dimensions, big-endian");
     refused(f, npy_file("<i4", "(2, 2)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED,
             "I32 with 2 dimensions; tokens must be");
     refused(f, npy_file("<f4", "(4,)", four, 16, f), &as_tokens, EMBLA_ERR_UNSUPPORTED, "F32");
@@ -882,7 +882,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
         assert_status(f(open, 0, 1 << 30, SIZE_MAX, a, b, &used), EMBLA_ERR_ARGUMENT);
         assert_status(f(open, 0, 2, (size_t)1 << 61, a, b, &used), EMBLA_ERR_ARGUMENT);
         assert_status(f(open, INT64_MAX, 2, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_error_has("9223372036854775807 of 2 sequences each");
+        assert_error_has("9223372036854775807 with 2 sequences each");
         assert_status(f(open, INT64_MAX, 1, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
     }
     assert_status(embla_corpus_batch(open, 0, 1, 6, a, b, &used), EMBLA_ERR_SHAPE);

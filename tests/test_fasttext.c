@@ -85,7 +85,7 @@ static void a_quantized_model_is_checked_and_noted(void **state)
     entry_is(&d, 0, "output", f.size - 4, 1, 1, 0);
     assert_int_equal(d.note_count, 1);
     snprintf(note, sizeof note,
-             "input is product-quantized (%d bytes): no table can be read from it",
+             "input is product-quantized (%d bytes) and cannot be read as a table",
              1 + 16 + 4 + 4 + 16 + 1024 + 4 + 16 + 1024);
     assert_string_equal(d.notes[0], note);
     assert_int_equal(d.label_count, 0); /* they would be those of output */

@@ -44,7 +44,7 @@ static void rule_g1_versions_0_1_4_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(versions); i++) {
         gguf_bytes g = {0};
         char number[32];
-        (void)snprintf(number, sizeof number, "version %u of", (unsigned)versions[i]);
+        (void)snprintf(number, sizeof number, "version %u is", (unsigned)versions[i]);
         add_head(&g, versions[i], 0, 0);
         gguf_refused_as(&g, EMBLA_ERR_UNSUPPORTED, "(G1)");
         assert_error_has(number);
@@ -85,7 +85,7 @@ static void rule_g2_more_tensors_than_bytes_are_refused(void **state)
         add_head(&g, 3, counts[i], 0);
         add_fill(&g, 3 * 24 - 1);
         gguf_refused(&g, "(G2)");
-        assert_error_has("tensors, but 71 bytes");
+        assert_error_has("tensors, but only 71 bytes");
     }
 }
 
@@ -386,7 +386,7 @@ static void rule_g4_an_array_has_at_most_2_to_28_elements(void **state)
         add_head(&g, 3, 0, 1);
         add_array(&g, "numbers", EMBLA_GGUF_U8, (1 << 28) + more);
         assert_status(read_huge(&g, ((size_t)1 << 28) + 4096), more ? EMBLA_ERR_FORMAT : EMBLA_OK);
-        if (more) assert_error_has("268435457, more than 268435456 (G4)");
+        if (more) assert_error_has("268435457 elements; the limit is 268435456 (G4)");
     }
 }
 

@@ -185,7 +185,7 @@ static void rule_g8_unknown_types_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         gguf_bytes g = {0};
         char number[32];
-        (void)snprintf(number, sizeof number, "type %u,", (unsigned)unknown[i]);
+        (void)snprintf(number, sizeof number, "unknown type %u ", (unsigned)unknown[i]);
         tensor_of(&g, 256, 1, 1, 1, unknown[i]);
         gguf_refused(&g, "(G8)");
         assert_error_has(number);

@@ -578,7 +578,7 @@ static void what_does_not_fit_is_refused(void **state)
     BAD(ngram_rate, -1.0, EMBLA_ERR_ARGUMENT, "the rate of n-grams is -1");
     BAD(compute, EMBLA_F16, EMBLA_ERR_UNSUPPORTED, "f32 or bf16");
     BAD(threads, -1, EMBLA_ERR_ARGUMENT, "-1");
-    BAD(schedule.rate, -1.0, EMBLA_ERR_ARGUMENT, "rate -1");
+    BAD(schedule.rate, -1.0, EMBLA_ERR_ARGUMENT, "is -1; it must be");
     BAD(schedule.kind, EMBLA_SCHEDULE_COSINE, EMBLA_ERR_ARGUMENT, "0 steps");
     embla_train_options narrow = good;
     narrow.compute = EMBLA_BF16;

@@ -94,9 +94,10 @@ embla_status embla_checkpoint_integer(const embla_checkpoint *cp, const char *ke
                       key);
 }
 
-/* Reads the first `capacity` elements of an array of integers. If out is NULL they are only checked. */
-static embla_status read_integers(const embla_shard *shard, const embla_gguf_key *key, size_t capacity,
-                                  int64_t *out)
+/* Reads the first `capacity` elements of an array of integers. If out is NULL they are only
+ * checked. */
+static embla_status read_integers(const embla_shard *shard, const embla_gguf_key *key,
+                                  size_t capacity, int64_t *out)
 {
     uint64_t size = embla_gguf_type_bytes(key->element);
     uint64_t top = size > 0 ? UINT64_C(1) << (8 * size - 1) : 0;

@@ -88,7 +88,7 @@ embla_status embla_plan_target(const char *path, bool overwrite)
     if (!overwrite)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%.256s already exists (%" PRId64
-                          " bytes); choose another name or set the option overwrite",
+                          " bytes); choose another name or allow overwriting",
                           path, (int64_t)found.st_size);
     return EMBLA_OK;
 }

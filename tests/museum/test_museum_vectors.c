@@ -80,11 +80,11 @@ static void row_27_numpy_and_ndarray_npy_allocate_what_a_shape_says(void **state
     (void)state;
     npy_refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (300000000,), }\n", 60,
                 EMBLA_ERR_FORMAT, "N5");
-    assert_error_has("takes 1200000000 bytes, and 60 follow");
+    assert_error_has("needs 1200000000 bytes, but 60 follow");
     npy_refuses("{'descr': '>f4', 'fortran_order': True, 'shape': (30000, 10000), }\n", 60,
                 EMBLA_ERR_FORMAT, "N5");
     REFUSES(NPY, "\x93NUMPY\2\0\0\0\0\xdd", EMBLA_ERR_FORMAT, "N1");
-    assert_error_has("3707764736 bytes; 0 are left and 10000 are the most");
+    assert_error_has("3707764736 bytes, but 0 are left, and the limit is 10000");
     assert_in_range(most_memory(), 0, before + (64 << 10));
 }
 
