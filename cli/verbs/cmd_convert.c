@@ -234,7 +234,10 @@ static int check_path(const cli_model *model, const char *path, bool force)
                           S_ISDIR(found.st_mode)   ? "a folder"
                           : S_ISLNK(found.st_mode) ? "a symbolic link"
                                                    : "a device or a pipe");
-    return force ? CLI_DONE : cli_failed("%s already exists; choose another name, or use --force to replace it", path);
+    return force
+               ? CLI_DONE
+               : cli_failed("%s already exists; choose another name, or use --force to replace it",
+                            path);
 }
 
 /* A name from which no format follows is a line that cannot be right. */
