@@ -390,7 +390,7 @@ static embla_status make_training(bench_case *c)
     if (m->layers > 0) s->layers = m->layers;
     if (m->heads > 0) s->heads = s->kv_heads = m->heads;
     if (status == EMBLA_OK) status = embla_corpus_open(path, &corpus, &c->corpus);
-    if (status == EMBLA_OK) status = embla_gpt_new(s, EMBLA_GPT_F32, 1, preset.spread, &c->gpt);
+    if (status == EMBLA_OK) status = embla_gpt_new(s, 1, preset.spread, &c->gpt);
     if (status == EMBLA_OK) status = embla_train_new(c->gpt, c->corpus, &train, &c->train);
     return status;
 }

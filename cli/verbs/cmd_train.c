@@ -201,7 +201,6 @@ static int read_all(const cli_args *args, cli_training *t)
         if (cli_args_given(args, shapes[i]))
             return cli_usage("--%s, but the shape is that of --from where no --preset is given",
                              shapes[i]);
-    if (cli_args_flag(args, "f64")) t->precision = EMBLA_GPT_F64;
     t->shape = preset.shape;
     t->spread = preset.spread;
     if (from) t->shape.dropout = -1; /* that of the model, unless it is given */
@@ -234,12 +233,6 @@ static int begin_new(const cli_args *args, cli_training *t)
         return cli_usage("train needs a TEXT, or --resume FOLDER; see 'embla help train'");
     if (!cli_args_given(args, "output"))
         return cli_usage("train needs -o FOLDER, where the model goes");
-    if (cli_args_flag(args, "f64") && cli_args_flag(args, "bf16"))
-        return cli_usage("--f64 and --bf16 exclude each other");
-    if (cli_args_flag(args, "f64") && cli_args_given(args, "ngram-rows"))
-        return cli_usage("--f64 and --ngram-rows exclude each other: an n-gram table is f32");
-    if (cli_args_flag(args, "f64") && cli_args_given(args, "watch"))
-        return cli_usage("--f64 and --watch exclude each other: rows of f32 are watched");
     t->folder = cli_args_text(args, "output");
     t->named = args->operands[0];
     int code = read_all(args, t);
@@ -344,7 +337,6 @@ static const cli_option options[] = {
     {.name = "tokens-file", .help = "TEXT is a file of tokens: llm.c's .bin, or .npy"},
     {.name = "in-order", .help = "take the text as it comes, not in a drawn order"},
     {.name = "from", .value = "MODEL", .help = "begin with the weights of MODEL"},
-    {.name = "f64", .help = "numbers of 64 bits, to check others against: slow"},
     {.name = "bf16", .help = "matrix products in bf16, weights and sums in f32"},
     REAL("validation", "share of the text that is kept for validation; 0: none (default: 0.1, of "
                        "documents none)"),
