@@ -411,10 +411,6 @@ static int set_up(const cli_args *args, job *j)
     if (code != CLI_DONE) return code;
     if (!j->asked.vocab)
         return cli_failed("%s: there are no words for its %" PRId64 " rows", path, model->rows);
-    if (model->facts.mapping)
-        return cli_failed("%s: its %" PRId64 " tokens share %" PRId64
-                          " rows by tensor '%.64s', and eval needs a row for each token",
-                          path, model->facts.tokens, model->rows, model->facts.mapping);
     j->options = (embla_eval_options){
         .rows = cli_args_count(args, "rows"),
         .threads = (int)cli_args_count(args, "threads"),
