@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input of ANDREA-120M: 1,024 tokens become 1,024 x 768 numbers. Two lookups, one in
- * the token table (8,449 x 768) and one in the position table (1,024 x 768), are summed in
- * one call; what the tables cost comes from embla_lab.h.
+/* The input of ANDREA-120M: 1,024 tokens become 1,024 x 768 numbers. One call looks up rows of
+ * the token table (8,449 x 768) and of the position table (1,024 x 768) and adds them. The
+ * program also prints the cost of the tables, which embla_lab.h computes.
  */
 #include <embla_lab.h>
 #include <inttypes.h>
@@ -48,7 +48,7 @@ int main(void)
 
     must(embla_embed(token_table, position_table, tokens, 1, LENGTH, NULL, x));
 
-    /* The same by hand: two lookups and a sum. */
+    /* The same with two lookups and a sum. */
     int64_t position[LENGTH];
     bool same = true;
     for (int64_t i = 0; i < LENGTH; i++) position[i] = i;

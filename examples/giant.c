@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A giant table, made small: tokens become row numbers by hashing the last two and the last
- * three of them, as Qwen's per-layer table does it; rows come from a file, by whatever placement,
- * each different one fetched once.
+/* A small model of a giant table. Row numbers are hashes of the last two and the last three
+ * tokens, as in Qwen's per-layer table. The rows come from a file, through the placement that the
+ * argument names. Each different row is fetched once.
  *
- *   giant [ram | shared | mapped | read]
+ *   giant [ram | shared | mapped | read]     default: ram
  */
 #include <embla_store.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static void must(bool done)
     exit(1);
 }
 
-/* The file of a table that is made up: rows of f8, one after the other. */
+/* Writes the file of the table: made-up rows of f8, one after the other. */
 static void write_table(const char *path, const embla_row_format *format, int64_t rows)
 {
     FILE *file = fopen(path, "wb");
@@ -39,9 +39,9 @@ static void write_table(const char *path, const embla_row_format *format, int64_
 int main(int argc, char **argv)
 {
     const char *place = argc > 1 ? argv[1] : "ram";
-    const int32_t tokens[TOKENS] = {17, 4, 256, 17, 4, 256}; /* the last n-grams are repeats */
+    const int32_t tokens[TOKENS] = {17, 4, 256, 17, 4, 256}; /* the second half repeats n-grams */
     embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN, .seed = 1234, .eos = 2};
-    parameters.vocab = 1000; /* Qwen's: 248,320 tokens, 8 heads, primes from 20,000,000 on */
+    parameters.vocab = 1000; /* Qwen has 248,320 tokens, 8 heads, primes above 20,000,000 */
     parameters.orders = 3, parameters.heads = 4, parameters.base = 20000;
     const embla_row_format format = {.dim = DIM, .dtype = EMBLA_F8_E4M3, .scale = 0x1p-8f};
     embla_ngram *ngram = NULL;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     embla_batch *batch = NULL;
     must(embla_store_open_extents(&format, &extent, 1, &where, &store) == EMBLA_OK);
     must(embla_batch_new(store, MOST, &batch) == EMBLA_OK);
-    must(embla_batch_verify(batch, 4) == EMBLA_OK); /* one row in four once more, by the file */
+    must(embla_batch_verify(batch, 4) == EMBLA_OK); /* compare one row in four with the file */
     int64_t rows[MOST];
     float vectors[MOST][DIM];
     const embla_store_lookup_options options = {.heads = info.columns};

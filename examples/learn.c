@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How tables learn: from each word of a few sentences the next one is guessed. A word has a row
- * in the table of words as they stand there, and one in the table of words that come next, which
- * is the head. lookup -> head, loss -> gradients -> scatter -> optim, 40 times over; then it is
- * asked what it expects.
+/* How tables learn: the model predicts the next word of each word in four sentences. Each word has
+ * a row in two tables: `now` for the word that was read, and `next`, the head, for the word that
+ * is predicted. A step is lookup -> head, loss -> gradients -> scatter -> optim. After 40 steps
+ * the program prints the two most probable words after "the" and after "saw".
  */
 #include <embla.h>
 #include <embla_learn.h>
@@ -40,7 +40,7 @@ static void print_guesses(const embla_head *head, const embla_table *now, int32_
 int main(void)
 {
     float hidden[TOKENS][DIM], back[TOKENS][DIM], rows[TOKENS][DIM], head_gradient[VOCAB][DIM];
-    int32_t targets[TOKENS]; /* what comes after a sentence's end is not guessed */
+    int32_t targets[TOKENS]; /* the word after the end of a sentence is not predicted */
     embla_table *now = NULL, *next = NULL;
     embla_optim *now_optim = NULL, *next_optim = NULL;
     embla_scatter *scatter = NULL;

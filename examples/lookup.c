@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest table: 5 rows of 4 numbers. Ids 2, 3, 0 select rows 2, 3, 0; the dot
- * product of two rows says how far they point the same way; and a one-hot vector times
- * the table is the same row, at the price of touching every number of the table.
+/* A small table: 5 rows of 4 numbers. Ids 2, 3, 0 select rows 2, 3, 0. The dot product of two
+ * rows is larger the more they have the same direction. A one-hot vector times the table gives the
+ * same row as a lookup, but reads every number of the table.
  */
 #include <embla.h>
 #include <stdio.h>

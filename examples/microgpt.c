@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* microGPT spells names letter by letter: a..z are tokens 0..25, 26 begins a name. Its
- * input layer is two tables, 27 x 16 for tokens and 8 x 16 for positions, added. Here the
- * letter 'e', third in its name: x = tokens[4] + positions[2].
+/* microGPT writes names letter by letter: a..z are tokens 0..25, and 26 begins a name. Its input
+ * layer adds rows of two tables: 27 x 16 for tokens and 8 x 16 for positions. This program
+ * computes the input of the letter 'e' as the third of a name: x = tokens[4] + positions[2].
  */
 #include <embla.h>
 #include <stdio.h>
@@ -35,8 +35,7 @@ int main(void)
     must(embla_table_init(tokens, &(embla_init_options){.seed = 1}));
     must(embla_table_init(positions, &(embla_init_options){.seed = 2}));
 
-    /* One sequence of one token. first_position is where a sequence begins: what a
-     * model asks for when it has already seen two letters. */
+    /* One sequence of one token. Two letters came before it, so it begins at position 2. */
     embla_embed_options options = {.first_position = position};
     must(embla_embed(tokens, positions, &token, 1, 1, &options, x));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is near a word, and what an analogy comes to: the rows of any checkpoint that has
- * words, compared by cosine.
+/* Prints the nearest words of a word, and the answers to an analogy, by cosine. FILE is any
+ * checkpoint with words.
  *
  *   neighbours [FILE [WORD [PLUS MINUS WORD]]]     PLUS - MINUS + WORD
  */
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     must(embla_table_open(checkpoint, NULL, NULL, &table));
     must(embla_vocab_open(checkpoint, &vocab));
 
-    /* The row of a word is the query; itself is not to be found. */
+    /* The query is the row of the word. The word itself is left out of the result. */
     int64_t row = row_of(vocab, word);
     float *query = malloc(embla_table_dim(table) * sizeof *query);
     if (!query) return 1;

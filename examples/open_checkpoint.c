@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checkpoint opened, whatever its format: its tensors and what each is for, whether the
- * head is the token table, and the rows of a few words. The rows stay in the file; only
- * text, as here, is turned into numbers in memory.
+/* Opens a checkpoint of any format. Prints its tensors and their roles, whether the head is tied
+ * to the token table, and the rows of a few words. The rows stay in the file, except those of text
+ * formats (as here), which are converted to numbers in memory.
  *
  *   open_checkpoint [FILE [WORD]...]     FILE may be a model's folder
  */
@@ -34,7 +34,7 @@ static void print_tensors(const embla_checkpoint *checkpoint)
     }
 }
 
-/* The verdict, the case of docs/formats.md that decided, and what the flag says. */
+/* Prints whether the head is tied, the case of docs/formats.md that applies, and the flag. */
 static void print_tie(const embla_checkpoint *checkpoint)
 {
     embla_tie tie;
@@ -42,7 +42,7 @@ static void print_tie(const embla_checkpoint *checkpoint)
     printf("head: %s (case: %s; flag: %s)\n", embla_tie_name(tie.kind), tie.rule, tie.flag);
 }
 
-/* Word, token and the first numbers of the row. A word that is not there is no reason to stop. */
+/* Prints a word, its token and the first numbers of its row, or that the word is not found. */
 static void print_row(const embla_table *table, const embla_vocab *vocab, const char *word)
 {
     size_t dim = embla_table_dim(table);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why positions: without them a sequence is a set. "the dog bit the man" and "the man
- * bit the dog" give the same five vectors, only in another order; once each position adds
- * a row of its own, they no longer do.
+/* Why a model needs positions. Without them "the dog bit the man" and "the man bit the dog" give
+ * the same five vectors in another order. With a row added for each position, they do not.
  */
 #include <embla.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@ static int by_bytes(const void *a, const void *b)
     return memcmp(a, b, DIM * sizeof(float));
 }
 
-/* Whether two sequences embed to the same set of vectors. */
+/* True if both sentences give the same set of vectors. */
 static bool same_set(const embla_table *tokens, const embla_table *positions)
 {
     const int32_t pair[2][LENGTH] = {{THE, DOG, BIT, THE, MAN}, {THE, MAN, BIT, THE, DOG}};

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh PROGRAM EXPECTED
-# Runs an example and compares what it prints with the file EXPECTED. On a mismatch the
-# difference is printed (- expected, + printed) and the exit code is 1. To take over a
-# wanted change: PROGRAM > EXPECTED.
+# usage: run.sh PROGRAM EXPECTED
+# Runs an example and compares its output with the file EXPECTED. If they differ, prints the
+# difference (- expected, + printed) and exits with 1. To accept the new output:
+# PROGRAM > EXPECTED.
 set -u
 if [ $# -ne 2 ]; then
     echo "usage: run.sh PROGRAM EXPECTED" >&2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "the quick brown fox." as a picture: the five tokens on the left, each beside the row it
- * selects in the table of twelve; the 5 x 8 result on the right, in the order of the
- * sentence. Colour on a terminal only, and not if NO_COLOR is set.
+/* "the quick brown fox." as a picture. On the left is the table of twelve rows, with the token
+ * that selects each row. On the right is the 5 x 8 result, in the order of the sentence. Colour is
+ * used only on a terminal, and not if NO_COLOR is set.
  */
 #include <embla.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void print_row(const float *row)
     for (int j = 0; j < DIM; j++) printf(" %5.2f", (double)row[j]);
 }
 
-/* The word that selects a row; NULL if none does. */
+/* The word that selects a row, or NULL. */
 static const char *word_of(int row)
 {
     for (int i = 0; i < TOKENS; i++)

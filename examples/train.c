@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole training on one page: text -> corpus -> model -> steps -> new text. The model is
- * microGPT, 27 x 16 numbers for its letters, and the text a hundred names; a letter comes after
- * the letters before it. The table is asked what it thinks of 'a', before and after.
+/* A complete training run: text -> corpus -> model -> steps -> new text. The model is microGPT with
+ * a token table of 27 x 16, and the text is 108 names. The model learns to predict the next letter
+ * of a name. The letters nearest to 'a' are printed before and after the training.
  */
 #include <embla_lab.h>
 #include <embla_train.h>
@@ -17,7 +17,7 @@ static void must(embla_status status)
     exit(1);
 }
 
-/* The three letters whose rows are nearest to that of 'a', which is token 0. */
+/* Prints the three letters whose rows are nearest to the row of 'a', which is token 0. */
 static void print_near(const char *when, const embla_gpt *gpt)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
