@@ -64,8 +64,7 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
 
 /* ---- tokens to rows, rows to tokens ---- */
 
-/* Tokens are int32_t. A larger number can be a row of a giant table, but not a token of a mapping.
- */
+/* Tokens are int32_t. A larger number can be a row of a giant table, but not a mapped token. */
 static int find_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t *rows,
                      int32_t *narrow)
 {

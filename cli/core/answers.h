@@ -23,8 +23,7 @@ typedef struct {
     cli_model model;
     embla_table *table;
     const embla_vocab *vocab; /* NULL means no vocabulary */
-    int64_t *first, *sharing; /* per row: its first token (-1 means none) and its number of tokens;
-                                 NULL without mapping */
+    int64_t *first, *sharing; /* per row: first token or -1, number of tokens; may be NULL */
 } cli_asked;
 
 /* Opens path and its token table with the options of args. Notes go to stderr, unless --quiet.

@@ -61,8 +61,7 @@ static void find_table(cli_model *model)
     model->dim = model->table.rank > 0 ? model->table.shape[model->table.rank - 1] : 1;
 }
 
-/* Drops the vocabulary if the chosen tensor is not the token table and has fewer rows than tokens.
- */
+/* Drops the vocabulary if the chosen tensor is not the token table and has too few rows. */
 static void drop_foreign_words(cli_model *model)
 {
     char rows[CLI_CELL], tokens[CLI_CELL];

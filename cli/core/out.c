@@ -305,8 +305,7 @@ int cli_out_to(const char *path, bool force)
         return cli_failed("%s already exists; choose another name, or use --force to replace it",
                           path);
     typed_path = path;
-    target = found ? realpath(path, NULL)
-                   : strdup(path); /* replace the target of a link, not the link */
+    target = found ? realpath(path, NULL) : strdup(path); /* follow links */
     if (target && open_temporary(found ? &old : NULL)) return CLI_DONE;
     int error = errno;
     reset_target();

@@ -407,8 +407,8 @@ static bool is_incomplete(const char *text, size_t left)
     if (left == 0 || left >= LETTER_MOST) return false;
     memcpy(whole, text, left);
     for (size_t more = 1; left + more <= LETTER_MOST; more++)
-        for (int last = 0x80; last < 0xc0;
-             last += 0x10) { /* UTF-8 restricts the second byte in steps of 16 */
+        /* UTF-8 restricts the second byte in steps of 16 */
+        for (int last = 0x80; last < 0xc0; last += 0x10) {
             memset(whole + left, 0x80, more);
             whole[left] = (char)last;
             if (embla_utf8_length(whole, left + more) == left + more) return true;

@@ -48,8 +48,7 @@ static bool parse_integer(const char *text, size_t length, int64_t *out)
     if (at == length) return false;
     for (; at < length; at++) {
         if (text[at] < '0' || text[at] > '9' || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_sub_overflow(value, text[at] - '0',
-                                   &value)) /* negative, so that INT64_MIN fits */
+            __builtin_sub_overflow(value, text[at] - '0', &value)) /* for INT64_MIN */
             return false;
     }
     if (text[0] != '-' && value == INT64_MIN) return false;

@@ -65,8 +65,7 @@ size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns
                      char text[CLI_WORD_TEXT])
 {
     bool quotes = length == 0 || memchr(word, ' ', length) || word[0] == '"' || word[0] == '#';
-    size_t taken = quotes, bytes = quotes,
-           room = quotes + 2; /* the closing quote, or ".." and the quote */
+    size_t taken = quotes, bytes = quotes, room = quotes + 2; /* "..", and the quote */
     size_t cut_bytes = 0, cut_taken = 0;
     if (columns > CLI_WORD_COLUMNS) columns = CLI_WORD_COLUMNS;
     if (quotes) text[0] = '"';

@@ -7,8 +7,7 @@
 
 #include <stdint.h>
 
-/* Checks that path does not exist or is an SVG. Returns the exit code, after a message on failure.
- */
+/* Checks that path does not exist or is an SVG. Returns the exit code, after a message. */
 int cli_plot_check(const char *path);
 /* Draws the log to path, replacing the file in one step. steps is the length of the x axis, text
  * the name in the title. */

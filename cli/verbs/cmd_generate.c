@@ -143,8 +143,7 @@ static int feed(job *j, const int32_t *tokens, size_t count)
     return CLI_DONE;
 }
 
-/* The positions are full: restarts the decoder with the last places / 2 of the first `used` tokens.
- */
+/* The positions are full: restarts with the last places / 2 of the first `used` tokens. */
 static int slide(job *j, size_t used)
 {
     size_t half = j->places > 1 ? j->places / 2 : 1;
