@@ -94,14 +94,13 @@ static void run_product(void *context, size_t step)
 {
     bench_case *c = context;
     (void)step;
-    const bench_layer layer = {.dtype = EMBLA_F32,
-                               .n = c->count,
+    const bench_layer layer = {.n = c->count,
                                .out = (size_t)c->shape->rows,
                                .in = c->shape->dim,
                                .x = c->hidden,
                                .w = embla_table_row(c->head.table, 0),
                                .y = c->products};
-    if (!bench_layer_run(&layer, layer.out)) c->failed = true;
+    if (!bench_layer_run(&layer)) c->failed = true;
 }
 
 /* ---- a case ---- */

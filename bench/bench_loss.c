@@ -5,9 +5,9 @@
  * The limit is what nobody can do without: the bare products of the same shape by the same
  * engine (logits, the table's gradient, hidden's), spread over the same threads, without any
  * softmax. f32 computes all logits at once if they fit into 256 MiB, else those of as many tokens
- * as fit. bf16 multiplies bf16 factors, if the CPU can, in the blocks of rows that are fastest
- * here: all logits at once would be limited by writing them. Figures are the arithmetic of the
- * products in a second.
+ * as fit. bf16 multiplies bf16 factors, if the CPU can, that lie in the engine's own layout, in
+ * the blocks of rows that are fastest here: all logits at once would be limited by writing them.
+ * Figures are the arithmetic of the products in a second.
  */
 #include <math.h>
 #include <stdio.h>
@@ -46,9 +46,10 @@ typedef struct {
     int32_t *targets;
     float *hidden_gradient, *table_gradient;
     /* of the bare products */
-    float *logits;                           /* block x rows, or count x block_rows of bf16 */
-    size_t block, block_rows;                /* tokens, and rows, at a time */
+    float *logits;                           /* block x rows numbers */
+    size_t block;                            /* tokens at a time */
     uint16_t *hidden16, *table16, *logits16; /* NULL for f32, or if the CPU has no bf16 */
+    bench_bare *bare;                        /* of bf16 */
     bool failed;
 } bench_case;
 
@@ -80,8 +81,7 @@ static void run_products(void *context, size_t step)
     (void)step;
     for (size_t i = 0; i < c->shape->count; i += c->block) {
         size_t n = c->shape->count - i < c->block ? c->shape->count - i : c->block;
-        const bench_layer layer = {.dtype = EMBLA_F32,
-                                   .n = n,
+        const bench_layer layer = {.n = n,
                                    .out = rows,
                                    .in = dim,
                                    .x = c->hidden + i * dim,
@@ -90,14 +90,13 @@ static void run_products(void *context, size_t step)
                                    .dy = c->shape->backward ? c->logits : NULL,
                                    .dx = c->hidden_gradient + i * dim,
                                    .dw = c->table_gradient};
-        if (!bench_layer_run(&layer, rows)) c->failed = true;
+        if (!bench_layer_run(&layer)) c->failed = true;
     }
 }
 
 static bench_layer layer_bf16(const bench_case *c)
 {
-    return (bench_layer){.dtype = EMBLA_BF16,
-                         .n = c->shape->count,
+    return (bench_layer){.n = c->shape->count,
                          .out = (size_t)c->shape->rows,
                          .in = c->shape->dim,
                          .x = c->hidden16,
@@ -111,9 +110,8 @@ static bench_layer layer_bf16(const bench_case *c)
 static void run_products_bf16(void *context, size_t step)
 {
     bench_case *c = context;
-    const bench_layer layer = layer_bf16(c);
     (void)step;
-    if (!bench_layer_run(&layer, c->block_rows)) c->failed = true;
+    if (!bench_bare_run(c->bare)) c->failed = true;
 }
 
 /* ---- a case ---- */
@@ -158,7 +156,11 @@ static int run_case(bench_case *c, const bench_options *options)
     }
     if (bf16) {
         const bench_layer layer = layer_bf16(c);
-        c->block_rows = bench_layer_block(&layer, c->block * layer.out / layer.n);
+        c->bare = bench_bare_new(&layer, c->block * layer.out / layer.n, c->threads);
+        if (!c->bare) {
+            options->complain("bench head: %s: no bare products: %s", s->name, embla_error());
+            return 1;
+        }
     }
     bench_times times = bench_measure_team(run_loss, bf16 ? run_products_bf16 : run_products, c,
                                            TURNS, 1, c->threads);
@@ -228,6 +230,7 @@ static int run_shape(const shape *s, const bench_options *options)
         exit_code = run_case(&c, options);
     else
         options->complain("bench head: no memory for %s: left out", s->name);
+    bench_bare_free(c.bare);
     embla_table_free(c.table);
     free(c.logits16);
     free(c.table16);

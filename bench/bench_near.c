@@ -75,14 +75,13 @@ static void run_product(void *context, size_t step)
     (void)step;
     for (size_t i = 0; i < s->count; i += block_of(s)) {
         size_t n = s->count - i < block_of(s) ? s->count - i : block_of(s);
-        const bench_layer layer = {.dtype = EMBLA_F32,
-                                   .n = (size_t)s->rows,
+        const bench_layer layer = {.n = (size_t)s->rows,
                                    .out = n,
                                    .in = s->dim,
                                    .x = embla_table_row(c->table, 0),
                                    .w = c->queries + i * s->dim,
                                    .y = c->products};
-        if (!bench_layer_run(&layer, n)) c->failed = true;
+        if (!bench_layer_run(&layer)) c->failed = true;
     }
 }
 

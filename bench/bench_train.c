@@ -59,7 +59,8 @@ enum { MODELS = sizeof models / sizeof models[0] };
 typedef struct {
     size_t out, in;
     const float *weights;
-    const uint16_t *weights16; /* NULL for f32 */
+    const uint16_t *weights16; /* of bf16 */
+    bench_bare *bare;          /* of bf16 */
 } matrix;
 
 typedef struct {
@@ -74,7 +75,6 @@ typedef struct {
     size_t count, block; /* matrices; tokens of the head at a time */
     float *x, *y, *dx, *dw;
     uint16_t *x16, *y16, *all16; /* of bf16: inputs, outputs, all weights; NULL for f32 */
-    size_t block_rows;           /* of bf16: rows of the head at a time */
     bool failed;
 } bench_case;
 
@@ -150,8 +150,7 @@ static double mean_loss(const bench_case *c, size_t most)
 
 static bench_layer layer_bf16(const bench_case *c, const matrix *m)
 {
-    return (bench_layer){.dtype = EMBLA_BF16,
-                         .n = c->model->batch * c->model->length,
+    return (bench_layer){.n = c->model->batch * c->model->length,
                          .out = m->out,
                          .in = m->in,
                          .x = c->x16,
@@ -166,11 +165,8 @@ static void run_products_bf16(void *context, size_t step)
 {
     bench_case *c = context;
     (void)step;
-    for (size_t i = 0; i < c->count; i++) {
-        const bench_layer layer = layer_bf16(c, &c->matrices[i]);
-        bool head = layer.out == (size_t)c->model->vocab;
-        if (!bench_layer_run(&layer, head ? c->block_rows : layer.out)) c->failed = true;
-    }
+    for (size_t i = 0; i < c->count; i++)
+        if (!bench_bare_run(c->matrices[i].bare)) c->failed = true;
 }
 
 /* The three products of a matrix, n tokens; logits of a head are held for a
@@ -185,8 +181,7 @@ static void run_products(void *context, size_t step)
         size_t most = m->out == (size_t)c->model->vocab ? c->block : n;
         for (size_t at = 0; at < n; at += most) {
             size_t some = n - at < most ? n - at : most;
-            const bench_layer layer = {.dtype = EMBLA_F32,
-                                       .n = some,
+            const bench_layer layer = {.n = some,
                                        .out = m->out,
                                        .in = m->in,
                                        .x = c->x + at * m->in,
@@ -195,7 +190,7 @@ static void run_products(void *context, size_t step)
                                        .dy = c->y,
                                        .dx = c->dx,
                                        .dw = c->dw};
-            if (!bench_layer_run(&layer, m->out)) c->failed = true;
+            if (!bench_layer_run(&layer)) c->failed = true;
         }
     }
 }
@@ -322,8 +317,11 @@ static bool make_limit_bf16(bench_case *c)
         m->weights16 = to;
         to += m->out * m->in;
     }
-    const bench_layer head = layer_bf16(c, &c->matrices[c->count - 1]);
-    c->block_rows = bench_layer_block(&head, y);
+    for (size_t i = 0; i < c->count; i++) {
+        const bench_layer layer = layer_bf16(c, &c->matrices[i]);
+        c->matrices[i].bare = bench_bare_new(&layer, y, c->threads);
+        if (!c->matrices[i].bare) return false;
+    }
     return true;
 }
 
@@ -390,7 +388,7 @@ static embla_status make_training(bench_case *c)
     if (m->layers > 0) s->layers = m->layers;
     if (m->heads > 0) s->heads = s->kv_heads = m->heads;
     if (status == EMBLA_OK) status = embla_corpus_open(path, &corpus, &c->corpus);
-    if (status == EMBLA_OK) status = embla_gpt_new(s, EMBLA_GPT_F32, 1, preset.spread, &c->gpt);
+    if (status == EMBLA_OK) status = embla_gpt_new(s, 1, preset.spread, &c->gpt);
     if (status == EMBLA_OK) status = embla_train_new(c->gpt, c->corpus, &train, &c->train);
     return status;
 }
@@ -414,6 +412,7 @@ static int run_model(const model *m, const bench_options *options)
     } else {
         exit_code = run_case(&c, options);
     }
+    for (size_t i = 0; i < c.count; i++) bench_bare_free(c.matrices[i].bare);
     embla_train_free(c.train);
     embla_gpt_free(c.gpt);
     embla_corpus_free(c.corpus);

@@ -54,19 +54,23 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
                          .seconds = median(times[1], turns)};
 }
 
-bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
-                               size_t calls, int threads)
+int bench_team(int threads)
 {
 #ifdef _OPENMP
     int before = omp_get_max_threads();
     omp_set_num_threads(threads);
+    return before;
 #else
-    (void)threads;
+    return threads;
 #endif
+}
+
+bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
+                               size_t calls, int threads)
+{
+    int before = bench_team(threads);
     bench_times times = bench_measure(ours, limit, context, turns, calls);
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    (void)bench_team(before);
     return times;
 }
 

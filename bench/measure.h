@@ -23,7 +23,10 @@ typedef struct {
 bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                           size_t calls);
 
-/* The same, while OpenMP's default is `threads`: for libraries that start threads of their own. */
+/* Sets OpenMP's default number of threads and returns the number before. */
+int bench_team(int threads);
+/* The same as bench_measure, while OpenMP's default is `threads`: for libraries that start threads
+ * of their own. */
 bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                                size_t calls, int threads);
 

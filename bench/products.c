@@ -1,75 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/products.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench/measure.h"
 #include "engine/engine.h"
 
-/* One product; all strides are in numbers. */
-static bool multiply(embla_dtype dtype, const embla_product *p, const void *a, const void *b)
-{
-    embla_product f32 = *p;
-    f32.a = a;
-    f32.b = b;
-    f32.spread = true;
-    if (dtype != EMBLA_BF16) return embla_engine_product(&f32) == EMBLA_OK;
-    return embla_engine_product_bf16(&(embla_product_bf16){.m = p->m,
-                                                           .n = p->n,
-                                                           .k = p->k,
-                                                           .a = a,
-                                                           .b = b,
-                                                           .a_stride = p->a_stride,
-                                                           .b_stride = p->b_stride,
-                                                           .out = p->out,
-                                                           .out_stride = p->out_stride,
-                                                           .form = p->form,
-                                                           .add = p->add,
-                                                           .spread = true}) == EMBLA_OK;
-}
+/* ---- f32 ---- */
 
-/* The products of outputs first .. first + some - 1. */
-static bool run_block(const bench_layer *l, size_t first, size_t some, size_t block)
+bool bench_layer_run(const bench_layer *l)
 {
-    size_t number = l->dtype == EMBLA_BF16 ? sizeof(uint16_t) : sizeof(float);
-    const char *w = (const char *)l->w + first * l->in * number;
     const embla_product y = {.m = l->n,
-                             .n = some,
+                             .n = l->out,
                              .k = l->in,
+                             .a = l->x,
+                             .b = l->w,
                              .a_stride = l->in,
                              .b_stride = l->in,
                              .out = l->y,
-                             .out_stride = block,
-                             .form = EMBLA_PRODUCT_A_BT};
-    if (!multiply(l->dtype, &y, l->x, w)) return false;
+                             .out_stride = l->out,
+                             .form = EMBLA_PRODUCT_A_BT,
+                             .spread = true};
+    if (embla_engine_product(&y) != EMBLA_OK) return false;
     if (!l->dy) return true;
     const embla_product dx = {.m = l->n,
                               .n = l->in,
-                              .k = some,
-                              .a_stride = block,
+                              .k = l->out,
+                              .a = l->dy,
+                              .b = l->w,
+                              .a_stride = l->out,
                               .b_stride = l->in,
                               .out = l->dx,
                               .out_stride = l->in,
                               .form = EMBLA_PRODUCT_A_B,
-                              .add = first > 0};
-    const embla_product dw = {.m = some,
+                              .spread = true};
+    const embla_product dw = {.m = l->out,
                               .n = l->in,
                               .k = l->n,
-                              .a_stride = block,
+                              .a = l->dy,
+                              .b = l->x,
+                              .a_stride = l->out,
                               .b_stride = l->in,
-                              .out = l->dw + first * l->in,
+                              .out = l->dw,
                               .out_stride = l->in,
-                              .form = EMBLA_PRODUCT_AT_B};
-    return multiply(l->dtype, &dx, l->dy, w) && multiply(l->dtype, &dw, l->dy, l->x);
+                              .form = EMBLA_PRODUCT_AT_B,
+                              .spread = true};
+    return embla_engine_product(&dx) == EMBLA_OK && embla_engine_product(&dw) == EMBLA_OK;
 }
 
-bool bench_layer_run(const bench_layer *layer, size_t block)
+/* ---- bf16 ---- */
+
+enum { PRODUCTS = 3 };
+
+struct bench_bare {
+    size_t count;
+    embla_prepared *products[]; /* y, dx and dw of each block, or y alone */
+};
+
+static bool prepare(bench_bare *bare, embla_product_bf16 product)
 {
-    for (size_t first = 0; first < layer->out; first += block) {
-        size_t left = layer->out - first;
-        if (!run_block(layer, first, left < block ? left : block, block)) return false;
-    }
+    product.spread = true;
+    if (embla_engine_prepare_bf16(&product, &bare->products[bare->count]) != EMBLA_OK) return false;
+    bare->count++;
     return true;
+}
+
+/* The products of outputs first .. first + some - 1. */
+static bool prepare_block(const bench_layer *l, size_t first, size_t some, size_t block,
+                          bench_bare *bare)
+{
+    const uint16_t *w = (const uint16_t *)l->w + first * l->in;
+    if (!prepare(bare, (embla_product_bf16){.m = l->n,
+                                            .n = some,
+                                            .k = l->in,
+                                            .a = l->x,
+                                            .b = w,
+                                            .a_stride = l->in,
+                                            .b_stride = l->in,
+                                            .out = l->y,
+                                            .out_stride = block,
+                                            .form = EMBLA_PRODUCT_A_BT}))
+        return false;
+    if (!l->dy) return true;
+    return prepare(bare, (embla_product_bf16){.m = l->n,
+                                              .n = l->in,
+                                              .k = some,
+                                              .a = l->dy,
+                                              .b = w,
+                                              .a_stride = block,
+                                              .b_stride = l->in,
+                                              .out = l->dx,
+                                              .out_stride = l->in,
+                                              .form = EMBLA_PRODUCT_A_B,
+                                              .add = first > 0}) &&
+           prepare(bare, (embla_product_bf16){.m = some,
+                                              .n = l->in,
+                                              .k = l->n,
+                                              .a = l->dy,
+                                              .b = l->x,
+                                              .a_stride = block,
+                                              .b_stride = l->in,
+                                              .out = l->dw + first * l->in,
+                                              .out_stride = l->in,
+                                              .form = EMBLA_PRODUCT_AT_B});
+}
+
+static bench_bare *in_blocks(const bench_layer *l, size_t block)
+{
+    size_t blocks = (l->out + block - 1) / block;
+    bench_bare *bare = malloc(sizeof *bare + PRODUCTS * blocks * sizeof bare->products[0]);
+    if (!bare) return NULL;
+    bare->count = 0;
+    for (size_t first = 0; first < l->out; first += block) {
+        size_t left = l->out - first;
+        if (prepare_block(l, first, left < block ? left : block, block, bare)) continue;
+        bench_bare_free(bare);
+        return NULL;
+    }
+    return bare;
+}
+
+bool bench_bare_run(const bench_bare *bare)
+{
+    for (size_t i = 0; i < bare->count; i++)
+        if (embla_engine_run(bare->products[i]) != EMBLA_OK) return false;
+    return true;
+}
+
+void bench_bare_free(bench_bare *bare)
+{
+    if (!bare) return;
+    for (size_t i = 0; i < bare->count; i++) embla_prepared_free(bare->products[i]);
+    free(bare);
 }
 
 static double now(void)
@@ -79,24 +143,41 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-size_t bench_layer_block(const bench_layer *layer, size_t most)
+/* The shortest of a few runs; a negative number if the engine failed. */
+static double seconds_of(const bench_bare *bare)
+{
+    enum { TRIES = 3 };
+    double best = -1;
+    for (int i = 0; i < TRIES; i++) {
+        double before = now();
+        if (!bench_bare_run(bare)) return -1;
+        double seconds = now() - before;
+        if (best < 0 || seconds < best) best = seconds;
+    }
+    return best;
+}
+
+bench_bare *bench_bare_new(const bench_layer *layer, size_t most, int threads)
 {
     static const size_t blocks[] = {1024, 2048, 4096, 8192, 16384, SIZE_MAX};
-    enum { TRIES = 3 };
-    size_t best_block = layer->out < most ? layer->out : most;
-    double best = 1e300;
+    bench_bare *best = NULL;
+    double best_seconds = 0;
+    size_t last = 0;
+    int before = bench_team(threads); /* oneDNN divides a product when it is prepared */
+    if (most > layer->out) most = layer->out;
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        size_t block = blocks[i] < layer->out ? blocks[i] : layer->out;
-        if (block > most) continue;
-        for (size_t t = 0; t < TRIES; t++) {
-            double before = now();
-            if (!bench_layer_run(layer, block)) return best_block;
-            double seconds = now() - before;
-            if (seconds < best) best = seconds, best_block = block;
-        }
-        if (block == layer->out) break;
+        size_t block = blocks[i] < most ? blocks[i] : most;
+        if (block == last) break;
+        last = block;
+        bench_bare *bare = in_blocks(layer, block);
+        double seconds = bare ? seconds_of(bare) : -1;
+        bool better = seconds >= 0 && (!best || seconds < best_seconds);
+        if (better) best_seconds = seconds;
+        bench_bare_free(better ? best : bare);
+        if (better) best = bare;
     }
-    return best_block;
+    (void)bench_team(before);
+    return best;
 }
 
 bool bench_has_bf16(void)

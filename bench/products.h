@@ -10,10 +10,9 @@
 
 #include "embla.h"
 
-/* Factors are f32 or bf16; results are f32, as in the library. A block is a number of outputs:
- * y and dy hold one block at a time, so that small blocks stay in a cache. */
+/* Results are f32. A block is a number of outputs: y and dy hold one block at a time, so that small
+ * blocks stay in a cache. */
 typedef struct {
-    embla_dtype dtype;
     size_t n, out, in; /* vectors, outputs, inputs */
     const void *x;     /* n x in */
     const void *w;     /* out x in */
@@ -23,11 +22,19 @@ typedef struct {
     float *dw;         /* out x in: the transpose of dy times x */
 } bench_layer;
 
-/* Computes all products, block by block. Returns false if the engine failed; embla_error() then
- * says why. */
-bool bench_layer_run(const bench_layer *layer, size_t block);
-/* The block, at most `most`, with which bench_layer_run is fastest here. */
-size_t bench_layer_block(const bench_layer *layer, size_t most);
+/* Computes all products of f32 factors, all outputs at once. Returns false if the engine failed;
+ * embla_error() then says why. */
+bool bench_layer_run(const bench_layer *layer);
+
+/* The products of bf16 factors, prepared: both factors of each lie in the layout that the engine
+ * prefers. What a product of stored rows costs beyond this is the cost of their layout. */
+typedef struct bench_bare bench_bare;
+
+/* Prepares the products of a layer in blocks of at most `most` outputs: those with which they are
+ * fastest on this many threads. Returns NULL if the engine failed. */
+bench_bare *bench_bare_new(const bench_layer *layer, size_t most, int threads);
+void bench_bare_free(bench_bare *bare);
+bool bench_bare_run(const bench_bare *bare);
 
 /* Whether the engine multiplies bf16 with the CPU's own instructions. If not, its f32 products are
  * faster, and they are the limit of bf16 too. */

@@ -65,7 +65,7 @@ int main(void)
     must(embla_corpus_open("examples/names.txt", &lines, &corpus));
     must(embla_gpt_preset_find("microgpt", &preset));
     preset.shape.vocab = embla_corpus_vocab(corpus);
-    must(embla_gpt_new(&preset.shape, EMBLA_GPT_F32, 1, preset.spread, &gpt));
+    must(embla_gpt_new(&preset.shape, 1, preset.spread, &gpt));
     printf("%lld names, %lld tokens, %lld numbers to learn\n",
            (long long)embla_corpus_documents(corpus), (long long)preset.shape.vocab,
            (long long)embla_gpt_parameters(gpt));

@@ -165,7 +165,7 @@ typedef struct {
  * skipped if one of its words is missing from vocab or its row is not finite. If vocab has both
  * " dog" and "dog", the word is " dog". Lines that begin with # are comments.
  * EMBLA_ERR_FORMAT names the line that is wrong. EMBLA_ERR_UNSUPPORTED if this is a file of
- * pairs. */
+ * pairs, or if the table maps tokens to rows. */
 EMBLA_API EMBLA_CHECKED embla_status embla_eval_new_analogies(const embla_table *table,
                                                               const embla_vocab *vocab,
                                                               const char *path,

@@ -233,12 +233,11 @@ typedef enum {
 } embla_schedule_kind;
 
 typedef struct {
-    double rate,
-        final;     /* after warm-up; at the last step. If there is only one step, rate is used */
-    int64_t steps; /* of the whole training; not needed for constant */
-    int64_t
-        warm_up;   /* linear warm-up: step s < warm_up has rate * (s + 1) / warm_up; 0 means none */
-    int64_t decay; /* wsd: the number of last steps that decay */
+    double rate;     /* after warm-up */
+    double final;    /* at the last step; if there is only one step, rate is used */
+    int64_t steps;   /* of the whole training; not needed for constant */
+    int64_t warm_up; /* step s < warm_up has rate * (s + 1) / warm_up; 0 means no warm-up */
+    int64_t decay;   /* wsd: the number of last steps that decay */
     embla_schedule_kind kind;
     uint64_t reserved[4]; /* must be 0 */
 } embla_schedule;

@@ -101,15 +101,11 @@ typedef struct {
 EMBLA_API const char *embla_gpt_preset_name(size_t n);
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out);
 
-/* Numbers are f32, or f64 for checks against a reference: slow, plain loops, no engine. */
-typedef enum { EMBLA_GPT_F32 = 0, EMBLA_GPT_F64 = 1 } embla_gpt_precision;
-
 /* Creates a model with random weights. Tables are normal with 1/sqrt(dim), or with spread if it is
  * not 0. Linear layers are normal with spread (0 means 0.02); those that end a residual branch are
  * divided by sqrt(2 * layers). Gains are 1, biases 0. EMBLA_ERR_ARGUMENT and EMBLA_ERR_SHAPE say
  * which sizes do not fit. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_new(const embla_gpt_shape *shape,
-                                                   embla_gpt_precision precision, uint64_t seed,
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_new(const embla_gpt_shape *shape, uint64_t seed,
                                                    double spread, embla_gpt **out);
 /* Opens a model from a checkpoint: a folder with config.json and safetensors of GPT-2, of Llama or
  * of embla_gpt_save, or a file of llama2.c or llm.c. All float dtypes are converted to f32.
@@ -120,7 +116,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_open(const embla_checkpoint *chec
 EMBLA_API void embla_gpt_free(embla_gpt *gpt);
 /* The shape, with all defaults filled in. The model owns it. NULL for NULL. */
 EMBLA_API const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt);
-EMBLA_API embla_gpt_precision embla_gpt_precision_of(const embla_gpt *gpt);
 EMBLA_API int64_t embla_gpt_parameters(const embla_gpt *gpt);
 
 /* One tensor: rows x dim; a vector has 1 row. Linear layers are stored output x input. */
@@ -128,9 +123,9 @@ typedef struct {
     const char *name; /* "wte", "wpe", "layer0.attn.q", ..; docs/train.md lists them */
     int64_t rows;
     size_t dim;
-    void *values;   /* f32 or f64, by the precision */
-    void *gradient; /* the same type; NULL before embla_gpt_reserve */
-    bool decays;    /* a matrix: weight decay applies to it */
+    float *values;
+    float *gradient; /* the same size; NULL before embla_gpt_reserve */
+    bool decays;     /* a matrix: weight decay applies to it */
     uint64_t reserved[4];
 } embla_gpt_tensor;
 
@@ -146,7 +141,6 @@ typedef struct {
 
 /* Computes the memory that training with batches of batch x length needs. Allocates nothing. */
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape,
-                                                           embla_gpt_precision precision,
                                                            size_t batch, size_t length,
                                                            embla_gpt_memory *out);
 /* Allocates gradients and activations for batches of up to batch x length tokens. */
@@ -181,8 +175,7 @@ EMBLA_API void embla_gpt_zero_gradients(embla_gpt *gpt);
 /* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward, f32. */
 EMBLA_API const float *embla_gpt_hidden(const embla_gpt *gpt);
 
-/* The token table: a view of "wte", for embla_near and others. It changes with the model. NULL for
- * f64. */
+/* The token table: a view of "wte", for embla_near and others. It changes with the model. */
 EMBLA_API const embla_table *embla_gpt_tokens(const embla_gpt *gpt);
 
 /* The n-gram table (f32, rows x dim); NULL if the model has none. It is not one of the tensors: a
@@ -314,7 +307,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_newest(const char *folder, char
 /* What a file of embla_train_save contains, to create the model, corpus and training again. */
 typedef struct {
     embla_gpt_shape shape;
-    embla_gpt_precision precision;
     embla_train_options options;
     embla_corpus_options corpus;
     int64_t step;

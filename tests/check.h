@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "base/kernels.h"
 #include "embla.h"
 
@@ -54,10 +55,7 @@
 
 static inline uint64_t check_next(uint64_t *state)
 {
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
+    return embla_mix64(*state += EMBLA_GOLDEN);
 }
 
 static inline uint64_t check_below(uint64_t *state, uint64_t limit)

@@ -11,7 +11,7 @@ static inline embla_gpt *random_gpt(const embla_gpt_shape *shape, uint64_t seed)
 {
     embla_gpt *gpt = NULL;
     embla_gpt_tensor tensor;
-    assert_ok(embla_gpt_new(shape, EMBLA_GPT_F32, 3, 0.3, &gpt));
+    assert_ok(embla_gpt_new(shape, 3, 0.3, &gpt));
     for (size_t i = 0; i < embla_gpt_tensor_count(gpt); i++) {
         assert_ok(embla_gpt_tensor_at(gpt, i, &tensor));
         float *values = tensor.values;

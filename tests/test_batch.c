@@ -153,7 +153,7 @@ static void the_last_slot_is_followed_by_the_first(void **state)
     (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         numbers[i] = (float)i;
-        if (found < COUNT && i * UINT64_C(0x9E3779B97F4A7C15) >> 60 == 15)
+        if (found < COUNT && i * EMBLA_GOLDEN >> 60 == 15)
             rows[found++] = (int64_t)i;
     }
     assert_int_equal(found, COUNT);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "embla_train.h"
+#include "model/gpt.h"
 #include "model/layers.h"
 
 enum { LENGTH = 24, VOCAB = 29 };
@@ -255,10 +256,11 @@ static void what_cannot_be_a_decoder_is_refused(void **state)
     assert_status(embla_decoder_new(gpt, 0, &d), EMBLA_ERR_RANGE);
     assert_status(embla_decoder_new(gpt, 81, &d), EMBLA_ERR_RANGE);
     assert_error_has("81 positions: 1 to the model's 80");
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F64, 1, 0, &wide));
+    assert_ok(embla_gpt_new_as(&shape, EMBLA_GPT_F64, 1, 0, &wide));
     assert_status(embla_decoder_new(wide, 4, &d), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("f64");
     assert_null(d);
+    assert_status(embla_gpt_save(wide, "f64", NULL), EMBLA_ERR_UNSUPPORTED);
     assert_status(embla_decoder_head(NULL, &head), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_decoder_new(gpt, 80, &d));
     assert_status(embla_decoder_head(d, NULL), EMBLA_ERR_ARGUMENT);

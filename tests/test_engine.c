@@ -220,7 +220,31 @@ static double wanted16(const embla_product_bf16 *p, size_t i, size_t j, double *
     return sum;
 }
 
-static void check_bf16(embla_product_bf16 p, size_t gap)
+/* At once, or prepared and run twice. Returns false where the engine prepares no products. */
+static bool compute16(const embla_product_bf16 *p, bool prepared, const float *before, size_t size)
+{
+    embla_prepared *it = NULL;
+    memcpy(p->out, before, size);
+    if (!prepared) {
+        assert_ok(embla_engine_product_bf16(p));
+        return true;
+    }
+    embla_status status = embla_engine_prepare_bf16(p, &it);
+    if (status != EMBLA_OK) {
+        assert_status(status, EMBLA_ERR_UNSUPPORTED);
+        assert_null(it);
+        return false;
+    }
+    assert_memory_equal(p->out, before, size); /* preparing computes nothing */
+    for (int i = 0; i < 2; i++) {
+        memcpy(p->out, before, size);
+        assert_ok(embla_engine_run(it));
+    }
+    embla_prepared_free(it);
+    return true;
+}
+
+static void check_bf16(embla_product_bf16 p, size_t gap, bool prepared)
 {
     bool turned = p.form == EMBLA_PRODUCT_AT_B, b_turned = p.form == EMBLA_PRODUCT_A_BT;
     size_t a_rows = turned ? p.k : p.m, a_width = turned ? p.m : p.k;
@@ -233,10 +257,9 @@ static void check_bf16(embla_product_bf16 p, size_t gap)
     float *before = matrix(p.m, p.n, p.out_stride, 3);
     check_guarded g = check_guard(p.m * p.out_stride * sizeof(float), 0);
     p.a = a, p.b = b, p.out = (float *)(void *)g.bytes;
-    memcpy(p.out, before, g.size);
-    assert_ok(embla_engine_product_bf16(&p));
+    size_t numbers = compute16(&p, prepared, before, g.size) ? p.m * p.out_stride : 0;
     check_guards(&g);
-    for (size_t i = 0; i < p.m * p.out_stride; i++) {
+    for (size_t i = 0; i < numbers; i++) {
         double size;
         if (i % p.out_stride >= p.n) { /* between rows nothing was written */
             assert_true(isnan(p.out[i]));
@@ -264,15 +287,15 @@ static void bf16_is_multiplied_in_float(void **state)
         embla_engine_use_bf16(native);
         if (native >= 0) assert_int_equal(embla_engine_has_bf16(), native);
         for (size_t s = 0; s < COUNT_OF(sizes); s++)
-            for (int way = 0; way < 6; way++)
+            for (int way = 0; way < 12; way++)
                 check_bf16((embla_product_bf16){.m = sizes[s][0],
                                                 .n = sizes[s][1],
                                                 .k = sizes[s][2],
-                                                .form = (embla_product_form)(way / 2),
+                                                .form = (embla_product_form)(way % 6 / 2),
                                                 .add = way % 2 == 1,
                                                 .spread = s % 3 == 2,
                                                 .space = s % 2 ? space : NULL},
-                           sizes[s][3]);
+                           sizes[s][3], way >= 6);
     }
     embla_engine_use_bf16(-1);
     free(space);
@@ -283,6 +306,7 @@ static void bf16_of_no_depth(void **state)
 {
     uint16_t bits[2] = {0};
     float out[1] = {9};
+    embla_prepared *prepared = NULL;
     embla_product_bf16 p = {.m = 1, .n = 1, .a = bits, .b = bits, .out = out, .out_stride = 1};
     (void)state;
     SKIP_WITHOUT_ENGINE();
@@ -297,6 +321,7 @@ static void bf16_of_no_depth(void **state)
         assert_ok(embla_engine_product_bf16(&p));
         assert_true(out[0] == 0);
     }
+    assert_status(embla_engine_prepare_bf16(&p, &prepared), EMBLA_ERR_ARGUMENT);
 }
 
 static void bf16_without_memory_is_a_status(void **state)

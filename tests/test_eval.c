@@ -593,6 +593,8 @@ static world small_world(void)
 
 static void arguments_are_checked(void **state)
 {
+    static const int64_t rows[] = {0, 0, 0};
+    embla_table *mapped = NULL;
     embla_eval *eval = NULL;
     embla_eval_options options = {.rows = -1};
     (void)state;
@@ -613,6 +615,11 @@ static void arguments_are_checked(void **state)
     assert_status(embla_eval_new_analogies(w.table, w.vocab, path, &options, &eval),
                   EMBLA_ERR_ARGUMENT);
     assert_status(embla_eval_new_pairs(w.table, w.vocab, path, NULL, &eval), EMBLA_ERR_UNSUPPORTED);
+    assert_ok(embla_table_new(
+        EMBLA_F32, 1, 4, &(embla_table_options){.token_rows = rows, .token_count = 3}, &mapped));
+    assert_status(embla_eval_new_pairs(mapped, w.vocab, path, NULL, &eval), EMBLA_ERR_UNSUPPORTED);
+    assert_error_has("3 tokens share the table's 1 rows");
+    embla_table_free(mapped);
     assert_status(embla_eval_new_pairs(w.table, w.vocab, w.place.folder, NULL, &eval),
                   EMBLA_ERR_UNSUPPORTED);
     assert_status(embla_eval_new_pairs(w.table, w.vocab, "/nowhere/at/all", NULL, &eval),

@@ -513,6 +513,83 @@ static void rows_are_scaled_as_the_architecture_says(void **state)
     }
 }
 
+/* ---- GGUF ---- */
+
+static void put_number(FILE *file, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) assert_true(fputc((int)(value >> 8 * i & 255), file) != EOF);
+}
+
+static void put_text(FILE *file, const char *text)
+{
+    put_number(file, strlen(text), 8);
+    assert_true(fputs(text, file) != EOF);
+}
+
+/* A GGUF with a token table of 2 x 4; scale_key NULL: without that key. */
+static embla_facts facts_of_gguf(const char *architecture, const char *scale_key, float scale)
+{
+    enum { F32 = 6, STRING = 8 };
+    FILE *file = fopen(scratch_path(&place, "m.gguf"), "wb");
+    embla_facts facts;
+    uint32_t bits;
+    assert_non_null(file);
+    memcpy(&bits, &scale, sizeof bits);
+    assert_true(fputs("GGUF", file) != EOF);
+    put_number(file, 3, 4);
+    put_number(file, 1, 8);
+    put_number(file, scale_key ? 2 : 1, 8);
+    put_text(file, "general.architecture");
+    put_number(file, STRING, 4);
+    put_text(file, architecture);
+    if (scale_key) {
+        put_text(file, scale_key);
+        put_number(file, F32, 4);
+        put_number(file, bits, 4);
+    }
+    put_text(file, "token_embd.weight");
+    put_number(file, 2, 4);
+    put_number(file, 4, 8);
+    put_number(file, 2, 8);
+    put_number(file, 0, 4);
+    put_number(file, 0, 8);
+    while (ftell(file) % 32 != 0) put_number(file, 0, 1);
+    put_number(file, 0, 8), put_number(file, 0, 8), put_number(file, 0, 8), put_number(file, 0, 8);
+    assert_int_equal(fclose(file), 0);
+    embla_checkpoint *cp = opened("m.gguf");
+    assert_ok(embla_checkpoint_facts(cp, &facts));
+    assert_int_equal(facts.tokens, 2);
+    assert_string_equal(facts.architecture, architecture);
+    facts.architecture = architecture;
+    embla_checkpoint_free(cp);
+    return facts;
+}
+
+static void rows_of_a_gguf_are_scaled_as_its_keys_say(void **state)
+{
+    static const struct {
+        const char *architecture, *key;
+        float value;
+        double scale;
+    } cases[] = {
+        {"llama", NULL, 0, 1},
+        {"granite", "granite.embedding_scale", 12, 12},
+        {"granite", "llama.embedding_scale", 12, 1}, /* the key of another architecture */
+        {"minicpm", "minicpm.embedding_scale", 1.5f, 1.5},
+        {"granite", "granite.embedding_scale", 0, 1},
+        {"granite", "granite.embedding_scale", NAN, 1},
+        {"gemma3", NULL, 0, 2},
+        {"gemma-embedding", NULL, 0, 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        embla_facts facts = facts_of_gguf(cases[i].architecture, cases[i].key, cases[i].value);
+        if (facts.scale != cases[i].scale)
+            fail_msg("%s, %s %g: %g", cases[i].architecture, cases[i].key ? cases[i].key : "no key",
+                     (double)cases[i].value, facts.scale);
+    }
+}
+
 /* What a model does to a row of its token table it does not do to other tables. */
 static void a_tensor_that_was_chosen_has_its_own_facts(void **state)
 {
@@ -630,6 +707,7 @@ int main(void)
         TEST(facts_of_a_checkpoint_without_a_table),
         TEST(positions_begin_where_the_architecture_says),
         TEST(rows_are_scaled_as_the_architecture_says),
+        TEST(rows_of_a_gguf_are_scaled_as_its_keys_say),
         TEST(a_tensor_that_was_chosen_has_its_own_facts),
         TEST(every_failure_is_survived),
         TEST(failures_of_a_table_made_by_hand_are_survived),

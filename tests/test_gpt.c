@@ -116,7 +116,7 @@ static embla_gpt *model_of(const embla_gpt_shape *shape, embla_gpt_precision pre
 {
     embla_gpt *gpt = NULL;
     uint64_t seed = 5;
-    assert_ok(embla_gpt_new(shape, precision, 3, 0.3, &gpt));
+    assert_ok(embla_gpt_new_as(shape, precision, 3, 0.3, &gpt));
     assert_ok(embla_gpt_reserve(gpt, sequences, shape->positions));
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t = tensor_at(gpt, n);
@@ -159,7 +159,7 @@ static const double *values_of(const embla_gpt *gpt, size_t layer, const char *n
                    layer < 99 ? layer : 0, name);
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t = tensor_at(gpt, n);
-        if (strcmp(t.name, full) == 0) return t.values;
+        if (strcmp(t.name, full) == 0) return (const double *)(const void *)t.values;
     }
     return NULL;
 }
@@ -378,7 +378,7 @@ static void check_slopes(const char *name, embla_gpt *gpt, const batch *b,
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t = tensor_at(gpt, n);
         size_t count = count_of(&t);
-        double *values = t.values, *gradient = kept + gpt->parts[n].at;
+        double *values = (double *)(void *)t.values, *gradient = kept + gpt->parts[n].at;
         for (size_t k = 0; k < SAMPLES && k < count; k++) {
             size_t i = k == 0 ? 0 : k == 1 ? count - 1 : check_below(&seed, count);
             double found = slope(gpt, b, options, &values[i]);
@@ -441,7 +441,7 @@ static void dropout_keeps_the_mean(void **state)
     embla_gpt *gpt = NULL;
     batch b = batch_of(&shape, 1, 1);
     (void)state;
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &gpt));
+    assert_ok(embla_gpt_new(&shape, 1, 0, &gpt));
     assert_ok(embla_gpt_reserve(gpt, 1, 50));
     /* a branch that is its bias alone: 1, 2, 4, 8 */
     memset(gpt->weights, 0, gpt->numbers * sizeof(float));
@@ -477,7 +477,7 @@ static void f32_gradients_are_near_those_of_f64(void **state)
         assert_near(learn(narrow, &b, NULL), loss, 1e-5 * (1 + loss));
         for (size_t n = 0; n < embla_gpt_tensor_count(wide); n++) {
             embla_gpt_tensor w = tensor_at(wide, n), f = tensor_at(narrow, n);
-            const double *right = w.gradient;
+            const double *right = (const double *)(const void *)w.gradient;
             double off = 0, all = 0;
             assert_string_equal(w.name, f.name);
             for (size_t i = 0; i < count_of(&w); i++) {
@@ -577,7 +577,7 @@ static void threads_change_no_bit(void **state)
                                       .untied = true,
                                       .norm_first = true};
         }
-        assert_ok(embla_gpt_new(&shape, kind == 2 ? EMBLA_GPT_F64 : EMBLA_GPT_F32, 1, 0, &gpt));
+        assert_ok(embla_gpt_new_as(&shape, kind == 2 ? EMBLA_GPT_F64 : EMBLA_GPT_F32, 1, 0, &gpt));
         assert_ok(embla_gpt_reserve(gpt, 6, 64));
         size_t bytes = gpt->numbers * gpt->real;
         char *one = malloc(bytes), *many = malloc(bytes);
@@ -605,7 +605,7 @@ static void bf16_is_near_f32(void **state)
     if (!embla_engine_has_products()) skip();
     shape.dropout = 0;
     for (size_t i = 0; i < COUNT_OF(tokens); i++) tokens[i] = (int32_t)check_below(&seed, 301);
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &gpt));
+    assert_ok(embla_gpt_new(&shape, 1, 0, &gpt));
     assert_ok(embla_gpt_reserve(gpt, 6, 64));
     assert_ok(embla_gpt_backward(gpt, tokens, tokens + 1, 6, 64, &options, &narrow));
     assert_ok(embla_gpt_loss(gpt, tokens, tokens + 1, 6, 64, NULL, &full));
@@ -629,7 +629,7 @@ static void microgpt_learns_a_batch_by_heart(void **state)
     embla_loss_report report = {.loss = 9};
     (void)state;
     assert_ok(embla_gpt_preset_find("microgpt", &preset));
-    assert_ok(embla_gpt_new(&preset.shape, EMBLA_GPT_F32, 1, preset.spread, &gpt));
+    assert_ok(embla_gpt_new(&preset.shape, 1, preset.spread, &gpt));
     assert_ok(embla_gpt_reserve(gpt, 1, 8));
     size_t count = embla_gpt_tensor_count(gpt);
     assert_true(count <= TENSORS);
@@ -675,7 +675,7 @@ static void the_time_of_a_microgpt_step(void **state)
     double best[2] = {1, 1};
     (void)state;
     assert_ok(embla_gpt_preset_find("microgpt", &preset));
-    assert_ok(embla_gpt_new(&preset.shape, EMBLA_GPT_F32, 1, preset.spread, &gpt));
+    assert_ok(embla_gpt_new(&preset.shape, 1, preset.spread, &gpt));
     assert_ok(embla_gpt_reserve(gpt, 1, 16));
     b = batch_of(&preset.shape, 1, 3);
     for (int round = 0; round < 40; round++)
@@ -700,7 +700,7 @@ static void what_cannot_be_is_refused(void **state)
     embla_gpt *gpt = NULL;
     embla_loss_report report = {.loss = 77};
     (void)state;
-    assert_ok(embla_gpt_new(shape, EMBLA_GPT_F32, 1, 0, &gpt));
+    assert_ok(embla_gpt_new(shape, 1, 0, &gpt));
 #define REFUSED(gpt, tokens, targets, batch, length, options, status, text)                        \
     do {                                                                                           \
         assert_status(embla_gpt_backward(gpt, tokens, targets, batch, length, options, &report),   \

@@ -251,37 +251,6 @@ static void untied_tables_that_are_equal_stay_two(void **state)
     embla_gpt_free(gpt);
 }
 
-/* f64 is written as it is, and opened rounded to f32. */
-static void f64_is_kept_in_the_file(void **state)
-{
-    embla_gpt_shape s = gpt2_like();
-    embla_gpt *gpt = NULL;
-    embla_tensor stored;
-    double row[12];
-    (void)state;
-    assert_ok(embla_gpt_new(&s, EMBLA_GPT_F64, 1, 0, &gpt));
-    double *wte = tensor_of(gpt, "wte").values, *up = tensor_of(gpt, "layer1.mlp.up").values;
-    wte[12] = 1.0 / 3;
-    up[5 * 12 + 7] = 1.0 / 7;
-    assert_ok(embla_gpt_save(gpt, place.folder, NULL));
-    embla_checkpoint *cp = opened("");
-    assert_ok(embla_checkpoint_find(cp, "transformer.wte.weight", &stored));
-    assert_string_equal(stored.type, "F64");
-    assert_string_equal(embla_checkpoint_text(cp, "torch_dtype"), "float64");
-    assert_ok(embla_checkpoint_read(cp, "transformer.wte.weight", 96, sizeof row, row));
-    assert_true(row[0] == 1.0 / 3);
-    assert_ok(embla_checkpoint_read(cp, "transformer.h.1.mlp.c_fc.weight", 8 * (7 * 20 + 5),
-                                    sizeof row[0], row));
-    assert_true(row[0] == 1.0 / 7);
-    embla_checkpoint_free(cp);
-    embla_gpt *back = reopened();
-    assert_int_equal(embla_gpt_precision_of(back), EMBLA_GPT_F32);
-    assert_true(values_of(back, "wte")[12] == (float)(1.0 / 3));
-    assert_true(values_of(back, "layer1.mlp.up")[5 * 12 + 7] == (float)(1.0 / 7));
-    embla_gpt_free(back);
-    embla_gpt_free(gpt);
-}
-
 /* ---- what others expect to find ---- */
 
 typedef struct {
@@ -1386,7 +1355,6 @@ int main(void)
         TEST(other_shapes_go_round_bit_for_bit),
         TEST(large_tensors_go_round_bit_for_bit),
         TEST(untied_tables_that_are_equal_stay_two),
-        TEST(f64_is_kept_in_the_file),
         TEST(a_gpt2_folder_has_the_names_and_shapes_of_gpt2),
         TEST(a_llama_folder_has_the_names_and_shapes_of_llama),
         TEST(interleaved_heads_are_saved_in_the_order_of_llama),

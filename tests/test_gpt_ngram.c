@@ -52,7 +52,7 @@ static embla_gpt *model_of(const embla_gpt_shape *shape)
 {
     embla_gpt *gpt = NULL;
     uint64_t seed = 8;
-    assert_ok(embla_gpt_new(shape, EMBLA_GPT_F32, 3, 0.3, &gpt));
+    assert_ok(embla_gpt_new(shape, 3, 0.3, &gpt));
     assert_ok(embla_gpt_reserve(gpt, BATCH, LENGTH));
     if (!embla_gpt_ngram_table(gpt)) return gpt;
     float *rows = embla_table_data(embla_gpt_ngram_table(gpt));
@@ -142,16 +142,16 @@ static void shapes_that_do_not_fit_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         embla_gpt_shape s = shape_of(0);
         s.ngram = bad[i].ngram;
-        assert_status(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_gpt_new(&s, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
         assert_error_has(bad[i].says);
         assert_null(gpt);
     }
     embla_gpt_shape s = shape_of(0);
-    assert_status(embla_gpt_new(&s, EMBLA_GPT_F64, 1, 0, &gpt), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_gpt_new_as(&s, EMBLA_GPT_F64, 1, 0, &gpt), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("90 rows");
-    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F64, 1, 1, &plan), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_gpt_plan_memory_as(&s, EMBLA_GPT_F64, 1, 1, &plan), EMBLA_ERR_UNSUPPORTED);
     s.vocab = INT32_MAX;
-    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 1, &plan), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, 1, 1, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("2147483647 tokens");
 }
 
@@ -169,8 +169,8 @@ static void it_is_counted(void **state)
     assert_int_equal(embla_gpt_parameters(gpt) - embla_gpt_parameters(plain),
                      rows * 5 + 2 * DIM * 4 * 5);
     assert_int_equal(embla_gpt_tensor_count(gpt) - embla_gpt_tensor_count(plain), 2);
-    assert_ok(embla_gpt_plan_memory(&with, EMBLA_GPT_F32, BATCH, LENGTH, &a));
-    assert_ok(embla_gpt_plan_memory(&without, EMBLA_GPT_F32, BATCH, LENGTH, &b));
+    assert_ok(embla_gpt_plan_memory(&with, BATCH, LENGTH, &a));
+    assert_ok(embla_gpt_plan_memory(&without, BATCH, LENGTH, &b));
     int64_t tensors = 2 * DIM * 20 * 4;
     assert_int_equal(a.weights - b.weights, rows * 20 + tensors);
     assert_int_equal(a.gradients - b.gradients, tensors);
@@ -217,9 +217,9 @@ static void it_begins_as_the_model_without(void **state)
     (void)state;
     without.ngram.rows = 0;
     deeper.layers = 4;
-    assert_ok(embla_gpt_new(&with, EMBLA_GPT_F32, 7, 0, &a));
-    assert_ok(embla_gpt_new(&without, EMBLA_GPT_F32, 7, 0, &b));
-    assert_ok(embla_gpt_new(&deeper, EMBLA_GPT_F32, 7, 0, &c));
+    assert_ok(embla_gpt_new(&with, 7, 0, &a));
+    assert_ok(embla_gpt_new(&without, 7, 0, &b));
+    assert_ok(embla_gpt_new(&deeper, 7, 0, &c));
     for (size_t n = 0; n < embla_gpt_tensor_count(b); n++) {
         embla_gpt_tensor t;
         assert_ok(embla_gpt_tensor_at(b, n, &t));
@@ -435,7 +435,7 @@ static void bits_of_a_large_batch_do_not_depend_on_threads(void **state)
     for (int threads = 1; threads <= 4; threads++) {
         const embla_gpt_options options = {.threads = threads};
         embla_gpt *gpt = NULL;
-        assert_ok(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt));
+        assert_ok(embla_gpt_new(&s, 1, 0, &gpt));
         embla_init_options init = {.seed = 3, .spread = 0.1f};
         assert_ok(embla_table_init(embla_gpt_ngram_table(gpt), &init));
         assert_ok(embla_gpt_reserve(gpt, B, T));
@@ -537,7 +537,7 @@ static void bad_batches_ahead_are_refused(void **state)
     b.tokens[5] = kept;
     assert_true(loss_of(gpt, &b) == loss);
     assert_true(learn(gpt, &b, 1) == loss);
-    assert_ok(embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &roomless));
+    assert_ok(embla_gpt_new(&s, 1, 0, &roomless));
     assert_status(
         embla_gpt_ngram_prefetch(roomless, b.tokens, 1, 1, &(embla_gpt_options){.threads = 1}),
         EMBLA_ERR_SHAPE);
@@ -568,7 +568,7 @@ static void rows_learn(void **state)
     embla_gpt_shape s = shape_of(0);
     embla_gpt *gpt = NULL;
     (void)state;
-    assert_ok(embla_gpt_new(&s, EMBLA_GPT_F32, 3, 0, &gpt));
+    assert_ok(embla_gpt_new(&s, 3, 0, &gpt));
     assert_ok(embla_gpt_reserve(gpt, BATCH, LENGTH));
     double before = loss_of(gpt, &b), after = steps_of(gpt, &b, 150);
     if (!(after < 0.5 * before)) fail_msg("a loss of %.3g, before %.3g", after, before);
@@ -824,7 +824,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     for (size_t n = 1;; n++) {
         embla_mem_fail(n, false);
-        embla_status status = embla_gpt_new(&s, EMBLA_GPT_F32, 1, 0, &gpt);
+        embla_status status = embla_gpt_new(&s, 1, 0, &gpt);
         embla_mem_fail(0, false);
         if (status == EMBLA_OK) break;
         assert_int_equal(status, EMBLA_ERR_MEMORY);
@@ -846,7 +846,7 @@ static void every_allocation_may_fail(void **state)
     }
     assert_true(failures >= 8);
     embla_mem_fail(1, false);
-    assert_status(embla_gpt_plan_memory(&s, EMBLA_GPT_F32, 1, 1, &plan), EMBLA_ERR_MEMORY);
+    assert_status(embla_gpt_plan_memory(&s, 1, 1, &plan), EMBLA_ERR_MEMORY);
     embla_mem_fail(0, false);
     embla_gpt_free(gpt);
 }

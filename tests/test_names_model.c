@@ -123,13 +123,13 @@ static int train_all(void **state)
         embla_gpt *other = NULL;
         assert_ok(embla_corpus_open(path, &options, &corpora[s]));
         assert_int_equal(embla_corpus_vocab(corpora[s]), preset.shape.vocab);
-        assert_ok(embla_gpt_new(&preset.shape, EMBLA_GPT_F32, s + 1, preset.spread, &models[s]));
+        assert_ok(embla_gpt_new(&preset.shape, s + 1, preset.spread, &models[s]));
         before[s] = alike(models[s]);
         learn(models[s], corpora[s], &preset, &drawn[s]);
         after[s] = alike(models[s]);
         options.in_order = true;
         assert_ok(embla_corpus_open(path, &options, &file));
-        assert_ok(embla_gpt_new(&preset.shape, EMBLA_GPT_F32, s + 1, preset.spread, &other));
+        assert_ok(embla_gpt_new(&preset.shape, s + 1, preset.spread, &other));
         learn(other, file, &preset, &in_order[s]);
         embla_gpt_free(other);
         embla_corpus_free(file);

@@ -104,7 +104,7 @@ static trained start(const variant *v, int threads)
     t.corpus = corpus_of(v->documents ? &documents : &stream, 400);
     if (shape.vocab == 0) shape.vocab = embla_corpus_vocab(t.corpus);
     options.threads = threads;
-    assert_ok(embla_gpt_new(&shape, v->precision, 1, 0.08, &t.gpt));
+    assert_ok(embla_gpt_new_as(&shape, v->precision, 1, 0.08, &t.gpt));
     assert_ok(embla_train_new(t.gpt, t.corpus, &options, &t.train));
     return t;
 }
@@ -256,7 +256,7 @@ static void follow(const variant *v, double tolerance)
     second s = second_of(t.gpt);
     int32_t tokens[512], targets[512];
     assert_true(o->batch * o->length <= 512);
-    assert_ok(embla_gpt_new(&t.gpt->shape, v->precision, 1, 0.08, &twin));
+    assert_ok(embla_gpt_new_as(&t.gpt->shape, v->precision, 1, 0.08, &twin));
     assert_ok(embla_gpt_reserve(twin, o->batch, o->length));
     for (int64_t step = 0; step < 8; step++) {
         const embla_gpt_options how = {.compute = o->compute, .seed = o->seed, .step = step};
@@ -493,7 +493,7 @@ static void a_corpus_that_keeps_nothing_has_no_validation(void **state)
     double loss = 7;
     (void)state;
     shape.vocab = embla_corpus_vocab(t.corpus);
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &t.gpt));
+    assert_ok(embla_gpt_new(&shape, 1, 0, &t.gpt));
     assert_ok(embla_train_new(t.gpt, t.corpus, &options, &t.train));
     assert_status(embla_train_validate(t.train, 0, &loss), EMBLA_ERR_NOT_FOUND);
     assert_error_has("keeps none of its");
@@ -544,13 +544,13 @@ static void what_does_not_fit_is_refused(void **state)
     embla_train *train = NULL;
     (void)state;
     shape.vocab = embla_corpus_vocab(corpus);
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &gpt));
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F64, 1, 0, &wide));
+    assert_ok(embla_gpt_new(&shape, 1, 0, &gpt));
+    assert_ok(embla_gpt_new_as(&shape, EMBLA_GPT_F64, 1, 0, &wide));
     shape.vocab--;
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &small));
+    assert_ok(embla_gpt_new(&shape, 1, 0, &small));
     shape.vocab++;
     shape.positions = 4096;
-    assert_ok(embla_gpt_new(&shape, EMBLA_GPT_F32, 1, 0, &longer));
+    assert_ok(embla_gpt_new(&shape, 1, 0, &longer));
     assert_status(embla_train_new(NULL, corpus, &good, &train), EMBLA_ERR_ARGUMENT);
     assert_error_has("the model is NULL");
     assert_status(embla_train_new(gpt, NULL, &good, &train), EMBLA_ERR_ARGUMENT);
@@ -625,7 +625,7 @@ static void every_allocation_may_fail(void **state)
         for (size_t at = 1;; at++, failed++) {
             embla_gpt *gpt = NULL;
             embla_train *train = NULL;
-            assert_ok(embla_gpt_new(&shape, v->precision, 1, 0, &gpt));
+            assert_ok(embla_gpt_new_as(&shape, v->precision, 1, 0, &gpt));
             size_t live = embla_mem_live();
             embla_mem_fail(at, false);
             embla_status status = embla_train_new(gpt, corpus, &v->options, &train);

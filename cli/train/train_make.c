@@ -157,26 +157,17 @@ static int compare_words(const cli_training *t, const embla_gpt_shape *shape,
     return code;
 }
 
-static void copy_numbers(const embla_gpt_tensor *from, const embla_gpt_tensor *to, bool wide)
-{
-    size_t count = (size_t)from->rows * from->dim;
-    const float *values = from->values;
-    if (!wide) memcpy(to->values, values, count * sizeof *values);
-    for (size_t i = 0; wide && i < count; i++) ((double *)to->values)[i] = (double)values[i];
-}
-
 /* Creates a model of t's shape and copies the weights of source; weights that source lacks keep
  * their initial values. */
 static int copy_weights(cli_training *t, const embla_gpt *source)
 {
     embla_gpt_tensor from, to;
-    embla_status status =
-        embla_gpt_new(&t->shape, t->precision, t->options.seed, t->spread, &t->gpt);
+    embla_status status = embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt);
     if (status != EMBLA_OK) return library_error(status);
     for (size_t i = 0; embla_gpt_tensor_at(t->gpt, i, &to) == EMBLA_OK; i++)
         for (size_t k = 0; embla_gpt_tensor_at(source, k, &from) == EMBLA_OK; k++)
             if (strcmp(from.name, to.name) == 0 && from.rows == to.rows && from.dim == to.dim)
-                copy_numbers(&from, &to, t->precision == EMBLA_GPT_F64);
+                memcpy(to.values, from.values, (size_t)to.rows * to.dim * sizeof *to.values);
     return CLI_DONE;
 }
 
@@ -194,14 +185,13 @@ static int use_source(cli_training *t, embla_gpt **source)
             return cli_usage("%s already has an n-gram table; omit --ngram-rows", t->from);
         t->shape.ngram = ngram;
     }
-    if (dropout == found.dropout && ngram.rows == 0 && t->precision == EMBLA_GPT_F32) {
+    if (dropout == found.dropout && ngram.rows == 0) {
         t->gpt = *source;
         *source = NULL;
         return CLI_DONE;
     }
     if (found.ngram.rows > 0)
-        return cli_usage("%s has an n-gram table, which is taken as it is: no --f64, no other "
-                         "--dropout",
+        return cli_usage("%s has an n-gram table, so its dropout cannot be changed; omit --dropout",
                          t->from);
     return copy_weights(t, *source);
 }
@@ -234,8 +224,7 @@ static int load_model(cli_training *t)
 static int make_model(cli_training *t)
 {
     if (t->from) return load_model(t);
-    embla_status status =
-        embla_gpt_new(&t->shape, t->precision, t->options.seed, t->spread, &t->gpt);
+    embla_status status = embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt);
     return status == EMBLA_OK ? CLI_DONE : library_error(status);
 }
 
@@ -261,7 +250,6 @@ static int start_watch(const cli_args *args, cli_training *t)
     embla_gpt *now = t->gpt;
     int code = CLI_DONE;
     if (!list) return CLI_DONE;
-    if (t->precision == EMBLA_GPT_F64) return cli_usage("--watch needs a model of f32");
     if (t->resumed) {
         t->gpt = NULL;
         code = make_model(t);
@@ -293,8 +281,7 @@ int cli_make_new(const cli_args *args, cli_training *t)
     if (code != CLI_DONE) return code;
     set_vocab(t);
     if (!t->from)
-        status = embla_gpt_plan_memory(&t->shape, t->precision, t->options.batch, t->options.length,
-                                       &plan);
+        status = embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, &plan);
     if (status != EMBLA_OK) return library_error(status);
     code = make_model(t);
     if (code == CLI_DONE) code = make_training(args, t);
@@ -349,7 +336,6 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) {
         t->shape = saved->shape;
-        t->precision = saved->precision;
         t->options = saved->options;
         t->options.threads = threads;
         t->corpus_options = saved->corpus;
@@ -374,7 +360,7 @@ int cli_make_again(const cli_args *args, cli_training *t)
     int code = cli_log_open(t->folder, &t->log);
     if (code == CLI_DONE) code = open_corpus(t);
     if (code != CLI_DONE) return code;
-    if (embla_gpt_new(&t->shape, t->precision, t->options.seed, t->spread, &t->gpt) != EMBLA_OK)
+    if (embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     code = make_training(args, t);
     if (code == CLI_DONE && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)

@@ -73,14 +73,13 @@ static const char *engine_of(const cli_training *t)
 {
     size_t tokens = t->options.batch * t->options.length, dim = t->shape.dim;
     bool large = (double)tokens * (double)dim * (double)dim > 131072.0;
-    return t->precision == EMBLA_GPT_F64 || !large ? NULL : embla_engine_name();
+    return !large ? NULL : embla_engine_name();
 }
 
 static void plan_memory(const cli_training *t, embla_gpt_memory *plan)
 {
     *plan = (embla_gpt_memory){0};
-    if (embla_gpt_plan_memory(&t->shape, t->precision, t->options.batch, t->options.length, plan) !=
-        EMBLA_OK)
+    if (embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, plan) != EMBLA_OK)
         *plan = (embla_gpt_memory){0};
 }
 
@@ -121,9 +120,7 @@ static void print_model(const cli_training *t)
                  cli_plural((int64_t)s->heads, "head", heads), norm_names[s->norm],
                  activation_names[s->activation], s->positions, position_names[s->position_kind],
                  s->untied ? "separate head" : "tied head",
-                 t->precision == EMBLA_GPT_F64      ? "; f64"
-                 : t->options.compute == EMBLA_BF16 ? "; products in bf16"
-                                                    : "");
+                 t->options.compute == EMBLA_BF16 ? "; products in bf16" : "");
     if (s->ngram.rows > 0) {
         const embla_table *table = embla_gpt_ngram_table(t->gpt);
         cli_out_fact("n-grams", "table of %s rows x %zu, added to layer %zu",

@@ -35,7 +35,6 @@ typedef struct {
     int64_t save_every; /* 0 means by time */
     int64_t keep;
     double spread;
-    embla_gpt_precision precision;
     embla_gpt_shape shape;
     embla_train_options options;
     embla_corpus_options corpus_options;

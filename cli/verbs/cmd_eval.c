@@ -412,10 +412,6 @@ static int set_up(const cli_args *args, job *j)
     if (!j->asked.vocab)
         return cli_failed("%s has no vocabulary for its %" PRId64 " rows; eval needs one", path,
                           model->rows);
-    if (model->facts.mapping)
-        return cli_failed("%s: tensor '%.64s' maps its %" PRId64 " tokens to %" PRId64
-                          " rows, but eval needs one row for each token",
-                          path, model->facts.mapping, model->facts.tokens, model->rows);
     j->options = (embla_eval_options){
         .rows = cli_args_count(args, "rows"),
         .threads = (int)cli_args_count(args, "threads"),

@@ -42,7 +42,7 @@ static const char numbers[] =
     "Options may appear anywhere on the line, as --name value or --name=value; -- ends the "
     "options. Numbers may be written as 128000, 128,000 or 128_000.";
 
-/* "how tables are stored (f32, f64; default: f32)" */
+/* "dtype of tables and trunk (f32, f64; default: f32)" */
 static const char *help_text(const cli_option *option, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", option->help);

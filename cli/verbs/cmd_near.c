@@ -277,7 +277,7 @@ static int run(const cli_args *args)
     if (!vector && !words)
         return cli_usage("near needs a TOKEN, or --vector; '-' reads tokens from standard input");
     if (vector && words)
-        return cli_usage("--vector and the token '%.60s' exclude each other", args->operands[1]);
+        return cli_usage("--vector cannot be used with the token '%.60s'", args->operands[1]);
     int code = set_up(args, &j);
     if (code == CLI_DONE) code = print_answers(&j);
     free(j.rows);

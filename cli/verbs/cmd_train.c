@@ -202,7 +202,6 @@ static int read_all(const cli_args *args, cli_training *t)
         if (cli_args_given(args, shapes[i]))
             return cli_usage("--%s has no effect: without --preset the shape comes from --from",
                              shapes[i]);
-    if (cli_args_flag(args, "f64")) t->precision = EMBLA_GPT_F64;
     t->shape = preset.shape;
     t->spread = preset.spread;
     if (from) t->shape.dropout = -1; /* the model's own, unless --dropout is given */
@@ -235,12 +234,6 @@ static int start_new(const cli_args *args, cli_training *t)
         return cli_usage("train needs a TEXT, or --resume FOLDER; see 'embla help train'");
     if (!cli_args_given(args, "output"))
         return cli_usage("train needs -o FOLDER, the folder for the model");
-    if (cli_args_flag(args, "f64") && cli_args_flag(args, "bf16"))
-        return cli_usage("--f64 and --bf16 exclude each other");
-    if (cli_args_flag(args, "f64") && cli_args_given(args, "ngram-rows"))
-        return cli_usage("--f64 and --ngram-rows exclude each other: an n-gram table is f32");
-    if (cli_args_flag(args, "f64") && cli_args_given(args, "watch"))
-        return cli_usage("--f64 and --watch exclude each other: rows of f32 are watched");
     t->folder = cli_args_text(args, "output");
     t->named = args->operands[0];
     int code = read_all(args, t);
@@ -348,9 +341,8 @@ static const cli_option options[] = {
     {.name = "documents", .help = "treat each line as a separate document (default for microgpt)"},
     {.name = "tokens-file", .help = "read TEXT as a file of tokens: a .bin of llm.c, or .npy"},
     {.name = "in-order", .help = "read the text in order instead of in random order"},
-    {.name = "from", .value = "MODEL", .help = "begin with the weights of MODEL"},
-    {.name = "f64", .help = "numbers of 64 bits, to check others against: slow"},
-    {.name = "bf16", .help = "matrix products in bf16, weights and sums in f32"},
+    {.name = "from", .value = "MODEL", .help = "start from the weights of MODEL"},
+    {.name = "bf16", .help = "compute matrix products in bf16; weights and sums stay in f32"},
     REAL("validation", "share of the text to set aside for validation; 0 disables validation "
                        "(default: 0.1, or 0 with --documents)"),
     COUNT("validate-every", "validate every N steps (default: ten times in all)"),

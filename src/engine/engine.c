@@ -238,6 +238,34 @@ embla_status embla_engine_product_bf16(const embla_product_bf16 *product)
     return status;
 }
 
+embla_status embla_engine_prepare_bf16(const embla_product_bf16 *product, embla_prepared **out)
+{
+    embla_product_bf16 p = *product;
+    size_t a_width = p.form == EMBLA_PRODUCT_AT_B ? p.m : p.k;
+    size_t b_width = p.form == EMBLA_PRODUCT_A_BT ? p.k : p.n;
+    EMBLA_TRY(check_strides(a_width, p.a_stride, b_width, p.b_stride, p.n, p.out_stride));
+    EMBLA_TRY(check_products());
+    if (p.m == 0 || p.n == 0 || p.k == 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a prepared product of %zu x %zu by %zu x %zu is empty", p.m, p.k, p.k,
+                          p.n);
+    if (!products->prepare_bf16 || !embla_engine_has_bf16())
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s does not multiply bf16 on this CPU",
+                          products_state.name);
+    p.spread = p.spread && can_spread();
+    return products->prepare_bf16(&p, out);
+}
+
+embla_status embla_engine_run(const embla_prepared *prepared)
+{
+    return products->run(prepared);
+}
+
+void embla_prepared_free(embla_prepared *prepared)
+{
+    if (prepared) products->prepared_free(prepared);
+}
+
 /* ---- eigenvalues ---- */
 
 embla_status embla_engine_eigen(double *matrix, size_t n, size_t vectors, double *values,

@@ -55,6 +55,15 @@ typedef struct {
     bool add, spread;
 } embla_product_bf16;
 EMBLA_CHECKED embla_status embla_engine_product_bf16(const embla_product_bf16 *product);
+/* A bf16 product that is prepared once and run many times. Preparing copies both factors into the
+ * layout that the engine prefers, so what is written to a and b afterwards has no effect.
+ * EMBLA_ERR_UNSUPPORTED if the engine does not multiply bf16 by itself. */
+typedef struct embla_prepared embla_prepared;
+EMBLA_CHECKED embla_status embla_engine_prepare_bf16(const embla_product_bf16 *product,
+                                                     embla_prepared **out);
+/* Computes the product into the `out` it was prepared with. */
+EMBLA_CHECKED embla_status embla_engine_run(const embla_prepared *prepared);
+void embla_prepared_free(embla_prepared *prepared);
 /* Whether the CPU and the engine multiply bf16 without widening it. */
 bool embla_engine_has_bf16(void);
 /* For tests: 1 sends bf16 to the engine even if the CPU lacks bf16 instructions, 0 always

@@ -25,6 +25,10 @@ typedef struct {
     /* Returns false, and leaves out as it is, if the library cannot multiply these factors.
      * NULL means the library has no bf16 products. */
     bool (*multiply_bf16)(const embla_product_bf16 *product, embla_status *status);
+    /* Prepared bf16 products; all three are NULL if the library has none. */
+    embla_status (*prepare_bf16)(const embla_product_bf16 *product, embla_prepared **out);
+    embla_status (*run)(const embla_prepared *prepared);
+    void (*prepared_free)(embla_prepared *prepared);
 } embla_product_library;
 
 /* A library of eigenvalues; n is at least 1. */

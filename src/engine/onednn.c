@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "engine/library.h"
 
 #if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP && DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_SEQ
@@ -29,14 +30,17 @@
     X(dnnl_primitive_execute) X(dnnl_primitive_destroy) X(dnnl_primitive_desc_destroy)             \
     X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy)                                   \
     X(dnnl_primitive_attr_set_post_ops) X(dnnl_post_ops_create) X(dnnl_post_ops_destroy)           \
-    X(dnnl_post_ops_append_sum)
+    X(dnnl_post_ops_append_sum) X(dnnl_primitive_desc_query_md)                                    \
+    X(dnnl_reorder_primitive_desc_create)
 #if DNNL_VERSION_MAJOR >= 3
 #define DNNL_FUNCTIONS(X)                                                                          \
     DNNL_COMMON(X) X(dnnl_memory_desc_create_with_strides) X(dnnl_memory_desc_destroy)             \
+    X(dnnl_memory_desc_create_with_tag)                                                            \
     X(dnnl_matmul_primitive_desc_create)
 #else
 #define DNNL_FUNCTIONS(X)                                                                          \
     DNNL_COMMON(X) X(dnnl_memory_desc_init_by_strides) X(dnnl_matmul_desc_init)                    \
+    X(dnnl_memory_desc_init_by_tag)                                                                \
     X(dnnl_primitive_desc_create)
 #endif
 /* clang-format on */
@@ -230,40 +234,70 @@ static dnnl_status_t attributes_new(bool add, dnnl_primitive_attr_t *out)
     return status;
 }
 
+static dnnl_status_t matmul_new(const operand *a, const operand *b, const operand *out,
+                                const_dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t *desc)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnn.dnnl_matmul_primitive_desc_create(desc, dnn.engine, DESC(a), DESC(b), NULL,
+                                                 DESC(out), attributes);
+#else
+    dnnl_matmul_desc_t matmul;
+    dnnl_status_t status = dnn.dnnl_matmul_desc_init(&matmul, DESC(a), DESC(b), NULL, DESC(out));
+    if (status != dnnl_success) return status;
+    return dnn.dnnl_primitive_desc_create(desc, &matmul, attributes, dnn.engine, NULL);
+#endif
+}
+
 static dnnl_status_t primitive_new(const operand *a, const operand *b, const operand *out,
                                    const_dnnl_primitive_attr_t attributes,
                                    dnnl_primitive_t *primitive)
 {
     dnnl_primitive_desc_t desc = NULL;
-#if DNNL_VERSION_MAJOR >= 3
-    dnnl_status_t status = dnn.dnnl_matmul_primitive_desc_create(
-        &desc, dnn.engine, DESC(a), DESC(b), NULL, DESC(out), attributes);
-#else
-    dnnl_matmul_desc_t matmul;
-    dnnl_status_t status = dnn.dnnl_matmul_desc_init(&matmul, DESC(a), DESC(b), NULL, DESC(out));
-    if (status == dnnl_success)
-        status = dnn.dnnl_primitive_desc_create(&desc, &matmul, attributes, dnn.engine, NULL);
-#endif
+    dnnl_status_t status = matmul_new(a, b, out, attributes, &desc);
     if (status != dnnl_success) return status;
     status = dnn.dnnl_primitive_create(primitive, desc);
     (void)dnn.dnnl_primitive_desc_destroy(desc);
     return status;
 }
 
-static dnnl_status_t execute(dnnl_primitive_t primitive, bool spread, const operand *a,
-                             const operand *b, const operand *out)
+static dnnl_status_t execute_any(dnnl_primitive_t primitive, bool spread,
+                                 const dnnl_exec_arg_t *args, int count)
 {
-    dnnl_exec_arg_t args[] = {
-        {DNNL_ARG_SRC, a->memory}, {DNNL_ARG_WEIGHTS, b->memory}, {DNNL_ARG_DST, out->memory}};
     dnnl_stream_t stream = NULL;
     sigset_t signals;
     dnnl_status_t status = dnn.dnnl_stream_create(&stream, dnn.engine, dnnl_stream_default_flags);
     if (status != dnnl_success) return status;
     signals_begin(spread, &signals);
-    status = dnn.dnnl_primitive_execute(primitive, stream, 3, args);
+    status = dnn.dnnl_primitive_execute(primitive, stream, count, args);
     if (status == dnnl_success) status = dnn.dnnl_stream_wait(stream);
     signals_end(spread, &signals);
     (void)dnn.dnnl_stream_destroy(stream);
+    return status;
+}
+
+static dnnl_status_t execute(dnnl_primitive_t primitive, bool spread, const operand *a,
+                             const operand *b, const operand *out)
+{
+    const dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_SRC, a->memory}, {DNNL_ARG_WEIGHTS, b->memory}, {DNNL_ARG_DST, out->memory}};
+    return execute_any(primitive, spread, args, 3);
+}
+
+/* The three matrices where they are stored. */
+static dnnl_status_t operands_new(const embla_product_bf16 *p, operand *a, operand *b, operand *out)
+{
+    dnnl_dim_t m = (dnnl_dim_t)p->m, n = (dnnl_dim_t)p->n, k = (dnnl_dim_t)p->k;
+    dnnl_dim_t a_stride = (dnnl_dim_t)p->a_stride, b_stride = (dnnl_dim_t)p->b_stride;
+    bool at = p->form == EMBLA_PRODUCT_AT_B, bt = p->form == EMBLA_PRODUCT_A_BT;
+    dnnl_status_t status =
+        operand_new(dnnl_bf16, (dnnl_dims_t){m, k},
+                    (dnnl_dims_t){at ? 1 : a_stride, at ? a_stride : 1}, p->a, a);
+    if (status == dnnl_success)
+        status = operand_new(dnnl_bf16, (dnnl_dims_t){k, n},
+                             (dnnl_dims_t){bt ? 1 : b_stride, bt ? b_stride : 1}, p->b, b);
+    if (status == dnnl_success)
+        status = operand_new(dnnl_f32, (dnnl_dims_t){m, n},
+                             (dnnl_dims_t){(dnnl_dim_t)p->out_stride, 1}, p->out, out);
     return status;
 }
 
@@ -271,21 +305,10 @@ static dnnl_status_t execute(dnnl_primitive_t primitive, bool spread, const oper
  * shape for all threads. A primitive kept from another thread would share its scratch memory. */
 static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
 {
-    dnnl_dim_t m = (dnnl_dim_t)p->m, n = (dnnl_dim_t)p->n, k = (dnnl_dim_t)p->k;
-    dnnl_dim_t a_stride = (dnnl_dim_t)p->a_stride, b_stride = (dnnl_dim_t)p->b_stride;
-    bool at = p->form == EMBLA_PRODUCT_AT_B, bt = p->form == EMBLA_PRODUCT_A_BT;
     operand a = {0}, b = {0}, out = {0};
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_t primitive = NULL;
-    dnnl_status_t status =
-        operand_new(dnnl_bf16, (dnnl_dims_t){m, k},
-                    (dnnl_dims_t){at ? 1 : a_stride, at ? a_stride : 1}, p->a, &a);
-    if (status == dnnl_success)
-        status = operand_new(dnnl_bf16, (dnnl_dims_t){k, n},
-                             (dnnl_dims_t){bt ? 1 : b_stride, bt ? b_stride : 1}, p->b, &b);
-    if (status == dnnl_success)
-        status = operand_new(dnnl_f32, (dnnl_dims_t){m, n},
-                             (dnnl_dims_t){(dnnl_dim_t)p->out_stride, 1}, p->out, &out);
+    dnnl_status_t status = operands_new(p, &a, &b, &out);
     if (status == dnnl_success) status = attributes_new(p->add, &attributes);
     if (status == dnnl_success) status = primitive_new(&a, &b, &out, attributes, &primitive);
     if (status == dnnl_success) status = execute(primitive, p->spread, &a, &b, &out);
@@ -307,5 +330,107 @@ static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
     return true;
 }
 
-const embla_product_library embla_onednn = {
-    .load = load, .multiply = multiply, .multiply_bf16 = multiply_bf16};
+/* ---- bf16, prepared ---- */
+
+struct embla_prepared {
+    operand a, b, out; /* a and b are copies that oneDNN owns */
+    dnnl_primitive_t primitive;
+    bool spread;
+    size_t m, n, k;
+};
+
+/* A factor whose layout oneDNN may choose. */
+static dnnl_status_t any_new(dnnl_dim_t rows, dnnl_dim_t columns, operand *out)
+{
+    const dnnl_dims_t shape = {rows, columns};
+#if DNNL_VERSION_MAJOR >= 3
+    return dnn.dnnl_memory_desc_create_with_tag(&out->desc, 2, shape, dnnl_bf16,
+                                                dnnl_format_tag_any);
+#else
+    return dnn.dnnl_memory_desc_init_by_tag(&out->desc, 2, shape, dnnl_bf16, dnnl_format_tag_any);
+#endif
+}
+
+/* Copies a factor into the layout that the product asks for. */
+static dnnl_status_t reorder(const operand *from, const_dnnl_primitive_desc_t product,
+                             dnnl_query_t which, bool spread, operand *to)
+{
+    dnnl_primitive_desc_t desc = NULL;
+    dnnl_primitive_t primitive = NULL;
+    __typeof__(dnn.dnnl_primitive_desc_query_md(product, which, 0)) layout =
+        dnn.dnnl_primitive_desc_query_md(product, which, 0);
+    dnnl_status_t status =
+        dnn.dnnl_memory_create(&to->memory, layout, dnn.engine, DNNL_MEMORY_ALLOCATE);
+    if (status == dnnl_success)
+        status = dnn.dnnl_reorder_primitive_desc_create(&desc, DESC(from), dnn.engine, layout,
+                                                        dnn.engine, NULL);
+    if (status == dnnl_success) status = dnn.dnnl_primitive_create(&primitive, desc);
+    if (status == dnnl_success)
+        status = execute_any(
+            primitive, spread,
+            (dnnl_exec_arg_t[]){{DNNL_ARG_FROM, from->memory}, {DNNL_ARG_TO, to->memory}}, 2);
+    if (primitive) (void)dnn.dnnl_primitive_destroy(primitive);
+    if (desc) (void)dnn.dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+static void prepared_free(embla_prepared *it)
+{
+    if (it->primitive) (void)dnn.dnnl_primitive_destroy(it->primitive);
+    operand_free(&it->a);
+    operand_free(&it->b);
+    operand_free(&it->out);
+    embla_mem_free(it, sizeof *it);
+}
+
+static dnnl_status_t prepare(const embla_product_bf16 *p, embla_prepared *it)
+{
+    operand a = {0}, b = {0};
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    dnnl_status_t status = operands_new(p, &a, &b, &it->out);
+    if (status == dnnl_success) status = any_new((dnnl_dim_t)p->m, (dnnl_dim_t)p->k, &it->a);
+    if (status == dnnl_success) status = any_new((dnnl_dim_t)p->k, (dnnl_dim_t)p->n, &it->b);
+    if (status == dnnl_success) status = attributes_new(p->add, &attributes);
+    if (status == dnnl_success) status = matmul_new(&it->a, &it->b, &it->out, attributes, &desc);
+    if (status == dnnl_success) status = reorder(&a, desc, dnnl_query_src_md, p->spread, &it->a);
+    if (status == dnnl_success)
+        status = reorder(&b, desc, dnnl_query_weights_md, p->spread, &it->b);
+    if (status == dnnl_success) status = dnn.dnnl_primitive_create(&it->primitive, desc);
+    if (desc) (void)dnn.dnnl_primitive_desc_destroy(desc);
+    if (attributes) (void)dnn.dnnl_primitive_attr_destroy(attributes);
+    operand_free(&a);
+    operand_free(&b);
+    return status;
+}
+
+static embla_status prepare_bf16(const embla_product_bf16 *p, embla_prepared **out)
+{
+    void *memory = NULL;
+    EMBLA_TRY(embla_mem_new(sizeof **out, "a prepared product", &memory));
+    embla_prepared *it = memory;
+    it->spread = p->spread, it->m = p->m, it->n = p->n, it->k = p->k;
+    int threads = p->spread ? 0 : one_thread_begin();
+    embla_status status = status_of(prepare(p, it), p->m, p->n, p->k);
+    one_thread_end(threads);
+    if (status == EMBLA_OK)
+        *out = it;
+    else
+        prepared_free(it);
+    return status;
+}
+
+static embla_status run(const embla_prepared *it)
+{
+    int threads = it->spread ? 0 : one_thread_begin();
+    dnnl_status_t status = execute(it->primitive, it->spread, &it->a, &it->b, &it->out);
+    one_thread_end(threads);
+    return status_of(status, it->m, it->n, it->k);
+}
+
+const embla_product_library embla_onednn = {.load = load,
+                                            .multiply = multiply,
+                                            .multiply_bf16 = multiply_bf16,
+                                            .prepare_bf16 = prepare_bf16,
+                                            .run = run,
+                                            .prepared_free = prepared_free};

@@ -177,6 +177,13 @@ EMBLA_CHECKED embla_status embla_gpt_shape_check(const embla_gpt_shape *shape,
 /* Whether such a shape can be had in f32, or in f64. */
 EMBLA_CHECKED embla_status embla_gpt_precision_check(const embla_gpt_shape *shape,
                                                      embla_gpt_precision precision);
+/* embla_gpt_new and embla_gpt_plan_memory in either precision. */
+EMBLA_CHECKED embla_status embla_gpt_new_as(const embla_gpt_shape *shape,
+                                            embla_gpt_precision precision, uint64_t seed,
+                                            double spread, embla_gpt **out);
+EMBLA_CHECKED embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape,
+                                                    embla_gpt_precision precision, size_t batch,
+                                                    size_t length, embla_gpt_memory *out);
 /* A model whose numbers are all 0, for whoever fills them. */
 EMBLA_CHECKED embla_status embla_gpt_blank(const embla_gpt_shape *shape,
                                            embla_gpt_precision precision, embla_gpt **out);

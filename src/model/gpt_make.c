@@ -271,8 +271,8 @@ static size_t sines_bytes(const embla_gpt_shape *s)
     return any ? s->positions * s->dim * sizeof(float) : 0;
 }
 
-embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                                   size_t batch, size_t length, embla_gpt_memory *out)
+embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                                      size_t batch, size_t length, embla_gpt_memory *out)
 {
     embla_gpt_shape s;
     embla_gpt_places at;
@@ -301,6 +301,12 @@ embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, embla_gpt_preci
                               .activations = (int64_t)active,
                               .total = (int64_t)total};
     return EMBLA_OK;
+}
+
+embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, size_t batch, size_t length,
+                                   embla_gpt_memory *out)
+{
+    return embla_gpt_plan_memory_as(shape, EMBLA_GPT_F32, batch, length, out);
 }
 
 /* ---- new, free ---- */
@@ -452,11 +458,6 @@ void embla_gpt_zero_gradients(embla_gpt *gpt)
 const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt)
 {
     return gpt ? &gpt->shape : NULL;
-}
-
-embla_gpt_precision embla_gpt_precision_of(const embla_gpt *gpt)
-{
-    return gpt ? gpt->precision : EMBLA_GPT_F32;
 }
 
 const embla_table *embla_gpt_tokens(const embla_gpt *gpt)

@@ -232,7 +232,7 @@ static embla_status check_own(const opening *o)
     embla_gpt_memory plan;
     uint64_t bytes = 0;
     for (size_t i = 0; i < o->cp->count; i++) bytes += o->cp->entries[i].bytes;
-    EMBLA_TRY(embla_gpt_plan_memory(&o->shape, EMBLA_GPT_F32, 1, 1, &plan));
+    EMBLA_TRY(embla_gpt_plan_memory(&o->shape, 1, 1, &plan));
     if ((uint64_t)plan.weights / 2 > bytes + TILE)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: its sizes make %" PRId64 " bytes, and its tensors have %" PRIu64,

@@ -4,8 +4,7 @@
  * Where GPT2LMHeadModel or LlamaForCausalLM can be the model, its keys, names and shapes are
  * theirs (GPT-2's linear layers input x output, and no head where it is tied; rotary pairs in
  * Hugging Face's order, for which rows of q and k change places). Any other shape is written
- * under our own names with model_type "embla", for embla_gpt_open. Numbers are written as they
- * are, f32 or f64.
+ * under our own names with model_type "embla", for embla_gpt_open. Numbers are f32.
  *
  * All files are complete and synced under other names before the first gets its own; the weights
  * come last: a folder without them was never finished.
@@ -120,8 +119,8 @@ typedef struct {
 
 /* Where the numbers of a part are. */
 typedef struct {
-    const char *values;
-    size_t rows, dim, real;
+    const char *values; /* f32 */
+    size_t rows, dim;
     bool turned;
     size_t paired; /* numbers in a head whose pairs are split up; 0: rows as they are */
 } source;
@@ -134,23 +133,20 @@ static size_t split_row(size_t r, size_t size)
 }
 
 /* count numbers of dim x rows from number first on; values are rows x dim. */
-#define READ_TURNED(NAME, TYPE)                                                                    \
-    static void NAME(const source *s, size_t first, size_t count, TYPE *out)                       \
-    {                                                                                              \
-        const TYPE *values = (const TYPE *)(const void *)s->values;                                \
-        size_t i = first / s->rows, j = first % s->rows;                                           \
-        for (size_t n = 0; n < count; n++) {                                                       \
-            out[n] = values[j * s->dim + i];                                                       \
-            if (++j == s->rows) j = 0, i++;                                                        \
-        }                                                                                          \
+static void read_transposed(const source *s, size_t first, size_t count, float *out)
+{
+    const float *values = (const float *)(const void *)s->values;
+    size_t i = first / s->rows, j = first % s->rows;
+    for (size_t n = 0; n < count; n++) {
+        out[n] = values[j * s->dim + i];
+        if (++j == s->rows) j = 0, i++;
     }
-READ_TURNED(read_turned_f32, uint32_t)
-READ_TURNED(read_turned_f64, uint64_t)
+}
 
 /* Bytes of rows in Hugging Face's order. */
 static void read_split(const source *s, size_t offset, size_t bytes, char *out)
 {
-    size_t row_bytes = s->dim * s->real;
+    size_t row_bytes = s->dim * sizeof(float);
     for (size_t done = 0; done < bytes;) {
         size_t row = (offset + done) / row_bytes, at = (offset + done) % row_bytes;
         size_t some = row_bytes - at < bytes - done ? row_bytes - at : bytes - done;
@@ -163,15 +159,12 @@ static void read_split(const source *s, size_t offset, size_t bytes, char *out)
 static embla_status read_part(void *context, uint64_t offset, size_t bytes, void *out)
 {
     const source *s = context;
-    size_t first = (size_t)offset / s->real, count = bytes / s->real;
     if (s->paired > 0)
         read_split(s, (size_t)offset, bytes, out);
     else if (!s->turned)
         memcpy(out, s->values + offset, bytes);
-    else if (s->real == sizeof(uint64_t))
-        read_turned_f64(s, first, count, out);
     else
-        read_turned_f32(s, first, count, out);
+        read_transposed(s, (size_t)offset / sizeof(float), bytes / sizeof(float), out);
     return EMBLA_OK;
 }
 
@@ -188,14 +181,13 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     *s = (source){.values = embla_gpt_weight(gpt, slot),
                   .rows = matrix ? (size_t)ours->rows : 1,
                   .dim = ours->dim,
-                  .real = gpt->real,
                   .turned = l && l->turned};
     if (joint && matrix) s->rows = gpt->joint;
     if (joint && !matrix) s->dim = gpt->joint;
-    part->element = embla_element_of(gpt->precision == EMBLA_GPT_F64 ? EMBLA_F64 : EMBLA_F32);
+    part->element = embla_element_of(EMBLA_F32);
     if (matrix) part->shape[part->rank++] = s->turned ? s->dim : s->rows;
     part->shape[part->rank++] = s->turned ? s->rows : s->dim;
-    part->bytes = (uint64_t)s->rows * s->dim * s->real;
+    part->bytes = (uint64_t)s->rows * s->dim * sizeof(float);
     if (l && l->paired && gpt->shape.rope_order == EMBLA_ROPE_ORDER_INTERLEAVED) {
         s->paired = gpt->size;
         if (!matrix) s->rows = s->dim, s->dim = 1; /* a bias has a number for each row */
@@ -215,13 +207,12 @@ static embla_status add_grams(saving *w)
     EMBLA_TRY(embla_arena_many(&w->arena, 1, sizeof *s, "a tensor to be written", &s));
     *s = (source){.values = embla_table_row(table, 0),
                   .rows = (size_t)embla_table_rows(table),
-                  .dim = embla_table_dim(table),
-                  .real = sizeof(float)};
+                  .dim = embla_table_dim(table)};
     *part = (embla_part){.name = EMBLA_GPT_NGRAM_NAME,
                          .element = embla_element_of(EMBLA_F32),
                          .rank = 2,
                          .shape = {s->rows, s->dim},
-                         .bytes = (uint64_t)s->rows * s->dim * s->real,
+                         .bytes = (uint64_t)s->rows * s->dim * sizeof(float),
                          .read = read_part,
                          .context = s};
     return EMBLA_OK;
@@ -355,8 +346,7 @@ static embla_status write_config(saving *w)
     embla_json_say_token(&t, "bos_token_id", w->bos);
     embla_json_say_token(&t, "eos_token_id", w->bos);
     embla_json_say_flag(&t, "tie_word_embeddings", !s->untied);
-    embla_json_say_text(&t, "torch_dtype",
-                        w->gpt->precision == EMBLA_GPT_F64 ? "float64" : "float32");
+    embla_json_say_text(&t, "torch_dtype", "float32");
     embla_json_say_flag(&t, "use_cache", true);
     embla_json_say_whole(&t, "vocab_size", s->vocab);
     embla_json_say(&t, "\n}\n");
@@ -567,6 +557,8 @@ embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder, const char
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: %s is NULL",
                           gpt ? "the folder" : "the model");
     if (!*folder) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: the folder has no name");
+    if (gpt->precision != EMBLA_GPT_F32)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "embla_gpt_save: the model must be f32, not f64");
     w.form = form_of(&gpt->shape);
     embla_status status = write_folder(&w, folder, words);
     for (int i = 0; i < FILES; i++) embla_durable_abandon(w.files[i]);

@@ -92,8 +92,8 @@ static void fill_ones(embla_gpt *gpt, const embla_gpt_part *part)
             ((float *)values)[i] = 1;
 }
 
-embla_status embla_gpt_new(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                           uint64_t seed, double spread, embla_gpt **out)
+embla_status embla_gpt_new_as(const embla_gpt_shape *shape, embla_gpt_precision precision,
+                              uint64_t seed, double spread, embla_gpt **out)
 {
     embla_gpt *gpt;
     embla_status status = EMBLA_OK;
@@ -116,4 +116,10 @@ embla_status embla_gpt_new(const embla_gpt_shape *shape, embla_gpt_precision pre
     }
     *out = gpt;
     return EMBLA_OK;
+}
+
+embla_status embla_gpt_new(const embla_gpt_shape *shape, uint64_t seed, double spread,
+                           embla_gpt **out)
+{
+    return embla_gpt_new_as(shape, EMBLA_GPT_F32, seed, spread, out);
 }

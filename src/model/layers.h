@@ -12,6 +12,10 @@
 #include "base/status.h"
 #include "embla_train.h"
 
+/* The numbers of a model. A program has f32 models only. f64 is the reference that tests hold them
+ * against: plain loops, slow, without the engine. */
+typedef enum { EMBLA_GPT_F32 = 0, EMBLA_GPT_F64 = 1 } embla_gpt_precision;
+
 typedef struct {
     embla_gpt_precision precision;
     /* f32, or bf16 (f32 precision only): the factors of linear layers and of the head are rounded,

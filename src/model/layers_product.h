@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "embla_train.h"
 #include "engine/engine.h"
+#include "model/layers.h"
 
 enum { EMBLA_PRODUCT_DEPTH = 128, EMBLA_PRODUCT_FEW = 4 };
 

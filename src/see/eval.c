@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "embla_lab.h"
 #include "see/eval.h"
+#include "table/table.h"
 
 enum {
     ROWS_AT_ONCE = 192,    /* rows looked up together; a multiple of 2 and of 3 */
@@ -458,6 +459,11 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab, co
                           : !vocab ? "vocab"
                           : !path  ? "path"
                                    : "out");
+    if (table->token_rows)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%" PRId64 " tokens share the table's %" PRId64
+                          " rows; an evaluation needs a row for each token",
+                          table->token_count, table->rows);
     if (!options) return EMBLA_OK;
     if (options->rows < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be 0 or greater",

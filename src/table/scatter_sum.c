@@ -326,15 +326,8 @@ LOOPS(avx2);
 LOOPS(avx512);
 #endif
 
-static const loops *choose_loops(embla_isa isa)
-{
-#if EMBLA_X86
-    if (isa == EMBLA_ISA_AVX512) return &loops_avx512;
-    if (isa == EMBLA_ISA_AVX2) return &loops_avx2;
-#endif
-    (void)isa;
-    return &loops_scalar;
-}
+static const loops *const loops_of[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(&loops_scalar, &loops_avx2, &loops_avx512);
 
 /* ---- one row ---- */
 
@@ -564,7 +557,7 @@ void embla_scatter_run(const embla_scatter_job *job)
     size_t row_bytes = job->dim * sizeof(float);
     call c = {.job = *job, .heavy = SIZE_MAX};
     if (plan->count == 0) return;
-    c.loops = choose_loops(embla_kernels_get()->isa);
+    c.loops = EMBLA_PICK(loops_of);
     c.mode = choose_store(job);
     c.fetch = job->dim <= COLUMNS && plan->tokens * row_bytes > EMBLA_SMALL_TABLE;
     c.part_width = ((job->dim - 1) / (UNIT * PARTS) + 1) * UNIT;

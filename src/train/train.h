@@ -44,6 +44,7 @@ struct embla_train {
 typedef struct {
     embla_train_saved saved;
     int64_t updates;
+    embla_gpt_precision precision;
     int64_t tokens, vocab, documents; /* of the corpus */
     embla_checksum sum;               /* of its tokens and their texts */
 } embla_train_state;

@@ -53,7 +53,7 @@ typedef struct {
 static const field fields[] = {
     {"step", COUNT, PLACE, AT(saved.step)},
     {"updates", COUNT, PLACE, AT(updates)},
-    {"model.precision", CHOICE, MODEL, AT(saved.precision)},
+    {"model.precision", CHOICE, MODEL, AT(precision)},
     SHAPE(vocab, COUNT),
     SHAPE(dim, SIZE),
     SHAPE(layers, SIZE),
@@ -240,7 +240,7 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
 {
     memset(out, 0, sizeof *out);
     out->saved.shape = train->gpt->shape;
-    out->saved.precision = train->gpt->precision;
+    out->precision = train->gpt->precision;
     out->saved.options = train->options;
     out->saved.options.threads = 0; /* no bit depends on it, also none of the file */
     out->saved.corpus = train->corpus->options;

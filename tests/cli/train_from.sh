@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models that begin with the weights of another, in f64, in bf16, and beside an n-gram table.
+# Models that begin with the weights of another, in bf16, and beside an n-gram table.
 seq 300 >numbers.txt
 shape=(--layers 1 --heads 2 --dim 16 --length 8 --batch 2 --threads 1)
 loss() { grep -oE '^(loss|validation) +[0-9.]+' "$1"; }
@@ -9,11 +9,6 @@ loss a.out | wc -l
 embla train numbers.txt -o b --from a --steps 0 -q >b.out
 cmp a/model.safetensors b/model.safetensors && echo "the same"
 cmp <(loss a.out | tail -n 1) <(loss b.out) && echo "the same validation"
-# f64 says the same, as far as it can be seen
-embla train numbers.txt -o c --from a --f64 --steps 0 -q >c.out
-cmp <(loss b.out) <(loss c.out) && echo "in f64, too"
-embla train numbers.txt -o d "${shape[@]}" --steps 20 --f64 >d.out
-cmp <(loss a.out) <(loss d.out) && echo "and trained in f64"
 embla train numbers.txt -o e "${shape[@]}" --steps 20 --bf16 | grep -c 'products in bf16'
 # bytes, and a file of tokens
 embla train numbers.txt -o bytes "${shape[@]}" --steps 2 --bytes | grep -o 'table [0-9]* x 16'

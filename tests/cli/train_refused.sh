@@ -9,9 +9,6 @@ refused nowhere.txt -o x
 refused numbers.txt -o nowhere/x --steps 1
 refused numbers.txt -o x --preset gpt3
 refused numbers.txt -o x --preset large
-refused numbers.txt -o x --f64 --bf16
-refused numbers.txt -o x --f64 --ngram-rows 100
-refused numbers.txt -o x --f64 --watch 1
 refused numbers.txt -o x --bytes --tokens-file
 refused numbers.txt -o x --documents --tokens-file
 refused numbers.txt -o x --tokens-file

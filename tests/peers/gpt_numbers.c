@@ -5,6 +5,8 @@
  *                                          tensors, their gradients, the loss
  *   gpt_numbers save SHAPE FOLDER          the same model by embla_gpt_save
  *   gpt_numbers logits FOLDER FILE TOKEN.. what a saved model says after each token
+ *   gpt_numbers train PRESET FOLDER TEXT   trains a saved model in f64, one document of TEXT after
+ *                                          the other, and prints "rate loss" of each step
  *
  * FILE is a safetensors file, written here in its plainest form; what is not a tensor stands in
  * its __metadata__. Gains and biases are moved off 1 and 0, or nothing would be seen of them.
@@ -15,6 +17,7 @@
 #include <string.h>
 
 #include "gpt_shapes.h"
+#include "model/gpt.h"
 
 enum { BATCH = 3, LENGTH = 11, TENSORS = 256, TOKENS = 1024 };
 
@@ -171,16 +174,16 @@ static embla_gpt *make(const char *name, embla_gpt_precision precision)
 {
     embla_gpt *gpt = NULL;
     uint64_t state = 5;
-    must(embla_gpt_new(find(name), precision, 7, 0.2, &gpt));
+    must(embla_gpt_new_as(find(name), precision, 7, 0.2, &gpt));
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t;
         must(embla_gpt_tensor_at(gpt, n, &t));
         for (size_t i = 0; !t.decays && i < t.dim; i++) {
             float by = ((float)draw(&state, 1001) - 500) / 1000;
             if (precision == EMBLA_GPT_F64)
-                ((double *)t.values)[i] += by;
+                ((double *)(void *)t.values)[i] += by;
             else
-                ((float *)t.values)[i] += by;
+                t.values[i] += by;
         }
     }
     return gpt;
@@ -294,6 +297,58 @@ static void save(const char *name, const char *folder)
     embla_gpt_free(gpt);
 }
 
+/* ---- a training ---- */
+
+/* The same weights in f64. */
+static embla_gpt *widen(const embla_gpt *narrow)
+{
+    embla_gpt *wide = NULL;
+    must(embla_gpt_new_as(embla_gpt_describe(narrow), EMBLA_GPT_F64, 1, 0, &wide));
+    for (size_t n = 0; n < embla_gpt_tensor_count(narrow); n++) {
+        embla_gpt_tensor from, to;
+        must(embla_gpt_tensor_at(narrow, n, &from));
+        must(embla_gpt_tensor_at(wide, n, &to));
+        double *values = (double *)(void *)to.values;
+        for (size_t i = 0; i < (size_t)from.rows * from.dim; i++)
+            values[i] = (double)from.values[i];
+    }
+    return wide;
+}
+
+static void train(const char *name, const char *folder, const char *text)
+{
+    embla_gpt_preset p;
+    embla_gpt *narrow = open_model(folder), *gpt = widen(narrow);
+    embla_corpus *corpus = NULL;
+    embla_train *training = NULL;
+    embla_train_report report;
+    must(embla_gpt_preset_find(name, &p));
+    must(embla_corpus_open(text, &(embla_corpus_options){.documents = true, .in_order = true},
+                           &corpus));
+    must(embla_train_new(gpt, corpus,
+                         &(embla_train_options){.batch = p.batch,
+                                                .length = p.length,
+                                                .schedule = {.kind = p.schedule,
+                                                             .rate = p.rate,
+                                                             .final = p.final_rate,
+                                                             .warm_up = p.warm_up,
+                                                             .steps = p.steps},
+                                                .beta1 = p.beta1,
+                                                .beta2 = p.beta2,
+                                                .epsilon = p.epsilon,
+                                                .decay = p.decay,
+                                                .clip = p.clip},
+                         &training));
+    for (int64_t step = 0; step < p.steps; step++) {
+        must(embla_train_step(training, &report));
+        printf("%.17g %.17g\n", report.rate, report.loss);
+    }
+    embla_train_free(training);
+    embla_corpus_free(corpus);
+    embla_gpt_free(gpt);
+    embla_gpt_free(narrow);
+}
+
 int main(int count, char **words)
 {
     static int32_t tokens[TOKENS];
@@ -304,9 +359,11 @@ int main(int count, char **words)
     } else if (count > 4 && count - 4 <= TOKENS && strcmp(words[1], "logits") == 0) {
         for (int i = 4; i < count; i++) tokens[i - 4] = (int32_t)strtol(words[i], NULL, 10);
         logits(words[2], words[3], tokens, (size_t)(count - 4));
+    } else if (count == 5 && strcmp(words[1], "train") == 0) {
+        train(words[2], words[3], words[4]);
     } else {
         fprintf(stderr, "gpt_numbers learn SHAPE f32|f64 FILE | save SHAPE FOLDER | "
-                        "logits FOLDER FILE TOKEN..\n");
+                        "logits FOLDER FILE TOKEN.. | train PRESET FOLDER TEXT\n");
         return 1;
     }
     return 0;

@@ -38,22 +38,24 @@ def compare(theirs, ours, most, name):
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    embla, names = sys.argv[1], os.path.join(data(), "names", "names.txt")
+    embla, numbers = sys.argv[1:]
+    names = os.path.join(data(), "names", "names.txt")
     if not os.path.exists(names):
         skip("there is no names/names.txt in EMBLA_DATA: nothing is compared")
     reference = os.path.join(os.path.dirname(os.path.abspath(__file__)), "microgpt.py")
     with tempfile.TemporaryDirectory() as scratch:
-        first, wide, narrow = (os.path.join(scratch, name) for name in ("first", "f64", "f32"))
+        first, narrow = (os.path.join(scratch, name) for name in ("first", "f32"))
         train = (embla, "train", names, "--preset", "microgpt", "-q")
         must(*train, "--steps", "0", "-o", first)
         with subprocess.Popen([sys.executable, reference, "--documents", names, "--weights",
                                os.path.join(first, "model.safetensors"), "--steps", str(STEPS)],
                               stdout=subprocess.PIPE) as python:
-            must(*train, "--f64", "--in-order", "--from", first, "-o", wide)
+            wide = must(numbers, "train", "microgpt", first, names)
             must(*train, "--in-order", "--from", first, "-o", narrow)
             theirs = [float(line) for line in python.stdout]
         assert python.returncode == 0 and len(theirs) == STEPS, (python.returncode, len(theirs))
-        ours, rates = losses_of(wide)
+        rates, ours = zip(*(map(float, line.split()) for line in wide.splitlines()))
+        assert len(ours) == STEPS, len(ours)
         for step, rate in enumerate(rates):
             assert abs(rate - 0.01 * (1 - step / STEPS)) <= 1e-12, (step, rate)
         compare(theirs, ours, 1e-9, "f64")

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts of a checkpoint: the input is its config.json, after 13 bytes that choose the name of
+ * the table and the entries of a mapping. The checkpoint is a folder with a table of 5 x 2, a
+ * mapping of 3 tokens and their weights. Promises:
+ *   - what is refused is refused with a sentence;
+ *   - scale is finite and above 0, the first position is 0 or greater;
+ *   - the table opens if and only if each entry of the mapping is a row, and each token then has
+ *     the row that the mapping says.
+ */
+#include <errno.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "embla.h"
+#include "input.h"
+
+enum { ROWS = 5, DIM = 2, TOKENS = 3 };
+
+static char folder[64], weights[96], config[96];
+
+static void make_folder(void)
+{
+    if (folder[0]) return;
+    (void)snprintf(folder, sizeof folder, "%s/embla-fuzz-facts-%d",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) exit(1);
+    (void)snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
+    (void)snprintf(config, sizeof config, "%s/config.json", folder);
+}
+
+static void remove_folder(void)
+{
+    (void)unlink(weights);
+    (void)unlink(config);
+    (void)rmdir(folder);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file || (size > 0 && fwrite(bytes, size, 1, file) != 1) || fclose(file) != 0) exit(1);
+}
+
+static void write_weights(const char *table, const int32_t *mapping)
+{
+    char bytes[1024] = {0};
+    const float numbers[ROWS * DIM] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    uint64_t header = (uint64_t)snprintf(
+        bytes + 8, sizeof bytes - 8,
+        "{\"%s\":{\"dtype\":\"F32\",\"shape\":[5,2],\"data_offsets\":[0,40]},"
+        "\"mapping\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[40,52]},"
+        "\"weights\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[52,64]}}",
+        table);
+    memcpy(bytes, &header, sizeof header);
+    memcpy(bytes + 8 + header, numbers, sizeof numbers);
+    memcpy(bytes + 8 + header + sizeof numbers, mapping, TOKENS * sizeof *mapping);
+    write_file(weights, bytes, 8 + header + 64);
+}
+
+static void check_table(const embla_checkpoint *cp, const embla_facts *facts,
+                        const int32_t *mapping)
+{
+    embla_table *table = NULL;
+    int64_t rows[TOKENS];
+    bool right = true;
+    for (size_t i = 0; i < TOKENS; i++) right = right && mapping[i] >= 0 && mapping[i] < ROWS;
+    embla_status status = embla_table_open(cp, NULL, NULL, &table);
+    PROMISE((status == EMBLA_OK) == (!facts->mapping || right));
+    PROMISE(status == EMBLA_OK || (status == EMBLA_ERR_FORMAT && !table && *embla_error()));
+    if (!table) return;
+    PROMISE(facts->tokens == embla_table_tokens(table));
+    if (facts->mapping) {
+        PROMISE(embla_table_find_rows(table, (const int32_t[]){0, 1, 2}, TOKENS, rows) == EMBLA_OK);
+        for (size_t i = 0; i < TOKENS; i++) PROMISE(rows[i] == mapping[i]);
+    }
+    embla_table_free(table);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"embeddings", "model.embed_tokens.weight",
+                                        "model.embed_tokens_per_layer.weight", "nothing"};
+    static bool registered;
+    input in = {data, size};
+    int32_t mapping[TOKENS];
+    embla_checkpoint *cp = NULL;
+    embla_facts facts;
+    make_folder();
+    if (!registered) registered = atexit(remove_folder) == 0;
+    const char *name = names[take_below(&in, sizeof names / sizeof names[0])];
+    take(&in, mapping, sizeof mapping);
+    write_weights(name, mapping);
+    write_file(config, in.data, in.size);
+    embla_status status = embla_checkpoint_open(folder, NULL, &cp);
+    if (status != EMBLA_OK) {
+        PROMISE(!cp && *embla_error());
+        return 0;
+    }
+    status = embla_checkpoint_facts(cp, &facts);
+    PROMISE(status == EMBLA_OK || *embla_error());
+    if (status == EMBLA_OK) {
+        PROMISE(isfinite(facts.scale) && facts.scale > 0 && facts.first_position >= 0);
+        PROMISE((facts.scale == 1) || facts.scale_why);
+        PROMISE((facts.role == EMBLA_ROLE_NONE) == (facts.tokens == 0));
+        if (facts.role != EMBLA_ROLE_NONE) check_table(cp, &facts, mapping);
+    }
+    embla_checkpoint_free(cp);
+    return 0;
+}
