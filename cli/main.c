@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program `embla`: finds the verb, runs it, and makes sure its output arrived.
+/* The program `embla`: finds the verb, runs it and checks that its output was written.
  *
- * stdout carries data and nothing else. Exit codes: 0 done, 1 failed, 2 wrong
- * usage, 3 checked and found wanting.
+ * stdout carries data and nothing else. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the check
+ * found a problem.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,13 +24,13 @@ const cli_verb *const cli_verbs[] = {&cli_verb_info,       &cli_verb_doctor,   &
                                      &cli_verb_completion, &cli_verb_help,     NULL};
 
 const cli_option cli_global_options[] = {
-    {.name = "json", .help = "print JSON, for programs"},
-    {.name = "quiet", .letter = 'q', .help = "print no messages, only results and errors"},
+    {.name = "json", .help = "print JSON"},
+    {.name = "quiet", .letter = 'q', .help = "print only results and errors"},
     {.name = "threads",
      .value = "N",
      .standard = "0",
      .count = true,
-     .help = "threads to work with; 0: the verb's own choice"},
+     .help = "number of threads; 0 means the default of the verb"},
     {.name = "help", .letter = 'h', .help = "print this help"},
     {.name = "version", .letter = 'V', .help = "print the version, kernel set and build"},
     {.name = NULL}};
@@ -63,7 +63,7 @@ int cli_run(int argc, char **argv)
     }
     if (cli_args_flag(&args, "version")) return print_version(cli_args_flag(&args, "json"));
     if (cli_args_count(&args, "threads") > embla_threads_max())
-        return cli_usage("--threads: '%s' is more than %d, the most that are used here",
+        return cli_usage("--threads is %s; the maximum on this machine is %d",
                          cli_args_text(&args, "threads"), embla_threads_max());
     if (!args.verb) {
         fputs("usage: embla VERB [OPERANDS] [OPTIONS]\nverbs:", stderr);
@@ -77,10 +77,10 @@ int cli_run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cli_environment_prepare(argv);
-    /* A reader that has seen enough (| head) ends us without a word, even where the
-     * parent process told us to ignore the signal. */
+    /* A reader that closes the pipe (| head) ends the program silently, even if the parent process
+     * ignores the signal. */
     signal(SIGPIPE, SIG_DFL);
-    /* A file that is cut short while we read it is a failure with a sentence, no crash. */
+    /* A file that is truncated while it is read gives an error message, not a crash. */
     if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
     int code = cli_run(argc, argv);
     if (!cli_out_finish()) return cli_failed("cannot write the output: %s", strerror(errno));

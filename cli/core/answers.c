@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens become rows, rows become tokens, ranked rows are printed.
+/* Converts tokens to rows and back, and prints ranked rows.
  *
- * For people a table: words escaped, a bar beside each score. For programs lines with tabs
- * between rank, token, id and score, and nothing else.
+ * The table format is for people: escaped words and a bar for each score. The text format is for
+ * programs: rank, token, id and score, separated by tabs.
  */
 #include "core/answers.h"
 
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the table that is asked ---- */
+/* ---- the queried table ---- */
 
-/* What is worth a word goes where it does not mix with data. */
+/* Notes go to stderr, so that they do not mix with data. */
 static void print_notes(const cli_model *model)
 {
     size_t count;
@@ -64,12 +64,11 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
 
 /* ---- tokens to rows, rows to tokens ---- */
 
-/* Tokens are int32_t. A number that is not can be a row of a giant table, never a token of a
- * mapping. */
+/* Tokens are int32_t. A larger number can be a row of a giant table, but not a mapped token. */
 static int find_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t *rows,
                      int32_t *narrow)
 {
-    size_t count = tokens->count, wide = count; /* index of the first that is no int32_t */
+    size_t count = tokens->count, wide = count; /* index of the first that does not fit int32_t */
     for (size_t i = count; i-- > 0;) {
         narrow[i] = (int32_t)tokens->ids[i];
         if (narrow[i] != tokens->ids[i]) wide = i;
@@ -124,19 +123,21 @@ int cli_asked_svg(const cli_args *args, const cli_asked *asked, int (*draw)(cons
     const char *path = cli_args_text(args, "svg");
     if (!path) return CLI_DONE;
     if (cli_model_has_file(&asked->model, path))
-        return cli_failed("%s is the file that is read; it is not overwritten", path);
+        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
+                          path);
     int out = dup(STDOUT_FILENO);
-    if (out < 0) return cli_failed("no way to write %s beside standard output", path);
+    if (out < 0) return cli_failed("cannot write %s: no free file descriptor", path);
     int code = cli_out_to(path, cli_args_flag(args, "force"));
     if (code == CLI_DONE) {
-        code = cli_out_done(draw(job)); /* says what went wrong */
-        if (dup2(out, STDOUT_FILENO) < 0) code = cli_failed("%s could not be written", path);
+        code = cli_out_done(draw(job)); /* prints the message on failure */
+        if (dup2(out, STDOUT_FILENO) < 0)
+            code = cli_failed("cannot restore standard output after writing %s", path);
     }
     (void)close(out);
     return code;
 }
 
-/* ---- tokens in print ---- */
+/* ---- printing tokens ---- */
 
 bool cli_utf8_wanted(void)
 {
@@ -176,7 +177,7 @@ void cli_token_json(const cli_asked *asked, int64_t token, cli_json *json)
     if (!word) {
         cli_json_text(json, "token", NULL);
     } else if (!cli_json_bytes(json, "token", word, length)) {
-        char *hex = malloc(2 * length + 1); /* what the text could not say */
+        char *hex = malloc(2 * length + 1); /* the exact bytes */
         for (size_t b = 0; hex && b < length; b++)
             snprintf(hex + 2 * b, 3, "%02x", (unsigned)(unsigned char)word[b]);
         cli_json_text(json, "token_hex", hex);
@@ -199,10 +200,10 @@ int cli_rank_set_up(const cli_args *args, const cli_asked *asked, cli_rank *out)
     int64_t all = embla_table_rows(asked->table), top = cli_args_count(args, "top");
     int64_t rows = cli_args_given(args, "rows") ? cli_args_count(args, "rows") : all;
     bool json = cli_args_flag(args, "json"), people = isatty(STDOUT_FILENO);
-    if (top < 1) return cli_usage("--top: 0 rows are no answer; 1 is the least");
-    if (rows < 1) return cli_usage("--rows: in 0 rows nothing is found; 1 is the least");
+    if (top < 1) return cli_usage("--top is 0; the minimum is 1");
+    if (rows < 1) return cli_usage("--rows is 0; the minimum is 1");
     if (json && strcmp(format, "auto") != 0)
-        return cli_usage("--json and --format %s exclude each other", format);
+        return cli_usage("--json and --format %s cannot be used together", format);
     if (strcmp(format, "auto") != 0) people = strcmp(format, "table") == 0;
     if (rows > all) rows = all;
     *out = (cli_rank){.asked = asked,
@@ -217,7 +218,7 @@ int cli_rank_set_up(const cli_args *args, const cli_asked *asked, cli_rank *out)
     return CLI_DONE;
 }
 
-static size_t count_of(const cli_rank *rank, const embla_neighbour *found)
+static size_t count_found(const cli_rank *rank, const embla_neighbour *found)
 {
     size_t count = 0;
     while (count < rank->top && found[count].row >= 0) count++;
@@ -234,8 +235,8 @@ static void print_text(const cli_rank *rank, const embla_neighbour *found, size_
     }
 }
 
-/* Digits that tell rows apart, in as many columns for small scores as for large ones. */
-static int score_text(double score, double largest, char text[CLI_CELL])
+/* Large scores get significant digits, so that columns stay narrow. */
+static int format_score(double score, double largest, char text[CLI_CELL])
 {
     return snprintf(text, CLI_CELL, largest < 1e5 ? "%.4f" : "%.6g", score);
 }
@@ -247,10 +248,10 @@ static double largest_of(const embla_neighbour *found, size_t count)
     return largest;
 }
 
-enum { BAR = 12 }; /* columns of one that is full */
+enum { BAR = 12 }; /* columns of a full bar */
 
-/* In eighths of a column where there are signs for them; a score below zero has none. padded:
- * something comes after it. */
+/* Prints a bar, in eighths of a column with UTF-8. A negative score has no bar. padded: text
+ * follows the bar. */
 static void print_bar(double part, bool utf8, bool padded)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -272,7 +273,7 @@ static void print_line(const cli_rank *rank, const embla_neighbour *found, size_
     char word[CLI_WORD_TEXT], score[CLI_CELL];
     int64_t sharing, token = cli_asked_token(rank->asked, found->row, &sharing);
     size_t columns = cli_token_show(rank->asked, token, !rank->utf8, CLI_WORD_COLUMNS, word);
-    (void)score_text(found->score, largest, score);
+    (void)format_score(found->score, largest, score);
     printf("%*zu  %s%*s  %*" PRId64 "  %*s", wide->rank, n, word, wide->token - (int)columns, "",
            wide->id, token, wide->score, score);
     print_bar(bars > 0 ? found->score / bars : 0, rank->utf8, sharing > 1);
@@ -280,7 +281,7 @@ static void print_line(const cli_rank *rank, const embla_neighbour *found, size_
     putchar('\n');
 }
 
-static int wider(int a, int b)
+static int max_int(int a, int b)
 {
     return a > b ? a : b;
 }
@@ -295,21 +296,21 @@ static void print_table(const cli_rank *rank, const embla_neighbour *found, size
     for (size_t i = 0; i < count; i++) {
         int64_t token = cli_asked_token(rank->asked, found[i].row, NULL);
         size_t columns = cli_token_show(rank->asked, token, !rank->utf8, CLI_WORD_COLUMNS, text);
-        wide.token = wider(wide.token, (int)columns);
-        wide.id = wider(wide.id, snprintf(cell, sizeof cell, "%" PRId64, token));
-        wide.score = wider(wide.score, score_text(found[i].score, largest, cell));
+        wide.token = max_int(wide.token, (int)columns);
+        wide.id = max_int(wide.id, snprintf(cell, sizeof cell, "%" PRId64, token));
+        wide.score = max_int(wide.score, format_score(found[i].score, largest, cell));
     }
-    wide.rank = wider(wide.rank, snprintf(cell, sizeof cell, "%zu", count));
+    wide.rank = max_int(wide.rank, snprintf(cell, sizeof cell, "%zu", count));
     printf("%*s  %-*s  %*s  %*s\n", wide.rank, "rank", wide.token, "token", wide.id, "id",
            wide.score, "score");
     for (size_t i = 0; i < count; i++)
         print_line(rank, &found[i], i + 1, &wide, largest, bars > 0 ? bars : largest);
-    if (count == 0) printf("%*s  there is no other row\n", wide.rank, "-");
+    if (count == 0) printf("%*s  no other row\n", wide.rank, "-");
 }
 
 void cli_rank_print(const cli_rank *rank, const embla_neighbour *found, double bars)
 {
-    size_t count = count_of(rank, found);
+    size_t count = count_found(rank, found);
     if (rank->form == CLI_RANK_TEXT)
         print_text(rank, found, count);
     else
@@ -318,7 +319,7 @@ void cli_rank_print(const cli_rank *rank, const embla_neighbour *found, double b
 
 void cli_rank_json(const cli_rank *rank, const embla_neighbour *found, cli_json *json)
 {
-    size_t count = count_of(rank, found);
+    size_t count = count_found(rank, found);
     cli_json_open(json, "neighbours", '[');
     for (size_t i = 0; i < count; i++) {
         int64_t sharing, token = cli_asked_token(rank->asked, found[i].row, &sharing);
@@ -341,10 +342,8 @@ void cli_rank_report(const cli_rank *rank, const embla_near_report *report)
     (void)cli_plural(report->nonfinite, "row", rows);
     if (rank->form == CLI_RANK_TABLE) {
         putchar('\n');
-        cli_out_fact("left out", "%s that hold%s a NaN or an infinity", rows,
-                     report->nonfinite == 1 ? "s" : "");
+        cli_out_fact("left out", "%s with a NaN or an infinity", rows);
     } else if (rank->form == CLI_RANK_TEXT) {
-        cli_complain("note: %s left out that hold%s a NaN or an infinity", rows,
-                     report->nonfinite == 1 ? "s" : "");
+        cli_complain("note: skipped %s with a NaN or an infinity", rows);
     }
 }

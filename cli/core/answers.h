@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What verbs share that ask a table about its rows: it is opened with its words, tokens that
- * were typed become rows, rows that were found become tokens again, and are printed.
+/* Helpers of the verbs that query a table: open it with its vocabulary, convert typed tokens to
+ * rows and rows to tokens, and print ranked rows.
  *
  * In most checkpoints token i is row i. A Model2Vec checkpoint maps tokens to rows, and many tokens
  * can share a row: the row is then shown by the first of them.
@@ -17,65 +17,64 @@
 #include "core/token.h"
 #include "core/visible.h"
 
-/* ---- the table that is asked ---- */
+/* ---- the queried table ---- */
 
 typedef struct {
     cli_model model;
     embla_table *table;
-    const embla_vocab *vocab; /* NULL: there are no words */
-    int64_t *first, *sharing; /* by row: its first token (-1: none), how many; NULL: no mapping */
+    const embla_vocab *vocab; /* NULL means no vocabulary */
+    int64_t *first, *sharing; /* per row: first token or -1, number of tokens; may be NULL */
 } cli_asked;
 
-/* Opens path by the options of args, with its token table; what is worth a word is said on
- * stderr, unless --quiet. CLI_DONE, or another code after a sentence; either way
- * cli_asked_free. */
+/* Opens path and its token table with the options of args. Notes go to stderr, unless --quiet.
+ * Returns CLI_DONE, or another code after a message. Call cli_asked_free in any case. */
 int cli_asked_open(const cli_args *args, const char *path, cli_asked *out);
 void cli_asked_free(cli_asked *asked);
 
-/* The operands after the first: tokens as they are typed, - for those on standard input. Adds
- * to tokens; CLI_DONE means that all words are there. */
+/* Appends the tokens of all operands after the first; - reads standard input. CLI_DONE means that
+ * all words exist. */
 int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *tokens);
-/* The rows of tokens to *rows, for free(); NULL if there are no tokens. CLI_FAILED after a
- * sentence, with both numbers, where one has none. */
+/* Writes the rows of tokens to *rows, which the caller frees; NULL if there are no tokens.
+ * CLI_FAILED after a message if a token has no row. */
 int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **rows);
-/* Finds the tokens of all rows. Call it once before rows that were found are printed. */
+/* Finds the tokens of all rows. Call it once before rows are printed. */
 int cli_asked_find_tokens(cli_asked *asked);
-/* The token of a row, and of how many tokens it is the row; -1, and 0, if of none. */
+/* The first token of a row, and how many tokens share the row; -1 and 0 if there is none. */
 int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing);
 
-/* --svg FILE, where it is given, and --force: draw prints the chart of job to stdout, which is FILE
- * meanwhile and then itself again. draw's code, or CLI_FAILED after a sentence. */
+/* Implements --svg FILE and --force: draw prints the chart of job to stdout, which is redirected to
+ * FILE meanwhile. Returns the code of draw, or CLI_FAILED after a message. */
 int cli_asked_svg(const cli_args *args, const cli_asked *asked, int (*draw)(const void *job),
                   const void *job);
 
-/* ---- rows in print ---- */
+/* ---- printing rows ---- */
 
-/* Whether the terminal, or whoever reads, takes more than ASCII. */
+/* Whether the locale uses UTF-8. */
 bool cli_utf8_wanted(void);
 
-/* The word of a token for people, as cli_word_show gives it, or #5. Returns columns. */
+/* The word of a token for people, as from cli_word_show, or #5. Returns its width in columns. */
 size_t cli_token_show(const cli_asked *asked, int64_t token, bool ascii, size_t columns,
                       char text[CLI_WORD_TEXT]);
-/* The same for programs, to stdout. */
+/* Prints the word for programs, to stdout. */
 void cli_token_write(const cli_asked *asked, int64_t token);
-/* "token", and "token_hex" where it is no UTF-8; null if it has no word. */
+/* Prints "token", and "token_hex" if the word is not UTF-8; null without a word. */
 void cli_token_json(const cli_asked *asked, int64_t token, cli_json *json);
 
-/* Options of every verb that ranks rows, and what they come to. */
+/* Options of every verb that ranks rows. */
 #define CLI_RANK_OPTIONS                                                                           \
     {.name = "top",                                                                                \
      .letter = 'k',                                                                                \
      .value = "N",                                                                                 \
      .standard = "10",                                                                             \
      .count = true,                                                                                \
-     .help = "how many rows are printed"},                                                         \
+     .help = "number of rows to print"},                                                           \
         {.name = "rows",                                                                           \
          .value = "N",                                                                             \
          .count = true,                                                                            \
-         .help = "only the first N rows of the table are looked at; without it all are"},          \
+         .help = "search only the first N rows of the table (default: all)"},                      \
     {                                                                                              \
         .name = "format", .value = "FORMAT", .standard = "auto", .choices = cli_rank_format,       \
-        .help = "how rows are printed; auto: a table on a terminal, text elsewhere"                \
+        .help = "output format; auto means table on a terminal, text elsewhere"                    \
     }
 const char *cli_rank_format(size_t n);
 
@@ -86,20 +85,19 @@ typedef struct {
     cli_rank_form form;
     bool quiet;
     bool utf8;
-    int64_t rows; /* that are looked at */
-    size_t top;   /* that are printed, at most */
+    int64_t rows; /* rows to search */
+    size_t top;   /* maximum number of printed rows */
     int threads;
 } cli_rank;
 
-/* By the options of args, checked against the table. */
+/* Reads the options of args and checks them against the table. */
 int cli_rank_set_up(const cli_args *args, const cli_asked *asked, cli_rank *out);
-/* Up to top rows, best first: rank, token, id, score. bars: the score that fills one; 0: the
- * largest. */
+/* Prints up to top rows, best first: rank, token, id, score. bars is the score of a full bar; 0
+ * means the largest score. */
 void cli_rank_print(const cli_rank *rank, const embla_neighbour *found, double bars);
-/* The same as the array "neighbours". */
+/* Prints the same as the JSON array "neighbours". */
 void cli_rank_json(const cli_rank *rank, const embla_neighbour *found, cli_json *json);
-/* How many rows could not be found, where there are some: after a table below it, after text
- * on stderr. */
+/* Reports the number of skipped rows, if any: below a table, or on stderr after text. */
 void cli_rank_report(const cli_rank *rank, const embla_near_report *report);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the command line by the tables of args.h.
+/* Parses the command line with the tables of args.h.
  *
- * Options may stand anywhere, before the verb too, so the line is read twice: once
- * to find the verb, once with the verb's options known. What is not understood is
- * an error, never ignored, and the error names what was meant where that is clear.
+ * Options may appear anywhere, even before the verb, so the line is read twice: once to find the
+ * verb, once with its options. Anything unknown is an error; the message suggests the nearest name.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -16,18 +15,18 @@
 
 /* ---- did you mean ---- */
 
-#define LONGEST 32
+#define WORD_MAX_LENGTH 32
 
-static size_t least_of(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Letters to change, add, drop or swap with a neighbour to get from a to b. */
-static size_t distance(const char *a, const char *b)
+/* Damerau-Levenshtein distance without case: letters to change, add, drop or swap. */
+static size_t edit_distance(const char *a, const char *b)
 {
-    size_t rows[3][LONGEST + 1], m = strlen(a), n = strlen(b);
-    if (m > LONGEST || n > LONGEST) return LONGEST;
+    size_t rows[3][WORD_MAX_LENGTH + 1], m = strlen(a), n = strlen(b);
+    if (m > WORD_MAX_LENGTH || n > WORD_MAX_LENGTH) return WORD_MAX_LENGTH;
     for (size_t j = 0; j <= n; j++) rows[0][j] = j;
     for (size_t i = 1; i <= m; i++) {
         size_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
@@ -35,9 +34,9 @@ static size_t distance(const char *a, const char *b)
         for (size_t j = 1; j <= n; j++) {
             size_t changed = last[j - 1] +
                              (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
-            now[j] = least_of(changed, least_of(last[j], now[j - 1]) + 1);
+            now[j] = min_size(changed, min_size(last[j], now[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least_of(now[j], before[j - 2] + 1);
+                now[j] = min_size(now[j], before[j - 2] + 1);
         }
     }
     return rows[m % 3][n];
@@ -45,29 +44,30 @@ static size_t distance(const char *a, const char *b)
 
 typedef struct {
     const char *word, *best;
-    size_t far;
+    size_t distance;
 } candidate;
 
-/* A word that begins the name counts as near: `qwen` is qwen3.8-flash-next. */
-static void consider(candidate *guess, const char *name)
+/* Keeps the nearest name. A prefix counts as near: `qwen` for qwen3.8-flash-next. */
+static void update_guess(candidate *guess, const char *name)
 {
     size_t length = strlen(guess->word);
-    size_t far =
-        length > 1 && strncasecmp(guess->word, name, length) == 0 ? 1 : distance(guess->word, name);
-    if (far < guess->far && far <= 1 + length / 5) {
-        guess->far = far;
+    size_t distance = length > 1 && strncasecmp(guess->word, name, length) == 0
+                          ? 1
+                          : edit_distance(guess->word, name);
+    if (distance < guess->distance && distance <= 1 + length / 5) {
+        guess->distance = distance;
         guess->best = name;
     }
 }
 
-static const char *nearest(const char *word, cli_choices choices)
+static const char *nearest_choice(const char *word, cli_choices choices)
 {
-    candidate guess = {word, NULL, LONGEST};
-    for (size_t n = 0; choices(n); n++) consider(&guess, choices(n));
+    candidate guess = {word, NULL, WORD_MAX_LENGTH};
+    for (size_t n = 0; choices(n); n++) update_guess(&guess, choices(n));
     return guess.best;
 }
 
-static bool among(const char *word, cli_choices choices)
+static bool is_choice(const char *word, cli_choices choices)
 {
     for (size_t n = 0; choices(n); n++)
         if (strcmp(choices(n), word) == 0) return true;
@@ -83,14 +83,14 @@ const char *cli_choices_text(cli_choices choices, char *text, size_t size)
     return text;
 }
 
-/* Refuses word, and names the one that was meant or all that there are. */
-static int refuse(const char *what, const char *word, cli_choices choices)
+/* Reports an unknown word with the nearest choice, or with all choices. */
+static int unknown_word(const char *what, const char *word, cli_choices choices)
 {
-    const char *meant = nearest(word, choices);
+    const char *meant = nearest_choice(word, choices);
     char names[512];
-    if (meant) return cli_usage("there is no %s '%.60s'; did you mean '%s'?", what, word, meant);
-    return cli_usage("there is no %s '%.60s'; there %s %s", what, word,
-                     choices(0) && choices(1) ? "are" : "is only",
+    if (meant) return cli_usage("unknown %s '%.60s'; did you mean '%s'?", what, word, meant);
+    return cli_usage("unknown %s '%.60s'; use %s%s", what, word,
+                     choices(0) && choices(1) ? "one of " : "",
                      cli_choices_text(choices, names, sizeof names));
 }
 
@@ -119,8 +119,8 @@ const cli_option *cli_option_at(const cli_verb *verb, size_t n)
     return NULL;
 }
 
-/* The option that word begins with or is: --name, --name=value, -l. */
-static const cli_option *option_of(const cli_verb *verb, const char *word, size_t *place)
+/* The option that word names: --name, --name=value or -l. */
+static const cli_option *find_option(const cli_verb *verb, const char *word, size_t *index)
 {
     size_t length = strcspn(word, "=");
     const cli_option *option;
@@ -131,7 +131,7 @@ static const cli_option *option_of(const cli_verb *verb, const char *word, size_
         bool is_short =
             option->letter && length == 2 && word[0] == '-' && word[1] == option->letter;
         if (is_long || is_short) {
-            if (place) *place = n;
+            if (index) *index = n;
             return option;
         }
     }
@@ -143,47 +143,47 @@ static int unknown_option(const cli_verb *verb, const char *word)
     const cli_option *option;
     const char *where = verb ? verb->name : "the program";
     int length = (int)strcspn(word, "="), dashes = word[1] == '-' ? 2 : 1;
-    char name[LONGEST + 1];
-    candidate guess = {name, NULL, LONGEST};
+    char name[WORD_MAX_LENGTH + 1];
+    candidate guess = {name, NULL, WORD_MAX_LENGTH};
     snprintf(name, sizeof name, "%.*s", length - dashes, word + dashes);
-    for (size_t n = 0; (option = cli_option_at(verb, n)); n++) consider(&guess, option->name);
+    for (size_t n = 0; (option = cli_option_at(verb, n)); n++) update_guess(&guess, option->name);
     if (guess.best)
         return cli_usage("%s has no option '%.*s'; did you mean '--%s'?", where, length, word,
                          guess.best);
     if (verb && verb->signs && dashes == 1)
-        return cli_usage("%s has no option '%s'; write '- %s', or '\\%s' for a word", where, word,
-                         word + 1, word);
+        return cli_usage("%s has no option '%s'; write '- %s' for the sign, or '\\%s' for the word",
+                         where, word, word + 1, word);
     return cli_usage("%s has no option '%.*s'; see 'embla help%s%s'", where, length, word,
                      verb ? " " : "", verb ? verb->name : "");
 }
 
-/* What people type who come from other tools. */
+/* Names of similar verbs in other tools. */
 static const struct {
     const char *word, *verb;
-} elsewhere[] = {{"size", "cost"},       {"params", "cost"},   {"memory", "cost"},
-                 {"benchmark", "bench"}, {"perf", "bench"},    {"completions", "completion"},
-                 {"man", "help"},        {"ls", "info"},       {"inspect", "info"},
-                 {"show", "info"},       {"list", "info"},     {"check", "doctor"},
-                 {"get", "lookup"},      {"row", "lookup"},    {"export", "convert"},
-                 {"nn", "near"},         {"similar", "near"},  {"analogies", "analogy"},
-                 {"norms", "health"},    {"glitch", "health"}, {"svd", "spectrum"},
-                 {"pca", "map"},         {"plot", "map"},      {"compare", "diff"},
-                 {"evaluate", "eval"}};
+} synonyms[] = {{"size", "cost"},       {"params", "cost"},   {"memory", "cost"},
+                {"benchmark", "bench"}, {"perf", "bench"},    {"completions", "completion"},
+                {"man", "help"},        {"ls", "info"},       {"inspect", "info"},
+                {"show", "info"},       {"list", "info"},     {"check", "doctor"},
+                {"get", "lookup"},      {"row", "lookup"},    {"export", "convert"},
+                {"nn", "near"},         {"similar", "near"},  {"analogies", "analogy"},
+                {"norms", "health"},    {"glitch", "health"}, {"svd", "spectrum"},
+                {"pca", "map"},         {"plot", "map"},      {"compare", "diff"},
+                {"evaluate", "eval"}};
 
 static int unknown_verb(const char *word)
 {
-    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
-        if (strcmp(elsewhere[i].word, word) != 0) continue;
-        return cli_usage("'%s' is called '%s' here; see 'embla help %s'", word, elsewhere[i].verb,
-                         elsewhere[i].verb);
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
+        if (strcmp(synonyms[i].word, word) != 0) continue;
+        return cli_usage("unknown verb '%s'; use '%s' instead, see 'embla help %s'", word,
+                         synonyms[i].verb, synonyms[i].verb);
     }
-    return refuse("verb", word, cli_verb_name);
+    return unknown_word("verb", word, cli_verb_name);
 }
 
 /* ---- numbers ---- */
 
-/* 128000, 128_000 or 128,000: one separator, groups of three after it. */
-static bool digits(const char *text, char *out, size_t size)
+/* Parses 128000, 128_000 or 128,000: one kind of separator, then groups of three digits. */
+static bool strip_separators(const char *text, char *out, size_t size)
 {
     const char *mark = strpbrk(text, ",_");
     size_t used = 0, group = 0;
@@ -206,33 +206,34 @@ static int read_count(const char *name, const char *text, int64_t *out)
     char plain[32];
     int64_t value = 0;
     size_t length = strlen(text);
-    if (text[0] == '-') return cli_usage("--%s: '%s' is below 0", name, text);
+    if (text[0] == '-') return cli_usage("--%s is %s; the minimum is 0", name, text);
     if (length > 1 && strspn(text, "0123456789.,_") == length - 1 &&
         strchr("kKmMgGbB", text[length - 1]))
-        return cli_usage("--%s: '%s' has a suffix that means 1,000 to some and 1,024 to "
-                         "others; write the number out",
-                         name, text);
+        return cli_usage(
+            "--%s: the suffix of '%s' is ambiguous (1,000 or 1,024); write the number in full",
+            name, text);
     if (strlen(text) > 0 && strspn(text, "0123456789") == length && length >= sizeof plain)
-        return cli_usage("--%s: '%s' does not fit 64 bits", name, text);
-    if (!digits(text, plain, sizeof plain))
-        return cli_usage("--%s: '%s' is not a number like 128000, 128_000 or 128,000", name, text);
+        return cli_usage("--%s: '%s' does not fit in 64 bits", name, text);
+    if (!strip_separators(text, plain, sizeof plain))
+        return cli_usage("--%s: '%s' is not a number such as 128000, 128_000 or 128,000", name,
+                         text);
     for (const char *c = plain; *c; c++)
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *c - '0', &value))
-            return cli_usage("--%s: '%s' does not fit 64 bits", name, text);
+            return cli_usage("--%s: '%s' does not fit in 64 bits", name, text);
     *out = value;
     return CLI_DONE;
 }
 
-/* ---- the line ---- */
+/* ---- the command line ---- */
 
-/* An option with a value takes the next word along; which do is known without the
- * verb too, because a name means the same in every verb. */
-static bool takes_next(const cli_verb *verb, const char *word)
+/* Whether word is an option whose value is the next word. It works without a verb, because an
+ * option has the same meaning in every verb. */
+static bool takes_next_word(const cli_verb *verb, const char *word)
 {
-    const cli_option *option = option_of(verb, word, NULL);
+    const cli_option *option = find_option(verb, word, NULL);
     for (size_t n = 0; !option && !verb && cli_verbs[n]; n++)
-        option = option_of(cli_verbs[n], word, NULL);
+        option = find_option(cli_verbs[n], word, NULL);
     return option && option->value && !strchr(word, '=');
 }
 
@@ -241,62 +242,62 @@ static bool is_option(const char *word)
     return word[0] == '-' && word[1] != '\0';
 }
 
-/* Where the verb stands: the first word that is no option and no option's value. 0 if none. */
+/* The index of the verb: the first word that is neither an option nor its value. 0 if none. */
 static int find_verb(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (!is_option(argv[i])) return i;
         if (strcmp(argv[i], "--") == 0) return i + 1 < argc ? i + 1 : 0;
-        if (takes_next(NULL, argv[i])) i++;
+        if (takes_next_word(NULL, argv[i])) i++;
     }
     return 0;
 }
 
-static int set_value(cli_args *args, size_t place, const char *text)
+static int set_value(cli_args *args, size_t index, const char *text)
 {
-    const cli_option *option = cli_option_at(args->verb, place);
-    char what[LONGEST + 3];
-    args->values[place] = text;
-    if (option->choices && !among(text, option->choices)) {
+    const cli_option *option = cli_option_at(args->verb, index);
+    char what[WORD_MAX_LENGTH + 3];
+    args->values[index] = text;
+    if (option->choices && !is_choice(text, option->choices)) {
         snprintf(what, sizeof what, "--%s", option->name);
-        return refuse(what, text, option->choices);
+        return unknown_word(what, text, option->choices);
     }
-    return option->count ? read_count(option->name, text, &args->counts[place]) : CLI_DONE;
+    return option->count ? read_count(option->name, text, &args->counts[index]) : CLI_DONE;
 }
 
-/* Reads the option at *i and moves *i to the last word it took. */
+/* Parses the option at *i and moves *i to its last word. */
 static int read_option(int argc, char **argv, int *i, cli_args *args)
 {
     const char *word = argv[*i], *equals = strchr(word, '=');
-    size_t place = 0;
-    const cli_option *option = option_of(args->verb, word, &place);
+    size_t index = 0;
+    const cli_option *option = find_option(args->verb, word, &index);
     if (!option) return unknown_option(args->verb, word);
-    args->given[place] = true;
+    args->given[index] = true;
     if (!option->value) {
-        if (equals) return cli_usage("--%s takes no value, but got '%s'", option->name, equals + 1);
-        args->values[place] = "";
+        if (equals) return cli_usage("--%s takes no value; remove '=%s'", option->name, equals + 1);
+        args->values[index] = "";
         return CLI_DONE;
     }
     const char *text = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : NULL;
     if (!text || text[0] == '\0' || (!equals && strncmp(text, "--", 2) == 0))
         return cli_usage("--%s needs a value: --%s %s", option->name, option->name, option->value);
     if (!equals) (*i)++;
-    return set_value(args, place, text);
+    return set_value(args, index, text);
 }
 
 static int read_operand(const char *word, cli_args *args)
 {
     const cli_verb *verb = args->verb;
-    if (verb->choices && !among(word, verb->choices))
-        return refuse(verb->operand, word, verb->choices);
+    if (verb->choices && !is_choice(word, verb->choices))
+        return unknown_word(verb->operand, word, verb->choices);
     if (args->operand_count == verb->operands_most)
-        return cli_usage("%s takes at most %zu operand%s, and '%s' is one too many", verb->name,
+        return cli_usage("%s takes at most %zu operand%s; remove '%s'", verb->name,
                          verb->operands_most, verb->operands_most == 1 ? "" : "s", word);
     args->operands[args->operand_count++] = word;
     return CLI_DONE;
 }
 
-static int set_standards(cli_args *args)
+static int set_defaults(cli_args *args)
 {
     const cli_option *option;
     for (size_t n = 0; (option = cli_option_at(args->verb, n)); n++) {
@@ -315,7 +316,7 @@ int cli_args_parse(int argc, char **argv, cli_args *out)
     bool options_end = false;
     if (verb_at > 0 && !(args.verb = cli_verb_find(argv[verb_at])))
         return unknown_verb(argv[verb_at]);
-    code = set_standards(&args);
+    code = set_defaults(&args);
     for (int i = 1; i < argc && code == CLI_DONE; i++) {
         if (i == verb_at) continue;
         if (!options_end && strcmp(argv[i], "--") == 0)
@@ -336,9 +337,9 @@ int cli_args_parse(int argc, char **argv, cli_args *out)
     return CLI_DONE;
 }
 
-/* ---- what was read ---- */
+/* ---- parsed values ---- */
 
-static size_t place_of(const cli_args *args, const char *name)
+static size_t option_index(const cli_args *args, const char *name)
 {
     const cli_option *option;
     for (size_t n = 0; (option = cli_option_at(args->verb, n)); n++)
@@ -349,20 +350,20 @@ static size_t place_of(const cli_args *args, const char *name)
 
 bool cli_args_given(const cli_args *args, const char *name)
 {
-    return args->given[place_of(args, name)];
+    return args->given[option_index(args, name)];
 }
 
 bool cli_args_flag(const cli_args *args, const char *name)
 {
-    return args->values[place_of(args, name)] != NULL;
+    return args->values[option_index(args, name)] != NULL;
 }
 
 int64_t cli_args_count(const cli_args *args, const char *name)
 {
-    return args->counts[place_of(args, name)];
+    return args->counts[option_index(args, name)];
 }
 
 const char *cli_args_text(const cli_args *args, const char *name)
 {
-    return args->values[place_of(args, name)];
+    return args->values[option_index(args, name)];
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verbs of the program and what may stand on its command line.
+/* The verbs of the program and its command line.
  *
- * One table describes each verb: its operands, its options with their defaults and
- * choices, an example. The same table parses the line, prints help and the man
- * page, and makes the shell completions, so that none of them can disagree.
+ * One table describes each verb: operands, options with defaults and choices, an example. The same
+ * table parses the line, prints help and the man page, and generates the shell completions, so they
+ * always agree.
  */
 #ifndef CLI_CORE_ARGS_H
 #define CLI_CORE_ARGS_H
@@ -14,41 +14,41 @@
 
 #include "core/complain.h"
 
-/* Operands on one line, and options of one verb with the global ones. */
+/* Maximum number of operands, and of options of one verb including the global ones. */
 #define CLI_OPERANDS_MOST 32
 #define CLI_OPTIONS_MOST  64
 
-/* The n-th word that may stand here, NULL past the last. */
+/* Returns the n-th allowed word, NULL past the last. */
 typedef const char *(*cli_choices)(size_t n);
 
 typedef struct {
-    const char *name;     /* without its dashes */
-    const char *value;    /* what help calls the value; NULL: the option takes none */
-    const char *standard; /* default, as it would be typed; of a flag: any text if it is on */
-    const char *help;     /* no full stop */
-    cli_choices choices;  /* the words it takes; NULL: any */
-    bool count;           /* the value is a number from 0 */
-    char letter;          /* short form; 0: none */
+    const char *name;     /* without dashes */
+    const char *value;    /* name of the value in help; NULL means a flag without value */
+    const char *standard; /* default, as typed; for a flag any text means on */
+    const char *help;     /* without full stop */
+    cli_choices choices;  /* allowed words; NULL means any */
+    bool count;           /* the value is an integer of 0 or more */
+    char letter;          /* short form; 0 means none */
 } cli_option;
 
 typedef struct cli_args cli_args;
 
 typedef struct {
     const char *name;
-    const char *synopsis; /* of the operands: "[PRESET]..." */
-    const char *operand;  /* what one of them is called in a message */
+    const char *synopsis; /* operands: "[PRESET]..." */
+    const char *operand;  /* name of an operand in messages */
     size_t operands_least, operands_most;
-    cli_choices choices;       /* the words an operand may be; NULL: any */
-    const char *about;         /* one line, no full stop */
-    const char *text;          /* paragraphs, an empty line between them */
-    const char *example;       /* runs as it is */
+    cli_choices choices;       /* allowed operands; NULL means any */
+    const char *about;         /* one line, without full stop */
+    const char *text;          /* paragraphs, separated by an empty line */
+    const char *example;       /* a command that runs as printed */
     const cli_option *options; /* ends with a NULL name */
-    bool signs;                /* - is an operand: -x may have been meant as two */
+    bool signs;                /* - is an operand, so -x may mean - x */
     int (*run)(const cli_args *args);
 } cli_verb;
 
 struct cli_args {
-    const cli_verb *verb; /* NULL: none was given */
+    const cli_verb *verb; /* NULL means that none was given */
     const char *values[CLI_OPTIONS_MOST];
     int64_t counts[CLI_OPTIONS_MOST];
     bool given[CLI_OPTIONS_MOST];
@@ -57,21 +57,21 @@ struct cli_args {
 };
 
 extern const cli_verb *const cli_verbs[];     /* ends with NULL */
-extern const cli_option cli_global_options[]; /* of every verb; ends with a NULL name */
+extern const cli_option cli_global_options[]; /* options of every verb; ends with a NULL name */
 
 const char *cli_verb_name(size_t n);
 const cli_verb *cli_verb_find(const char *name);
 
-/* The n-th option of verb: its own, then the global ones. NULL past the last. */
+/* The n-th option of verb: first its own, then the global ones. NULL past the last. */
 const cli_option *cli_option_at(const cli_verb *verb, size_t n);
 
-/* "cost, bench, help": the words there are. Returns text, cut where it does not fit. */
+/* Writes all words, "cost, bench, help", truncated to size. Returns text. */
 const char *cli_choices_text(cli_choices choices, char *text, size_t size);
 
-/* Reads the line. CLI_DONE, or CLI_USAGE after a sentence on stderr. */
+/* Parses the command line. CLI_DONE, or CLI_USAGE after a message. */
 int cli_args_parse(int argc, char **argv, cli_args *out);
 
-/* By the option's name, which must be one of the verb's. The default if not given. */
+/* These take the name of an option of the verb, and return its value or its default. */
 bool cli_args_given(const cli_args *args, const char *name);
 bool cli_args_flag(const cli_args *args, const char *name);
 int64_t cli_args_count(const cli_args *args, const char *name);

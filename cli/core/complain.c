@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sentences on stderr. */
+/* Messages on stderr. */
 #include "core/complain.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "core/visible.h"
 
-/* What was typed may hold anything; a terminal gets none of it raw. */
+/* A message may quote any bytes; unprintable ones are escaped. */
 void cli_complain(const char *format, ...)
 {
     char text[640];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Defaults for OpenMP and for the libraries that the engine loads later. A program may set
- * environment variables, a library may not. What the user has set stays.
+ * environment variables, a library may not. Variables that the user has set are kept.
  */
 #include "core/environment.h"
 
@@ -12,10 +12,11 @@
 
 /* ---- OpenBLAS ---- */
 
-/* OpenBLAS chooses its kernels by the CPU's model number. A CPU that is newer than OpenBLAS gets
- * kernels of 2004, several times slower. This names the kernels that the CPU can run. An Intel
- * CPU with AVX2 alone gets Haswell, as OpenBLAS chooses for every such CPU that it knows; it
- * knows AMD's CPUs by their family, and those are left to it. NULL means no default. */
+/* OpenBLAS chooses its kernels by the model number of the CPU. For a CPU newer than OpenBLAS it
+ * chooses kernels of 2004, which are several times slower. This function names kernels that the CPU
+ * can run. An Intel CPU with AVX2 but without AVX-512 gets Haswell, as OpenBLAS chooses for the
+ * models that it knows. OpenBLAS recognises AMD CPUs by family, so they get no default. NULL means
+ * no default. */
 static const char *openblas_core(void)
 {
 #if defined(__x86_64__)
@@ -30,12 +31,12 @@ static const char *openblas_core(void)
     return NULL;
 }
 
-/* ---- how threads wait ---- */
+/* ---- waiting threads ---- */
 
 #if defined(_OPENMP)
-/* The kernel calls a process by the file that it runs: "exe" after the second start. This gives
- * it back the name that it was started by, and says whether there was a second start. */
-static bool started_twice(const char *name)
+/* Whether this process was re-executed. The kernel names a process after its file, which is "exe"
+ * after a re-execution; this restores the original name. */
+static bool was_reexecuted(const char *name)
 {
     char now[16] = "";
     if (prctl(PR_GET_NAME, now) != 0 || strcmp(now, "exe") != 0) return false;
@@ -44,7 +45,7 @@ static bool started_twice(const char *name)
     return true;
 }
 
-static bool waiting_is_set(void)
+static bool wait_policy_is_set(void)
 {
     static const char *const names[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME",
                                         "KMP_LIBRARY"};
@@ -54,16 +55,16 @@ static bool waiting_is_set(void)
 }
 
 /* Threads that wait for work sleep instead of spinning: docs/decisions/017-waiting-threads.md.
- * OpenMP reads its variables before main, so only a new start can change them. It happens once:
- * then the variable is set, and the process has another name. Where it fails (no /proc), the
- * program goes on with OpenMP's own default. */
-static void let_threads_sleep(char **argv)
+ * OpenMP reads its variables before main, so the program must execute itself again to change them.
+ * It does so once: afterwards the variable is set and the process has another name. If that fails
+ * (no /proc), the program continues with OpenMP's own default. */
+static void set_passive_waiting(char **argv)
 {
-    if (started_twice(argv[0]) || waiting_is_set()) return;
+    if (was_reexecuted(argv[0]) || wait_policy_is_set()) return;
     if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0) (void)execv("/proc/self/exe", argv);
 }
 #else
-static void let_threads_sleep(char **argv)
+static void set_passive_waiting(char **argv)
 {
     (void)argv;
 }
@@ -73,5 +74,5 @@ void cli_environment_prepare(char **argv)
 {
     const char *core = openblas_core();
     if (core) (void)setenv("OPENBLAS_CORETYPE", core, 0);
-    let_threads_sleep(argv);
+    set_passive_waiting(argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a checkpoint and finds in it what every verb asks for first. */
+/* Opens a checkpoint and finds its table, facts and vocabulary. */
 #include "core/model.h"
 
 #include <inttypes.h>
@@ -18,13 +18,13 @@ const char *cli_model_dtype(size_t n)
     return embla_dtype_name((embla_dtype)(n + 1));
 }
 
-static void keep(char text[CLI_SENTENCE])
+static void copy_error(char text[CLI_SENTENCE])
 {
     snprintf(text, CLI_SENTENCE, "%s", embla_error());
 }
 
-/* The sentence where no tensor could be the table, whichever was chosen. */
-static void find_shape(cli_model *model, const embla_tensor *tensor)
+/* Reports a tensor that is not rows x dim. */
+static void report_shape(cli_model *model, const embla_tensor *tensor)
 {
     char shape[CLI_CELL];
     model->no_matrix = true;
@@ -33,27 +33,27 @@ static void find_shape(cli_model *model, const embla_tensor *tensor)
              cli_shape_text(tensor, shape), tensor->rank);
 }
 
-/* Several tensors, and not one of rank 2: naming one would not help. */
-static void find_no_table(cli_model *model)
+/* If no tensor has rank 1 or 2, choosing one would not help; the message says so. */
+static void report_no_table(cli_model *model)
 {
     size_t count;
     const embla_tensor *tensors = embla_checkpoint_tensors(model->checkpoint, &count);
-    keep(model->table_error);
+    copy_error(model->table_error);
     for (size_t n = 0; n < count; n++)
         if (tensors[n].rank == 1 || tensors[n].rank == 2) return;
-    if (count > 0 && tensors[0].rank > 2) find_shape(model, &tensors[0]);
+    if (count > 0 && tensors[0].rank > 2) report_shape(model, &tensors[0]);
 }
 
-/* A table is rank 2; word vectors of one row may come as rank 1. */
+/* A table has rank 2; a single row may be stored with rank 1. */
 static void find_table(cli_model *model)
 {
     if (embla_checkpoint_role(model->checkpoint, EMBLA_ROLE_TOKENS, &model->table, &model->why) !=
         EMBLA_OK) {
-        find_no_table(model);
+        report_no_table(model);
         return;
     }
     if (model->table.rank > 2) {
-        find_shape(model, &model->table);
+        report_shape(model, &model->table);
         return;
     }
     model->has_table = true;
@@ -61,9 +61,8 @@ static void find_table(cli_model *model)
     model->dim = model->table.rank > 0 ? model->table.shape[model->table.rank - 1] : 1;
 }
 
-/* A tensor that was chosen and is not the token table: the words are its own only if it has a
- * row for each. */
-static void find_words(cli_model *model)
+/* Drops the vocabulary if the chosen tensor is not the token table and has too few rows. */
+static void drop_foreign_words(cli_model *model)
 {
     char rows[CLI_CELL], tokens[CLI_CELL];
     const embla_facts *facts = &model->facts;
@@ -93,8 +92,8 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     embla_status status = EMBLA_ERR_NOT_FOUND;
     if (model.facts.role != EMBLA_ROLE_POSITIONS && model.facts.role != EMBLA_ROLE_TOKEN_TYPES)
         status = embla_vocab_open(model.checkpoint, &model.vocab);
-    if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) keep(model.vocab_error);
-    find_words(&model);
+    if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) copy_error(model.vocab_error);
+    drop_foreign_words(&model);
     *out = model;
     return CLI_DONE;
 }
@@ -112,7 +111,7 @@ const char *cli_model_why(const cli_model *model, char text[CLI_CELL])
     bool by_name = tail <= length && strcmp(model->table.name + length - tail, model->why) == 0;
     const char *what = by_name && tail == length ? "its name" : model->why;
     if (model->facts.named) what = "named on the command line";
-    snprintf(text, CLI_CELL, "%s%.40s", by_name ? "known by " : "", what);
+    snprintf(text, CLI_CELL, "%s%.40s", by_name ? "recognised by " : "", what);
     return text;
 }
 
@@ -129,8 +128,8 @@ bool cli_model_has_file(const cli_model *model, const char *path)
     return false;
 }
 
-/* A number, or text that is one: formats without a config keep their header as text. */
-static bool number_at(const embla_checkpoint *checkpoint, const char *key, int64_t *out)
+/* Reads an integer, also from text: formats without a config keep their header as text. */
+static bool read_integer(const embla_checkpoint *checkpoint, const char *key, int64_t *out)
 {
     char *end;
     if (embla_checkpoint_integer(checkpoint, key, out) == EMBLA_OK) return true;
@@ -155,7 +154,7 @@ bool cli_model_number(const cli_model *model, const char *const *keys, int64_t *
                      mark + 2);
         else
             snprintf(name, sizeof name, "%s", *keys);
-        if (!number_at(model->checkpoint, name, out)) continue;
+        if (!read_integer(model->checkpoint, name, out)) continue;
         if (key) *key = mark ? mark + 3 : *keys; /* after "%s." */
         return true;
     }
@@ -166,9 +165,9 @@ int64_t cli_model_tokens_end(const cli_model *model)
 {
     int64_t tokens = 0;
     if (model->vocab) return embla_vocab_end(model->vocab);
-    bool counts = strcmp(embla_checkpoint_format(model->checkpoint), "llm.c") == 0 &&
-                  model->facts.role == EMBLA_ROLE_TOKENS;
-    return counts && number_at(model->checkpoint, "vocab_size", &tokens) ? tokens : -1;
+    bool has_count = strcmp(embla_checkpoint_format(model->checkpoint), "llm.c") == 0 &&
+                     model->facts.role == EMBLA_ROLE_TOKENS;
+    return has_count && read_integer(model->checkpoint, "vocab_size", &tokens) ? tokens : -1;
 }
 
 const char *cli_model_scaling(const cli_model *model, char text[CLI_SENTENCE])

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checkpoint as `info`, `doctor` and `lookup` look at it: opened once, its token table,
- * its words and its numbers at hand.
+/* An open checkpoint with its token table, vocabulary and facts, as the verbs use it.
  */
 #ifndef CLI_CORE_MODEL_H
 #define CLI_CORE_MODEL_H
@@ -12,13 +11,14 @@
 
 /* Options of every verb that opens a checkpoint. */
 #define CLI_OPEN_OPTIONS                                                                           \
-    {.name = "lenient", .help = "read files that are safe but break a rule of their format"},      \
+    {.name = "lenient",                                                                            \
+     .help = "accept files that are safe to read but break a rule of their format"},               \
     {                                                                                              \
         .name = "as", .value = "DTYPE", .choices = cli_as_name,                                    \
-        .help = "what the two-byte numbers of an .npy file without a type are"                     \
+        .help = "dtype of the two-byte numbers of an .npy file that states none"                   \
     }
 const char *cli_as_name(size_t n);
-/* The n-th dtype there is, for options. */
+/* The name of the n-th dtype, for options. */
 const char *cli_model_dtype(size_t n);
 
 enum { CLI_SENTENCE = 512 };
@@ -26,38 +26,37 @@ enum { CLI_SENTENCE = 512 };
 typedef struct {
     embla_checkpoint *checkpoint;
     bool has_table;
-    bool no_matrix;     /* there is none, since no tensor is rows x dim */
+    bool no_matrix;     /* there is no table because no tensor is rows x dim */
     embla_tensor table; /* the token table */
     const char *why;    /* the rule that found it */
-    int64_t rows, dim;  /* of it */
-    embla_facts facts;  /* what the model does with it that the table does not show */
-    embla_vocab *vocab; /* NULL: there are no words for these rows */
-    /* what was said where there is no table, no vocab; "" where all is well or there is none */
+    int64_t rows, dim;  /* of the table */
+    embla_facts facts;  /* how the model uses the table: scaling, mapping, .. */
+    embla_vocab *vocab; /* NULL means no words for these rows */
+    /* why there is no table or no vocabulary; "" without an error */
     char table_error[CLI_SENTENCE], vocab_error[CLI_SENTENCE];
-    /* "8 rows, 20 tokens": there are words, but not of the tensor that was chosen; else "" */
+    /* "8 rows, 20 tokens" if the words do not belong to the chosen tensor; else "" */
     char no_words[CLI_SENTENCE];
 } cli_model;
 
-/* embla_checkpoint_open, and what a fuzzer puts in its place; see open.c. */
+/* embla_checkpoint_open; a fuzzer replaces it, see model_open.c. */
 EMBLA_CHECKED embla_status cli_open_path(const char *path, const embla_open_options *options,
                                          embla_checkpoint **out);
 
-/* Opens path by the options of args. CLI_DONE, or CLI_FAILED after the sentence. A model
- * without a table, or without words, is opened all the same. */
+/* Opens path with the options of args. CLI_DONE, or CLI_FAILED after a message. A missing table or
+ * vocabulary is not an error. */
 int cli_model_open(const cli_args *args, const char *path, cli_model *out);
 void cli_model_free(cli_model *model);
 
-/* How the table was found: "known by embed_tokens.weight", "the only tensor". Returns text. */
+/* How the table was found: "recognised by embed_tokens.weight", "the only tensor". Returns text. */
 const char *cli_model_why(const cli_model *model, char text[CLI_CELL]);
-/* Whether path is one of the files that are read. */
+/* Whether path is one of the checkpoint's files. */
 bool cli_model_has_file(const cli_model *model, const char *path);
 
-/* The first of keys (ends with NULL) that the checkpoint has a number for; "%s" in a key
- * stands for a GGUF's architecture. False if it has none. */
+/* Reads the first of keys (ends with NULL) with a numeric value; "%s" in a key stands for the
+ * architecture of a GGUF. False if there is none. */
 bool cli_model_number(const cli_model *model, const char *const *keys, int64_t *out,
                       const char **key);
-/* One more than the highest token: by the words, or by the header of an llm.c model; -1: not
- * known. */
+/* One more than the highest token, from the vocabulary or an llm.c header; -1 means unknown. */
 int64_t cli_model_tokens_end(const cli_model *model);
 /* "the model multiplies a row by 48 after the lookup: sqrt(dim), ..", from the facts. Returns text,
  * or NULL if the model uses rows as they are stored. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place where the program opens a file that was named on its command line. It stands
- * alone so that a fuzzer of command lines can put another in its place and touch no file.
+/* Opens the files named on the command line. A fuzzer of command lines replaces this file, so that
+ * it touches no file.
  */
 #include "core/model.h"
 #include "train/train_make.h"

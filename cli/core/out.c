@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers for people, aligned columns, wrapped text, and a JSON writer that escapes.
  *
- * Plain ASCII and no colour: what a terminal shows is what a pipe gets, and a test
- * can compare it.
+ * Plain ASCII without colour: a pipe gets the same bytes as a terminal, so a test can compare them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -154,13 +153,13 @@ static void write_stdout(void *to, const char *bytes, size_t length)
 
 static const embla_json_sink standard_output = {.write = write_stdout};
 
-/* A string; DEL is escaped, because a terminal may show it. */
+/* Writes a JSON string. DEL is escaped, because a terminal may interpret it. */
 static bool write_string(const char *text, size_t length)
 {
     return embla_json_write_string(&standard_output, text, length, true);
 }
 
-static void begin(cli_json *json, const char *key)
+static void begin_value(cli_json *json, const char *key)
 {
     if (json->comma) putchar(',');
     json->comma = true;
@@ -171,7 +170,7 @@ static void begin(cli_json *json, const char *key)
 
 void cli_json_open(cli_json *json, const char *key, char bracket)
 {
-    begin(json, key);
+    begin_value(json, key);
     putchar(bracket);
     json->comma = false;
 }
@@ -184,7 +183,7 @@ void cli_json_close(cli_json *json, char bracket)
 
 void cli_json_text(cli_json *json, const char *key, const char *text)
 {
-    begin(json, key);
+    begin_value(json, key);
     if (text)
         (void)write_string(text, strlen(text));
     else
@@ -193,27 +192,27 @@ void cli_json_text(cli_json *json, const char *key, const char *text)
 
 bool cli_json_bytes(cli_json *json, const char *key, const char *bytes, size_t length)
 {
-    begin(json, key);
+    begin_value(json, key);
     return write_string(bytes, length);
 }
 
 void cli_json_whole(cli_json *json, const char *key, int64_t number)
 {
-    begin(json, key);
+    begin_value(json, key);
     embla_json_write_whole(&standard_output, number);
 }
 
 void cli_json_real(cli_json *json, const char *key, double number)
 {
     char digits[EMBLA_JSON_DIGITS];
-    begin(json, key);
+    begin_value(json, key);
     embla_json_digits(number, 9, digits);
     embla_json_write(&standard_output, digits);
 }
 
 void cli_json_bool(cli_json *json, const char *key, bool value)
 {
-    begin(json, key);
+    begin_value(json, key);
     embla_json_write_bool(&standard_output, value);
 }
 
@@ -232,16 +231,16 @@ const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL])
 
 /* ---- to a file ---- */
 
-/* One at a time; a signal must find it. */
+/* Static, because the signal handler needs it. One file at a time. */
 static char *target, *temporary;
-static const char *said; /* the path as it was typed */
-static bool device;      /* said is written to as it is */
+static const char *typed_path; /* the path as typed */
+static bool device;            /* typed_path is written directly */
 
-/* What ends the program leaves nothing behind. */
+/* Removes the temporary file before the signal ends the program. */
 static void on_signal(int number)
 {
     if (temporary) (void)unlink(temporary);
-    (void)raise(number); /* as it would have been: the handler is gone by now */
+    (void)raise(number); /* SA_RESETHAND has restored the default action */
 }
 
 static void watch_signals(void)
@@ -254,17 +253,17 @@ static void watch_signals(void)
             (void)sigaction(numbers[i], &ours, NULL);
 }
 
-static void forget(void)
+static void reset_target(void)
 {
     free(target);
     free(temporary);
     target = temporary = NULL;
-    said = NULL;
+    typed_path = NULL;
     device = false;
 }
 
-/* stdout becomes a new file beside target, with the mode of what it replaces. */
-static bool begin_temporary(const struct stat *old)
+/* Redirects stdout to a new file beside target, with the mode of the file it replaces. */
+static bool open_temporary(const struct stat *old)
 {
     size_t room = strlen(target) + sizeof ".XXXXXX";
     char *name = malloc(room);
@@ -295,19 +294,21 @@ int cli_out_to(const char *path, bool force)
     bool there = lstat(path, &link) == 0, found = there && stat(path, &old) == 0;
     if (found && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == old.st_dev &&
         out.st_ino == old.st_ino)
-        return CLI_DONE; /* /dev/stdout, say: that is where it goes anyway */
+        return CLI_DONE; /* path is stdout itself, such as /dev/stdout */
     if (found && !S_ISREG(old.st_mode)) {
         if (!freopen(path, "w", stdout)) return cli_failed("%s: %s", path, strerror(errno));
-        said = path;
+        typed_path = path;
         device = true;
         return CLI_DONE;
     }
-    if (there && !force) return cli_failed("%s exists; --force replaces it", path);
-    said = path;
-    target = found ? realpath(path, NULL) : strdup(path); /* a link stays one */
-    if (target && begin_temporary(found ? &old : NULL)) return CLI_DONE;
+    if (there && !force)
+        return cli_failed("%s already exists; choose another name, or use --force to replace it",
+                          path);
+    typed_path = path;
+    target = found ? realpath(path, NULL) : strdup(path); /* follow links */
+    if (target && open_temporary(found ? &old : NULL)) return CLI_DONE;
     int error = errno;
-    forget();
+    reset_target();
     return cli_failed("%s: %s", path, strerror(error));
 }
 
@@ -320,11 +321,11 @@ int cli_out_done(int code)
     int error = errno;
     if (code != CLI_DONE || !written) {
         if (temporary) (void)unlink(temporary);
-        /* what could not be written is dropped: it has been said, or is said here */
+        /* drop unwritten output: the error is reported already, or below */
         if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
     }
-    if (code == CLI_DONE && !written) code = cli_failed("%s: %s", said, strerror(error));
-    forget();
+    if (code == CLI_DONE && !written) code = cli_failed("%s: %s", typed_path, strerror(error));
+    reset_target();
     return code;
 }
 
@@ -343,7 +344,7 @@ bool cli_out_finish(void)
     errno = 0;
     bool was_bad = ferror(stdout) != 0;
     bool flushed = fflush(stdout) == 0;
-    if (was_bad && errno == 0) { /* long ago: what is wrong with one byte more? */
+    if (was_bad && errno == 0) { /* an old error: write one byte to get errno */
         clearerr(stdout);
         bool able = putchar('\n') != EOF && fflush(stdout) == 0;
         if (able) errno = EIO;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws percent, speed and the time that is left. A handler only takes note of the signal:
- * all that is done about it is done by the work itself, where it is safe.
+/* Draws percent, speed and remaining time. The signal handler only records the signal; the work
+ * itself reacts to it, where that is safe.
  */
 #include "core/progress.h"
 
@@ -21,7 +21,7 @@ enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static volatile sig_atomic_t caught;
 static struct sigaction before[SIGNALS];
 
-static void take_note(int number)
+static void record_signal(int number)
 {
     caught = number;
 }
@@ -38,7 +38,7 @@ void cli_progress_begin(cli_progress *progress, bool quiet)
     *progress = (cli_progress){.shown = !quiet && isatty(STDERR_FILENO)};
     caught = 0;
     for (size_t i = 0; i < SIGNALS; i++) {
-        struct sigaction action = {.sa_handler = take_note};
+        struct sigaction action = {.sa_handler = record_signal};
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(signals[i], NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN) (void)sigaction(signals[i], &action, NULL);
@@ -61,7 +61,7 @@ static struct winsize terminal(void)
 int cli_progress_width(void)
 {
     int width = terminal().ws_col;
-    return width > 1 ? width - 1 : 1; /* a full line would move the cursor on */
+    return width > 1 ? width - 1 : 1; /* a full line would move the cursor to the next one */
 }
 
 int cli_progress_height(void)
@@ -70,8 +70,8 @@ int cli_progress_height(void)
     return height > 0 ? height : 24;
 }
 
-/* To the beginning of the first line that was drawn. */
-static void go_home(const cli_progress *progress, FILE *to)
+/* Moves the cursor to the start of the first drawn line. */
+static void move_to_start(const cli_progress *progress, FILE *to)
 {
     if (progress->drawn && progress->above > 0) fprintf(to, "\033[%dA", progress->above);
     fputc('\r', to);
@@ -81,7 +81,7 @@ void cli_progress_wipe(cli_progress *progress)
 {
     if (!progress->drawn) return;
     if (progress->above > 0) {
-        go_home(progress, stderr);
+        move_to_start(progress, stderr);
         fputs("\033[J", stderr);
     } else {
         fputs("\r\033[K", stderr);
@@ -90,7 +90,7 @@ void cli_progress_wipe(cli_progress *progress)
     progress->above = 0;
 }
 
-/* All of it in one write: a block that is drawn line by line flickers. */
+/* One write, because lines written one by one flicker. */
 void cli_progress_draw(cli_progress *progress, const char *text)
 {
     char *all = NULL;
@@ -99,7 +99,7 @@ void cli_progress_draw(cli_progress *progress, const char *text)
     if (!progress->shown) return;
     FILE *to = open_memstream(&all, &size);
     if (!to) return;
-    go_home(progress, to);
+    move_to_start(progress, to);
     for (;; above++) {
         size_t length = strcspn(text, "\n");
         fprintf(to, "%.*s\033[K", (int)length, text);
@@ -125,7 +125,7 @@ static void draw(cli_progress *progress, double time, int64_t done, int64_t all)
     cli_progress_wipe(progress);
     fprintf(stderr, "%s %3d%%", progress->what,
             all > 0 ? (int)(100.0 * (double)done / (double)all) : 100);
-    if (speed > 0) { /* before the first step is done nobody knows */
+    if (speed > 0) { /* unknown before the first step */
         double left = (double)(all - done) / speed;
         fprintf(stderr, "  %s/s  %d:%02d left", cli_size((int64_t)speed, size), (int)(left / 60),
                 (int)left % 60);

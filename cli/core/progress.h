@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a long piece of work has come: one line on stderr, or a few, redrawn, gone at the end,
- * and only where stderr is a terminal. And how it is ended: Ctrl-C asks for it, the work stops
- * at the next step and cleans up, then the program goes as the signal would have had it.
+/* Progress of a long computation: a few lines on stderr, which are redrawn and erased at the end,
+ * only if stderr is a terminal. Also its cancellation: after Ctrl-C the work stops at its next step
+ * and cleans up, then the signal ends the program.
  */
 #ifndef CLI_CORE_PROGRESS_H
 #define CLI_CORE_PROGRESS_H
@@ -10,34 +10,35 @@
 #include <stdint.h>
 
 typedef struct {
-    bool shown;         /* draw at all */
-    bool drawn;         /* there is a line to wipe.. */
-    int above;          /* ..and so many above it */
-    double start, last; /* seconds: when this work began, when the line was drawn */
-    char what[32];      /* the work that was begun last */
+    bool shown;         /* whether to draw */
+    bool drawn;         /* a line is on the screen */
+    int above;          /* number of lines above it */
+    double start, last; /* seconds: start of the phase, last drawing */
+    char what[32];      /* name of the phase */
 } cli_progress;
 
-/* Begins: signals that end the program are held back. quiet: draw nothing. */
+/* Begins, and catches the signals that end the program. quiet: draw nothing. */
 void cli_progress_begin(cli_progress *progress, bool quiet);
-/* done of all bytes; draws at most ten times a second. False: the user wants it to end. */
+/* done of all bytes are finished. Draws at most ten times a second. False if the user has
+ * cancelled. */
 bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, int64_t all);
-/* The same as an embla_progress_fn; context is the cli_progress. */
+/* cli_progress_step as an embla_progress_fn; context is the cli_progress. */
 bool cli_progress_call(void *context, const char *what, int64_t done, int64_t total);
-/* For work that has more to show than bytes: lines of text, the last without an end, take the place
- * of what was drawn before. None may be wider than cli_progress_width. */
+/* Draws lines of text in place of the previous drawing. The last line has no line end. None may be
+ * wider than cli_progress_width. */
 void cli_progress_draw(cli_progress *progress, const char *text);
-/* Takes away what was drawn, so that something else can be printed. */
+/* Erases the drawing, so that something else can be printed. */
 void cli_progress_wipe(cli_progress *progress);
-/* Columns that a line may take, and lines that there are, on the terminal of stderr. */
+/* The usable columns and the lines of the terminal of stderr. */
 int cli_progress_width(void);
 int cli_progress_height(void);
-/* Whether the user wants the work to end. Costs nothing. */
+/* Whether the user has cancelled. Makes no system call. */
 bool cli_progress_caught(void);
-/* Wipes the line, lets signals through again. If one came, the program ends by it here,
- * after the sentence. */
+/* Erases the drawing and restores the signals. If one was caught, prints the message and ends the
+ * program with that signal. */
 void cli_progress_end(cli_progress *progress, const char *sentence);
 
-/* Seconds, from some moment on. */
+/* Monotonic time in seconds. */
 double cli_progress_now(void);
 
 #endif

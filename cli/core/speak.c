@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prompts to tokens, tokens to text.
+/* Converts prompts to tokens and tokens to text.
  *
- * Joining: a prompt begins as characters (bytes, where the vocabulary has no such character);
- * then the two neighbours that together are the word of the lowest token become that token,
- * until no two are. Vocabularies of byte-pair merges number their words in the order in which
- * they were merged, so this is what llama2.c does by scores, and GPT-2 by ranks, but for the
- * rules by which GPT-2 first cuts text into words.
+ * A prompt is split into characters, or into bytes if the vocabulary lacks a character. Then the
+ * two neighbours that form the word with the lowest token are merged, until no two form a word.
+ * Byte-pair vocabularies number their words in merge order, so this equals llama2.c's merging by
+ * score and GPT-2's by rank, except that GPT-2 first splits text into words.
  */
 #include "core/speak.h"
 
@@ -22,76 +21,77 @@ enum { MARK_BYTES = 3, LETTER_MOST = 4, BYTE_WORD = 6 };
 
 /* ---- GPT-2's letters for bytes ---- */
 
-/* A byte that is seen stands for itself; the others, in order, are U+0100 and on. */
-static bool seen(unsigned byte)
+/* A printable byte is its own letter; the others, in order, are U+0100 and on. */
+static bool is_printable_byte(unsigned byte)
 {
     return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
-static uint32_t letter_of(unsigned byte)
+static uint32_t letter_of_byte(unsigned byte)
 {
     uint32_t code = 0x100;
-    if (seen(byte)) return byte;
-    for (unsigned b = 0; b < byte; b++) code += !seen(b);
+    if (is_printable_byte(byte)) return byte;
+    for (unsigned b = 0; b < byte; b++) code += !is_printable_byte(b);
     return code;
 }
 
-/* The byte that the letter at word stands for, *used bytes long; -1: it is none of them. */
-static int byte_of(const char *word, size_t left, size_t *used)
+/* The byte that the letter at word stands for, or -1. The letter is *used bytes long. */
+static int byte_of_letter(const char *word, size_t left, size_t *used)
 {
     *used = embla_utf8_length(word, left);
     if (*used == 0 || *used > 2) return -1;
     uint32_t code = embla_utf8_code(word, *used);
-    if (code < 0x100) return seen(code) ? (int)code : -1;
+    if (code < 0x100) return is_printable_byte(code) ? (int)code : -1;
     for (unsigned b = 0; b < 256; b++)
-        if (!seen(b) && letter_of(b) == code) return (int)b;
+        if (!is_printable_byte(b) && letter_of_byte(b) == code) return (int)b;
     return -1;
 }
 
-/* ---- which words there are ---- */
+/* ---- the vocabulary ---- */
 
-static bool find(const cli_speaker *s, const char *word, size_t length, int32_t *out)
+static bool find_word(const cli_speaker *s, const char *word, size_t length, int32_t *out)
 {
     int32_t token;
     size_t stored;
     if (embla_vocab_find(s->vocab, word, length, &token) != EMBLA_OK || token >= s->tokens)
         return false;
-    /* the search also takes a space for its mark; a word here is what it is */
+    /* embla_vocab_find also accepts a space for its mark; here the bytes must be equal */
     const char *same = embla_vocab_word(s->vocab, token, &stored);
     if (!same || stored != length || memcmp(same, word, length) != 0) return false;
     *out = token;
     return true;
 }
 
-static bool byte_word(const cli_speaker *s, unsigned byte, int32_t *out)
+static bool find_byte_word(const cli_speaker *s, unsigned byte, int32_t *out)
 {
     char word[8];
     (void)snprintf(word, sizeof word, "<0x%02X>", byte);
-    return find(s, word, BYTE_WORD, out);
+    return find_word(s, word, BYTE_WORD, out);
 }
 
-static bool all_letters(const cli_speaker *s)
+static bool has_byte_letters(const cli_speaker *s)
 {
     char letter[LETTER_MOST];
     int32_t token;
     for (unsigned b = 0; b < 256; b++)
-        if (!find(s, letter, embla_utf8_encode(letter_of(b), letter), &token)) return false;
+        if (!find_word(s, letter, embla_utf8_encode(letter_of_byte(b), letter), &token))
+            return false;
     return true;
 }
 
-static cli_speak_style style_of(cli_speaker *s)
+static cli_speak_style detect_style(cli_speaker *s)
 {
     int32_t token;
     size_t length;
-    if (all_letters(s)) return CLI_SPEAK_BYTES;
+    if (has_byte_letters(s)) return CLI_SPEAK_BYTES;
     for (int64_t i = 0; i < s->tokens && !s->marked; i++) {
         const char *word = embla_vocab_word(s->vocab, (int32_t)i, &length);
         s->marked = word && length > MARK_BYTES && memcmp(word, MARK, MARK_BYTES) == 0;
     }
-    return s->marked || byte_word(s, '\n', &token) ? CLI_SPEAK_PIECES : CLI_SPEAK_PLAIN;
+    return s->marked || find_byte_word(s, '\n', &token) ? CLI_SPEAK_PIECES : CLI_SPEAK_PLAIN;
 }
 
-static bool has_lines(const cli_speaker *s)
+static bool has_line_ends(const cli_speaker *s)
 {
     size_t length;
     if (s->style != CLI_SPEAK_PLAIN) return s->style != CLI_SPEAK_NUMBERS;
@@ -102,7 +102,7 @@ static bool has_lines(const cli_speaker *s)
     return false;
 }
 
-/* ---- where texts begin and end ---- */
+/* ---- begin and end of a text ---- */
 
 static void add_end(cli_speaker *s, int64_t token)
 {
@@ -110,9 +110,9 @@ static void add_end(cli_speaker *s, int64_t token)
     if (!cli_speaker_ends(s, (int32_t)token)) s->ends[s->end_count++] = (int32_t)token;
 }
 
-/* config.json and GGUF's keys say it; llama2.c's files always have 1 and 2; GPT-2's word is
- * known. */
-static void find_ends(const cli_model *model, cli_speaker *s)
+/* Finds BOS and the tokens that end a text: from config.json or GGUF keys, by GPT-2's word, or 1
+ * and 2 in llama2.c files. */
+static void find_special_tokens(const cli_model *model, cli_speaker *s)
 {
     static const char *const bos[] = {"bos_token_id", "tokenizer.ggml.bos_token_id", NULL};
     static const char *const eos[] = {"eos_token_id", "tokenizer.ggml.eos_token_id", NULL};
@@ -121,7 +121,7 @@ static void find_ends(const cli_model *model, cli_speaker *s)
     int64_t token = -1, more[CLI_SPEAK_ENDS];
     size_t count = 0;
     int32_t end = -1;
-    bool known = s->vocab && find(s, text_end, sizeof text_end - 1, &end);
+    bool known = s->vocab && find_word(s, text_end, sizeof text_end - 1, &end);
     if (cli_model_number(model, bos, &token, NULL) && token >= 0 && token < s->tokens)
         s->bos = (int32_t)token;
     else if (known)
@@ -134,16 +134,16 @@ static void find_ends(const cli_model *model, cli_speaker *s)
     if (embla_checkpoint_integers(model->checkpoint, eos[0], CLI_SPEAK_ENDS, more, &count) ==
         EMBLA_OK)
         for (size_t i = 0; i < count && i < CLI_SPEAK_ENDS; i++) add_end(s, more[i]);
-    /* GPT-2 puts its mark between texts; a prompt begins without it */
+    /* GPT-2 puts its token between texts, not before a prompt */
     s->leads = s->bos >= 0 && !(known && s->bos == end);
 }
 
 void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out)
 {
     *out = (cli_speaker){.vocab = model->vocab, .tokens = tokens, .bos = -1};
-    if (out->vocab) out->style = style_of(out);
-    out->lines = has_lines(out);
-    find_ends(model, out);
+    if (out->vocab) out->style = detect_style(out);
+    out->lines = has_line_ends(out);
+    find_special_tokens(model, out);
 }
 
 bool cli_speaker_ends(const cli_speaker *speaker, int32_t token)
@@ -161,22 +161,23 @@ typedef struct {
     size_t count;
     char *joined; /* two words side by side */
     size_t room;
-} prompting;
+} prompt_tokens;
 
-static int unknown(const cli_speaker *s, const char *text, size_t left)
+static int report_unknown(const cli_speaker *s, const char *text, size_t left)
 {
     size_t length = embla_utf8_length(text, left);
     char words[CLI_CELL];
     if (length == 0)
-        return cli_failed("--prompt: the byte 0x%02x is no UTF-8, and no word of %s",
+        return cli_failed("--prompt: byte 0x%02x is not valid UTF-8, and not a word of %s",
                           (unsigned)(unsigned char)text[0], embla_vocab_source(s->vocab));
-    return cli_failed("--prompt: there is no '%.*s' among the %s from %s", (int)length, text,
+    return cli_failed("--prompt: '%.*s' is not among the %s of %s", (int)length, text,
                       cli_plural(embla_vocab_count(s->vocab), "word", words),
                       embla_vocab_source(s->vocab));
 }
 
-/* The character at text, or its bytes; *used says how many bytes that was. */
-static int add_character(prompting *p, const char *text, size_t left, size_t *used)
+/* Appends the token of the character at text, or the tokens of its bytes; *used is their length in
+ * text. */
+static int add_character(prompt_tokens *p, const char *text, size_t left, size_t *used)
 {
     const cli_speaker *s = p->speaker;
     size_t length = embla_utf8_length(text, left);
@@ -185,24 +186,26 @@ static int add_character(prompting *p, const char *text, size_t left, size_t *us
     *used = length > 0 ? length : 1;
     if (s->style == CLI_SPEAK_BYTES) {
         *used = 1;
-        if (!find(s, letter, embla_utf8_encode(letter_of((unsigned char)text[0]), letter), &token))
-            return unknown(s, text, left);
+        if (!find_word(s, letter, embla_utf8_encode(letter_of_byte((unsigned char)text[0]), letter),
+                       &token))
+            return report_unknown(s, text, left);
         p->tokens[p->count++] = token;
         return CLI_DONE;
     }
-    if (find(s, text, *used, &token)) {
+    if (find_word(s, text, *used, &token)) {
         p->tokens[p->count++] = token;
         return CLI_DONE;
     }
     for (size_t i = 0; i < *used; i++)
-        if (!byte_word(s, (unsigned char)text[i], &bytes[i]) && !find(s, text + i, 1, &bytes[i]))
-            return unknown(s, text, left);
+        if (!find_byte_word(s, (unsigned char)text[i], &bytes[i]) &&
+            !find_word(s, text + i, 1, &bytes[i]))
+            return report_unknown(s, text, left);
     for (size_t i = 0; i < *used; i++) p->tokens[p->count++] = bytes[i];
     return CLI_DONE;
 }
 
-/* The token that two neighbours make together; INT32_MAX: none. */
-static int32_t joined(prompting *p, int32_t a, int32_t b)
+/* The token of two concatenated words; INT32_MAX means none. */
+static int32_t merged_token(prompt_tokens *p, int32_t a, int32_t b)
 {
     size_t first, second;
     int32_t token;
@@ -211,14 +214,14 @@ static int32_t joined(prompting *p, int32_t a, int32_t b)
     if (!left || !right || first + second > p->room) return INT32_MAX;
     memcpy(p->joined, left, first);
     memcpy(p->joined + first, right, second);
-    return find(p->speaker, p->joined, first + second, &token) ? token : INT32_MAX;
+    return find_word(p->speaker, p->joined, first + second, &token) ? token : INT32_MAX;
 }
 
-/* pair[i] is what tokens i and i + 1 make. */
-static void join(prompting *p, size_t from, int32_t *pair)
+/* Merges neighbours from index from on. pair[i] is the token of tokens i and i + 1. */
+static void merge_pairs(prompt_tokens *p, size_t from, int32_t *pair)
 {
     for (size_t i = from; i + 1 < p->count; i++)
-        pair[i] = joined(p, p->tokens[i], p->tokens[i + 1]);
+        pair[i] = merged_token(p, p->tokens[i], p->tokens[i + 1]);
     for (;;) {
         size_t best = from;
         for (size_t i = from; i + 1 < p->count; i++)
@@ -229,14 +232,14 @@ static void join(prompting *p, size_t from, int32_t *pair)
         memmove(p->tokens + best + 1, p->tokens + best + 2, after * sizeof *p->tokens);
         memmove(pair + best, pair + best + 1, after * sizeof *pair);
         p->count--;
-        if (best > from) pair[best - 1] = joined(p, p->tokens[best - 1], p->tokens[best]);
-        if (best + 1 < p->count) pair[best] = joined(p, p->tokens[best], p->tokens[best + 1]);
+        if (best > from) pair[best - 1] = merged_token(p, p->tokens[best - 1], p->tokens[best]);
+        if (best + 1 < p->count) pair[best] = merged_token(p, p->tokens[best], p->tokens[best + 1]);
     }
 }
 
-/* Spaces as the vocabulary writes them, one more in front for pieces. Returns NULL without
- * memory; *bytes is its length. */
-static char *as_written(const cli_speaker *s, const char *text, size_t *bytes)
+/* A copy of text with spaces as the vocabulary marks them; pieces get one more in front. Writes its
+ * length to *bytes. NULL if there is no memory. */
+static char *mark_spaces(const cli_speaker *s, const char *text, size_t *bytes)
 {
     bool pieces = s->style == CLI_SPEAK_PIECES;
     size_t length = strlen(text), used = 0;
@@ -263,7 +266,7 @@ static size_t longest_word(const cli_speaker *s)
     return most;
 }
 
-static int add_words(prompting *p, const char *written, size_t bytes)
+static int tokenize(prompt_tokens *p, const char *written, size_t bytes)
 {
     size_t used, from = p->count;
     int code = CLI_DONE;
@@ -274,7 +277,7 @@ static int add_words(prompting *p, const char *written, size_t bytes)
     p->joined = malloc(p->room + 1);
     int32_t *pair = malloc(p->count * sizeof *pair);
     if (p->joined && pair)
-        join(p, from, pair);
+        merge_pairs(p, from, pair);
     else
         code = cli_failed("no memory for a prompt of %zu bytes", bytes);
     free(pair);
@@ -282,14 +285,15 @@ static int add_words(prompting *p, const char *written, size_t bytes)
     return code;
 }
 
-/* A model without words is told numbers. */
-static int numbers_prompt(prompting *p, const char *text)
+/* The prompt of a model without vocabulary is a list of token numbers. */
+static int parse_numbers(prompt_tokens *p, const char *text)
 {
     cli_tokens list = {0};
-    int code = cli_tokens_list(&list, text, "--prompt, for a model without words");
+    int code = cli_tokens_list(&list, text, "--prompt of a model without vocabulary");
     for (size_t i = 0; i < list.count && code == CLI_DONE; i++) {
         if ((uint64_t)list.ids[i] >= (uint64_t)p->speaker->tokens)
-            code = cli_failed("--prompt: token %" PRId64 ", and the model has 0..%" PRId64,
+            code = cli_failed("--prompt: token %" PRId64
+                              " is out of range; the model has tokens 0 to %" PRId64,
                               list.ids[i], p->speaker->tokens - 1);
         else
             p->tokens[p->count++] = (int32_t)list.ids[i];
@@ -301,8 +305,8 @@ static int numbers_prompt(prompting *p, const char *text)
 int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **out, size_t *count)
 {
     size_t bytes = text ? strlen(text) : 0;
-    char *written = text && speaker->vocab ? as_written(speaker, text, &bytes) : NULL;
-    prompting p = {.speaker = speaker, .tokens = malloc((bytes + 2) * sizeof *p.tokens)};
+    char *written = text && speaker->vocab ? mark_spaces(speaker, text, &bytes) : NULL;
+    prompt_tokens p = {.speaker = speaker, .tokens = malloc((bytes + 2) * sizeof *p.tokens)};
     int code = CLI_DONE;
     if (!p.tokens || (text && speaker->vocab && !written)) {
         free(written);
@@ -311,9 +315,9 @@ int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **o
     }
     if (speaker->bos >= 0 && (speaker->leads || !text)) p.tokens[p.count++] = speaker->bos;
     if (text && speaker->vocab)
-        code = add_words(&p, written, bytes);
+        code = tokenize(&p, written, bytes);
     else if (text)
-        code = numbers_prompt(&p, text);
+        code = parse_numbers(&p, text);
     else if (p.count == 0)
         p.tokens[p.count++] = 0;
     free(written);
@@ -326,9 +330,9 @@ int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **o
     return CLI_DONE;
 }
 
-/* ---- what is said ---- */
+/* ---- text ---- */
 
-static bool add(cli_said *said, const char *bytes, size_t count)
+static bool append(cli_said *said, const char *bytes, size_t count)
 {
     if (count > said->room - said->count) {
         size_t room = 2 * said->room + count + 64;
@@ -342,19 +346,19 @@ static bool add(cli_said *said, const char *bytes, size_t count)
     return true;
 }
 
-static bool add_letters(cli_said *said, const char *word, size_t length)
+static bool append_bytes(cli_said *said, const char *word, size_t length)
 {
     for (size_t at = 0, used; at < length; at += used) {
-        int byte = byte_of(word + at, length - at, &used);
+        int byte = byte_of_letter(word + at, length - at, &used);
         if (used == 0) used = 1;
         const char one = (char)byte;
-        if (!(byte < 0 ? add(said, word + at, used) : add(said, &one, 1))) return false;
+        if (!(byte < 0 ? append(said, word + at, used) : append(said, &one, 1))) return false;
     }
     return true;
 }
 
-/* 0..255 for "<0x0A>", else -1. */
-static int byte_named(const char *word, size_t length)
+/* The byte of a word such as "<0x0A>", or -1. */
+static int byte_of_word(const char *word, size_t length)
 {
     unsigned byte;
     char end;
@@ -362,16 +366,16 @@ static int byte_named(const char *word, size_t length)
     return (int)byte;
 }
 
-static bool add_piece(cli_said *said, const cli_speaker *s, bool first, const char *word,
-                      size_t length)
+static bool append_piece(cli_said *said, const cli_speaker *s, bool first, const char *word,
+                         size_t length)
 {
-    int byte = byte_named(word, length);
+    int byte = byte_of_word(word, length);
     const char one = (char)byte;
-    if (byte >= 0) return add(said, &one, 1);
+    if (byte >= 0) return append(said, &one, 1);
     for (size_t at = 0; at < length;) {
         bool mark = s->marked && length - at >= MARK_BYTES && !memcmp(word + at, MARK, MARK_BYTES);
         bool space = mark || word[at] == ' ';
-        if (!(space && first && at == 0) && !add(said, mark ? " " : word + at, 1)) return false;
+        if (!(space && first && at == 0) && !append(said, mark ? " " : word + at, 1)) return false;
         at += mark ? MARK_BYTES : 1;
     }
     return true;
@@ -389,21 +393,22 @@ bool cli_said_add(cli_said *said, const cli_speaker *s, int32_t before, int32_t 
                             : said->count > 0 ? " "
                                               : "",
                             token);
-        return add(said, number, (size_t)used);
+        return append(said, number, (size_t)used);
     }
-    if (s->style == CLI_SPEAK_BYTES) return add_letters(said, word, length);
-    if (s->style == CLI_SPEAK_PIECES) return add_piece(said, s, first, word, length);
-    return add(said, word, length);
+    if (s->style == CLI_SPEAK_BYTES) return append_bytes(said, word, length);
+    if (s->style == CLI_SPEAK_PIECES) return append_piece(said, s, first, word, length);
+    return append(said, word, length);
 }
 
-/* Whether bytes to come could still make a character of these. */
-static bool begins(const char *text, size_t left)
+/* Whether further bytes could complete a character. */
+static bool is_incomplete(const char *text, size_t left)
 {
     char whole[LETTER_MOST];
     if (left == 0 || left >= LETTER_MOST) return false;
     memcpy(whole, text, left);
     for (size_t more = 1; left + more <= LETTER_MOST; more++)
-        for (int last = 0x80; last < 0xc0; last += 0x10) { /* each fourth has its own rules */
+        /* UTF-8 restricts the second byte in steps of 16 */
+        for (int last = 0x80; last < 0xc0; last += 0x10) {
             memset(whole + left, 0x80, more);
             whole[left] = (char)last;
             if (embla_utf8_length(whole, left + more) == left + more) return true;
@@ -416,7 +421,7 @@ void cli_said_print(cli_said *said, bool last, bool shown, FILE *to)
     while (said->printed < said->count) {
         const char *text = said->bytes + said->printed;
         size_t left = said->count - said->printed, length = embla_utf8_length(text, left);
-        if (length == 0 && !last && begins(text, left)) break;
+        if (length == 0 && !last && is_incomplete(text, left)) break;
         bool plain = !shown || text[0] == '\n' || text[0] == '\t' || length == 0;
         if (length == 0)
             (void)fputs("\xef\xbf\xbd", to);

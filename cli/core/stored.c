@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a giant table for `warm` and `verify`: where its tensors are named by a pattern, which
- * no path of a checkpoint can be, the pattern is cut off first.
+/* Opens a giant table for `warm` and `verify`. A pattern of tensor names is removed from the path
+ * first, because a checkpoint path cannot contain one.
  */
 #include "core/stored.h"
 
@@ -14,8 +14,7 @@ void cli_stored_free(cli_stored *s)
     embla_checkpoint_free(s->checkpoint);
 }
 
-/* "FILE::a.shard_*.weight" is cut where the pattern begins: no tensor is called so. Any other path
- * is left to the checkpoint. NULL where there is no pattern. */
+/* The pattern in "FILE::a.shard_*.weight"; NULL if there is none. */
 static const char *pattern_of(const char *path)
 {
     const char *mark = NULL;
@@ -23,9 +22,10 @@ static const char *pattern_of(const char *path)
     return mark && mark > path && strchr(mark, '*') && access(path, F_OK) != 0 ? mark + 2 : NULL;
 }
 
-/* Opens the checkpoint, then its table by the pattern, if there is one. */
-static embla_status find(const cli_args *args, int32_t layer, const embla_store_options *options,
-                         const embla_open_options *open, cli_stored *out)
+/* Opens the checkpoint, then the table. */
+static embla_status open_table(const cli_args *args, int32_t layer,
+                               const embla_store_options *options, const embla_open_options *open,
+                               cli_stored *out)
 {
     const char *pattern = pattern_of(out->path);
     char *base = pattern ? strndup(out->path, (size_t)(pattern - out->path) - 2) : NULL;
@@ -36,22 +36,21 @@ static embla_status find(const cli_args *args, int32_t layer, const embla_store_
     status = embla_store_open(out->checkpoint, pattern, layer, options, &out->store);
     if (status == EMBLA_OK) status = embla_store_describe(out->store, &out->info);
     cli_progress_end(&out->progress, options->placement == EMBLA_PLACEMENT_SHARED
-                                         ? "interrupted; no copy has been made"
+                                         ? "interrupted; no copy was created"
                                          : "interrupted");
     return status;
 }
 
-/* The first operand's table, at options->placement; progress, threads and names are filled in.
- * CLI_DONE, or another code after a sentence; either way cli_stored_free. */
 int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out)
 {
     embla_open_options open = {.lenient = cli_args_flag(args, "lenient")};
     int64_t layer = cli_args_given(args, "layer") ? cli_args_count(args, "layer") : -1;
     *out = (cli_stored){.path = args->operands[0]};
-    if (layer > INT32_MAX) return cli_usage("--layer: no model has so many layers");
+    if (layer > INT32_MAX) return cli_usage("--layer is too large; no model has so many layers");
     if (options->placement != EMBLA_PLACEMENT_SHARED &&
         (cli_args_given(args, "name") || cli_args_given(args, "folder")))
-        return cli_usage("--name and --folder are of a shared copy");
+        return cli_usage(
+            "--name and --folder need a shared copy (warm --shared, verify --place shared)");
     if (cli_args_given(args, "as") &&
         embla_dtype_find(cli_args_text(args, "as"), &open.as) != EMBLA_OK)
         return cli_usage("%s", embla_error());
@@ -60,12 +59,11 @@ int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stor
     options->threads = (int)cli_args_count(args, "threads");
     options->progress = cli_progress_call;
     options->context = &out->progress;
-    embla_status status = find(args, (int32_t)layer, options, &open, out);
+    embla_status status = open_table(args, (int32_t)layer, options, &open, out);
     if (status == EMBLA_ERR_ARGUMENT) return cli_usage("%s", embla_error());
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
-/* "table  FILE: 2,304 rows of 160 f8_e4m3 (160 bytes), 4 parts, 368.64 kB" */
 void cli_stored_facts(const cli_stored *s)
 {
     char rows[CLI_CELL], parts[CLI_CELL], size[CLI_CELL];

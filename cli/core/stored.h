@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a giant table as `warm` and `verify` open them: a checkpoint, the tensors in it
- * that are the table, a placement, and how far the work has come.
+/* A giant table as `warm` and `verify` open it: checkpoint, store and progress.
  */
 #ifndef CLI_CORE_STORED_H
 #define CLI_CORE_STORED_H
@@ -16,14 +15,14 @@
     {.name = "layer",                                                                              \
      .value = "N",                                                                                 \
      .count = true,                                                                                \
-     .help = "the table of this layer, where several have one; otherwise of the first"},           \
+     .help = "use the table of this layer (default: the first with a table)"},                     \
         {.name = "name",                                                                           \
          .value = "NAME",                                                                          \
-         .help = "what the shared copy is called; otherwise a name made of the files"},            \
+         .help = "name of the shared copy (default: derived from the files)"},                     \
         {.name = "folder",                                                                         \
          .value = "DIR",                                                                           \
          .standard = "/dev/shm",                                                                   \
-         .help = "where shared copies are"},                                                       \
+         .help = "folder of shared copies"},                                                       \
         CLI_OPEN_OPTIONS
 
 typedef struct {
@@ -34,8 +33,8 @@ typedef struct {
     cli_progress progress;
 } cli_stored;
 
-/* The first operand's table, at options->placement; progress, threads and names are filled in.
- * CLI_DONE, or another code after a sentence; either way cli_stored_free. */
+/* Opens the table of the first operand at options->placement; fills in progress, threads and names.
+ * Returns CLI_DONE, or another code after a message. Call cli_stored_free in any case. */
 int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out);
 void cli_stored_free(cli_stored *s);
 

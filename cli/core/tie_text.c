@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sentence for each verdict. What was compared is said with its number, so that a
- * sample is never taken for the whole.
+/* The verdict in words. It states how many rows were compared, so that a sample is not mistaken for
+ * the whole table.
  */
 #include "core/tie_text.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* How far table and head were compared, "in all 512 rows". */
-static const char *compared(const embla_tie *tie, char text[CLI_CELL])
+/* How many rows were compared: "in all 512 rows". */
+static const char *rows_compared_text(const embla_tie *tie, char text[CLI_CELL])
 {
     char rows[CLI_CELL];
     snprintf(text, CLI_CELL, "%s %.40s%s", tie->sampled ? "in the" : "in all",
@@ -15,31 +16,32 @@ static const char *compared(const embla_tie *tie, char text[CLI_CELL])
     return text;
 }
 
-static void verdict(const embla_tie *tie, char *text, size_t size)
+static void verdict_text(const embla_tie *tie, char *text, size_t size)
 {
     char rows[CLI_CELL];
     switch (tie->kind) {
     case EMBLA_TIE_TIED:
-        snprintf(text, size, "yes, one tensor is both table and head");
+        snprintf(text, size, "yes, the head uses the token table");
         return;
     case EMBLA_TIE_STORED_TWICE:
-        snprintf(text, size, "yes, stored twice: table and head are equal %s", compared(tie, rows));
+        snprintf(text, size, "yes, but stored twice: table and head are equal %s",
+                 rows_compared_text(tie, rows));
         return;
     case EMBLA_TIE_UNTIED:
-        snprintf(text, size, "no, the head is a tensor of its own%s",
-                 tie->conflict ? ", although the flag says that it is the table" : "");
+        snprintf(text, size, "no, the head is a separate tensor%s",
+                 tie->conflict ? ", although the flag says that it is tied" : "");
         return;
     case EMBLA_TIE_INVERTED:
-        snprintf(text, size, "yes, only the head is stored and serves as the table");
+        snprintf(text, size, "yes, only the head is stored, and the table uses it");
         return;
     case EMBLA_TIE_HEAD_MISSING:
-        snprintf(text, size, "no, a head of its own is due but is not there");
+        snprintf(text, size, "no, but the head is missing from the file");
         return;
     case EMBLA_TIE_NO_HEAD:
-        snprintf(text, size, "there is no head here");
+        snprintf(text, size, "the model has no head");
         return;
     case EMBLA_TIE_NO_TABLE:
-        snprintf(text, size, "there is no token table to tie a head to");
+        snprintf(text, size, "there is no token table");
         return;
     }
     snprintf(text, size, "%s", embla_tie_name(tie->kind));
@@ -48,9 +50,10 @@ static void verdict(const embla_tie *tie, char *text, size_t size)
 const char *cli_tie_text(const embla_tie *tie, char text[CLI_SENTENCE])
 {
     char words[160];
-    verdict(tie, words, sizeof words);
+    verdict_text(tie, words, sizeof words);
+    bool unset = strncmp(tie->flag, "not set", 7) == 0;
     if (tie->rule[0] >= '0' && tie->rule[0] <= '9')
-        snprintf(text, CLI_SENTENCE, "%s (case %s; flag: %s)", words, tie->rule, tie->flag);
+        snprintf(text, CLI_SENTENCE, "%s (%s%s)", words, unset ? "flag " : "", tie->flag);
     else
         snprintf(text, CLI_SENTENCE, "%s", words);
     return text;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads tokens from the command line and from standard input.
  *
- * A word is looked for as it was typed; only `#` with a number after it is never a word,
- * so that each token has one spelling that always works. A backslash in front makes a word
- * of anything.
+ * A word is looked up as typed. Only `#` with a number is never a word, so that every token has one
+ * spelling that always works. A backslash in front makes anything a word.
  */
 #include "core/token.h"
 
@@ -41,15 +40,15 @@ int cli_tokens_add(cli_tokens *tokens, int64_t id)
     return CLI_DONE;
 }
 
-/* A whole number with its sign, all of length bytes. */
-static bool number(const char *text, size_t length, int64_t *out)
+/* Parses an integer of exactly length bytes, with an optional minus. */
+static bool parse_integer(const char *text, size_t length, int64_t *out)
 {
     size_t at = length > 0 && text[0] == '-';
     int64_t value = 0;
     if (at == length) return false;
     for (; at < length; at++) {
         if (text[at] < '0' || text[at] > '9' || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_sub_overflow(value, text[at] - '0', &value)) /* below 0: room for INT64_MIN */
+            __builtin_sub_overflow(value, text[at] - '0', &value)) /* for INT64_MIN */
             return false;
     }
     if (text[0] != '-' && value == INT64_MIN) return false;
@@ -57,8 +56,8 @@ static bool number(const char *text, size_t length, int64_t *out)
     return true;
 }
 
-/* Whether text is a whole number as it is written, however large. */
-static bool digits(const char *text, size_t length)
+/* Whether text is an integer of any size. */
+static bool is_integer(const char *text, size_t length)
 {
     size_t at = length > 0 && text[0] == '-';
     for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) continue;
@@ -71,8 +70,7 @@ static int out_of_range(const char *text, size_t length)
                       (int)(length < 60 ? length : 60), text);
 }
 
-/* Commas or spaces stand between entries, and something between commas: an entry that is
- * missing would shift all that come after it. */
+/* An empty entry is an error, because it would shift all entries after it. */
 int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where)
 {
     static const char spaces[] = " \t\r\n", ends[] = ", \t\r\n";
@@ -83,12 +81,12 @@ int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where)
         bool marked = text[0] == '#';
         int64_t id;
         if (length == 0)
-            return cli_usage("%s: '%.60s' has an empty entry; a token's number is due, like 5",
+            return cli_usage("%s: '%.60s' has an empty entry; expected a token number such as 5",
                              where, all);
-        if (!number(text + marked, length - marked, &id)) {
-            if (digits(text + marked, length - marked))
+        if (!parse_integer(text + marked, length - marked, &id)) {
+            if (is_integer(text + marked, length - marked))
                 return out_of_range(text + marked, length - marked);
-            return cli_usage("%s: '%.*s' is not a token's number, like 5 or -1", where,
+            return cli_usage("%s: '%.*s' is not a token number such as 5 or -1", where,
                              (int)(length < 60 ? length : 60), text);
         }
         int code = cli_tokens_add(tokens, id);
@@ -102,11 +100,12 @@ int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where)
     return CLI_DONE;
 }
 
-/* ---- words that are not there ---- */
+/* ---- missing words ---- */
 
 enum { HINT = 256, HINTS = 3, HINT_WORD = 60, SHOWN = 32 };
 
-/* A word as it would be typed: the sign for a leading space is one. Returns its length. */
+/* Writes a word as a user would type it, with a space for a leading U+2581 or U+0120. Returns its
+ * length. */
 static size_t typed_as(const char *word, size_t length, char out[HINT_WORD + 1])
 {
     static const char *const signs[] = {"\xe2\x96\x81", "\xc4\xa0"};
@@ -120,16 +119,15 @@ static size_t typed_as(const char *word, size_t length, char out[HINT_WORD + 1])
     return used;
 }
 
-/* Whether two words differ in nothing but case and the space before them. */
-static bool alike(const char *a, size_t m, const char *b, size_t n)
+/* Whether two words differ only in case and in the leading space. */
+static bool same_letters(const char *a, size_t m, const char *b, size_t n)
 {
     size_t skip_a = m > 0 && a[0] == ' ', skip_b = n > 0 && b[0] == ' ';
     return m - skip_a == n - skip_b && strncasecmp(a + skip_a, b + skip_b, m - skip_a) == 0;
 }
 
-/* "; did you mean ' cat', with a space?": many vocabularies keep words with the space before
- * them, and most know one case alone. "; did you mean 'queen' or 'queer'?" where it is another
- * mistake. "" if nothing is near. */
+/* "; did you mean ' cat', with a space?" if only the leading space or the case differs. "; did you
+ * mean 'queen' or 'queer'?" for other mistakes. "" if no word is near. */
 static const char *hint(const embla_vocab *vocab, const char *word, size_t length, char text[HINT])
 {
     int32_t tokens[HINTS];
@@ -141,23 +139,23 @@ static const char *hint(const embla_vocab *vocab, const char *word, size_t lengt
         size_t bytes = 0;
         const char *stored = embla_vocab_word(vocab, tokens[i], &bytes);
         size_t count = typed_as(stored, bytes, other);
-        bool only = i == 0 && alike(word, length, other, count),
-             turned = spaced != (other[0] == ' ');
+        bool only = i == 0 && same_letters(word, length, other, count),
+             space_differs = spaced != (other[0] == ' ');
         if (only) found = 1;
         used += (size_t)snprintf(text + used, HINT - used, "%s'%s'%s",
                                  i == 0           ? "; did you mean "
                                  : i + 1 == found ? " or "
                                                   : ", ",
                                  other,
-                                 !only || !turned ? ""
-                                 : spaced         ? ", without the space"
-                                                  : ", with a space");
+                                 !only || !space_differs ? ""
+                                 : spaced                ? ", without the space"
+                                                         : ", with a space");
     }
     if (found > 0) snprintf(text + used, HINT - used, "?");
     return text;
 }
 
-/* Kept, so that one run names several of them. */
+/* Keeps a missing word, so that one message names several. */
 static int add_missing(cli_tokens *tokens, const char *word, size_t length)
 {
     if (tokens->missing++ >= CLI_MISSING_NAMED) return CLI_DONE;
@@ -176,16 +174,16 @@ static int one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const
     size_t length = tokens->missing_lengths[0];
     int cut = (int)(length < 60 ? length : 60);
     char meant[HINT];
-    if (digits(word, length))
-        return cli_failed("there is no word '%.*s' among the %s from %s; write '#%.*s' for "
-                          "token %.*s",
-                          cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
+    if (is_integer(word, length))
+        return cli_failed(
+            "unknown word '%.*s': it is not among the %s words of %s; write '#%.*s' for token %.*s",
+            cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
     (void)hint(vocab, word, length, meant);
-    return cli_failed("there is no word '%.*s' among the %s from %s%s", cut, word, words,
+    return cli_failed("unknown word '%.*s': it is not among the %s words of %s%s", cut, word, words,
                       embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5");
 }
 
-/* " ('king'?)" for 'kign', where there is room for it among others. */
+/* " ('king'?)" for 'kign', in a list of missing words. "" if it is too long. */
 static const char *short_hint(const embla_vocab *vocab, const char *word, size_t length,
                               char text[CLI_CELL])
 {
@@ -218,8 +216,8 @@ int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab)
     }
     if (tokens->missing > CLI_MISSING_NAMED)
         snprintf(rest, sizeof rest, " and %zu more", tokens->missing - CLI_MISSING_NAMED);
-    return cli_failed("there are no words %s%s among the %s from %s", list, rest, words,
-                      embla_vocab_source(vocab));
+    return cli_failed("unknown words %s%s: they are not among the %s words of %s", list, rest,
+                      words, embla_vocab_source(vocab));
 }
 
 /* ---- words ---- */
@@ -228,24 +226,24 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
 {
     int64_t id;
     int32_t token;
-    if (length > 1 && word[0] == '#' && number(word + 1, length - 1, &id))
+    if (length > 1 && word[0] == '#' && parse_integer(word + 1, length - 1, &id))
         return cli_tokens_add(tokens, id);
-    if (length > 1 && word[0] == '#' && digits(word + 1, length - 1))
+    if (length > 1 && word[0] == '#' && is_integer(word + 1, length - 1))
         return out_of_range(word + 1, length - 1);
-    if (length > 0 && word[0] == '\\') { /* the rest is a word, whatever it looks like */
+    if (length > 0 && word[0] == '\\') { /* the rest is a word in any case */
         word++;
         length--;
     }
     if (!vocab)
-        return cli_failed("'%.*s': there are no words here, only tokens; write '#5' for token 5",
+        return cli_failed("unknown word '%.*s': the file has no vocabulary; write '#5' for token 5",
                           (int)(length < 60 ? length : 60), word);
     if (embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
         return cli_tokens_add(tokens, token);
     return add_missing(tokens, word, length);
 }
 
-/* A line without its end, used bytes. An empty one is the empty word or a mistake: were it
- * passed over, rows and lines would no longer go together. */
+/* Adds a line of `used` bytes without its end. An empty line is the empty word or an error;
+ * skipping it would misalign rows and lines. */
 static int add_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
                     size_t used, size_t number_of_line)
 {
@@ -253,12 +251,12 @@ static int add_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cons
     int32_t token;
     snprintf(where, sizeof where, "standard input, line %zu", number_of_line);
     if (ids && strlen(line) != used)
-        return cli_usage("%s: '%.60s' has a zero byte after it", where, line);
+        return cli_usage("%s: '%.60s' is followed by a zero byte", where, line);
     if (ids && line[strspn(line, " \t\r")] == '\0')
-        return cli_usage("%s is empty; a token's number is due, like 5", where);
+        return cli_usage("%s is empty; expected a token number such as 5", where);
     if (ids) return cli_tokens_list(tokens, line, where);
     if (used == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
-        return cli_failed("%s is empty, and there is no empty word here", where);
+        return cli_failed("%s is empty, and the vocabulary has no empty word", where);
     return cli_tokens_word(tokens, vocab, line, used);
 }
 

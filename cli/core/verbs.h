@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verbs, each described and carried out by its own file, and the help that is
- * printed from their tables. A new verb is one file, one line here, and one line in
- * the list of main.c.
+/* The verbs. A new verb needs one file, one line here, and one line in the list of main.c.
  */
 #ifndef CLI_CORE_VERBS_H
 #define CLI_CORE_VERBS_H
@@ -29,8 +27,7 @@ extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_help;
 
-/* The program, short of making sure that its output arrived: reads the line, does what it
- * asks for, returns the exit code. */
+/* Parses the command line, runs the verb and returns the exit code. main checks the output. */
 int cli_run(int argc, char **argv);
 
 /* Prints the help of verb, or of the whole program if it is NULL. */

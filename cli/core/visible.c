@@ -11,8 +11,8 @@
 
 /* ---- characters ---- */
 
-/* Control characters, and those that have no width or turn the direction of writing. */
-static bool hidden(uint32_t code)
+/* Control characters, and those that have no width or change the writing direction. */
+static bool is_hidden(uint32_t code)
 {
     static const uint32_t ranges[][2] = {
         {0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
@@ -26,14 +26,15 @@ static bool hidden(uint32_t code)
 size_t cli_printable(const char *text, size_t left)
 {
     size_t length = embla_utf8_length(text, left);
-    return length > 0 && !hidden(embla_utf8_code(text, length)) ? length : 0;
+    return length > 0 && !is_hidden(embla_utf8_code(text, length)) ? length : 0;
 }
 
 /* ---- words ---- */
 
-/* Writes what stands for the character or byte at word to out; *used are its bytes in word.
- * Returns how many columns it takes. */
-static size_t spell(const char *word, size_t left, bool ascii, char out[16], size_t *used)
+/* Writes the printable form of the character or byte at word to out, and its length in word to
+ * *used. Returns its width in columns. */
+static size_t escape_character(const char *word, size_t left, bool ascii, char out[16],
+                               size_t *used)
 {
     size_t length = embla_utf8_length(word, left), shown = cli_printable(word, left);
     uint32_t code = length > 0 ? embla_utf8_code(word, length) : (unsigned char)word[0];
@@ -64,14 +65,14 @@ size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns
                      char text[CLI_WORD_TEXT])
 {
     bool quotes = length == 0 || memchr(word, ' ', length) || word[0] == '"' || word[0] == '#';
-    size_t taken = quotes, bytes = quotes, room = quotes + 2; /* the end, or ".." and the end */
+    size_t taken = quotes, bytes = quotes, room = quotes + 2; /* "..", and the quote */
     size_t cut_bytes = 0, cut_taken = 0;
     if (columns > CLI_WORD_COLUMNS) columns = CLI_WORD_COLUMNS;
     if (quotes) text[0] = '"';
     while (length > 0) {
         char piece[16];
-        size_t used, wide = spell(word, length, ascii, piece, &used), n = strlen(piece);
-        if (taken + room <= columns) { /* here it could still be cut */
+        size_t used, wide = escape_character(word, length, ascii, piece, &used), n = strlen(piece);
+        if (taken + room <= columns) { /* the last position where ".." fits */
             cut_bytes = bytes;
             cut_taken = taken;
         }
@@ -94,7 +95,7 @@ bool cli_word_write(const char *word, size_t length, FILE *to)
     while (length > 0) {
         char piece[16];
         size_t used;
-        (void)spell(word, length, false, piece, &used);
+        (void)escape_character(word, length, false, piece, &used);
         if (fputs(piece, to) == EOF) return false;
         word += used;
         length -= used;

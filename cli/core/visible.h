@@ -13,22 +13,22 @@
 
 #include "embla.h"
 
-/* Bytes of the UTF-8 character that text begins with, or 0: there is none within left bytes, or a
- * terminal would not simply show it. */
+/* The length of the UTF-8 character at the start of text. 0 if it is not valid within left bytes,
+ * or not printable. */
 size_t cli_printable(const char *text, size_t left);
 
-/* Columns that a word may take in a picture, and bytes that hold them with an end. */
+/* The maximum width of a word in columns, and a buffer size for it. */
 enum { CLI_WORD_COLUMNS = 24, CLI_WORD_TEXT = 4 * CLI_WORD_COLUMNS + 16 };
 
-/* The word of a token or of a row with its number; NULL if there is none, or no vocab. */
+/* The word of token `number`. NULL if there is none, or if vocab is NULL. */
 const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length);
-/* For people: quoted where it holds a space or is empty, and cut with ".." where it takes
- * more than columns (at most CLI_WORD_COLUMNS). ascii: nothing but ASCII. Returns the
- * columns it takes. */
+/* Formats a word for people. It is quoted if it contains a space or is empty, and cut with ".." if
+ * it is wider than columns (at most CLI_WORD_COLUMNS). ascii: escape everything else. Returns its
+ * width in columns. */
 size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns,
                      char text[CLI_WORD_TEXT]);
-/* For programs: a backslash, tab, line end and what is not printable are escaped, all else
- * is as it is. False if it could not be written. */
+/* Writes a word for programs: backslashes, tabs, line ends and unprintable characters are escaped.
+ * False after a write error. */
 bool cli_word_write(const char *word, size_t length, FILE *to);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The letters. Each is a text of points, two digits for x and y; a blank lifts the pen. Drawn
- * by hand on a grid of 5 x 10 for this program; a pen with a round end makes them soft.
+/* The letters, drawn for this program on a grid of 5 x 10. A letter is a string of points, each
+ * with two digits for x and y. A space lifts the pen.
  */
 #include "draw/map_font.h"
 
@@ -36,12 +36,12 @@ static const char *const letters[95] = {
     /* { to ~ */
     "29181605141221", "0901", "09181625141201", "04153445"};
 
-static const char *letter(char c)
+static const char *letter_points(char c)
 {
     return c >= ' ' && c <= '~' ? letters[c - ' '] : letters['?' - ' '];
 }
 
-/* From the start of a letter to the start of the next. */
+/* The distance from the start of a letter to the start of the next one. */
 static double advance(const char *points)
 {
     int most = 0;
@@ -54,7 +54,7 @@ static double advance(const char *points)
 double cli_font_width(const char *text)
 {
     double width = 0;
-    for (; *text; text++) width += advance(letter(*text));
+    for (; *text; text++) width += advance(letter_points(*text));
     return width;
 }
 
@@ -63,7 +63,7 @@ void cli_font_strokes(const char *text, void (*draw)(void *context, cli_stroke s
 {
     double left = 0;
     for (; *text; text++) {
-        const char *p = letter(*text);
+        const char *p = letter_points(*text);
         double x = 0, y = 0;
         for (int n = 0; *p; p++) {
             if (*p == ' ') {
@@ -79,6 +79,6 @@ void cli_font_strokes(const char *text, void (*draw)(void *context, cli_stroke s
             n++;
             p++;
         }
-        left += advance(letter(*text));
+        left += advance(letter_points(*text));
     }
 }

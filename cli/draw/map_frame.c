@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pictures of a table share: which part of the plane is worth seeing, colours, and
- * where words can stand without running into each other.
+/* Shared parts of the maps: the visible part of the plane, colours, and words that do not overlap.
  */
 #include "draw/map_frame.h"
 
@@ -13,29 +12,29 @@
 
 /* ---- the plane ---- */
 
-static int by_size(const void *a, const void *b)
+static int compare_floats(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
     return x < y ? -1 : x > y;
 }
 
-/* The finite ones of count numbers that lie stride apart, in order. NULL: no memory. */
-static float *sorted(const float *numbers, int64_t count, int64_t stride, int64_t *kept)
+/* The finite ones of count numbers at distance stride, sorted. NULL if there is no memory. */
+static float *sorted_finite(const float *numbers, int64_t count, int64_t stride, int64_t *kept)
 {
     float *out = malloc((size_t)(count > 0 ? count : 1) * sizeof *out);
     *kept = 0;
     for (int64_t i = 0; out && i < count; i++)
         if (isfinite(numbers[i * stride])) out[(*kept)++] = numbers[i * stride];
-    if (out) qsort(out, (size_t)*kept, sizeof *out, by_size);
+    if (out) qsort(out, (size_t)*kept, sizeof *out, compare_floats);
     return out;
 }
 
-/* A few rows far away would make a spot of all others: then what is shown at first is where
- * all but one in a hundred are. */
+/* The visible range of an axis. If outliers would shrink the rest to a spot, it covers the middle
+ * 99 % and a margin. */
 static void axis_range(const cli_map *map, int axis, double *least, double *most)
 {
     int64_t kept;
-    float *order = sorted(map->places + axis, map->rows, 2, &kept);
+    float *order = sorted_finite(map->places + axis, map->rows, 2, &kept);
     *least = -1;
     *most = 1;
     if (order && kept > 0) {
@@ -51,7 +50,7 @@ static void axis_range(const cli_map *map, int axis, double *least, double *most
     free(order);
 }
 
-/* Both axes are moved and divided alike, in double: rows of 1e38 have places too. */
+/* Scales both axes by the same factor to -1 .. 1, in double so that rows of 1e38 work. */
 static void normalise(cli_map *map)
 {
     double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY}, half = 0;
@@ -65,7 +64,7 @@ static void normalise(cli_map *map)
     for (int64_t i = 0; i < 2 * map->rows; i++) {
         double middle = (least[i % 2] + most[i % 2]) / 2;
         double at = half > 0 ? ((double)map->places[i] - middle) / half : 0;
-        map->places[i] = (float)(at < -1 ? -1 : at > 1 ? 1 : at); /* a NaN stays one */
+        map->places[i] = (float)(at < -1 ? -1 : at > 1 ? 1 : at); /* keeps a NaN */
     }
 }
 
@@ -94,7 +93,7 @@ cli_map_frame cli_map_frame_in(const cli_map *map, double left, double top, doub
     double across = map->half[0] > 0 ? 0.48 * width / map->half[0] : INFINITY;
     double down = map->half[1] > 0 ? 0.47 * height / map->half[1] : INFINITY;
     frame.scale = across < down ? across : down;
-    if (!isfinite(frame.scale)) frame.scale = 1; /* all in one place */
+    if (!isfinite(frame.scale)) frame.scale = 1; /* all points coincide */
     frame.x = map->middle[0];
     frame.y = map->middle[1];
     return frame;
@@ -112,8 +111,8 @@ bool cli_map_at(const cli_map *map, const cli_map_frame *frame, int64_t row, dou
 
 /* ---- colours ---- */
 
-/* The middle of where a number stands among those in order: equal ones get one place. */
-static double rank(const float *order, int64_t count, float number)
+/* The rank of a number in a sorted array, 0 to 1; equal numbers get the same rank. */
+static double rank_of(const float *order, int64_t count, float number)
 {
     int64_t ends[2];
     for (int end = 0; end < 2; end++) { /* first not below it; first above it */
@@ -135,14 +134,14 @@ uint8_t *cli_map_shades(const cli_map *map)
     int64_t kept = 0;
     bool norms = strcmp(map->color, "norm") == 0, numbers = strcmp(map->color, "row") == 0;
     uint8_t *shades = calloc((size_t)map->rows, 1);
-    float *order = norms && shades ? sorted(map->norms, map->rows, 1, &kept) : NULL;
+    float *order = norms && shades ? sorted_finite(map->norms, map->rows, 1, &kept) : NULL;
     if (norms && !order) {
         free(shades);
         return NULL;
     }
     for (int64_t row = 0; shades && row < map->rows; row++) {
         double at = numbers ? (double)row / (double)map->rows : 0;
-        if (norms) at = rank(order, kept, map->norms[row]);
+        if (norms) at = rank_of(order, kept, map->norms[row]);
         shades[row] = (uint8_t)(at * 255);
     }
     free(order);
@@ -188,21 +187,21 @@ size_t cli_map_label(const cli_map *map, int64_t row, bool ascii, char text[CLI_
     return (size_t)snprintf(text, CLI_WORD_TEXT, "#%lld", (long long)row);
 }
 
-/* A sign that stands for a space before a word. */
-static bool space_sign(const char *word, size_t length)
+/* Whether a word begins with a mark for a space. */
+static bool begins_with_space_mark(const char *word, size_t length)
 {
     return (length >= 3 && memcmp(word, "\xe2\x96\x81", 3) == 0) ||
            (length >= 2 && memcmp(word, "\xc4\xa0", 2) == 0);
 }
 
-/* The label of a row where only ASCII can be drawn; 0: it has none such. "_dog" for a word
- * that begins with a sign for a space. */
+/* The label of a row in ASCII, "_dog" for a word with a mark for a space. Returns its width, 0 if
+ * the word is not ASCII. */
 static size_t ascii_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT])
 {
     size_t length, cut = 0, columns;
     const char *word = cli_map_word(map, row, &length);
     if (!word) return cli_map_label(map, row, true, text);
-    if (space_sign(word, length)) cut = word[0] == '\xc4' ? 2 : 3;
+    if (begins_with_space_mark(word, length)) cut = word[0] == '\xc4' ? 2 : 3;
     for (size_t i = cut; i < length; i++)
         if ((unsigned char)word[i] < 0x20 || (unsigned char)word[i] > 0x7e) return 0;
     columns = cli_word_show(word + cut, length - cut, true, CLI_WORD_COLUMNS, text);
@@ -212,15 +211,15 @@ static size_t ascii_label(const cli_map *map, int64_t row, char text[CLI_WORD_TE
     return columns + 1;
 }
 
-/* Where words stand already. A grid remembers which squares have one. */
-enum { SQUARES = 64 };
+/* The words placed so far, and which cells of the grid have one. */
+enum { CELLS = 64 };
 typedef struct {
     cli_map_text *texts;
     size_t count;
-    bool full[SQUARES][SQUARES];
-} lettered;
+    bool full[CELLS][CELLS];
+} placed_words;
 
-static bool is_free(const lettered *done, const cli_map_text *text, double height)
+static bool is_free(const placed_words *done, const cli_map_text *text, double height)
 {
     for (size_t i = 0; i < done->count; i++) {
         const cli_map_text *other = &done->texts[i];
@@ -231,17 +230,16 @@ static bool is_free(const lettered *done, const cli_map_text *text, double heigh
     return true;
 }
 
-static bool place(const cli_map *map, const cli_map_frame *frame,
-                  const cli_map_lettering *lettering, int64_t row, lettered *done)
+static bool place_word(const cli_map *map, const cli_map_frame *frame,
+                       const cli_map_lettering *lettering, int64_t row, placed_words *done)
 {
     cli_map_text *text = &done->texts[done->count];
     double x, y;
     if (!cli_map_at(map, frame, row, &x, &y)) return false;
-    /* squares are four times as wide as high, as words are */
+    /* cells are about three times as wide as high, like words */
     int column = (int)((x - frame->left) / (lettering->height * 10));
     int line = (int)((y - frame->top) / (lettering->height * 3.4));
-    bool *full =
-        &done->full[line < SQUARES ? line : SQUARES - 1][column < SQUARES ? column : SQUARES - 1];
+    bool *full = &done->full[line < CELLS ? line : CELLS - 1][column < CELLS ? column : CELLS - 1];
     if (*full) return false;
     size_t columns = lettering->ascii ? ascii_label(map, row, text->text)
                                       : cli_map_label(map, row, false, text->text);
@@ -259,18 +257,18 @@ static bool place(const cli_map *map, const cli_map_frame *frame,
 size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
                      const cli_map_lettering *lettering, cli_map_text out[CLI_MAP_TEXTS])
 {
-    lettered *done = calloc(1, sizeof *done);
+    placed_words *done = calloc(1, sizeof *done);
     size_t count;
-    if (!done) return 0; /* a picture without words, then */
+    if (!done) return 0; /* the picture is drawn without words */
     done->texts = out;
     for (int64_t row = 0; row < map->rows && done->count < CLI_MAP_TEXTS; row++)
-        if (place(map, frame, lettering, row, done)) done->count++;
+        if (place_word(map, frame, lettering, row, done)) done->count++;
     count = done->count;
     free(done);
     return count;
 }
 
-/* ---- sentences ---- */
+/* ---- captions ---- */
 
 void cli_map_facts(const cli_map *map, char *text, size_t size)
 {
@@ -286,12 +284,12 @@ void cli_map_facts(const cli_map *map, char *text, size_t size)
         used += snprintf(text + used, size - (size_t)used, "; not finite: %s",
                          cli_commas(map->nonfinite, left));
     if (map->outside > 0)
-        snprintf(text + used, size - (size_t)used, "; beyond the edges: %s",
+        snprintf(text + used, size - (size_t)used, "; outside the frame: %s",
                  cli_commas(map->outside, left));
 }
 
 void cli_map_axis(const cli_map *map, int axis, char *text, size_t size)
 {
-    snprintf(text, size, "%s main direction: %.1f %% of the variance",
+    snprintf(text, size, "%s principal component: %.1f %% of the variance",
              axis == 0 ? "first" : "second", 100 * map->share[axis]);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map as one page that needs nothing else: map_page.html with the rows in it.
+/* Prints the map as one self-contained page: map_page.html with the data of the rows.
  *
- * Places, norms, words and neighbours are base64, in scripts that are no scripts to a browser:
- * no byte of a vocabulary can end them or become part of the page. What is text by nature
- * (the title, a sentence) stands in attributes, escaped.
+ * Positions, norms, words and neighbours are base64 in script elements of type text/plain, so that
+ * no byte of a vocabulary can end the element or become part of the page. Title and messages are
+ * escaped attributes.
  */
 #include "draw/map_frame.h"
 
@@ -21,7 +21,7 @@ typedef struct {
     size_t count;
 } base64;
 
-static void flush64(base64 *to)
+static void flush_base64(base64 *to)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -33,46 +33,46 @@ static void flush64(base64 *to)
     *to = (base64){0};
 }
 
-static void put64(base64 *to, const void *bytes, size_t count)
+static void print_base64(base64 *to, const void *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         to->left[to->count++] = ((const uint8_t *)bytes)[i];
-        if (to->count == 3) flush64(to);
+        if (to->count == 3) flush_base64(to);
     }
 }
 
-static void begin64(const char *id)
+static void begin_base64(const char *id)
 {
     printf("<script type=\"text/plain\" id=\"%s\">", id);
 }
 
-static void end64(base64 *to)
+static void end_base64(base64 *to)
 {
-    if (to->count > 0) flush64(to);
+    if (to->count > 0) flush_base64(to);
     puts("</script>");
 }
 
-/* Little-endian, as browsers are. */
-static void put_floats(const char *id, const float *numbers, int64_t count)
+/* Little-endian, as in browsers. */
+static void print_floats(const char *id, const float *numbers, int64_t count)
 {
     base64 to = {0};
-    begin64(id);
+    begin_base64(id);
     for (int64_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &numbers[i], 4);
         const uint8_t bytes[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16),
                                   (uint8_t)(bits >> 24)};
-        put64(&to, bytes, 4);
+        print_base64(&to, bytes, 4);
     }
-    end64(&to);
+    end_base64(&to);
 }
 
 /* ---- words ---- */
 
-enum { LONGEST = 200 }; /* bytes of a word that a page needs */
+enum { LONGEST = 200 }; /* maximum bytes of a word in a page */
 
-/* Whole characters of a word, at most LONGEST bytes. */
-static size_t cut(const char *word, size_t length)
+/* The length of a word in whole characters, at most LONGEST bytes. */
+static size_t truncated_length(const char *word, size_t length)
 {
     size_t at = 0;
     while (at < length) {
@@ -84,28 +84,28 @@ static size_t cut(const char *word, size_t length)
     return at;
 }
 
-/* One on each line. Backslashes are doubled in words, so one alone is none: no word. */
-static int put_words(const cli_map *map)
+/* One word per line. Words have doubled backslashes, so a single backslash means no word. */
+static int print_words(const cli_map *map)
 {
     base64 to = {0};
     char *line = NULL;
     size_t used = 0;
     FILE *text = open_memstream(&line, &used);
     if (!text) return cli_failed("no memory for the words");
-    begin64("data-words");
+    begin_base64("data-words");
     for (int64_t row = 0; row < map->rows; row++) {
         size_t length, kept;
         const char *word = cli_map_word(map, row, &length);
         rewind(text);
         if (row > 0) (void)fputc('\n', text);
-        kept = word ? cut(word, length) : 0;
+        kept = word ? truncated_length(word, length) : 0;
         if (word) (void)cli_word_write(word, kept, text);
         if (!word) (void)fputc('\\', text);
         if (word && kept < length) (void)fputs("..", text);
         if (fflush(text) != 0) break;
-        put64(&to, line, (size_t)ftello(text));
+        print_base64(&to, line, (size_t)ftello(text));
     }
-    end64(&to);
+    end_base64(&to);
     bool good = ferror(text) == 0;
     (void)fclose(text);
     free(line);
@@ -114,7 +114,7 @@ static int put_words(const cli_map *map)
 
 /* ---- the page ---- */
 
-static void put_escaped(const char *text)
+static void print_escaped(const char *text)
 {
     while (*text) {
         size_t bytes = cli_printable(text, strlen(text));
@@ -128,40 +128,40 @@ static void put_escaped(const char *text)
     }
 }
 
-static void put_attribute(const char *name, const char *text)
+static void print_attribute(const char *name, const char *text)
 {
     printf(" data-%s=\"", name);
-    put_escaped(text);
+    print_escaped(text);
     putchar('"');
 }
 
-static int put_data(const cli_map *map)
+static int print_data(const cli_map *map)
 {
     fputs("<div id=\"meta\" hidden", stdout);
-    put_attribute("title", map->title);
-    put_attribute("color", map->color);
-    put_attribute("theme", map->theme);
-    put_attribute("whynone", map->why_none ? map->why_none : "");
+    print_attribute("title", map->title);
+    print_attribute("color", map->color);
+    print_attribute("theme", map->theme);
+    print_attribute("whynone", map->why_none ? map->why_none : "");
     printf(" data-rows=\"%lld\" data-all=\"%lld\" data-dim=\"%lld\" data-nonfinite=\"%lld\"",
            (long long)map->rows, (long long)map->all, (long long)map->dim,
            (long long)map->nonfinite);
     printf(" data-share=\"%.6g %.6g\" data-k=\"%zu\" data-home=\"%.9g %.9g %.9g %.9g\"></div>\n",
            map->share[0], map->share[1], map->neighbours, map->middle[0], map->middle[1],
            map->half[0], map->half[1]);
-    put_floats("data-xy", map->places, 2 * map->rows);
-    put_floats("data-norm", map->norms, map->rows);
-    int code = map->vocab ? put_words(map) : CLI_DONE;
+    print_floats("data-xy", map->places, 2 * map->rows);
+    print_floats("data-norm", map->norms, map->rows);
+    int code = map->vocab ? print_words(map) : CLI_DONE;
     if (map->neighbours > 0) {
         base64 to = {0};
-        begin64("data-near");
-        put64(&to, map->near, (size_t)map->rows * map->neighbours * CLI_MAP_NEAR_BYTES);
-        end64(&to);
+        begin_base64("data-near");
+        print_base64(&to, map->near, (size_t)map->rows * map->neighbours * CLI_MAP_NEAR_BYTES);
+        end_base64(&to);
     }
     return code;
 }
 
-/* The page up to a mark; returns what comes after it. */
-static const unsigned char *put_until(const unsigned char *from, const char *mark)
+/* Prints the page up to a mark. Returns the position after it. */
+static const unsigned char *print_until(const unsigned char *from, const char *mark)
 {
     const unsigned char *end = cli_map_page + cli_map_page_bytes;
     const unsigned char *at = memmem(from, (size_t)(end - from), mark, strlen(mark));
@@ -171,10 +171,10 @@ static const unsigned char *put_until(const unsigned char *from, const char *mar
 
 int cli_map_html(const cli_map *map)
 {
-    const unsigned char *rest = put_until(cli_map_page, "<!--embla:title-->");
-    put_escaped(map->title);
-    rest = put_until(rest, "<!--embla:data-->");
-    int code = put_data(map);
+    const unsigned char *rest = print_until(cli_map_page, "<!--embla:title-->");
+    print_escaped(map->title);
+    rest = print_until(rest, "<!--embla:data-->");
+    int code = print_data(map);
     (void)fwrite(rest, 1, (size_t)(cli_map_page + cli_map_page_bytes - rest), stdout);
     return code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map as a PNG, drawn here: points with soft edges, words in strokes.
+/* Draws the map as a PNG: antialiased points, and words of strokes.
  *
- * Each pixel sums how much of it points cover and in which colours; where many lie on each
- * other it becomes denser, as if they were laid one over the other, whatever their order.
+ * Each pixel sums the coverage and the colours of its points. Overlapping points become denser, and
+ * the result does not depend on their order.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 typedef struct {
     int width, height;
     uint8_t *pixels; /* width x height x 3 */
-    float *cover;    /* width x height x 4: how much is covered, and by which colours */
-    double unit;     /* pixels of one unit of the font, of labels */
+    float *cover;    /* width x height x 4: coverage, and the sum of the colours */
+    double unit;     /* pixels per font unit of labels */
     bool dark;
 } canvas;
 
@@ -50,7 +50,7 @@ static void blend(canvas *to, size_t pixel, const double color[3], double alpha)
     }
 }
 
-static void lay_points(canvas *to, double opacity)
+static void blend_points(canvas *to, double opacity)
 {
     for (size_t i = 0; i < (size_t)to->width * (size_t)to->height; i++) {
         const float *cover = to->cover + 4 * i;
@@ -64,13 +64,13 @@ static void lay_points(canvas *to, double opacity)
 
 /* ---- words ---- */
 
-/* How much of each pixel in a box around a text is covered by it. */
+/* The coverage of each pixel in a box around a text. */
 typedef struct {
     float *part;
     int left, top, width, height;
-    double x, y, unit; /* the lower left of the text in the picture; pixels of a unit */
+    double x, y, unit; /* lower left corner of the text; pixels per font unit */
     double radius;     /* of the pen */
-    bool upright;      /* written from below */
+    bool upright;      /* vertical text, from bottom to top */
 } stencil;
 
 static void add_stroke(void *context, cli_stroke stroke)
@@ -97,13 +97,13 @@ static void add_stroke(void *context, cli_stroke stroke)
 }
 
 typedef struct {
-    double unit, radius; /* pixels: of the font, of the pen's end */
+    double unit, radius; /* pixels per font unit, radius of the pen */
     uint32_t color;
     double alpha;
-    bool upright; /* written from below */
+    bool upright; /* vertical text, from bottom to top */
 } pen;
 
-/* Text whose base line begins at x, y. */
+/* Draws text whose baseline begins at x, y. */
 static void draw_text(canvas *to, double x, double y, const pen *with, const char *text)
 {
     bool upright = with->upright;
@@ -119,7 +119,7 @@ static void draw_text(canvas *to, double x, double y, const pen *with, const cha
     s.width = (int)ceil((upright ? height : width) + 2 * edge) + 1;
     s.height = (int)ceil((upright ? width : height) + 2 * edge) + 1;
     s.part = calloc((size_t)s.width * (size_t)s.height, sizeof *s.part);
-    if (!s.part) return; /* without this word, then */
+    if (!s.part) return; /* the picture is drawn without this word */
     cli_font_strokes(text, add_stroke, &s);
     const uint32_t color = with->color;
     const double ink[3] = {color >> 16 & 0xff, color >> 8 & 0xff, color & 0xff};
@@ -144,29 +144,29 @@ static double width_of(const char *text, size_t columns, double height)
     return cli_font_width(text) * height / LINE;
 }
 
-static uint32_t paper(const canvas *to)
+static uint32_t background(const canvas *to)
 {
     return to->dark ? 0x121419 : 0xfbfbfa;
 }
 
-static uint32_t ink(const canvas *to)
+static uint32_t text_color(const canvas *to)
 {
     return to->dark ? 0xeceef2 : 0x1b1d22;
 }
 
-static uint32_t soft(const canvas *to)
+static uint32_t caption_color(const canvas *to)
 {
     return to->dark ? 0xa2a9b6 : 0x5b616e;
 }
 
-static void put_texts(canvas *to, const cli_map *map, const cli_map_frame *frame, double radius)
+static void draw_words(canvas *to, const cli_map *map, const cli_map_frame *frame, double radius)
 {
     const cli_map_lettering lettering = {.ascii = true,
                                          .height = LINE * to->unit,
                                          .gap = radius + 2.5 * to->unit,
                                          .width = width_of};
-    const pen halo = {to->unit, 2.2 * to->unit, paper(to), 0.8, false};
-    const pen letters = {to->unit, 0.5 * to->unit, ink(to), 1, false};
+    const pen halo = {to->unit, 2.2 * to->unit, background(to), 0.8, false};
+    const pen letters = {to->unit, 0.5 * to->unit, text_color(to), 1, false};
     cli_map_text *texts = malloc(CLI_MAP_TEXTS * sizeof *texts);
     size_t count = texts ? cli_map_texts(map, frame, &lettering, texts) : 0;
     for (size_t i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ static void put_texts(canvas *to, const cli_map *map, const cli_map_frame *frame
 
 /* ---- the picture ---- */
 
-static void put_frame(canvas *to, const cli_map_frame *frame)
+static void draw_frame(canvas *to, const cli_map_frame *frame)
 {
     const uint32_t line = to->dark ? 0x31363f : 0xdfe1e6;
     const double color[3] = {line >> 16 & 0xff, line >> 8 & 0xff, line & 0xff};
@@ -190,8 +190,8 @@ static void put_frame(canvas *to, const cli_map_frame *frame)
             blend(to, (size_t)y * (size_t)to->width + (size_t)x, color, 1);
 }
 
-/* A file's name may be any bytes; letters here are ASCII. */
-static void title_of(const cli_map *map, char text[128])
+/* The title in ASCII, for the stroke font. */
+static void ascii_title(const cli_map *map, char text[128])
 {
     size_t used = 0;
     for (const char *c = map->title; *c && used < 120; c++)
@@ -199,14 +199,14 @@ static void title_of(const cli_map *map, char text[128])
     text[used] = '\0';
 }
 
-static void put_captions(canvas *to, const cli_map *map, const cli_map_frame *frame)
+static void draw_captions(canvas *to, const cli_map *map, const cli_map_frame *frame)
 {
     char title[128], text[256];
     double unit = to->unit;
-    const pen bold = {1.6 * unit, 1.05 * unit, ink(to), 1, false};
-    const pen plain = {unit, 0.5 * unit, soft(to), 1, false};
-    const pen upward = {unit, 0.5 * unit, soft(to), 1, true};
-    title_of(map, title);
+    const pen bold = {1.6 * unit, 1.05 * unit, text_color(to), 1, false};
+    const pen plain = {unit, 0.5 * unit, caption_color(to), 1, false};
+    const pen upward = {unit, 0.5 * unit, caption_color(to), 1, true};
+    ascii_title(map, title);
     draw_text(to, frame->left, 18 * unit, &bold, title);
     cli_map_facts(map, text, sizeof text);
     draw_text(to, frame->left, 30 * unit, &plain, text);
@@ -218,13 +218,13 @@ static void put_captions(canvas *to, const cli_map *map, const cli_map_frame *fr
     draw_text(to, frame->left - 5 * unit, frame->top + (frame->height + width) / 2, &upward, text);
 }
 
-/* What the colours run from and to, above the right corner. */
-static void put_scale(canvas *to, const cli_map *map, const cli_map_frame *frame)
+/* The colour legend, above the right corner. */
+static void draw_legend(canvas *to, const cli_map *map, const cli_map_frame *frame)
 {
     bool rows = strcmp(map->color, "row") == 0;
     const char *least = rows ? "first row" : "short rows", *most = rows ? "last" : "long";
     double unit = to->unit;
-    const pen plain = {unit, 0.5 * unit, soft(to), 1, false};
+    const pen plain = {unit, 0.5 * unit, caption_color(to), 1, false};
     int width = (int)(100 * unit), height = (int)(6 * unit), top = (int)(24 * unit);
     int right = (int)(frame->left + frame->width - cli_font_width(most) * unit - 5 * unit);
     double left = right - width - (cli_font_width(least) + 3) * unit;
@@ -249,17 +249,18 @@ static void draw(canvas *to, const cli_map *map, const uint8_t *shades)
     double covered = 3.14 * radius * radius * (double)map->rows / (frame.width * frame.height);
     double opacity = 0.85 / (1 + covered);
     for (size_t i = 0; i < (size_t)to->width * (size_t)to->height; i++)
-        for (size_t c = 0; c < 3; c++) to->pixels[3 * i + c] = (uint8_t)(paper(to) >> (16 - 8 * c));
-    put_frame(to, &frame);
+        for (size_t c = 0; c < 3; c++)
+            to->pixels[3 * i + c] = (uint8_t)(background(to) >> (16 - 8 * c));
+    draw_frame(to, &frame);
     for (int64_t row = 0; row < map->rows; row++) {
         double x, y;
         if (cli_map_at(map, &frame, row, &x, &y))
             add_point(to, x, y, radius, cli_map_color(map, shades[row], to->dark));
     }
-    lay_points(to, opacity);
-    put_texts(to, map, &frame, radius);
-    put_captions(to, map, &frame);
-    put_scale(to, map, &frame);
+    blend_points(to, opacity);
+    draw_words(to, map, &frame, radius);
+    draw_captions(to, map, &frame);
+    draw_legend(to, map, &frame);
 }
 
 int cli_map_png(const cli_map *map)
@@ -271,10 +272,10 @@ int cli_map_png(const cli_map *map)
     char title[128];
     to.unit = across < down ? across : down;
     to.unit = to.unit < 1 ? 1 : to.unit;
-    to.dark = strcmp(map->theme, "dark") == 0; /* a file cannot know: light otherwise */
+    to.dark = strcmp(map->theme, "dark") == 0; /* a PNG cannot follow the reader's system */
     to.pixels = malloc(pixels * 3);
     to.cover = calloc(pixels, 4 * sizeof *to.cover);
-    title_of(map, title);
+    ascii_title(map, title);
     int code = CLI_DONE;
     if (!shades || !to.pixels || !to.cover)
         code = cli_failed("no memory for a picture of %d x %d pixels", map->width, map->height);

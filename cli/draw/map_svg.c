@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map as an SVG: a still picture to print or to put into a document.
+/* Prints the map as an SVG.
  *
- * All points of one shade are one path of lines without length, whose round ends are the
- * points: a third of the bytes that circles would take. Colours follow the reader's system
- * unless a theme is asked for.
+ * All points of one shade are one path of zero-length lines with round caps, which takes a third of
+ * the bytes of circles. Colours follow the reader's system unless a theme is given.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +15,13 @@
 
 enum { SHADES = 24, FONT = 12, STYLE = 4096 };
 
-static uint8_t middle_of(int part)
+static uint8_t middle_shade(int part)
 {
     return (uint8_t)((2 * part + 1) * 255 / (2 * SHADES));
 }
 
-/* The rules of one theme, after those of svg.c: the later rule wins. */
-static size_t put_theme(const cli_map *map, bool dark, char *style, size_t used)
+/* Appends the CSS rules of one theme, which override those of svg.c. */
+static size_t append_theme(const cli_map *map, bool dark, char *style, size_t used)
 {
     used += (size_t)snprintf(
         style + used, STYLE - used,
@@ -31,7 +30,7 @@ static size_t put_theme(const cli_map *map, bool dark, char *style, size_t used)
         dark ? "#a2a9b6" : "#5b616e", dark ? "#eceef2" : "#1b1d22", dark ? "#eceef2" : "#1b1d22",
         dark ? "#121419" : "#fbfbfa", dark ? "#121419" : "#fbfbfa", dark ? "#31363f" : "#dfe1e6");
     for (int part = 0; part < SHADES; part++) {
-        unsigned color = cli_map_color(map, middle_of(part), dark);
+        unsigned color = cli_map_color(map, middle_shade(part), dark);
         used += (size_t)snprintf(style + used, STYLE - used, ".s%d{stroke:#%06x}", part, color);
     }
     return used;
@@ -45,18 +44,18 @@ static void make_style(const cli_map *map, double radius, char style[STYLE])
                                    "stroke-opacity:%.2f}.halo{stroke-opacity:.85}"
                                    ".frame{fill:none}\n",
                                    2 * radius, map->rows > 2000 ? 0.6 : 0.85);
-    used = put_theme(map, strcmp(map->theme, "dark") == 0, style, used);
+    used = append_theme(map, strcmp(map->theme, "dark") == 0, style, used);
     if (!automatic) return;
     used += (size_t)snprintf(style + used, STYLE - used, "\n@media (prefers-color-scheme:dark){");
-    used = put_theme(map, true, style, used);
+    used = append_theme(map, true, style, used);
     snprintf(style + used, STYLE - used, "}\n");
 }
 
-static void put_points(const cli_map *map, const cli_map_frame *frame, const uint8_t *shades)
+static void print_points(const cli_map *map, const cli_map_frame *frame, const uint8_t *shades)
 {
     for (int part = SHADES - 1; part >= 0; part--) {
         bool any = false;
-        for (int64_t row = map->rows - 1; row >= 0; row--) { /* early rows come on top */
+        for (int64_t row = map->rows - 1; row >= 0; row--) { /* early rows are drawn on top */
             double x, y;
             if (shades[row] * SHADES / 256 != part || !cli_map_at(map, frame, row, &x, &y))
                 continue;
@@ -68,14 +67,14 @@ static void put_points(const cli_map *map, const cli_map_frame *frame, const uin
     }
 }
 
-/* Letters of the system's own font: about so wide. */
+/* The approximate width in the system's font. */
 static double width_of(const char *text, size_t columns, double height)
 {
     (void)text;
     return (double)columns * height * 0.46;
 }
 
-static void put_texts(const cli_map *map, const cli_map_frame *frame, double radius)
+static void print_words(const cli_map *map, const cli_map_frame *frame, double radius)
 {
     const cli_map_lettering lettering = {
         .height = FONT * 1.25, .gap = radius + 3, .width = width_of};
@@ -86,8 +85,8 @@ static void put_texts(const cli_map *map, const cli_map_frame *frame, double rad
     free(texts);
 }
 
-/* What the colours run from and to, above the right corner. */
-static void put_scale(const cli_map *map, double right, double y)
+/* The colour legend, above the right corner. */
+static void print_legend(const cli_map *map, double right, double y)
 {
     bool rows = strcmp(map->color, "row") == 0;
     double width = 6, end = right - 36, left = end - SHADES * width;
@@ -117,12 +116,12 @@ int cli_map_svg(const cli_map *map)
     cli_svg_text(24, 34, "title", "start", map->title);
     cli_map_facts(map, facts, sizeof facts);
     cli_svg_text(24, 55, "subtitle", "start", facts);
-    if (map->width >= 640) put_scale(map, frame.left + frame.width, 51);
+    if (map->width >= 640) print_legend(map, frame.left + frame.width, 51);
     printf(
         "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>\n",
         frame.left, frame.top, frame.width, frame.height);
-    put_points(map, &frame, shades);
-    put_texts(map, &frame, radius);
+    print_points(map, &frame, shades);
+    print_words(map, &frame, radius);
     cli_map_axis(map, 0, axis, sizeof axis);
     cli_svg_text(frame.left + frame.width / 2, map->height - 16, NULL, "middle", axis);
     cli_map_axis(map, 1, axis, sizeof axis);

@@ -4,11 +4,10 @@
  *   tokens          table, 12 x 8                  result, 5 x 8
  *   the     2 -+    2  -0.55  0.34 -0.10 .. --+->  2  -0.55  0.34 -0.10 ..
  *
- * Two vertical lines join the three parts: tokens run into the first, which leads to their
- * rows; these run into the second, which leads to the result. Where there is colour, a
- * token, its row and its result share one. Lines and arrows are box characters where the
- * locale has them, else ASCII. Where it is narrow the headings lose their numbers, then words
- * are cut and numbers left out; no line is longer than the terminal is wide.
+ * Two vertical lines connect the three parts: the first leads from tokens to their rows, the second
+ * from rows to the result. A token, its row and its result have the same colour. Lines and arrows
+ * are box characters if the locale has them, else ASCII. In a narrow terminal first the headings
+ * lose their numbers, then words are cut and numbers left out; no line is wider than the terminal.
  */
 #include "draw/picture.h"
 
@@ -22,12 +21,12 @@
 #include "core/answers.h"
 
 enum {
-    ROWS = 14, /* of the table, and of the result, at most */
+    ROWS = 14, /* maximum of the table, and of the result */
     LINES = 2 * ROWS + 1,
-    COLUMNS = 8, /* numbers of a row, at most */
-    WORD = 12,   /* columns of a word, at most */
+    COLUMNS = 8, /* maximum numbers of a row */
+    WORD = 12,   /* maximum width of a word */
     NUMBER = 16,
-    NARROWEST = 30, /* columns in which there can be a picture */
+    NARROWEST = 30, /* minimum width of a picture */
     GAP = 5         /* between the parts: " -+> " */
 };
 
@@ -45,7 +44,7 @@ bool cli_color_wanted(const char *name)
     return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }
 
-/* ---- what is drawn ---- */
+/* ---- layout ---- */
 
 typedef struct {
     char text[CLI_WORD_TEXT + 128]; /* "the 2" */
@@ -56,20 +55,20 @@ typedef struct {
     const cli_picture *picture;
     bool utf8;
     int width;
-    label labels[ROWS]; /* of tokens */
+    label labels[ROWS]; /* labels of tokens */
     size_t label_columns;
-    size_t tokens; /* shown; one line more where some are not */
-    size_t more;   /* not shown */
+    size_t tokens; /* shown tokens; one more line if some are not shown */
+    size_t more;   /* tokens not shown */
     int64_t rows[ROWS];
     float values[ROWS][COLUMNS]; /* of rows */
     size_t row_count;
-    size_t lines[LINES]; /* of the table: which of rows, or ROWS for one that is left out */
+    size_t lines[LINES]; /* lines of the table: index into rows, or ROWS for ".." */
     size_t line_count;
     int decimals;
-    size_t cell; /* columns of a number with the space before it */
+    size_t cell; /* width of a number with the space before it */
     size_t cells, digits;
-    bool dots;          /* ".." after the numbers: there are more */
-    size_t left, block; /* columns of the tokens, and of table and result each */
+    bool dots;          /* ".." after the numbers of a row */
+    size_t left, block; /* width of the tokens; of table and result each */
 } sketch;
 
 static int terminal_width(void)
@@ -89,7 +88,7 @@ static bool is_shown(const sketch *s, int64_t row)
     return false;
 }
 
-static void show_row(sketch *s, int64_t row)
+static void add_row(sketch *s, int64_t row)
 {
     size_t at = s->row_count;
     if (row < 0 || row >= embla_table_rows(s->picture->table) || s->row_count == ROWS ||
@@ -100,16 +99,16 @@ static void show_row(sketch *s, int64_t row)
     s->row_count++;
 }
 
-/* Those asked for; then, as long as there is room, the whole table or their neighbours. */
+/* Shows the selected rows; then, if there is room, the whole table or adjacent rows. */
 static void choose_rows(sketch *s)
 {
     int64_t all = embla_table_rows(s->picture->table);
-    for (size_t i = 0; i < s->tokens; i++) show_row(s, s->labels[i].row);
-    for (int64_t row = 0; all <= ROWS && row < all; row++) show_row(s, row);
+    for (size_t i = 0; i < s->tokens; i++) add_row(s, s->labels[i].row);
+    for (int64_t row = 0; all <= ROWS && row < all; row++) add_row(s, row);
     for (int64_t far = 1; far <= 2; far++) {
         for (size_t i = 0; i < s->tokens; i++) {
-            show_row(s, s->labels[i].row - far);
-            show_row(s, s->labels[i].row + far);
+            add_row(s, s->labels[i].row - far);
+            add_row(s, s->labels[i].row + far);
         }
     }
     int64_t next = 0;
@@ -137,15 +136,15 @@ static int read_values(sketch *s)
     return CLI_DONE;
 }
 
-/* A number of more than six digits before its point is written with an exponent. */
-static int spell(const sketch *s, float value, char text[NUMBER])
+/* Formats a number; 1e6 and more gets an exponent. */
+static int format_number(const sketch *s, float value, char text[NUMBER])
 {
     if (!isfinite(value) || fabsf(value) >= 1e6f)
         return snprintf(text, NUMBER, "%.2g", (double)value);
     return snprintf(text, NUMBER, "%.*f", s->decimals, (double)value);
 }
 
-/* Two decimals, or four where all numbers are small. */
+/* Two decimals, or four if all numbers are small. */
 static void measure_cells(sketch *s, size_t most)
 {
     float largest = 0;
@@ -156,13 +155,13 @@ static void measure_cells(sketch *s, size_t most)
     for (size_t i = 0; i < s->row_count; i++) {
         for (size_t k = 0; k < most; k++) {
             char text[NUMBER];
-            size_t length = (size_t)spell(s, s->values[i][k], text);
+            size_t length = (size_t)format_number(s, s->values[i][k], text);
             if (length + 1 > s->cell) s->cell = length + 1;
         }
     }
 }
 
-/* Words take most columns at most; 0: they are left out. */
+/* Words have at most `most` columns; 0 means no words. */
 static void make_labels(sketch *s, size_t most)
 {
     const cli_picture *p = s->picture;
@@ -211,8 +210,8 @@ static headings headings_of(const cli_picture *p, bool full)
     return h;
 }
 
-/* Whether cells numbers in a row fit the width: left, table and result are measured. */
-static bool fits(sketch *s, const headings *h, size_t cells, bool dots)
+/* Sets the layout for this many numbers per row. Returns whether it fits the width. */
+static bool try_layout(sketch *s, const headings *h, size_t cells, bool dots)
 {
     char more[32];
     size_t longest = strlen(h->table) > strlen(h->result) ? strlen(h->table) : strlen(h->result);
@@ -228,9 +227,9 @@ static bool fits(sketch *s, const headings *h, size_t cells, bool dots)
     return s->left + 2 * (GAP + s->block) <= (size_t)s->width;
 }
 
-/* As many numbers as fit twice beside the tokens; where not one does, first the headings
- * lose their numbers, then words are cut, then there are row numbers alone. */
-static bool fit(sketch *s, headings *h)
+/* Chooses as many numbers per row as fit. If none fits, first the headings lose their numbers, then
+ * words are cut, then only row numbers are left. */
+static bool choose_layout(sketch *s, headings *h)
 {
     static const size_t words[] = {WORD, 8, 5};
     enum { WORDS = sizeof words / sizeof words[0] };
@@ -243,22 +242,22 @@ static bool fit(sketch *s, headings *h)
     measure_cells(s, most);
     *h = headings_of(s->picture, true);
     for (size_t cells = most; cells > 0; cells--)
-        if (fits(s, h, cells, cells < dim)) return true;
+        if (try_layout(s, h, cells, cells < dim)) return true;
     *h = headings_of(s->picture, false);
     for (size_t w = 0; w < 2 * WORDS; w++) {
-        size_t least = w < WORDS; /* numbers in a row, at first one */
+        size_t least = w < WORDS; /* minimum numbers per row: first 1, then 0 */
         make_labels(s, words[w % WORDS]);
         for (size_t cells = most + 1; cells-- > least;)
-            if (fits(s, h, cells, cells < dim)) return true;
+            if (try_layout(s, h, cells, cells < dim)) return true;
     }
     make_labels(s, 0);
-    return fits(s, h, 0, true) || fits(s, h, 0, false);
+    return try_layout(s, h, 0, true) || try_layout(s, h, 0, false);
 }
 
-/* ---- ink ---- */
+/* ---- output ---- */
 
 typedef struct {
-    size_t spaces; /* due before the next thing is drawn: none at the end of a line */
+    size_t spaces; /* pending spaces, printed only before more text: a line has none at its end */
     bool color;
 } pen;
 
@@ -273,10 +272,10 @@ static void draw(pen *ink, const char *text, size_t columns, size_t of)
     ink->spaces = of > columns ? of - columns : 0;
 }
 
-/* paint 0 to 5: of the token with that number; FAINT: of none. */
+/* A paint of 0 to 5 is the colour of a token; FAINT is for rows without a token. */
 enum { FAINT = -1, PLAIN = -2 };
 
-static void dip(pen *ink, int paint)
+static void begin_color(pen *ink, int paint)
 {
     static const char *const codes[] = {"1;36", "1;33", "1;32", "1;35", "1;34", "1;31"};
     if (!ink->color || paint == PLAIN) return;
@@ -284,12 +283,12 @@ static void dip(pen *ink, int paint)
     ink->spaces = 0;
 }
 
-static void wipe(const pen *ink, int paint)
+static void end_color(const pen *ink, int paint)
 {
     if (ink->color && paint != PLAIN) fputs("\033[0m", stdout);
 }
 
-/* The paint of a row: that of the first token that asks for it. */
+/* The colour of a row: that of its first token. */
 static int paint_of(const sketch *s, int64_t row)
 {
     for (size_t i = 0; i < s->tokens; i++)
@@ -303,29 +302,29 @@ static void draw_row(pen *ink, const sketch *s, size_t which)
     size_t used =
         (size_t)snprintf(text, sizeof text, "%*lld", (int)s->digits, (long long)s->rows[which]);
     int paint = paint_of(s, s->rows[which]);
-    dip(ink, paint);
+    begin_color(ink, paint);
     draw(ink, text, used, used);
     for (size_t k = 0; k < s->cells; k++) {
         char number[NUMBER];
-        (void)spell(s, s->values[which][k], number);
+        (void)format_number(s, s->values[which][k], number);
         snprintf(text, sizeof text, "%*s", (int)s->cell, number);
         draw(ink, text, s->cell, s->cell);
         used += s->cell;
     }
     if (s->dots) draw(ink, " ..", 3, 3);
-    wipe(ink, paint);
+    end_color(ink, paint);
     skip(ink, s->block - used - (s->dots ? 3 : 0));
 }
 
-/* ---- lines that join ---- */
+/* ---- connecting lines ---- */
 
-/* One of the two vertical lines: which lines run into it, which come out of it. */
+/* A vertical line: which text lines enter it, and which leave it. */
 typedef struct {
     bool in[LINES], out[LINES];
     size_t first, last;
 } bus;
 
-static void lay(bus *b, size_t lines)
+static void find_extent(bus *b, size_t lines)
 {
     b->first = lines;
     for (size_t i = 0; i < lines; i++) {
@@ -361,7 +360,7 @@ static void draw_joint(pen *ink, const sketch *s, const bus *b, size_t line)
 
 /* ---- the whole ---- */
 
-static size_t which_row(const sketch *s, int64_t row)
+static size_t row_index(const sketch *s, int64_t row)
 {
     size_t i = 0;
     while (i + 1 < s->row_count && s->rows[i] != row) i++;
@@ -373,8 +372,8 @@ typedef struct {
     bus to_table, to_result;
 } frame;
 
-/* Tokens and result stand in the middle of the height of the table, or it in theirs. */
-static frame arrange(const sketch *s)
+/* Centres tokens, table and result vertically. */
+static frame arrange_lines(const sketch *s)
 {
     frame f = {.token_lines = s->tokens + (s->more > 0)};
     f.lines = s->line_count > f.token_lines ? s->line_count : f.token_lines;
@@ -386,8 +385,8 @@ static frame arrange(const sketch *s)
         bool asked = s->lines[i] < ROWS && paint_of(s, s->rows[s->lines[i]]) != FAINT;
         f.to_table.out[f.table_top + i] = f.to_result.in[f.table_top + i] = asked;
     }
-    lay(&f.to_table, f.lines);
-    lay(&f.to_result, f.lines);
+    find_extent(&f.to_table, f.lines);
+    find_extent(&f.to_result, f.lines);
     return f;
 }
 
@@ -396,9 +395,9 @@ static void draw_token(pen *ink, const sketch *s, size_t token)
     char text[64];
     if (token < s->tokens) {
         int paint = paint_of(s, s->labels[token].row);
-        dip(ink, paint);
+        begin_color(ink, paint);
         draw(ink, s->labels[token].text, s->label_columns, s->left);
-        wipe(ink, paint);
+        end_color(ink, paint);
     } else if (token == s->tokens && s->more > 0) {
         size_t columns = (size_t)snprintf(text, sizeof text, "%zu more", s->more);
         draw(ink, text, columns, s->left);
@@ -410,7 +409,8 @@ static void draw_token(pen *ink, const sketch *s, size_t token)
 static void draw_line(const sketch *s, const frame *f, size_t line)
 {
     pen ink = {.color = s->picture->color};
-    size_t token = line - f->token_top, at = line - f->table_top; /* wrap to huge outside */
+    size_t token = line - f->token_top,
+           at = line - f->table_top; /* unsigned: huge outside the range */
     draw_token(&ink, s, token);
     draw_joint(&ink, s, &f->to_table, line);
     if (at < s->line_count && s->lines[at] < ROWS) {
@@ -422,7 +422,7 @@ static void draw_line(const sketch *s, const frame *f, size_t line)
         skip(&ink, s->block);
     }
     draw_joint(&ink, s, &f->to_result, line);
-    if (token < s->tokens) draw_row(&ink, s, which_row(s, s->labels[token].row));
+    if (token < s->tokens) draw_row(&ink, s, row_index(s, s->labels[token].row));
     if (token == s->tokens && s->more > 0) draw(&ink, "..", 2, 2);
     putchar('\n');
 }
@@ -436,7 +436,7 @@ int cli_picture_draw(const cli_picture *picture, bool *drawn)
     choose_rows(&s);
     int code = read_values(&s);
     if (code != CLI_DONE) return code;
-    *drawn = s.width >= NARROWEST && fit(&s, &h);
+    *drawn = s.width >= NARROWEST && choose_layout(&s, &h);
     if (!*drawn) return CLI_DONE;
     draw(&ink, h.tokens, strlen(h.tokens), s.left);
     skip(&ink, GAP);
@@ -444,7 +444,7 @@ int cli_picture_draw(const cli_picture *picture, bool *drawn)
     skip(&ink, GAP);
     draw(&ink, h.result, strlen(h.result), s.block);
     fputs("\n\n", stdout);
-    frame f = arrange(&s);
+    frame f = arrange_lines(&s);
     for (size_t line = 0; line < f.lines; line++) draw_line(&s, &f, line);
     return CLI_DONE;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only file that knows libpng. Without it the program is whole but for PNG pictures, and
- * says so.
+/* The only file that uses libpng. Without libpng, only PNG pictures are unsupported.
  */
 #include "draw/png_out.h"
 
@@ -17,7 +16,7 @@ bool cli_png_able(void)
     return true;
 }
 
-/* What libpng would print itself; the program's own sentence says enough. */
+/* Replaces libpng's own message; cli_png_print reports the error. */
 static void fail(png_structp png, png_const_charp message)
 {
     (void)message;
@@ -30,9 +29,9 @@ static void ignore(png_structp png, png_const_charp message)
     (void)message;
 }
 
-/* libpng jumps back to setjmp where it fails: nothing of ours is changed after it. */
-static bool print(png_structp png, png_infop info, const uint8_t *pixels, int width, int height,
-                  png_textp text)
+/* On failure libpng jumps back to setjmp; no local variable changes after it. */
+static bool write_png(png_structp png, png_infop info, const uint8_t *pixels, int width, int height,
+                      png_textp text)
 {
     if (setjmp(png_jmpbuf(png))) return false;
     png_init_io(png, stdout);
@@ -52,9 +51,9 @@ int cli_png_print(const uint8_t *pixels, int width, int height, const char *titl
     png_text text = {.compression = PNG_TEXT_COMPRESSION_NONE, .key = key, .text = value};
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, fail, ignore);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    bool good = info && print(png, info, pixels, width, height, &text);
+    bool good = info && write_png(png, info, pixels, width, height, &text);
     png_destroy_write_struct(&png, &info);
-    if (!good && ferror(stdout)) return CLI_DONE; /* said where the file is finished */
+    if (!good && ferror(stdout)) return CLI_DONE; /* reported by cli_out_done */
     return good ? CLI_DONE : cli_failed("libpng could not make the picture");
 }
 

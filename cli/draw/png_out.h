@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels as a PNG file. The header has another name than libpng's, which is included by its
- * name alone.
+/* Prints pixels as a PNG file. This header is not called png.h, because libpng's header is.
  */
 #ifndef CLI_DRAW_PNG_OUT_H
 #define CLI_DRAW_PNG_OUT_H
@@ -8,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether this program was built with libpng. */
+/* Whether the program was built with libpng. */
 bool cli_png_able(void);
-/* Prints width x height pixels of three bytes (red, green, blue) to stdout, title in it as
- * text. CLI_DONE, or CLI_FAILED after a sentence. */
+/* Prints width x height pixels of three bytes (red, green, blue) to stdout, with a title chunk.
+ * CLI_DONE, or CLI_FAILED after a message. */
 int cli_png_print(const uint8_t *pixels, int width, int height, const char *title);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An SVG document, printed from front to back: style, paper, grid, axes, then what is shown.
+/* Prints an SVG document: style, background, grid, axes, then the data.
  *
- * Colours are CSS classes with a second set under prefers-color-scheme: dark, written out
- * rather than as CSS variables, so that programs that know neither (file viewers, rsvg) show
- * the light set. Lengths have two decimals: finer than any screen, and the same on all
- * machines.
+ * Colours are CSS classes, with a second set under prefers-color-scheme: dark. They are written out
+ * instead of CSS variables, so that programs that support neither (file viewers, rsvg) show the
+ * light set. Lengths have two decimals: finer than any screen, and the same on all machines.
  */
 #include "draw/svg.h"
 
@@ -46,7 +45,7 @@ void cli_svg_escape(const char *text, size_t length)
 {
     while (length > 0) {
         size_t bytes = cli_printable(text, length), whole = embla_utf8_length(text, length);
-        /* U+FFFE and U+FFFF are UTF-8, but no characters of XML */
+        /* U+FFFE and U+FFFF are UTF-8, but not XML characters */
         bool none = bytes == 3 && memcmp(text, "\xef\xbf", 2) == 0 && (text[2] & 0x3e) == 0x3e;
         if (bytes == 0 || none)
             fputs("\xef\xbf\xbd", stdout);
@@ -60,7 +59,7 @@ void cli_svg_escape(const char *text, size_t length)
     }
 }
 
-static void escape(const char *text)
+static void print_escaped(const char *text)
 {
     cli_svg_escape(text, strlen(text));
 }
@@ -70,12 +69,12 @@ void cli_svg_text(double x, double y, const char *class, const char *anchor, con
     printf("<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"%s\"", x, y, anchor);
     if (class) printf(" class=\"%s\"", class);
     putchar('>');
-    escape(text);
+    print_escaped(text);
     puts("</text>");
 }
 
-/* A value on an axis: whole numbers with commas, no more digits than the step has. */
-static void number(double value, double step, char text[CLI_CELL])
+/* Formats a value of an axis: integers with commas, decimals as many as the step has. */
+static void format_value(double value, double step, char text[CLI_CELL])
 {
     double size = fabs(value);
     if (step > 0 && size < step * 1e-6) value = size = 0;
@@ -115,8 +114,8 @@ static int round_log_below(double value)
     return n;
 }
 
-/* Any two numbers become a span that can be drawn. */
-static void mend(cli_svg_axis *axis, int ticks)
+/* Changes any two numbers to a range that can be drawn. */
+static void fix_range(cli_svg_axis *axis, int ticks)
 {
     if (!isfinite(axis->least)) axis->least = 0;
     if (!isfinite(axis->most)) axis->most = axis->least;
@@ -133,7 +132,7 @@ static void mend(cli_svg_axis *axis, int ticks)
         axis->most = round_log(high) < axis->most * (1 - 1e-9) ? round_log(high + 1) : axis->most;
         return;
     }
-    if (!(axis->least < axis->most)) { /* one value: some room on both sides */
+    if (!(axis->least < axis->most)) { /* a single value gets a margin on both sides */
         double room = axis->least != 0 ? fabs(axis->least) * 0.1 : 1;
         axis->most = axis->least + room;
         axis->least -= room;
@@ -148,7 +147,7 @@ static void mend(cli_svg_axis *axis, int ticks)
     axis->most = ceil(axis->most / step - 1e-9) * step;
 }
 
-static double place(const cli_svg_axis *axis, double value, double from, double to)
+static double pixel_of(const cli_svg_axis *axis, double value, double from, double to)
 {
     if (!isfinite(value) || (axis->log && !(value > 0))) return NAN;
     double share = axis->log ? log(value / axis->least) / log(axis->most / axis->least)
@@ -158,16 +157,16 @@ static double place(const cli_svg_axis *axis, double value, double from, double 
 
 double cli_svg_x(const cli_svg *svg, double value)
 {
-    return place(&svg->x, value, svg->left, svg->right);
+    return pixel_of(&svg->x, value, svg->left, svg->right);
 }
 
 double cli_svg_y(const cli_svg *svg, double value)
 {
-    return place(&svg->y, value, svg->bottom, svg->top);
+    return pixel_of(&svg->y, value, svg->bottom, svg->top);
 }
 
-/* The n-th tick; false past the last. Of a log axis with many decades only powers of ten, and
- * of those no more than have room. */
+/* The n-th tick; false past the last. A log axis with many decades has only powers of ten, as many
+ * as fit. */
 static bool tick(const cli_svg_axis *axis, int ticks, int n, double *value, double *step)
 {
     if (!axis->log) {
@@ -192,7 +191,7 @@ static void draw_x(const cli_svg *svg)
     double value, step;
     for (int n = 0; tick(&svg->x, X_TICKS, n, &value, &step); n++) {
         double x = cli_svg_x(svg, value);
-        number(value, step, text);
+        format_value(value, step, text);
         printf("<path class=\"axis\" d=\"M%.2f %.2fv5\"/>\n", x, svg->bottom);
         cli_svg_text(x, svg->bottom + 19, NULL, "middle", text);
     }
@@ -207,7 +206,7 @@ static void draw_y(const cli_svg *svg)
     double value, step;
     for (int n = 0; tick(&svg->y, Y_TICKS, n, &value, &step); n++) {
         double y = cli_svg_y(svg, value);
-        number(value, step, text);
+        format_value(value, step, text);
         if (y < svg->bottom - 0.5)
             printf("<path class=\"grid\" d=\"M%.2f %.2fH%.2f\"/>\n", svg->left, y, svg->right);
         cli_svg_text(svg->left - 9, y + 4, NULL, "end", text);
@@ -215,18 +214,18 @@ static void draw_y(const cli_svg *svg)
     if (!svg->y.label) return;
     printf("<text transform=\"translate(18 %.2f) rotate(-90)\" text-anchor=\"middle\">",
            (svg->top + svg->bottom) / 2);
-    escape(svg->y.label);
+    print_escaped(svg->y.label);
     puts("</text>");
 }
 
-/* The longest number beside the y axis, in pixels. */
-static double widest(const cli_svg *svg)
+/* The width of the longest number beside the y axis, in pixels. */
+static double y_label_width(const cli_svg *svg)
 {
     char text[CLI_CELL];
     double value, step;
     size_t most = 1;
     for (int n = 0; tick(&svg->y, Y_TICKS, n, &value, &step); n++) {
-        number(value, step, text);
+        format_value(value, step, text);
         most = strlen(text) > most ? strlen(text) : most;
     }
     return (double)(most * CHARACTER);
@@ -239,7 +238,7 @@ void cli_svg_open(cli_svg *svg)
     printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
            "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
            svg->width, svg->height, svg->width, svg->height);
-    escape(svg->title);
+    print_escaped(svg->title);
     printf("</title>\n<style>\n%s%s</style>\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",
            css, svg->style ? svg->style : "", svg->width, svg->height);
     if (svg->plain) {
@@ -248,9 +247,9 @@ void cli_svg_open(cli_svg *svg)
         svg->bottom = svg->height;
         return;
     }
-    mend(&svg->x, X_TICKS);
-    mend(&svg->y, Y_TICKS);
-    svg->left = (svg->y.label ? 40 : 20) + widest(svg);
+    fix_range(&svg->x, X_TICKS);
+    fix_range(&svg->y, Y_TICKS);
+    svg->left = (svg->y.label ? 40 : 20) + y_label_width(svg);
     svg->right = svg->width - 24;
     svg->top = svg->subtitle ? 78 : 56;
     svg->bottom = svg->height - (svg->x.label ? 58 : 34);
@@ -266,7 +265,7 @@ void cli_svg_close(const cli_svg *svg)
     puts("</svg>");
 }
 
-/* ---- what is shown ---- */
+/* ---- data ---- */
 
 static bool inside(double pixel, double from, double to)
 {
@@ -286,14 +285,14 @@ void cli_svg_bars(const cli_svg *svg, const int64_t *counts, size_t count, doubl
         if (counts[i] <= 0 || !inside(left, svg->left, svg->right) ||
             !inside(right, svg->left, svg->right) || !isfinite(top))
             continue;
-        if (top > svg->bottom - 1) top = svg->bottom - 1; /* one row among many is seen, too */
+        if (top > svg->bottom - 1) top = svg->bottom - 1; /* a small count stays visible */
         if (top < svg->top) top = svg->top;
         if (right - left < 1) right = left + 1;
         printf("<rect class=\"bar\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\">"
                "<title>%.4g to %.4g: %s ",
                left, top, fmax(right - left - gap, 0.5), svg->bottom - top, from, to,
                cli_commas(counts[i], text));
-        escape(what);
+        print_escaped(what);
         puts("</title></rect>");
     }
 }
@@ -328,7 +327,8 @@ void cli_svg_mark(const cli_svg *svg, double x, int row, const char *text)
 {
     double px = cli_svg_x(svg, x), top = svg->top + 14.0 * row;
     if (!inside(px, svg->left, svg->right)) return;
-    bool right = px > svg->right - (double)(strlen(text) * CHARACTER) - 8; /* no room there */
+    bool right =
+        px > svg->right - (double)(strlen(text) * CHARACTER) - 8; /* no room on the right */
     printf("<path class=\"mark\" d=\"M%.2f %.2fV%.2f\"/>\n", px, svg->top, svg->bottom);
     cli_svg_text(px + (right ? -5 : 5), top + 10, "note halo", right ? "end" : "start", text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes loss.csv without a system call for each step, and reads it back. Numbers have 17 digits:
- * the same double is read back.
+/* Writes loss.csv without a system call for each step, and reads it back. Numbers have 17 digits,
+ * enough to read back the same double.
  */
 #include "train/train_log.h"
 
@@ -22,8 +22,8 @@ enum { LINE_MOST = 256, FIELDS = 7 };
 
 /* ---- reading ---- */
 
-/* Seven fields with commas between them, a line end after the last; validation may be empty. */
-static bool parse(const char *text, cli_log_line *out)
+/* Parses seven fields, separated by commas, and a line end. validation may be empty. */
+static bool parse_line(const char *text, cli_log_line *out)
 {
     double values[FIELDS];
     for (size_t i = 0; i < FIELDS; i++) {
@@ -47,7 +47,7 @@ static bool parse(const char *text, cli_log_line *out)
 }
 
 bool cli_log_read(const char *path, int64_t below,
-                  void (*take)(void *context, const cli_log_line *), void *context, int64_t *end)
+                  void (*visit)(void *context, const cli_log_line *), void *context, int64_t *end)
 {
     char text[LINE_MOST];
     int64_t last = -1, good = 0;
@@ -56,9 +56,9 @@ bool cli_log_read(const char *path, int64_t below,
     if (!from) return false;
     if (fgets(text, sizeof text, from) && strcmp(text, header) == 0) {
         good = (int64_t)strlen(text);
-        while (fgets(text, sizeof text, from) && parse(text, &line) && line.step > last &&
+        while (fgets(text, sizeof text, from) && parse_line(text, &line) && line.step > last &&
                line.step < below) {
-            if (take) take(context, &line);
+            if (visit) visit(context, &line);
             good += (int64_t)strlen(text);
             last = line.step;
         }
@@ -73,8 +73,8 @@ bool cli_log_read(const char *path, int64_t below,
 
 /* ---- writing ---- */
 
-/* How much of it was written; all, unless *error says why not. */
-static size_t put(int file, const char *text, size_t length, int *error)
+/* Returns the number of bytes written: all, unless *error is set. */
+static size_t write_all(int file, const char *text, size_t length, int *error)
 {
     size_t done = 0;
     while (done < length && *error == 0) {
@@ -98,7 +98,7 @@ int cli_log_open(const char *folder, cli_log *out)
     if (log.file < 0)
         code = cli_failed("%s: %s", log.path, strerror(errno));
     else if (flock(log.file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        code = cli_failed("another process is training in %s", folder);
+        code = cli_failed("%s is in use by another training", folder);
     if (code == CLI_DONE)
         *out = log;
     else
@@ -106,16 +106,16 @@ int cli_log_open(const char *folder, cli_log *out)
     return code;
 }
 
-int cli_log_cut(cli_log *log, int64_t step, void (*take)(void *context, const cli_log_line *),
+int cli_log_cut(cli_log *log, int64_t step, void (*visit)(void *context, const cli_log_line *),
                 void *context)
 {
     int64_t end = 0;
     log->used = 0;
-    if (!cli_log_read(log->path, step, take, context, &end) ||
+    if (!cli_log_read(log->path, step, visit, context, &end) ||
         ftruncate(log->file, (off_t)end) != 0 || lseek(log->file, 0, SEEK_END) < 0)
         return cli_failed("%s: %s", log->path, strerror(errno));
     int error = 0;
-    if (end == 0) (void)put(log->file, header, strlen(header), &error);
+    if (end == 0) (void)write_all(log->file, header, strlen(header), &error);
     return error == 0 ? CLI_DONE : cli_failed("%s: %s", log->path, strerror(error));
 }
 
@@ -141,7 +141,7 @@ bool cli_log_add(cli_log *log, const cli_log_line *line)
 bool cli_log_flush(cli_log *log, bool sure)
 {
     int error = 0;
-    size_t done = put(log->file, log->text, log->used, &error);
+    size_t done = write_all(log->file, log->text, log->used, &error);
     if (done > 0) memmove(log->text, log->text + done, log->used - done);
     log->used -= done;
     if (error == 0 && sure && fdatasync(log->file) != 0) error = errno;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss.csv: a line for every step of a training.
+/* loss.csv: one line for every step of a training.
  *
  *   step,loss,validation,rate,norm,tokens,seconds
  *
- * Lines are gathered in memory and written now and then, always before a checkpoint: a training
- * that goes on from one finds all lines before it, cuts off those behind it, and ends with the
- * same file. What could not be written stays in memory and is tried again.
+ * Lines are buffered in memory and written from time to time, always before a checkpoint. A resumed
+ * training therefore finds all lines before its checkpoint, removes the later ones, and ends with
+ * the same file. Lines that could not be written stay in memory and are tried again.
  */
 #ifndef CLI_TRAIN_TRAIN_LOG_H
 #define CLI_TRAIN_TRAIN_LOG_H
@@ -16,36 +16,36 @@
 
 typedef struct {
     int64_t step;
-    double loss, validation; /* validation: NaN where it was not measured */
+    double loss, validation; /* validation is NaN if it was not measured */
     double rate, norm;
     int64_t tokens;
-    double seconds; /* of all steps up to this one */
+    double seconds; /* total of all steps up to this one */
 } cli_log_line;
 
 typedef struct {
-    int file; /* -1: none */
+    int file; /* -1 means none */
     char *path;
-    char *text; /* what is not written yet */
+    char *text; /* lines not written yet */
     size_t used, room;
 } cli_log;
 
-/* Opens folder/loss.csv, made if it is missing, which no other process may have open so.
- * CLI_DONE, or CLI_FAILED after a sentence. */
+/* Opens or creates folder/loss.csv and locks it against other trainings. CLI_DONE, or CLI_FAILED
+ * after a message. */
 int cli_log_open(const char *folder, cli_log *out);
-/* Keeps the lines of steps below step, each given to take, and cuts off the rest; writes the
- * header where it is missing. */
-int cli_log_cut(cli_log *log, int64_t step, void (*take)(void *context, const cli_log_line *),
+/* Keeps the lines of steps below step, calls visit for each, and removes the rest. Writes the
+ * header if it is missing. */
+int cli_log_cut(cli_log *log, int64_t step, void (*visit)(void *context, const cli_log_line *),
                 void *context);
-/* False: there is no memory for it. */
+/* Appends a line. False if there is no memory. */
 bool cli_log_add(cli_log *log, const cli_log_line *line);
-/* Writes what was added. False, and errno, if not all of it could be. sure: to the disk. */
+/* Writes the buffered lines. False, and errno, if not all could be written. sure: sync to disk. */
 bool cli_log_flush(cli_log *log, bool sure);
 void cli_log_close(cli_log *log);
 
-/* Each line of the file at path, from its first. False, and errno, if it cannot be read; a line
- * that is none ends it. Returns in *end (may be NULL) the bytes that were understood, header
- * included; 0: it has none. */
+/* Calls visit for each line of steps below `below`, up to the first invalid line. Writes the length
+ * of the valid part with its header to *end (may be NULL); 0 means no header. False, and errno, if
+ * the file cannot be read. */
 bool cli_log_read(const char *path, int64_t below,
-                  void (*take)(void *context, const cli_log_line *), void *context, int64_t *end);
+                  void (*visit)(void *context, const cli_log_line *), void *context, int64_t *end);
 
 #endif

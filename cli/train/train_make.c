@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Corpus, model and training of `embla train`. The vocabulary of a model is that of its text; a
- * model that begins with the weights of another must have its shape and its words, or its rows
- * would mean something else.
+/* Corpus, model and training of `embla train`. The vocabulary of a model comes from its text. With
+ * --from, shape and words must equal those of the other model, or rows would change their meaning.
  */
 #include "train/train_make.h"
 
@@ -16,8 +15,8 @@
 #include "core/model.h"
 #include "train/train_view.h"
 
-/* What does not fit together was asked for so; all else went wrong. */
-static int refuse(embla_status status)
+/* Arguments that do not fit together are wrong usage; other errors are failures. */
+static int library_error(embla_status status)
 {
     if (status == EMBLA_ERR_ARGUMENT || status == EMBLA_ERR_SHAPE)
         return cli_usage("%s", embla_error());
@@ -34,7 +33,7 @@ static char *join(const char *folder, const char *name)
     return path;
 }
 
-static bool holds(const char *folder, const char *name)
+static bool folder_has(const char *folder, const char *name)
 {
     char *path = join(folder, name);
     bool there = path && access(path, F_OK) == 0;
@@ -51,11 +50,14 @@ int cli_make_free_folder(const char *folder)
         checkpoints && embla_train_newest(checkpoints, path, sizeof path, NULL) == EMBLA_OK;
     free(checkpoints);
     if (training)
-        return cli_failed("%s holds a training: --resume %s goes on with it", folder, folder);
+        return cli_failed("%s already contains a training run; use --resume %s to continue it, or "
+                          "choose another -o",
+                          folder, folder);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (holds(folder, names[i]))
-            return cli_failed("%s holds a %s, which would be overwritten; name a new folder",
-                              folder, names[i]);
+        if (folder_has(folder, names[i]))
+            return cli_failed(
+                "%s already contains %s, which would be overwritten; choose another folder", folder,
+                names[i]);
     return CLI_DONE;
 }
 
@@ -65,12 +67,12 @@ static int set_folder(cli_training *t)
     return t->checkpoints ? CLI_DONE : cli_failed("no memory for the path of %s", t->folder);
 }
 
-/* As it is found from any folder, for the note of a checkpoint: one line of it. */
-static int absolute(const char *path, char **out)
+/* The absolute path, for the note of a checkpoint; it must fit in one line. */
+static int absolute_path(const char *path, char **out)
 {
     *out = realpath(path, NULL);
     if (!*out) return cli_failed("%s: %s", path, strerror(errno));
-    if (strchr(*out, '\n')) return cli_failed("%s: its path has a line end in it", path);
+    if (strchr(*out, '\n')) return cli_failed("%s: the path contains a line end; rename it", path);
     return CLI_DONE;
 }
 
@@ -79,13 +81,13 @@ static int absolute(const char *path, char **out)
 static int open_corpus(cli_training *t)
 {
     embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
-    if (status != EMBLA_OK) return refuse(status);
+    if (status != EMBLA_OK) return library_error(status);
     int32_t token, target;
     t->validates = embla_corpus_validation(t->corpus, 0, 1, 1, &token, &target, NULL) == EMBLA_OK;
     return CLI_DONE;
 }
 
-/* The words of all tokens, for tokenizer.json; tokens of a file have none. */
+/* The words of all tokens, for tokenizer.json; a file of tokens has none. */
 static int set_words(cli_training *t)
 {
     int64_t vocab = t->shape.vocab, known = embla_corpus_vocab(t->corpus);
@@ -102,36 +104,35 @@ static int set_words(cli_training *t)
 typedef struct {
     const char *name;
     int64_t asked, found;
-} figure;
+} shape_field;
 
 static int compare_shapes(const cli_training *t, const embla_gpt_shape *b)
 {
     const embla_gpt_shape *a = &t->shape;
-    const figure figures[] = {{"numbers in a row", (int64_t)a->dim, (int64_t)b->dim},
-                              {"layers", (int64_t)a->layers, (int64_t)b->layers},
-                              {"heads", (int64_t)a->heads, (int64_t)b->heads},
-                              {"heads of keys", (int64_t)(a->kv_heads ? a->kv_heads : a->heads),
-                               (int64_t)(b->kv_heads ? b->kv_heads : b->heads)},
-                              {"numbers inside the feed-forward part",
-                               (int64_t)(a->hidden ? a->hidden : 4 * a->dim),
-                               (int64_t)(b->hidden ? b->hidden : 4 * b->dim)},
-                              {"as kind of norm", a->norm, b->norm},
-                              {"as activation", a->activation, b->activation},
-                              {"as kind of positions", a->position_kind, b->position_kind},
-                              {"as an own head", a->untied, b->untied},
-                              {"as biases", a->biases, b->biases},
-                              {"as norms without gain", a->no_gain, b->no_gain},
-                              {"as first norm", a->norm_first, b->norm_first},
-                              {"as no last norm", a->no_norm_last, b->no_norm_last}};
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        if (figures[i].asked != figures[i].found)
-            return cli_usage("%s has %" PRId64 " %s, and %" PRId64 " asked for; without --preset "
-                             "its own shape is taken",
-                             t->from, figures[i].found, figures[i].name, figures[i].asked);
+    const shape_field fields[] = {{"dim", (int64_t)a->dim, (int64_t)b->dim},
+                                  {"layers", (int64_t)a->layers, (int64_t)b->layers},
+                                  {"heads", (int64_t)a->heads, (int64_t)b->heads},
+                                  {"kv heads", (int64_t)(a->kv_heads ? a->kv_heads : a->heads),
+                                   (int64_t)(b->kv_heads ? b->kv_heads : b->heads)},
+                                  {"hidden size", (int64_t)(a->hidden ? a->hidden : 4 * a->dim),
+                                   (int64_t)(b->hidden ? b->hidden : 4 * b->dim)},
+                                  {"kind of norm", a->norm, b->norm},
+                                  {"activation", a->activation, b->activation},
+                                  {"kind of positions", a->position_kind, b->position_kind},
+                                  {"separate head", a->untied, b->untied},
+                                  {"biases", a->biases, b->biases},
+                                  {"norms without gain", a->no_gain, b->no_gain},
+                                  {"first norm", a->norm_first, b->norm_first},
+                                  {"no last norm", a->no_norm_last, b->no_norm_last}};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].asked != fields[i].found)
+            return cli_usage("%s does not have the requested shape: %s is %" PRId64 ", but %" PRId64
+                             " is requested; omit --preset to use its own shape",
+                             t->from, fields[i].name, fields[i].found, fields[i].asked);
     return CLI_DONE;
 }
 
-/* The same tokens: as many, and the same words where both have them. */
+/* Checks that both vocabularies have the same number of tokens and, if known, the same words. */
 static int compare_words(const cli_training *t, const embla_gpt_shape *shape,
                          const embla_checkpoint *checkpoint)
 {
@@ -148,20 +149,21 @@ static int compare_words(const cli_training *t, const embla_gpt_shape *shape,
         const char *ours = embla_corpus_word(t->corpus, (int32_t)i, &a);
         const char *theirs = embla_vocab_word(words, (int32_t)i, &b);
         if (ours && theirs && (a != b || memcmp(ours, theirs, a) != 0))
-            code = cli_failed("token %" PRId64 " is '%.20s' in %s, but '%.20s' in %s: its row "
-                              "would mean something else",
+            code = cli_failed("the vocabularies differ: token %" PRId64
+                              " is '%.20s' in %s, but '%.20s' in %s",
                               i, theirs, t->from, ours, t->text);
     }
     embla_vocab_free(words);
     return code;
 }
 
-/* A new model of t's shape with the weights of source; what source has not stays as it is. */
+/* Creates a model of t's shape and copies the weights of source; weights that source lacks keep
+ * their initial values. */
 static int copy_weights(cli_training *t, const embla_gpt *source)
 {
     embla_gpt_tensor from, to;
     embla_status status = embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt);
-    if (status != EMBLA_OK) return refuse(status);
+    if (status != EMBLA_OK) return library_error(status);
     for (size_t i = 0; embla_gpt_tensor_at(t->gpt, i, &to) == EMBLA_OK; i++)
         for (size_t k = 0; embla_gpt_tensor_at(source, k, &from) == EMBLA_OK; k++)
             if (strcmp(from.name, to.name) == 0 && from.rows == to.rows && from.dim == to.dim)
@@ -169,8 +171,8 @@ static int copy_weights(cli_training *t, const embla_gpt *source)
     return CLI_DONE;
 }
 
-/* source as it is where that will do, and *source is then NULL; else a copy. */
-static int take_source(cli_training *t, embla_gpt **source)
+/* Uses *source directly if its options match, and sets it to NULL; else copies its weights. */
+static int use_source(cli_training *t, embla_gpt **source)
 {
     const embla_gpt_shape found = *embla_gpt_describe(*source);
     double dropout = t->shape.dropout;
@@ -179,7 +181,8 @@ static int take_source(cli_training *t, embla_gpt **source)
     if (dropout < 0) dropout = found.dropout;
     t->shape.dropout = dropout;
     if (ngram.rows > 0) {
-        if (found.ngram.rows > 0) return cli_usage("%s has an n-gram table already", t->from);
+        if (found.ngram.rows > 0)
+            return cli_usage("%s already has an n-gram table; omit --ngram-rows", t->from);
         t->shape.ngram = ngram;
     }
     if (dropout == found.dropout && ngram.rows == 0) {
@@ -188,11 +191,12 @@ static int take_source(cli_training *t, embla_gpt **source)
         return CLI_DONE;
     }
     if (found.ngram.rows > 0)
-        return cli_usage("%s has an n-gram table, so --dropout cannot change it", t->from);
+        return cli_usage("%s has an n-gram table, so its dropout cannot be changed; omit --dropout",
+                         t->from);
     return copy_weights(t, *source);
 }
 
-/* The model of --from; where a preset was given, it must have that shape. */
+/* Opens the model of --from. With --preset it must have that shape. */
 static int load_model(cli_training *t)
 {
     embla_checkpoint *checkpoint = NULL;
@@ -208,7 +212,7 @@ static int load_model(cli_training *t)
         if (code == CLI_DONE) code = compare_words(t, shape, checkpoint);
         if (!t->preset && t->options.length > shape->positions)
             t->options.length = shape->positions;
-        if (code == CLI_DONE) code = take_source(t, &source);
+        if (code == CLI_DONE) code = use_source(t, &source);
     }
     embla_gpt_free(source);
     embla_checkpoint_free(checkpoint);
@@ -221,7 +225,7 @@ static int make_model(cli_training *t)
 {
     if (t->from) return load_model(t);
     embla_status status = embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt);
-    return status == EMBLA_OK ? CLI_DONE : refuse(status);
+    return status == EMBLA_OK ? CLI_DONE : library_error(status);
 }
 
 static int make_training(const cli_args *args, cli_training *t)
@@ -229,17 +233,18 @@ static int make_training(const cli_args *args, cli_training *t)
     const char *shared = cli_args_text(args, "ngram-shared");
     char memory[CLI_CELL];
     if (shared && t->shape.ngram.rows == 0)
-        return cli_usage("--ngram-shared, but this model has no n-gram table");
+        return cli_usage("--ngram-shared needs a model with an n-gram table; add --ngram-rows");
     if (shared && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
     if (status == EMBLA_ERR_MEMORY)
-        return cli_failed("%s; this training takes %s", embla_error(), cli_view_memory(t, memory));
-    return status == EMBLA_OK ? CLI_DONE : refuse(status);
+        return cli_failed("%s; this training needs %s", embla_error(), cli_view_memory(t, memory));
+    return status == EMBLA_OK ? CLI_DONE : library_error(status);
 }
 
-/* The rows a resumed training began with are made once more, to tell how far they have come. */
-static int begin_watch(const cli_args *args, cli_training *t)
+/* Starts --watch. For a resumed training the initial rows are created again, to measure how far
+ * rows have moved. */
+static int start_watch(const cli_args *args, cli_training *t)
 {
     const char *list = cli_args_text(args, "watch");
     embla_gpt *now = t->gpt;
@@ -256,7 +261,7 @@ static int begin_watch(const cli_args *args, cli_training *t)
     return code;
 }
 
-/* A preset's vocabulary gives way to the text's, unless it holds the tokens of a file. */
+/* The text replaces the preset's vocabulary size; a file of tokens may use a larger preset. */
 static void set_vocab(cli_training *t)
 {
     int64_t vocab = embla_corpus_vocab(t->corpus);
@@ -270,23 +275,23 @@ int cli_make_new(const cli_args *args, cli_training *t)
     embla_status status = EMBLA_OK;
     const char *from = cli_args_text(args, "from");
     int code = set_folder(t);
-    if (code == CLI_DONE) code = absolute(args->operands[0], &t->text);
-    if (code == CLI_DONE && from) code = absolute(from, &t->from);
+    if (code == CLI_DONE) code = absolute_path(args->operands[0], &t->text);
+    if (code == CLI_DONE && from) code = absolute_path(from, &t->from);
     if (code == CLI_DONE) code = open_corpus(t);
     if (code != CLI_DONE) return code;
     set_vocab(t);
     if (!t->from)
         status = embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, &plan);
-    if (status != EMBLA_OK) return refuse(status);
+    if (status != EMBLA_OK) return library_error(status);
     code = make_model(t);
     if (code == CLI_DONE) code = make_training(args, t);
-    if (code == CLI_DONE) code = begin_watch(args, t);
+    if (code == CLI_DONE) code = start_watch(args, t);
     return code == CLI_DONE ? set_words(t) : code;
 }
 
-/* ---- one that goes on ---- */
+/* ---- resuming ---- */
 
-static int64_t noted_number(const char *note, const char *key, int64_t standard)
+static int64_t read_note_integer(const char *note, const char *key, int64_t standard)
 {
     char *text = cli_training_noted(note, key), *end = NULL;
     long long value = text ? strtoll(text, &end, 10) : 0;
@@ -310,11 +315,11 @@ static void read_note(cli_training *t, const char *note)
         t->from = NULL;
     }
     t->text = cli_training_noted(note, "text");
-    t->steps = noted_number(note, "steps", t->options.schedule.steps);
-    t->validate_every = noted_number(note, "validate_every", 1);
+    t->steps = read_note_integer(note, "steps", t->options.schedule.steps);
+    t->validate_every = read_note_integer(note, "validate_every", 1);
     if (t->validate_every < 1) t->validate_every = 1;
-    t->save_every = noted_number(note, "save_every", 0);
-    t->keep = noted_number(note, "keep", t->keep);
+    t->save_every = read_note_integer(note, "save_every", 0);
+    t->keep = read_note_integer(note, "keep", t->keep);
     if (t->keep < 1) t->keep = 1;
 }
 
@@ -324,7 +329,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
     int threads = t->options.threads, code = set_folder(t);
     t->checkpoint = malloc(PATH_MAX);
     if (code == CLI_DONE && (!saved || !t->checkpoint))
-        code = cli_failed("no memory for what was saved");
+        code = cli_failed("no memory for the saved settings");
     if (code == CLI_DONE &&
         (embla_train_newest(t->checkpoints, t->checkpoint, PATH_MAX, &t->damaged) != EMBLA_OK ||
          embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK))
@@ -337,15 +342,16 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         t->first = saved->step;
         read_note(t, saved->note);
         if (!t->text)
-            code = cli_failed("%s was not written by 'embla train': it does not say which text",
+            code = cli_failed("%s was not written by 'embla train': it does not name its text",
                               t->checkpoint);
     }
     free(saved);
     if (code != CLI_DONE || !cli_args_given(args, "steps")) return code;
     t->steps = cli_args_count(args, "steps");
     if (t->steps < t->first)
-        code = cli_usage("--steps %" PRId64 ": the training has made %" PRId64 " already", t->steps,
-                         t->first);
+        code = cli_usage("--steps is %" PRId64 ", but the training has already completed %" PRId64
+                         " steps",
+                         t->steps, t->first);
     return code;
 }
 
@@ -359,6 +365,6 @@ int cli_make_again(const cli_args *args, cli_training *t)
     code = make_training(args, t);
     if (code == CLI_DONE && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
-    if (code == CLI_DONE) code = begin_watch(args, t);
+    if (code == CLI_DONE) code = start_watch(args, t);
     return code == CLI_DONE ? set_words(t) : code;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes what `embla train` trains: corpus, model and training, new or from a checkpoint. All
- * give an exit code, after a sentence.
+/* Creates the corpus, model and training of `embla train`, new or from a checkpoint. All functions
+ * return an exit code, after a message if it is not CLI_DONE.
  */
 #ifndef CLI_TRAIN_TRAIN_MAKE_H
 #define CLI_TRAIN_TRAIN_MAKE_H
 
 #include "train/training.h"
 
-/* embla_corpus_open, and what a fuzzer puts in its place; see open.c. */
+/* embla_corpus_open; a fuzzer replaces it, see model_open.c. */
 EMBLA_CHECKED embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,
                                            embla_corpus **out);
 
-/* Nothing in the folder would be overwritten. */
+/* Checks that nothing in the folder would be overwritten. */
 int cli_make_free_folder(const char *folder);
-/* By what was asked for: shape, options and corpus_options of t. */
+/* Creates a training with the shape, options and corpus_options of t. */
 int cli_make_new(const cli_args *args, cli_training *t);
-/* What the newest checkpoint of t's folder says, to t.. */
+/* Reads the settings of the newest checkpoint in t's folder into t. */
 int cli_make_saved(const cli_args *args, cli_training *t);
-/* ..and the training that goes on from it. */
+/* Creates the training that continues from that checkpoint. */
 int cli_make_again(const cli_args *args, cli_training *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws loss.svg. A long training has more steps than a chart has pixels: of the steps that share
- * one, the least and the highest loss are drawn. The mean is over a window of steps on both sides,
- * so that it does not lag behind.
+/* Draws the loss curve. A long training has more steps than a chart has pixels; of the steps of one
+ * pixel the lowest and the highest loss are drawn. The mean uses a centred window, so that it does
+ * not lag behind.
  */
 #include "train/train_plot.h"
 
@@ -22,15 +22,15 @@
 enum { POINTS = 700, RECENT = 100 };
 
 typedef struct {
-    double *x, *y; /* of each step; its loss */
-    double *sums;  /* of all losses before it */
+    double *x, *y; /* step numbers and losses */
+    double *sums;  /* prefix sums of the losses */
     size_t count, room;
     double *vx, *vy; /* validation */
     size_t valid, valid_room;
-    bool full; /* there was no memory for one more */
+    bool full; /* out of memory */
 } curve;
 
-/* ---- what is drawn ---- */
+/* ---- data ---- */
 
 static bool grow(double **a, double **b, size_t count, size_t *room)
 {
@@ -44,10 +44,10 @@ static bool grow(double **a, double **b, size_t count, size_t *room)
     return first && second;
 }
 
-static void take(void *context, const cli_log_line *line)
+static void add_log_line(void *context, const cli_log_line *line)
 {
     curve *c = context;
-    double at = (double)(line->step + 1); /* a validation comes after the step */
+    double at = (double)(line->step + 1); /* steps completed */
     if (isfinite(line->loss)) {
         if (!grow(&c->x, &c->y, c->count, &c->room)) c->full = true;
         if (c->full) return;
@@ -62,7 +62,7 @@ static void take(void *context, const cli_log_line *line)
     }
 }
 
-static bool add_up(curve *c)
+static bool sum_losses(curve *c)
 {
     c->sums = malloc((c->count + 1) * sizeof *c->sums);
     if (!c->sums) return false;
@@ -76,8 +76,8 @@ static double mean(const curve *c, size_t from, size_t to)
     return to > from ? (c->sums[to] - c->sums[from]) / (double)(to - from) : NAN;
 }
 
-/* Around step i, over about a twentieth of all. */
-static double smooth(const curve *c, size_t i)
+/* The mean around step i, over about a twentieth of all steps. */
+static double moving_mean(const curve *c, size_t i)
 {
     size_t half = c->count / 40;
     return mean(c, i > half ? i - half : 0, i + half + 1 < c->count ? i + half + 1 : c->count);
@@ -89,8 +89,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What must be seen: all means, all validations, and all but the wildest of the steps. */
-static bool bounds(const curve *c, cli_svg_axis *axis)
+/* The y axis covers all means, all validations, and all but 0.5 % of the steps at each end. */
+static bool set_axis_range(const curve *c, cli_svg_axis *axis)
 {
     double *sorted = malloc((c->count + 1) * sizeof *sorted);
     if (!sorted) return false;
@@ -99,8 +99,8 @@ static bool bounds(const curve *c, cli_svg_axis *axis)
     double least = c->count ? sorted[c->count / 200] : NAN;
     double most = c->count ? sorted[c->count - 1 - c->count / 200] : NAN;
     for (size_t i = 0; i < c->count; i += c->count / POINTS + 1) {
-        least = fmin(least, smooth(c, i));
-        most = fmax(most, smooth(c, i));
+        least = fmin(least, moving_mean(c, i));
+        most = fmax(most, moving_mean(c, i));
     }
     for (size_t i = 0; i < c->valid; i++) {
         least = fmin(least, c->vy[i]);
@@ -140,18 +140,18 @@ static void draw_mean(const cli_svg *svg, const curve *c)
     size_t used = 0, each = c->count / POINTS + 1;
     for (size_t i = 0; i < c->count && used < POINTS; i += each) {
         x[used] = c->x[i];
-        y[used++] = smooth(c, i);
+        y[used++] = moving_mean(c, i);
     }
     if (c->count > 0 && x[used - 1] < c->x[c->count - 1]) {
         x[used] = c->x[c->count - 1];
-        y[used++] = smooth(c, c->count - 1);
+        y[used++] = moving_mean(c, c->count - 1);
     }
     cli_svg_line(svg, "a", x, y, used);
     if (c->count == 1) cli_svg_points(svg, "a", x, y, 1, 3);
 }
 
-/* What the colours mean, at the right above the plot. */
-static void draw_key(const cli_svg *svg, const curve *c)
+/* The legend, above the plot on the right. */
+static void draw_legend(const cli_svg *svg, const curve *c)
 {
     double x = svg->right - 4, y = svg->top - 10;
     if (c->valid > 0) {
@@ -190,7 +190,7 @@ static void draw(const curve *c, cli_svg *svg, int64_t steps, const char *text)
     draw_mean(svg, c);
     cli_svg_line(svg, "b", c->vx, c->vy, c->valid);
     cli_svg_points(svg, "b", c->vx, c->vy, c->valid, 3);
-    draw_key(svg, c);
+    draw_legend(svg, c);
     cli_svg_close(svg);
 }
 
@@ -206,10 +206,10 @@ int cli_plot_check(const char *path)
                            (fread(start, 1, 4, from) == 4 && memcmp(start, "<svg", 4) == 0));
     if (from) (void)fclose(from);
     if (is_svg) return CLI_DONE;
-    return cli_failed("%s exists, and is no SVG that could be drawn anew", path);
+    return cli_failed("%s already exists and is not an SVG; choose another name for --plot", path);
 }
 
-/* stdout is the file while it is drawn. */
+/* Redirects stdout to the temporary file while drawing. */
 static int write_svg(const char *path, const char *temporary, const curve *c, cli_svg *svg,
                      int64_t steps, const char *text)
 {
@@ -241,9 +241,9 @@ int cli_plot_write(const char *path, const char *log, int64_t steps, const char 
     cli_svg svg = {0};
     int code = CLI_DONE;
     if (temporary) (void)snprintf(temporary, size, "%s.part", path);
-    if (!cli_log_read(log, INT64_MAX, take, &c, NULL))
+    if (!cli_log_read(log, INT64_MAX, add_log_line, &c, NULL))
         code = cli_failed("%s: %s", log, strerror(errno));
-    else if (!temporary || c.full || !add_up(&c) || !bounds(&c, &svg.y))
+    else if (!temporary || c.full || !sum_losses(&c) || !set_axis_range(&c, &svg.y))
         code = cli_failed("no memory to draw %zu steps", c.count);
     else
         code = write_svg(path, temporary, &c, &svg, steps, text);

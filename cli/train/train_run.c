@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a training, one after the other, and what is done between them: validation, a line
- * of loss.csv, reports, checkpoints.
+/* Runs the steps of a training and, between them, validation, loss.csv, reports and checkpoints.
  *
- * A step of a small model takes less than a system call may, so nothing of that is done for each
- * of them: the clock is asked once (it needs no call), lines are gathered, and a signal is seen in
- * a variable. What is no step (saving, drawing, validation) does not count as its time.
+ * A step of a small model can take less time than a system call, so a step makes none: the clock is
+ * read through the vDSO, log lines are buffered, and signals set a variable. Time for saving,
+ * drawing and validation does not count as step time.
  */
 #include "train/train_run.h"
 
@@ -20,34 +19,34 @@
 #include "train/train_view.h"
 
 enum {
-    SPOKEN_EVERY = 60,     /* seconds after which a report comes, whatever the step */
-    SAVED_EVERY = 300,     /* seconds between checkpoints where no steps are given */
-    LEFT_OUT_MOST = 100,   /* steps in a row with a gradient that is not finite */
-    VALIDATION_SHARE = 10, /* steps between two validations for each batch of one.. */
+    SPOKEN_EVERY = 60,     /* maximum seconds between reports */
+    SAVED_EVERY = 300,     /* seconds between checkpoints without --save-every */
+    LEFT_OUT_MOST = 100,   /* maximum number of consecutive steps without a finite gradient */
+    VALIDATION_SHARE = 10, /* one validation batch for so many steps.. */
     VALIDATION_LEAST = 4,
-    LAST_SHARE = 2, /* ..and steps of all for each batch of the last */
+    LAST_SHARE = 2, /* ..and the same for the final validation */
     LAST_LEAST = 20
 };
 
 /* ---- figures ---- */
 
-static void remember(cli_training *t, double loss)
+static void record_loss(cli_training *t, double loss)
 {
     if (isfinite(loss)) t->recent[t->recents++ % CLI_RECENT] = loss;
 }
 
-/* A line of the log that was there before this run. */
-static void take_line(void *context, const cli_log_line *line)
+/* Restores figures from a log line of an earlier run. */
+static void restore_line(void *context, const cli_log_line *line)
 {
     cli_training *t = context;
-    remember(t, line->loss);
+    record_loss(t, line->loss);
     if (!isnan(line->validation)) t->validation = line->validation;
     t->before = line->seconds;
 }
 
 /* ---- saving ---- */
 
-/* The lines of the log first: a checkpoint has all of those before it. */
+/* Flushes the log first, so that it contains all lines before the checkpoint. */
 static int save(cli_training *t)
 {
     int code = CLI_DONE;
@@ -64,13 +63,13 @@ static int save(cli_training *t)
     return code;
 }
 
-/* In the midst of it a full disk is no reason to lose what was learned. */
-static void save_between(cli_training *t)
+/* A failed save during training (a full disk) is reported, but does not end the training. */
+static void save_during_training(cli_training *t)
 {
     cli_progress_wipe(&t->progress);
     if (save(t) != CLI_DONE)
-        cli_complain("no checkpoint at step %" PRId64
-                     "; the one before it is still there, and the training goes on",
+        cli_complain("no checkpoint saved at step %" PRId64
+                     "; the previous one is intact, and training continues",
                      embla_train_steps(t->train));
     t->paused = true;
 }
@@ -78,7 +77,7 @@ static void save_between(cli_training *t)
 static bool save_due(const cli_training *t, double now)
 {
     int64_t step = embla_train_steps(t->train);
-    if (step >= t->steps) return false; /* the end is saved by itself */
+    if (step >= t->steps) return false; /* finish saves the end */
     return t->save_every > 0 ? step % t->save_every == 0 : now - t->saved >= SAVED_EVERY;
 }
 
@@ -90,8 +89,8 @@ static bool validation_due(const cli_training *t)
     return t->validates && (step == t->steps || step % t->validate_every == 0);
 }
 
-/* On the way a part of what is kept, so that it takes a few percent of the time; at the end all,
- * or as much as takes a sixth of it. The same batches whenever the training is made. */
+/* During training validation uses few batches, so that it takes a few percent of the time; at the
+ * end it may take a sixth. The batches do not depend on when the training runs. */
 static int validate(cli_training *t)
 {
     bool last = embla_train_steps(t->train) >= t->steps;
@@ -105,7 +104,7 @@ static int validate(cli_training *t)
     return CLI_DONE;
 }
 
-/* A report, if it is time for one: a line where lines are wanted, the plot. */
+/* Prints a report and draws the plot, if it is time. */
 static int report(cli_training *t, double now)
 {
     int64_t step = embla_train_steps(t->train);
@@ -113,7 +112,7 @@ static int report(cli_training *t, double now)
     bool due = step % t->every == 0 || step == t->steps || now - t->spoken >= SPOKEN_EVERY;
     if (!due) return CLI_DONE;
     code = cli_view_report(t);
-    if (code == CLI_DONE && t->plot && step < t->steps) { /* the last is drawn by finish */
+    if (code == CLI_DONE && t->plot && step < t->steps) { /* finish draws the last one */
         (void)cli_log_flush(&t->log, false);
         code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
     }
@@ -122,8 +121,8 @@ static int report(cli_training *t, double now)
     return code;
 }
 
-/* What comes after each step. */
-static int look_around(cli_training *t)
+/* Bookkeeping after each step: figures, validation, log, reports, checkpoints. */
+static int after_step(cli_training *t)
 {
     double now = cli_progress_now();
     int code = CLI_DONE;
@@ -132,7 +131,7 @@ static int look_around(cli_training *t)
     t->tokens += last->tokens;
     t->left_out += last->left_out;
     t->left_out_now = last->left_out ? t->left_out_now + 1 : 0;
-    remember(t, last->loss);
+    record_loss(t, last->loss);
     t->validated = t->paused = false;
     if (validation_due(t)) code = validate(t);
     cli_log_line line = {.step = last->step,
@@ -148,14 +147,14 @@ static int look_around(cli_training *t)
     if (code == CLI_DONE) code = cli_view_draw(t, now);
     if (now - t->flushed >= 0.5) {
         t->flushed = now;
-        (void)cli_log_flush(&t->log, false); /* said when it matters: at the next checkpoint */
+        (void)cli_log_flush(&t->log, false); /* an error is reported at the next checkpoint */
     }
-    if (code == CLI_DONE && save_due(t, now)) save_between(t);
+    if (code == CLI_DONE && save_due(t, now)) save_during_training(t);
     if (t->paused) t->pauses += cli_progress_now() - now;
     return code;
 }
 
-static int make_steps(cli_training *t)
+static int run_steps(cli_training *t)
 {
     int code = CLI_DONE;
     t->begun = t->spoken = t->saved = t->flushed = cli_progress_now();
@@ -163,19 +162,19 @@ static int make_steps(cli_training *t)
         if (embla_train_step(t->train, &t->last) != EMBLA_OK)
             code = cli_failed("%s", embla_error());
         else
-            code = look_around(t);
+            code = after_step(t);
         if (code == CLI_DONE && t->left_out_now >= LEFT_OUT_MOST)
-            code = cli_failed("the gradients of %d steps in a row are not finite, so nothing is "
-                              "learned; a lower --rate or a --clip may help",
+            code = cli_failed("the gradients of %d consecutive steps are not finite, so nothing is "
+                              "learned; try a lower --rate or --clip",
                               LEFT_OUT_MOST);
     }
     return code;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole training ---- */
 
-/* A new training is saved before its first step: what cannot be written is found out now. */
-static int begin(cli_training *t)
+/* Saves a new training before its first step, so that write errors show at once. */
+static int prepare(cli_training *t)
 {
     int code = CLI_DONE;
     t->first = embla_train_steps(t->train);
@@ -185,7 +184,7 @@ static int begin(cli_training *t)
         code = save(t);
         if (code == CLI_DONE) code = cli_log_open(t->folder, &t->log);
     }
-    if (code == CLI_DONE) code = cli_log_cut(&t->log, t->first, take_line, t);
+    if (code == CLI_DONE) code = cli_log_cut(&t->log, t->first, restore_line, t);
     return code;
 }
 
@@ -207,23 +206,23 @@ int cli_training_run(cli_training *t)
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
     t->validation = NAN;
     cli_progress_begin(&t->progress, t->quiet || t->json);
-    int code = begin(t);
+    int code = prepare(t);
     if (code == CLI_DONE) {
         cli_view_start(t);
-        code = make_steps(t);
-        /* what was learned is kept, whatever went wrong afterwards */
+        code = run_steps(t);
+        /* save the weights even after an error */
         int kept = finish(t, t->first);
         if (code == CLI_DONE) code = kept;
     }
     cli_progress_wipe(&t->progress);
     if (code == CLI_DONE) cli_view_end(t);
-    (void)snprintf(sentence, sizeof sentence,
-                   "interrupted after step %s of %s, which is saved; 'embla train --resume %.200s' "
-                   "goes on",
-                   cli_commas(embla_train_steps(t->train), at), cli_commas(t->steps, all),
-                   t->folder);
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "interrupted after step %s of %s and saved; continue with 'embla train --resume %.200s'",
+        cli_commas(embla_train_steps(t->train), at), cli_commas(t->steps, all), t->folder);
     if (embla_train_steps(t->train) >= t->steps)
-        (void)snprintf(sentence, sizeof sentence, "interrupted after the last step: all is saved");
+        (void)snprintf(sentence, sizeof sentence,
+                       "interrupted after the last step; everything is saved");
     if (code != CLI_DONE) (void)snprintf(sentence, sizeof sentence, "interrupted");
     (void)fflush(stdout);
     cli_progress_end(&t->progress, sentence);

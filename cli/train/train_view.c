@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints how a training goes. Facts, lines and the summary are results and go to stdout; what is
- * redrawn goes to stderr, where that is a terminal. Where both would be on one terminal, lines are
- * left to the redrawn one unless --every asks for them.
+/* Prints the progress of a training. Facts, report lines and the summary go to stdout. The redrawn
+ * line goes to stderr, if that is a terminal. If both are the same terminal, report lines are
+ * printed only with --every.
  */
 #include "train/train_view.h"
 
@@ -68,8 +68,7 @@ static int threads_of(const cli_training *t)
 #endif
 }
 
-/* Products of small models are done by plain loops, and no engine is loaded for them: asking for
- * its name would. */
+/* NULL for small models: they use plain loops, and asking for the engine's name would load it. */
 static const char *engine_of(const cli_training *t)
 {
     size_t tokens = t->options.batch * t->options.length, dim = t->shape.dim;
@@ -77,7 +76,7 @@ static const char *engine_of(const cli_training *t)
     return !large ? NULL : embla_engine_name();
 }
 
-static void plan_of(const cli_training *t, embla_gpt_memory *plan)
+static void plan_memory(const cli_training *t, embla_gpt_memory *plan)
 {
     *plan = (embla_gpt_memory){0};
     if (embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, plan) != EMBLA_OK)
@@ -87,7 +86,7 @@ static void plan_of(const cli_training *t, embla_gpt_memory *plan)
 const char *cli_view_memory(const cli_training *t, char text[CLI_CELL])
 {
     embla_gpt_memory plan;
-    plan_of(t, &plan);
+    plan_memory(t, &plan);
     return cli_size(plan.total, text);
 }
 
@@ -96,14 +95,14 @@ static void print_corpus(const cli_training *t)
     char tokens[CLI_CELL], vocab[CLI_CELL], documents[CLI_CELL], kept[CLI_CELL];
     const embla_corpus *c = t->corpus;
     double share = t->corpus_options.validation;
-    if (share == 0) share = 0.1; /* of a stream; of documents none, and it does not validate */
+    if (share == 0) share = 0.1; /* the default; documents have no validation by default */
     (void)snprintf(kept, sizeof kept, "%.3g %% of it", 100 * share);
     if (t->corpus_options.documents)
         (void)snprintf(documents, sizeof documents, " in %s documents",
                        cli_commas(embla_corpus_documents(c), vocab));
     else
         documents[0] = '\0';
-    cli_out_fact("text", "%s: %s%s, %s different; %s kept for validation",
+    cli_out_fact("text", "%s: %s%s, vocabulary of %s; %s set aside for validation",
                  t->named ? t->named : t->text, cli_plural(embla_corpus_tokens(c), "token", tokens),
                  documents, cli_commas(embla_corpus_vocab(c), vocab),
                  t->validates ? kept : "nothing");
@@ -115,17 +114,16 @@ static void print_model(const cli_training *t)
     char number[CLI_CELL], rows[CLI_CELL], layers[CLI_CELL], heads[CLI_CELL];
     const char *name = t->preset ? t->preset : t->from;
     cli_out_fact("model",
-                 "%s: %s parameters; a table of %s x %zu, %s of %s, %s, %s, %zu %s "
-                 "positions, %s%s",
+                 "%s: %s parameters; table %s x %zu, %s of %s, %s, %s, %zu %s positions, %s%s",
                  name, cli_commas(embla_gpt_parameters(t->gpt), number), cli_commas(s->vocab, rows),
                  s->dim, cli_plural((int64_t)s->layers, "layer", layers),
                  cli_plural((int64_t)s->heads, "head", heads), norm_names[s->norm],
                  activation_names[s->activation], s->positions, position_names[s->position_kind],
-                 s->untied ? "a head of its own" : "the table as head",
+                 s->untied ? "separate head" : "tied head",
                  t->options.compute == EMBLA_BF16 ? "; products in bf16" : "");
     if (s->ngram.rows > 0) {
         const embla_table *table = embla_gpt_ngram_table(t->gpt);
-        cli_out_fact("n-grams", "%s rows x %zu beside it, into layer %zu",
+        cli_out_fact("n-grams", "table of %s rows x %zu, added to layer %zu",
                      cli_commas(table ? embla_table_rows(table) : s->ngram.rows, rows),
                      table ? embla_table_dim(table) : s->ngram.dim, s->ngram.layer);
     }
@@ -137,7 +135,7 @@ static void print_training(const cli_training *t)
     embla_gpt_memory plan;
     char cells[5][CLI_CELL], warm[CLI_CELL] = "", steps[CLI_CELL];
     const char *engine = engine_of(t);
-    plan_of(t, &plan);
+    plan_memory(t, &plan);
     cli_out_fact("memory", "%s weights + %s gradients + %s optimizer + %s activations = %s",
                  cli_size(plan.weights, cells[0]), cli_size(plan.gradients, cells[1]),
                  cli_size(plan.optimizer, cells[2]), cli_size(plan.activations, cells[3]),
@@ -157,7 +155,7 @@ static void print_training(const cli_training *t)
         cli_out_fact("resumed", "after step %s, from %s", cli_commas(t->first, steps),
                      t->checkpoint);
     if (t->damaged > 0)
-        cli_out_fact("note", "%s newer than that cannot be read",
+        cli_out_fact("note", "%s newer than this one cannot be read",
                      cli_plural((int64_t)t->damaged, "checkpoint", steps));
     if (engine && embla_engine_warning()) cli_complain("note: %s", embla_engine_warning());
 }
@@ -167,7 +165,7 @@ static void json_start(const cli_training *t)
     cli_json json = {0};
     embla_gpt_memory plan;
     const char *engine = engine_of(t);
-    plan_of(t, &plan);
+    plan_memory(t, &plan);
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "event", "start");
     cli_json_text(&json, "text", t->text);
@@ -200,13 +198,13 @@ static void json_start(const cli_training *t)
     putchar('\n');
 }
 
-/* Lines about steps: unless the terminal has them redrawn. */
+/* Whether report lines are printed: not if the same terminal shows the redrawn line. */
 static bool lines_wanted(const cli_training *t)
 {
     return !t->quiet && (t->every_asked || !t->progress.shown || !isatty(STDOUT_FILENO));
 }
 
-/* Whether there are lines at all, below a heading. */
+/* Whether the heading and report lines are printed. */
 static bool table_shown(const cli_training *t)
 {
     return lines_wanted(t) && t->first < t->steps;
@@ -230,14 +228,14 @@ void cli_view_start(const cli_training *t)
     (void)fflush(stdout);
 }
 
-/* ---- on the way ---- */
+/* ---- during training ---- */
 
 static bool watching(const cli_training *t)
 {
     return t->watch.corpus != NULL;
 }
 
-/* The line that is redrawn, no wider than the terminal. */
+/* Writes the redrawn line, no wider than the terminal. */
 static void progress_line(const cli_training *t, FILE *to)
 {
     char text[256], step[CLI_CELL], steps[CLI_CELL], loss[CLI_CELL], left[CLI_CELL];
@@ -331,8 +329,8 @@ static const char *seconds_text(double seconds, char text[CLI_CELL])
     return text;
 }
 
-/* Whether more is kept for validation than was looked at. */
-static bool has_more(const cli_training *t)
+/* Whether the last validation used only a part of the validation text. */
+static bool validation_is_partial(const cli_training *t)
 {
     size_t count = t->options.batch * t->options.length;
     int32_t *tokens = t->batches > 0 ? malloc(2 * count * sizeof *tokens) : NULL;
@@ -354,16 +352,16 @@ static void print_end(const cli_training *t)
 {
     char steps[CLI_CELL], seconds[CLI_CELL], speed[CLI_CELL], pace[CLI_CELL];
     int64_t done = embla_train_steps(t->train), count = t->recents;
-    bool more = has_more(t);
+    bool more = validation_is_partial(t);
     if (table_shown(t) && !watching(t)) putchar('\n');
     if (count > CLI_RECENT) count = CLI_RECENT;
     if (done > t->first)
-        cli_out_fact("steps", "%s in %s: %s steps and %s tokens a second",
+        cli_out_fact("steps", "%s in %s: %s steps and %s tokens per second",
                      cli_plural(done - t->first, "step", steps), seconds_text(t->seconds, seconds),
                      pace_text(cli_training_pace(t), pace),
                      cli_commas((int64_t)cli_training_speed(t), speed));
     else
-        cli_out_fact("steps", "none%s", t->resumed ? ": it was complete" : "");
+        cli_out_fact("steps", "none%s", t->resumed ? ": the training was already complete" : "");
     if (count > 0)
         cli_out_fact("loss", "%.4f, the mean of the last %s", cli_training_loss(t),
                      cli_plural(count, "step", pace));
@@ -373,8 +371,8 @@ static void print_end(const cli_training *t)
     if (t->left_out > 0)
         cli_out_fact("left out", "%s: the gradient was not finite",
                      cli_plural(t->left_out, "step", pace));
-    cli_out_fact("written", "%s: model.safetensors, checkpoints to go on from, loss.csv%s%s",
-                 t->folder, t->plot ? "; " : "", t->plot ? t->plot : "");
+    cli_out_fact("written", "%s: model.safetensors, checkpoints, loss.csv%s%s", t->folder,
+                 t->plot ? "; " : "", t->plot ? t->plot : "");
     if (done >= t->steps) cli_out_fact("next", "embla generate %s", t->folder);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the rows that moved and what is near them. Two copies of the table are held for it, the
- * first rows and those of the last look; that, and a pass over all rows for each look, is what
- * watching costs.
+/* Finds the rows that moved and their nearest rows. It keeps two copies of the table, the initial
+ * rows and those of the last update, and each update passes over all rows.
  */
 #include "train/train_watch.h"
 
@@ -15,9 +14,9 @@
 #include "core/progress.h"
 #include "core/visible.h"
 
-/* ---- what is asked for ---- */
+/* ---- the tokens of --watch ---- */
 
-/* "e", or "#5": one token. */
+/* Parses one token: "e" or "#5". */
 static int read_token(cli_watch *w, const char *text, size_t length)
 {
     int32_t token = 0;
@@ -25,19 +24,22 @@ static int read_token(cli_watch *w, const char *text, size_t length)
     char shown[CLI_CELL];
     (void)snprintf(shown, sizeof shown, "%.*s", (int)(length < 60 ? length : 60), text);
     if (w->asked_count == CLI_WATCH_ASKED)
-        return cli_usage("--watch: '%s' is one too many; %d tokens at most", shown,
+        return cli_usage("--watch: too many tokens at '%s'; the maximum is %d", shown,
                          CLI_WATCH_ASKED);
     if (length > 1 && text[0] == '#' && strspn(text + 1, "0123456789") >= length - 1) {
         int64_t number = length < 18 ? strtoll(text + 1, NULL, 10) : INT64_MAX;
         if (number >= (int64_t)w->rows)
-            return cli_usage("--watch: there is no token %s, but %zu from #0 on", shown, w->rows);
+            return cli_usage("--watch: token %s is out of range; there are %zu tokens, from #0 on",
+                             shown, w->rows);
         w->asked[w->asked_count++] = number;
         return CLI_DONE;
     }
     if (embla_corpus_encode(w->corpus, text, length, 1, &token, &count) != EMBLA_OK)
         return cli_usage("--watch: %s", embla_error());
     if (count != 1)
-        return cli_usage("--watch: '%s' is %zu tokens of this text; name one, or #5", shown, count);
+        return cli_usage(
+            "--watch: '%s' is %zu tokens; separate tokens by commas, or use a number such as #5",
+            shown, count);
     w->asked[w->asked_count++] = token;
     return CLI_DONE;
 }
@@ -47,7 +49,8 @@ static int read_list(cli_watch *w, const char *list)
     int code = CLI_DONE;
     for (;; list++) {
         size_t length = strcspn(list, ",");
-        if (length == 0) return cli_usage("--watch: tokens with commas between them, like e,m,a");
+        if (length == 0)
+            return cli_usage("--watch: an empty token; separate tokens by commas, as in e,m,a");
         code = read_token(w, list, length);
         list += length;
         if (code != CLI_DONE || *list == '\0') return code;
@@ -95,7 +98,7 @@ void cli_watch_close(cli_watch *watch)
     *watch = (cli_watch){0};
 }
 
-/* ---- looking ---- */
+/* ---- updates ---- */
 
 static double distance(const float *a, const float *b, size_t dim)
 {
@@ -114,7 +117,7 @@ static bool is_asked(const cli_watch *w, int64_t token)
     return false;
 }
 
-/* The rows that moved most since the last look, the farthest first. */
+/* Finds the rows that moved most since the last update, by distance. */
 static void find_movers(cli_watch *w)
 {
     size_t from = w->found_count;
@@ -171,12 +174,12 @@ int cli_watch_look(cli_watch *w, int threads)
     return code;
 }
 
-/* ---- showing ---- */
+/* ---- printing ---- */
 
-enum { WORD = 10 }; /* columns of one */
+enum { WORD = 10 }; /* columns of a word */
 
-/* Returns the columns it takes. */
-static size_t show(const cli_watch *w, int64_t token, bool ascii, char text[CLI_WORD_TEXT])
+/* Writes the word of a token to text. Returns its width in columns. */
+static size_t token_text(const cli_watch *w, int64_t token, bool ascii, char text[CLI_WORD_TEXT])
 {
     size_t length = 0;
     const char *word = embla_corpus_word(w->corpus, (int32_t)token, &length);
@@ -188,13 +191,13 @@ static size_t show(const cli_watch *w, int64_t token, bool ascii, char text[CLI_
 static void print_row(const cli_watch *w, const cli_watched *row, bool ascii, FILE *to, int columns)
 {
     char word[CLI_WORD_TEXT];
-    int used = (int)show(w, row->token, ascii, word);
+    int used = (int)token_text(w, row->token, ascii, word);
     fprintf(to, "%s%*s", word, used < WORD ? WORD - used : 0, "");
     used = (used < WORD ? WORD : used) + fprintf(to, "  %8.4f  %8.4f ", row->moved, row->since);
     for (size_t i = 0; i < CLI_WATCH_NEAR && row->near[i].row >= 0; i++) {
         char score[CLI_CELL];
         int length = snprintf(score, sizeof score, " %5.2f", row->near[i].score);
-        int wide = (int)show(w, row->near[i].row, ascii, word);
+        int wide = (int)token_text(w, row->near[i].row, ascii, word);
         if (used + 1 + wide + length > columns) break;
         fprintf(to, " %s%s", word, score);
         used += 1 + wide + length;

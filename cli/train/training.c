@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of a training, the note in its checkpoints, and its end. */
+/* Figures of a training, and the note in its checkpoints. */
 #include "train/training.h"
 
 #include <inttypes.h>

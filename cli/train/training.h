@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training as `embla train` carries it out: what was asked for, what is trained, how it goes.
+/* The state of `embla train`: settings, model and progress.
  *
- * cmd_train.c reads the command line, train_make.c makes model and corpus. train_run.c makes the
- * steps, validates and saves. train_view.c, train_watch.c and train_plot.c show it.
+ * cmd_train.c reads the command line; train_make.c creates model and corpus; train_run.c runs the
+ * steps, validates and saves; train_view.c, train_watch.c and train_plot.c print and draw.
  *
- * A folder holds all of it: the model as others open it (config.json, model.safetensors,
- * tokenizer.json), checkpoints/step-*.safetensors to go on from, and loss.csv.
+ * The folder contains the model in a format that other programs open (config.json,
+ * model.safetensors, tokenizer.json), checkpoints/step-*.safetensors to resume from, and loss.csv.
  */
 #ifndef CLI_TRAIN_TRAINING_H
 #define CLI_TRAIN_TRAINING_H
@@ -17,68 +17,68 @@
 #include "train/train_log.h"
 #include "train/train_watch.h"
 
-enum { CLI_RECENT = 100 }; /* steps whose mean is called the loss */
+enum { CLI_RECENT = 100 }; /* the reported loss is the mean of so many steps */
 
 typedef struct {
-    /* what was asked for */
+    /* settings */
     bool json, quiet, resumed;
     const char *folder;
-    const char *named;  /* the text, as it was named; NULL: as it was saved */
-    const char *plot;   /* NULL: none */
-    const char *preset; /* NULL: the shape of another model */
-    char *text, *from;  /* absolute paths; from NULL: first weights are random */
+    const char *named;  /* the text as typed; NULL means the saved path */
+    const char *plot;   /* NULL means no plot */
+    const char *preset; /* NULL means the shape of --from */
+    char *text, *from;  /* absolute paths; from NULL means random initial weights */
     char *checkpoints;  /* folder/checkpoints */
     int64_t steps;      /* of the whole training */
-    int64_t every;      /* steps between two reports.. */
-    bool every_asked;   /* ..as somebody wants them */
+    int64_t every;      /* steps between two reports */
+    bool every_asked;   /* --every was given */
     int64_t validate_every;
-    int64_t save_every; /* 0: by the clock */
+    int64_t save_every; /* 0 means by time */
     int64_t keep;
     double spread;
     embla_gpt_shape shape;
     embla_train_options options;
     embla_corpus_options corpus_options;
-    char *checkpoint; /* resumed: the one it goes on from */
-    size_t damaged;   /* newer checkpoints that are not whole */
+    char *checkpoint; /* resumed: the checkpoint to continue from */
+    size_t damaged;   /* number of newer checkpoints that cannot be read */
 
-    /* what is trained */
+    /* corpus and model */
     embla_corpus *corpus;
     embla_gpt *gpt;
     embla_train *train;
-    const char **words; /* of the tokens; NULL: a corpus without */
-    bool validates;     /* the corpus keeps something for it */
+    const char **words; /* words of the tokens; NULL means a file of tokens */
+    bool validates;     /* the corpus has a validation part */
 
-    /* how it goes */
+    /* progress */
     cli_progress progress;
     cli_log log;
     cli_watch watch;
     embla_train_report last;
-    double recent[CLI_RECENT]; /* losses, a ring */
+    double recent[CLI_RECENT]; /* ring buffer of losses */
     int64_t recents;
-    double validation; /* the newest; NaN: none yet */
-    int64_t batches;   /* that it looked at, at most */
-    bool validated;    /* after the last step */
-    bool paused;       /* after it something was measured, drawn or saved */
-    int64_t first;     /* the step that this run began with */
+    double validation; /* the newest; NaN means none yet */
+    int64_t batches;   /* maximum number of batches of that validation */
+    bool validated;    /* validation ran after the last step */
+    bool paused;       /* validation, drawing or saving took time after the last step */
+    int64_t first;     /* first step of this run */
     int64_t tokens, left_out;
-    int64_t left_out_now; /* in a row */
-    double seconds;       /* of steps, in this run.. */
-    double before;        /* ..and in those before it */
-    double begun, pauses; /* when this run began; what of it were no steps */
-    double spoken, saved, drawn, looked, flushed; /* when that was last done */
+    int64_t left_out_now;                         /* consecutive */
+    double seconds;                               /* step time of this run.. */
+    double before;                                /* ..and of earlier runs */
+    double begun, pauses;                         /* start of this run; its time without steps */
+    double spoken, saved, drawn, looked, flushed; /* when each was last done */
 } cli_training;
 
 void cli_training_free(cli_training *t);
 
-/* The mean loss of the last 100 steps, or of as many as there are; NaN: none. */
+/* The mean loss of the last 100 steps; NaN if there are none. */
 double cli_training_loss(const cli_training *t);
-/* Steps a second, tokens a second, in this run; 0: not known. */
+/* Steps per second and tokens per second of this run; 0 means unknown. */
 double cli_training_pace(const cli_training *t);
 double cli_training_speed(const cli_training *t);
 
-/* What the note of a checkpoint says, for embla_train_save. NULL: no memory, or it is too long. */
+/* The note of a checkpoint, for embla_train_save. NULL if it is too long or there is no memory. */
 char *cli_training_note(const cli_training *t);
-/* The value of key in a note, to be freed; NULL if it is not there. */
+/* The value of key in a note, which the caller frees; NULL if there is none. */
 char *cli_training_noted(const char *note, const char *key);
 
 #endif

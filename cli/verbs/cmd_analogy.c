@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla analogy: king - man + woman.
+/* embla analogy: solves king - man + woman.
  *
- * Signs and words are operands of their own. A sign stands before each word but the first,
- * which may have one; anything else is an error, because a word that was meant as a sign, or
- * a sign as a word, would give an answer that looks like one.
+ * Signs and words are separate operands. Every word except the first needs a sign; the first may
+ * have one. Anything else is an error, because confusing a sign with a word would give a plausible
+ * but wrong answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@ typedef struct {
     cli_asked asked;
     cli_rank rank;
     cli_tokens tokens;
-    bool minus[CLI_OPERANDS_MOST]; /* of each token: its sign */
-    int64_t *rows;                 /* of each token */
+    bool minus[CLI_OPERANDS_MOST]; /* the sign of each token */
+    int64_t *rows;                 /* the row of each token */
     embla_analogy_options options;
 } job;
 
@@ -29,30 +29,30 @@ static bool is_sign(const char *word)
     return strcmp(word, "+") == 0 || strcmp(word, "-") == 0;
 }
 
-/* All in one operand is a word that no vocabulary has. */
+/* The whole question in one operand would be an unknown word. */
 static int check_quotes(const cli_args *args)
 {
     const char *word = args->operands[1];
     if (args->operand_count == 2 && (strstr(word, " - ") || strstr(word, " + ")))
-        return cli_usage("'%.60s' is one operand: write words and signs as operands of their "
-                         "own, without quotes around all of them",
-                         word);
+        return cli_usage(
+            "'%.60s' is one operand; write words and signs as separate operands, without quotes",
+            word);
     return CLI_DONE;
 }
 
-/* Signs stand where they should; the tokens' signs are known. */
+/* Checks the order of signs and words, and stores the sign of each token. */
 static int read_signs(const cli_args *args, job *j)
 {
     size_t words = 0;
-    bool due = true, minus = false; /* due: a word comes next */
+    bool due = true, minus = false; /* due: the next operand must be a word */
     for (size_t i = 1; i < args->operand_count; i++) {
         const char *word = args->operands[i];
         bool sign = is_sign(word);
         if (sign && due && i > 1)
-            return cli_usage("after '%s' a token is due, not '%s'; write '\\%s' for the word %s",
+            return cli_usage("expected a token after '%s', not '%s'; write '\\%s' for the word %s",
                              args->operands[i - 1], word, word, word);
         if (!sign && !due)
-            return cli_usage("between '%.60s' and '%.60s' a + or - is due", args->operands[i - 1],
+            return cli_usage("expected + or - between '%.60s' and '%.60s'", args->operands[i - 1],
                              word);
         if (sign)
             minus = word[0] == '-';
@@ -61,8 +61,7 @@ static int read_signs(const cli_args *args, job *j)
         due = sign;
     }
     if (due)
-        return cli_usage("after '%s' a token is due, and nothing comes",
-                         args->operands[args->operand_count - 1]);
+        return cli_usage("expected a token after '%s'", args->operands[args->operand_count - 1]);
     return check_quotes(args);
 }
 
@@ -83,7 +82,7 @@ static const char *kind_name(const job *j)
     return j->options.kind == EMBLA_ANALOGY_COS_MUL ? "3CosMul" : "3CosAdd";
 }
 
-/* As it was understood. */
+/* Prints the question as it was parsed. */
 static void print_question(const job *j)
 {
     char word[CLI_WORD_TEXT], rows[CLI_CELL];
@@ -138,7 +137,7 @@ static void print_answer(const job *j, const embla_neighbour *found,
     cli_rank_report(&j->rank, report);
 }
 
-static int answer(const job *j)
+static int solve(const job *j)
 {
     int64_t plus[CLI_OPERANDS_MOST], minus[CLI_OPERANDS_MOST];
     size_t more = 0, less = 0;
@@ -180,10 +179,11 @@ static int set_up(const cli_args *args, job *j)
 static int run(const cli_args *args)
 {
     job j = {0};
-    if (args->operand_count < 2) return cli_usage("analogy needs tokens, like king - man + woman");
+    if (args->operand_count < 2)
+        return cli_usage("analogy needs tokens, such as king - man + woman");
     int code = read_signs(args, &j);
     if (code == CLI_DONE) code = set_up(args, &j);
-    if (code == CLI_DONE) code = answer(&j);
+    if (code == CLI_DONE) code = solve(&j);
     free(j.rows);
     cli_tokens_free(&j.tokens);
     cli_asked_free(&j.asked);
@@ -192,8 +192,8 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_RANK_OPTIONS,
-    {.name = "multiply", .help = "3CosMul: cosines are multiplied, not added"},
-    {.name = "keep-words", .help = "tokens of the question may be answers"},
+    {.name = "multiply", .help = "multiply cosines instead of adding them (3CosMul)"},
+    {.name = "keep-words", .help = "allow tokens of the question as answers"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -203,18 +203,17 @@ const cli_verb cli_verb_analogy = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
-    .about = "what king - man + woman comes to",
+    .about = "solve analogies such as king - man + woman",
     .text =
-        "FILE is a checkpoint as 'embla info' takes it, TOKEN a word or '#5' as 'embla lookup' "
-        "takes it. + and - are operands of their own, with spaces around them; '\\-' is the "
-        "word -, '\\-x' a word that begins with one.\n\n"
-        "Rows are brought to length 1, added and subtracted, and the rows nearest to the sum "
-        "by cosine are the answer (3CosAdd). With --multiply (3CosMul) the score is the "
-        "product of (1 + cosine) / 2 with each token that is added, over the product of the "
-        "same with each that is subtracted: no single word can outweigh the others. Tokens of "
-        "the question are no answers unless --keep-words says so.\n\n"
-        "text is one line for each row: rank, token, id and score, tabs between them, as 'embla "
-        "near' prints it.",
+        "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla lookup'. "
+        "+ and - are separate operands, with spaces around them. '\\-' is the word -, and '\\-x' "
+        "is a word that begins with -.\n\n"
+        "Rows are normalised to length 1, added and subtracted; the answers are the rows with the "
+        "largest cosine with the sum (3CosAdd). With --multiply (3CosMul) the score is a ratio. "
+        "Its numerator is the product of (1 + cosine) / 2 over the added tokens, its denominator "
+        "the same over the subtracted tokens. So no single word can outweigh the others. Tokens of "
+        "the question are excluded unless --keep-words is given.\n\n"
+        "The text format is that of 'embla near': rank, token, id and score, separated by tabs.",
     .example = "embla analogy examples/quick-brown-fox.vec quick - slow + lazy --top 3",
     .options = options,
     .signs = true,

@@ -16,19 +16,19 @@ static const struct {
     const char *about;
     int (*run)(const bench_options *options);
 } benches[] = {
-    {"lookup", "rows by number, against memcpy of the same bytes", bench_lookup},
-    {"open", "rows of a file, against memcpy from a map of it", bench_open},
-    {"near", "nearest rows, against reading them and against the bare product", bench_near},
+    {"lookup", "lookup of rows by number, against memcpy of the same bytes", bench_lookup},
+    {"open", "lookup of rows of a file, against memcpy from its mapping", bench_open},
+    {"near", "nearest rows, against reading the table and against the bare matrix product",
+     bench_near},
     {"scatter", "gradients of rows, against memcpy of the same bytes", bench_scatter},
-    {"optim", "steps of optimizers, against the bare streams over the same numbers", bench_optim},
-    {"head", "the head for one token and its loss, against reading and against bare products",
+    {"optim", "optimizer steps, against bare streams over the same numbers", bench_optim},
+    {"head", "head and loss for one token, against reading and against bare matrix products",
      bench_head},
     {"ngram", "row numbers of n-grams, against the same loop with hardware division", bench_ngram},
-    {"codec", "rows decoded in cache, against memcpy of the floats", bench_codec},
-    {"rows", "rows of a giant table, against a bare memcpy loop over the same row numbers",
+    {"codec", "decoding of rows in cache, against memcpy of the floats", bench_codec},
+    {"rows", "lookup in a giant table, against a bare memcpy loop over the same row numbers",
      bench_rows},
-    {"train", "a step of training, against the bare matrix products of the same step",
-     bench_train}};
+    {"train", "a training step, against the bare matrix products of that step", bench_train}};
 #define BENCHES (sizeof benches / sizeof benches[0])
 
 static const char *bench_name(size_t n)
@@ -81,9 +81,10 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "case",
      .value = "REGEX",
-     .help = "run the cases in whose name this extended regular expression is found, instead of "
-             "the default set"},
-    {.name = "list", .help = "print the names of the cases, or of the benchmarks, and run nothing"},
+     .help = "run the cases whose names match this extended regular expression, instead of the "
+             "default set"},
+    {.name = "list",
+     .help = "print the names of the cases, or of the benchmarks, without running them"},
     {.name = NULL}};
 
 const cli_verb cli_verb_bench = {
@@ -92,17 +93,16 @@ const cli_verb cli_verb_bench = {
     .operand = "BENCHMARK",
     .operands_most = 1,
     .choices = bench_name,
-    .about = "measure speed against a limit taken in the same run",
-    .text =
-        "Runs BENCHMARK, each case on 1 and on 2 threads (T), or on --threads of them. Cases of "
-        "lookup are named SHAPE/DTYPE/IDS/OUTPUT: the output goes over memory too large for "
-        "the caches (rotating), to the same place each time (recycled), or one row a call "
-        "(single). Cases of open are named SHAPE/DTYPE/WHAT: all rows of a file are looked up "
-        "in order (scan), or it is opened and closed (open). Their file, of 1 GiB unless "
-        "--case chooses another, is written to $TMPDIR or /tmp and removed at the end.\n\n"
-        "Printed are the speed, the limit measured in turns with it (memcpy of the same bytes, "
-        "or the f32 lookup) and their ratio: above 1 is faster than the limit. With --json "
-        "each case is one JSON object on a line of its own.",
+    .about = "measure speed against a limit measured in the same run",
+    .text = "Runs BENCHMARK, each case on 1 and on 2 threads (T), or on --threads. Cases of lookup "
+            "are named SHAPE/DTYPE/IDS/OUTPUT. The output goes to memory larger than the caches "
+            "(rotating), to the same buffer each time (recycled), or is one row per call (single). "
+            "Cases of open are named SHAPE/DTYPE/WHAT: all rows of a file are looked up in order "
+            "(scan), or the file is opened and closed (open). The file has 1 GiB unless --case "
+            "chooses another; it is written to $TMPDIR or /tmp and removed at the end.\n\n"
+            "The output is the speed, the limit that is measured alternately with it (memcpy of "
+            "the same bytes, or the f32 lookup), and their ratio; above 1 is faster than the "
+            "limit. With --json each case is one JSON object per line.",
     .example = "embla bench lookup --case '27x16/f32/uniform/.*'",
     .options = options,
     .run = run};

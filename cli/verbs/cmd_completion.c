@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla completion: the tables of args.h as a script for bash, zsh or fish.
+/* embla completion: prints a completion script for bash, zsh or fish.
  *
- * Each script knows the verbs, their options and the words an option or operand may
- * be. It is made from the tables once, so completing a word starts no process.
+ * A script contains the verbs, their options, and the words that an option or operand accepts. It
+ * is generated from the tables of args.h, so completing a word starts no process.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void print_words(cli_choices choices, const char *gap)
     for (size_t n = 0; choices && choices(n); n++) printf("%s%s", n ? gap : "", choices(n));
 }
 
-/* Operands that are no words of ours are files, and so is what an option called FILE takes. */
+/* Operands without fixed choices are files, and so are option values called FILE. */
 static bool takes_files(const cli_verb *verb)
 {
     return !verb->choices && verb->operands_most > 0;
@@ -33,7 +33,7 @@ static void bash_options(const cli_verb *verb)
     for (size_t n = 0; (option = cli_option_at(verb, n)); n++) printf(" --%s", option->name);
 }
 
-/* After an option with a value: its choices, or nothing. */
+/* The choices of each option with a value, if it has any. */
 static void bash_values(const cli_verb *verb)
 {
     const cli_option *option;
@@ -84,8 +84,8 @@ static void print_bash(void)
 
 /* ---- zsh ---- */
 
-/* Inside '..' and, for zsh, inside [..] or before a colon. */
-static void escaped(const char *text, const char *special)
+/* Prints text for single quotes, with a backslash before each of special. */
+static void print_escaped(const char *text, const char *special)
 {
     for (; *text; text++) {
         if (*text == '\'')
@@ -97,13 +97,13 @@ static void escaped(const char *text, const char *special)
     }
 }
 
-/* The options of verb, or those of every verb if it is NULL. */
+/* The options of verb; NULL means the global options. */
 static void zsh_options(const cli_verb *verb)
 {
     const cli_option *option;
     for (size_t n = 0; (option = cli_option_at(verb, n)); n++) {
         printf(" \\\n        '--%s%s[", option->name, option->value ? "=" : "");
-        escaped(option->help, "[]\\:");
+        print_escaped(option->help, "[]\\:");
         printf("]");
         if (is_file(option)) {
             printf(":FILE:_files");
@@ -140,7 +140,7 @@ static void print_zsh(void)
            "    verbs=(\n");
     for (size_t n = 0; cli_verbs[n]; n++) {
         printf("        '%s:", cli_verbs[n]->name);
-        escaped(cli_verbs[n]->about, "\\:");
+        print_escaped(cli_verbs[n]->about, "\\:");
         printf("'\n");
     }
     printf("    )\n"
@@ -169,7 +169,7 @@ static void fish_options(const cli_option *option, const char *condition)
             printf("'");
         }
         printf(" -d '");
-        escaped(option->help, "\\");
+        print_escaped(option->help, "\\");
         printf("'\n");
     }
 }
@@ -183,7 +183,7 @@ static void print_fish(void)
     for (size_t n = 0; cli_verbs[n]; n++) {
         const cli_verb *verb = cli_verbs[n];
         printf("complete -c embla -n __fish_use_subcommand -a %s -d '", verb->name);
-        escaped(verb->about, "\\");
+        print_escaped(verb->about, "\\");
         printf("'\n");
         snprintf(condition, sizeof condition, " -n '__fish_seen_subcommand_from %s'", verb->name);
         fish_options(verb->options, condition);
@@ -210,7 +210,7 @@ static const char *shell_name(size_t n)
 
 static int run(const cli_args *args)
 {
-    if (cli_args_flag(args, "json")) return cli_usage("completion has no JSON to print");
+    if (cli_args_flag(args, "json")) return cli_usage("completion cannot print JSON");
     for (size_t i = 0; i < SHELLS; i++)
         if (strcmp(shells[i].name, args->operands[0]) == 0) shells[i].print();
     return CLI_DONE;
@@ -225,7 +225,7 @@ const cli_verb cli_verb_completion = {
     .operands_least = 1,
     .operands_most = 1,
     .choices = shell_name,
-    .about = "a script that completes verbs and options in a shell",
+    .about = "print a script that completes verbs and options in a shell",
     .text = "Prints a completion script. For bash, put eval \"$(embla completion bash)\" into "
             "~/.bashrc. For zsh, save the script as _embla in a folder of $fpath; for fish, as "
             "~/.config/fish/completions/embla.fish.",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla convert: a checkpoint in another format, or its tables in another dtype.
+/* embla convert: converts a checkpoint to another format, or its tables to another dtype.
  *
- * What became of every row is printed: how many are the same, how many were rounded and by
- * how much at most. Tensors that are no tables are copied byte for byte. The library reads
- * the new file back before it gets its name; that is what "verified" means.
+ * The report says how many rows of each table are equal, how many were rounded, and the largest
+ * difference. Other tensors are copied byte for byte. The library reads the new file back before
+ * it gets its name; that is what "verified" means.
  */
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void print_cells(const cells *c, const int *widths, const char *name, con
     putchar('\n');
 }
 
-/* Rows in and out of every table. */
+/* Prints rows in and out of every table. */
 static void print_tables(const embla_account *account)
 {
     static const cells heads = {
@@ -74,7 +74,7 @@ static void print_tables(const embla_account *account)
     }
 }
 
-/* Rows that are not what their reader expects, in words. */
+/* Prints a note for rows that overflowed or became zero. */
 static void print_losses(const embla_account *account)
 {
     size_t line_count;
@@ -83,16 +83,15 @@ static void print_losses(const embla_account *account)
     for (size_t n = 0; n < line_count; n++) {
         const embla_account_line *line = &lines[n];
         if (line->rows_overflowed > 0)
-            cli_out_fact("note",
-                         "overflow: finite before, an infinity or a NaN now in %s of %.128s: too "
-                         "large for %s",
-                         cli_plural(line->rows_overflowed, "row", count), line->name,
-                         line->new_type);
+            cli_out_fact(
+                "note",
+                "overflow: %s of %.128s became infinite or NaN: the numbers are too large for %s",
+                cli_plural(line->rows_overflowed, "row", count), line->name, line->new_type);
         if (line->rows_vanished > 0)
-            cli_out_fact("note",
-                         "vanished: nothing but zeros now in %s of %.128s: the numbers were too "
-                         "small for %s",
-                         cli_plural(line->rows_vanished, "row", count), line->name, line->new_type);
+            cli_out_fact(
+                "note",
+                "underflow: %s of %.128s became all zeros: the numbers are too small for %s",
+                cli_plural(line->rows_vanished, "row", count), line->name, line->new_type);
     }
 }
 
@@ -131,7 +130,7 @@ static void print_checksums(const embla_account *account)
     }
 }
 
-/* Those left out are named, up to some; --json names all. */
+/* Names up to ten tensors that were left out; --json names all. */
 static void print_left_out(const embla_account *account, int64_t left_out)
 {
     size_t line_count;
@@ -222,15 +221,16 @@ static void print_json(const embla_account *account, const char *from, const cha
 
 /* ---- the verb ---- */
 
-/* What is at the path that is to be written; CLI_DONE: nothing that stays. */
+/* CLI_DONE if path can be written. */
 static int check_path(const cli_model *model, const char *path, bool force)
 {
     struct stat found;
     if (cli_model_has_file(model, path))
-        return cli_failed("%s is the file that is read; it is not overwritten", path);
+        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
+                          path);
     if (lstat(path, &found) != 0) return CLI_DONE;
     if (!S_ISREG(found.st_mode))
-        return cli_failed("%s is %s: name a file to be written", path,
+        return cli_failed("%s is %s; choose the name of a file to write", path,
                           S_ISDIR(found.st_mode)   ? "a folder"
                           : S_ISLNK(found.st_mode) ? "a symbolic link"
                                                    : "a device or a pipe");
@@ -240,8 +240,8 @@ static int check_path(const cli_model *model, const char *path, bool force)
                             path);
 }
 
-/* A name from which no format follows is a line that cannot be right. */
-static int not_converted(const cli_args *args, embla_status status)
+/* An unknown file extension without --to is wrong usage. */
+static int report_failure(const cli_args *args, embla_status status)
 {
     bool nameless = status == EMBLA_ERR_ARGUMENT && !cli_args_given(args, "to") &&
                     strstr(embla_error(), "unknown file extension");
@@ -265,9 +265,9 @@ static int write_file(const cli_args *args, const cli_model *model, embla_accoun
     if (code != CLI_DONE) return code;
     cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
     embla_status status = embla_convert(model->checkpoint, path, &options, out);
-    cli_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file had been written"
+    cli_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file is complete"
                                                    : "interrupted; nothing has been written");
-    return status == EMBLA_OK ? CLI_DONE : not_converted(args, status);
+    return status == EMBLA_OK ? CLI_DONE : report_failure(args, status);
 }
 
 static int run(const cli_args *args)
@@ -275,7 +275,7 @@ static int run(const cli_args *args)
     cli_model model;
     embla_account *account = NULL;
     if (args->operand_count < 2)
-        return cli_usage("convert needs a file to write: embla convert IN OUT");
+        return cli_usage("convert needs an output file: embla convert IN OUT");
     if (strcmp(args->operands[1], "-") == 0)
         return cli_usage("convert writes a file, not standard output");
     int code = cli_model_open(args, args->operands[0], &model);
@@ -294,14 +294,14 @@ static const cli_option options[] = {
     {.name = "to",
      .value = "FORMAT",
      .choices = embla_convert_format_name,
-     .help = "format to write, if OUT's extension does not say"},
+     .help = "format to write; taken from the extension of OUT if not given"},
     {.name = "dtype",
      .value = "DTYPE",
      .choices = cli_model_dtype,
-     .help = "store token table, head and positions so; otherwise as they are"},
-    {.name = "tables", .help = "write the tables and leave out every other tensor"},
-    {.name = "force", .help = "replace OUT if it exists, and words that convert wrote beside it"},
-    {.name = "checksums", .help = "print the checksum of every tensor written (XXH3, 128 bits)"},
+     .help = "dtype of token table, head and positions; unchanged if not given"},
+    {.name = "tables", .help = "write only the tables"},
+    {.name = "force", .help = "replace OUT if it exists, and its NAME.vocab.txt"},
+    {.name = "checksums", .help = "print the checksum of every written tensor (XXH3, 128 bits)"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -311,16 +311,15 @@ const cli_verb cli_verb_convert = {
     .operand = "file to read",
     .operands_least = 1,
     .operands_most = 2,
-    .about = "a checkpoint in another format, or its tables in another dtype",
-    .text = "Writes the checkpoint IN, which is named as for 'embla info', to the file OUT. The "
-            "format follows from OUT's extension. Formats that hold one table take the token "
-            "table, or the tensor of IN::TENSOR. Prints what became of the rows of each table: "
-            "how many are the same bit for bit, how many were rounded to the nearest numbers of "
-            "the new dtype, how many hold a NaN or an infinity, and the largest difference. Every "
-            "other tensor is copied byte for byte. Words go into OUT, or to NAME.vocab.txt beside "
-            "it where it would not find them otherwise.\n\n"
-            "OUT gets its name when all of it has been written, read back and compared: either "
-            "the whole file is there, or what was there before. IN is never changed.",
+    .about = "change the format of a checkpoint or the dtype of its tables",
+    .text = "Writes the checkpoint IN, named as for 'embla info', to the file OUT. The extension "
+            "of OUT determines the format. A format for one table takes the token table, or the "
+            "tensor named by IN::TENSOR. Other tensors are copied byte for byte. The vocabulary "
+            "goes into OUT; if the format cannot hold it, it goes to NAME.vocab.txt beside OUT.\n\n"
+            "For each table the report counts the rows that are equal bit for bit, rounded to the "
+            "new dtype, or not finite. It also gives the largest difference.\n\n"
+            "OUT gets its name after it has been written, read back and compared, so an incomplete "
+            "file never replaces an existing one. IN is never changed.",
     .example = "embla convert examples/quick-brown-fox.vec fox.safetensors --dtype bf16",
     .options = options,
     .run = run};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla cost: what the tables of a model cost, worked out and printed.
+/* embla cost: computes what the tables of a model cost.
  *
- * One model gives its parts, several give one line each. Options change a preset or
- * describe a model from nothing. Shares are printed only where the whole model is
- * known, and GB are decimal: 128,000 x 4,096 is 2.10 GB in f32 and 1.05 GB in bf16.
+ * One model is printed part by part, several as one line each. Options change a preset or describe
+ * a new model. Shares are printed only if the size of the whole model is known. GB are decimal:
+ * 128,000 x 4,096 is 2.10 GB in f32 and 1.05 GB in bf16.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "core/verbs.h"
 
 typedef struct {
-    const char *name; /* of the preset; NULL: described by options alone */
+    const char *name; /* of the preset; NULL means that only options describe it */
     const char *about;
     embla_cost_model model;
     embla_cost cost;
-    bool changed; /* by options: about no longer describes it */
+    bool changed; /* options changed it: about no longer describes it */
 } priced;
 
 static const char *dtype_name(size_t n)
@@ -46,7 +46,7 @@ static void set_sizes(const cli_args *args, bool all, embla_cost_model *model)
         if (all || cli_args_given(args, names[i])) *fields[i] = cli_args_count(args, names[i]);
 }
 
-/* What a preset knew and an option has made untrue is dropped. */
+/* Drops preset values that an option has made invalid. */
 static void drop_stale(const cli_args *args, embla_cost_model *model)
 {
     bool trunk = cli_args_given(args, "trunk"), layers = cli_args_given(args, "layers");
@@ -57,7 +57,7 @@ static void drop_stale(const cli_args *args, embla_cost_model *model)
         model->ngram_scale_bytes = 0;
 }
 
-static int work_out(const cli_args *args, priced *out)
+static int compute(const cli_args *args, priced *out)
 {
     const int64_t all = cli_args_count(args, "total");
     if (embla_cost_compute(&out->model, &out->cost) != EMBLA_OK)
@@ -65,7 +65,7 @@ static int work_out(const cli_args *args, priced *out)
     if (!cli_args_given(args, "total")) return CLI_DONE;
     if (all < out->cost.tables.parameters) {
         char tables[CLI_CELL], total[CLI_CELL];
-        return cli_usage("--total: the tables alone have %s parameters, more than %s",
+        return cli_usage("--total is too small: the tables alone have %s parameters, more than %s",
                          cli_commas(out->cost.tables.parameters, tables), cli_commas(all, total));
     }
     out->model.trunk = all - out->cost.tables.parameters;
@@ -73,7 +73,7 @@ static int work_out(const cli_args *args, priced *out)
                                                                    : cli_usage("%s", embla_error());
 }
 
-static bool same(const embla_cost_model *a, const embla_cost_model *b)
+static bool same_model(const embla_cost_model *a, const embla_cost_model *b)
 {
     return a->rows == b->rows && a->dim == b->dim && a->positions == b->positions &&
            a->layers == b->layers && a->trunk == b->trunk && a->ngram_rows == b->ngram_rows &&
@@ -101,22 +101,22 @@ static int describe(const cli_args *args, const char *name, priced *out)
     if (entry.model.ngram_rows == 0 &&
         (entry.model.ngram_dim > 0 || entry.model.ngram_per_token > 0 ||
          entry.model.ngram_scale_bytes > 0 || entry.model.ngram_dtype))
-        return cli_usage("options of n-gram tables need --ngram-rows");
+        return cli_usage("the other --ngram options need --ngram-rows");
     if (entry.model.ngram_rows > 0 &&
         (entry.model.ngram_dim == 0 || entry.model.ngram_per_token == 0))
         return cli_usage("--ngram-rows needs --ngram-dim and --ngram-per-token");
     drop_stale(args, &entry.model);
     if (cli_args_given(args, "tied")) entry.model.untied = false;
     if (cli_args_given(args, "untied")) entry.model.untied = true;
-    int code = work_out(args, &entry);
-    entry.changed = name && !same(&entry.model, &preset);
+    int code = compute(args, &entry);
+    entry.changed = name && !same_model(&entry.model, &preset);
     if (code == CLI_DONE) *out = entry;
     return code;
 }
 
 /* ---- text ---- */
 
-static const char *share(const priced *entry, int64_t parameters, char text[CLI_CELL])
+static const char *share_text(const priced *entry, int64_t parameters, char text[CLI_CELL])
 {
     if (entry->cost.trunk.parameters == 0) return "-";
     if (parameters == entry->cost.total.parameters) return "100%";
@@ -125,14 +125,14 @@ static const char *share(const priced *entry, int64_t parameters, char text[CLI_
     return text;
 }
 
-static const char *shape(int64_t rows, int64_t dim, char text[CLI_CELL])
+static const char *shape_text(int64_t rows, int64_t dim, char text[CLI_CELL])
 {
     char a[CLI_CELL], b[CLI_CELL];
     snprintf(text, CLI_CELL, "%.27sx%.27s", cli_commas(rows, a), cli_commas(dim, b));
     return text;
 }
 
-static void put_part(cli_grid *grid, const priced *entry, const char *name, const char *rows,
+static void add_part(cli_grid *grid, const priced *entry, const char *name, const char *rows,
                      embla_cost_part part)
 {
     char text[CLI_CELL];
@@ -141,7 +141,7 @@ static void put_part(cli_grid *grid, const priced *entry, const char *name, cons
     cli_grid_put(grid, "%s", cli_commas(part.parameters, text));
     cli_grid_put(grid, "%s", cli_commas(part.bytes, text));
     cli_grid_put(grid, "%s", cli_size(part.bytes, text));
-    if (grid->columns == 6) cli_grid_put(grid, "%s", share(entry, part.parameters, text));
+    if (grid->columns == 6) cli_grid_put(grid, "%s", share_text(entry, part.parameters, text));
 }
 
 static void print_parts(const priced *entry)
@@ -154,22 +154,22 @@ static void print_parts(const priced *entry)
     cli_grid grid = {.columns = whole ? 6 : 5};
     char text[CLI_CELL];
     for (size_t i = 0; i < grid.columns; i++) cli_grid_put(&grid, "%s", heads[i]);
-    put_part(&grid, entry, "token table", shape(model->rows, model->dim, text), cost->tokens);
+    add_part(&grid, entry, "token table", shape_text(model->rows, model->dim, text), cost->tokens);
     if (model->positions > 0)
-        put_part(&grid, entry, "positions", shape(model->positions, model->dim, text),
+        add_part(&grid, entry, "positions", shape_text(model->positions, model->dim, text),
                  cost->positions);
-    put_part(&grid, entry, "head", model->untied ? shape(model->rows, model->dim, text) : "tied",
-             cost->head);
+    add_part(&grid, entry, "head",
+             model->untied ? shape_text(model->rows, model->dim, text) : "tied", cost->head);
     if (model->ngram_rows > 0)
-        put_part(&grid, entry, "n-gram tables", shape(model->ngram_rows, model->ngram_dim, text),
-                 cost->ngram);
-    put_part(&grid, entry, "all tables", "", cost->tables);
-    if (whole) put_part(&grid, entry, "trunk", "", cost->trunk);
-    if (whole) put_part(&grid, entry, "total", "", cost->total);
+        add_part(&grid, entry, "n-gram tables",
+                 shape_text(model->ngram_rows, model->ngram_dim, text), cost->ngram);
+    add_part(&grid, entry, "all tables", "", cost->tables);
+    if (whole) add_part(&grid, entry, "trunk", "", cost->trunk);
+    if (whole) add_part(&grid, entry, "total", "", cost->total);
     cli_grid_print(&grid, whole ? "lrrrrr" : "lrrrr");
 }
 
-static void put_line(cli_grid *grid, const char *what, int64_t count, const char *unit)
+static void add_work(cli_grid *grid, const char *what, int64_t count, const char *unit)
 {
     char text[CLI_CELL];
     cli_grid_put(grid, "%s", what);
@@ -186,15 +186,15 @@ static void print_work(const priced *entry)
     int64_t rows =
         1 + (model->positions > 0) + (model->ngram_rows > 0 ? model->ngram_per_token : 0);
 
-    put_line(&grid, "lookup, one token", cost->lookup_bytes, "bytes");
+    add_work(&grid, "lookup, one token", cost->lookup_bytes, "bytes");
     cli_grid_put(&grid, "%s row%s, copied", cli_commas(rows, text), rows == 1 ? "" : "s");
-    put_line(&grid, "as a one-hot product", cost->one_hot_madds, "multiply-adds");
+    add_work(&grid, "as a one-hot product", cost->one_hot_madds, "multiply-adds");
     cli_grid_put(&grid, "all but %s by zero", cli_commas(model->dim, text));
-    put_line(&grid, "head, one token", cost->head_madds, "multiply-adds");
+    add_work(&grid, "head, one token", cost->head_madds, "multiply-adds");
     cli_grid_put(&grid, "reads %s", cli_size(cost->head_bytes, text));
-    put_line(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
+    add_work(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
              "parameters");
-    cli_grid_put(&grid, "%s; the work stays", cli_size(cost->tokens.bytes, text));
+    cli_grid_put(&grid, "%s; the operations stay the same", cli_size(cost->tokens.bytes, text));
     cli_grid_print(&grid, "lrll");
 }
 
@@ -203,7 +203,7 @@ static void print_one(const priced *entry)
     const embla_cost_model *model = &entry->model;
     char text[CLI_CELL];
     if (entry->name) printf("%s%s: ", entry->name, entry->changed ? ", changed" : "");
-    printf("%s, %s, head %s\n", shape(model->rows, model->dim, text),
+    printf("%s, %s, head %s\n", shape_text(model->rows, model->dim, text),
            embla_dtype_name(model->dtype), model->untied ? "untied" : "tied");
     if (entry->about && !entry->changed) cli_out_wrapped(entry->about, 0, 0);
     putchar('\n');
@@ -223,11 +223,11 @@ static void print_several(const priced *entries, size_t count)
         const embla_cost_model *model = &entries[i].model;
         const embla_cost *cost = &entries[i].cost;
         cli_grid_put(&grid, "%s%s", entries[i].name, entries[i].changed ? ", changed" : "");
-        cli_grid_put(&grid, "%s", shape(model->rows, model->dim, text));
+        cli_grid_put(&grid, "%s", shape_text(model->rows, model->dim, text));
         cli_grid_put(&grid, "%s", embla_dtype_name(model->dtype));
         cli_grid_put(&grid, "%s", model->untied ? "untied" : "tied");
         cli_grid_put(&grid, "%s", cli_size(cost->tables.bytes, text));
-        cli_grid_put(&grid, "%s", share(&entries[i], cost->tables.parameters, text));
+        cli_grid_put(&grid, "%s", share_text(&entries[i], cost->tables.parameters, text));
         cli_grid_put(&grid, "%s", cli_size(cost->lookup_bytes, text));
     }
     cli_grid_print(&grid, "lrllrrr");
@@ -333,15 +333,15 @@ static int run(const cli_args *args)
         return cli_usage("--list prints all presets; it takes no PRESET");
     if (cli_args_flag(args, "list")) return list(json);
     if (args->operand_count == 0 && cli_args_given(args, "rows") != cli_args_given(args, "dim"))
-        return cli_usage("cost needs --%s too", cli_args_given(args, "rows") ? "dim" : "rows");
+        return cli_usage("cost also needs --%s", cli_args_given(args, "rows") ? "dim" : "rows");
     if (args->operand_count == 0 && !cli_args_given(args, "rows"))
         return cli_usage("cost needs a PRESET, or --rows and --dim; 'embla cost --list' prints "
                          "the presets");
     if (cli_args_given(args, "tied") && cli_args_given(args, "untied"))
-        return cli_usage("--tied and --untied exclude each other");
+        return cli_usage("--tied and --untied cannot be used together");
     if (cli_args_given(args, "total") &&
         (cli_args_given(args, "trunk") || cli_args_given(args, "layers")))
-        return cli_usage("--total excludes --trunk and --layers");
+        return cli_usage("--total cannot be used with --trunk or --layers");
     for (size_t i = 0; i < count; i++) {
         int code = describe(args, args->operand_count > 0 ? args->operands[i] : NULL, &entries[i]);
         if (code != CLI_DONE) return code;
@@ -361,27 +361,27 @@ static int run(const cli_args *args)
     }
 static const cli_option options[] = {
     COUNT("rows", "rows of the token table", NULL),
-    COUNT("dim", "numbers in a row", NULL),
+    COUNT("dim", "embedding dimension (d_model)", NULL),
     COUNT("positions", "rows of a learned position table", "0"),
     {.name = "dtype",
      .value = "DTYPE",
      .standard = "f32",
      .choices = dtype_name,
-     .help = "how tables and trunk are stored"},
-    {.name = "tied", .standard = "on", .help = "the head is the token table itself"},
-    {.name = "untied", .help = "the head is a table of its own"},
-    COUNT("layers", "layers of a GPT trunk, 12 dim^2 parameters each", "0"),
+     .help = "dtype of tables and trunk"},
+    {.name = "tied", .standard = "on", .help = "treat the head as tied to the token table"},
+    {.name = "untied", .help = "treat the head as a separate table"},
+    COUNT("layers", "layers of a GPT trunk, with 12 dim^2 parameters each", "0"),
     COUNT("trunk", "parameters outside the tables, instead of --layers", "0"),
     COUNT("total", "parameters of the whole model, instead of --trunk", NULL),
     COUNT("ngram-rows", "rows of all hashed n-gram tables together", "0"),
-    COUNT("ngram-dim", "numbers in an n-gram row", "0"),
-    COUNT("ngram-per-token", "n-gram rows looked up for one token", "0"),
+    COUNT("ngram-dim", "dim of the n-gram tables", "0"),
+    COUNT("ngram-per-token", "n-gram rows looked up per token", "0"),
     {.name = "ngram-dtype",
      .value = "DTYPE",
      .choices = dtype_name,
-     .help = "how n-gram rows are stored, if not as --dtype"},
-    COUNT("ngram-scale-bytes", "bytes of scales beside each n-gram row", "0"),
-    {.name = "list", .help = "print the presets and where their figures come from"},
+     .help = "dtype of the n-gram tables; --dtype if not given"},
+    COUNT("ngram-scale-bytes", "bytes of scales per n-gram row", "0"),
+    {.name = "list", .help = "print the presets and the sources of their figures"},
     {.name = NULL}};
 
 const cli_verb cli_verb_cost = {
@@ -390,15 +390,15 @@ const cli_verb cli_verb_cost = {
     .operand = "PRESET",
     .operands_most = 16,
     .choices = embla_cost_preset_name,
-    .about = "parameters, bytes and operations of a model's tables",
-    .text = "Prints what each table of a model costs: its parameters, its bytes and its share of "
-            "the model; what a lookup reads for one token; and how many multiply-adds the head "
-            "makes for one token, which is the same tied or untied. Several presets are compared, "
-            "one on a line: the bytes of all tables, their share of the parameters, and what one "
-            "token looks up.\n\n"
-            "Options change the presets; the defaults hold where no preset is named, and --rows "
-            "and --dim are then needed. Shares are printed where the trunk is known. kB, MB and GB "
-            "are decimal.",
+    .about = "compute parameters, bytes and operations of a model's tables",
+    .text =
+        "Prints the parameters, bytes and share of each table. Also prints the bytes that a lookup "
+        "reads and the multiply-adds of the head, both for one token. A tied head needs as many "
+        "operations as an untied one. Several presets are compared, one per line: the "
+        "bytes of all tables, their share of the parameters, and the bytes of one lookup.\n\n"
+        "Options change the presets. Without a preset, --rows and --dim are required and the other "
+        "options have the defaults below. Shares are printed if the size of the trunk is known. "
+        "kB, MB and GB are decimal.",
     .example = "embla cost --rows 128,000 --dim 4,096 --dtype bf16 --total 70_000_000_000",
     .options = options,
     .run = run};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla diff: two tables, row by row or word by word.
+/* embla diff: compares two tables, row by row or word by word.
  *
- * Row numbers mean the same in two saves of one model. Where the vocabularies differ they do
- * not, and rows are matched by the words they stand for: then a table that was trimmed,
- * extended or put into another order is compared token with token.
+ * In two checkpoints of one model equal row numbers mean equal tokens. If the vocabularies differ,
+ * rows are matched by word, so that a table that was trimmed, extended or reordered is compared
+ * token by token.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,17 +23,18 @@ typedef struct {
     const cli_args *args;
     cli_asked asked[2];
     bool by_word;
-    int64_t *other; /* by word: the row of the second for each of the first */
-    int64_t moved;  /* of those: how many have another number there */
+    int64_t
+        *other; /* by word: for each row of the first table, the row of the second; -1 means none */
+    int64_t moved; /* matched rows whose number differs */
     embla_diff *diff;
     const embla_diff_summary *sum;
-    const embla_diff_row *rows; /* the farthest first */
+    const embla_diff_row *rows; /* by distance, the largest first */
     int64_t top;
     double tolerance;
     bool utf8;
 } job;
 
-/* ---- which row with which ---- */
+/* ---- matching rows ---- */
 
 static const char *word_at(const job *j, int which, int64_t row, size_t *length)
 {
@@ -46,8 +47,8 @@ static bool has_words(const job *j, int which)
     return j->asked[which].vocab && !j->asked[which].model.facts.mapping;
 }
 
-/* Both have the same word there. */
-static bool same_place(const job *j, int64_t row)
+/* Whether both tables have the same word for this row. */
+static bool same_word(const job *j, int64_t row)
 {
     size_t a = 0, b = 0;
     const char *x = word_at(j, 0, row, &a), *y = word_at(j, 1, row, &b);
@@ -61,13 +62,13 @@ static bool words_differ(const job *j)
     for (int64_t row = 0; row < end; row++) {
         size_t length;
         bool none = !word_at(j, 0, row, &length) && !word_at(j, 1, row, &length);
-        if (!none && !same_place(j, row)) return true;
+        if (!none && !same_word(j, row)) return true;
     }
     return false;
 }
 
-/* Of words that are there twice, the row that looking the word up gives; another one has a
- * partner only in its own place, rather than a wrong one. */
+/* Whether a lookup of the word gives this row. Another row with the same word is matched only with
+ * the same row number, never with a wrong partner. */
 static bool is_first(const job *j, int which, int64_t row, const char *word, size_t length)
 {
     int32_t token;
@@ -84,27 +85,28 @@ static int match_words(job *j)
         size_t length = 0, other_length = 0;
         int32_t token;
         const char *word = word_at(j, 0, row, &length), *other;
-        j->other[row] = row < rows[1] && same_place(j, row) ? row : -1;
+        j->other[row] = row < rows[1] && same_word(j, row) ? row : -1;
         if (j->other[row] >= 0 || !word || !is_first(j, 0, row, word, length)) continue;
         if (embla_vocab_find(j->asked[1].vocab, word, length, &token) != EMBLA_OK) continue;
-        other = word_at(j, 1, token, &other_length); /* find takes other spellings of a space */
+        other =
+            word_at(j, 1, token, &other_length); /* find also accepts other spellings of a space */
         if (token >= rows[1] || other_length != length || memcmp(other, word, length) != 0)
             continue;
-        if (token < rows[0] && same_place(j, token)) continue; /* it has its partner */
+        if (token < rows[0] && same_word(j, token)) continue; /* that row is already matched */
         j->other[row] = token;
         j->moved += token != row;
     }
     return CLI_DONE;
 }
 
-static int choose(job *j)
+static int choose_matching(job *j)
 {
     const cli_args *args = j->args;
     bool both = has_words(j, 0) && has_words(j, 1);
     if (cli_args_flag(args, "by-word") && cli_args_flag(args, "by-row"))
-        return cli_usage("--by-word and --by-row exclude each other");
+        return cli_usage("--by-word and --by-row cannot be used together");
     if (cli_args_flag(args, "by-word") && !both)
-        return cli_failed("%s has no words of its rows: nothing to match by",
+        return cli_failed("--by-word: %s has no words for its rows",
                           args->operands[has_words(j, 0) ? 1 : 0]);
     j->by_word = cli_args_flag(args, "by-word") ||
                  (both && !cli_args_flag(args, "by-row") && words_differ(j));
@@ -119,7 +121,7 @@ static int read_tolerance(job *j)
     char *end = NULL;
     j->tolerance = strtod(text, &end);
     if (end == text || *end != '\0' || !(j->tolerance >= 0) || !isfinite(j->tolerance))
-        return cli_usage("--tolerance: '%.40s' is no number from 0 on", text);
+        return cli_usage("--tolerance: '%.40s' is not a number of 0 or more", text);
     return CLI_DONE;
 }
 
@@ -130,7 +132,7 @@ static int set_up(job *j)
         code = cli_asked_open(j->args, j->args->operands[i], &j->asked[i]);
         if (code == CLI_DONE) code = cli_asked_find_tokens(&j->asked[i]);
     }
-    if (code == CLI_DONE) code = choose(j);
+    if (code == CLI_DONE) code = choose_matching(j);
     if (code != CLI_DONE) return code;
     const embla_diff_options options = {.other = j->other,
                                         .tolerance = j->tolerance,
@@ -146,7 +148,7 @@ static int set_up(job *j)
     return CLI_DONE;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void print_table_fact(const job *j, int which)
 {
@@ -156,7 +158,7 @@ static void print_table_fact(const job *j, int which)
                  tensor->name, cli_shape_text(tensor, shape), tensor->type);
 }
 
-/* Words of rows that the other has not, the first few of them. */
+/* The words of rows that only one table has, at most NAMED of them. */
 static void print_only(const job *j, int which)
 {
     enum { NAMED = 12 };
@@ -169,7 +171,7 @@ static void print_only(const job *j, int which)
     if (which == 1 && j->by_word) met = calloc((size_t)all, 1);
     for (int64_t row = 0; met && row < j->sum->rows[0]; row++)
         if (j->other[row] >= 0) met[j->other[row]] = 1;
-    if (which == 1 && j->by_word && !met) from = all; /* no memory: the number alone */
+    if (which == 1 && j->by_word && !met) from = all; /* no memory: print only the number */
     for (int64_t row = from; row < all && shown < NAMED && used < 640; row++) {
         if (j->by_word && (which == 0 ? j->other[row] >= 0 : met[row])) continue;
         (void)cli_token_show(&j->asked[which], cli_asked_token(&j->asked[which], row, NULL),
@@ -185,7 +187,7 @@ static void print_only(const job *j, int which)
                  cli_plural(count, "row", rows), text);
 }
 
-/* The word of a changed row, padded to columns; by row number words may differ. */
+/* The word of a changed row in the first table, padded to columns. */
 static void print_word(const job *j, const embla_diff_row *r, size_t columns)
 {
     char word[CLI_WORD_TEXT];
@@ -229,21 +231,20 @@ static void print_text(const job *j, int code)
     char a[CLI_CELL], b[CLI_CELL];
     for (int i = 0; i < 2; i++) print_table_fact(j, i);
     if (j->by_word)
-        cli_out_fact("matched", "by word: %s, %s with another number",
+        cli_out_fact("matched", "by word: %s, %s with a different row number",
                      cli_plural(s->compared, "row", a), cli_commas(j->moved, b));
     else
         cli_out_fact("matched", "by row number: %s", cli_plural(s->compared, "row", a));
     cli_out_fact("same", "%s", cli_plural(s->same, "row", a));
     if (s->changed > 0 && isfinite(s->distance_mean) && isfinite(s->cosine_mean))
-        cli_out_fact("changed",
-                     "%s: distance %.5g and cosine %.6f on average; the largest "
-                     "difference of two numbers is %.5g",
-                     cli_plural(s->changed, "row", a), s->distance_mean, s->cosine_mean,
-                     s->difference);
+        cli_out_fact(
+            "changed",
+            "%s: mean distance %.5g, mean cosine %.6f, largest difference of two numbers %.5g",
+            cli_plural(s->changed, "row", a), s->distance_mean, s->cosine_mean, s->difference);
     else
         cli_out_fact("changed", "%s", cli_plural(s->changed, "row", a));
     if (s->nonfinite > 0)
-        cli_out_fact("not finite", "%s changed to or from what is no number",
+        cli_out_fact("not finite", "%s with a NaN or an infinity in either table",
                      cli_plural(s->nonfinite, "row", a));
     for (int i = 0; i < 2; i++) print_only(j, i);
     print_changed(j);
@@ -251,7 +252,7 @@ static void print_text(const job *j, int code)
         cli_out_fact("result", "no difference%s", j->tolerance > 0 ? " beyond the tolerance" : "");
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void json_changed(const job *j, cli_json *json)
 {
@@ -319,21 +320,20 @@ static int run(const cli_args *args)
     return code;
 }
 
-static const cli_option options[] = {
-    {.name = "top",
-     .letter = 'k',
-     .value = "N",
-     .standard = "10",
-     .count = true,
-     .help = "how many of the largest changes are listed"},
-    {.name = "by-word", .help = "match rows by their words, whatever their numbers"},
-    {.name = "by-row", .help = "match rows by their numbers, whatever their words"},
-    {.name = "tolerance",
-     .value = "X",
-     .standard = "0",
-     .help = "numbers that differ by X or less are the same"},
-    CLI_OPEN_OPTIONS,
-    {.name = NULL}};
+static const cli_option options[] = {{.name = "top",
+                                      .letter = 'k',
+                                      .value = "N",
+                                      .standard = "10",
+                                      .count = true,
+                                      .help = "number of the largest changes to list"},
+                                     {.name = "by-word", .help = "match rows by word"},
+                                     {.name = "by-row", .help = "match rows by row number"},
+                                     {.name = "tolerance",
+                                      .value = "X",
+                                      .standard = "0",
+                                      .help = "treat numbers that differ by at most X as equal"},
+                                     CLI_OPEN_OPTIONS,
+                                     {.name = NULL}};
 
 const cli_verb cli_verb_diff = {
     .name = "diff",
@@ -341,17 +341,16 @@ const cli_verb cli_verb_diff = {
     .operand = "FILE",
     .operands_least = 2,
     .operands_most = 2,
-    .about = "two tables, row by row or word by word",
-    .text =
-        "Each FILE is a checkpoint as 'embla info' takes it. Rows are matched by their numbers; "
-        "where both tables have words, and not the same ones in the same order, by their "
-        "words. They are compared as numbers, so two dtypes, or two formats, that hold the "
-        "same numbers are the same; of f64 all digits count. The rows that changed most "
-        "are listed, by Euclidean distance, with the cosine of both rows and the largest "
-        "difference of two numbers in them. A row where a number became a NaN or an infinity, "
-        "or was one, is infinitely far.\n\n"
-        "The exit code is 0 where all rows are the same and have the same numbers and words, "
-        "and 3 where a row changed, moved, or has no partner.",
+    .about = "compare two tables, row by row or word by word",
+    .text = "Each FILE is a checkpoint as for 'embla info'. Rows are matched by row number. If "
+            "both tables have words, and the words or their order differ, rows are matched by "
+            "word. Decoded numbers are compared, so two dtypes or formats with the same values are "
+            "equal; f64 is compared in full precision.\n\n"
+            "The rows with the largest Euclidean distance are listed, with the cosine of both rows "
+            "and the largest difference of two numbers. A changed row with a NaN or an infinity in "
+            "either table has an infinite distance.\n\n"
+            "The exit code is 0 if all rows and words are equal and in the same order. It is 3 if "
+            "a row changed, moved, or exists in only one table.",
     .example = "embla diff examples/quick-brown-fox.vec examples/quick-brown-fox.vec",
     .options = options,
     .run = run};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla doctor: do the parts of a checkpoint agree?
  *
- * Table, head, tokenizer and config are written by different programs, and most of what
- * goes wrong with vocabularies goes wrong between them, without a word. Each finding says
- * what was found with both numbers, and what helps. Exit code 3 where something is wrong.
+ * Different programs write table, head, tokenizer and config, and most vocabulary errors are silent
+ * mismatches between them. Each finding gives both numbers and a remedy. The exit code is 3 if
+ * there is an error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 
 static const char *const level_names[] = {"fine", "skipped", "warning", "error"};
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
-/* The worst first; within a level in the order of the checks. */
+/* The most serious first; within a level, in the order of the checks. */
 static void print_text(const cli_doctor *d)
 {
     char text[3][CLI_CELL];
@@ -63,7 +63,7 @@ static void print_json(const cli_doctor *d, const char *path, int code)
 
 /* ---- the verb ---- */
 
-/* A note is fine, but a config that says nothing leaves the flag and the sizes unknown. */
+/* Notes are fine, except an unused config: then flag and sizes are unknown. */
 static void check_notes(cli_doctor *d)
 {
     static const char unused[] = "config.json is not used";
@@ -72,7 +72,7 @@ static void check_notes(cli_doctor *d)
     for (size_t n = 0; n < count; n++) {
         bool config = strncmp(notes[n], unused, sizeof unused - 1) == 0;
         cli_found(d, config ? CLI_WARNING : CLI_FINE, config ? "config" : "note",
-                  config ? "mend config.json: what it says could not be compared" : NULL, "%s",
+                  config ? "repair config.json: its values could not be compared" : NULL, "%s",
                   notes[n]);
     }
 }
@@ -103,7 +103,7 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {.name = "strict", .help = "a warning counts as an error"}, CLI_OPEN_OPTIONS, {.name = NULL}};
+    {.name = "strict", .help = "treat warnings as errors"}, CLI_OPEN_OPTIONS, {.name = NULL}};
 
 const cli_verb cli_verb_doctor = {
     .name = "doctor",
@@ -111,16 +111,16 @@ const cli_verb cli_verb_doctor = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "whether table, head, tokenizer and config agree",
-    .text = "FILE is a checkpoint as 'embla info' takes it. Compares the rows of the table with "
-            "the tokens of the tokenizer and with the config; its dim with the config; the head "
-            "with the table, in shape and, if both are stored, row by row; the head with the flag "
-            "that says whether it is tied; biases, positions, per-layer tables and copies. Then "
-            "reads all rows of the tables for NaN, infinities and zeros.\n\n"
-            "Each finding is an error, a warning, fine, or skipped where there is nothing to "
-            "compare, with what helps after the arrow. The "
-            "exit code is 3 where there is an error (with --strict: or a warning), and 1 only "
-            "where the checkpoint could not be opened.",
+    .about = "check that table, head, tokenizer and config agree",
+    .text =
+        "FILE is a checkpoint as for 'embla info'. Compares:\n- the rows of the table with the "
+        "tokens of the tokenizer and with the config;\n- its dim with the config;\n- the head with "
+        "the table: the shape and, if both are stored, every row;\n- the head with the flag that "
+        "says whether it is tied;\n- biases, positions, per-layer tables and copies.\nThen it "
+        "reads all rows of the tables and reports NaN, infinities and rows of zeros.\n\n"
+        "A finding is an error, a warning, fine, or skipped if there is nothing to compare. The "
+        "remedy follows the arrow. The exit code is 3 if there is an error (with --strict: or a "
+        "warning), and 1 if the checkpoint cannot be opened.",
     .example = "embla doctor examples/quick-brown-fox.vec",
     .options = options,
     .run = run};

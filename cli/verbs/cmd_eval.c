@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla eval: how well a table answers what people answered. Files of analogies are scored by
- * section, files of pairs by correlation; which a file is, is seen from its first line.
+/* embla eval: scores a table against human answers. Files of analogies are scored by section,
+ * files of pairs by correlation. The first line of a file shows which kind it is.
  *
- * Numbers stand before names, so that a name may be as long as it likes. Beside each score
- * stands how much of the file it covers: a score without that says nothing.
+ * Numbers are printed before names, so a name may have any length. Each score is printed with its
+ * coverage, without which it means nothing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,13 +30,13 @@ typedef struct {
     cli_asked asked;
     embla_eval_options options;
     cli_progress progress;
-    char what[32]; /* the file that is being worked on, and how long it is */
+    char what[32]; /* name and size of the current file, for progress */
     int64_t file_bytes;
     scored *files;
     size_t count, room;
 } job;
 
-/* What is added up over sections. */
+/* Sums over sections. */
 typedef struct {
     int64_t asked, covered, correct;
 } sums;
@@ -154,8 +154,8 @@ static void print_missing(const scored *file)
     }
 }
 
-/* asked and covered of all files of one kind. */
-static sums all_of(const job *j, bool analogies)
+/* Sums asked and covered over all files of one kind. */
+static sums sum_files(const job *j, bool analogies)
 {
     sums all = {0};
     for (size_t i = 0; i < j->count; i++) {
@@ -170,7 +170,7 @@ static sums all_of(const job *j, bool analogies)
 
 static void print_text(const cli_args *args, const job *j)
 {
-    sums questions = all_of(j, true), pairs = all_of(j, false);
+    sums questions = sum_files(j, true), pairs = sum_files(j, false);
     char left[2][CLI_CELL];
     bool first = true;
     for (size_t i = 0; i < j->count; i++) {
@@ -191,7 +191,7 @@ static void print_text(const cli_args *args, const job *j)
     (void)cli_plural(no_question, "question", left[0]);
     (void)cli_plural(no_pair, "pair", left[1]);
     putchar('\n');
-    cli_out_fact("left out", "%s%s%s, for words that have no row; --missing lists them",
+    cli_out_fact("left out", "%s%s%s, because a word has no row; --missing lists the words",
                  no_question > 0 ? left[0] : "", no_question > 0 && no_pair > 0 ? " and " : "",
                  no_pair > 0 ? left[1] : "");
 }
@@ -284,7 +284,7 @@ static void print_json(const cli_args *args, const job *j)
 
 /* ---- files ---- */
 
-/* Questions are counted; progress is drawn in bytes of the file they stand in. */
+/* The library counts questions; progress is shown in bytes of the file. */
 static bool step(void *context, const char *what, int64_t done, int64_t all)
 {
     job *j = context;
@@ -305,8 +305,8 @@ static void begin_file(job *j, const char *path)
     j->what[used] = '\0';
 }
 
-/* Room for one file more. */
-static bool make_room(job *j)
+/* Reserves memory for one more file. */
+static bool reserve_file(job *j)
 {
     size_t room = 2 * j->room + 8;
     if (j->count < j->room) return true;
@@ -317,10 +317,10 @@ static bool make_room(job *j)
     return true;
 }
 
-/* Progress is wiped before anything is said: it begins and ends here. */
+/* Progress begins and ends here, so that it is erased before a message is printed. */
 static embla_status score_file(job *j, const char *path, bool quiet)
 {
-    scored file = {.path = make_room(j) ? strdup(path) : NULL};
+    scored file = {.path = reserve_file(j) ? strdup(path) : NULL};
     if (!file.path) return EMBLA_ERR_MEMORY;
     begin_file(j, path);
     cli_progress_begin(&j->progress, quiet);
@@ -338,13 +338,13 @@ static embla_status score_file(job *j, const char *path, bool quiet)
     return status;
 }
 
-static int not_scored(const char *path, embla_status status)
+static int report_failure(const char *path, embla_status status)
 {
     if (status == EMBLA_ERR_MEMORY) return cli_failed("no memory to score %s", path);
     return cli_failed("%s", embla_error());
 }
 
-static int wanted(const struct dirent *entry)
+static int is_question_file(const struct dirent *entry)
 {
     static const char *const ends[] = {".txt", ".csv", ".tsv"};
     const char *dot = strrchr(entry->d_name, '.');
@@ -354,17 +354,17 @@ static int wanted(const struct dirent *entry)
     return 0;
 }
 
-static int in_order(const struct dirent **a, const struct dirent **b)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* What lies beside questions (a README.txt) is said and passed over. */
+/* Other files in the folder (a README.txt) are skipped with a note. */
 static int score_folder(job *j, const char *path, bool quiet)
 {
     struct dirent **entries = NULL;
     size_t before = j->count;
-    int code = CLI_DONE, count = scandir(path, &entries, wanted, in_order);
+    int code = CLI_DONE, count = scandir(path, &entries, is_question_file, by_name);
     if (count < 0) return cli_failed("%s: %s", path, strerror(errno));
     for (int i = 0; i < count; i++) {
         char name[4096];
@@ -374,13 +374,13 @@ static int score_folder(job *j, const char *path, bool quiet)
         embla_status status = score_file(j, name, quiet);
         if (status == EMBLA_OK) continue;
         if (status != EMBLA_ERR_FORMAT && status != EMBLA_ERR_UNSUPPORTED)
-            code = not_scored(name, status);
+            code = report_failure(name, status);
         else if (!quiet)
-            cli_complain("note: left out: %s", embla_error());
+            cli_complain("note: skipped: %s", embla_error());
     }
     free(entries);
     if (code == CLI_DONE && j->count == before)
-        code = cli_failed("%s: none of its %d files .txt, .csv or .tsv holds questions or pairs",
+        code = cli_failed("%s: none of its %d files (.txt, .csv, .tsv) contains questions or pairs",
                           path, count);
     return code;
 }
@@ -396,7 +396,7 @@ static int score_files(const cli_args *args, job *j)
         if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
             code = score_folder(j, path, quiet);
         else if ((status = score_file(j, path, quiet)) != EMBLA_OK)
-            code = not_scored(path, status);
+            code = report_failure(path, status);
     }
     return code;
 }
@@ -410,7 +410,8 @@ static int set_up(const cli_args *args, job *j)
     const cli_model *model = &j->asked.model;
     if (code != CLI_DONE) return code;
     if (!j->asked.vocab)
-        return cli_failed("%s: there are no words for its %" PRId64 " rows", path, model->rows);
+        return cli_failed("%s has no vocabulary for its %" PRId64 " rows; eval needs one", path,
+                          model->rows);
     j->options = (embla_eval_options){
         .rows = cli_args_count(args, "rows"),
         .threads = (int)cli_args_count(args, "threads"),
@@ -424,14 +425,14 @@ static int set_up(const cli_args *args, job *j)
 
 static int print_scores(const cli_args *args, const job *j)
 {
-    int64_t asked = all_of(j, true).asked + all_of(j, false).asked;
+    int64_t asked = sum_files(j, true).asked + sum_files(j, false).asked;
     char text[CLI_CELL];
     if (cli_args_flag(args, "json"))
         print_json(args, j);
     else
         print_text(args, j);
-    if (all_of(j, true).covered + all_of(j, false).covered > 0) return CLI_DONE;
-    return cli_failed("none of the %s questions and pairs has a row for each of its words",
+    if (sum_files(j, true).covered + sum_files(j, false).covered > 0) return CLI_DONE;
+    return cli_failed("no score: each of the %s questions and pairs has a word without a row",
                       cli_commas(asked, text));
 }
 
@@ -439,7 +440,7 @@ static int run(const cli_args *args)
 {
     job j = {.count = 0};
     if (cli_args_given(args, "rows") && cli_args_count(args, "rows") < 1)
-        return cli_usage("--rows: in 0 rows nothing is found; 1 is the least");
+        return cli_usage("--rows is 0; the minimum is 1");
     if (args->operand_count < 2)
         return cli_usage("eval needs a file of questions or pairs: embla eval TABLE FILE...");
     int code = set_up(args, &j);
@@ -458,11 +459,10 @@ static const cli_option options[] = {
     {.name = "rows",
      .value = "N",
      .count = true,
-     .help = "only the first N rows of the table are looked at; without it all are"},
-    {.name = "multiply",
-     .help = "answer analogies by products of cosines (3CosMul), one at a time: slower"},
-    {.name = "exact-case", .help = "a word that is not there is not looked for in lower case"},
-    {.name = "missing", .help = "list the words that have no row, the most asked for first"},
+     .help = "search only the first N rows of the table (default: all)"},
+    {.name = "multiply", .help = "multiply cosines instead of adding them (3CosMul); slower"},
+    {.name = "exact-case", .help = "do not try the lower-case form of a missing word"},
+    {.name = "missing", .help = "list the words without a row, the most frequent first"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -472,20 +472,21 @@ const cli_verb cli_verb_eval = {
     .operand = "TABLE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
-    .about = "how well a table answers analogies and pairs that people answered",
+    .about = "score a table on word analogies and word-similarity pairs",
     .text =
-        "TABLE is a checkpoint as 'embla info' takes it. FILE holds analogies or pairs, which is "
-        "seen from its first line; of a folder all files .txt, .csv and .tsv are taken. "
-        "Analogies are four words on a line, ': name' before a section (Google's "
-        "questions-words.txt): the nearest row to second - first + third, these three left out, "
-        "should be that of the fourth. Sections whose names begin with 'gram' are syntactic, all "
-        "others semantic. Pairs are two words and a number, with tabs, commas or spaces between "
-        "them (WordSim-353, SimLex-999, MEN): Spearman's and Pearson's correlation of number and "
-        "cosine. A heading, empty lines and comments (#) are passed over.\n\n"
-        "Words are looked for with a space before them, as vocabularies hold them that mark "
-        "where a word begins, then as they are, then both ways in lower case. Questions with a "
-        "word that has no row, or one that is not finite, are left out; 'covered' counts the "
-        "others, and all scores are of these. Exit code 1 if nothing is covered.",
+        "TABLE is a checkpoint as for 'embla info'. FILE contains analogies or pairs; the first "
+        "line shows which. For a folder, all its .txt, .csv and .tsv files are used.\n\n"
+        "An analogy is four words on a line; ': name' begins a section (Google's "
+        "questions-words.txt). It is correct if the row nearest to second - first + third, without "
+        "these three, is that of the fourth word. Sections whose names begin with 'gram' are "
+        "syntactic, all others semantic.\n\n"
+        "A pair is two words and a number, separated by tabs, commas or spaces (WordSim-353, "
+        "SimLex-999, MEN). The scores are Spearman's and Pearson's correlation of number and "
+        "cosine. A heading, empty lines and comments (#) are skipped.\n\n"
+        "A word is first looked up with a space before it, for vocabularies that mark the start of "
+        "a word, then without; then both ways in lower case. Questions with a word that has no "
+        "row, or a row that is not finite, are left out. 'covered' counts the remaining ones, and "
+        "all scores refer to them. The exit code is 1 if nothing is covered.",
     .example = "printf 'lazy dog 9\\nquick slow 8\\nfox the 2\\n' > pairs.txt && "
                "embla eval examples/quick-brown-fox.vec pairs.txt",
     .options = options,

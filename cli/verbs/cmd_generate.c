@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla generate: a model goes on with a text, a token at a time.
+/* embla generate: generates text from a model, one token at a time.
  *
- * Keys and values of what was said are kept, so that a token costs one pass through the layers.
- * Text is printed as it is made. Draw i of text n is the same whatever the other texts were:
- * its number is n * 2^32 + i.
+ * Keys and values of earlier tokens are cached, so a token costs one pass through the layers. Text
+ * is printed as it is generated. Sample i of text n is independent of the other texts: its step
+ * number is n * 2^32 + i.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -30,20 +30,20 @@ typedef struct {
     embla_head head;
     cli_speaker speaker;
     embla_sample_options sample;
-    int32_t *tokens; /* the prompt, then what was made of it */
-    size_t prompt;   /* tokens of it */
-    bool implied;    /* nobody typed it: it is not printed */
-    size_t most;     /* tokens to make for each text */
+    int32_t *tokens; /* the prompt, then the generated tokens */
+    size_t prompt;   /* tokens of the prompt */
+    bool implied;    /* no prompt was given: it is not printed */
+    size_t most;     /* maximum number of generated tokens per text */
     size_t places;   /* positions of the decoder */
-    size_t fed;      /* of them taken */
+    size_t fed;      /* positions in use */
     float *hidden;
-    int64_t made;   /* tokens of all texts, .. */
-    double seconds; /* .. and what they took, without prompts */
+    int64_t made;   /* generated tokens of all texts */
+    double seconds; /* time for them, without prompts */
     bool json, shown;
     cli_progress progress;
 } job;
 
-/* ---- numbers on the line ---- */
+/* ---- options ---- */
 
 static int read_real(const cli_args *args, const char *name, double most, double *out)
 {
@@ -51,9 +51,9 @@ static int read_real(const cli_args *args, const char *name, double most, double
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(value))
-        return cli_usage("--%s: '%.60s' is not a number like 0.8", name, text);
+        return cli_usage("--%s: '%.60s' is not a number such as 0.8", name, text);
     if (value < 0 || value > most)
-        return cli_usage("--%s: '%.60s' is not between 0 and %g", name, text, most);
+        return cli_usage("--%s is %.60s; it must be between 0 and %g", name, text, most);
     *out = value;
     return CLI_DONE;
 }
@@ -80,14 +80,14 @@ static int open_model(const cli_args *args, job *j)
         return cli_failed("%s", embla_error());
     if (j->model.vocab_error[0]) cli_complain("%s", j->model.vocab_error);
     cli_speaker_of(&j->model, embla_gpt_describe(j->gpt)->vocab, &j->speaker);
-    /* a token of a small model is done before a second thread has woken up */
+    /* for a small model, waking a second thread takes longer than a token */
     if (j->sample.threads == 0 && embla_gpt_parameters(j->gpt) < PARALLEL_FROM)
         j->sample.threads = 1;
     return CLI_DONE;
 }
 
-/* The prompt, with room after it for what is made. */
-static int take_prompt(const cli_args *args, job *j)
+/* Reads the prompt and reserves memory for the generated tokens. */
+static int read_prompt(const cli_args *args, job *j)
 {
     const char *text = cli_args_text(args, "prompt");
     int64_t most = cli_args_count(args, "tokens");
@@ -97,7 +97,7 @@ static int take_prompt(const cli_args *args, job *j)
     size_t room = 0;
     if (__builtin_add_overflow(j->prompt, (size_t)most, &room) ||
         __builtin_mul_overflow(room, sizeof *j->tokens, &room))
-        return cli_usage("--tokens: %" PRId64 " is too many", most);
+        return cli_usage("--tokens %" PRId64 " is too large", most);
     int32_t *grown = realloc(j->tokens, room);
     if (!grown) return cli_failed("no memory for %" PRId64 " tokens", most);
     j->tokens = grown;
@@ -105,15 +105,16 @@ static int take_prompt(const cli_args *args, job *j)
     return CLI_DONE;
 }
 
-/* Texts with an end stop where positions do; a stream goes on, see slide. */
+/* A model with an end-of-text token stops when its positions are full. Another one continues, see
+ * slide. */
 static int make_decoder(job *j)
 {
     const embla_gpt_shape *shape = embla_gpt_describe(j->gpt);
     size_t wanted = j->prompt + j->most;
     j->places = wanted < shape->positions ? wanted : shape->positions;
     if (j->speaker.end_count > 0 && j->prompt > shape->positions)
-        return cli_failed("--prompt: %zu tokens, and the model has %zu positions", j->prompt,
-                          shape->positions);
+        return cli_failed("--prompt is too long: %zu tokens, but the model has %zu positions",
+                          j->prompt, shape->positions);
     j->hidden = malloc(shape->dim * sizeof *j->hidden);
     if (!j->hidden) return cli_failed("no memory for %zu numbers", shape->dim);
     if (embla_decoder_new(j->gpt, j->places, &j->decoder) != EMBLA_OK ||
@@ -124,34 +125,34 @@ static int make_decoder(job *j)
 
 /* ---- one text ---- */
 
-/* The sentence stands on a line of its own, after what was said. */
-static int broken(const job *j, const char *sentence)
+/* Prints the message on a new line, after the generated text. */
+static int fail_after_text(const job *j, const char *sentence)
 {
     if (!j->json) putchar('\n');
     (void)fflush(stdout);
     return cli_failed("%s", sentence);
 }
 
-static int take(job *j, const int32_t *tokens, size_t count)
+static int feed(job *j, const int32_t *tokens, size_t count)
 {
     if (embla_decoder_append(j->decoder, tokens, count,
                              &(embla_decoder_options){.threads = j->sample.threads},
                              j->hidden) != EMBLA_OK)
-        return broken(j, embla_error());
+        return fail_after_text(j, embla_error());
     j->fed += count;
     return CLI_DONE;
 }
 
-/* Positions are full: begins anew with the last half of them, tokens up to `used`. */
+/* The positions are full: restarts with the last places / 2 of the first `used` tokens. */
 static int slide(job *j, size_t used)
 {
     size_t half = j->places > 1 ? j->places / 2 : 1;
     embla_decoder_reset(j->decoder);
     j->fed = 0;
-    return take(j, j->tokens + used - half, half);
+    return feed(j, j->tokens + used - half, half);
 }
 
-static int begin_text(job *j, cli_said *said)
+static int start_text(job *j, cli_said *said)
 {
     int32_t before = -1;
     embla_decoder_reset(j->decoder);
@@ -160,28 +161,28 @@ static int begin_text(job *j, cli_said *said)
         int32_t token = j->tokens[i];
         bool silent = i == 0 && j->speaker.leads;
         if (!silent && !cli_said_add(said, &j->speaker, before, token))
-            return broken(j, "no memory for the text");
+            return fail_after_text(j, "no memory for the text");
         before = token;
     }
     if (!j->json) cli_said_print(said, false, j->shown, stdout);
-    return j->prompt > j->places ? slide(j, j->prompt) : take(j, j->tokens, j->prompt);
+    return j->prompt > j->places ? slide(j, j->prompt) : feed(j, j->tokens, j->prompt);
 }
 
-static int choose(job *j, size_t text, size_t i, int32_t *out)
+static int sample(job *j, size_t text, size_t i, int32_t *out)
 {
     embla_choice choice;
     embla_sample_options options = j->sample;
     options.step = (int64_t)((uint64_t)text << 32) + (int64_t)i;
     if (embla_head_sample(&j->head, j->hidden, 1, &options, &choice) != EMBLA_OK)
-        return broken(j, embla_error());
+        return fail_after_text(j, embla_error());
     if (choice.token < 0)
-        return broken(j, "the model's numbers are not finite: no token is likely");
+        return fail_after_text(j, "the model's outputs are not finite, so no token can be sampled");
     *out = (int32_t)choice.token;
     return CLI_DONE;
 }
 
-/* Makes tokens after the prompt; *count of them. */
-static int go_on(job *j, size_t text, cli_said *said, size_t *count, reason *why)
+/* Generates tokens after the prompt and writes their number to *count. */
+static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *why)
 {
     int code = CLI_DONE;
     size_t i = 0;
@@ -199,9 +200,9 @@ static int go_on(job *j, size_t text, cli_said *said, size_t *count, reason *why
             *why = TOKENS;
             code = slide(j, j->prompt + i);
         } else if (i > 0) {
-            code = take(j, &j->tokens[j->prompt + i - 1], 1);
+            code = feed(j, &j->tokens[j->prompt + i - 1], 1);
         }
-        if (code == CLI_DONE) code = choose(j, text, i, &token);
+        if (code == CLI_DONE) code = sample(j, text, i, &token);
         if (code != CLI_DONE) break;
         j->tokens[j->prompt + i] = token;
         if (cli_speaker_ends(&j->speaker, token)) {
@@ -209,7 +210,7 @@ static int go_on(job *j, size_t text, cli_said *said, size_t *count, reason *why
             break;
         }
         if (!cli_said_add(said, &j->speaker, before, token))
-            code = broken(j, "no memory for the text");
+            code = fail_after_text(j, "no memory for the text");
         if (!j->json) cli_said_print(said, false, j->shown, stdout);
     }
     *count = i;
@@ -227,14 +228,14 @@ static void print_json(const job *j, const cli_said *said, size_t count, reason 
     cli_json_close(json, '}');
 }
 
-static int one_text(job *j, size_t text, cli_json *json, reason *why)
+static int generate_text(job *j, size_t text, cli_json *json, reason *why)
 {
     cli_said said = {0};
     size_t count = 0;
     if (text > 0 && j->speaker.lines && !j->json) putchar('\n');
-    int code = begin_text(j, &said);
+    int code = start_text(j, &said);
     double start = cli_progress_now();
-    if (code == CLI_DONE) code = go_on(j, text, &said, &count, why);
+    if (code == CLI_DONE) code = generate(j, text, &said, &count, why);
     j->seconds += cli_progress_now() - start;
     j->made += (int64_t)count;
     if (code == CLI_DONE && j->json) print_json(j, &said, count, *why, json);
@@ -260,7 +261,7 @@ static void print_summary(const cli_args *args, const job *j)
     fputc('\n', stderr);
 }
 
-static int all_texts(const cli_args *args, job *j)
+static int generate_texts(const cli_args *args, job *j)
 {
     size_t count = (size_t)cli_args_count(args, "count");
     cli_json json = {0};
@@ -275,7 +276,7 @@ static int all_texts(const cli_args *args, job *j)
     }
     cli_progress_begin(&j->progress, true);
     for (size_t n = 0; n < count && code == CLI_DONE && why != STOPPED; n++)
-        code = one_text(j, n, &json, &why);
+        code = generate_text(j, n, &json, &why);
     if (j->json && code == CLI_DONE) {
         cli_json_close(&json, ']');
         cli_json_whole(&json, "made", j->made);
@@ -296,14 +297,15 @@ static int run(const cli_args *args)
     job j = {.json = cli_args_flag(args, "json"), .shown = isatty(STDOUT_FILENO)};
     int code = read_sampling(args, &j.sample);
     if (code == CLI_DONE && cli_args_count(args, "count") > INT32_MAX)
-        code = cli_usage("--count: '%s' is more than %d", cli_args_text(args, "count"), INT32_MAX);
-    if (code == CLI_DONE && cli_args_count(args, "tokens") > INT32_MAX)
         code =
-            cli_usage("--tokens: '%s' is more than %d", cli_args_text(args, "tokens"), INT32_MAX);
+            cli_usage("--count is %s; the maximum is %d", cli_args_text(args, "count"), INT32_MAX);
+    if (code == CLI_DONE && cli_args_count(args, "tokens") > INT32_MAX)
+        code = cli_usage("--tokens is %s; the maximum is %d", cli_args_text(args, "tokens"),
+                         INT32_MAX);
     if (code == CLI_DONE) code = open_model(args, &j);
-    if (code == CLI_DONE) code = take_prompt(args, &j);
+    if (code == CLI_DONE) code = read_prompt(args, &j);
     if (code == CLI_DONE) code = make_decoder(&j);
-    if (code == CLI_DONE) code = all_texts(args, &j);
+    if (code == CLI_DONE) code = generate_texts(args, &j);
     embla_decoder_free(j.decoder);
     embla_gpt_free(j.gpt);
     cli_model_free(&j.model);
@@ -315,35 +317,31 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "prompt",
      .value = "TEXT",
-     .help = "what the text begins with; not given: the token that begins texts, or token 0"},
+     .help = "text to continue (default: the begin-of-text token, or token 0)"},
     {.name = "tokens",
      .value = "N",
      .standard = "256",
      .count = true,
-     .help = "tokens to make for each text, at most"},
+     .help = "maximum number of tokens per text"},
     {.name = "temperature",
      .value = "X",
      .standard = "0.8",
-     .help = "logits are divided by X; 0: always the likeliest token"},
+     .help = "sampling temperature; 0 always takes the most likely token"},
     {.name = "top-k",
      .value = "N",
      .standard = "0",
      .count = true,
-     .help = "only the N likeliest tokens; 0: all"},
+     .help = "sample from the N most likely tokens; 0 means all"},
     {.name = "top-p",
      .value = "X",
      .standard = "0",
-     .help = "only the fewest tokens whose probabilities reach X; 0: all"},
+     .help = "sample from the fewest tokens whose probabilities sum to X; 0 means all"},
     {.name = "min-p",
      .value = "X",
      .standard = "0",
-     .help = "only tokens at least X times as probable as the likeliest; 0: all"},
-    {.name = "seed",
-     .value = "S",
-     .standard = "0",
-     .count = true,
-     .help = "another seed draws other texts"},
-    {.name = "count", .value = "N", .standard = "1", .count = true, .help = "texts to make"},
+     .help = "sample from tokens at least X times as likely as the most likely one; 0 means all"},
+    {.name = "seed", .value = "S", .standard = "0", .count = true, .help = "random seed"},
+    {.name = "count", .value = "N", .standard = "1", .count = true, .help = "number of texts"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -353,20 +351,20 @@ const cli_verb cli_verb_generate = {
     .operand = "MODEL",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "let a model go on with a text",
-    .text = "MODEL is a folder of 'embla train', a folder of GPT-2 or Llama with config.json and "
-            "safetensors, or a file of llama2.c or llm.c. The prompt and what the model makes of "
-            "it are printed as they come, whole characters only. The same seed gives the same "
-            "text for any number of threads.\n\n"
-            "A text ends with the token that ends texts, if the model has one, or where its "
-            "positions do; then each text is on a line of its own (an empty line between them "
-            "where they may have lines). A model of a stream has no such token: when its "
-            "positions are full it goes on with the last half of them.\n\n"
-            "A prompt is cut into characters, or bytes, and the two neighbours that make the word "
-            "of the lowest token are joined until no two do. That is how llama2.c, Llama and our "
-            "own models have it; GPT-2 cuts text into words first, which differs for some spaces. "
-            "A model without words prints token numbers, and its prompt is a list of them: "
-            "5,7.",
+    .about = "generate text from a model",
+    .text = "MODEL is a folder written by 'embla train', a GPT-2 or Llama folder with config.json "
+            "and safetensors, or a file of llama2.c or llm.c. The prompt and the generated text "
+            "are printed as they arrive, in whole characters. The same seed gives the same text "
+            "for any number of threads.\n\n"
+            "If the model has an end-of-text token, a text ends with that token or when the "
+            "positions are full. Each text is printed on its own line; texts that can contain line "
+            "ends are separated by an empty line. A model without such a token continues with the "
+            "last half of its positions when they are full.\n\n"
+            "A prompt is split into characters or bytes. Then the two neighbours that form the "
+            "word with the lowest token number are merged, until no two form a word. This is how "
+            "llama2.c, Llama and our own models tokenize. GPT-2 first splits text into words, "
+            "which differs for some spaces. A model without a vocabulary prints token numbers, and "
+            "its prompt is a list such as 5,7.",
     .example = "seq 99 > n && embla train n --preset microgpt -o m -q && embla generate m",
     .options = options,
     .run = run};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla health: what is wrong with the rows of a table, and which tokens it hardly learned.
+/* embla health: finds broken rows and under-trained tokens of a table.
  *
- * Facts first, the worst of them with what helps after an arrow, as `doctor` has it; then the
- * tokens that look least trained. Rows that are known to be unused, and padding, stand for
- * nothing that could be trained, so they are named once and left out of the list.
+ * Facts come first, the worst with a remedy after an arrow, as in `doctor`; then the tokens that
+ * look least trained. Padding and rows known to be unused are named once and left out of that list,
+ * because they cannot be trained.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,32 +28,31 @@ static const char *const quantile_names[EMBLA_HEALTH_QUANTILES] = {
 typedef struct {
     const cli_args *args;
     cli_asked asked;
-    embla_tensor tensor; /* that is looked at */
-    bool head;           /* it is the head, and not the table as well */
+    embla_tensor tensor; /* the table or the head */
+    bool head;           /* tensor is the head and not also the table */
     bool has_tie;
     embla_tie tie;
-    int64_t tokens; /* rows from here on are padding; 0: none are */
+    int64_t tokens; /* rows from here on are padding; 0 means no padding */
     embla_health *health;
     const embla_health_summary *sum;
-    embla_neighbour *ranked; /* --top of those that stand for tokens */
+    embla_neighbour *ranked; /* the first --top that belong to tokens */
     cli_rank rank;
     bool utf8;
 } job;
 
 /* ---- which table ---- */
 
-static bool own_head(const job *j)
+static bool has_separate_head(const job *j)
 {
     return j->has_tie && (j->tie.kind == EMBLA_TIE_UNTIED || j->tie.kind == EMBLA_TIE_HEAD_MISSING);
 }
 
-/* The head in place of the table; where they are one tensor, that is the table. */
-static int take_head(job *j)
+/* Uses the head instead of the table. If they are one tensor, the table is kept. */
+static int open_head(job *j)
 {
     cli_asked *asked = &j->asked;
     embla_tensor head;
-    if (asked->model.facts.named)
-        return cli_usage("--head and a tensor chosen by FILE::TENSOR exclude each other");
+    if (asked->model.facts.named) return cli_usage("--head cannot be used with FILE::TENSOR");
     if (j->has_tie && (j->tie.kind == EMBLA_TIE_TIED || j->tie.kind == EMBLA_TIE_INVERTED))
         return CLI_DONE;
     if (embla_checkpoint_role(asked->model.checkpoint, EMBLA_ROLE_HEAD, &head, NULL) != EMBLA_OK)
@@ -67,8 +66,8 @@ static int take_head(job *j)
     return CLI_DONE;
 }
 
-/* Padding is what is past the last word; in fastText's files n-grams come there. */
-static int64_t tokens_of(const job *j)
+/* Rows past the last word are padding, except in fastText files, where they are n-grams. */
+static int64_t count_tokens(const job *j)
 {
     const cli_model *model = &j->asked.model;
     int64_t end = cli_model_tokens_end(model);
@@ -83,20 +82,20 @@ static int set_up(job *j)
     int code = cli_asked_open(args, args->operands[0], &j->asked);
     if (code != CLI_DONE) return code;
     j->tensor = j->asked.model.table;
-    /* a tensor that was chosen says nothing about the others */
+    /* a chosen tensor says nothing about tying, unless it is the token table */
     bool judged = !j->asked.model.facts.named || j->asked.model.facts.role == EMBLA_ROLE_TOKENS;
     j->has_tie =
         judged && embla_checkpoint_tie(j->asked.model.checkpoint, TIE_SAMPLE, &j->tie) == EMBLA_OK;
-    if (cli_args_flag(args, "head")) code = take_head(j);
+    if (cli_args_flag(args, "head")) code = open_head(j);
     if (code == CLI_DONE) code = cli_asked_find_tokens(&j->asked);
     if (code != CLI_DONE) return code;
     bool named_head = j->asked.model.facts.named && j->asked.model.facts.role == EMBLA_ROLE_HEAD;
     j->head = j->head || named_head;
-    j->tokens = tokens_of(j);
+    j->tokens = count_tokens(j);
     j->utf8 = cli_utf8_wanted();
     const embla_health_options options = {.tokens = j->tokens,
                                           .threads = (int)cli_args_count(args, "threads"),
-                                          .untied = own_head(j) && !j->head};
+                                          .untied = has_separate_head(j) && !j->head};
     if (embla_health_new(j->asked.table, &options, &j->health) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     j->sum = embla_health_describe(j->health);
@@ -121,7 +120,7 @@ static int compare_rows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first of the ranking that are neither padding nor unused rows themselves. */
+/* The first --top rows of the ranking that are neither padding nor unused. */
 static int list_ranked(job *j)
 {
     size_t count, all, used = 0;
@@ -146,13 +145,13 @@ static int list_ranked(job *j)
     return CLI_DONE;
 }
 
-/* ---- what is wanting ---- */
+/* ---- defects ---- */
 
 typedef struct {
     int64_t zero, duplicates; /* rows of tokens */
 } defects;
 
-static defects defects_of(const job *j)
+static defects count_defects(const job *j)
 {
     defects d = {0};
     size_t zeros, copies;
@@ -163,24 +162,24 @@ static defects defects_of(const job *j)
     return d;
 }
 
-/* As `doctor` judges: a row without numbers is an error; zeros (one row may be meant to be so)
- * and copies are worth a warning. */
-static int code_of(const job *j)
+/* As in `doctor`: a row that is not finite is an error; duplicates and more than one row of zeros
+ * are warnings. */
+static int exit_code(const job *j)
 {
-    defects d = defects_of(j);
+    defects d = count_defects(j);
     bool strict = cli_args_flag(j->args, "strict") && (d.zero > 1 || d.duplicates > 0);
     return j->sum->nonfinite > 0 || strict ? CLI_WANTING : CLI_DONE;
 }
 
 /* ---- facts ---- */
 
-/* "<unk>, </s>, .. and 157 more": the tokens of rows, of which the first NAMED + 1 are read. */
-static const char *names(const job *j, const int64_t *rows, int64_t count, char text[800])
+/* "<unk>, </s>, .. and 157 more": the tokens of rows. Reads at most NAMED + 1 rows. */
+static const char *token_names(const job *j, const int64_t *rows, int64_t count, char text[800])
 {
     size_t used = 0;
     char word[CLI_WORD_TEXT], cell[CLI_CELL];
     text[0] = '\0';
-    int64_t shown = count < NAMED + 2 ? count : NAMED; /* "and 1 more" is longer than the one */
+    int64_t shown = count < NAMED + 2 ? count : NAMED; /* naming one is shorter than "and 1 more" */
     for (int64_t i = 0; i < shown && used < 640; i++) {
         int64_t row = rows[i], token = cli_asked_token(&j->asked, row, NULL);
         (void)cli_token_show(&j->asked, token, !j->utf8, 16, word);
@@ -203,7 +202,7 @@ static void print_rows(const job *j, const char *label, const int64_t *rows, siz
         return;
     }
     cli_out_fact(label, "%s: %s", cli_plural((int64_t)count, "row", many),
-                 names(j, rows, (int64_t)count, text));
+                 token_names(j, rows, (int64_t)count, text));
     if (remedy) cli_out_fact("", "-> %s", remedy);
 }
 
@@ -213,34 +212,34 @@ static void print_groups(const job *j)
     size_t count;
     int64_t left = 0;
     const embla_health_group *g = embla_health_groups(j->health, &count);
-    if (count == 0) cli_out_fact("one direction", "none");
+    if (count == 0) cli_out_fact("parallel rows", "none");
     for (size_t i = 0; i < count; i++, g++) {
         if (i >= GROUPS_SHOWN) {
             left += g->count;
             continue;
         }
-        cli_out_fact(i == 0 ? "one direction" : "",
-                     "%s, cosine with the first %.8f or more, norm %.4g to %.4g: %s",
+        cli_out_fact(i == 0 ? "parallel rows" : "",
+                     "%s, cosine with the first row at least %.8f, norm %.4g to %.4g: %s",
                      cli_plural(g->count, "row", rows), g->cosine_min, g->norm_min, g->norm_max,
-                     names(j, g->rows, g->count, text));
+                     token_names(j, g->rows, g->count, text));
     }
     if (left > 0)
         cli_out_fact("", "and %s in %s", cli_plural(left, "row", rows),
                      cli_plural((int64_t)(count - GROUPS_SHOWN), "further group", text));
     if (count > 0 && j->sum->dim < 8)
-        cli_out_fact("", "-> with %s in a row many share a direction by chance",
-                     cli_plural(j->sum->dim, "number", rows));
+        cli_out_fact("", "-> with a dim of %s many rows share a direction by chance",
+                     cli_commas(j->sum->dim, rows));
     else if (count > 0)
-        cli_out_fact("", "-> most often tokens that training never met: keep them from the "
-                         "model, or train them");
+        cli_out_fact(
+            "", "-> usually tokens that training never saw: avoid them in inputs, or train them");
 }
 
 /* ---- norms ---- */
 
 enum { TALL = 6 }; /* lines of the histogram */
 
-/* One column of it on one line. */
-static const char *block(int64_t count, int64_t most, int line, bool utf8)
+/* The part of one column that is on one line. */
+static const char *histogram_block(int64_t count, int64_t most, int line, bool utf8)
 {
     return cli_out_block((double)count / (double)most, TALL, line, utf8);
 }
@@ -250,7 +249,7 @@ static void print_histogram(const job *j)
     const embla_health_summary *s = j->sum;
     char cell[CLI_CELL], right[CLI_CELL];
     int64_t most = 1, bins[EMBLA_HEALTH_BINS] = {0};
-    /* a narrow terminal has room for half of them */
+    /* a narrow terminal merges two bins into one column */
     int each = cli_out_width() < CLI_LABEL + EMBLA_HEALTH_BINS ? 2 : 1;
     int columns = EMBLA_HEALTH_BINS / each;
     for (int i = 0; i < EMBLA_HEALTH_BINS; i++) bins[i / each] += s->norm_bins[i];
@@ -258,10 +257,10 @@ static void print_histogram(const job *j)
         if (bins[i] > most) most = bins[i];
     for (int line = TALL - 1; line >= 0; line--) {
         int last = columns;
-        while (last > 0 && block(bins[last - 1], most, line, j->utf8)[0] == ' ') last--;
+        while (last > 0 && histogram_block(bins[last - 1], most, line, j->utf8)[0] == ' ') last--;
         printf("%*s %s", CLI_LABEL - 2, line == TALL - 1 ? cli_commas(most, cell) : "",
                j->utf8 ? "│" : "|");
-        for (int i = 0; i < last; i++) fputs(block(bins[i], most, line, j->utf8), stdout);
+        for (int i = 0; i < last; i++) fputs(histogram_block(bins[i], most, line, j->utf8), stdout);
         putchar('\n');
     }
     printf("%*d %s", CLI_LABEL - 2, 0, j->utf8 ? "└" : "+");
@@ -275,7 +274,7 @@ static void print_norms(const job *j)
     const embla_health_summary *s = j->sum;
     static cli_grid grid;
     if (s->nonfinite == s->rows) return;
-    cli_out_fact("norms", "%.4g on average, deviation %.4g, from %.4g to %.4g", s->norm_mean,
+    cli_out_fact("norms", "mean %.4g, standard deviation %.4g, from %.4g to %.4g", s->norm_mean,
                  s->norm_deviation, s->norm_min, s->norm_max);
     putchar('\n');
     print_histogram(j);
@@ -289,7 +288,7 @@ static void print_norms(const job *j)
     putchar('\n');
 }
 
-/* ---- all of it, for people ---- */
+/* ---- text ---- */
 
 static void print_table_fact(const job *j)
 {
@@ -312,18 +311,19 @@ static void print_ranked(const job *j)
     putchar('\n');
     if (by_unused && is_padding(j, first[0]))
         cli_out_fact("under-trained",
-                     "tokens that point where padding does, by cosine with the mean of %s, the "
-                     "table's own mean taken off:",
+                     "tokens with the direction of padding, by cosine with the mean of %s, after "
+                     "the table's mean is subtracted:",
                      cli_plural((int64_t)unused, "row", rows));
     else if (by_unused)
         cli_out_fact("under-trained",
-                     "tokens that point where the %s of one direction do, by cosine with their "
-                     "mean, the table's own mean taken off:",
+                     "tokens with the direction of the group of %s, by cosine with its mean, after "
+                     "the table's mean is subtracted:",
                      cli_plural((int64_t)unused, "row", rows));
     else
-        cli_out_fact("under-trained", "%s, the shortest rows first:",
-                     own_head(j) && !j->head ? "by norm, since the head is a table of its own"
-                                             : "by norm, since no rows are known to be unused");
+        cli_out_fact("under-trained", "%s, the smallest first:",
+                     has_separate_head(j) && !j->head
+                         ? "by norm, because the head is a separate table"
+                         : "by norm, because no rows are known to be unused");
     putchar('\n');
     cli_rank_print(&j->rank, j->ranked, by_unused ? 1 : j->sum->norm_quantiles[4]);
 }
@@ -340,26 +340,32 @@ static void print_text(const job *j)
     print_table_fact(j);
     print_norms(j);
     print_rows(j, "not finite", nonfinite_rows, nonfinite,
-               "one such row spoils every sum it is in: take it from an earlier save");
+               "such a row makes every sum with it NaN or infinite: restore it from an earlier "
+               "checkpoint");
     print_rows(j, "zeros", zero_rows, zeros,
-               defects_of(j).zero > 1
-                   ? "often these are tokens that were never trained: leave them out of statistics"
+               count_defects(j).zero > 1
+                   ? "these are often tokens that were never trained: exclude them from statistics"
                    : NULL);
-    print_rows(j, "duplicates", copy_rows, copies,
-               "their tokens cannot be told apart: was a table copied when it grew?");
+    print_rows(
+        j, "duplicates", copy_rows, copies,
+        "the model cannot distinguish their tokens: were rows copied when the table was extended?");
     print_groups(j);
     if (isfinite(s->anisotropy))
         cli_out_fact("anisotropy", "%.4f, the mean cosine of two rows%s", s->anisotropy,
-                     s->anisotropy > 0.2 ? "" : "; 0 where they point everywhere alike");
+                     s->anisotropy > 0.2 ? ""
+                                         : "; 0 means that rows point in all directions equally");
     if (s->anisotropy > 0.2)
-        cli_out_fact("", "-> rows lean to one side: take the mean row off before comparing them");
+        cli_out_fact(
+            "", "-> rows share a common direction: subtract the mean row before comparing them");
     if (s->nonfinite < s->rows)
-        cli_out_fact("mean row", "norm %.4g; rows are %.4g away from it on average, deviation %.4g",
-                     s->mean_norm, s->from_mean, s->from_mean_deviation);
+        cli_out_fact(
+            "mean row",
+            "norm %.4g; the mean distance of rows from it is %.4g, standard deviation %.4g",
+            s->mean_norm, s->from_mean, s->from_mean_deviation);
     print_ranked(j);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void json_rows(cli_json *json, const char *key, const int64_t *rows, size_t count)
 {
@@ -478,7 +484,7 @@ static int draw(const void *context)
     for (int i = 0; i < EMBLA_HEALTH_BINS; i++)
         if (s->norm_bins[i] > most) most = s->norm_bins[i];
     snprintf(title, sizeof title, "Norms of %.200s", j->tensor.name);
-    snprintf(subtitle, sizeof subtitle, "%s of %s; %.4g on average, deviation %.4g",
+    snprintf(subtitle, sizeof subtitle, "%s of %s; mean %.4g, standard deviation %.4g",
              cli_plural(s->rows, "row", rows), cli_plural(s->dim, "number", text), s->norm_mean,
              s->norm_deviation);
     cli_svg svg = {
@@ -488,7 +494,7 @@ static int draw(const void *context)
         .height = 420,
         .x = {.least = s->norm_min, .most = s->norm_max, .label = "norm of a row", .tight = true},
         .y = {.least = 0, .most = (double)most, .label = "rows"}};
-    bool one = !(s->norm_max > s->norm_min); /* all of one norm: a bar in the middle */
+    bool one = !(s->norm_max > s->norm_min); /* all norms are equal: one bar in the middle */
     double least = one ? s->norm_min * 0.99 : s->norm_min;
     cli_svg_open(&svg);
     cli_svg_bars(&svg, s->norm_bins, one ? 1 : EMBLA_HEALTH_BINS, least,
@@ -508,7 +514,7 @@ static int run(const cli_args *args)
     if (code == CLI_DONE) code = list_ranked(&j);
     if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
     if (code == CLI_DONE) {
-        code = code_of(&j);
+        code = exit_code(&j);
         if (cli_args_flag(args, "json"))
             print_json(&j, code);
         else
@@ -527,9 +533,9 @@ static const cli_option options[] = {
      .value = "N",
      .standard = "10",
      .count = true,
-     .help = "how many under-trained tokens are listed"},
-    {.name = "head", .help = "look at the head instead of the token table"},
-    {.name = "strict", .help = "rows of zeros and duplicates of tokens count as wanting"},
+     .help = "number of under-trained tokens to list"},
+    {.name = "head", .help = "analyse the head instead of the token table"},
+    {.name = "strict", .help = "treat rows of zeros and duplicate rows as problems"},
     {.name = "svg", .value = "FILE", .help = "write the histogram of norms to FILE"},
     {.name = "force", .help = "replace FILE if it exists"},
     CLI_OPEN_OPTIONS,
@@ -541,20 +547,21 @@ const cli_verb cli_verb_health = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "norms, broken and equal rows, tokens that were hardly trained",
-    .text = "FILE is a checkpoint as 'embla info' takes it. Looks at every row: its norm; whether "
-            "it holds a NaN or an infinity, nothing but zeros, or another row's numbers; which "
-            "rows share one direction (a cosine above 0.999999 with the first of them), as rows do "
-            "that training never moved apart; how far rows lean to one side.\n\n"
-            "Then it lists the tokens that look least trained, after the idea of 'Fishing for "
-            "Magikarp' (Land and Bartolo, 2024). Where table and head are one tensor, and in a "
-            "head: by the cosine with rows that are not in use, which are those past the last "
-            "token or, if there are none, the largest group of one direction; these rows "
-            "themselves are left out. Where the head is a table of its own, and where no row is "
-            "known to be unused: by norm, the shortest first. No model is asked, so a token in the "
-            "list is a candidate, not a verdict.\n\n"
-            "The exit code is 3 where a row is not finite; with --strict also where more than one "
-            "token has a row of zeros, or a token has the row of another.",
+    .about = "report norms, broken and duplicate rows, and under-trained tokens",
+    .text =
+        "FILE is a checkpoint as for 'embla info'. Reports for all rows:\n- the norms;\n- rows "
+        "with a NaN or an infinity, rows of zeros, and duplicate rows;\n- groups of rows with the "
+        "same direction (cosine above 0.999999 with the first of the group), which training never "
+        "separated;\n- anisotropy: whether all rows share a common direction.\n\n"
+        "Then it lists the tokens that look least trained, after 'Fishing for Magikarp' (Land and "
+        "Bartolo, 2024). If table and head are one tensor, and for a head, tokens are ranked by "
+        "cosine with the unused rows. These are the rows past the last token or, if there are "
+        "none, the largest group with the same direction; the unused rows themselves are not "
+        "listed. If the head is a separate tensor, or no row is known to be unused, tokens are "
+        "ranked by norm, the smallest first. No model is run, so a token in the list is a "
+        "candidate, not a verdict.\n\n"
+        "The exit code is 3 if a row is not finite. With --strict it is also 3 if more than one "
+        "token has a row of zeros, or two tokens have equal rows.",
     .example = "embla health examples/quick-brown-fox.vec",
     .options = options,
     .run = run};

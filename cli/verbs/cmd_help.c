@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla help: the tables of args.h as text, as JSON and as a man page.
+/* embla help: prints the tables of args.h as text, as JSON or as a man page.
  *
- * Defaults and choices are printed from the table that parses them. docs/embla.1
- * is what `embla help --man` prints; a test compares the two.
+ * Defaults and choices come from the table that parses them. docs/embla.1 is the output of
+ * `embla help --man`; a test compares the two.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,34 +19,31 @@ typedef struct {
     const char *word, *meaning;
 } line;
 
-static const line exit_codes[] = {{"0", "done"},
-                                  {"1", "failed"},
+static const line exit_codes[] = {{"0", "success"},
+                                  {"1", "failure"},
                                   {"2", "wrong usage"},
-                                  {"3", "checked and found wanting"},
+                                  {"3", "the check found a problem"},
                                   {NULL, NULL}};
 
 static const line environment[] = {
-    {"EMBLA_ISA",
-     "kernel set to use, instead of the best one for this CPU: scalar, avx2 or avx512; any other "
-     "name means scalar"},
+    {"EMBLA_ISA", "kernel set: scalar, avx2 or avx512; any other name means scalar (default: the "
+                  "best for this CPU)"},
     {"EMBLA_WRITE",
-     "how large results are written, instead of what suits this CPU: ahead or stream"},
-    {"OMP_NUM_THREADS",
-     "threads the library uses where none are asked for; bench runs 1 and 2 all the same"},
-    {"OMP_WAIT_POLICY",
-     "active: threads that wait for work spin, instead of sleeping (default: passive)"},
-    {"OPENBLAS_CORETYPE", "kernels that OpenBLAS uses (default: the best for this CPU)"},
-    {"NO_COLOR", "no colour, unless --color asks for it"},
-    {"COLUMNS", "how wide the picture of lookup may be, where stdout is no terminal"},
-    {"TMPDIR", "where bench open makes its file, instead of /tmp"},
+     "how large results are written: ahead or stream (default: the best for this CPU)"},
+    {"OMP_NUM_THREADS", "number of threads without --threads; bench runs 1 and 2 anyway"},
+    {"OMP_WAIT_POLICY", "active makes waiting threads spin instead of sleep (default: passive)"},
+    {"OPENBLAS_CORETYPE", "kernels of OpenBLAS (default: the best for this CPU)"},
+    {"NO_COLOR", "disables colour, unless --color is given"},
+    {"COLUMNS", "maximum width of the picture of lookup"},
+    {"TMPDIR", "folder for the file of bench open (default: /tmp)"},
     {NULL, NULL}};
 
 static const char numbers[] =
-    "Options may stand anywhere on the line, as --name value or --name=value; -- ends them. "
-    "Numbers are written 128000, 128,000 or 128_000.";
+    "Options may appear anywhere on the line, as --name value or --name=value; -- ends the "
+    "options. Numbers may be written as 128000, 128,000 or 128_000.";
 
-/* "how tables are stored (f32, f64; default: f32)" */
-static const char *meaning(const cli_option *option, char *text, size_t size)
+/* "dtype of tables and trunk (f32, f64; default: f32)" */
+static const char *help_text(const cli_option *option, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", option->help);
     const char *gap = " (";
@@ -64,7 +61,7 @@ static const char *meaning(const cli_option *option, char *text, size_t size)
     return text;
 }
 
-static const char *spelled(const cli_option *option, char *text, size_t size)
+static const char *option_text(const cli_option *option, char *text, size_t size)
 {
     char letter[] = {'-', option->letter, ',', ' ', '\0'};
     snprintf(text, size, "%s--%s%s%s", option->letter ? letter : "", option->name,
@@ -85,7 +82,7 @@ static void print_options(const cli_option *options)
 {
     char name[64], text[512];
     for (; options->name; options++)
-        print_pair(spelled(options, name, sizeof name), meaning(options, text, sizeof text));
+        print_pair(option_text(options, name, sizeof name), help_text(options, text, sizeof text));
 }
 
 static void print_choices(const cli_verb *verb)
@@ -123,7 +120,7 @@ static void print_all(void)
     for (const line *name = environment; name->word; name++) print_pair(name->word, name->meaning);
     printf("\nExamples:\n");
     for (size_t n = 0; cli_verbs[n]; n++) printf("  %s\n", cli_verbs[n]->example);
-    printf("\n'embla help VERB' says more about a verb.\n");
+    printf("\n'embla help VERB' describes a verb.\n");
 }
 
 /* ---- JSON ---- */
@@ -184,17 +181,19 @@ void cli_help_print(const cli_verb *verb, bool as_json)
 
 /* ---- man page ---- */
 
-/* A hyphen that may be typed is \-; a backslash is \e; a dot or quote that begins a
- * line would be a request. An empty line becomes a new paragraph. */
+/* Escapes text for roff: \- is a hyphen, \e a backslash. A dot or quote at the start of a line
+ * would be a request. A line end becomes .br, an empty line .P. */
 static void roff(const char *text)
 {
     bool start = true;
     for (; *text; text++) {
         if (start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
         start = *text == '\n';
-        if (start && text[1] == '\n')
-            printf("\n.P");
-        else if (*text == '-')
+        if (start) {
+            bool paragraph = text[1] == '\n';
+            fputs(paragraph ? "\n.P\n" : "\n.br\n", stdout);
+            text += paragraph;
+        } else if (*text == '-')
             fputs("\\-", stdout);
         else if (*text == '\\')
             fputs("\\e", stdout);
@@ -217,8 +216,8 @@ static void roff_options(const cli_option *options)
     char text[512];
     for (; options->name; options++) {
         printf(".TP\n");
-        roff_line(".B ", spelled(options, text, sizeof text));
-        roff_line("", meaning(options, text, sizeof text));
+        roff_line(".B ", option_text(options, text, sizeof text));
+        roff_line("", help_text(options, text, sizeof text));
     }
 }
 
@@ -253,7 +252,7 @@ static void print_man(void)
     printf(".SH NAME\nembla \\- " ABOUT "\n");
     printf(".SH SYNOPSIS\n.B embla\n.I verb\n.RI [ operands ]\n.RI [ options ]\n");
     printf(".SH DESCRIPTION\n");
-    roff_line("", "Embla works with embedding tables: rows of numbers, one for each token. Results "
+    roff_line("", "Embla works with embedding tables: one row of numbers for each token. Results "
                   "go to standard output, messages to standard error.");
     printf(".P\n");
     roff_line("", numbers);
@@ -273,7 +272,8 @@ static void print_man(void)
 static int run(const cli_args *args)
 {
     if (cli_args_flag(args, "man") && cli_args_flag(args, "json"))
-        return cli_usage("the man page is not JSON; 'embla help --json' has the same facts");
+        return cli_usage(
+            "--man and --json cannot be used together; 'embla help --json' prints the same facts");
     if (cli_args_flag(args, "man"))
         print_man();
     else
@@ -282,7 +282,7 @@ static int run(const cli_args *args)
     return CLI_DONE;
 }
 
-static const cli_option options[] = {{.name = "man", .help = "print the man page, as roff"},
+static const cli_option options[] = {{.name = "man", .help = "print the man page in roff"},
                                      {.name = NULL}};
 
 const cli_verb cli_verb_help = {
@@ -291,7 +291,7 @@ const cli_verb cli_verb_help = {
     .operand = "VERB",
     .operands_most = 1,
     .choices = cli_verb_name,
-    .about = "what the program does, or one of its verbs",
+    .about = "show help for the program or for one verb",
     .text = "Prints the verbs, or the options of VERB with their defaults and an example.",
     .example = "embla help cost",
     .options = options,

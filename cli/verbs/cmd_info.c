@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla info: what is in a checkpoint, from its header alone.
+/* embla info: shows what a checkpoint contains, from its header.
  *
- * The tensors that are tables, what each is for, whether the head is tied and how that is
- * known, and how many rows belong to tokens. Of the rows themselves at most 64 are read, to
- * compare table and head, so that the answer comes at once for a file of any size.
+ * At most 64 rows are read, to compare table and head, so that the answer is immediate for a file
+ * of any size.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +21,7 @@ typedef struct {
     const char *path;
     const embla_tensor *tensors;
     int64_t file_bytes, tensor_bytes;
-    size_t tensor_count, files, others; /* others: tensors that have no role */
+    size_t tensor_count, files, others; /* others: tensors without a role */
     int64_t other_bytes;
     bool all;
     bool has_tie;
@@ -46,7 +45,7 @@ static void add_up(report *r)
     if (!r->has_tie) snprintf(r->tie_error, sizeof r->tie_error, "%s", embla_error());
 }
 
-/* Several tensors that could be the table: the list has been printed, and a choice is due. */
+/* Several tensors could be the table, so the user must choose one of the printed list. */
 static bool is_ambiguous(const report *r)
 {
     size_t candidates = 0;
@@ -82,16 +81,17 @@ static void print_line(const line *l, const int *widths, const char *name)
     putchar('\n');
 }
 
-/* Calls each for every tensor that is listed: all in their order, or the tables by role. */
-static void listed(const report *r, bool all, void *context,
-                   void (*each)(const report *r, const embla_tensor *tensor, void *context))
+/* Calls visit for every tensor to list: all of them in file order, or only tables, by role. */
+static void for_each_listed(const report *r, bool all, void *context,
+                            void (*visit)(const report *r, const embla_tensor *tensor,
+                                          void *context))
 {
     for (int role = 1; role <= (all ? 1 : ROLES); role++)
         for (size_t n = 0; n < r->tensor_count; n++)
-            if (all || (int)r->tensors[n].role == role) each(r, &r->tensors[n], context);
+            if (all || (int)r->tensors[n].role == role) visit(r, &r->tensors[n], context);
 }
 
-static void widen(const report *r, const embla_tensor *tensor, void *context)
+static void update_widths(const report *r, const embla_tensor *tensor, void *context)
 {
     int *widths = context;
     line l = line_of(r, tensor);
@@ -111,10 +111,10 @@ static void print_tensors(const report *r)
     int widths[COLUMNS];
     if (r->tensor_count == (r->all ? 0 : r->others)) return;
     for (size_t i = 0; i < COLUMNS; i++) widths[i] = (int)strlen(heads.cells[i]);
-    listed(r, r->all, widths, widen);
+    for_each_listed(r, r->all, widths, update_widths);
     putchar('\n');
     print_line(&heads, widths, "tensor");
-    listed(r, r->all, widths, print_tensor);
+    for_each_listed(r, r->all, widths, print_tensor);
 }
 
 static void print_rows(const report *r)
@@ -126,7 +126,7 @@ static void print_rows(const report *r)
     (void)cli_plural(model->rows, "row", rows);
     (void)cli_plural(end, "token", tokens);
     if (model->facts.mapping)
-        cli_out_fact("rows", "%s for %s: a tensor of their own says which", rows, tokens);
+        cli_out_fact("rows", "%s for %s: a mapping tensor assigns them", rows, tokens);
     else if (most < end)
         cli_out_fact("rows", "%s, %s: %s without a row", rows, tokens,
                      cli_plural(end - most, "token", rest));
@@ -149,7 +149,7 @@ static void print_vocab(const report *r)
     } else if (r->model.no_words[0]) {
         cli_out_fact("vocabulary", "no words: %s", r->model.no_words);
     } else if (!vocab) {
-        cli_out_fact("vocabulary", "none here: no words come with the file");
+        cli_out_fact("vocabulary", "none: the file comes without words");
     } else if (embla_vocab_count(vocab) == embla_vocab_end(vocab)) {
         cli_out_fact("vocabulary", "%s, from %s",
                      cli_plural(embla_vocab_count(vocab), "word", words),
@@ -178,8 +178,7 @@ static void print_positions(const report *r)
     }
 }
 
-/* A table that is only gathered, and how its rows are named. False where there is none; one
- * chosen by its name is not looked at again. */
+/* Finds a giant table and its hasher. False if there is none, or if the user chose a tensor. */
 static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *ngram)
 {
     const embla_store_options options = {.placement = EMBLA_PLACEMENT_READ};
@@ -257,12 +256,12 @@ static void print_text(const report *r)
     else if (model->no_matrix)
         cli_out_fact("token table", "none: %s", model->table_error);
     else if (r->tensor_count > 0 && !is_ambiguous(r))
-        cli_out_fact("token table", "none is known by its name; choose one with FILE::TENSOR");
+        cli_out_fact("token table", "none is recognised by its name; choose one with FILE::TENSOR");
     if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE && !model->no_matrix &&
         (!model->facts.named || model->facts.role == EMBLA_ROLE_TOKENS))
         cli_out_fact("tied", "%s", cli_tie_text(&r->tie, text));
     else if (!r->has_tie && model->has_table)
-        cli_out_fact("tied", "cannot be told: %s", r->tie_error);
+        cli_out_fact("tied", "unknown: %s", r->tie_error);
     print_giant(r);
     print_vocab(r);
     print_positions(r);
@@ -374,11 +373,11 @@ static void print_json(const report *r)
     cli_json_open(&json, NULL, '{');
     json_head(r, &json);
     cli_json_open(&json, "tables", '[');
-    listed(r, false, &json, json_tensor);
+    for_each_listed(r, false, &json, json_tensor);
     cli_json_close(&json, ']');
     if (r->all) {
         cli_json_open(&json, "tensors", '[');
-        listed(r, true, &json, json_tensor);
+        for_each_listed(r, true, &json, json_tensor);
         cli_json_close(&json, ']');
     }
     cli_json_open(&json, "others", '{');
@@ -414,7 +413,7 @@ static int run(const cli_args *args)
     else
         print_text(&r);
     if (is_ambiguous(&r)) {
-        (void)fflush(stdout); /* the list comes first */
+        (void)fflush(stdout); /* print the list before the message */
         code = cli_failed("%s", r.model.table_error);
     }
     cli_model_free(&r.model);
@@ -430,16 +429,18 @@ const cli_verb cli_verb_info = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "what is in a checkpoint: its tables, words and head",
-    .text = "FILE is a checkpoint: a file (safetensors, GGUF, npy, word2vec text or binary, GloVe, "
-            "fastText, llm.c, llama2.c), an index of shards, or a model's folder; FILE::TENSOR "
-            "names the tensor that is the table. What a file is, is seen from its bytes.\n\n"
-            "Prints the format; the tensors that are tables, what each is for and its share of "
-            "all bytes; whether the head is tied to the table, and how that is known; where the "
-            "words are, and how many rows belong to tokens. Of a binary file only the header is "
-            "read, and at most 64 rows of table and head.\n\n"
-            "A file without a table (only a vocabulary) is fine. Where several tensors could be "
-            "the table they are listed, and the exit code is 1.",
+    .about = "show what a checkpoint contains: tables, vocabulary and head",
+    .text =
+        "FILE is a checkpoint: a file (safetensors, GGUF, npy, word2vec text or binary, GloVe, "
+        "fastText, llm.c, llama2.c), an index of shards, or a model's folder; FILE::TENSOR "
+        "selects the tensor to use as the table. The format is detected from the file's "
+        "contents.\n\n"
+        "Prints:\n- the format;\n- the tables, with their roles and their shares of all bytes;\n- "
+        "whether the head is tied to the table, and how that was decided;\n- the source of the "
+        "vocabulary, and how many rows belong to tokens.\nOnly the header of a binary file is "
+        "read, and at most 64 rows of table and head.\n\n"
+        "A file without a table (only a vocabulary) is accepted. If several tensors could be "
+        "the table, they are listed and the exit code is 1.",
     .example = "embla info examples/quick-brown-fox.vec",
     .options = options,
     .run = run};

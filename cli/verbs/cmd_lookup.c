@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla lookup: the rows of tokens, as a picture or as data.
+/* embla lookup: prints the rows of tokens, as a picture or as data.
  *
- * All tokens are checked before the first row is printed or a file is opened for writing:
- * there is no half of an answer. Data comes in pieces of some rows, so that a long list
- * takes no more memory than a short one.
+ * All tokens are checked before the first row is printed or a file is opened for writing, so there
+ * is no partial result. Rows are printed in batches, so a long list needs no more memory than a
+ * short one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct {
     cli_asked asked;
     cli_tokens tokens;
     int64_t *rows; /* the row of each token */
-    size_t dim;    /* numbers of a row that are wanted */
+    size_t dim;    /* numbers of a row to print */
     int threads;
 } job;
 
@@ -65,7 +65,7 @@ static void json_row(const job *j, size_t i, const float *values, cli_json *json
     cli_json_close(json, '}');
 }
 
-/* f32 as little-endian bytes, whatever the machine. */
+/* Little-endian f32 on every machine. */
 static void print_raw(const job *j, const float *values)
 {
     for (size_t k = 0; k < j->dim; k++) {
@@ -77,7 +77,8 @@ static void print_raw(const job *j, const float *values)
     }
 }
 
-/* Version 1.0: magic, length, a dictionary, spaces so that the data begin at 64 n. */
+/* npy version 1.0: magic, length, a dictionary, and spaces so that the data begins at a multiple
+ * of 64. */
 static void print_npy_header(const job *j)
 {
     char text[160];
@@ -191,27 +192,28 @@ static int print_picture(const cli_args *args, const job *j)
     if (code != CLI_DONE || cli_args_flag(args, "quiet")) return code;
     const char *scaling = cli_model_scaling(&j->asked.model, text);
     if (scaling || facts->mapping || facts->weights) putchar('\n');
-    if (facts->mapping) cli_out_fact("mapping", "token>row, by tensor '%.64s'", facts->mapping);
+    if (facts->mapping) cli_out_fact("mapping", "token>row, from tensor '%.64s'", facts->mapping);
     if (facts->weights)
         cli_out_fact("weights",
-                     "rows are shown as they are stored; the model multiplies each by its token's "
-                     "weight, in tensor '%.64s'",
+                     "rows are shown as stored; the model multiplies each by the weight of its "
+                     "token, from tensor '%.64s'",
                      facts->weights);
     if (scaling) cli_out_fact("scaling", "%s", scaling);
     return code;
 }
 
-/* ---- where to ---- */
+/* ---- output ---- */
 
 static int open_output(const cli_args *args, const job *j, int format)
 {
     const char *path = cli_args_text(args, "output");
     if (!path && (format == NPY || format == RAW) && isatty(STDOUT_FILENO))
-        return cli_usage("%s is not for a terminal; use --output FILE or a pipe",
+        return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
                          format_names[format]);
     if (!path) return CLI_DONE;
     if (cli_model_has_file(&j->asked.model, path))
-        return cli_failed("%s is the file that is read; it is not overwritten", path);
+        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
+                          path);
     return cli_out_to(path, cli_args_flag(args, "force"));
 }
 
@@ -226,8 +228,9 @@ static int set_up(const cli_args *args, job *j)
     if (cli_args_given(args, "dim")) {
         int64_t dim = cli_args_count(args, "dim");
         if (dim < 1 || dim > (int64_t)j->dim)
-            return cli_usage("--dim: %" PRId64 " is not 1 to %zu, the numbers in a row", dim,
-                             j->dim);
+            return cli_usage("--dim is %" PRId64
+                             "; it must be between 1 and %zu, the dim of the table",
+                             dim, j->dim);
         j->dim = (size_t)dim;
     }
     code = tokens_of(args, j);
@@ -241,9 +244,9 @@ static int run(const cli_args *args)
     if (args->operand_count < 2 && !cli_args_given(args, "ids"))
         return cli_usage("lookup needs a TOKEN, or --ids; '-' reads tokens from standard input");
     if (cli_args_flag(args, "json") && format != JSON)
-        return cli_usage("--json and --format %s exclude each other", format_names[format]);
+        return cli_usage("--json and --format %s cannot be used together", format_names[format]);
     if (cli_args_flag(args, "plain") && format != TEXT)
-        return cli_usage("--plain and --%s%s exclude each other",
+        return cli_usage("--plain and --%s%s cannot be used together",
                          cli_args_flag(args, "json") ? "json" : "format ",
                          cli_args_flag(args, "json") ? "" : format_names[format]);
     int code = set_up(args, &j);
@@ -260,21 +263,24 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "ids",
      .value = "LIST",
-     .help = "tokens by number, 2,5,7; - reads them from standard input"},
-    {.name = "dim", .value = "N", .count = true, .help = "only the first N numbers of each row"},
+     .help = "token numbers, such as 2,5,7; - reads them from standard input"},
+    {.name = "dim",
+     .value = "N",
+     .count = true,
+     .help = "print only the first N numbers of each row"},
     {.name = "format",
      .value = "FORMAT",
      .standard = "picture",
      .choices = format_name,
-     .help = "how rows are printed"},
-    {.name = "plain", .help = "the same as --format text"},
+     .help = "output format"},
+    {.name = "plain", .help = "same as --format text"},
     {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},
     {.name = "force", .help = "replace FILE if it exists"},
     {.name = "color",
      .value = "WHEN",
      .standard = "auto",
      .choices = cli_color_name,
-     .help = "colour in the picture; auto: on a terminal, unless NO_COLOR is set"},
+     .help = "use colour in the picture; auto means on a terminal, unless NO_COLOR is set"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -284,21 +290,20 @@ const cli_verb cli_verb_lookup = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
-    .about = "the rows of tokens, as a picture or as data",
-    .text = "FILE is a checkpoint as 'embla info' takes it. TOKEN is a word of its vocabulary, "
-            "exactly as it is stored (' he' with its space), or '#5' for token 5, in quotes; - "
-            "reads one on each line of standard input, where CR LF may end a line and an empty "
-            "line is the empty word, or an error if there is none. After a backslash anything is a "
-            "word: '\\#5' is the word #5, '\\-' the word -, and two backslashes begin a word that "
-            "begins with one.\n\n"
-            "The picture shows the tokens, their rows in the table and the result, as wide as the "
-            "terminal is (or COLUMNS says); below 30 columns there is text instead. The other "
-            "formats hold all numbers, exactly: text is "
-            "token, word and numbers, tabs between the three; tsv has tabs between all; json is "
-            "one object and jsonl one for each row, null where a number is not finite; npy and raw "
-            "are little-endian f32. A backslash "
-            "and what cannot be seen are escaped in words (\\n, \\x1b). A token that is not in the "
-            "table is an error, and nothing is printed.",
+    .about = "print the rows of tokens, as a picture or as data",
+    .text =
+        "FILE is a checkpoint as for 'embla info'. TOKEN is a word of its vocabulary, exactly as "
+        "stored (' he' with its space), or '#5' for token 5; quote both. - reads one token per "
+        "line from standard input. Lines may end in CR LF. An empty line is the empty word, or an "
+        "error if there is no such word. After a backslash everything is a word: '\\#5' is the "
+        "word #5, '\\-' is the word -, and two backslashes begin a word with a backslash.\n\n"
+        "The picture shows the tokens, their rows in the table and the result. It is as wide as "
+        "the terminal (or COLUMNS); below 30 columns text is printed instead. The other formats "
+        "contain all numbers, exactly:\n- text: token, word and numbers; tabs between the "
+        "three;\n- tsv: the same with tabs between all numbers;\n- json: one object; null for a "
+        "number that is not finite;\n- jsonl: one object per row;\n- npy, raw: little-endian "
+        "f32.\nBackslashes and invisible characters in words are escaped (\\n, \\x1b). A token "
+        "without a row is an error, and nothing is printed.",
     .example = "embla lookup examples/quick-brown-fox.vec the quick brown fox .",
     .options = options,
     .run = run};

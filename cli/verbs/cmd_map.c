@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla map: every row as a point on a plane, as a page, an SVG or a PNG.
+/* embla map: draws every row as a point on a plane, as a web page, an SVG or a PNG.
  *
- * All is worked out first and written then, through a temporary file. A page holds no vectors,
- * so that the neighbours of every row are found here, exactly, unless that would take long and
- * nobody has asked for it.
+ * Everything is computed first, then written through a temporary file. A page contains no vectors,
+ * so the exact neighbours of every row are computed here, unless that takes long and was not
+ * requested.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,9 +23,9 @@
 #include "draw/map_frame.h"
 #include "draw/png_out.h"
 
-/* Rows that a map takes unasked; neighbours of each; rows that are looked up at once. */
+/* Rows of a map without --rows; maximum of --neighbours; rows per lookup. */
 enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024 };
-/* Multiply-adds that neighbours may take unasked: some ten seconds on two cores. */
+/* Multiply-adds for neighbours without --neighbours: about ten seconds on two cores. */
 static const double MADDS_UNASKED = 2e12;
 
 enum { HTML, SVG, PNG, KINDS };
@@ -55,12 +55,12 @@ typedef struct {
     const char *path;
     char title[256], why_none[256];
     int kind, threads;
-    int64_t bytes; /* of the file, -1: not known */
+    int64_t bytes; /* size of the file; -1 means unknown */
 } job;
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
-static int find_kind(const cli_args *args, job *j)
+static int read_kind(const cli_args *args, job *j)
 {
     const char *path = cli_args_text(args, "output"), *dot = path ? strrchr(path, '.') : NULL;
     const char *name = cli_args_given(args, "format") ? cli_args_text(args, "format")
@@ -72,18 +72,17 @@ static int find_kind(const cli_args *args, job *j)
         if (strcasecmp(name, kinds[j->kind]) == 0) break;
     if (j->kind == KINDS && strcasecmp(name, "htm") == 0) j->kind = HTML;
     if (j->kind == KINDS)
-        return cli_usage("--output: '%s' ends in none of .html, .svg, .png; --format says which "
-                         "it is to be",
-                         path);
+        return cli_usage(
+            "--output: unknown file extension of '%s'; use .html, .svg or .png, or --format", path);
     if (j->kind == PNG && !cli_png_able())
         return cli_failed("this program was built without libpng; write .svg or .html instead");
     if (j->kind != HTML && cli_args_given(args, "neighbours"))
-        return cli_usage("--neighbours is for a page (.html): a still picture shows none");
+        return cli_usage("--neighbours needs a page (.html): a picture does not show them");
     return CLI_DONE;
 }
 
 /* "1600x1200" */
-static int find_size(const cli_args *args, job *j)
+static int read_size(const cli_args *args, job *j)
 {
     const char *text = cli_args_text(args, "size");
     char rest;
@@ -91,65 +90,68 @@ static int find_size(const cli_args *args, job *j)
     j->map.height = j->kind == SVG ? 900 : 1200;
     if (!text) return CLI_DONE;
     if (j->kind == HTML)
-        return cli_usage("--size is for a picture (.svg, .png): a page is as large as its window");
+        return cli_usage("--size needs a picture (.svg, .png): a page fills its window");
     if (sscanf(text, "%5dx%5d%c", &j->map.width, &j->map.height, &rest) != 2 ||
         j->map.width < 200 || j->map.height < 150 || j->map.width > 16000 ||
         j->map.height > 16000 || j->map.width * j->map.height > 64000000)
-        return cli_usage("--size: '%.20s' is not WxH like 1600x1200, from 200x150 to 64,000,000 "
-                         "pixels",
+        return cli_usage("--size: '%.20s' is not WxH, such as 1600x1200; the minimum is 200x150, "
+                         "the maximum 64,000,000 pixels",
                          text);
     return CLI_DONE;
 }
 
-/* Long work is not begun for a file that could not be written. */
+/* Checks that the file can be written, before the long computation. */
 static int check_path(const cli_args *args, const job *j)
 {
     struct stat found;
     if (cli_model_has_file(&j->model, j->path))
-        return cli_failed("%s is the file that is read; it is not overwritten", j->path);
+        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
+                          j->path);
     if (!cli_args_flag(args, "force") && lstat(j->path, &found) == 0 &&
         (S_ISREG(found.st_mode) ||
          (S_ISLNK(found.st_mode) && stat(j->path, &found) == 0 && S_ISREG(found.st_mode))))
-        return cli_failed("%s exists; --force replaces it", j->path);
+        return cli_failed("%s already exists; choose another name, or use --force to replace it",
+                          j->path);
     return CLI_DONE;
 }
 
 /* How many rows, and how many neighbours of each. */
-static int find_counts(const cli_args *args, job *j)
+static int read_counts(const cli_args *args, job *j)
 {
     cli_map *map = &j->map;
     int64_t wanted = cli_args_count(args, "rows"), near = cli_args_count(args, "neighbours");
     char all[CLI_CELL];
     bool asked = cli_args_given(args, "rows");
     if (asked && (wanted < 1 || wanted > CLI_MAP_ROWS_MOST))
-        return cli_usage("--rows: %" PRId64 " is not 1 to %d", wanted, CLI_MAP_ROWS_MOST);
+        return cli_usage("--rows is %" PRId64 "; it must be between 1 and %d", wanted,
+                         CLI_MAP_ROWS_MOST);
     if (!asked && map->all > ROWS_UNASKED)
-        return cli_failed("the table has %s rows, and a map of more than 300,000 is slow to "
-                          "open; --rows 300000 takes the first 300,000",
+        return cli_failed("the table has %s rows, and a map of more than 300,000 is slow to open; "
+                          "use --rows 300000 for the first 300,000",
                           cli_commas(map->all, all));
     map->rows = asked && wanted < map->all ? wanted : map->all;
     if (near > NEIGHBOURS_MOST)
-        return cli_usage("--neighbours: %" PRId64 " is more than %d", near, NEIGHBOURS_MOST);
+        return cli_usage("--neighbours is %" PRId64 "; the maximum is %d", near, NEIGHBOURS_MOST);
     map->neighbours = j->kind == HTML ? (size_t)near : 0;
     double madds = (double)map->rows * (double)map->rows * (double)map->dim;
     map->why_none = NULL;
     if (j->kind == HTML && cli_args_given(args, "neighbours") && near == 0)
-        map->why_none = "Neighbours are not in this file: it was made with --neighbours 0.";
+        map->why_none = "This file contains no neighbours: it was made with --neighbours 0.";
     if (madds <= MADDS_UNASKED || cli_args_given(args, "neighbours") || j->kind != HTML)
         return CLI_DONE;
     map->neighbours = 0;
     snprintf(j->why_none, sizeof j->why_none,
-             "Neighbours are not in this file: all of them take %.1e multiply-adds, some %.0f "
+             "This file contains no neighbours: finding them takes %.1e multiply-adds, about %.0f "
              "seconds or more. 'embla map --neighbours 8' finds them.",
              madds, madds / 1.5e11);
     map->why_none = j->why_none;
     return CLI_DONE;
 }
 
-/* ---- what is shown ---- */
+/* ---- computing the map ---- */
 
-/* The first rows alone, as they are stored: a table of its own. */
-static int take_rows(job *j)
+/* With --rows: replaces the table by a copy of its first rows, as stored. */
+static int copy_first_rows(job *j)
 {
     embla_table *part = NULL;
     const embla_table_options options = {.scale = embla_table_scale(j->table)};
@@ -174,7 +176,7 @@ static int take_rows(job *j)
     return CLI_DONE;
 }
 
-/* Rows from first on, decoded; finite[i]: row i is. */
+/* Decodes rows first .. first + count - 1; finite[i] is whether row i is finite. */
 static int read_rows(const job *j, int64_t first, size_t count, float *values, bool *finite)
 {
     const embla_lookup_options options = {.threads = j->threads};
@@ -190,7 +192,7 @@ static int read_rows(const job *j, int64_t first, size_t count, float *values, b
     return CLI_DONE;
 }
 
-static void put_neighbours(job *j, int64_t row, const embla_neighbour *found)
+static void store_neighbours(job *j, int64_t row, const embla_neighbour *found)
 {
     uint8_t *to = j->map.near + (size_t)row * j->map.neighbours * CLI_MAP_NEAR_BYTES;
     for (size_t i = 0; i < j->map.neighbours; i++, to += CLI_MAP_NEAR_BYTES) {
@@ -203,7 +205,7 @@ static void put_neighbours(job *j, int64_t row, const embla_neighbour *found)
     }
 }
 
-/* Room for one piece of rows. */
+/* Buffers for one batch of rows. */
 typedef struct {
     float *values;
     embla_neighbour *found;
@@ -211,8 +213,8 @@ typedef struct {
     bool finite[PIECE];
 } piece;
 
-/* Norms of a piece, and its rows' nearest: each row asks for all but itself. */
-static int do_piece(job *j, int64_t first, size_t count, piece *p)
+/* Computes norms and neighbours of a batch of rows. A row is not its own neighbour. */
+static int measure_rows(job *j, int64_t first, size_t count, piece *p)
 {
     size_t dim = (size_t)j->map.dim, k = j->map.neighbours, kept = 0;
     int code = read_rows(j, first, count, p->values, p->finite);
@@ -228,11 +230,11 @@ static int do_piece(job *j, int64_t first, size_t count, piece *p)
     const embla_near_options options = {.leave_out = p->own, .left_out = 1, .threads = j->threads};
     if (embla_near(j->table, p->values, kept, k, &options, p->found, NULL) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    for (size_t i = 0; i < kept; i++) put_neighbours(j, p->own[i], p->found + i * k);
+    for (size_t i = 0; i < kept; i++) store_neighbours(j, p->own[i], p->found + i * k);
     return CLI_DONE;
 }
 
-static int do_rows(const cli_args *args, job *j)
+static int measure_all_rows(const cli_args *args, job *j)
 {
     cli_progress progress;
     size_t dim = (size_t)j->map.dim, k = j->map.neighbours > 0 ? j->map.neighbours : 1;
@@ -245,9 +247,9 @@ static int do_rows(const cli_args *args, job *j)
     for (int64_t at = 0; at < j->map.rows && code == CLI_DONE; at += PIECE) {
         int64_t count = j->map.rows - at < PIECE ? j->map.rows - at : PIECE;
         if (!cli_progress_step(&progress, "neighbours", at * row_bytes, j->map.rows * row_bytes))
-            code = CLI_FAILED; /* cli_progress_end says why */
+            code = CLI_FAILED; /* cli_progress_end prints the message */
         else
-            code = do_piece(j, at, (size_t)count, p);
+            code = measure_rows(j, at, (size_t)count, p);
     }
     cli_progress_end(&progress, "interrupted; nothing has been written");
     if (p) {
@@ -258,7 +260,7 @@ static int do_rows(const cli_args *args, job *j)
     return code;
 }
 
-/* Words belong to tokens. Where tokens share rows, a row is shown by its first token. */
+/* Finds the first token of each row, which gives the row its word. */
 static int find_tokens(job *j)
 {
     if (!j->model.facts.mapping || !j->map.vocab) return CLI_DONE;
@@ -267,8 +269,8 @@ static int find_tokens(job *j)
     return cli_first_tokens(j->table, j->map.rows, j->map.tokens, NULL);
 }
 
-/* Places of all rows, and how many neighbours each of them can have. */
-static int lay_out(job *j)
+/* Computes the positions of all rows, and limits the number of neighbours. */
+static int compute_positions(job *j)
 {
     cli_map *map = &j->map;
     embla_plane_report report;
@@ -276,7 +278,7 @@ static int lay_out(job *j)
     map->places = malloc(rows * 2 * sizeof *map->places);
     map->norms = malloc(rows * sizeof *map->norms);
     if (!map->places || !map->norms)
-        return cli_failed("no memory for the places of %zu rows", rows);
+        return cli_failed("no memory for the positions of %zu rows", rows);
     if (embla_plane(j->table, &(embla_plane_options){.threads = j->threads}, map->places,
                     &report) != EMBLA_OK)
         return cli_failed("%s", embla_error());
@@ -294,16 +296,16 @@ static int lay_out(job *j)
     return CLI_DONE;
 }
 
-/* Places, norms, words, neighbours. */
-static int see(const cli_args *args, job *j)
+/* Computes positions, norms, words and neighbours. */
+static int compute_map(const cli_args *args, job *j)
 {
-    int code = find_tokens(j); /* the table of the first rows has no mapping */
-    if (code == CLI_DONE) code = take_rows(j);
-    if (code == CLI_DONE) code = lay_out(j);
-    return code == CLI_DONE ? do_rows(args, j) : code;
+    int code = find_tokens(j); /* first, because the copy of the first rows has no mapping */
+    if (code == CLI_DONE) code = copy_first_rows(j);
+    if (code == CLI_DONE) code = compute_positions(j);
+    return code == CLI_DONE ? measure_all_rows(args, j) : code;
 }
 
-/* ---- what is said ---- */
+/* ---- report ---- */
 
 static void print_json(const job *j)
 {
@@ -339,11 +341,12 @@ static void print_facts(const job *j)
     cli_out_fact("axes", "%.1f %% and %.1f %% of the variance", 100 * map->share[0],
                  100 * map->share[1]);
     if (map->outside > 0 && j->kind != HTML)
-        cli_out_fact("beyond", "%s, so far away that the others would be a spot",
+        cli_out_fact("beyond",
+                     "%s outside the frame, which would otherwise shrink the rest to a spot",
                      cli_plural(map->outside, "point", count));
     if (j->kind != HTML) return;
     if (map->neighbours > 0)
-        cli_out_fact("neighbours", "%zu of each row, exact, by cosine", map->neighbours);
+        cli_out_fact("neighbours", "%zu per row, exact, by cosine", map->neighbours);
     else
         cli_out_fact("neighbours", "none. %s", map->why_none ? map->why_none : "");
 }
@@ -378,16 +381,16 @@ static int set_up(const cli_args *args, job *j)
     j->map.color = cli_args_text(args, "color");
     j->map.theme = cli_args_text(args, "theme");
     j->threads = (int)cli_args_count(args, "threads");
-    code = find_counts(args, j);
+    code = read_counts(args, j);
     return code == CLI_DONE ? check_path(args, j) : code;
 }
 
-static int put_picture(const cli_map *map, int kind)
+static int write_picture(const cli_map *map, int kind)
 {
     return kind == HTML ? cli_map_html(map) : kind == SVG ? cli_map_svg(map) : cli_map_png(map);
 }
 
-/* The picture to the file, then the facts to where stdout was. */
+/* Writes the picture to the file, then the report to the original stdout. */
 static int write_file(const cli_args *args, job *j)
 {
     struct stat file, out;
@@ -395,7 +398,7 @@ static int write_file(const cli_args *args, job *j)
                 file.st_dev == out.st_dev && file.st_ino == out.st_ino;
     int kept = dup(STDOUT_FILENO);
     int code = cli_out_to(j->path, cli_args_flag(args, "force"));
-    if (code == CLI_DONE) code = put_picture(&j->map, j->kind);
+    if (code == CLI_DONE) code = write_picture(&j->map, j->kind);
     code = cli_out_done(code);
     if (code == CLI_DONE && !same && kept >= 0 && dup2(kept, STDOUT_FILENO) >= 0) {
         j->bytes = stat(j->path, &file) == 0 ? (int64_t)file.st_size : 0;
@@ -411,10 +414,10 @@ static int write_file(const cli_args *args, job *j)
 static int run(const cli_args *args)
 {
     job j = {0};
-    int code = find_kind(args, &j);
-    if (code == CLI_DONE) code = find_size(args, &j);
+    int code = read_kind(args, &j);
+    if (code == CLI_DONE) code = read_size(args, &j);
     if (code == CLI_DONE) code = set_up(args, &j);
-    if (code == CLI_DONE) code = see(args, &j);
+    if (code == CLI_DONE) code = compute_map(args, &j);
     if (code == CLI_DONE) code = write_file(args, &j);
     free(j.map.places);
     free(j.map.norms);
@@ -429,32 +432,35 @@ static const cli_option options[] = {
     {.name = "output",
      .letter = 'o',
      .value = "FILE",
-     .help = "what to write: FILE.html, FILE.svg or FILE.png"},
+     .help = "file to write: .html, .svg or .png"},
     {.name = "format",
      .value = "KIND",
      .choices = kind_name,
-     .help = "what to write, if the name of FILE does not say"},
+     .help = "format to write; taken from the extension of FILE if not given"},
     {.name = "force", .help = "replace FILE if it exists"},
-    {.name = "title", .value = "TEXT", .help = "above the map; otherwise the name of the file"},
+    {.name = "title", .value = "TEXT", .help = "title of the map (default: the name of the file)"},
     {.name = "color",
      .value = "WHAT",
      .standard = "row",
      .choices = color_name,
-     .help = "what colours stand for; row: the row number, in many tables how rare a word is"},
+     .help = "colour by norm or row number; in many tables a high row number means a rare word"},
     {.name = "neighbours",
      .value = "K",
      .standard = "8",
      .count = true,
-     .help = "nearest rows of each row, in a page; 0: none"},
-    {.name = "rows", .value = "N", .count = true, .help = "only the first N rows"},
+     .help = "nearest rows to show in a page; 0 means none"},
+    {.name = "rows",
+     .value = "N",
+     .count = true,
+     .help = "draw only the first N rows (default: all)"},
     {.name = "size",
      .value = "WxH",
-     .help = "pixels of a picture; otherwise 1600x1200, of an SVG 1200x900"},
+     .help = "size of a picture in pixels (default: 1600x1200, or 1200x900 for SVG)"},
     {.name = "theme",
      .value = "THEME",
      .standard = "auto",
      .choices = theme_name,
-     .help = "light or dark; auto: as the reader's system is, a PNG: light"},
+     .help = "colour theme; auto follows the reader's system, and is light in a PNG"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -464,16 +470,16 @@ const cli_verb cli_verb_map = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "every row as a point on a plane: a page, an SVG or a PNG",
-    .text = "FILE is a checkpoint as 'embla info' takes it. Its rows are laid on the plane of "
-            "their two main directions (PCA), all of them, up to 300,000; with --rows the first N "
-            "of more. Rows that lie near each other there may still be far apart in the other "
-            "directions: how much of the variance the plane shows is written beside it.\n\n"
-            "A page (.html) is one file that needs no network: words under the pointer, a search "
-            "box, the nearest rows of the row that is clicked, by cosine in all directions. They "
-            "are found when the page is made; where that would take long it is left out unless "
-            "--neighbours asks for it. A picture (.svg, .png) shows words where there is room "
-            "for them, early rows first.",
+    .about = "draw every row as a point on a plane: a web page, an SVG or a PNG",
+    .text = "FILE is a checkpoint as for 'embla info'. Its rows are projected onto their first two "
+            "principal components (PCA). All rows are drawn, up to 300,000; a larger table needs "
+            "--rows. Rows that are close in the plane can be far apart in the other directions; "
+            "the map states how much of the variance it shows.\n\n"
+            "A page (.html) is one file that needs no network. It shows the word under the "
+            "pointer, a search box, and the nearest rows of a clicked row, by cosine in all "
+            "directions. The nearest rows are computed when the page is made. If that takes too "
+            "long they are left out, unless --neighbours is given. A picture (.svg, .png) shows "
+            "words where there is space, early rows first.",
     .example = "embla map examples/quick-brown-fox.vec -o fox.html",
     .options = options,
     .run = run};

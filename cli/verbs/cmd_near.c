@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla near: the rows nearest to those of tokens, or to vectors.
+/* embla near: finds the rows nearest to the rows of tokens, or to vectors.
  *
- * Everything that was asked is read and checked before the table is searched. Then some
- * hundreds of questions are asked at a time: one pass over the table answers all of them, and
- * a long list takes no more memory than a short one.
+ * All queries are read and checked before the table is searched. One pass over the table answers up
+ * to QUERIES queries, so a long list needs little more memory than a short one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,24 +14,24 @@
 #include "core/answers.h"
 #include "core/verbs.h"
 
-enum { QUERIES = 1024, QUERY_BYTES = 64 << 20 }; /* asked at a time, at most */
+enum { QUERIES = 1024, QUERY_BYTES = 64 << 20 }; /* maximum of one pass */
 
 typedef struct {
     cli_asked asked;
     cli_rank rank;
     cli_tokens tokens;
     int64_t *rows;  /* the row of each token */
-    float *vectors; /* those that were typed; NULL: tokens are asked for */
-    size_t count;   /* of tokens, or of vectors */
+    float *vectors; /* from --vector; NULL means that the queries are tokens */
+    size_t count;   /* number of queries */
     size_t dim, room;
     embla_near_options options;
     bool self;
     cli_json json;
 } job;
 
-/* ---- vectors that are typed ---- */
+/* ---- vectors ---- */
 
-/* Numbers with commas or white space between them: all of a row, each of them finite. */
+/* Parses dim finite numbers, separated by commas or white space. */
 static int read_vector(const char *text, size_t dim, const char *where, float *out)
 {
     static const char gaps[] = " \t\r\n,";
@@ -42,17 +41,17 @@ static int read_vector(const char *text, size_t dim, const char *where, float *o
         char *end;
         double value = strtod(text, &end);
         if (end != text + length || !isfinite((float)value))
-            return cli_usage("%s: '%.*s' is not a finite number, like -0.25", where,
+            return cli_usage("%s: '%.*s' is not a finite number such as -0.25", where,
                              (int)(length < 60 ? length : 60), text);
         if (count < dim) out[count] = (float)value;
         count++;
         text += length;
     }
-    if (count != dim) return cli_usage("%s: %zu numbers, but a row has %zu", where, count, dim);
+    if (count != dim) return cli_usage("%s has %zu numbers, but a row has %zu", where, count, dim);
     return CLI_DONE;
 }
 
-/* One vector more, if there is memory for it. */
+/* Appends a vector. NULL if there is no memory. */
 static float *next_vector(job *j)
 {
     if (j->count == j->room) {
@@ -82,7 +81,7 @@ static int read_vectors(job *j, FILE *from)
     while (code == CLI_DONE && (length = getline(&line, &room, from)) >= 0) {
         snprintf(where, sizeof where, "standard input, line %zu", ++lines);
         if (strlen(line) != (size_t)length)
-            code = cli_usage("%s: '%.60s' has a zero byte after it", where, line);
+            code = cli_usage("%s: '%.60s' is followed by a zero byte", where, line);
         else
             code = add_vector(j, line, where);
     }
@@ -92,9 +91,9 @@ static int read_vectors(job *j, FILE *from)
     return code;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-static int read_questions(const cli_args *args, job *j)
+static int read_input(const cli_args *args, job *j)
 {
     const char *vector = cli_args_text(args, "vector");
     int code = CLI_DONE;
@@ -111,14 +110,14 @@ static int read_questions(const cli_args *args, job *j)
     return code;
 }
 
-/* Nothing is near a row that is not finite, and the user should hear which it was. */
+/* A row that is not finite has no neighbours; the message names it. */
 static int check_query(const job *j, size_t n, const float *values)
 {
     char word[CLI_WORD_TEXT];
     for (size_t i = 0; i < j->dim; i++) {
         if (isfinite(values[i])) continue;
         (void)cli_token_show(&j->asked, j->tokens.ids[n], true, CLI_WORD_COLUMNS, word);
-        return cli_failed("token %" PRId64 ", %s: number %zu of its row is %s; nothing is near it",
+        return cli_failed("token %" PRId64 " (%s) has no neighbours: number %zu of its row is %s",
                           j->tokens.ids[n], word, i,
                           isnan(values[i]) ? "NaN"
                           : values[i] < 0  ? "-infinity"
@@ -127,7 +126,7 @@ static int check_query(const job *j, size_t n, const float *values)
     return CLI_DONE;
 }
 
-/* The vectors of count questions from at on. */
+/* Copies the vectors of queries at .. at + count - 1 to out. */
 static int read_queries(const job *j, size_t at, size_t count, float *out)
 {
     const embla_lookup_options options = {.threads = j->rank.threads};
@@ -172,7 +171,7 @@ static void print_json(job *j, size_t n, const embla_neighbour *found)
     cli_json_close(&j->json, '}');
 }
 
-/* Cosines fill the same bar in every list; other scores have no largest. */
+/* Cosine bars have the same scale in every list; other measures have no maximum. */
 static void print_answer(job *j, size_t n, const embla_neighbour *found)
 {
     if (j->rank.form == CLI_RANK_JSON) {
@@ -188,12 +187,12 @@ static void print_answer(job *j, size_t n, const embla_neighbour *found)
 
 typedef struct {
     float *queries;
-    int64_t *own; /* the row of each, that is left out */
+    int64_t *own; /* the query's own row, which is excluded */
     embla_neighbour *found;
     size_t most;
 } buffers;
 
-static int answer(job *j, const buffers *b, embla_near_report *report)
+static int search(job *j, const buffers *b, embla_near_report *report)
 {
     embla_near_options options = j->options;
     int code = CLI_DONE;
@@ -212,7 +211,7 @@ static int answer(job *j, const buffers *b, embla_near_report *report)
     return code;
 }
 
-static int answer_all(job *j, embla_near_report *report)
+static int search_all(job *j, embla_near_report *report)
 {
     size_t each = j->dim * sizeof(float) + j->rank.top * sizeof(embla_neighbour);
     buffers b = {.most = each < QUERY_BYTES / QUERIES ? QUERIES : QUERY_BYTES / each + 1};
@@ -220,7 +219,7 @@ static int answer_all(job *j, embla_near_report *report)
     b.queries = malloc(b.most * j->dim * sizeof *b.queries);
     b.own = malloc(b.most * sizeof *b.own);
     b.found = calloc(b.most * j->rank.top, sizeof *b.found);
-    int code = b.queries && b.own && b.found ? answer(j, &b, report)
+    int code = b.queries && b.own && b.found ? search(j, &b, report)
                                              : cli_failed("no memory for %zu answers", b.most);
     free(b.queries);
     free(b.own);
@@ -237,7 +236,7 @@ static int print_answers(job *j)
         cli_json_text(&j->json, "measure", embla_measure_name(j->options.measure));
         cli_json_open(&j->json, "queries", '[');
     }
-    int code = answer_all(j, &report);
+    int code = search_all(j, &report);
     if (code != CLI_DONE) return code;
     if (json) {
         cli_json_close(&j->json, ']');
@@ -267,7 +266,7 @@ static int set_up(const cli_args *args, job *j)
     j->options = (embla_near_options){.rows = j->rank.rows, .threads = j->rank.threads};
     while (strcmp(embla_measure_name(j->options.measure), cli_args_text(args, "measure")) != 0)
         j->options.measure++;
-    code = read_questions(args, j);
+    code = read_input(args, j);
     return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
 }
 
@@ -278,7 +277,7 @@ static int run(const cli_args *args)
     if (!vector && !words)
         return cli_usage("near needs a TOKEN, or --vector; '-' reads tokens from standard input");
     if (vector && words)
-        return cli_usage("--vector and the token '%.60s' exclude each other", args->operands[1]);
+        return cli_usage("--vector cannot be used with the token '%.60s'", args->operands[1]);
     int code = set_up(args, &j);
     if (code == CLI_DONE) code = print_answers(&j);
     free(j.rows);
@@ -294,11 +293,11 @@ static const cli_option options[] = {
      .value = "MEASURE",
      .standard = "cosine",
      .choices = measure_name,
-     .help = "what near means"},
-    {.name = "self", .help = "a token's own row is an answer, too"},
+     .help = "similarity or distance"},
+    {.name = "self", .help = "include the token's own row in the results"},
     {.name = "vector",
      .value = "NUMBERS",
-     .help = "what is near a vector, 0.5,-1,..; - reads one on each line of standard input"},
+     .help = "search for a vector, 0.5,-1,..; - reads one per line from standard input"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -308,19 +307,19 @@ const cli_verb cli_verb_near = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
-    .about = "the rows nearest to those of tokens",
-    .text = "FILE is a checkpoint as 'embla info' takes it, TOKEN a word or '#5' as 'embla lookup' "
-            "takes it; - reads one on each line of standard input. Each token has a list of its "
-            "own, the nearest row first, rows as near as each other by their numbers. Every row of "
-            "the table is compared, in the dtype it is stored in, so the answer is exact. A row "
-            "that holds a NaN or an infinity is never found; how many there are is said.\n\n"
-            "cosine compares directions (1 is the same one, 0 for a row of zeros), dot is the sum "
-            "of products, both the larger the nearer; euclidean is a distance, the smaller the "
-            "nearer.\n\n"
-            "text is one line for each row found: rank, token, id and score, tabs between them, an "
-            "empty line between lists. A backslash and what cannot be seen are escaped in words "
-            "(\\n, \\x1b); a row without a word is #5. Where a tensor maps tokens to rows, a row "
-            "goes by the first of its tokens.",
+    .about = "find the rows nearest to those of tokens",
+    .text =
+        "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
+        "lookup'; - reads one token per line from standard input. Each token gets its own "
+        "list, the nearest row first; ties are in row order. Every row of the table is "
+        "compared, in the dtype in which it is stored, so the result is exact. Rows with a NaN "
+        "or an infinity are skipped, and their number is reported.\n\n"
+        "The measures:\n- cosine of the angle, larger is nearer; a row of zeros has 0;\n- dot, the "
+        "sum of products, larger is nearer;\n- euclidean, the distance, smaller is nearer.\n\n"
+        "The text format has one line per row: rank, token, id and score, separated by tabs, "
+        "with an empty line between lists. Backslashes and invisible characters in words are "
+        "escaped (\\n, \\x1b). A row without a word is printed as #5. If several tokens share "
+        "a row, the first of them is printed.",
     .example = "embla near examples/quick-brown-fox.vec fox --top 3",
     .options = options,
     .run = run};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla rows: which rows of a giant table the tokens of a text name.
+/* embla rows: shows which rows of a giant table the tokens of a text select.
  *
- * The hasher comes from a known model (--model) or from what a checkpoint says of itself. Each
- * token is shown with its n-grams, and each n-gram with the rows that its heads choose, so that
- * one can follow how the numbers come about. With a checkpoint the rows can be looked at too.
+ * The hasher comes from a known model (--model) or from a checkpoint. Each token is printed with
+ * its n-grams, and each n-gram with the rows of its heads. With a checkpoint the rows themselves
+ * can be printed too.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,31 +21,31 @@
 enum { VALUES_MOST = 64, HISTORY_MOST = 16 };
 
 typedef struct {
-    const char *model_name; /* NULL: a checkpoint */
-    cli_model model;        /* of the checkpoint */
+    const char *model_name; /* NULL means that a checkpoint is used */
+    cli_model model;        /* the checkpoint */
     embla_fold *fold;
     embla_ngram *ngram;
     embla_ngram_info info;
-    embla_store *store; /* NULL: values are not asked for */
-    size_t dim, shown;  /* numbers of a row, and of them shown */
+    embla_store *store; /* NULL means no --values */
+    size_t dim, shown;  /* numbers of a row, and how many are printed */
     cli_tokens tokens;
     int32_t *ids;
-    int32_t history[HISTORY_MOST]; /* before them, oldest first; -1: none */
+    int32_t history[HISTORY_MOST]; /* the tokens before, oldest first; -1 means none */
     int64_t *rows;                 /* tokens x columns */
     float *values;                 /* tokens x columns x dim */
 } job;
 
 static const char *const kinds[] = {"identity", "engram", "qwen", "longcat"};
 
-/* ---- where tokens come from ---- */
+/* ---- reading tokens ---- */
 
-static int usable(void)
+static int library_error(void)
 {
     return cli_failed("%s", embla_error());
 }
 
-/* A number, or #number where words could be meant. */
-static int add_number(cli_tokens *tokens, const char *text)
+/* A token number, with or without #. */
+static int add_token_number(cli_tokens *tokens, const char *text)
 {
     return cli_tokens_list(tokens, *text == '#' ? text + 1 : text, "TOKEN");
 }
@@ -62,14 +62,14 @@ static int read_tokens(const cli_args *args, job *j)
     for (size_t i = j->model_name ? 0 : 1; i < args->operand_count && code == CLI_DONE; i++) {
         const char *word = args->operands[i];
         code = vocab ? cli_tokens_word(&j->tokens, vocab, word, strlen(word))
-                     : add_number(&j->tokens, word);
+                     : add_token_number(&j->tokens, word);
     }
     if (code == CLI_DONE && vocab) code = cli_tokens_finish(&j->tokens, vocab);
     if (code == CLI_DONE && j->tokens.count == 0) code = cli_usage("rows needs a TOKEN, or --ids");
     return code;
 }
 
-/* The last of what --history names; before that there is nothing. */
+/* Reads the last tokens of --history; missing older ones are -1. */
 static int read_history(const cli_args *args, job *j)
 {
     cli_tokens tokens = {0};
@@ -81,8 +81,9 @@ static int read_history(const cli_args *args, job *j)
     for (size_t i = 0; i < room && i < tokens.count && code == CLI_DONE; i++) {
         int64_t id = tokens.ids[tokens.count - 1 - i];
         if (id < 0 || id >= j->info.tokens)
-            code = cli_failed("--history: token %" PRId64 " is not below %" PRId64, id,
-                              j->info.tokens);
+            code = cli_failed("--history: token %" PRId64
+                              " is out of range; tokens are below %" PRId64,
+                              id, j->info.tokens);
         else
             j->history[room - 1 - i] = (int32_t)id;
     }
@@ -92,7 +93,7 @@ static int read_history(const cli_args *args, job *j)
 
 /* ---- hasher, row numbers, values ---- */
 
-/* -1: the first that has a table. */
+/* -1 means the first layer with a table. */
 static int32_t layer_of(const cli_args *args)
 {
     int64_t layer = cli_args_count(args, "layer");
@@ -104,7 +105,7 @@ static int open_hasher(const cli_args *args, job *j)
 {
     const char *fold = cli_args_text(args, "fold");
     int32_t layer = layer_of(args);
-    if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return usable();
+    if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return library_error();
     if (!j->model_name) {
         int code = cli_model_open(args, args->operands[0], &j->model);
         if (code != CLI_DONE) return code;
@@ -112,11 +113,11 @@ static int open_hasher(const cli_args *args, job *j)
     embla_status status = j->model_name
                               ? embla_ngram_new_model(j->model_name, layer, j->fold, &j->ngram)
                               : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
-    if (status != EMBLA_OK) return usable();
+    if (status != EMBLA_OK) return library_error();
     embla_ngram_describe(j->ngram, &j->info);
     if (j->info.history > HISTORY_MOST)
-        return cli_failed("n-grams of %d tokens are more than %d", (int)j->info.orders,
-                          (int)HISTORY_MOST + 1);
+        return cli_failed("n-grams of %d tokens are unsupported; the maximum is %d",
+                          (int)j->info.orders, (int)HISTORY_MOST + 1);
     return CLI_DONE;
 }
 
@@ -127,16 +128,16 @@ static int open_store(const cli_args *args, job *j)
     int32_t layer = layer_of(args);
     if (embla_store_open(j->model.checkpoint, NULL, layer, &options, &j->store) != EMBLA_OK ||
         embla_store_describe(j->store, &about) != EMBLA_OK)
-        return usable();
+        return library_error();
     if (about.rows < j->info.used)
-        return cli_failed("the table has %" PRId64 " rows, and n-grams name %" PRId64, about.rows,
-                          j->info.used);
+        return cli_failed("the table has %" PRId64 " rows, but n-grams select among %" PRId64,
+                          about.rows, j->info.used);
     j->dim = about.format.dim;
     if (j->shown > j->dim) j->shown = j->dim;
     return CLI_DONE;
 }
 
-static int hash(job *j)
+static int compute_rows(job *j)
 {
     size_t count = j->tokens.count, columns = j->info.columns;
     int32_t history[HISTORY_MOST];
@@ -149,16 +150,17 @@ static int hash(job *j)
     if (!j->ids || !j->rows) return cli_failed("no memory for the rows of %zu tokens", count);
     for (size_t i = 0; i < count; i++) {
         if (j->tokens.ids[i] < 0 || j->tokens.ids[i] >= j->info.tokens)
-            return cli_failed("token %" PRId64 " at place %zu: tokens are below %" PRId64,
+            return cli_failed("token %" PRId64
+                              " at index %zu is out of range; tokens are below %" PRId64,
                               j->tokens.ids[i], i, j->info.tokens);
         j->ids[i] = (int32_t)j->tokens.ids[i];
     }
     if (embla_ngram_rows(j->ngram, j->ids, 1, count, &options, j->rows) != EMBLA_OK)
-        return usable();
+        return library_error();
     return CLI_DONE;
 }
 
-static int look_up(job *j)
+static int read_values(job *j)
 {
     size_t count = j->tokens.count * j->info.columns;
     const embla_store_lookup_options options = {.heads = j->info.columns};
@@ -167,11 +169,11 @@ static int look_up(job *j)
         count <= SIZE_MAX / sizeof(float) / j->dim ? malloc(count * j->dim * sizeof(float)) : NULL;
     if (!j->values) return cli_failed("no memory for %zu rows of %zu numbers", count, j->dim);
     if (embla_store_lookup(j->store, j->rows, count, &options, j->values) != EMBLA_OK)
-        return usable();
+        return library_error();
     return CLI_DONE;
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void json_list(cli_json *json, const char *key, const int64_t *numbers, size_t count)
 {
@@ -227,16 +229,16 @@ static void print_json(const job *j)
     putchar('\n');
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void print_facts(const job *j)
 {
     const embla_ngram_info *info = &j->info;
     char rows[CLI_CELL], used[CLI_CELL], columns[CLI_CELL];
     if (info->kind == EMBLA_NGRAM_IDENTITY)
-        cli_out_fact("hasher", "identity: a token's row is the row of its number");
+        cli_out_fact("hasher", "identity: the row number equals the token number");
     else
-        cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d heads each: %s a token",
+        cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d heads each: %s per token",
                      kinds[info->kind], (int)info->orders, (int)info->heads,
                      cli_plural((int64_t)info->columns, "row", columns));
     if (info->used == info->rows)
@@ -258,7 +260,8 @@ static void print_facts(const job *j)
     }
 }
 
-/* The tokens of an n-gram, oldest first; "." for what lies before the start, an EOS or so. */
+/* The tokens of an n-gram, oldest first; "." for positions before the start of the text or before
+ * an EOS. */
 static void ngram_text(const job *j, size_t t, size_t n, char *out, size_t size)
 {
     size_t at = 0;
@@ -284,7 +287,7 @@ static void print_values(const job *j, size_t t, size_t c)
     printf("%s\n", j->shown < j->dim ? " .." : "");
 }
 
-/* One n-gram and the rows of its heads, as many on a line as fit. */
+/* Prints one n-gram and the rows of its heads, as many on a line as fit. */
 static void print_ngram(const job *j, size_t t, size_t order, size_t label, int cell)
 {
     size_t heads = order == 1 ? 1 : (size_t)j->info.heads;
@@ -306,7 +309,7 @@ static void print_ngram(const job *j, size_t t, size_t order, size_t label, int 
     for (size_t h = 0; j->values && h < heads; h++) print_values(j, t, first + h);
 }
 
-static void print_people(const cli_args *args, const job *j)
+static void print_text(const cli_args *args, const job *j)
 {
     const embla_vocab *vocab = j->model_name ? NULL : j->model.vocab;
     size_t most = j->info.kind == EMBLA_NGRAM_IDENTITY ? 1 : (size_t)j->info.orders;
@@ -345,19 +348,19 @@ static int list(bool as_json)
     return CLI_DONE;
 }
 
-static int work(const cli_args *args, job *j)
+static int run_job(const cli_args *args, job *j)
 {
     int code = open_hasher(args, j);
     if (code == CLI_DONE) code = read_tokens(args, j);
     if (code == CLI_DONE) code = read_history(args, j);
     if (code == CLI_DONE && j->shown > 0) code = open_store(args, j);
-    if (code == CLI_DONE) code = hash(j);
-    if (code == CLI_DONE) code = look_up(j);
+    if (code == CLI_DONE) code = compute_rows(j);
+    if (code == CLI_DONE) code = read_values(j);
     if (code != CLI_DONE) return code;
     if (cli_args_flag(args, "json"))
         print_json(j);
     else
-        print_people(args, j);
+        print_text(args, j);
     return CLI_DONE;
 }
 
@@ -368,12 +371,12 @@ static int run(const cli_args *args)
     if (!j.model_name && args->operand_count == 0)
         return cli_usage("rows needs a FILE, or --model NAME");
     if (cli_args_count(args, "values") > VALUES_MOST)
-        return cli_usage("--values: %" PRId64 " is more than %d", cli_args_count(args, "values"),
-                         (int)VALUES_MOST);
+        return cli_usage("--values is %" PRId64 "; the maximum is %d",
+                         cli_args_count(args, "values"), (int)VALUES_MOST);
     j.shown = (size_t)cli_args_count(args, "values");
     if (j.shown > 0 && j.model_name)
-        return cli_usage("--values needs a FILE: --model knows names of rows, not rows");
-    int code = work(args, &j);
+        return cli_usage("--values needs a FILE: --model gives row numbers only");
+    int code = run_job(args, &j);
     free(j.values);
     free(j.rows);
     free(j.ids);
@@ -389,26 +392,26 @@ static const cli_option options[] = {
     {.name = "model",
      .value = "NAME",
      .choices = embla_ngram_model_name,
-     .help = "the hasher of a known model; then all operands are tokens"},
+     .help = "use the hasher of a known model; all operands are then tokens"},
     {.name = "layer",
      .value = "N",
      .count = true,
-     .help = "the layer whose table is meant, where several have one; else the first"},
+     .help = "layer whose table is used (default: the first with a table)"},
     {.name = "fold",
      .value = "FILE",
-     .help = "what tokens count as (DeepSeek), an npy file of int32; without it tokens are taken "
-             "as folded"},
+     .help = "npy file of int32 that maps each token to its folded token (DeepSeek); without it "
+             "tokens are used as they are"},
     {.name = "ids",
      .value = "LIST",
-     .help = "tokens by number, 2,5,7; - reads them from standard input"},
+     .help = "token numbers, such as 2,5,7; - reads them from standard input"},
     {.name = "history",
      .value = "LIST",
-     .help = "the tokens before the first, oldest first; without it a text starts there"},
+     .help = "tokens before the first one, oldest first (default: the text starts there)"},
     {.name = "values",
      .value = "N",
      .count = true,
      .standard = "0",
-     .help = "show the first N numbers of each row, too"},
+     .help = "also print the first N numbers of each row"},
     {.name = "list", .help = "print the names of known models"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
@@ -418,13 +421,15 @@ const cli_verb cli_verb_rows = {
     .synopsis = "[FILE] [TOKEN]...",
     .operand = "TOKEN",
     .operands_most = CLI_OPERANDS_MOST,
-    .about = "which rows of a giant table tokens name",
-    .text = "Giant tables are addressed by hashing the last few tokens. FILE is a checkpoint that "
-            "says how (config.json, GGUF keys), or --model names one that is known. TOKEN is a "
-            "number, or where FILE has a vocabulary, a word of it or '#5', in quotes.\n\n"
-            "Printed are the n-grams that end in each token, a dot for what lies before the start "
-            "of a text or before an end-of-text token, and the row that each head chooses, in "
-            "the order of heads. With --json it is one object, the constants of the hasher in it.",
+    .about = "show which rows of a giant table tokens select",
+    .text = "A giant table is indexed by a hash of the last few tokens. FILE is a checkpoint that "
+            "describes the hasher (config.json, GGUF keys); alternatively --model names a known "
+            "model. TOKEN is a number. If FILE has a vocabulary, TOKEN is a word of it or '#5'; "
+            "quote both.\n\n"
+            "For each token the n-grams that end in it are printed, with the row that each head "
+            "selects, in head order. A dot stands for a position before the start of the text or "
+            "before an end-of-text token. With --json the output is one object, which includes the "
+            "constants of the hasher.",
     .example = "embla rows --model qwen3.8-flash-next 100 200 300",
     .options = options,
     .run = run};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `embla spectrum`: how many of its directions a table uses. A few figures, the falling
- * singular values as a small picture on a log scale, and the same as JSON or as a chart.
+/* embla spectrum: shows how many directions a table uses: rank figures and a chart of the
+ * singular values on a log scale; also as JSON or SVG.
  */
 #include <math.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ static int set_up(job *j)
     return CLI_DONE;
 }
 
-/* Values that are not 0. */
-static size_t positive(const job *j)
+/* The number of singular values that are not 0. */
+static size_t count_positive(const job *j)
 {
     size_t count = 0;
     while (count < j->sum.count && j->s[count] > 0) count++;
@@ -55,39 +55,39 @@ static size_t positive(const job *j)
 
 enum { TALL = 8, WIDE = 60 }; /* lines, and columns at most */
 
-/* Where the bars begin: a decade below the largest at least, four at most. */
-static double foot_of(const job *j)
+/* The bottom of the log axis: one to four decades below the largest value. */
+static double axis_bottom(const job *j)
 {
-    double largest = j->s[0], least = j->s[positive(j) - 1];
+    double largest = j->s[0], least = j->s[count_positive(j) - 1];
     if (least > largest / 10) return largest / 10;
     return least < largest / 10000 ? largest / 10000 : least * 0.9;
 }
 
-/* Of the values that one column stands for the largest, between foot and the first of all. */
-static const char *block_at(const job *j, double foot, size_t column, size_t columns, int line)
+/* The block of one column, which shows the largest of its values between bottom and s[0]. */
+static const char *block_at(const job *j, double bottom, size_t column, size_t columns, int line)
 {
     double value = j->s[column * j->sum.count / columns];
-    double share = value > foot ? log(value / foot) / log(j->s[0] / foot) : 0;
+    double share = value > bottom ? log(value / bottom) / log(j->s[0] / bottom) : 0;
     return cli_out_block(share, TALL, line, j->utf8);
 }
 
 static void print_picture(const job *j)
 {
     char cell[CLI_CELL];
-    double foot = foot_of(j);
+    double bottom = axis_bottom(j);
     size_t room = (size_t)(cli_out_width() - CLI_LABEL);
     size_t wide = room < WIDE ? room : WIDE, columns = j->sum.count < wide ? j->sum.count : wide;
     for (int line = TALL - 1; line >= 0; line--) {
         size_t last = columns;
         cell[0] = '\0';
         if (line == TALL - 1) (void)snprintf(cell, sizeof cell, "%.4g", j->s[0]);
-        if (line == TALL / 2) (void)snprintf(cell, sizeof cell, "%.4g", sqrt(j->s[0] * foot));
-        while (last > 0 && block_at(j, foot, last - 1, columns, line)[0] == ' ') last--;
+        if (line == TALL / 2) (void)snprintf(cell, sizeof cell, "%.4g", sqrt(j->s[0] * bottom));
+        while (last > 0 && block_at(j, bottom, last - 1, columns, line)[0] == ' ') last--;
         printf("%*s %s", CLI_LABEL - 2, cell, j->utf8 ? "│" : "|");
-        for (size_t i = 0; i < last; i++) fputs(block_at(j, foot, i, columns, line), stdout);
+        for (size_t i = 0; i < last; i++) fputs(block_at(j, bottom, i, columns, line), stdout);
         putchar('\n');
     }
-    printf("%*.4g %s", CLI_LABEL - 2, foot, j->utf8 ? "└" : "+");
+    printf("%*.4g %s", CLI_LABEL - 2, bottom, j->utf8 ? "└" : "+");
     for (size_t i = 0; i < columns; i++) fputs(j->utf8 ? "─" : "-", stdout);
     printf("\n%*s1", CLI_LABEL, "");
     (void)cli_commas((int64_t)j->sum.count, cell);
@@ -95,7 +95,7 @@ static void print_picture(const job *j)
     putchar('\n');
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void print_largest(const job *j)
 {
@@ -103,7 +103,7 @@ static void print_largest(const job *j)
     size_t used = 0, i = 0;
     for (; i < j->top && used + 32 < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%.5g", i ? " " : "", j->s[i]);
-    if (i < j->top) (void)snprintf(text + used, sizeof text - used, " ..; --json has all of them");
+    if (i < j->top) (void)snprintf(text + used, sizeof text - used, " ..; --json prints all");
     if (j->top > 0) cli_out_fact("largest", "%s", text);
 }
 
@@ -112,13 +112,13 @@ static void print_table(const job *j)
     const embla_tensor *tensor = &j->asked.model.table;
     char shape[CLI_CELL], rows[CLI_CELL], dim[CLI_CELL];
     cli_out_fact("table", "%s, %s, %s%s", tensor->name, cli_shape_text(tensor, shape), tensor->type,
-                 j->centred ? ", its mean row taken off" : "");
+                 j->centred ? ", mean row subtracted" : "");
     if (j->sum.nonfinite > 0)
         cli_out_fact("left out", "%s with a NaN or an infinity",
                      cli_plural(j->sum.nonfinite, "row", rows));
     int64_t most = j->centred && j->sum.rows > 0 ? j->sum.rows - 1 : j->sum.rows;
     if (most < (int64_t)j->sum.count)
-        cli_out_fact("note", "%s cannot use more than %s of %s directions",
+        cli_out_fact("note", "%s can use at most %s of %s directions",
                      cli_plural(j->sum.rows, "row", rows), cli_commas(most, shape),
                      cli_commas((int64_t)j->sum.count, dim));
 }
@@ -128,29 +128,29 @@ static void print_text(const job *j)
     const embla_spectrum_summary *sum = &j->sum;
     char half[CLI_CELL], most[CLI_CELL], dim[CLI_CELL];
     print_table(j);
-    if (positive(j) == 0) {
+    if (count_positive(j) == 0) {
         cli_out_fact("directions", sum->rows == 0 ? "none: no row is finite"
-                                   : j->centred   ? "none: all rows are the same"
+                                   : j->centred   ? "none: all rows are equal"
                                                   : "none: all numbers are zero");
         return;
     }
     (void)cli_commas((int64_t)sum->count, dim);
-    cli_out_fact("effective", "rank %.2f of %s, by the entropy of the singular values",
+    cli_out_fact("effective", "rank %.2f of %s, from the entropy of the singular values",
                  sum->effective_rank, dim);
-    cli_out_fact("participation", "%.2f of %s, by their squares: few large ones count more",
+    cli_out_fact("participation", "%.2f of %s, from their squares, so large values count more",
                  sum->participation, dim);
-    cli_out_fact("stable rank", "%.2f, all squares over the largest", sum->stable_rank);
-    cli_out_fact("50 %, 90 %", "of all squares are in the first %s and %s of %s directions",
+    cli_out_fact("stable rank", "%.2f, the sum of squares divided by the largest square",
+                 sum->stable_rank);
+    cli_out_fact("50 %, 90 %", "of the sum of squares are in the first %s and %s of %s directions",
                  cli_commas(sum->rank_50, half), cli_commas(sum->rank_90, most), dim);
     if (!j->centred && sum->rank_50 == 1 && sum->count > 2 && sum->rows > (int64_t)sum->count)
-        cli_out_fact("", "-> one direction holds most of it; if that is the mean row, --centred "
-                         "shows what is beside it");
+        cli_out_fact("", "-> one direction dominates; if it is the mean row, --centred removes it");
     print_largest(j);
     putchar('\n');
     print_picture(j);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void print_json(const job *j)
 {
@@ -205,13 +205,13 @@ static int draw(const void *context)
 {
     const job *j = context;
     char subtitle[256], shape[CLI_CELL];
-    size_t count = positive(j);
+    size_t count = count_positive(j);
     double *x = malloc((j->sum.count + 1) * sizeof *x);
     if (!x) return cli_failed("no memory for %zu points", j->sum.count);
     for (size_t i = 0; i < j->sum.count; i++) x[i] = (double)(i + 1);
     (void)snprintf(subtitle, sizeof subtitle, "%.120s, %s%s", j->asked.model.table.name,
                    cli_shape_text(&j->asked.model.table, shape),
-                   j->centred ? ", its mean row taken off" : "");
+                   j->centred ? ", mean row subtracted" : "");
     cli_svg svg = {.title = "Singular values",
                    .subtitle = subtitle,
                    .width = 760,
@@ -239,7 +239,7 @@ static int run(const cli_args *args)
 {
     job j = {.args = args};
     if (cli_args_flag(args, "force") && !cli_args_given(args, "svg"))
-        return cli_usage("--force goes with --svg FILE");
+        return cli_usage("--force needs --svg FILE");
     int code = set_up(&j);
     if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
     if (code == CLI_DONE) {
@@ -255,13 +255,13 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {.name = "centred", .help = "take the mean row off first"},
+    {.name = "centred", .help = "subtract the mean row first"},
     {.name = "top",
      .letter = 'k',
      .value = "N",
      .standard = "10",
      .count = true,
-     .help = "how many singular values are printed; with --json all, unless it is given"},
+     .help = "number of singular values to print; --json prints all unless this is given"},
     {.name = "svg", .value = "FILE", .help = "write a chart of the singular values to FILE"},
     {.name = "force", .help = "replace FILE if it exists"},
     CLI_OPEN_OPTIONS,
@@ -273,16 +273,17 @@ const cli_verb cli_verb_spectrum = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "singular values: how many directions a table uses",
-    .text = "FILE is a checkpoint as 'embla info' takes it. A table of dim numbers in a row can "
-            "spread its rows over dim directions; its singular values say how far it goes in each. "
-            "Few large ones mean that most of what the table could hold is not used, or that all "
-            "rows share a direction, which is often their mean: --centred takes that off.\n\n"
-            "The effective rank is exp of the entropy of the singular values' shares, the "
-            "participation (sum of squares)^2 / sum of fourth powers, the stable rank the sum of "
-            "squares over the largest. Values are found from sums of products of columns: those "
-            "below about 1/3000 of the largest cannot be told from rounding and are 0. The picture "
-            "is on a log scale. Rows with a NaN or an infinity are left out and counted.",
+    .about = "show the singular values: how many directions a table uses",
+    .text = "FILE is a checkpoint as for 'embla info'. The rows of a table can spread over dim "
+            "directions; the singular values tell how far they do in each. A few large values mean "
+            "that most of the capacity is unused, or that all rows share a direction. That "
+            "direction is often their mean; --centred subtracts it.\n\n"
+            "The effective rank is exp of the entropy of the singular values, normalised to sum to "
+            "1. The participation is (sum of squares)^2 / sum of fourth powers. The stable rank is "
+            "the sum of squares / the largest square.\n\n"
+            "The singular values are computed from the dim x dim matrix of column products. Values "
+            "below about 1/3000 of the largest are lost in rounding and printed as 0. The chart "
+            "has a log scale. Rows with a NaN or an infinity are left out and counted.",
     .example = "embla spectrum examples/quick-brown-fox.vec",
     .options = options,
     .run = run};

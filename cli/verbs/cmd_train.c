@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla train: a text in, a model out.
+/* embla train: trains a model on a text.
  *
- * The line is read, and everything that can be wrong with it is found, before a file is written:
- * text, shape and memory are checked first, then the training is made (train_make.c) and run
- * (train_run.c). With --resume all of it comes from a checkpoint instead.
+ * The command line, the text, the shape and the memory are checked before a file is written.
+ * Then the training is set up (train_make.c) and run (train_run.c). With --resume the settings come
+ * from a checkpoint.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 
 /* ---- numbers ---- */
 
-/* A number of at least `least`, below `below`. What is not given stays as it is. */
+/* A number with least <= number < below. *out is unchanged if the option is not given. */
 static int read_real(const cli_args *args, const char *name, double least, double below,
                      double *out)
 {
@@ -27,23 +27,24 @@ static int read_real(const cli_args *args, const char *name, double least, doubl
     if (!cli_args_given(args, name)) return CLI_DONE;
     double value = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(value))
-        return cli_usage("--%s: '%.60s' is not a number like 0.001", name, text);
+        return cli_usage("--%s: '%.60s' is not a number such as 0.001", name, text);
     if (!(value >= least && value < below)) {
-        if (isinf(below)) return cli_usage("--%s: '%.60s' is below %g", name, text, least);
-        return cli_usage("--%s: '%.60s' is not from %g to below %g", name, text, least, below);
+        if (isinf(below)) return cli_usage("--%s is %.60s; the minimum is %g", name, text, least);
+        return cli_usage("--%s is %.60s; it must be at least %g and less than %g", name, text,
+                         least, below);
     }
     *out = value;
     return CLI_DONE;
 }
 
-/* A count of 1 at least; what is not given stays as it is. */
+/* A count of at least 1. *out is unchanged if the option is not given. */
 static int read_count(const cli_args *args, const char *name, int64_t most, int64_t *out)
 {
     if (!cli_args_given(args, name)) return CLI_DONE;
     int64_t value = cli_args_count(args, name);
-    if (value < 1) return cli_usage("--%s: 1 at least", name);
+    if (value < 1) return cli_usage("--%s is 0; the minimum is 1", name);
     if (value > most)
-        return cli_usage("--%s: '%.60s' is more than %" PRId64, name, cli_args_text(args, name),
+        return cli_usage("--%s is %.60s; the maximum is %" PRId64, name, cli_args_text(args, name),
                          most);
     *out = value;
     return CLI_DONE;
@@ -57,9 +58,9 @@ static int read_size(const cli_args *args, const char *name, size_t *out)
     return code;
 }
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
-/* The numbers inside the feed-forward part, and the heads that share, keep their proportion. */
+/* The hidden size and the number of key-value heads keep their ratio to --dim and --heads. */
 static int read_shape(const cli_args *args, embla_gpt_shape *s)
 {
     size_t dim = s->dim, heads = s->heads, length = s->positions;
@@ -78,7 +79,7 @@ static int read_shape(const cli_args *args, embla_gpt_shape *s)
     return CLI_DONE;
 }
 
-/* "2,3": orders from 2 on, none left out, since the table has all of them. */
+/* "2,3": consecutive orders from 2 on, because the table holds every order up to the largest. */
 static int read_orders(const char *text, size_t *out)
 {
     size_t last = 1;
@@ -86,14 +87,14 @@ static int read_orders(const char *text, size_t *out)
         char *end;
         long value = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
         if (value != (long)last + 1 || value > 16)
-            return cli_usage("--ngram-orders: '%.60s' is not 2, or 2,3, or 2,3,4 ..: orders from "
-                             "2 on",
+            return cli_usage("--ngram-orders: '%.60s' is not a list such as 2, or 2,3, or 2,3,4",
                              text);
         last = (size_t)value;
         at = end;
         if (*at == '\0') break;
         if (*at != ',')
-            return cli_usage("--ngram-orders: '%.60s' is not 2, or 2,3, or 2,3,4 ..", text);
+            return cli_usage("--ngram-orders: '%.60s' is not a list such as 2, or 2,3, or 2,3,4",
+                             text);
     }
     *out = last;
     return CLI_DONE;
@@ -107,7 +108,7 @@ static int read_ngram(const cli_args *args, cli_training *t)
     if (!cli_args_given(args, "ngram-rows")) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
             if (cli_args_given(args, parts[i]))
-                return cli_usage("--%s goes with --ngram-rows N", parts[i]);
+                return cli_usage("--%s needs --ngram-rows N", parts[i]);
         return CLI_DONE;
     }
     n->seed = t->options.seed;
@@ -121,7 +122,7 @@ static int read_ngram(const cli_args *args, cli_training *t)
     return code;
 }
 
-/* Rates fall to the same share of the highest, unless both are given. */
+/* The final rate keeps the preset's ratio to the peak rate, unless it is given. */
 static int read_training(const cli_args *args, const embla_gpt_preset *p, cli_training *t)
 {
     embla_train_options *o = &t->options;
@@ -158,10 +159,10 @@ static int read_corpus(const cli_args *args, cli_training *t)
     bool bytes = cli_args_flag(args, "bytes"), tokens = cli_args_flag(args, "tokens-file");
     bool documents = cli_args_flag(args, "documents");
     double share = 0;
-    if (bytes && tokens) return cli_usage("--bytes and --tokens-file exclude each other");
+    if (bytes && tokens) return cli_usage("--bytes and --tokens-file cannot be used together");
     if (documents && tokens)
-        return cli_usage("--documents and --tokens-file exclude each other: a file of tokens has "
-                         "no lines");
+        return cli_usage(
+            "--documents and --tokens-file cannot be used together: a file of tokens has no lines");
     o->kind = bytes ? EMBLA_CORPUS_BYTES : tokens ? EMBLA_CORPUS_TOKENS : EMBLA_CORPUS_CHARACTERS;
     o->documents = documents || (t->preset && strcmp(t->preset, "microgpt") == 0 && !tokens);
     o->in_order = cli_args_flag(args, "in-order");
@@ -171,16 +172,16 @@ static int read_corpus(const cli_args *args, cli_training *t)
     return code;
 }
 
-/* How often something is done where nothing is said: ten times. */
-static int64_t tenth(int64_t steps)
+/* The default interval: a tenth of the steps. */
+static int64_t default_interval(int64_t steps)
 {
     return steps >= 10 ? steps / 10 : 1;
 }
 
-static int read_habits(const cli_args *args, cli_training *t)
+static int read_intervals(const cli_args *args, cli_training *t)
 {
     t->every_asked = cli_args_given(args, "every");
-    t->every = tenth(t->steps);
+    t->every = default_interval(t->steps);
     t->plot = cli_args_text(args, "plot");
     int code = read_count(args, "every", INT64_MAX, &t->every);
     if (code == CLI_DONE) code = read_count(args, "save-every", INT64_MAX, &t->save_every);
@@ -199,11 +200,11 @@ static int read_all(const cli_args *args, cli_training *t)
     if (!from || cli_args_given(args, "preset")) t->preset = name;
     for (size_t i = 0; !t->preset && i < 3; i++)
         if (cli_args_given(args, shapes[i]))
-            return cli_usage("--%s, but the shape is that of --from where no --preset is given",
+            return cli_usage("--%s has no effect: without --preset the shape comes from --from",
                              shapes[i]);
     t->shape = preset.shape;
     t->spread = preset.spread;
-    if (from) t->shape.dropout = -1; /* that of the model, unless it is given */
+    if (from) t->shape.dropout = -1; /* the model's own, unless --dropout is given */
     t->options =
         (embla_train_options){.batch = preset.batch,
                               .length = preset.length,
@@ -219,20 +220,20 @@ static int read_all(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);
     if (code == CLI_DONE) code = read_corpus(args, t);
-    if (code == CLI_DONE) code = read_habits(args, t);
-    t->validate_every = tenth(t->steps);
+    if (code == CLI_DONE) code = read_intervals(args, t);
+    t->validate_every = default_interval(t->steps);
     if (code == CLI_DONE) code = read_count(args, "validate-every", INT64_MAX, &t->validate_every);
     return code;
 }
 
-/* ---- a new one, or one that goes on ---- */
+/* ---- a new training, or a resumed one ---- */
 
-static int begin_new(const cli_args *args, cli_training *t)
+static int start_new(const cli_args *args, cli_training *t)
 {
     if (args->operand_count == 0)
         return cli_usage("train needs a TEXT, or --resume FOLDER; see 'embla help train'");
     if (!cli_args_given(args, "output"))
-        return cli_usage("train needs -o FOLDER, where the model goes");
+        return cli_usage("train needs -o FOLDER, the folder for the model");
     t->folder = cli_args_text(args, "output");
     t->named = args->operands[0];
     int code = read_all(args, t);
@@ -240,8 +241,8 @@ static int begin_new(const cli_args *args, cli_training *t)
     return code == CLI_DONE ? cli_make_new(args, t) : code;
 }
 
-/* All else is as it was when the training was begun. */
-static bool may_change(const char *name)
+/* The options that --resume accepts. All others keep their saved values. */
+static bool allowed_with_resume(const char *name)
 {
     static const char *const names[] = {"resume",       "steps", "plot",   "watch", "every",
                                         "save-every",   "keep",  "json",   "quiet", "threads",
@@ -251,22 +252,22 @@ static bool may_change(const char *name)
     return false;
 }
 
-static int begin_again(const cli_args *args, cli_training *t)
+static int start_resumed(const cli_args *args, cli_training *t)
 {
     const cli_option *option;
     if (args->operand_count > 0)
-        return cli_usage("--resume knows the text it goes on with; '%.60s' is one too many",
+        return cli_usage("--resume takes no TEXT: the checkpoint names it; remove '%.60s'",
                          args->operands[0]);
     for (size_t n = 0; (option = cli_option_at(args->verb, n)); n++)
-        if (args->given[n] && !may_change(option->name))
-            return cli_usage("--%s cannot be given with --resume: the training goes on as it was "
-                             "begun",
-                             option->name);
+        if (args->given[n] && !allowed_with_resume(option->name))
+            return cli_usage(
+                "--%s cannot be used with --resume, which keeps the settings of the training",
+                option->name);
     t->folder = cli_args_text(args, "resume");
     t->resumed = true;
     t->options.threads = (int)cli_args_count(args, "threads");
     int code = cli_make_saved(args, t);
-    if (code == CLI_DONE) code = read_habits(args, t);
+    if (code == CLI_DONE) code = read_intervals(args, t);
     return code == CLI_DONE ? cli_make_again(args, t) : code;
 }
 
@@ -278,7 +279,7 @@ static int run(const cli_args *args)
     t->keep = cli_args_count(args, "keep");
     t->json = cli_args_flag(args, "json");
     t->quiet = cli_args_flag(args, "quiet");
-    int code = cli_args_given(args, "resume") ? begin_again(args, t) : begin_new(args, t);
+    int code = cli_args_given(args, "resume") ? start_resumed(args, t) : start_new(args, t);
     if (code == CLI_DONE) code = cli_training_run(t);
     cli_training_free(t);
     free(t);
@@ -306,61 +307,69 @@ static const cli_option options[] = {
      .value = "NAME",
      .standard = "gpt2-mini",
      .choices = embla_gpt_preset_name,
-     .help = "the shape of the model, and how it is trained where nothing else is said"},
-    {.name = "output", .letter = 'o', .value = "FOLDER", .help = "where all of it goes"},
-    {.name = "resume", .value = "FOLDER", .help = "go on from the newest checkpoint of FOLDER"},
-    COUNT("steps", "steps of the whole training; 0 writes the first weights"),
-    COUNT("batch", "sequences of a step"),
-    COUNT("length", "tokens of a sequence, and positions of the model"),
-    COUNT("layers", "layers"),
-    COUNT("heads", "heads of attention, that share the numbers of a row"),
-    COUNT("dim", "numbers in a row"),
-    REAL("rate", "the highest learning rate"),
-    REAL("final-rate", "the last one; not given: the same share of the highest as the preset's"),
+     .help = "model shape and training settings"},
+    {.name = "output",
+     .letter = 'o',
+     .value = "FOLDER",
+     .help = "folder for the model, the checkpoints and loss.csv"},
+    {.name = "resume", .value = "FOLDER", .help = "continue from the newest checkpoint in FOLDER"},
+    COUNT("steps", "total number of steps; 0 writes the initial weights"),
+    COUNT("batch", "sequences per step"),
+    COUNT("length", "tokens per sequence; also the number of positions"),
+    COUNT("layers", "number of layers"),
+    COUNT("heads", "attention heads; must divide --dim"),
+    COUNT("dim", "embedding dimension (d_model)"),
+    REAL("rate", "peak learning rate"),
+    REAL("final-rate", "final learning rate (default: scaled from --rate as in the preset)"),
     {.name = "schedule",
      .value = "NAME",
      .choices = schedule_name,
-     .help = "how the rate falls; wsd: over the last fifth of the steps"},
-    COUNT("warm-up", "steps in which the rate rises; not given: a tenth of all at most"),
-    REAL("beta1", "of AdamW: how long it remembers gradients.."),
-    REAL("beta2", "..and their squares"),
-    REAL("decay", "weight decay of matrices"),
-    REAL("clip", "the longest gradient; 0: any"),
-    REAL("dropout", "share of each branch that is dropped in training"),
+     .help = "learning-rate schedule; wsd decays over the last fifth of the steps"},
+    COUNT("warm-up",
+          "steps in which the rate rises (default: the preset's, at most a tenth of --steps)"),
+    REAL("beta1", "AdamW: decay rate of the mean gradient"),
+    REAL("beta2", "AdamW: decay rate of the mean squared gradient"),
+    REAL("decay", "weight decay, applied to matrices only"),
+    REAL("clip", "clip the gradient norm to X; 0 disables clipping"),
+    REAL("dropout", "dropout probability of each residual branch"),
     {.name = "seed",
      .value = "S",
      .standard = "1",
      .count = true,
-     .help = "of the first weights, of the order of the text, and of dropout"},
-    {.name = "bytes", .help = "tokens are bytes, not characters"},
-    {.name = "documents", .help = "each line is a text of its own; microgpt's way"},
-    {.name = "tokens-file", .help = "TEXT is a file of tokens: llm.c's .bin, or .npy"},
-    {.name = "in-order", .help = "take the text as it comes, not in a drawn order"},
-    {.name = "from", .value = "MODEL", .help = "begin with the weights of MODEL"},
-    {.name = "bf16", .help = "matrix products in bf16, weights and sums in f32"},
-    REAL("validation", "share of the text that is kept for validation; 0: none (default: 0.1, of "
-                       "documents none)"),
-    COUNT("validate-every", "steps between validations; not given: ten in all"),
-    COUNT("save-every", "steps between checkpoints; not given: five minutes"),
+     .help = "seed of the initial weights, the order of the text and dropout"},
+    {.name = "bytes", .help = "use bytes as tokens instead of characters"},
+    {.name = "documents", .help = "treat each line as a separate document (default for microgpt)"},
+    {.name = "tokens-file", .help = "read TEXT as a file of tokens: a .bin of llm.c, or .npy"},
+    {.name = "in-order", .help = "read the text in order instead of in random order"},
+    {.name = "from", .value = "MODEL", .help = "start from the weights of MODEL"},
+    {.name = "bf16", .help = "compute matrix products in bf16; weights and sums stay in f32"},
+    REAL("validation", "share of the text to set aside for validation; 0 disables validation "
+                       "(default: 0.1, or 0 with --documents)"),
+    COUNT("validate-every", "validate every N steps (default: ten times in all)"),
+    COUNT("save-every", "save a checkpoint every N steps (default: every five minutes)"),
     {.name = "keep",
      .value = "N",
      .standard = "2",
      .count = true,
-     .help = "how many checkpoints are kept, the newest"},
-    COUNT("every", "steps between reports; not given: ten in all, and one each minute"),
-    {.name = "plot", .value = "FILE", .help = "draw the loss to FILE, an SVG, at each report"},
+     .help = "keep the N newest checkpoints"},
+    COUNT("every", "report every N steps (default: ten reports, and at least one a minute)"),
+    {.name = "plot", .value = "FILE", .help = "draw the loss curve to FILE (SVG) at each report"},
     {.name = "watch",
      .value = "TOKENS",
-     .help = "show how rows move, and what is near them: e,m,a or #5, and those that move most"},
-    COUNT("ngram-rows", "rows of a hashed n-gram table beside the model"),
-    COUNT("ngram-heads", "rows for each n-gram (default: 4)"),
-    {.name = "ngram-orders", .value = "LIST", .help = "tokens of an n-gram (default: 2,3)"},
-    COUNT("ngram-dim", "numbers in a row of it; not given: by the model's dim"),
-    COUNT("ngram-layer", "the layer, from 0, that takes what is found"),
-    REAL("ngram-rate", "learning rate of its rows (default: 0.05)"),
+     .help = "show how the rows of TOKENS (e,m,a or #5) move, their nearest rows, and the rows "
+             "that move most"},
+    COUNT("ngram-rows", "rows of a hashed n-gram table, which is added to the model"),
+    COUNT("ngram-heads", "rows per n-gram (default: 4)"),
+    {.name = "ngram-orders",
+     .value = "LIST",
+     .help = "lengths of the n-grams, in tokens (default: 2,3)"},
+    COUNT("ngram-dim", "dim of the n-gram table (default: derived from --dim)"),
+    COUNT("ngram-layer", "layer that receives the n-gram rows, from 0 (default: 0)"),
+    REAL("ngram-rate", "learning rate of the n-gram rows (default: 0.05)"),
     {.name = "ngram-shared",
      .value = "PATH",
-     .help = "keep it where other processes read it, in /dev/shm for instance"},
+     .help = "keep the n-gram table in this file, where other processes can read it; for example "
+             "in /dev/shm"},
     {.name = NULL}};
 
 const cli_verb cli_verb_train = {
@@ -369,23 +378,21 @@ const cli_verb cli_verb_train = {
     .operand = "TEXT",
     .operands_most = 1,
     .about = "train a model on a text",
-    .text =
-        "TEXT is a text file, or a folder of them. Its characters become tokens, a decoder learns "
-        "to say which comes next, and FOLDER gets the model as others open it (config.json, "
-        "model.safetensors, tokenizer.json), loss.csv with a line for each step, and checkpoints. "
-        "Numbers that are not given are the preset's; a preset's vocabulary gives way to the "
-        "text's.\n\n"
-        "Ctrl-C ends the step and saves; --resume FOLDER goes on, with the same numbers, bit for "
-        "bit, as if nothing had happened, also after a crash and with any number of threads. With "
-        "it only --steps, --every, --save-every, --keep, --plot, --watch, --ngram-shared and "
-        "--threads may be given. More --steps than were asked for at first go on at the last rate "
-        "of the schedule.\n\n"
-        "On the way the loss is the mean of the last 100 steps, and validation looks at the first "
-        "part of what is kept for it; at the end, at all of it, if that is not more than half as "
-        "many "
-        "batches as there were steps. On a terminal a line is redrawn; "
-        "elsewhere lines are printed, with --json one object on each, its kind in \"event\": "
-        "start, report, done or interrupted.",
+    .text = "TEXT is a text file or a folder of text files. Its characters become the tokens. A "
+            "decoder learns to predict the next token. FOLDER receives the model in a format that "
+            "other programs open (config.json, model.safetensors, tokenizer.json), loss.csv with "
+            "one line for each step, and checkpoints. Options that are not given come from the "
+            "preset. The vocabulary comes from the text.\n\n"
+            "Ctrl-C finishes the current step and saves. --resume FOLDER continues from there, "
+            "also after a crash and with any number of threads. The result is the same, bit for "
+            "bit, as without the interruption. Only --steps, --every, --save-every, --keep, "
+            "--plot, --watch, --ngram-shared and --threads may be given with --resume. Additional "
+            "--steps use the final rate of the schedule.\n\n"
+            "The reported loss is the mean of the last 100 steps. During training, validation uses "
+            "the first part of the validation text. At the end it uses all of it, but at most one "
+            "batch for every two steps.\n\n"
+            "On a terminal a progress line is redrawn; elsewhere lines are printed. With --json "
+            "each line is an object, and \"event\" is start, report, done or interrupted.",
     .example = "seq 500 > numbers.txt && embla train numbers.txt --preset microgpt -o numbers",
     .options = options,
     .run = run};

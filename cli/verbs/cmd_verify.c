@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla verify: rows as a placement has them, compared with their files, read once more.
+/* embla verify: compares the rows of a placement with the files, which are read again.
  *
- * For whoever does not trust a copy, a disk or this program. The two ways to a row share no more
- * than the list of where rows are.
+ * It detects faults of a copy, a disk or this program: the two read paths share only the list of
+ * row offsets.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 static const struct {
     const char *name;
     embla_placement placement;
-} places[] = {{"mapped", EMBLA_PLACEMENT_MAPPED},
-              {"ram", EMBLA_PLACEMENT_RAM},
-              {"shared", EMBLA_PLACEMENT_SHARED}};
+} placements[] = {{"mapped", EMBLA_PLACEMENT_MAPPED},
+                  {"ram", EMBLA_PLACEMENT_RAM},
+                  {"shared", EMBLA_PLACEMENT_SHARED}};
 
-static const char *place_name(size_t n)
+static const char *placement_name(size_t n)
 {
-    return n < sizeof places / sizeof places[0] ? places[n].name : NULL;
+    return n < sizeof placements / sizeof placements[0] ? placements[n].name : NULL;
 }
 
 typedef struct {
@@ -42,9 +42,9 @@ static void print_text(const job *j)
     if (v->rows == j->stored.info.rows)
         cli_out_fact("compared", "all %s", cli_plural(v->rows, "row", rows));
     else
-        cli_out_fact("compared", "%s of %s, chosen by seed %" PRIu64 ", the first and the last",
-                     cli_plural(v->rows, "row", rows), cli_commas(j->stored.info.rows, all),
-                     j->seed);
+        cli_out_fact(
+            "compared", "%s of %s, sampled with seed %" PRIu64 ", including the first and the last",
+            cli_plural(v->rows, "row", rows), cli_commas(j->stored.info.rows, all), j->seed);
     if (v->different > 0)
         cli_out_fact("different", "%s; the first is row %s", cli_plural(v->different, "row", rows),
                      cli_commas(v->first, first));
@@ -69,7 +69,7 @@ static void print_json(const job *j)
     putchar('\n');
 }
 
-static int compare(const cli_args *args, job *j)
+static int verify_rows(const cli_args *args, job *j)
 {
     int64_t sample = cli_args_flag(args, "all") ? 0 : cli_args_count(args, "sample");
     double begun = cli_progress_now();
@@ -88,36 +88,33 @@ static int run(const cli_args *args)
     job j = {.seed = (uint64_t)cli_args_count(args, "seed")};
     embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED, .found_only = true};
     const char *place = cli_args_text(args, "place");
-    for (size_t i = 0; place_name(i); i++)
-        if (strcmp(place, place_name(i)) == 0) options.placement = places[i].placement;
+    for (size_t i = 0; placement_name(i); i++)
+        if (strcmp(place, placement_name(i)) == 0) options.placement = placements[i].placement;
     if (cli_args_flag(args, "all") && cli_args_given(args, "sample"))
-        return cli_usage("--sample and --all cannot both be meant");
+        return cli_usage("--sample and --all cannot be used together");
     if (cli_args_count(args, "sample") == 0)
-        return cli_usage("--sample: '0' rows show nothing; --all compares every row");
+        return cli_usage("--sample is 0; the minimum is 1, and --all compares every row");
     int code = cli_stored_open(args, &options, &j.stored);
-    if (code == CLI_DONE) code = compare(args, &j);
+    if (code == CLI_DONE) code = verify_rows(args, &j);
     cli_stored_free(&j.stored);
     return code;
 }
 
-static const cli_option options[] = {{.name = "place",
-                                      .value = "PLACE",
-                                      .standard = "mapped",
-                                      .choices = place_name,
-                                      .help = "where the rows are that are compared"},
-                                     {.name = "sample",
-                                      .value = "N",
-                                      .standard = "10000",
-                                      .count = true,
-                                      .help = "compare N rows, the first and the last among them"},
-                                     {.name = "all", .help = "compare every row"},
-                                     {.name = "seed",
-                                      .value = "S",
-                                      .standard = "0",
-                                      .count = true,
-                                      .help = "another seed chooses other rows"},
-                                     CLI_STORED_OPTIONS,
-                                     {.name = NULL}};
+static const cli_option options[] = {
+    {.name = "place",
+     .value = "PLACE",
+     .standard = "mapped",
+     .choices = placement_name,
+     .help = "placement whose rows are compared"},
+    {.name = "sample",
+     .value = "N",
+     .standard = "10000",
+     .count = true,
+     .help = "compare N random rows, including the first and the last"},
+    {.name = "all", .help = "compare every row"},
+    {.name = "seed", .value = "S", .standard = "0", .count = true, .help = "seed of the sample"},
+    CLI_STORED_OPTIONS,
+    {.name = NULL}};
 
 const cli_verb cli_verb_verify = {
     .name = "verify",
@@ -126,11 +123,11 @@ const cli_verb cli_verb_verify = {
     .operands_least = 1,
     .operands_most = 1,
     .about = "compare rows of a giant table with their files",
-    .text = "FILE is a checkpoint with a giant table, as for 'embla warm'. Opens it mapped, in "
-            "memory of this process (ram), or as the shared copy that 'embla warm --shared' has "
-            "made, takes rows from there, reads the same rows from the files once more, one by "
-            "one, and compares bytes.\n\n"
-            "The exit code is 3 if a row is different.",
+    .text = "FILE is a checkpoint with a giant table, as for 'embla warm'. Reads rows from the "
+            "mapped file, from the memory of this process (ram), or from the shared copy of 'embla "
+            "warm --shared'. Then it reads the same rows again from the files, one by one, and "
+            "compares the bytes.\n\n"
+            "The exit code is 3 if a row differs.",
     .example = "embla convert examples/quick-brown-fox.vec b.npy && embla verify b.npy::array",
     .options = options,
     .run = run};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla warm: a giant table into memory before anybody asks for its rows.
+/* embla warm: loads a giant table into memory before its rows are needed.
  *
- * Without --shared that is the page cache, which forgets when others need the memory; with it a
- * copy that all processes of the machine share, and that stays until somebody removes it.
+ * Without --shared it goes to the page cache, which drops it when memory is short. With --shared
+ * all processes of the machine share one copy, which stays until it is removed.
  */
 #include <stdio.h>
 
@@ -11,16 +11,16 @@
 
 typedef struct {
     cli_stored stored;
-    int64_t before, after; /* bytes in memory; -1: not known */
-    double seconds;        /* of the work, without opening the checkpoint */
+    int64_t before, after; /* bytes in memory; -1 means unknown */
+    double seconds;        /* without opening the checkpoint */
     bool json;
 } job;
 
-/* "12.3%" of all bytes; "not known". */
-static const char *share(int64_t bytes, int64_t all, char text[CLI_CELL])
+/* "12.3%", or "unknown". */
+static const char *percent_text(int64_t bytes, int64_t all, char text[CLI_CELL])
 {
     if (bytes < 0)
-        snprintf(text, CLI_CELL, "not known");
+        snprintf(text, CLI_CELL, "unknown");
     else
         snprintf(text, CLI_CELL, "%.1f%%", all > 0 ? 100 * (double)bytes / (double)all : 100.0);
     return text;
@@ -40,8 +40,8 @@ static void print_cache(const job *j)
     cli_stored_facts(s);
     cli_out_fact("read", "%s in %.2f s, %.2f GB/s", cli_size(s->info.bytes, size), j->seconds,
                  per_second(j) / 1e9);
-    cli_out_fact("in memory", "%s before, %s now", share(j->before, s->info.bytes, before),
-                 share(j->after, s->info.bytes, after));
+    cli_out_fact("in memory", "%s before, %s now", percent_text(j->before, s->info.bytes, before),
+                 percent_text(j->after, s->info.bytes, after));
 }
 
 static void json_cache(const job *j)
@@ -57,7 +57,7 @@ static void json_cache(const job *j)
     putchar('\n');
 }
 
-/* The store's own warming, with progress. */
+/* embla_store_warm, with progress. */
 static int warm(const cli_args *args, job *j, const char *interrupted)
 {
     cli_stored *s = &j->stored;
@@ -78,7 +78,7 @@ static int warm_cache(const cli_args *args, job *j)
     if (code != CLI_DONE) return code;
     j->before = j->stored.info.resident;
     double begun = cli_progress_now();
-    code = warm(args, j, "interrupted; what was read is in memory");
+    code = warm(args, j, "interrupted; the part that was read stays in memory");
     if (code != CLI_DONE) return code;
     j->seconds = cli_progress_now() - begun;
     if (embla_store_describe(j->stored.store, &info) != EMBLA_OK)
@@ -103,8 +103,8 @@ static void print_copy(const job *j)
         cli_out_fact("built", "%s in %.2f s, %.2f GB/s", cli_size(s->info.bytes, size), j->seconds,
                      per_second(j) / 1e9);
     else
-        cli_out_fact("found", "it was there; its checksums are right (%.2f s)", j->seconds);
-    cli_out_fact("huge pages", "%s%s", share(s->info.huge_bytes, s->info.bytes, huge),
+        cli_out_fact("found", "an existing copy; its checksums are correct (%.2f s)", j->seconds);
+    cli_out_fact("huge pages", "%s%s", percent_text(s->info.huge_bytes, s->info.bytes, huge),
                  s->info.huge_bytes < 0 ? "" : " of it");
 }
 
@@ -127,7 +127,7 @@ static int warm_copy(const cli_args *args, job *j)
     double begun = cli_progress_now();
     int code = cli_stored_open(args, &options, &j->stored);
     if (code == CLI_DONE && !j->stored.info.built)
-        code = warm(args, j, "interrupted; the copy is as it was");
+        code = warm(args, j, "interrupted; the copy is unchanged");
     if (code != CLI_DONE) return code;
     j->seconds = cli_progress_now() - begun;
     if (j->json)
@@ -153,8 +153,8 @@ static int remove_copy(const cli_args *args, job *j)
         cli_json_close(&json, '}');
         putchar('\n');
     } else {
-        cli_out_fact("removed", "%s: %s, once the last process that has it open ends",
-                     s->info.shared, cli_size(s->info.bytes, size));
+        cli_out_fact("removed", "%s: %s, released when the last process closes it", s->info.shared,
+                     cli_size(s->info.bytes, size));
     }
     return CLI_DONE;
 }
@@ -172,8 +172,8 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {.name = "shared", .help = "make, or find, one copy for all processes of this machine"},
-    {.name = "remove", .help = "remove that copy; processes that have it open keep it"},
+    {.name = "shared", .help = "create or find one copy for all processes of this machine"},
+    {.name = "remove", .help = "remove the shared copy; processes that have it open keep it"},
     CLI_STORED_OPTIONS,
     {.name = NULL}};
 
@@ -183,15 +183,15 @@ const cli_verb cli_verb_warm = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
-    .about = "bring a giant table into memory",
-    .text = "FILE is a checkpoint with a giant table, as for 'embla info'; FILE::TENSOR names it, "
-            "with * for the number of a part ('model::a.shard_*.weight'). Its rows are read into "
-            "the page cache, so that the first lookups of a mapped store need not wait for the "
-            "disk. The system drops them again when others need the memory.\n\n"
-            "--shared makes a copy in memory that all processes share, each row once for the whole "
-            "machine, on huge pages where the system has them. It is built by one process, under a "
-            "lock, and has its name only once it is complete; if it is there already its checksums "
-            "are compared. It stays, and takes memory, until 'embla warm FILE --remove' or rm.",
+    .about = "load a giant table into memory",
+    .text = "FILE is a checkpoint with a giant table, as for 'embla info'. FILE::TENSOR selects "
+            "the table, with * for the number of a part ('model::a.shard_*.weight'). Its rows are "
+            "read into the page cache, so that the first lookups of a mapped store do not wait for "
+            "the disk. The system drops them again when memory is short.\n\n"
+            "--shared creates one copy in memory for all processes of the machine, on huge pages "
+            "if the system has them. One process builds it under a lock; it gets its name when it "
+            "is complete. If the copy already exists, its checksums are verified. It stays in "
+            "memory until 'embla warm FILE --remove' or rm.",
     .example = "embla convert examples/quick-brown-fox.vec a.npy && embla warm a.npy::array",
     .options = options,
     .run = run};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of findings, and what both kinds of checks use. */
+/* The list of findings, and helpers of the checks. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ const char *cli_doctor_tokens(const cli_doctor *d, int64_t first, int64_t count,
         size_t length = 0;
         const char *word = cli_word_of(d->model.vocab, first + i, &length);
         if (word) (void)cli_word_show(word, length, false, CLI_WORD_COLUMNS, shown);
-        const char *quote = word && shown[0] != '"' ? "\"" : ""; /* one with a space has its own */
+        const char *quote =
+            word && shown[0] != '"' ? "\"" : ""; /* a word with a space is already quoted */
         used +=
             (size_t)snprintf(text + used, 640 - used, "%s%" PRId64 "%s%s%s%s", i > 0 ? ", " : "",
                              first + i, word ? " " : "", quote, shown, quote);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of `embla doctor` that need no rows: table, tokenizer, config, head, biases,
- * positions and further tables against each other. Rows, tokens and vocab_size are three
- * numbers; most harm is done where someone takes one for another.
+ * positions and other tables. Rows, tokens and vocab_size are three different numbers; confusing
+ * them causes most errors.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,19 +25,19 @@ static void check_table(cli_doctor *d)
         cli_found(d, CLI_FINE, "table", NULL, "%.128s: %s, %s, %s", m->table.name,
                   shape_of(m->rows, m->dim, shape), m->table.type, cli_model_why(m, why));
     else if (tensors == 0)
-        cli_found(d, CLI_ERROR, "table", "name the file that holds the weights",
+        cli_found(d, CLI_ERROR, "table", "name the file that contains the weights",
                   "no table: there are no tensors, only metadata");
     else if (m->no_matrix)
-        cli_found(d, CLI_ERROR, "table", "write the table as rows x dim", "no table: %s",
+        cli_found(d, CLI_ERROR, "table", "store the table as rows x dim", "no table: %s",
                   m->table_error);
     else
-        cli_found(d, CLI_ERROR, "table", "name the tensor that is meant, FILE::TENSOR",
-                  "no table: %s", m->table_error);
+        cli_found(d, CLI_ERROR, "table", "choose the tensor with FILE::TENSOR", "no table: %s",
+                  m->table_error);
 }
 
 /* ---- rows and tokens ---- */
 
-/* Model2Vec: every token's row number must be one of the table's. */
+/* Model2Vec: the row number of every token must exist in the table. */
 static void check_mapping(cli_doctor *d)
 {
     const cli_model *m = &d->model;
@@ -47,15 +47,15 @@ static void check_mapping(cli_doctor *d)
     embla_tensor weights;
     if (!mapping) return;
     if (m->vocab && tokens > most)
-        cli_found(d, CLI_ERROR, "mapping", "write a row number for each token",
+        cli_found(d, CLI_ERROR, "mapping", "store one row number for each token",
                   "%.64s has %s, %.200s has %s", mapping, cli_plural(most, "number", a),
                   embla_vocab_source(m->vocab), cli_plural(tokens, "token", b));
     else
-        cli_found(d, CLI_FINE, "mapping", NULL, "%.64s gives %s one of %s", mapping,
+        cli_found(d, CLI_FINE, "mapping", NULL, "%.64s maps %s to %s", mapping,
                   cli_plural(most, "token", a), cli_plural(m->rows, "row", b));
     if (embla_checkpoint_role(m->checkpoint, EMBLA_ROLE_WEIGHTS, &weights, NULL) == EMBLA_OK &&
         (weights.rank != 1 || weights.shape[0] != most))
-        cli_found(d, CLI_ERROR, "mapping", "write a weight for each token",
+        cli_found(d, CLI_ERROR, "mapping", "store one weight for each token",
                   "%.64s has %s, %.64s has %s", weights.name,
                   cli_plural(weights.rank > 0 ? weights.shape[0] : 1, "weight", a), mapping,
                   cli_plural(most, "number", b));
@@ -66,13 +66,13 @@ static void check_tokens(cli_doctor *d)
     const cli_model *m = &d->model;
     char rows[CLI_CELL], tokens[CLI_CELL], rest[CLI_CELL], list[640];
     if (m->vocab_error[0])
-        cli_found(d, CLI_ERROR, "tokens", "mend or replace the tokenizer", "%s", m->vocab_error);
+        cli_found(d, CLI_ERROR, "tokens", "repair or replace the tokenizer", "%s", m->vocab_error);
     if (!m->vocab || !m->has_table || m->facts.mapping) {
         if (m->no_words[0])
             cli_found(d, CLI_SKIPPED, "tokens", NULL, "no words: %s", m->no_words);
         else if (!m->vocab && !m->vocab_error[0])
             cli_found(d, CLI_SKIPPED, "tokens", NULL,
-                      "no words come with the file: rows cannot be compared with tokens");
+                      "the file comes without words, so rows cannot be compared with tokens");
         return;
     }
     int64_t end = embla_vocab_end(m->vocab);
@@ -81,13 +81,13 @@ static void check_tokens(cli_doctor *d)
     (void)cli_plural(end, "token", tokens);
     if (m->rows < end)
         cli_found(d, CLI_ERROR, "tokens",
-                  "add rows to the table (and head), or take these tokens out of the tokenizer",
+                  "add rows to the table (and head), or remove these tokens from the tokenizer",
                   "%s, but %s in %.200s: no row for %s", rows, tokens, source,
                   cli_doctor_tokens(d, m->rows, end - m->rows, list));
     else if (d->gguf && m->rows != end)
         cli_found(d, CLI_ERROR, "tokens",
-                  "add placeholder tokens for the rest of the rows: loaders of GGUF want as "
-                  "many tokens as rows",
+                  "add placeholder tokens for the remaining rows: GGUF loaders need as many tokens "
+                  "as rows",
                   "%s, but %s in %.200s", rows, tokens, source);
     else if (m->rows > end && strcmp(embla_checkpoint_format(m->checkpoint), "fasttext") == 0)
         cli_found(d, CLI_FINE, "tokens", NULL, "%s, %s: %s of n-grams", rows, tokens,
@@ -99,7 +99,7 @@ static void check_tokens(cli_doctor *d)
         cli_found(d, CLI_FINE, "tokens", NULL, "%s, %s in %.200s", rows, tokens, source);
 }
 
-/* ---- config.json, or what a format keeps in its place ---- */
+/* ---- config.json, or the format's own header ---- */
 
 static void check_vocab_size(cli_doctor *d)
 {
@@ -110,11 +110,11 @@ static void check_vocab_size(cli_doctor *d)
     int64_t said;
     char rows[CLI_CELL], number[CLI_CELL];
     if (!m->has_table || m->facts.mapping || !cli_model_number(m, keys, &said, &key)) return;
-    /* headers of other formats count tokens, not rows */
+    /* in other formats vocab_size counts tokens, not rows */
     bool strict = strcmp(embla_checkpoint_format(m->checkpoint), "safetensors") == 0 || d->gguf;
     bool fits = strict ? m->rows == said : m->rows >= said;
     cli_found(d, fits ? CLI_FINE : CLI_ERROR, "vocab_size",
-              fits ? NULL : "set the key to the number of rows: a loader makes the table by it",
+              fits ? NULL : "set the key to the number of rows: loaders size the table by it",
               "%s, %s = %s", cli_plural(m->rows, "row", rows), key, cli_commas(said, number));
 }
 
@@ -132,26 +132,29 @@ static void check_dim(cli_doctor *d)
                                        "%s.embedding_length",
                                        NULL};
     const cli_model *m = &d->model;
+    static char set_key[2 * CLI_CELL]; /* a remedy must outlive this function */
     const char *key;
     int64_t said;
     char dim[CLI_CELL], number[CLI_CELL];
     if (!m->has_table || !cli_model_number(m, keys, &said, &key)) return;
     bool fits = m->dim == said;
-    /* Model2Vec keeps the width it began with; nothing is made by it */
+    /* Model2Vec keeps the dim before its reduction; no loader uses it */
     bool harmless = strcmp(key, "hidden_dim") == 0;
+    (void)snprintf(set_key, sizeof set_key, "set hidden_dim to %.40s, the table's dim",
+                   cli_commas(m->dim, dim));
     cli_found(d,
               fits       ? CLI_FINE
               : harmless ? CLI_WARNING
                          : CLI_ERROR,
               "dim",
               fits       ? NULL
-              : harmless ? "set the key to the numbers in a row"
-                         : "config and weights are of different models: find the right pair",
-              "rows of %s, %s = %s", cli_plural(m->dim, "number", dim), key,
+              : harmless ? set_key
+                         : "config and weights belong to different models: use the matching pair",
+              "the table's dim is %s, %s = %s", cli_commas(m->dim, dim), key,
               cli_commas(said, number));
 }
 
-/* ---- the head and what goes with it ---- */
+/* ---- the head and its bias, further tables ---- */
 
 static void check_head(cli_doctor *d)
 {
@@ -163,7 +166,7 @@ static void check_head(cli_doctor *d)
     while (cli_doctor_next(d, EMBLA_ROLE_HEAD, &n, &head)) {
         bool fits = head.rank == 2 && head.shape[0] == m->rows && head.shape[1] == m->dim;
         cli_found(d, fits ? CLI_FINE : CLI_ERROR, "head",
-                  fits ? NULL : "resize head and table together: row i of both is token i",
+                  fits ? NULL : "resize head and table together: row i of both belongs to token i",
                   "%.128s is %s, the table %s", head.name, cli_shape_text(&head, a),
                   shape_of(m->rows, m->dim, b));
     }
@@ -205,13 +208,14 @@ static void check_per_layer(cli_doctor *d)
             key = "the token table's rows";
         }
         cli_found(d, rows == said ? CLI_FINE : CLI_ERROR, "per layer",
-                  rows == said ? NULL : "resize this table with the token table, and its key",
+                  rows == said ? NULL
+                               : "resize this table and its key together with the token table",
                   "%.128s has %s, %s = %s", table.name, cli_plural(rows, "row", a), key,
                   cli_commas(said, b));
     }
 }
 
-/* OPT and BART keep two rows more than positions; RoBERTa's number counts them in. */
+/* OPT and BART have two more rows than positions; RoBERTa's number includes them. */
 static void check_positions(cli_doctor *d)
 {
     static const char *const keys[] = {"max_position_embeddings",
@@ -226,14 +230,14 @@ static void check_positions(cli_doctor *d)
     embla_tensor table = {0};
     size_t n = 0;
     char a[CLI_CELL], b[CLI_CELL];
-    bool counted_in = first > 0 && type && !strstr(type, "bart") && strcmp(type, "opt") != 0;
+    bool included = first > 0 && type && !strstr(type, "bart") && strcmp(type, "opt") != 0;
     while (cli_doctor_next(d, EMBLA_ROLE_POSITIONS, &n, &table)) {
         int64_t rows = table.rank > 1 ? table.shape[0] : 1;
         if (!cli_model_number(&d->model, keys, &said, &key)) continue;
-        bool fits = rows == said + first || (counted_in && rows == said);
+        bool fits = rows == said + first || (included && rows == said);
         cli_level level = fits ? CLI_FINE : d->gguf ? CLI_WARNING : CLI_ERROR;
         cli_found(d, level, "positions",
-                  fits ? NULL : "set the key to the positions that have a row",
+                  fits ? NULL : "set the key to the number of positions that have a row",
                   "%.128s has %s%s, %s = %s", table.name, cli_plural(rows, "row", a),
                   first > 0 ? ", position 0 is row 2" : "", key, cli_commas(said, b));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of `embla doctor` that read rows: is the head the table, are copies equal, are
- * there numbers that are none, rows of zeros. All rows are read, in pieces of some megabytes.
+/* The checks of `embla doctor` that read rows: tied head, equal copies, NaN and infinities, rows
+ * of zeros. All rows are read, a few megabytes at a time.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,12 +20,11 @@ static void check_tie(cli_doctor *d)
     embla_tie tie;
     embla_tensor head = {0};
     size_t n = 0;
-    if (d->model.no_matrix) return; /* said by the first check */
+    if (d->model.no_matrix) return; /* reported by check_table */
     char text[CLI_SENTENCE], bytes[CLI_CELL], rows[CLI_CELL];
     if (embla_checkpoint_tie(d->model.checkpoint, 0, &tie) != EMBLA_OK) {
-        if (!d->model.has_table) return; /* said by the first check */
-        cli_found(d, CLI_ERROR, "tied", "name the tensor that is meant, FILE::TENSOR", "%s",
-                  embla_error());
+        if (!d->model.has_table) return; /* reported by check_table */
+        cli_found(d, CLI_ERROR, "tied", "choose the tensor with FILE::TENSOR", "%s", embla_error());
         return;
     }
     (void)cli_tie_text(&tie, text);
@@ -37,14 +36,15 @@ static void check_tie(cli_doctor *d)
                   cli_plural(tie.rows_compared, "row", rows), tie.difference);
     else if (tie.kind == EMBLA_TIE_STORED_TWICE)
         cli_found(d, CLI_WARNING, "tied",
-                  "the head may be left out once the flag says that it is tied (a GGUF needs none)",
-                  "%s; one of them would save %s bytes", text,
+                  "set tie_word_embeddings to true and remove the head (a GGUF needs no flag)",
+                  "%s; storing it once would save %s bytes", text,
                   cli_commas(has_head ? head.bytes : 0, bytes));
     else if (tie.kind == EMBLA_TIE_HEAD_MISSING && strcmp(tie.flag, "not set") == 0)
         cli_found(d, CLI_WARNING, "tied",
-                  "put the model's config.json beside the file: it says whether a head is due",
-                  "there is no head, and neither a flag nor a known architecture says whether "
-                  "one is due (case %s)",
+                  "put the model's config.json beside the file: it says whether the model has its "
+                  "own head",
+                  "there is no head, and neither a flag nor a known architecture says whether the "
+                  "model has one (case %s)",
                   tie.rule);
     else if (tie.kind == EMBLA_TIE_HEAD_MISSING)
         cli_found(d, CLI_ERROR, "tied",
@@ -52,16 +52,17 @@ static void check_tie(cli_doctor *d)
                   "was trained so",
                   "%s", text);
     else if (tie.kind == EMBLA_TIE_NO_TABLE && has_head)
-        cli_found(d, CLI_ERROR, "tied", "set tie_word_embeddings to true if the head is both",
-                  "there is a head, no table, and no flag that says the head is the table");
+        cli_found(d, CLI_ERROR, "tied",
+                  "set tie_word_embeddings to true if the head is also the table",
+                  "there is a head but no table, and no flag says that the head is the table");
     else if (tie.kind != EMBLA_TIE_NO_TABLE)
         cli_found(d, CLI_FINE, "tied", NULL, "%s", text);
 }
 
 /* ---- copies ---- */
 
-/* Bytes of a and b, piece by piece. 1: all equal, 0: not, -1: could not be read. */
-static int compare(cli_doctor *d, const embla_tensor *a, const embla_tensor *b, char *space)
+/* Compares the bytes of a and b: 1 means equal, 0 different, -1 a read error. */
+static int compare_bytes(cli_doctor *d, const embla_tensor *a, const embla_tensor *b, char *space)
 {
     for (int64_t at = 0; at < a->bytes; at += PIECE) {
         size_t bytes = (size_t)(a->bytes - at < PIECE ? a->bytes - at : PIECE);
@@ -78,13 +79,14 @@ static void check_copy(cli_doctor *d, const embla_tensor *of, const embla_tensor
 {
     char a[CLI_CELL], b[CLI_CELL];
     bool alike = strcmp(of->type, copy->type) == 0 && of->bytes == copy->bytes;
-    int equal = alike ? compare(d, of, copy, space) : 0;
+    int equal = alike ? compare_bytes(d, of, copy, space) : 0;
     if (equal < 0)
-        cli_found(d, CLI_ERROR, "copies", "the file cannot be read to its end", "%s",
+        cli_found(d, CLI_ERROR, "copies",
+                  "repair or download the file again: it cannot be read to its end", "%s",
                   embla_error());
     else if (!alike)
         cli_found(d, CLI_WARNING, "copies", "change a table and its copies together",
-                  "%.128s is %s, %s, but %.128s %s, %s", copy->name, cli_shape_text(copy, a),
+                  "%.128s is %s, %s, but %.128s is %s, %s", copy->name, cli_shape_text(copy, a),
                   copy->type, of->name, cli_shape_text(of, b), of->type);
     else
         cli_found(d, equal ? CLI_FINE : CLI_WARNING, "copies",
@@ -113,7 +115,7 @@ static void check_copies(cli_doctor *d)
 typedef struct {
     int64_t not_finite, first_not_finite; /* rows with a NaN or an infinity */
     int64_t zero, first_zero;             /* rows of zeros */
-    int64_t zero_padding;                 /* of them, rows that belong to no token */
+    int64_t zero_padding;                 /* rows of zeros without a token; not counted in zero */
 } tally;
 
 static void count_row(tally *t, const float *values, size_t dim, int64_t row, int64_t tokens)
@@ -128,7 +130,7 @@ static void count_row(tally *t, const float *values, size_t dim, int64_t row, in
     if (zero && row < tokens && t->zero++ == 0) t->first_zero = row;
 }
 
-/* False: a sentence is kept, or the user ended it. */
+/* False after an error (see embla_error) or an interrupt. */
 static bool count_rows(cli_doctor *d, const embla_table *table, int64_t tokens, tally *t)
 {
     int64_t rows = embla_table_rows(table);
@@ -157,13 +159,14 @@ static bool count_rows(cli_doctor *d, const embla_table *table, int64_t tokens, 
     return good;
 }
 
-static void report(cli_doctor *d, const embla_tensor *tensor, const tally *t)
+static void report_numbers(cli_doctor *d, const embla_tensor *tensor, const tally *t)
 {
     char a[CLI_CELL], b[CLI_CELL], word[640];
     bool tokens = tensor->role == EMBLA_ROLE_TOKENS || tensor->role == EMBLA_ROLE_HEAD;
     if (t->not_finite > 0)
         cli_found(d, CLI_ERROR, "numbers",
-                  "one such row spoils every sum it is in: take it from an earlier save",
+                  "such a row makes every sum with it NaN or infinite: restore it from an earlier "
+                  "checkpoint",
                   "%.128s: a NaN or an infinity in %s, the first is %s", tensor->name,
                   cli_plural(t->not_finite, "row", a),
                   tokens ? cli_doctor_tokens(d, t->first_not_finite, 1, word)
@@ -171,7 +174,7 @@ static void report(cli_doctor *d, const embla_tensor *tensor, const tally *t)
     if (t->zero > 1)
         cli_found(
             d, CLI_WARNING, "zeros",
-            "often these are tokens that were never trained: leave them out of statistics",
+            "these are often tokens that were never trained: exclude them from statistics",
             "%.128s: all zero in %s, the first is %s", tensor->name, cli_plural(t->zero, "row", a),
             tokens ? cli_doctor_tokens(d, t->first_zero, 1, word) : cli_commas(t->first_zero, b));
     else if (t->zero + t->zero_padding > 0)
@@ -184,24 +187,26 @@ static void report(cli_doctor *d, const embla_tensor *tensor, const tally *t)
 
 static void check_numbers(cli_doctor *d, const embla_tensor *tensor)
 {
-    const embla_table_options by_row = {.by_row = true}; /* the mapping has a check of its own */
+    const embla_table_options by_row = {.by_row = true}; /* check_mapping checks the mapping */
     embla_table *table = NULL;
     tally t = {0};
     bool of_tokens = tensor->role != EMBLA_ROLE_POSITIONS;
     int64_t end = cli_model_tokens_end(&d->model);
     int64_t tokens = of_tokens && end >= 0 && !d->model.facts.mapping ? end : INT64_MAX;
-    if (tensor->rank > 2 && d->model.no_matrix) return; /* said by the first check */
+    if (tensor->rank > 2 && d->model.no_matrix) return; /* reported by check_table */
     if (tensor->dtype == 0) {
-        cli_found(d, CLI_WARNING, "type", "convert it with the tool that made it",
-                  "%.128s is stored as %s, which cannot be decoded: its rows were not looked at",
+        cli_found(d, CLI_WARNING, "type", "convert it with the tool that wrote it",
+                  "%.128s is stored as %s, which is unsupported: its rows were not checked",
                   tensor->name, tensor->type);
         return;
     }
     if (embla_table_open(d->model.checkpoint, tensor->name, &by_row, &table) == EMBLA_OK &&
         count_rows(d, table, tokens, &t))
-        report(d, tensor, &t);
+        report_numbers(d, tensor, &t);
     else
-        cli_found(d, CLI_ERROR, "numbers", "the rows cannot be read", "%s", embla_error());
+        cli_found(d, CLI_ERROR, "numbers",
+                  "make sure that the file is complete: its rows cannot be read", "%s",
+                  embla_error());
     embla_table_free(table);
 }
 
@@ -211,7 +216,7 @@ static void check_mapping(cli_doctor *d)
     embla_table *table = NULL;
     if (d->model.facts.mapping &&
         embla_table_open(d->model.checkpoint, NULL, NULL, &table) == EMBLA_ERR_FORMAT)
-        cli_found(d, CLI_ERROR, "mapping", "write the mapping of this table, as I32 or I64", "%s",
+        cli_found(d, CLI_ERROR, "mapping", "store the mapping of this table as I32 or I64", "%s",
                   embla_error());
     embla_table_free(table);
 }

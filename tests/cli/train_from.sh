@@ -11,12 +11,12 @@ cmp a/model.safetensors b/model.safetensors && echo "the same"
 cmp <(loss a.out | tail -n 1) <(loss b.out) && echo "the same validation"
 embla train numbers.txt -o e "${shape[@]}" --steps 20 --bf16 | grep -c 'products in bf16'
 # bytes, and a file of tokens
-embla train numbers.txt -o bytes "${shape[@]}" --steps 2 --bytes | grep -o 'table of [0-9]* x 16'
+embla train numbers.txt -o bytes "${shape[@]}" --steps 2 --bytes | grep -o 'table [0-9]* x 16'
 embla info bytes | grep vocabulary
 printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' \
     "{'descr': '<u2', 'fortran_order': False, 'shape': (600,), }" >t.npy
 for i in {1..100}; do printf '\1\0\2\0\3\0\4\0\5\0\6\0'; done >>t.npy
-embla train t.npy -o tokens "${shape[@]}" --steps 2 --tokens-file | grep -o '[0-9]* tokens, [0-9]* different'
+embla train t.npy -o tokens "${shape[@]}" --steps 2 --tokens-file | grep -o '[0-9]* tokens, vocabulary of [0-9]*'
 ls tokens
 # an n-gram table beside it
 embla train numbers.txt -o grams "${shape[@]}" --steps 20 --ngram-rows 1000 --ngram-orders 2,3 |
