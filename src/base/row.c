@@ -198,6 +198,13 @@ embla_status embla_row_of(const embla_row_format *format, embla_row *out)
 embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, embla_row_part *out)
 {
     const size_t dim = row->format.dim, group = row->group;
+    if (first == 0 && n == 0) { /* the whole row: no divisions */
+        *out = (embla_row_part){.n = dim,
+                                .code_bytes = row->code_bytes,
+                                .scale_bytes = row->scale_bytes,
+                                .bytes = row->bytes};
+        return EMBLA_OK;
+    }
     if (first >= dim || n > dim - first)
         return embla_fail(EMBLA_ERR_RANGE, "numbers from %zu on, %zu of them, of rows of %zu",
                           first, n, dim);

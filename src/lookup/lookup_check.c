@@ -183,10 +183,10 @@ embla_status embla_lookup_check(embla_lookup_call *call)
     const embla_row_source *s = call->source;
     EMBLA_TRY(embla_threads_check(call->threads));
     if (call->heads == 0) call->heads = 1;
-    if (call->count % call->heads != 0)
+    call->token_total = call->heads == 1 ? call->count : call->count / call->heads;
+    if (call->token_total * call->heads != call->count)
         return embla_fail(EMBLA_ERR_SHAPE, "%zu row numbers cannot be divided into tokens of %zu",
                           call->count, call->heads);
-    call->token_total = call->count / call->heads;
     EMBLA_TRY(check_vector(call));
     EMBLA_TRY(check_strides(call));
     if (call->positions && call->positions->row->format.dim != s->row->format.dim)

@@ -65,8 +65,8 @@ static bool scales_follow(const embla_row_part *part, const char *codes, const c
     return part->scale_bytes == 0 || scales == codes + part->code_bytes;
 }
 
-static void copy_from_memory(const char *codes, const char *scales, size_t stride, bool prefetch,
-                             const embla_read_job *job)
+static void copy_from_memory(const embla_kernels *kernels, const char *codes, const char *scales,
+                             size_t stride, bool prefetch, const embla_read_job *job)
 {
     const embla_row_part *part = job->part;
     bool one = scales_follow(part, codes, scales);
@@ -80,23 +80,24 @@ static void copy_from_memory(const char *codes, const char *scales, size_t strid
                            .out_stride = job->out_stride,
                            .mode = job->mode,
                            .fetch = prefetch};
-    embla_kernels_get()->copy_rows(&copy);
+    kernels->copy_rows(&copy);
     if (one) return;
     copy.data = scales;
     copy.row_bytes = part->scale_bytes;
     copy.out = job->out + part->code_bytes;
-    embla_kernels_get()->copy_rows(&copy);
+    kernels->copy_rows(&copy);
 }
 
 embla_status embla_source_read(const embla_row_source *source, const embla_read_job *job)
 {
     const embla_row_part *part = job->part;
     if (!source->data) return source->kind->read(source->owner, job);
+    const embla_kernels *kernels = embla_kernels_get();
     bool large = (uint64_t)source->rows * source->stride > EMBLA_SMALL_TABLE;
-    copy_from_memory(source->data + part->code_at,
+    copy_from_memory(kernels, source->data + part->code_at,
                      source->data + source->row->code_bytes + part->scale_at, source->stride,
                      large && job->count > EMBLA_GROUP_LEAST, job);
-    if (job->mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
+    if (job->mode == EMBLA_WRITE_STREAM) kernels->fence();
     return EMBLA_OK;
 }
 
@@ -121,7 +122,8 @@ static embla_status copy_tile(const plan *p, const int64_t *rows, size_t start, 
                                     .out_stride = call->head_stride,
                                     .mode = p->mode};
         if (call->codes)
-            copy_from_memory(call->codes, call->scales, call->stride, call->prefetch, &job);
+            copy_from_memory(p->kernels, call->codes, call->scales, call->stride, call->prefetch,
+                             &job);
         else
             EMBLA_TRY(embla_source_read(call->source, &job));
         done += run;
@@ -335,13 +337,13 @@ static embla_status decode_tile(const plan *p, const int64_t *rows, size_t start
     return EMBLA_OK;
 }
 
-static void map_tokens(const embla_lookup_call *call, const int32_t *tokens, size_t n,
-                       int64_t *rows)
+static void map_tokens(const plan *p, const int32_t *tokens, size_t n, int64_t *rows)
 {
-    if (!call->token_rows)
-        embla_kernels_get()->widen(tokens, n, rows);
+    const int64_t *token_rows = p->call->token_rows;
+    if (!token_rows)
+        p->kernels->widen(tokens, n, rows);
     else
-        for (size_t i = 0; i < n; i++) rows[i] = call->token_rows[tokens[i]];
+        for (size_t i = 0; i < n; i++) rows[i] = token_rows[tokens[i]];
 }
 
 static embla_status run_tile(const plan *p, int64_t tile)
@@ -353,7 +355,7 @@ static embla_status run_tile(const plan *p, int64_t tile)
     const int64_t *rows = widened;
     if (call->tokens) {
         if (known > TILE + EMBLA_GROUP) known = TILE + EMBLA_GROUP;
-        map_tokens(call, call->tokens + start, known, widened);
+        map_tokens(p, call->tokens + start, known, widened);
     } else {
         rows = call->rows + start;
     }
@@ -396,6 +398,7 @@ static size_t choose_piece(const embla_lookup_call *call)
  * tiles. */
 static size_t choose_tile(size_t count, size_t unit, size_t most, int threads)
 {
+    if (threads == 1 && count <= most) return count; /* one row: divisions would cost as much */
     size_t units = count / unit, fit = unit < most ? most / unit : 1;
     size_t share = (units - 1) / (size_t)threads + 1, tiles = (share - 1) / fit + 1;
     return ((share - 1) / tiles + 1) * unit;
@@ -434,7 +437,7 @@ embla_status embla_lookup_run(const embla_lookup_call *call)
 {
     plan p = {.call = call, .kernels = embla_kernels_get()};
     if (call->count == 0) return EMBLA_OK;
-    p.out_info = embla_dtype_find_info(call->out_dtype);
+    if (!call->copy) p.out_info = embla_dtype_find_info(call->out_dtype);
     p.consecutive = call->heads == 1 || call->sum || call->token_total == 1 ||
                     call->token_stride == call->heads * call->head_stride;
     p.mode = choose_mode(&p);
@@ -443,6 +446,7 @@ embla_status embla_lookup_run(const embla_lookup_call *call)
     size_t at_once = call->codes ? 0 : call->source->kind->at_once;
     p.tile = choose_tile(call->count, call->sum ? call->heads : 1, at_once < TILE ? TILE : at_once,
                          threads);
+    if (p.tile >= call->count) return run_tile(&p, 0);
     int64_t tiles = (int64_t)((call->count - 1) / p.tile + 1);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
         for (int64_t tile = 0; tile < tiles; tile++) EMBLA_TRY(run_tile(&p, tile));

@@ -2,6 +2,7 @@
 /* A lookup in a table: the table as a source of rows, given to the one lookup. */
 #include "lookup/lookup.h"
 
+#include "base/kernels.h"
 #include "base/options.h"
 #include "table/table.h"
 
@@ -21,14 +22,51 @@ embla_row_source embla_table_source(const embla_table *table)
                               .owner = table};
 }
 
-static embla_status lookup(const embla_table *table, embla_lookup_call call,
-                           const embla_lookup_options *options)
+/* ---- few rows ---- */
+
+enum { FEW = 16 };
+
+/* Whether a call copies a few f32 rows from memory and has nothing else to decide. The one lookup
+ * would take as long to plan such a call as to copy its rows. */
+static bool is_small(const embla_table *table, const void *numbers, size_t count,
+                     const embla_lookup_options *options, const void *out)
+{
+    if (options && (options->out_stride != 0 || options->raw || options->threads < 0 ||
+                    (options->out_dtype != 0 && options->out_dtype != EMBLA_F32)))
+        return false;
+    return table && numbers && out && count - 1 < FEW && table->dtype == EMBLA_F32 && !table->map &&
+           !table->token_rows;
+}
+
+static void copy_few(const embla_kernels *kernels, const embla_table *table, const int64_t *rows,
+                     size_t count, void *out)
+{
+    const embla_copy_job job = {.data = table->data,
+                                .row_stride = table->row_stride,
+                                .row_bytes = table->row_bytes,
+                                .rows = rows,
+                                .count = count,
+                                .known = count,
+                                .out = out,
+                                .out_stride = table->row_bytes,
+                                .mode = EMBLA_WRITE_PLAIN};
+    kernels->copy_rows(&job);
+}
+
+/* ---- any call ---- */
+
+static embla_status lookup(const embla_table *table, const int32_t *tokens, const int64_t *rows,
+                           size_t count, const embla_lookup_options *options, void *out)
 {
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
     const embla_row_source source = embla_table_source(table);
-    call.source = &source;
-    call.token_rows = table->token_rows;
-    call.token_count = table->token_count;
+    embla_lookup_call call = {.source = &source,
+                              .tokens = tokens,
+                              .rows = rows,
+                              .count = count,
+                              .token_rows = table->token_rows,
+                              .token_count = table->token_count,
+                              .out = out};
     if (options) {
         call.token_stride = options->out_stride;
         call.threads = options->threads;
@@ -42,13 +80,23 @@ embla_status embla_lookup(const embla_table *table, const int32_t *tokens, size_
                           const embla_lookup_options *options, void *out)
 {
     EMBLA_TRY(embla_options_check(options));
-    return lookup(table, (embla_lookup_call){.tokens = tokens, .count = count, .out = out},
-                  options);
+    if (!is_small(table, tokens, count, options, out))
+        return lookup(table, tokens, NULL, count, options, out);
+    const embla_kernels *kernels = embla_kernels_get();
+    int64_t rows[FEW];
+    EMBLA_TRY(embla_lookup_check_tokens(tokens, count, table->rows, false));
+    kernels->widen(tokens, count, rows);
+    copy_few(kernels, table, rows, count, out);
+    return EMBLA_OK;
 }
 
 embla_status embla_lookup_rows(const embla_table *table, const int64_t *rows, size_t count,
                                const embla_lookup_options *options, void *out)
 {
     EMBLA_TRY(embla_options_check(options));
-    return lookup(table, (embla_lookup_call){.rows = rows, .count = count, .out = out}, options);
+    if (!is_small(table, rows, count, options, out))
+        return lookup(table, NULL, rows, count, options, out);
+    EMBLA_TRY(embla_lookup_check_rows(rows, count, table->rows, "row"));
+    copy_few(embla_kernels_get(), table, rows, count, out);
+    return EMBLA_OK;
 }
