@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Superblocks of ggml, and rows with scales of their own, decoded a second time: one number at
- * a time, every bit asked for by its place. Products and differences are taken in double, where
- * they are exact or round as they would in a float, and become floats where the definition
- * says so. Included by reference.h.
- */
+/* A second decoder for ggml's superblocks and for rows with scales: one number at a time, every bit
+ * read at its place. Products and differences are computed in double, where they are exact or round
+ * as in float, and converted to float where the definition says so. Included by reference.h. */
 #ifndef EMBLA_FUZZ_REFERENCE_K_H
 #define EMBLA_FUZZ_REFERENCE_K_H
 
