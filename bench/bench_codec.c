@@ -68,7 +68,7 @@ typedef struct {
     bool by_naive, failed;
 } bench_case;
 
-/* ---- the plain loops ---- */
+/* ---- simple loops ---- */
 
 /* A small float: sign, exponent, fraction of so many bits. */
 static float small(unsigned bits, int exponent, int fraction, int bias)

@@ -277,7 +277,7 @@ static int run_case(bench_case *c, const bench_options *options)
     return 0;
 }
 
-/* ---- what cases need ---- */
+/* ---- setup ---- */
 
 /* Finds the rows of TOKENS tokens in each batch, ascending and unique. */
 static void mark_rows(bench_case *c, const int32_t *tokens, bool *seen)

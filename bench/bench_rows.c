@@ -157,7 +157,7 @@ static void run_naive(void *context, size_t step)
     }
 }
 
-/* ---- what there is ---- */
+/* ---- cases ---- */
 
 typedef struct {
     const char *name, *limit_is;
@@ -388,7 +388,7 @@ static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- running ---- */
 
 typedef struct {
     const bench_options *options;

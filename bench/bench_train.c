@@ -210,7 +210,7 @@ ALL_INLINE void loops(const float *a, size_t a_row, size_t a_deep, const float *
     }
 }
 
-ALL_INLINE void turn(const float *w, size_t rows, size_t columns, float *out)
+ALL_INLINE void transpose(const float *w, size_t rows, size_t columns, float *out)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) out[j * rows + i] = w[i * columns + j];
@@ -221,7 +221,7 @@ ALL_INLINE void every_loop(bench_case *c)
     size_t n = c->model->batch * c->model->length;
     for (size_t i = 0; i < c->count; i++) {
         const matrix *m = &c->matrices[i];
-        turn(m->weights, m->out, m->in, c->dw);
+        transpose(m->weights, m->out, m->in, c->dw);
         loops(c->x, m->in, 1, c->dw, n, m->out, m->in, c->y);
         loops(c->y, m->out, 1, m->weights, n, m->in, m->out, c->dx);
         loops(c->y, 1, m->out, c->x, m->out, m->in, n, c->dw);

@@ -181,7 +181,7 @@ size_t bench_cache(void)
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 
-/* ---- a file for a while ---- */
+/* ---- a temporary file ---- */
 
 /* For the signal handler: what it must remove. */
 static char folder[256], path[sizeof folder + 32];

@@ -45,7 +45,7 @@ static embla_corpus *open_as(const choice *k, const embla_corpus_options *option
     return NULL;
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 /* Checks that the words of count tokens are these bytes, and the reverse. */
 static void check_spelling(const embla_corpus *c, const int32_t *list, size_t count,

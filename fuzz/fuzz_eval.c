@@ -23,7 +23,7 @@ static bool read_file(const void *data, size_t size, embla_eval_kind kind, embla
     return false;
 }
 
-/* ---- what is promised ---- */
+/* ---- promises ---- */
 
 static void check_word(const embla_eval_file *f, size_t w)
 {

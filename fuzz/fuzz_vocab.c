@@ -10,7 +10,7 @@
 
 #include "vocab.h"
 
-/* ---- the same words by jansson ---- */
+/* ---- comparison with jansson ---- */
 
 static void check_word(const embla_vocab *vocab, int64_t token, const char *word, size_t length)
 {

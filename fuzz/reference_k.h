@@ -100,7 +100,7 @@ REFERENCE float reference_k_number(embla_dtype dtype, const unsigned char *p, si
     return reference_iq4_xs(p + 136 * block, e);
 }
 
-/* ---- rows with scales beside their numbers ---- */
+/* ---- rows with scales ---- */
 
 REFERENCE double reference_k_e4m3(unsigned char code)
 {

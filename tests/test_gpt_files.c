@@ -778,11 +778,11 @@ static void tensors_that_are_not_right_are_refused(void **state)
             "'transformer.ln_f.weight' is 12 x 1; the model's sizes require 12");
     b = bag_of(&s);
     more(b, "transformer.h.2.ln_1.weight", 12, 0);
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.h.2.ln_1.weight' (12) is none of a model");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.h.2.ln_1.weight' (12) is not part of a model");
     b = bag_of(&s);
     held_of(b, "transformer.wpe.weight")->type = "I64";
     held_of(b, "transformer.wpe.weight")->dtype = 0;
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.wpe.weight' is I64; f32,");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.wpe.weight' has type I64; supported: f32,");
     b = bag_of(&l);
     drop(b, "model.layers.1.self_attn.k_proj.weight");
     refuses(b, EMBLA_ERR_FORMAT, "'model.layers.1.self_attn.k_proj.weight' (8 x 16) is missing");
@@ -826,7 +826,7 @@ static const wrong_key wrong_keys[] = {
     {0, "n_positions", "10", EMBLA_ERR_FORMAT, "wpe.weight' is 9 x 12"},
     {0, "vocab_size", "12", EMBLA_ERR_FORMAT, "is 11 x 12; the model's sizes require 12 x 12"},
     {0, "activation_function", "\"gelu\"", EMBLA_ERR_UNSUPPORTED,
-     "'activation_function' is 'gelu'; 'gelu_new'"},
+     "'activation_function' is 'gelu'; supported: 'gelu_new'"},
     {0, "layer_norm_epsilon", "0.0", EMBLA_ERR_UNSUPPORTED, "'layer_norm_epsilon' is 0"},
     {0, "resid_pdrop", "1.0", EMBLA_ERR_FORMAT, "dropout is 1"},
     {0, "model_type", "\"bert\"", EMBLA_ERR_UNSUPPORTED,
@@ -849,7 +849,7 @@ static const wrong_key wrong_keys[] = {
     {2, "norm_gain", "2", EMBLA_ERR_FORMAT, "its 'norm_gain' is 2; it must be 0 or 1"},
     {2, "biases", NULL, EMBLA_ERR_FORMAT, "'biases' is -1"},
     {2, "norm_first", "true", EMBLA_ERR_FORMAT, "'norm_first' is -1"},
-    {2, "norm", "\"batch\"", EMBLA_ERR_UNSUPPORTED, "'norm' is 'batch'; 'layer'"},
+    {2, "norm", "\"batch\"", EMBLA_ERR_UNSUPPORTED, "'norm' is 'batch'; supported: 'layer'"},
     {2, "positions", "\"alibi\"", EMBLA_ERR_UNSUPPORTED, "'alibi'"},
     {2, "activation_function", "\"swiglu\"", EMBLA_ERR_FORMAT, "'layer0.mlp.gate' (64 x 16) is m"},
     {2, "vocab_size", "1000000000", EMBLA_ERR_FORMAT, "bytes, but its tensors have"},
@@ -860,11 +860,11 @@ static const wrong_key wrong_keys[] = {
     {0, "scale_attn_by_inverse_layer_idx", "true", EMBLA_ERR_UNSUPPORTED,
      "_layer_idx' is true; only false"},
     {0, "scale_attn_weights", "1", EMBLA_ERR_FORMAT, "'scale_attn_weights' is not true or false"},
-    {0, "activation_function", "3", EMBLA_ERR_FORMAT, "'activation_function' is not a text"},
+    {0, "activation_function", "3", EMBLA_ERR_FORMAT, "'activation_function' is not a string"},
     {0, "layer_norm_epsilon", "\"1e-3\"", EMBLA_ERR_FORMAT,
      "'layer_norm_epsilon' is not a finite number"},
     {0, "layer_norm_epsilon", "1e999", EMBLA_ERR_FORMAT, "'layer_norm_epsilon' is not a finite"},
-    {0, "n_inner", "\"20\"", EMBLA_ERR_FORMAT, "'n_inner' is not a whole number"},
+    {0, "n_inner", "\"20\"", EMBLA_ERR_FORMAT, "'n_inner' is not an integer"},
     {0, "resid_pdrop", "\"0.5\"", EMBLA_ERR_FORMAT, "'resid_pdrop' is not a finite number"},
     {0, "tie_word_embeddings", "0", EMBLA_ERR_FORMAT, "'tie_word_embeddings' is not true or false"},
     {0, "tie_word_embeddings", "\"false\"", EMBLA_ERR_FORMAT, "the model has no head"},
@@ -875,24 +875,24 @@ static const wrong_key wrong_keys[] = {
      "its 'mlp_bias' is true, but its attention has no"},
     {1, "attention_bias", "\"yes\"", EMBLA_ERR_FORMAT, "'attention_bias' is not true or false"},
     {1, "rope_scaling", "{\"factor\": 8.0}", EMBLA_ERR_UNSUPPORTED,
-     "'rope_scaling.factor' says no type"},
+     "'rope_scaling.factor' is given without a type"},
     {1, "rope_scaling", "{\"rope_type\": 3}", EMBLA_ERR_FORMAT,
-     "'rope_scaling.rope_type' is not a text"},
+     "'rope_scaling.rope_type' is not a string"},
     {1, "rope_scaling", "\"linear\"", EMBLA_ERR_FORMAT, "'rope_scaling' is not an object"},
     {1, "rope_scaling", "null, \"rope_parameters\": {\"type\": \"linear\", \"factor\": 2}",
      EMBLA_ERR_UNSUPPORTED, "'rope_parameters.type' is 'linear'"},
     {1, "rope_scaling", "null, \"rope_parameters\": {\"rope_theta\": 5.0}", EMBLA_ERR_FORMAT,
-     "'rope_parameters.rope_theta' is 5, and another one 500000"},
+     "'rope_parameters.rope_theta' is 5, but elsewhere it is 500000"},
     {1, "rope_scaling", "null, \"partial_rotary_factor\": 0.5", EMBLA_ERR_UNSUPPORTED,
      "is 0.5; only rotary embeddings over the whole head"},
     {1, "rope_scaling", "{\"partial_rotary_factor\": 0.25}", EMBLA_ERR_UNSUPPORTED,
      "'rope_scaling.partial_rotary_factor' is 0.25"},
     {1, "rope_theta", "\"500\"", EMBLA_ERR_FORMAT, "'rope_theta' is not a finite number"},
     {1, "rms_norm_eps", "true", EMBLA_ERR_FORMAT, "'rms_norm_eps' is not a finite number"},
-    {1, "hidden_act", "3", EMBLA_ERR_FORMAT, "'hidden_act' is not a text"},
-    {1, "head_dim", "\"8\"", EMBLA_ERR_FORMAT, "'head_dim' is not a whole number"},
-    {2, "norm", "3", EMBLA_ERR_FORMAT, "'norm' is not a text"},
-    {2, "rope_order", "1", EMBLA_ERR_FORMAT, "'rope_order' is not a text"},
+    {1, "hidden_act", "3", EMBLA_ERR_FORMAT, "'hidden_act' is not a string"},
+    {1, "head_dim", "\"8\"", EMBLA_ERR_FORMAT, "'head_dim' is not an integer"},
+    {2, "norm", "3", EMBLA_ERR_FORMAT, "'norm' is not a string"},
+    {2, "rope_order", "1", EMBLA_ERR_FORMAT, "'rope_order' is not a string"},
 };
 
 static void keys_that_are_not_right_are_refused(void **state)

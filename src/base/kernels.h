@@ -35,7 +35,7 @@ typedef struct {
     float *first, *second;
     size_t step, pairs;
     const float *cosine, *sine;
-} embla_turn_job;
+} embla_rotate_job;
 
 /* Rows for one call of `dots`: memory delivers several streams faster than one. */
 enum { EMBLA_DOTS = 4 };
@@ -77,7 +77,7 @@ typedef struct {
     /* best = x where x is larger or NaN */
     void (*maximum)(const float *x, size_t n, float *best);
     /* rotates each pair by its angle */
-    void (*turn)(const embla_turn_job *job);
+    void (*rotate)(const embla_rotate_job *job);
     /* numbers column .. column+n-1 of a row (column a multiple of 64): uniform in
      * [-spread, spread), or normal with standard deviation spread (random.h) */
     embla_random_fn *uniform, *normal;

@@ -139,7 +139,7 @@ EMBLA_BODY void embla_body_maximum(const float *restrict x, size_t n, float *res
     for (size_t i = 0; i < n; i++) best[i] = best[i] >= x[i] || best[i] != best[i] ? best[i] : x[i];
 }
 
-EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
+EMBLA_BODY void embla_body_rotate(const embla_rotate_job *job)
 {
     float *restrict first = job->first, *restrict second = job->second;
     const float *restrict cosine = job->cosine, *restrict sine = job->sine;
@@ -197,9 +197,9 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
     {                                                                                              \
         embla_body_maximum(x, n, best);                                                            \
     }                                                                                              \
-    TARGET static void turn(const embla_turn_job *job)                                             \
+    TARGET static void rotate(const embla_rotate_job *job)                                         \
     {                                                                                              \
-        embla_body_turn(job);                                                                      \
+        embla_body_rotate(job);                                                                    \
     }                                                                                              \
     TARGET static void uniform(uint64_t seed, uint64_t row, size_t column, size_t n, float spread, \
                                float *out)                                                         \
@@ -251,7 +251,7 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         .reach = reach,                                                                            \
         .accumulate = accumulate,                                                                  \
         .maximum = maximum,                                                                        \
-        .turn = turn,                                                                              \
+        .rotate = rotate,                                                                          \
         .uniform = uniform,                                                                        \
         .normal = normal,                                                                          \
     }

@@ -35,7 +35,7 @@ EMBLA_BODY unsigned group_bits(embla_scales scales)
     return scales == EMBLA_SCALES_E4M3_16 ? 4 : 0;
 }
 
-/* ---- rows of f4_e2m1: number i is the low half of byte i/2 where i is even ---- */
+/* ---- rows of f4_e2m1: number i is the low half of byte i/2 if i is even ---- */
 
 __attribute__((noinline)) static void f4_numbers(const byte *codes, size_t n, float group,
                                                  float scale, float *out)
@@ -154,7 +154,7 @@ EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes,
 static embla_scaled_fn *const f4_rows[EMBLA_ISA_COUNT] =
     EMBLA_ISA_TABLE(f4_scalar, f4_avx2, f4_avx512);
 
-/* ---- what a format is ---- */
+/* ---- checking formats ---- */
 
 static embla_status check_scales(const embla_row_format *format, const embla_dtype_info *info)
 {
@@ -221,7 +221,7 @@ embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, emb
     return EMBLA_OK;
 }
 
-/* ---- rows for everyone ---- */
+/* ---- public functions ---- */
 
 embla_status embla_row_bytes(const embla_row_format *format, size_t *out)
 {

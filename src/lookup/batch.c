@@ -36,7 +36,7 @@ struct embla_batch {
 
 enum { MOST = 1 << 30 }; /* maximum row numbers of a batch: slots have 32 bits */
 
-/* ---- making ---- */
+/* ---- create, free ---- */
 
 /* The number of slots for `count` row numbers, as a power of two. */
 static unsigned slot_bits(size_t count)
@@ -86,7 +86,7 @@ void embla_batch_free(embla_batch *batch)
     if (batch) embla_mem_free(batch, batch->bytes);
 }
 
-/* ---- which rows are different ---- */
+/* ---- finding duplicates ---- */
 
 static uint64_t hash_row(uint64_t x)
 {

@@ -152,7 +152,7 @@ static embla_status check_strides(embla_lookup_call *call)
     return EMBLA_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole call ---- */
 
 /* A prefetch does not pay for few rows, or for a table that stays in a cache. */
 static bool worth_prefetching(const embla_lookup_call *call, uint64_t rows)

@@ -119,7 +119,7 @@ void embla_decoder_reset(embla_decoder *d)
     if (d) d->taken = 0;
 }
 
-/* ---- n tokens through the layers, the first at position first ---- */
+/* ---- running n tokens, the first at position `first`, through the layers ---- */
 
 static const void *weight(const embla_decoder *d, size_t layer, size_t slot)
 {
@@ -202,7 +202,7 @@ static embla_status run_layers(embla_decoder *d, const embla_layer_way *way, con
     return EMBLA_OK;
 }
 
-/* ---- what is asked of it ---- */
+/* ---- append, head ---- */
 
 static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, size_t count)
 {

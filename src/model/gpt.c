@@ -118,7 +118,7 @@ static void drop(const pass *p, size_t branch, const void *in, bool add, void *o
         }
 }
 
-/* ---- rows and positions ---- */
+/* ---- embedding ---- */
 
 static void embed_wide(const pass *p, double *out)
 {
@@ -213,7 +213,7 @@ static embla_status embed_backward(const pass *p)
     return add_rows(p, dx);
 }
 
-/* ---- a branch begins with a norm and ends with a linear layer ---- */
+/* ---- start and end of a branch: a norm, a linear layer ---- */
 
 /* The slots and places of a norm. */
 typedef struct {
@@ -342,7 +342,7 @@ static embla_status attention_backward(const pass *p, size_t layer)
     return norm_backward(p, layer, norm1_of(p), stream(p, layer));
 }
 
-/* ---- the feed-forward part ---- */
+/* ---- feed-forward ---- */
 
 static bool has_gate(const pass *p)
 {
@@ -446,7 +446,7 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
                             report);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole pass ---- */
 
 static embla_status forward(const pass *p, bool learns)
 {

@@ -363,7 +363,7 @@ static embla_status embla_sizes(reading *r)
     return EMBLA_OK;
 }
 
-/* ---- what it is ---- */
+/* ---- family, tied head, shape ---- */
 
 static bool has_tensor(const reading *r, const char *name)
 {
@@ -449,7 +449,7 @@ static embla_status read_shape(reading *r)
     EMBLA_TRY(read_family_sizes(r));
     if (is_set(r, "resid_pdrop") && /* needed if training continues */
         embla_checkpoint_real(r->cp, "resid_pdrop", &r->shape.dropout) != EMBLA_OK)
-        return fail_wrong_type(r, "a finite number", "a finite number");
+        return fail_wrong_type(r, "resid_pdrop", "a finite number");
     EMBLA_TRY(find_tie(r));
     if (embla_gpt_shape_check(&r->shape, &whole) != EMBLA_OK) {
         (void)snprintf(why, sizeof why, "%.390s", embla_error());

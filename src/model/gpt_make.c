@@ -80,7 +80,7 @@ static const slot_kind ngram_slots[EMBLA_GPT_NGRAM_SLOTS] = {
     [EMBLA_GPT_NGRAM_VALUE] = {"ngram.value", 'C', 'E', true, NGRAM},
 };
 
-static bool holds(const embla_gpt_shape *s, condition when)
+static bool is_present(const embla_gpt_shape *s, condition when)
 {
     bool gains = !s->no_gain, swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
     bool shifts = s->biases && s->norm == EMBLA_NORM_LAYER;
@@ -146,7 +146,7 @@ typedef struct {
 
 enum { LINE = 16 }; /* tensors begin at a multiple of this many numbers */
 
-static uint64_t whole_lines(uint64_t numbers)
+static uint64_t round_to_line(uint64_t numbers)
 {
     return (numbers + LINE - 1) / LINE * LINE;
 }
@@ -154,9 +154,9 @@ static uint64_t whole_lines(uint64_t numbers)
 static void add(listing *l, const slot_kind *kind, size_t slot, const char *before)
 {
     if (l->part_of) l->part_of[slot] = -1;
-    if (!holds(l->shape, kind->when)) return;
+    if (!is_present(l->shape, kind->when)) return;
     size_t rows = size_of(l->shape, kind->rows), dim = size_of(l->shape, kind->dim);
-    uint64_t numbers = (uint64_t)rows * dim, at = kind->follows ? l->end : whole_lines(l->end);
+    uint64_t numbers = (uint64_t)rows * dim, at = kind->follows ? l->end : round_to_line(l->end);
     if (l->parts) {
         embla_gpt_part *part = &l->parts[l->count];
         *part = (embla_gpt_part){.slot = slot, .rows = (int64_t)rows, .dim = dim};
@@ -184,7 +184,7 @@ static void list(listing *l)
         add(l, &model_slots[slot], slot, "");
     for (size_t slot = 0; slot < EMBLA_GPT_NGRAM_SLOTS; slot++)
         add(l, &ngram_slots[slot], embla_gpt_ngram_slot(l->shape, slot), "");
-    l->end = whole_lines(l->end);
+    l->end = round_to_line(l->end);
 }
 
 /* ---- activations ---- */
@@ -407,7 +407,7 @@ void embla_gpt_free(embla_gpt *gpt)
     embla_mem_free(gpt, gpt->bytes);
 }
 
-/* ---- room ---- */
+/* ---- reserve ---- */
 
 embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
 {
@@ -449,7 +449,7 @@ void embla_gpt_zero_gradients(embla_gpt *gpt)
     if (gpt && gpt->gradients) memset(gpt->gradients, 0, gpt->numbers * gpt->real);
 }
 
-/* ---- what it is ---- */
+/* ---- queries ---- */
 
 const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt)
 {

@@ -117,7 +117,7 @@ embla_status embla_gpt_ngram_count(const embla_gpt_shape *s, int64_t *out)
     return EMBLA_OK;
 }
 
-/* ---- room ---- */
+/* ---- memory for a batch ---- */
 
 /* Computes the places of arrays. If there is memory, sets their addresses. */
 static void place_arrays(const embla_gpt_shape *s, size_t n, room *r)
@@ -218,7 +218,7 @@ void embla_gpt_ngram_free(embla_gpt_grams *g)
     embla_mem_free(g, sizeof *g);
 }
 
-/* ---- which rows ---- */
+/* ---- rows of a batch ---- */
 
 /* Computes the rows of a batch and sorts them. */
 static embla_status make_plan(const embla_gpt_grams *g, const int32_t *tokens, size_t batch,
@@ -338,7 +338,7 @@ embla_status embla_gpt_ngram_more(const embla_gpt *gpt, const embla_layer_way *w
     return add_grams(gpt, way, a->rows, n, a, x, x);
 }
 
-/* ---- what is asked of it ---- */
+/* ---- gradients, prefetch ---- */
 
 embla_table *embla_gpt_ngram_table(embla_gpt *gpt)
 {
@@ -415,7 +415,7 @@ embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens, siz
     return EMBLA_OK;
 }
 
-/* ---- rows that other processes see ---- */
+/* ---- sharing rows with other processes ---- */
 
 /* Writes the table as an npy file. The name must not exist yet. */
 static embla_status write_npy(const embla_table *t, const char *path, size_t *header)

@@ -16,7 +16,7 @@
 #include "model/gpt_config.h"
 #include "model/gpt_ngram.h"
 
-/* ---- one checkpoint being opened ---- */
+/* ---- state of an open ---- */
 
 enum { NAME = 160, SHAPE_TEXT = EMBLA_TENSOR_RANK_MAX * 23 + 1 };
 enum { TILE = 1 << 16, TILE_INPUTS = 16, TILE_OUTPUTS = TILE / TILE_INPUTS };
@@ -34,7 +34,7 @@ typedef struct {
 
 enum { RAW = TILE * sizeof(double), SPACE = RAW + TILE * sizeof(float) };
 
-/* ---- what it is ---- */
+/* ---- shape ---- */
 
 static void mark_used(opening *o, const embla_entry *entry)
 {

@@ -24,7 +24,7 @@
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
 
-/* ---- what a file has ---- */
+/* ---- forms of files ---- */
 
 typedef struct {
     uint8_t slot;    /* of the model, or of a layer */
@@ -101,7 +101,7 @@ static const form *form_of(const embla_gpt_shape *s)
     return NULL;
 }
 
-/* ---- one folder being written ---- */
+/* ---- state of a save ---- */
 
 enum { CONFIG, TOKENIZER, MODEL, FILES };
 

@@ -100,7 +100,7 @@ EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const vo
                                             const void *table, int64_t vocab, double weight,
                                             void *dhidden, void *dtable, embla_loss_report *report);
 
-/* ---- the gate of a table beside the trunk ---- */
+/* ---- the gate of an n-gram table ---- */
 
 enum { EMBLA_GATE_STATS = 4 }; /* numbers per token: 1 / root of x and of key, similarity, gate */
 

@@ -305,7 +305,7 @@ static size_t short_back_space(const short_job *s)
     return 5 * s->rows * s->wide + 2 * (s->size + s->rows) * s->keys;
 }
 
-/* ---- forward and backward, of any length ---- */
+/* ---- forward and backward ---- */
 
 embla_status embla_attention_forward(const embla_layer_way *way, const embla_attention *a)
 {
@@ -334,7 +334,7 @@ embla_status embla_attention_backward(const embla_layer_way *way, const embla_at
     return run(&c, short_group, work);
 }
 
-/* ---- one token more ---- */
+/* ---- one new token ---- */
 
 /* The heads that share keys and values are the rows of one tile without masking. */
 static embla_status one_unit(const call *c, size_t unit, char *space)
@@ -381,7 +381,7 @@ embla_status embla_attention_one(const embla_layer_way *way, const float *q, con
     return run(&c, one_unit, count * heads * size * 2);
 }
 
-/* ---- turning heads ---- */
+/* ---- rotating heads ---- */
 
 /* Rotation by one position: all tokens at that position, in all sequences. */
 typedef struct {
@@ -400,13 +400,13 @@ static void turn_f32(const rotation *t, float *x, size_t pair, size_t n, const d
     float c[PAIRS], s[PAIRS];
     for (size_t i = 0; i < n; i++) c[i] = (float)cosine[i], s[i] = (float)sine[i];
     for (size_t h = 0; h < t->heads; h++, x += t->size) {
-        embla_turn_job job = {.first = x + (split ? pair : 2 * pair),
-                              .step = split ? 1 : 2,
-                              .pairs = n,
-                              .cosine = c,
-                              .sine = s};
+        embla_rotate_job job = {.first = x + (split ? pair : 2 * pair),
+                                .step = split ? 1 : 2,
+                                .pairs = n,
+                                .cosine = c,
+                                .sine = s};
         job.second = split ? job.first + t->size / 2 : job.first + 1;
-        embla_kernels_get()->turn(&job);
+        embla_kernels_get()->rotate(&job);
     }
 }
 

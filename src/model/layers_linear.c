@@ -65,8 +65,8 @@ embla_status embla_product_either(embla_gpt_precision precision, bool engine,
 
 /* ---- parts of a call and their blocks ---- */
 
-/* A product, with a bias that is added to each row (or NULL). If `form` is not used: the sums of
- * the columns of a (k x n), added to out. */
+/* A product, with a bias that is added to each row (may be NULL). If `sums`: the sums of the
+ * columns of a (k x n), added to out. */
 typedef struct {
     embla_plain_product product;
     const void *bias;

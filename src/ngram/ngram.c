@@ -110,7 +110,7 @@ static embla_status check(const job *j, const embla_ngram_options *options)
     return check_tokens(j);
 }
 
-/* ---- what tokens are seen as ---- */
+/* ---- loading a tile ---- */
 
 /* Stores a token at index k. *run is the number of tokens before the next one that belong to its
  * n-grams. */
@@ -277,7 +277,7 @@ EMBLA_AVX512 EMBLA_BODY void powers_512(const embla_ngram *g, const tile *t, siz
 }
 #endif
 
-/* ---- shapes that models have, and any other: orders are history + 1 ---- */
+/* ---- constants for common shapes; orders are history + 1 ---- */
 
 static void identity(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 {

@@ -285,8 +285,7 @@ static embla_status table_number(const embla_ngram_parameters *p, size_t *out)
     if (p->layer_count > EMBLA_NGRAM_LAYERS_MOST || (p->layer_count > 0 && !p->layers))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "layer_count is %zu%s; at most %d layers are supported", p->layer_count,
-                          p->layers ? ", but layers is NULL" : " at NULL",
-                          (int)EMBLA_NGRAM_LAYERS_MOST);
+                          p->layers ? "" : ", but layers is NULL", (int)EMBLA_NGRAM_LAYERS_MOST);
     for (size_t i = 0; i < p->layer_count; i++)
         for (size_t k = 0; k <= i; k++)
             if (p->layers[i] < 0 || (k < i && p->layers[k] == p->layers[i]))
@@ -303,7 +302,7 @@ static embla_status table_number(const embla_ngram_parameters *p, size_t *out)
     return EMBLA_OK;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static embla_status fill_sizes(embla_ngram *g, const embla_ngram_parameters *p, size_t table)
 {

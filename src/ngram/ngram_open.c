@@ -18,7 +18,7 @@
 #include "formats/gguf.h"
 #include "ngram/ngram.h"
 
-/* ---- what a checkpoint says ---- */
+/* ---- reading keys ---- */
 
 typedef struct {
     const embla_checkpoint *cp;
@@ -477,7 +477,7 @@ static embla_status open_identity(reading *r, int32_t layer)
     return require_integer(r, (names){"vocab_size_per_layer_input", NULL}, &r->p.vocab);
 }
 
-/* ---- which of them ---- */
+/* ---- which model ---- */
 
 static bool has_key(reading *r, names called)
 {

@@ -145,7 +145,7 @@ static embla_status read_mapped(const void *owner, const embla_read_job *job)
     return EMBLA_OK;
 }
 
-/* ---- questions ---- */
+/* ---- describe ---- */
 
 static embla_status describe_mapped(const embla_store *store, embla_store_info *out)
 {

@@ -74,7 +74,7 @@ typedef struct {
     bool built;
 } held;
 
-/* ---- what a copy must be ---- */
+/* ---- name and manifest of a copy ---- */
 
 static void add(embla_checksum_state *state, uint64_t number)
 {
@@ -181,7 +181,7 @@ static embla_status report(const copy *c, const char *what, int64_t done)
                                  c->store->bytes);
 }
 
-/* ---- looking for one that is there ---- */
+/* ---- opening an existing copy ---- */
 
 static embla_checksum checksum_of(const void *bytes, size_t count)
 {

@@ -42,7 +42,7 @@ const char *embla_placement_name(embla_placement placement)
     return ops ? ops->name : NULL;
 }
 
-/* ---- making ---- */
+/* ---- create, free ---- */
 
 /* Copies a string into the store's arena. */
 static embla_status copy_text(embla_store *store, const char **text)
@@ -113,7 +113,7 @@ void embla_store_free(embla_store *store)
     embla_mem_free(store, sizeof *store);
 }
 
-/* ---- rows of any files ---- */
+/* ---- stores of extents ---- */
 
 /* Finds the map of a file among the sources, or opens the file. */
 static embla_status find_or_open_map(const embla_store *store, const char *path, embla_map **out)
@@ -230,7 +230,7 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
     return EMBLA_OK;
 }
 
-/* ---- files that change ---- */
+/* ---- changed files ---- */
 
 embla_status embla_sources_check(const void *owner)
 {
@@ -249,7 +249,7 @@ embla_status embla_sources_check(const void *owner)
     return EMBLA_OK;
 }
 
-/* ---- questions ---- */
+/* ---- describe, warm ---- */
 
 embla_status embla_store_describe(const embla_store *store, embla_store_info *out)
 {

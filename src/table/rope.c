@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rotary positions (Su et al., "RoFormer", 2021): pair i of a head's numbers is rotated by position
- * * rate[i], rate[i] = theta^(-2i/dim). There are no parameters. The dot product of a rotated query
- * and a rotated key depends on their distance.
+/* Rotary positions (Su et al., "RoFormer", 2021): pair i of a head's numbers is rotated by the
+ * angle position * rate[i], rate[i] = theta^(-2i/dim). There are no parameters. The dot product of
+ * a rotated query and a rotated key depends on their distance.
  *
  * A longer context than in training is reached by changing the rates:
  *   linear  all are divided by factor (Chen et al., "Position Interpolation", 2023)
@@ -165,13 +165,13 @@ static void rotate_heads(const embla_rope *rope, float *x, size_t heads, size_t 
     bool split = rope->order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     for (size_t h = 0; h < heads; h++) {
         float *head = x + h * head_stride;
-        embla_turn_job job = {.first = split ? head + first : head + 2 * first,
-                              .step = split ? 1 : 2,
-                              .pairs = n,
-                              .cosine = cosine,
-                              .sine = sine};
+        embla_rotate_job job = {.first = split ? head + first : head + 2 * first,
+                                .step = split ? 1 : 2,
+                                .pairs = n,
+                                .cosine = cosine,
+                                .sine = sine};
         job.second = split ? job.first + rope->pairs : job.first + 1;
-        kernels->turn(&job);
+        kernels->rotate(&job);
     }
 }
 

@@ -24,7 +24,7 @@ enum { DIGIT_MOST = 11, DIGITS = 1 << DIGIT_MOST };
 /* Up to this many keys, insertion sort is faster than clearing the counters. */
 enum { FEW = 48 };
 
-/* ---- room ---- */
+/* ---- create, free ---- */
 
 /* The number of bits of the numbers 0 .. n-1. */
 static unsigned bits_below(uint64_t n)

@@ -107,7 +107,7 @@ static embla_train_options with_defaults(const embla_train_options *options, con
     return o;
 }
 
-/* ---- making one ---- */
+/* ---- create, free ---- */
 
 /* Allocates the struct, runs, tokens and targets as one block. The next batch is prepared early
  * only if the model has n-grams. */

@@ -27,7 +27,7 @@
 
 enum { PIECE = 1 << 20, NAME = 96, DIGITS = 10 };
 
-/* ---- the numbers of a training ---- */
+/* ---- list of tensors ---- */
 
 /* One tensor of a checkpoint, and its numbers in memory. */
 typedef struct {

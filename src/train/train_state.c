@@ -24,7 +24,7 @@
 
 enum { SAMPLE_ABOVE = 64 << 20, PIECES = 64, PIECE_BYTES = 1 << 16, TEXT = 48 };
 
-/* ---- the table ---- */
+/* ---- table of fields ---- */
 
 typedef enum { SIZE, COUNT, SEED, REAL, FLAG, CHOICE } field_kind;
 typedef enum { PLACE, MODEL, OPTION, CORPUS } field_group; /* PLACE is not compared */
