@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The benchmarks of `embla bench NAME`: one function each.
  *
- * Each prints one line for a case, with the limit it was measured against beside
- * it, and returns the exit code of the program.
+ * Each prints one line for a case, together with the limit it was measured against, and returns the
+ * exit code of the program.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 typedef struct {
-    const char *case_regex; /* run the cases whose name matches; NULL: the default set */
-    int threads;            /* 0: the default set's own */
+    const char *case_regex; /* run the cases whose name matches; NULL means the default set */
+    int threads;            /* 0 means the number of the default set */
     bool json, quiet, list;
-    /* says on stderr what went wrong: one sentence, whatever it quotes made harmless */
+    /* prints one error message on stderr; quoted text is made safe */
     void (*complain)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 } bench_options;
 

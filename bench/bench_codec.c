@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench codec: rows to floats, with everything in cache.
+/* embla bench codec: decodes rows to floats, with everything in cache.
  *
- * A case is FORMAT/DIM, about 32 KiB of stored rows; naive/FORMAT/DIM is the same by a plain loop,
- * one number at a time, as it is written first: it also says whether ours is right. Values are
- * floats written; the limit is memcpy of as many floats from one place in cache to another. Rows
- * that are looked up in memory come to cache first (bench rows), so that this is what decoding
- * adds.
+ * A case is FORMAT/DIM, about 32 KiB of stored rows. naive/FORMAT/DIM is the same with a simple
+ * loop, one number at a time; it also verifies our result. Values count floats written. The limit
+ * is memcpy of as many floats from one place in cache to another. A lookup first brings rows from
+ * memory to the cache (bench rows), so this measures what decoding adds.
  */
 #include <math.h>
 #include <stdio.h>
@@ -62,14 +61,14 @@ typedef void naive_fn(const embla_row_format *format, const unsigned char *row, 
 
 typedef struct {
     const codec *codec;
-    naive_fn *naive; /* NULL: there is none */
+    naive_fn *naive; /* NULL if there is none */
     size_t count, row_bytes;
     unsigned char *rows;
     float *out, *other; /* count x dim */
     bool by_naive, failed;
 } bench_case;
 
-/* ---- the plain loops ---- */
+/* ---- simple loops ---- */
 
 /* A small float: sign, exponent, fraction of so many bits. */
 static float small(unsigned bits, int exponent, int fraction, int bias)
@@ -85,7 +84,7 @@ static float f16_at(const unsigned char *p)
     return small(p[0] | (unsigned)p[1] << 8, 5, 10, 15);
 }
 
-/* By a table of all codes, the usual first try. */
+/* With a table of all codes, the usual first attempt. */
 static void naive_f8(const embla_row_format *f, const unsigned char *row, float *out)
 {
     static float values[256];
@@ -163,8 +162,8 @@ static void run_memcpy(void *context, size_t step)
     __asm__ volatile("" : : "r"(c->out) : "memory");
 }
 
-/* All rows at once are what each is by itself, numbers at all, and where there is a plain loop
- * the same as by it, to the bit. */
+/* Verifies that decoding all rows at once equals decoding each row and, if there is a simple loop,
+ * its result, bit for bit; and that there are no NaNs. */
 static bool is_right(bench_case *c)
 {
     const embla_row_format *f = &c->codec->format;
@@ -184,8 +183,7 @@ static bool is_right(bench_case *c)
 
 /* ---- rows ---- */
 
-/* Numbers around 0, encoded; dtypes that are only read get bytes that have no NaN in any of the
- * places where there could be one. */
+/* Encodes numbers around 0. Read-only dtypes get bytes that cannot be a NaN anywhere. */
 static bool make_rows(bench_case *c)
 {
     const embla_row_format *f = &c->codec->format;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench head: logits of one vector, a token chosen from them, logits of many vectors; then
- * the losses (bench_loss.c).
+/* embla bench head: logits of one vector, choice of a token, logits of many vectors; then the
+ * losses (bench_loss.c).
  *
- * A case is KIND/SHAPE/DTYPE. decode is embla_head_logits of one vector, greedy embla_head_top
- * of it with k = 1, top_p embla_head_sample with top_p 0.9 at a temperature of 0.8. All three
- * read the table once: their limit is the best of several loops that only read the same bytes,
- * 1 to 16 streams in each thread. logits has 256 vectors, and its limit is the bare product of
- * the same shape by the same engine.
+ * A case is KIND/SHAPE/DTYPE. decode is embla_head_logits of one vector. greedy is embla_head_top
+ * with k = 1. top_p is embla_head_sample with top_p 0.9 and temperature 0.8. All three read the
+ * table once; their limit is the fastest of several loops that only read the same bytes, with 1 to
+ * 16 streams in each thread. logits has 256 vectors; its limit is the bare product of the same
+ * shape by the same engine.
  */
 #include <math.h>
 #include <stdio.h>
@@ -51,10 +51,10 @@ typedef struct {
     size_t count;    /* vectors */
     float *hidden;   /* count x dim */
     float *logits;   /* count x rows */
-    float *products; /* the same, of the limit; NULL where that is a read */
+    float *products; /* the same for the limit; NULL if that is a read */
     embla_choice choice;
     size_t streams; /* of the read that is the limit */
-    uint64_t sum;   /* of what was read, so that nobody leaves the reading out */
+    uint64_t sum;   /* of what was read, so that the compiler cannot omit the reads */
     bool failed;
 } bench_case;
 
@@ -105,8 +105,8 @@ static void run_product(void *context, size_t step)
 
 /* ---- a case ---- */
 
-/* Every logit of the first vector once more, in double: a figure for wrong logits is worth
- * nothing. The token that was chosen last is the best one, or has its logit. */
+/* Verifies every logit of the first vector in double, and that the last chosen token is the best
+ * one, or has its logit. Figures for wrong results are worthless. */
 static bool is_right(bench_case *c)
 {
     const shape *s = c->shape;
@@ -159,7 +159,7 @@ static int run_case(bench_case *c, const bench_options *options)
     return 0;
 }
 
-/* Vectors as rows of another table are: random, of a length near 1. */
+/* Fills vectors like rows of another table: random, with norms near 1. */
 static bool fill(bench_case *c, embla_table *table)
 {
     const embla_init_options init = {.seed = 1}, other = {.seed = 2};
@@ -173,8 +173,8 @@ static bool fill(bench_case *c, embla_table *table)
     return done;
 }
 
-/* All of one shape; what it needs lives no longer. Too little memory: a sentence, no figure.
- * The scale makes logits spread as a model's do: a few hundred tokens share 0.9. */
+/* Runs all cases of one shape, and frees its memory. Without enough memory, prints a message and no
+ * figure. The scale spreads logits as in a model: a few hundred tokens share 0.9. */
 static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s, .count = s->kind == LOGITS ? MANY : 1};

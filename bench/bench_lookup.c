@@ -2,13 +2,13 @@
 /* embla bench lookup: a batch of 8,192 tokens, (B, T) -> (B, T, dim).
  *
  * A case is SHAPE/DTYPE/IDS/OUTPUT.
- *   IDS     uniform, or zipf: token k as often as 1/(k+1), as in text
- *   OUTPUT  rotating: over memory too large for the caches, as in training or prefill;
+ *   IDS     uniform, or zipf: token k has probability proportional to 1/(k+1), as in text
+ *   OUTPUT  rotating: through memory too large for the caches, as in training or prefill;
  *           recycled: to the same place each time;
- *           single: one row a call, to the same place
- * The limit of f32 is memcpy: the same number of bytes, taken from the same table in
- * order, to the same kind of output, by the same number of threads. The limit of any
- * other dtype, decoded to f32, is the lookup in the f32 table.
+ *           single: one row per call, to the same place
+ * The limit for f32 is memcpy: the same number of bytes, from the same table in order, to the same
+ * kind of output, with the same number of threads. The limit for any other dtype, decoded to f32,
+ * is the lookup in the f32 table.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static const char *const id_kinds[] = {"uniform", "zipf"};
 static const char *const outputs[] = {"rotating", "recycled", "single"};
 enum { ROTATING, RECYCLED, SINGLE, OUTPUTS };
 
-/* All that one case needs. */
+/* Everything that one case needs. */
 typedef struct {
     shape shape;
     embla_dtype dtype;
@@ -41,7 +41,7 @@ typedef struct {
     const embla_table *table; /* of the case's dtype */
     const embla_table *f32;
     const int32_t *tokens; /* BATCHES x BATCH */
-    char *pool;            /* where outputs go */
+    char *pool;            /* memory for outputs */
     size_t pool_bytes, out_bytes;
     bool failed;
 } bench_case;
@@ -83,7 +83,7 @@ static void run_f32(void *context, size_t step)
     look_up(c, c->f32, step);
 }
 
-/* bytes from the table, from an offset on and round again. */
+/* Copies bytes from the table, from an offset on, with wrap-around. */
 static void copy_round(const bench_case *c, char *out, size_t offset, size_t bytes)
 {
     const char *data = embla_table_row(c->table, 0);
@@ -116,7 +116,7 @@ static void run_memcpy(void *context, size_t step)
     }
 }
 
-/* The last result once more, by the plain way: a figure for wrong rows is worth nothing. */
+/* Verifies the last result in a simple way: figures for wrong rows are worthless. */
 static bool is_right(bench_case *c, size_t step)
 {
     float want[4096];
@@ -143,7 +143,7 @@ static int run_case(bench_case *c, const char *name, const bench_options *option
         options->complain("bench lookup: %s: wrong rows: %s", name, embla_error());
         return 1;
     }
-    /* f32 in bytes read and written, the others in rows */
+    /* f32 counts bytes read and written, the others count rows */
     double work = plain ? 2.0 * rows * row_bytes * 1e-9 : rows * 1e-6;
     bench_result result = {.bench = "lookup",
                            .name = name,
@@ -158,8 +158,7 @@ static int run_case(bench_case *c, const char *name, const bench_options *option
 
 /* ---- which cases ---- */
 
-/* The default set: f32 everywhere; the other dtypes, and single rows, where they are
- * claimed. */
+/* The default set: f32 everywhere; other dtypes, and single rows, only where we publish figures. */
 static bool in_default_set(const bench_case *c)
 {
     bool middle = c->shape.rows == 50257;
@@ -203,7 +202,7 @@ static embla_table *make_table(embla_dtype dtype, shape sh)
     return NULL;
 }
 
-/* The case for each number of threads. */
+/* Runs the case for each number of threads. */
 static int run_threads(session *s, bench_case *c, const char *name)
 {
     int most = s->options->threads > 0 ? s->options->threads : 2;
@@ -216,7 +215,7 @@ static int run_threads(session *s, bench_case *c, const char *name)
     return failed;
 }
 
-/* All wanted cases of one shape; its tables live no longer. */
+/* Runs all wanted cases of one shape, and frees its tables. */
 static int run_shape(session *s, shape sh)
 {
     bench_case c = {.shape = sh};

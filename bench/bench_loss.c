@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cases of `embla bench head` that are losses: TOKENSxDIMxROWS/COMPUTE, forward and
- * backward, or forward alone.
+/* The cases of `embla bench head` for losses: TOKENSxDIMxROWS/COMPUTE, forward and backward, or
+ * forward only.
  *
- * The limit is what nobody can do without: the bare products of the same shape by the same
- * engine (logits, the table's gradient, hidden's), spread over the same threads, without any
- * softmax. f32 computes all logits at once if they fit into 256 MiB, else those of as many tokens
- * as fit. bf16 multiplies bf16 factors, if the CPU can, that lie in the engine's own layout, in
- * the blocks of rows that are fastest here: all logits at once would be limited by writing them.
- * Figures are the arithmetic of the products in a second.
+ * The limit is the necessary work: the bare products of the same shape by the same engine (logits,
+ * the gradients of table and hidden), on the same threads, without softmax. In f32 all logits are
+ * computed at once if they fit into 256 MiB, otherwise for as many tokens as fit. In bf16 the
+ * factors are bf16, if the CPU supports it, in the engine's own layout and in the blocks of rows that are fastest here: all logits
+ * at once would be limited by writing them. Figures are the arithmetic of the products per second.
  */
 #include <math.h>
 #include <stdio.h>
@@ -45,8 +44,8 @@ typedef struct {
     float *hidden, *each;
     int32_t *targets;
     float *hidden_gradient, *table_gradient;
-    /* of the bare products */
-    float *logits;                           /* block x rows numbers */
+    /* for the bare products */
+    float *logits;                           /* block x rows */
     size_t block;                            /* tokens at a time */
     uint16_t *hidden16, *table16, *logits16; /* NULL for f32, or if the CPU has no bf16 */
     bench_bare *bare;                        /* of bf16 */
@@ -116,7 +115,7 @@ static void run_products_bf16(void *context, size_t step)
 
 /* ---- a case ---- */
 
-/* The first token once more, by hand and in double: a figure for a wrong loss is worth nothing. */
+/* Verifies the first token by hand in double: figures for a wrong loss are worthless. */
 static bool is_right(bench_case *c)
 {
     const shape *s = c->shape;
@@ -127,7 +126,7 @@ static bool is_right(bench_case *c)
         p[v] = 0;
         for (size_t d = 0; d < s->dim; d++)
             p[v] += (double)table[(size_t)v * s->dim + d] * (double)c->hidden[d];
-        sum += exp(p[v]); /* rows and vectors are of length 1: nothing is large */
+        sum += exp(p[v]); /* rows and vectors have norm 1, so nothing overflows */
     }
     double loss = log(sum) - p[c->targets[0]];
     for (size_t d = 0; s->backward && d < s->dim; d++) {
@@ -195,7 +194,7 @@ static bool fill(bench_case *c)
     return done;
 }
 
-/* The factors of the bare bf16 products. Returns false if there is no memory. */
+/* Creates the factors of the bare bf16 products. Returns false if there is not enough memory. */
 static bool fill_bf16(bench_case *c)
 {
     const shape *s = c->shape;
@@ -211,7 +210,7 @@ static bool fill_bf16(bench_case *c)
     return true;
 }
 
-/* All of one shape. Too little memory: a sentence, no figure. */
+/* Runs all cases of one shape. Without enough memory, prints a message and no figure. */
 static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 2};

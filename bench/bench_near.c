@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla bench near: the 10 nearest rows of a table to one query and to many.
  *
- * A case is SHAPE/DTYPE/QUERIES. One query reads the table once: its limit is the best of
- * several loops that only read the same bytes, 1 to 16 streams in each thread. Many queries
- * are a matrix product with a selection: their limit is the bare product of the same shape by
- * the same engine, without any selection, its result in one place that is used again and
- * again. `analogies` is the Google file on 50,000 words: 17,592 questions, the best answer of
- * each, against bare products in blocks of 2,048 questions.
+ * A case is SHAPE/DTYPE/QUERIES. One query reads the table once; its limit is the fastest of
+ * several loops that only read the same bytes, with 1 to 16 streams in each thread. Many queries
+ * are a matrix product with a selection; their limit is the bare product of the same shape by the
+ * same engine, without selection, with its result always in the same place. `analogies` is the
+ * Google file on 50,000 words: 17,592 questions, the best answer of each, compared with bare
+ * products in blocks of 2,048 questions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ typedef struct {
     embla_neighbour *out;
     float *products; /* rows x the queries of one block */
     size_t streams;  /* of the read that is the limit */
-    uint64_t sum;    /* of what was read, so that nobody leaves the reading out */
+    uint64_t sum;    /* of what was read, so that the compiler cannot omit the reads */
     bool failed;
 } bench_case;
 
@@ -85,7 +85,7 @@ static void run_product(void *context, size_t step)
     }
 }
 
-/* The whole table, as so many streams. */
+/* Reads the whole table, with `streams` streams. */
 static void run_read(void *context, size_t step)
 {
     bench_case *c = context;
@@ -96,7 +96,7 @@ static void run_read(void *context, size_t step)
 
 /* ---- a case ---- */
 
-/* The first answer once more, by hand: a figure for wrong rows is worth nothing. */
+/* Verifies the first answer by hand: figures for wrong rows are worthless. */
 static bool is_right(bench_case *c)
 {
     const shape *s = c->shape;
@@ -147,7 +147,7 @@ static int run_case(bench_case *c, const bench_options *options)
     return 0;
 }
 
-/* Queries as rows of another table are: random. */
+/* Fills queries like rows of another table: random. */
 static bool fill_queries(const shape *s, float *queries)
 {
     embla_table *table = NULL;
@@ -169,7 +169,8 @@ static int run_threads(bench_case *c, const bench_options *options)
     return failed;
 }
 
-/* All of one shape; what it needs lives no longer. Too little memory: a sentence, no figure. */
+/* Runs all cases of one shape, and frees its memory. Without enough memory, prints a message and no
+ * figure. */
 static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s};

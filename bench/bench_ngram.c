@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench ngram: row numbers of a prompt, and of one token of each step after it.
+/* embla bench ngram: row numbers of a prompt, and of single tokens after it.
  *
- * A case is MODEL/TOKENS. The limit is the same loop as every engine writes it, with hardware
- * division: sizes come from memory, so that no compiler can turn it into a multiplication. It
- * is to be passed at least twofold. The name of the limit has the nanoseconds of one row
+ * A case is MODEL/TOKENS. The limit is the same loop with hardware division, as every engine writes
+ * it. Sizes come from memory, so that no compiler can replace the division by a multiplication. We
+ * should be at least twice as fast. The name of the limit contains the nanoseconds for one row
  * number, ours first.
  */
 #include <stdio.h>
@@ -19,7 +19,7 @@ enum { TURNS = 11, TOKENS = 4096, REACH = 7 };
 
 typedef struct {
     const char *name, *model;
-    size_t count; /* tokens of a call */
+    size_t count; /* tokens per call */
 } shape;
 
 static const shape shapes[] = {
@@ -38,13 +38,13 @@ typedef struct {
     const embla_ngram *ngram;
     embla_ngram_info info;
     uint64_t *powers; /* longcat: columns x orders */
-    int32_t *tokens;  /* REACH before the first, then TOKENS */
+    int32_t *tokens;  /* REACH tokens before the first, then TOKENS */
     int64_t *rows, *others;
-    uint64_t sum; /* of what came out, so that nobody leaves it out */
+    uint64_t sum; /* of the results, so that the compiler cannot omit the work */
     bool failed;
 } bench_case;
 
-/* Each call of one token takes another one. */
+/* Each call with one token uses another token. */
 static const int32_t *tokens_at(const bench_case *c, size_t step)
 {
     return c->tokens + REACH + (c->shape->count == 1 ? step % TOKENS : 0);
@@ -62,7 +62,7 @@ static void run_rows(void *context, size_t step)
 
 /* ---- the limit ---- */
 
-/* No token of these is EOS, so nothing ends before its window does. */
+/* None of these tokens is EOS, so no n-gram ends early. */
 static void divide_products(const bench_case *c, const int32_t *tokens, int64_t *restrict rows)
 {
     const embla_ngram_info *g = &c->info;
@@ -149,7 +149,7 @@ static bool fill(bench_case *c)
     return true;
 }
 
-/* The limit has one thread: so have we, unless asked for more. */
+/* The limit uses one thread, and so do we, unless more are requested. */
 static int run_shape(const shape *s, const bench_options *options)
 {
     bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 1};

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench open: a table in a file, against the system's own means.
+/* embla bench open: a table in a file, compared with plain system calls.
  *
- * A safetensors file is written to a temporary folder ($TMPDIR, or /tmp) and removed at the
- * end. A case is SHAPE/f32/WHAT.
- *   scan  the file is opened through the one door, and all rows are looked up in order, a
- *         block at a time, into the same few megabytes. The limit is memcpy of the same
- *         blocks from a map of the same file to the same place, by as many threads.
- *   open  the file is opened, checked, and closed. The limit is open, fstat, mmap, munmap
- *         and close.
- * Both read pages that the system already holds: what is measured is the way to them.
+ * A safetensors file is written to a temporary folder ($TMPDIR, or /tmp) and removed at the end. A
+ * case is SHAPE/f32/WHAT.
+ *   scan  the file is opened with embla_checkpoint_open, and all rows are looked up in order, a
+ * block at a time, into the same few megabytes. The limit is memcpy of the same blocks from a
+ * mapping of the same file to the same place, with as many threads. open  the file is opened,
+ * checked and closed. The limit is open, fstat, mmap, munmap and close. Both read pages that are
+ * already in the page cache: only the overhead is measured.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +39,9 @@ enum { SCAN, OPEN, KINDS };
 
 /* ---- the file ---- */
 
-static const char *path; /* of the file that was made */
+static const char *path; /* of the temporary file */
 
-/* The header with spaces up to HEADER bytes, so that rows begin where a line begins. */
+/* The header, padded with spaces to HEADER bytes, so that rows begin at a cache line. */
 static void make_header(const shape *sh, char out[HEADER])
 {
     char json[HEADER];
@@ -68,7 +67,7 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
-/* Numbers that differ from row to row: one block of them, with its number in each row. */
+/* Writes numbers that differ from row to row: one block, with its number in each row. */
 static bool fill(int fd, const shape *sh)
 {
     char header[HEADER];
@@ -109,7 +108,7 @@ typedef struct {
     shape shape;
     int threads;
     embla_table *table;
-    const char *map; /* of the whole file, our own */
+    const char *map; /* our own mapping of the whole file */
     size_t map_bytes;
     int64_t *rows; /* 0, 1, 2 .. */
     char *out;
@@ -173,7 +172,7 @@ static void open_bare(void *context, size_t step)
     (void)close(fd);
 }
 
-/* The last block once more: it must be the file's bytes. */
+/* Verifies the last block: it must equal the file's bytes. */
 static bool is_right(bench_case *c)
 {
     size_t row = c->shape.dim * sizeof(float), most = block_rows(c), all = (size_t)c->shape.rows;
@@ -217,7 +216,7 @@ static int run_threads(bench_case *c, int kind, const char *name, const bench_op
     return failed;
 }
 
-/* The file is there: opens it both ways. */
+/* Opens the file in both ways. */
 static bool set_up(bench_case *c, const bench_options *options)
 {
     embla_checkpoint *checkpoint = NULL;
@@ -237,7 +236,7 @@ static bool set_up(bench_case *c, const bench_options *options)
         options->complain("bench open: %s", embla_error());
         good = false;
     }
-    embla_checkpoint_free(checkpoint); /* the table keeps its file */
+    embla_checkpoint_free(checkpoint); /* the table keeps its file open */
     return good;
 }
 
@@ -249,7 +248,7 @@ static void put_away(bench_case *c)
     free(c->out);
 }
 
-/* All wanted cases of one shape; its file lives no longer. */
+/* Runs all wanted cases of one shape, and removes its file. */
 static int run_shape(const shape *sh, const bool *wanted, char names[KINDS][64],
                      const bench_options *options)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla bench optim: steps of optimizers on a table of 50,257 x 768.
  *
- * A case is KIND/ROWS: `dense` steps with a gradient for every row; `rows` with gradients for
- * the rows that 8,192 tokens touch, drawn as often as 1/(k+1): some 3,400. AdamW reads weights,
- * mean, squares and gradients and writes all but the last: seven streams; the others have fewer.
+ * A case is KIND/ROWS: `dense` steps have a gradient for every row; `rows` steps have gradients for
+ * the rows of 8,192 tokens with probabilities proportional to 1/(k+1): about 3,400 rows. AdamW
+ * reads weights, mean, squares and gradients and writes all except the last: seven streams. The
+ * others have fewer.
  *
- * The limit is the bare stream: a loop over the very same rows of the very same arrays that
- * reads and writes as many, and does nothing but add 0 times the gradient. It runs plainly,
- * with lines fetched ahead at four distances, and with stores past the caches; the fastest of
- * these, tried before, is timed in turns with the step. Batches of tokens go round, so that
- * neither finds in a cache what the other has just left there.
+ * The limit is the bare stream: a loop over the same rows of the same arrays that reads and writes
+ * as much, but only adds 0 times the gradient. It runs plainly, with prefetching at four distances,
+ * and with streaming stores. The fastest of these is determined first, then timed in turns with the
+ * step. Several batches of tokens are used in turn, so that neither finds in a cache what the other
+ * left there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ enum { ROWS = 50257, DIM = 768, TOKENS = 8192, BATCHES = 7, TURNS = 15, BLOCK = 
 typedef struct {
     const char *name;
     embla_optim_options options;
-    size_t arrays; /* that are read and written: weights and states */
+    size_t arrays; /* arrays that are read and written: weights and states */
     bool dense;
 } step_case;
 
@@ -57,11 +58,11 @@ static const step_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-/* How the bare stream is run. */
+/* A way to run the bare stream. */
 typedef struct {
     const char *name;
-    size_t ahead; /* numbers between a line being worked on and one asked for */
-    bool past;    /* stores go past the caches */
+    size_t ahead; /* numbers between the current line and the prefetched one */
+    bool past;    /* streaming stores, bypassing the caches */
 } way;
 
 static const way ways[] = {
@@ -74,9 +75,9 @@ typedef struct {
     int threads;
     embla_table *table;
     embla_optim *optim;
-    float *arrays[ARRAYS];  /* weights and states; those past the kind's are not touched */
-    float *gradient;        /* ROWS x DIM; of a batch the first rows of it */
-    int64_t *rows[BATCHES]; /* touched, ascending; room for TOKENS */
+    float *arrays[ARRAYS];  /* weights and states; unused ones are not accessed */
+    float *gradient;        /* ROWS x DIM; a batch uses the first rows */
+    int64_t *rows[BATCHES]; /* touched rows, ascending; capacity TOKENS */
     size_t touched[BATCHES];
     const way *way;
     volatile float zero;
@@ -94,7 +95,7 @@ typedef struct {
 
 #if defined(__x86_64__)
 
-/* Adds g * zero to each; the count of arrays and how they are written are constants. */
+/* Adds g * zero to each. The number of arrays and the way of writing are constants. */
 WIDE static inline __attribute__((always_inline)) void stream_body(const stream *s, size_t arrays,
                                                                    bool past, float zero)
 {
@@ -155,7 +156,7 @@ static void stream_run(const bench_case *c, const stream *s)
     stream_plain(s, c->step->arrays, c->zero);
 }
 
-/* Numbers first .. first+n-1 of all arrays; those `ahead` of them are there too. */
+/* Numbers first .. first+n-1 of all arrays; numbers `ahead` of them exist too. */
 static void stream_dense(const bench_case *c, size_t first, size_t n)
 {
     size_t ahead = c->way->ahead;
@@ -169,7 +170,7 @@ static void stream_dense(const bench_case *c, size_t first, size_t n)
     stream_run(c, &s);
 }
 
-/* Row i of a batch; the one that is ahead / DIM rows later is fetched, if any is. */
+/* Row i of a batch. The row ahead / DIM rows later is prefetched, if there is one. */
 static void stream_row(const bench_case *c, size_t batch, size_t i)
 {
     const int64_t *rows = c->rows[batch];
@@ -214,7 +215,7 @@ static void run_step(void *context, size_t step)
     if (status != EMBLA_OK) c->failed = true;
 }
 
-/* One number of a first step by hand: a figure for wrong steps is worth nothing. */
+/* Verifies one number of a first step by hand: figures for wrong steps are worthless. */
 static bool is_right(bench_case *c)
 {
     const embla_optim_options *o = &c->step->options;
@@ -232,7 +233,7 @@ static bool is_right(bench_case *c)
     return !c->failed && fabs((double)w[3] - wanted) <= 1e-6 * (fabs(before) + 1e-3 * fabs(move));
 }
 
-/* The way of the bare stream that is fastest here. */
+/* Chooses the fastest way of the bare stream. */
 static void choose_way(bench_case *c)
 {
     double least = 0.0;
@@ -276,9 +277,9 @@ static int run_case(bench_case *c, const bench_options *options)
     return 0;
 }
 
-/* ---- what cases need ---- */
+/* ---- setup ---- */
 
-/* The rows of TOKENS tokens in each batch, ascending and each once. */
+/* Finds the rows of TOKENS tokens in each batch, ascending and unique. */
 static void mark_rows(bench_case *c, const int32_t *tokens, bool *seen)
 {
     for (size_t b = 0; b < BATCHES; b++) {
@@ -308,7 +309,7 @@ static bool fill(bench_case *c)
     return done;
 }
 
-/* The table and what the optimizer remembers of it, every page touched. */
+/* Creates the table and the optimizer, and accesses every page. */
 static bool make_optim(bench_case *c)
 {
     const embla_init_options init = {.seed = 1, .spread = 0.02f};
@@ -328,7 +329,7 @@ static bool make_optim(bench_case *c)
     return true;
 }
 
-/* Too little memory: a sentence, no figure. */
+/* Without enough memory, prints a message and no figure. */
 static int run_one(const step_case *step, const bench_options *options)
 {
     bench_case c = {.step = step, .threads = options->threads > 0 ? options->threads : 2};

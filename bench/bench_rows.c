@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench rows: lookups over a store of 4 GiB in memory, physically written. One call is a
- * prefill of 2,048 tokens, to the same place each time.
+/* embla bench rows: lookups in a store of 4 GiB in memory, all of it written. One call is a prefill
+ * of 2,048 tokens, to the same place each time.
  *
  * A case is ROW/IDS/WHAT.
- *   ROW   bytes and format of a row: Qwen's 160 numbers in f8, q8_0 and iq4_nl, 16 rows a token;
- *         DeepSeek-V4.1's 256 in f8 with scales, 24 rows a token
- *   IDS   uniform: none twice; text: n-grams of a text, hashed as the model does it
+ *   ROW   bytes and format of a row: Qwen's 160 numbers in f8, q8_0 and iq4_nl, 16 rows per token;
+ *         DeepSeek-V4.1's 256 in f8 with scales, 24 rows per token
+ *   IDS   uniform: no duplicates; text: n-grams of a text, hashed as in the model
  *   WHAT  raw          stored bytes; limit: a bare memcpy loop over the same rows; goal 0.9
- *         raw/threads  two threads; limit: twice what one does; goal 0.9
+ *         raw/threads  two threads; limit: twice the speed of one; goal 0.9
  *         raw/pages    memory on huge pages; limit: the same on small ones; goal 1.4
  *         f32          decoded; limit: raw; goal 0.59 (1.7 times as long)
- *         f32/naive    decoded row by row, nothing asked for ahead: for comparison
- *         f32/step     decoded, 32 tokens a call: results stay in a cache; limit: raw, the same
- *         bf16         decoded and narrowed; limit: raw
+ *         f32/naive    decoded row by row without prefetching: for comparison
+ *         f32/step     decoded, 32 tokens per call: results stay in a cache; limit: raw, the same
+ *         bf16         decoded and converted; limit: raw
  *         batch        raw, by embla_batch_lookup; limit: raw
  *
- * Text is read from $EMBLA_DATA/enwiki100 by xz. BENCH_GIB is another size of the table.
+ * The text is read from $EMBLA_DATA/enwiki100 by xz. BENCH_GIB sets another size of the table.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ enum { TOKENS = 2048, SETS = 16, TURNS = 21, STEP_TOKENS = 32, MOST_COLUMNS = 24
 typedef struct {
     const char *name;
     embla_row_format format;
-    const char *model; /* whose n-grams */
+    const char *model; /* the model of the n-grams */
     size_t heads;
 } row_kind;
 
@@ -55,17 +55,17 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static const char *const id_kinds[] = {"uniform", "text"};
 enum { UNIFORM, TEXT, ID_KINDS };
 
-/* All that one case needs. */
+/* Everything that one case needs. */
 typedef struct {
     const row_kind *kind;
     size_t row_bytes;
     int64_t table_rows;
     const char *data;
-    const embla_store *store, *small; /* small: the same on small pages */
+    const embla_store *store, *small; /* small: the same rows on small pages */
     embla_batch *batch;
     const int64_t *rows; /* SETS x TOKENS x heads */
     char *out;
-    size_t tokens; /* of one call: TOKENS, or STEP_TOKENS */
+    size_t tokens; /* of one call: TOKENS or STEP_TOKENS */
     int threads;
     embla_dtype dtype;
     bool failed;
@@ -73,17 +73,17 @@ typedef struct {
 
 /* ---- what is timed ---- */
 
-/* Ours and the limit take the same rows, but never one right after the other: they would find
- * them in a cache. */
+/* Ours and the limit use the same rows, but never directly after each other: they would find them
+ * in a cache. */
 static const int64_t *set_at(const bench_case *c, size_t step)
 {
     size_t set = (step / 2 + step % 2 * (SETS / 2)) % SETS;
     return c->rows + set * TOKENS * c->kind->heads;
 }
 
-/* All tokens of a set, so many at once; lookup is a store's or the batch's. */
-static void look_up(bench_case *c, const embla_store *store, bool raw, bool batch, int threads,
-                    size_t step)
+/* Looks up all tokens of a set, some at a time, with the store's lookup or the batch's. */
+static void lookup_set(bench_case *c, const embla_store *store, bool raw, bool batch, int threads,
+                       size_t step)
 {
     const embla_store_lookup_options options = {
         .heads = c->kind->heads, .raw = raw, .threads = threads, .out_dtype = c->dtype};
@@ -99,34 +99,34 @@ static void look_up(bench_case *c, const embla_store *store, bool raw, bool batc
 static void run_raw(void *context, size_t step)
 {
     bench_case *c = context;
-    look_up(c, c->store, true, false, c->threads, step);
+    lookup_set(c, c->store, true, false, c->threads, step);
 }
 
 static void run_raw_alone(void *context, size_t step)
 {
     bench_case *c = context;
-    look_up(c, c->store, true, false, 1, step);
+    lookup_set(c, c->store, true, false, 1, step);
 }
 
 static void run_raw_small(void *context, size_t step)
 {
     bench_case *c = context;
-    look_up(c, c->small, true, false, c->threads, step);
+    lookup_set(c, c->small, true, false, c->threads, step);
 }
 
 static void run_decoded(void *context, size_t step)
 {
     bench_case *c = context;
-    look_up(c, c->store, false, false, c->threads, step);
+    lookup_set(c, c->store, false, false, c->threads, step);
 }
 
 static void run_batch(void *context, size_t step)
 {
     bench_case *c = context;
-    look_up(c, c->store, true, true, c->threads, step);
+    lookup_set(c, c->store, true, true, c->threads, step);
 }
 
-/* The loop that everyone writes first. */
+/* The obvious loop. */
 static void run_memcpy(void *context, size_t step)
 {
     bench_case *c = context;
@@ -138,7 +138,7 @@ static void run_memcpy(void *context, size_t step)
         memcpy(c->out + (size_t)i * bytes, c->data + (size_t)rows[i] * bytes, bytes);
 }
 
-/* And the one that decodes: no row is asked for before it is needed. */
+/* The obvious loop that decodes: no row is prefetched. */
 static void run_naive(void *context, size_t step)
 {
     bench_case *c = context;
@@ -157,17 +157,17 @@ static void run_naive(void *context, size_t step)
     }
 }
 
-/* ---- what there is ---- */
+/* ---- cases ---- */
 
 typedef struct {
     const char *name, *limit_is;
     bench_fn *ours, *limit;
     embla_dtype dtype;
     size_t tokens;
-    double limit_times; /* the limit is so many times what was measured */
-    int threads;        /* 0: one, then two */
+    double limit_times; /* the limit is this many times the measured value */
+    int threads;        /* 0 means one, then two */
     bool standard[ID_KINDS];
-    bool first_only; /* in the default set for the first kind of row alone */
+    bool first_only; /* in the default set only for the first kind of row */
 } what_kind;
 
 static const what_kind whats[] = {
@@ -200,7 +200,7 @@ static const what_kind whats[] = {
 };
 enum { WHATS = sizeof whats / sizeof whats[0] };
 
-/* The last result once more, row by row: a figure for wrong rows is worth nothing. */
+/* Verifies the last result row by row: figures for wrong rows are worthless. */
 static bool is_right(bench_case *c, const what_kind *what)
 {
     bool raw = what->ours != run_decoded && what->ours != run_naive;
@@ -260,7 +260,7 @@ static size_t table_bytes(void)
     return (size_t)(gib >= 1 && gib <= 1024 ? gib : 4) << 30;
 }
 
-/* What the system says can be had; SIZE_MAX: it does not say. */
+/* Available memory according to the system; SIZE_MAX if unknown. */
 static size_t available(void)
 {
     FILE *file = fopen("/proc/meminfo", "r");
@@ -274,7 +274,7 @@ static size_t available(void)
     return found;
 }
 
-/* Random bytes without bit 6: an f8 is no NaN, and the f16 scale of a block is below 2. */
+/* Random bytes without bit 6: no f8 is NaN, and the f16 scale of a block is below 2. */
 static void fill(char *memory, size_t bytes)
 {
     enum { BLOCK = 1 << 20 };
@@ -288,7 +288,7 @@ static void fill(char *memory, size_t bytes)
     }
 }
 
-/* Scales beside the numbers: 2^-15 to 2^0, as tables have them. */
+/* Fills scales from 2^-15 to 2^0, as in real tables. */
 static void fill_scales(char *memory, int64_t rows, size_t row_bytes, size_t scale_bytes)
 {
     if (scale_bytes == 0) return;
@@ -299,7 +299,7 @@ static void fill_scales(char *memory, int64_t rows, size_t row_bytes, size_t sca
     }
 }
 
-/* The same bytes on pages of 4 KiB; NULL where there is no room for them. */
+/* Copies the bytes to pages of 4 KiB; NULL if there is not enough memory. */
 static char *small_pages(const char *data, size_t bytes, const bench_options *options)
 {
     size_t spare = (size_t)1 << 30;
@@ -319,8 +319,8 @@ static char *small_pages(const char *data, size_t bytes, const bench_options *op
 
 /* ---- row numbers ---- */
 
-/* A piece of text: a space, if there is one, and up to ten letters or digits; or any other byte.
- * Returns its bytes. */
+/* Splits text: an optional space and up to ten letters or digits, or any other byte. Returns its
+ * bytes. */
 static size_t piece(const unsigned char *text, size_t bytes)
 {
     enum { LETTERS = 10 };
@@ -329,7 +329,7 @@ static size_t piece(const unsigned char *text, size_t bytes)
     return n > 0 ? n : 1;
 }
 
-/* Tokens as a tokenizer with a vocabulary of that size would have them: each piece a number. */
+/* Tokens like those of a tokenizer with a vocabulary of that size: each piece becomes a number. */
 static bool text_tokens(int64_t vocab, size_t count, int32_t *out)
 {
     enum { TEXT_BYTES = 1 << 20 };
@@ -356,7 +356,7 @@ static bool text_tokens(int64_t vocab, size_t count, int32_t *out)
     return made == count;
 }
 
-/* Row numbers of a text, by the model's own hasher, brought into the table. */
+/* Row numbers of a text, by the model's own hasher, mapped into the table. */
 static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
 {
     enum { COUNT = SETS * TOKENS };
@@ -373,7 +373,7 @@ static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
     return made;
 }
 
-/* No row twice: one from each of count ranges of equal width, then shuffled. */
+/* No duplicates: one row from each of count ranges of equal width, then shuffled. */
 static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
 {
     uint64_t width = (uint64_t)table_rows / count;
@@ -388,18 +388,18 @@ static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- running ---- */
 
 typedef struct {
     const bench_options *options;
     bench_cases cases;
-    char *data, *small, *out; /* the table, once more on small pages, results */
+    char *data, *small, *out; /* the table, a copy on small pages, results */
     size_t bytes;
     int64_t *rows;
     bool small_tried;
 } session;
 
-/* What every case needs, when the first is wanted. */
+/* Allocates the memory of all cases, when the first is wanted. */
 static bool have_memory(session *s)
 {
     if (s->data) return true;
@@ -413,7 +413,7 @@ static bool have_memory(session *s)
     return true;
 }
 
-/* A case of one kind of row: which rows, and where from. */
+/* Runs a case of one kind of row. */
 static int run_what(session *s, bench_case *c, int ids, const what_kind *what, const char *name)
 {
     size_t count = (size_t)SETS * TOKENS * c->kind->heads;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench scatter: the gradients of 8,192 vectors back to the rows they came from.
+/* embla bench scatter: adds the gradients of 8,192 vectors to the rows they came from.
  *
  * A case is SHAPE/IDS/WHAT.
- *   IDS   zipf: token k as often as 1/(k+1), as in text; uniform; same: one row has all
+ *   IDS   zipf: token k has probability proportional to 1/(k+1), as in text; uniform; same: one row
+ *         for all tokens
  *   WHAT  sum: plan and compact gradient (touched rows x dim)
  *         add: plan and the touched rows of a dense gradient (rows x dim)
- *         plan: which rows there are, and where, alone
- * The limit of sum and add is memcpy by the same number of threads, of as many bytes as must be
- * moved: vectors read, rows written, with add rows read too; half of them read and half written,
- * in order, over memory too large for the caches, as the gradients are. The limit of a plan is
- * what every sort must do at least: each token, as a 64-bit number, written once to its place,
- * with the places known beforehand.
+ *         plan: only which rows are touched, and where
+ * The limit of sum and add is memcpy with the same number of threads, of as many bytes as must be
+ * moved: vectors read, rows written, and for add also rows read. Half of them are read and half
+ * written, in order, through memory too large for the caches, like the gradients. The limit of a
+ * plan is the minimum work of a sort: each token, as a 64-bit number, is written once to its place,
+ * which is known in advance.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,18 +36,18 @@ enum { ZIPF, UNIFORM, SAME, ID_KINDS };
 static const char *const whats[] = {"sum", "add", "plan"};
 enum { SUM, ADD, PLAN, WHATS };
 
-/* All that one case needs. */
+/* Everything that one case needs. */
 typedef struct {
     shape shape;
     int ids, what, threads;
     embla_scatter *scatter;
     int32_t *tokens; /* BATCHES x BATCH */
-    float *pool;     /* gradients to read, then results to write; each in turn */
+    float *pool;     /* gradients to read, then results to write; used in turn */
     size_t vectors, places, out_places;
     float *dense;
-    int64_t *sorted;     /* the limit of a plan writes here, */
-    uint32_t *places_of; /* ..to these places: BATCHES x BATCH */
-    size_t count;        /* of touched rows in all batches */
+    int64_t *sorted;     /* output of the limit of a plan */
+    uint32_t *places_of; /* the places of its tokens: BATCHES x BATCH */
+    size_t count;        /* touched rows of all batches */
     bool failed;
 } bench_case;
 
@@ -85,7 +86,7 @@ static void run_ours(void *context, size_t step)
     if (status != EMBLA_OK) c->failed = true;
 }
 
-/* Bytes that a batch, on average, must move: read and written. */
+/* The average bytes that a batch must read and write. */
 static size_t case_bytes(const bench_case *c)
 {
     size_t rows = c->count / BATCHES;
@@ -110,7 +111,7 @@ static void run_move(void *context, size_t step)
     __asm__ volatile("" : : "r"(c->sorted) : "memory");
 }
 
-/* A batch once more, by the plain way: a figure for wrong sums is worth nothing. */
+/* Verifies a batch in a simple way: figures for wrong sums are worthless. */
 static bool is_right(bench_case *c, size_t step)
 {
     size_t dim = c->shape.dim;
@@ -169,9 +170,8 @@ static bool make_tokens(int kind, int64_t rows, int32_t *tokens)
     return kind == SAME || bench_tokens(kind == ZIPF, rows, (size_t)BATCHES * BATCH, tokens);
 }
 
-/* Rows that all batches touch, each batch's counted; and where a batch's tokens go when they
- * are sorted. */
-static bool look_at_tokens(bench_case *c)
+/* Counts the rows touched by all batches, and computes the sorted places of each batch's tokens. */
+static bool plan_tokens(bench_case *c)
 {
     uint32_t *before = malloc(((size_t)c->shape.rows + 1) * sizeof *before);
     if (!before) return false;
@@ -191,7 +191,7 @@ static bool look_at_tokens(bench_case *c)
 
 /* ---- which cases ---- */
 
-/* Zipf everywhere; the others where they are claimed. */
+/* Zipf everywhere; the others only where we publish figures. */
 static bool in_default_set(const bench_case *c)
 {
     if (c->what == PLAN) return c->ids == ZIPF;
@@ -205,8 +205,8 @@ static bool is_wanted(bench_cases *cases, const bench_case *c, char *name, size_
     return bench_wants(cases, name, in_default_set(c));
 }
 
-/* Memory of a shape: twice the last-level cache for what is read and what is written, and three
- * batches at least; numbers that are not all the same. */
+/* Allocates the memory of a shape: twice the last-level cache for inputs and outputs, at least
+ * three batches, filled with varying numbers. */
 static bool make_room(bench_case *c)
 {
     size_t batch = BATCH * c->shape.dim, bytes = batch * sizeof(float);
@@ -238,14 +238,14 @@ static int run_wanted(bench_case *c, const char *name, const bench_options *opti
     ready = ready && make_tokens(c->ids, c->shape.rows, c->tokens);
     if (ready && !c->scatter)
         ready = embla_scatter_new(c->shape.rows, BATCH, &c->scatter) == EMBLA_OK;
-    if (!ready || !look_at_tokens(c)) {
+    if (!ready || !plan_tokens(c)) {
         options->complain("bench scatter: no memory for %s: left out", name);
         return 0;
     }
     return run_threads(c, name, options);
 }
 
-/* All wanted cases of one shape; its memory lives no longer. */
+/* Runs all wanted cases of one shape, and frees its memory. */
 static int run_shape(bench_cases *cases, shape sh)
 {
     bench_case c = {.shape = sh};

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla bench train: one step of training (a batch, forward, backward, clip,
- * AdamW) in tokens a second.
+/* embla bench train: one training step (a batch, forward, backward, clip, AdamW) in tokens per
+ * second.
  *
- * A case is MODEL/BATCHxLENGTH/COMPUTE. Its limit is what no step can do
- * without: the bare products of its linear layers and of its head, forward and
- * two backward each, by the same engine on the same threads, with factors of
- * the compute's dtype (f32 if the CPU cannot multiply bf16); attention, norms,
- * softmax and the step of the weights are left out.
- * Products of microgpt are too small for an engine: its limit is plain loops,
- * and it runs on one thread.
+ * A case is MODEL/BATCHxLENGTH/COMPUTE. Its limit is the necessary work: the bare products of its
+ * linear layers and its head, one forward and two backward each, by the same engine on the same
+ * threads, with factors of the compute dtype (f32 if the CPU cannot multiply bf16). Attention,
+ * norms, softmax and the optimizer are not included. The products of microgpt are too small for an
+ * engine: its limit is plain loops, and it runs on one thread.
  *
- * The corpus is drawn, 1 / (k + 1) likely for token k, and written to a
- * temporary folder
- * ($TMPDIR, or /tmp) that is removed at the end.
+ * The corpus is random: token k has probability proportional to 1 / (k + 1). It is written to a
+ * temporary folder ($TMPDIR, or /tmp) that is removed at the end.
  */
 #include <errno.h>
 #include <math.h>
@@ -29,16 +26,16 @@
 
 enum {
     TOKENS = 1 << 17,        /* of the corpus */
-    NAME = 7,                /* letters of a name: 8 tokens with the one that begins it */
-    LOGITS_MOST = 256 << 20, /* bytes, of the bare products of the head */
+    NAME = 7,                /* letters of a name: 8 tokens including BOS */
+    LOGITS_MOST = 256 << 20, /* bytes, for the bare products of the head */
     MATRICES = 64,           /* of a model */
-    MEAN = 64                /* steps over which losses are compared, at most */
+    MEAN = 64                /* maximum number of steps over which losses are averaged */
 };
 
 typedef struct {
     const char *name, *preset;
     size_t batch, length, turns, calls; /* calls: steps of a turn */
-    size_t dim, layers, heads;          /* 0: the preset's */
+    size_t dim, layers, heads;          /* 0 means that of the preset */
     int64_t vocab;
     embla_dtype compute;
     bool small;
@@ -74,7 +71,7 @@ typedef struct {
     matrix matrices[MATRICES];
     size_t count, block; /* matrices; tokens of the head at a time */
     float *x, *y, *dx, *dw;
-    uint16_t *x16, *y16, *all16; /* of bf16: inputs, outputs, all weights; NULL for f32 */
+    uint16_t *x16, *y16, *all16; /* bf16: inputs, outputs, all weights; NULL for f32 */
     bool failed;
 } bench_case;
 
@@ -82,10 +79,10 @@ typedef struct {
 
 /* ---- the corpus ---- */
 
-static const char *path; /* of the file that was made */
+static const char *path; /* of the temporary file */
 
-/* As llm.c writes tokens: 256 numbers of 4 bytes, of which three say something,
- * then 2 bytes for each token. */
+/* The token format of llm.c: a header of 256 numbers of 4 bytes, three of them used, then 2 bytes
+ * for each token. */
 static bool write_tokens(FILE *file, const int32_t *tokens)
 {
     int32_t header[256] = {20240520, 1, TOKENS};
@@ -98,7 +95,7 @@ static bool write_tokens(FILE *file, const int32_t *tokens)
     return good;
 }
 
-/* Each letter of the alphabet once, so that all of them are tokens. */
+/* Writes each letter of the alphabet once, so that all of them are tokens. */
 static bool write_names(FILE *file, const int32_t *tokens)
 {
     bool good = fputs("abcdefg\nhijklmn\nopqrstu\nvwxyzab\n", file) >= 0;
@@ -169,8 +166,7 @@ static void run_products_bf16(void *context, size_t step)
         if (!bench_bare_run(c->matrices[i].bare)) c->failed = true;
 }
 
-/* The three products of a matrix, n tokens; logits of a head are held for a
- * block of them. */
+/* The three products of a matrix for n tokens; the logits of the head are computed in blocks. */
 static void run_products(void *context, size_t step)
 {
     bench_case *c = context;
@@ -209,7 +205,7 @@ ALL_INLINE void loops(const float *a, size_t a_row, size_t a_deep, const float *
     }
 }
 
-ALL_INLINE void turn(const float *w, size_t rows, size_t columns, float *out)
+ALL_INLINE void transpose(const float *w, size_t rows, size_t columns, float *out)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) out[j * rows + i] = w[i * columns + j];
@@ -220,7 +216,7 @@ ALL_INLINE void every_loop(bench_case *c)
     size_t n = c->model->batch * c->model->length;
     for (size_t i = 0; i < c->count; i++) {
         const matrix *m = &c->matrices[i];
-        turn(m->weights, m->out, m->in, c->dw);
+        transpose(m->weights, m->out, m->in, c->dw);
         loops(c->x, m->in, 1, c->dw, n, m->out, m->in, c->y);
         loops(c->y, m->out, 1, m->weights, n, m->in, m->out, c->dx);
         loops(c->y, 1, m->out, c->x, m->out, m->in, n, c->dw);
@@ -246,7 +242,7 @@ static void run_loops(void *context, size_t step)
     every_loop(context);
 }
 
-/* The matrix of this name; q, k and v, which lie side by side, are one. */
+/* Finds the matrix with this name; q, k and v are adjacent and count as one. */
 static void add_matrix(bench_case *c, size_t layer, const char *part, size_t out, size_t in)
 {
     char name[64];
@@ -264,7 +260,7 @@ static void add_matrix(bench_case *c, size_t layer, const char *part, size_t out
     c->failed = true;
 }
 
-/* false: no memory. */
+/* Returns false if there is not enough memory. */
 static bool make_limit(bench_case *c)
 {
     const embla_gpt_shape *s = embla_gpt_describe(c->gpt);
@@ -289,7 +285,7 @@ static bool make_limit(bench_case *c)
     return c->x && c->dx && c->y && c->dw;
 }
 
-/* The factors of the bare bf16 products. Returns false if there is no memory. */
+/* Creates the factors of the bare bf16 products. Returns false if there is not enough memory. */
 static bool make_limit_bf16(bench_case *c)
 {
     size_t n = c->model->batch * c->model->length, numbers = 0, x = 0, y = 0;
@@ -327,9 +323,8 @@ static bool make_limit_bf16(bench_case *c)
 
 /* ---- a case ---- */
 
-/* A model that has learnt nothing spreads over all tokens: ln(vocab), and a
- * little for the spread of its logits. After the steps that were timed it knows
- * which tokens are likely. */
+/* An untrained model predicts all tokens equally: the loss is ln(vocab), and a little more for the
+ * spread of its logits. After the timed steps it knows which tokens are likely. */
 static bool is_right(const bench_case *c, double first)
 {
     double blind = log((double)c->model->vocab);
@@ -393,7 +388,7 @@ static embla_status make_training(bench_case *c)
     return status;
 }
 
-/* All of one model. Too little memory: a sentence, no figure. */
+/* Runs all cases of one model. Without enough memory, prints a message and no figure. */
 static int run_model(const model *m, const bench_options *options)
 {
     bench_case c = {.model = m, .threads = options->threads > 0 ? options->threads : 2};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases by name, and tokens by their likelihood. */
+/* Selection of cases by name, and random tokens. */
 #include "bench/cases.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */
     return *state * 0x2545F4914F6CDD1Du;
 }
 
-/* The running sum of likelihoods is searched. */
+/* Searches the cumulative probabilities. */
 bool bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out)
 {
     uint64_t state = 20260815;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks, medians, memory to measure in, and the line that is printed: 80 columns, T for
- * threads. */
+/* Clocks, medians, memory for measurements, and the printed line: 80 columns, T for threads. */
 #include "bench/measure.h"
 
 #include <signal.h>
@@ -43,7 +42,7 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
     bench_fn *const both[2] = {limit, ours};
     size_t step = 0;
     if (turns > MOST_TURNS) turns = MOST_TURNS;
-    for (size_t turn = 0; turn < turns + 1; turn++) { /* the first is to warm up */
+    for (size_t turn = 0; turn < turns + 1; turn++) { /* the first turn is a warm-up */
         for (size_t which = 0; which < 2; which++) {
             double start = now();
             for (size_t call = 0; call < calls; call++) both[which](context, step++);
@@ -94,7 +93,7 @@ void bench_print(const bench_options *options, const bench_result *result)
     (void)fflush(stdout);
 }
 
-/* Eight sums, a line at a time: the compiler makes vectors of them. */
+/* Eight sums, a line at a time: the compiler vectorises them. */
 static uint64_t read_streams(const char *data, size_t bytes, size_t streams)
 {
     enum { LINE = 64, LANES = LINE / sizeof(uint64_t) };
@@ -186,9 +185,9 @@ size_t bench_cache(void)
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 
-/* ---- a file for a while ---- */
+/* ---- a temporary file ---- */
 
-/* For the handler: what must not stay behind. */
+/* For the signal handler: what it must remove. */
 static char folder[256], path[sizeof folder + 32];
 
 void bench_file_drop(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How every benchmark measures: the thing and its limit in turns, in the same run, and
- * the median of each. What carries over to another machine is the ratio.
- */
+/* How every benchmark measures: our code and its limit in turns, in the same run, and the median of
+ * each. The ratio is comparable between machines. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -11,8 +10,8 @@
 
 #include "bench/bench.h"
 
-/* One of the two things timed. step counts up over all calls of both, so that each call
- * can take other memory than the one before. */
+/* One of the two functions that are timed. step counts the calls of both, so that each call can use
+ * other memory than the previous one. */
 typedef void bench_fn(void *context, size_t step);
 
 typedef struct {
@@ -36,30 +35,31 @@ typedef struct {
     double value, limit; /* higher is better */
 } bench_result;
 
-/* One line: JSON, or text for people with a heading before the first. */
+/* Prints one line: JSON, or text with a heading before the first. */
 void bench_print(const bench_options *options, const bench_result *result);
 
-/* Memory on huge pages where the system has them, every page touched; free() takes it
- * back. NULL if there is none to be had. */
+/* Memory on huge pages if the system has them, with every page accessed. Release it with free().
+ * NULL if there is not enough. */
 void *bench_memory(size_t bytes);
 
-/* Reads all bytes once, as so many streams side by side in each thread, and returns a sum of
- * them, so that nobody leaves the reading out; and the number of streams, 1 to 16, that reads
- * fastest here: the limit of whoever must read the same. */
+/* bench_read reads all bytes once, with `streams` streams in each thread, and returns a sum, so
+ * that the compiler cannot omit the reads. bench_streams finds the number of streams, 1 to 16, that
+ * is fastest here: the limit for code that must read the same bytes. */
 uint64_t bench_read(const void *data, size_t bytes, size_t streams, int threads);
 size_t bench_streams(const void *data, size_t bytes, int threads);
 
-/* The bytes first .. end-1, whole lines but for the last thread, that this thread of an OpenMP
- * team has to copy. */
+/* The bytes first .. end-1 that this thread of an OpenMP team has to copy; whole lines, except for
+ * the last thread. */
 void bench_share(size_t bytes, size_t *first, size_t *end);
-/* memcpy by several threads. */
+/* memcpy with several threads. */
 void bench_copy(void *out, const void *in, size_t bytes, int threads);
 
-/* Bytes of the last-level cache, or a guess. */
+/* Bytes of the last-level cache, or an estimate. */
 size_t bench_cache(void);
 
-/* The path of a file, which is not made yet, in a new folder in $TMPDIR, or /tmp; one at a time.
- * Both go when it is dropped, and where a signal ends the program. NULL: no folder, by errno. */
+/* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp; one at a time. Both are
+ * removed by bench_file_drop, or when a signal ends the program. NULL if the folder cannot be
+ * created (errno). */
 const char *bench_file(const char *name);
 void bench_file_drop(void);
 

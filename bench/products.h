@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bare products of a linear layer or a head, by the library's own engine on all its threads:
- * the limit of everything that must compute them. */
+/* The bare products of a linear layer or a head, by the library's engine on all its threads: the
+ * limit for code that must compute them. */
 #ifndef BENCH_PRODUCTS_H
 #define BENCH_PRODUCTS_H
 

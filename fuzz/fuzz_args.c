@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any command line: the input is its words, each ended by a NUL byte. The line is parsed
- * by the program's own tables, and what it asks for is done, except for measuring speed.
- * Promises: no crash; a line is refused with one line on stderr (three where there is no verb:
- * the usage) and nothing on stdout;
- * what is printed is bounded by the input. The streams are swapped for counting ones, as
- * the GNU C library allows.
- */
+/* Any command line: the input is its words, each ended by a NUL byte. The line is parsed with the
+ * program's own tables and executed, except for benchmarks. Promises: no crash; an invalid line
+ * prints one line on stderr (three, the usage, if there is no verb) and nothing on stdout; the
+ * output is bounded by the input. The streams are replaced by counting ones, as the GNU C library
+ * allows. */
 #include <errno.h>
 
 #include "bench/bench.h"
@@ -35,7 +33,7 @@ static FILE *counting(tally *t)
     return stream;
 }
 
-/* In place of the benchmark: the line is read and handed on, nothing is measured. */
+/* Replaces the benchmark: options are parsed, nothing is measured. */
 int bench_lookup(const bench_options *options)
 {
     PROMISE(options->complain);
@@ -96,7 +94,7 @@ int bench_train(const bench_options *options)
     return CLI_DONE;
 }
 
-/* No file is opened, whatever the line names. */
+/* Opens no file, whatever the line names. */
 embla_status cli_open_path(const char *path, const embla_open_options *options,
                            embla_checkpoint **out)
 {
@@ -111,8 +109,8 @@ embla_status cli_open_corpus(const char *path, const embla_corpus_options *optio
     return EMBLA_ERR_NOT_FOUND;
 }
 
-/* OpenMP is woken while stdout is the real one: clang's loads a library in C++, which keeps
- * hold of it. */
+/* Starts OpenMP while stdout is the real one: clang's OpenMP loads a C++ library, which keeps
+ * it. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a row of any dtype, or of any row format. Promises:
- *   - every kernel set, and every way of storing, decodes to the same bits, and these are
- *     the numbers of the plain reference;
- *   - every kernel set encodes to the same bytes; a dtype that is only read is refused, and
- *     nothing is written;
- *   - decode(encode(decode(x))) is decode(x), for the dtypes that store each number alone
- *     with a scale of 1, and for rows of f8 with powers of two beside them;
- *   - rows with scales: what was encoded is within the step of its group, or NaN where there is
- *     no number for it.
+ *   - every kernel set, and every mode of storing, decodes to the same bits, and these are the
+ *     numbers of the reference;
+ *   - every kernel set encodes to the same bytes; a read-only dtype is refused, and nothing is
+ *     written;
+ *   - decode(encode(decode(x))) is decode(x), for dtypes that store each number separately with a
+ *     scale of 1, and for rows of f8 with power-of-two scales;
+ *   - rows with scales: an encoded number is within the step of its group, or NaN if it cannot be
+ *     represented.
  */
 #include "base/dtype.h"
 #include "base/kernels.h"
@@ -65,7 +65,7 @@ static void check_encoding(embla_dtype dtype, const float *numbers, size_t dim, 
 
 /* ---- row formats ---- */
 
-/* The same numbers by every set and every way of storing, whole and in parts. */
+/* Checks that every set and every mode of storing gives the same numbers, whole and in parts. */
 static void check_row(const embla_row_format *format, const char *bytes, const float *first)
 {
     static _Alignas(64) char lines[MOST * sizeof(float) + 64];
@@ -101,8 +101,8 @@ static void check_row(const embla_row_format *format, const char *bytes, const f
     embla_kernels_use(NULL);
 }
 
-/* Any floats to a row with scales and back. A step is at most 1/16 of a number of f8 and a
- * third of the largest of a group of f4, or a step of the smallest scale. */
+/* Encodes any floats to a row with scales and decodes them. A step is at most 1/16 of a number in
+ * f8, a third of the largest number of a group in f4, or a step of the smallest scale. */
 static void check_row_back(const embla_row_format *format, const float *in, size_t bytes)
 {
     char *row = block(bytes);
@@ -117,7 +117,7 @@ static void check_row_back(const embla_row_format *format, const float *in, size
     for (size_t i = 0; i < format->dim; i++) {
         double x = (double)in[i], gap = fabs(x - (double)out[i]), largest = 0.0;
         if (!isfinite(in[i])) PROMISE(isnan(out[i]));
-        if (isnan(out[i]) || isinf(out[i])) continue; /* a group that could not be held */
+        if (isnan(out[i]) || isinf(out[i])) continue; /* a group that cannot be represented */
         for (size_t k = i / group * group; k < (i / group + 1) * group && k < format->dim; k++)
             if (isfinite(in[k])) largest = fmax(largest, fabs((double)in[k]));
         double step = f8 ? fabs(x) / 16 + largest * 0x1p-17 : largest / 3;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a text or as a file of tokens. Promises:
- *   - what is refused is refused with a sentence, and nothing is kept;
+ *   - a refused input gives an error message, and nothing is kept;
  *   - documents in order, spelled by the words of their tokens, are the lines of the text, as a
- *     plain loop finds them; a stream is the text; tokens of a file are its numbers;
- *   - what is spelled, encoded again, gives the same tokens;
- *   - every token of every batch is below vocab, each is the target of the one before, and an
- *     epoch with what is kept for validation has each target of documents once.
- * The first bytes choose kind, documents, seed, share, batch, and where the text is cut into files.
+ *     simple loop finds them; a stream is the text; the tokens of a file are its numbers;
+ *   - spelled text, encoded again, gives the same tokens;
+ *   - every token of every batch is below vocab, each is the target of the previous one, and an
+ *     epoch together with the validation part has each target of the documents once.
+ * The first bytes choose kind, documents, seed, share, batch, and where the text is split into
+ * files.
  */
 #include "base/mem.h"
 #include "input.h"
@@ -17,7 +18,7 @@ static int32_t tokens[MOST], targets[MOST];
 
 typedef struct {
     embla_corpus_options options;
-    size_t batch, length, cut; /* bytes of the first file; as many as there are: one */
+    size_t batch, length, cut; /* bytes of the first file; if all of them, there is one file */
     const uint8_t *bytes;
     size_t size;
 } choice;
@@ -44,9 +45,9 @@ static embla_corpus *open_as(const choice *k, const embla_corpus_options *option
     return NULL;
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
-/* The words of count tokens are these bytes, and these bytes are those tokens. */
+/* Checks that the words of count tokens are these bytes, and the reverse. */
 static void check_spelling(const embla_corpus *c, const int32_t *list, size_t count,
                            const uint8_t *bytes, size_t size)
 {
@@ -73,7 +74,7 @@ static void check_line(const embla_corpus *c, int64_t n, const uint8_t *line, si
     check_spelling(c, targets, used - 1, line, length);
 }
 
-/* The lines of one file; returns how many documents there are with them. */
+/* Checks the lines of one file; returns the number of documents so far. */
 static int64_t check_lines(const embla_corpus *c, int64_t n, const uint8_t *p, const uint8_t *end)
 {
     if (c->codes && end - p >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;

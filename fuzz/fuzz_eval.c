@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file of analogies and as one of pairs. At most one of the two is accepted;
- * then every question names words that are there, each word is kept once, sections lie one
- * after the other, scores are finite; and what was read, written down plainly, is read the
- * same again. A refusal names the file and leaves nothing.
- */
+/* Any bytes as a file of analogies and as one of pairs. At most one of the two is accepted. Then
+ * every question uses existing words, each word is stored once, sections are consecutive, and
+ * scores are finite. Written out again, the file is read the same. An error names the file and
+ * leaves nothing allocated. */
 #include <math.h>
 
 #include "base/mem.h"
@@ -24,7 +23,7 @@ static bool read_file(const void *data, size_t size, embla_eval_kind kind, embla
     return false;
 }
 
-/* ---- what is promised ---- */
+/* ---- promises ---- */
 
 static void check_word(const embla_eval_file *f, size_t w)
 {
@@ -37,7 +36,7 @@ static void check_word(const embla_eval_file *f, size_t w)
         PROMISE(c != '\n' && c != '\r');
         PROMISE((c != ' ' && c != '\t') || f->kind == EMBLA_EVAL_PAIRS);
     }
-    for (size_t other = w < 64 ? 0 : w - 64; other < w; other++) /* of many, some */
+    for (size_t other = w < 64 ? 0 : w - 64; other < w; other++) /* only some of many */
         PROMISE(strcmp(f->words[other].bytes, word->bytes) != 0);
 }
 
@@ -46,7 +45,8 @@ static void check_file(const embla_eval_file *f, embla_eval_kind kind, size_t si
     size_t first = 0, times = 0, seen = 0;
     PROMISE(f->kind == kind && f->count > 0 && f->count <= size && f->word_count > 0);
     for (size_t i = 0; i < f->count * (size_t)kind; i++) {
-        PROMISE(f->items[i] <= seen && f->items[i] < f->word_count); /* as they are met */
+        PROMISE(f->items[i] <= seen &&
+                f->items[i] < f->word_count); /* numbered in the order of first use */
         seen += f->items[i] == seen;
     }
     PROMISE(seen == f->word_count);
@@ -71,7 +71,7 @@ static const char *word_at(const embla_eval_file *f, size_t q, size_t i)
     return f->words[f->items[q * (size_t)f->kind + i]].bytes;
 }
 
-/* A word that begins a comment or a section, or holds a tab, cannot be written plainly. */
+/* A word that begins a comment or a section, or contains a tab, cannot be written out. */
 static bool plain(const embla_eval_file *f)
 {
     for (size_t w = 0; w < f->word_count; w++)
@@ -108,7 +108,7 @@ static void check_again(const embla_eval_file *f)
     PROMISE(memcmp(again.items, f->items, f->count * (size_t)f->kind * sizeof *f->items) == 0);
     for (size_t w = 0; w < f->word_count; w++)
         PROMISE(strcmp(again.words[w].bytes, f->words[w].bytes) == 0);
-    /* 17 digits are beyond what is read to the last bit. */
+    /* 17 digits are more than is read exactly. */
     for (size_t q = 0; f->kind == EMBLA_EVAL_PAIRS && q < f->count; q++)
         PROMISE(fabs(again.scores[q] - f->scores[q]) <= 1e-13 * fabs(f->scores[q]) + 1e-300);
     embla_eval_file_free(&again);

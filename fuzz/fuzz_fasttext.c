@@ -3,9 +3,8 @@
  *   - input and output lie inside the file, and output ends it;
  *   - the words are those of the dictionary, byte for byte, one for each row they name;
  *   - what is accepted strictly is accepted leniently, with the same tensors.
- * The mutator changes a few bytes or numbers, then walks the file and puts right what does
- * not fit together: sizes, types of words, shapes, lengths. Each of these is left as it is
- * now and then.
+ * The mutator changes a few bytes or numbers, then walks the file and repairs what is inconsistent:
+ * sizes, types of words, shapes, lengths. Now and then it leaves one of these unrepaired.
  */
 #include "models.h"
 
@@ -61,7 +60,7 @@ typedef struct {
     unsigned seed;
 } draft;
 
-/* The next bytes are there from now on; NULL where there is no room for them. */
+/* Makes the next bytes part of the file; NULL if there is no room for them. */
 static uint8_t *next(draft *d, uint64_t bytes)
 {
     if (bytes > d->most - d->at) return NULL;
@@ -70,7 +69,7 @@ static uint8_t *next(draft *d, uint64_t bytes)
     return d->data + d->at - bytes;
 }
 
-/* Most of the time. */
+/* True most of the time. */
 static bool mend(draft *d)
 {
     return choose(&d->seed, 40) > 0;
@@ -171,7 +170,7 @@ static bool mend_matrix(draft *d, uint64_t rows, bool quantized)
     return !norms || (next(d, rows) && mend_quantizer(d, 1, 1));
 }
 
-/* Puts right what can be, until there is no room. */
+/* Repairs the file, until there is no room. */
 static void mend_file(draft *d)
 {
     bool quantized = false, output_quantized = false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a GGUF file. Promises:
- *   - nothing is lost, whatever is refused;
- *   - every tensor of a file that is accepted lies inside it, each after the one before;
- *   - getters answer or refuse, for every key;
- *   - what was accepted can be written again, and reads back as the same tensors and keys:
- *     once as a copy of a GGUF, once as the tensors, texts and words of any other file.
+ *   - nothing leaks, whatever is refused;
+ *   - every tensor of an accepted file lies inside it, each after the previous one;
+ *   - getters return a value or an error, for every key;
+ *   - an accepted file can be written again, and reads back as the same tensors and keys: once as
+ *     a copy of a GGUF, once as the tensors, texts and words of any other file.
  *
- * Plain bytes die at a length or a count. So the mutator below knows where the fields of
- * the file are: it changes one of them to something telling, copies or drops a key, grows or
- * shrinks what a length speaks of, and puts the places of the tensors right again.
+ * Random bytes are refused early, at a length or a count. So the mutator below knows the fields of
+ * the file. It changes one of them to an interesting value, copies or drops a key, changes a length
+ * together with its data, and then repairs the offsets of the tensors.
  */
 #include "base/mem.h"
 #include "files/cursor.h"
@@ -36,7 +36,7 @@ static void check_places(const embla_map *map, const embla_directory *directory)
     }
 }
 
-/* Asks for a key in every way: at most one answers. */
+/* Queries a key in every way: at most one returns a value. */
 static void check_key(const embla_map *map, const embla_directory *directory,
                       const embla_gguf_key *key)
 {
@@ -55,7 +55,7 @@ static void check_key(const embla_map *map, const embla_directory *directory,
     embla_arena_free(&arena);
 }
 
-/* A key as the name of the first of some files: what is made of it is a sibling's name. */
+/* Uses a key as the name of the first file of a split model, and computes a sibling's name. */
 static void check_sibling(const char *name)
 {
     char second[256] = "", back[256] = "";
@@ -88,7 +88,7 @@ static void check_keys(const embla_map *map, const embla_directory *directory)
 
 /* ---- writing it again ---- */
 
-/* The file that the header begins, with the tensors of map; NULL where it is too long. */
+/* The file of this header, with the tensors of map; NULL if it is too long. */
 static uint8_t *put_together(const embla_contents *contents, const embla_map *map,
                              const embla_directory *directory, embla_arena *arena, uint64_t *size,
                              embla_status *status)
@@ -125,7 +125,7 @@ static void same_tensors(const embla_map *map_a, const embla_directory *a, const
     }
 }
 
-/* The keys of b are those of a, byte for byte, without split.*. */
+/* Checks that the keys of b are those of a, byte for byte, without split.*. */
 static void same_keys(const embla_map *map_a, const embla_gguf *a, const embla_map *map_b,
                       const embla_gguf *b)
 {
@@ -220,7 +220,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_writing(map, &directory);
     } else {
         PROMISE(status == EMBLA_ERR_FORMAT || status == EMBLA_ERR_UNSUPPORTED);
-        PROMISE(memcmp(embla_error(), "a file: ", 8) == 0); /* whose fault it is */
+        PROMISE(memcmp(embla_error(), "a file: ", 8) == 0); /* the message names the file */
     }
     embla_directory_free(&directory);
     embla_map_free(map);
@@ -233,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-/* What the fuzzer learns from is the reader, not the mutator. */
+/* Not instrumented: the fuzzer should learn from the reader, not from the mutator. */
 #if defined(__clang__)
 #define UNSEEN __attribute__((no_sanitize("coverage")))
 #else
@@ -242,11 +242,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 enum { FIELDS = 256, RECORDS = 64 };
 
-/* Where things are in a file that need not be right. */
+/* The fields of a file, which need not be valid. */
 typedef struct {
     struct {
         size_t at, bytes;
-        size_t speaks_of; /* bytes after it whose number it gives; 0: none */
+        size_t speaks_of; /* bytes after it whose number it gives; 0 means none */
     } fields[FIELDS];
     size_t field_count;
     struct {
@@ -254,11 +254,11 @@ typedef struct {
     } keys[RECORDS];
     size_t key_count;
     struct {
-        size_t rank, dims, type, offset; /* where they are */
+        size_t rank, dims, type, offset; /* offsets of these fields */
     } tensors[RECORDS];
     size_t tensor_count;
-    size_t at;          /* where the walk stands */
-    uint32_t alignment; /* as the file says */
+    size_t at;          /* current offset */
+    uint32_t alignment; /* according to the file */
 } layout;
 
 UNSEEN static uint64_t number_at(const uint8_t *data, size_t at, size_t bytes)
@@ -273,7 +273,7 @@ UNSEEN static void set_number(uint8_t *data, size_t at, size_t bytes, uint64_t v
     for (size_t i = 0; i < bytes; i++) data[at + i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Notes the field at the walk's place, and passes it. False where the file ends. */
+/* Records the field at the current offset and skips it. False if the file ends. */
 UNSEEN static bool pass_field(layout *l, const uint8_t *data, size_t size, size_t bytes,
                               uint64_t *value)
 {
@@ -361,7 +361,7 @@ UNSEEN static void walk(layout *l, const uint8_t *data, size_t size)
     if (walk_keys(l, data, size, keys)) walk_tensors(l, data, size, tensors);
 }
 
-/* A value that tells: limits of rules and of types, neighbours, powers of two. */
+/* An interesting value: limits of rules and types, neighbours, powers of two. */
 UNSEEN static uint64_t telling(uint64_t *random, uint64_t old, size_t left)
 {
     static const uint64_t values[] = {
@@ -393,7 +393,7 @@ UNSEEN static void change_field(uint8_t *data, size_t size, const layout *l, uin
     set_number(data, at, bytes, telling(random, number_at(data, at, bytes), size - at - bytes));
 }
 
-/* Writes a key once more behind itself, with another last letter half the time. */
+/* Duplicates a key, with another last letter half of the time. */
 UNSEEN static size_t copy_key(uint8_t *data, size_t size, size_t most, const layout *l,
                               uint64_t *random)
 {
@@ -420,7 +420,7 @@ UNSEEN static size_t drop_key(uint8_t *data, size_t size, const layout *l, uint6
     return size - (end - begin);
 }
 
-/* Another text for a length to speak of, and the length that goes with it. */
+/* Replaces a text, and updates its length. */
 UNSEEN static size_t change_text(uint8_t *data, size_t size, size_t most, const layout *l,
                                  uint64_t *random)
 {
@@ -438,7 +438,7 @@ UNSEEN static size_t change_text(uint8_t *data, size_t size, size_t most, const 
     return size + now - old;
 }
 
-/* Tensors one after the other, and bytes for them. */
+/* Makes the tensors consecutive, and adds bytes for them. */
 UNSEEN static size_t put_right(uint8_t *data, size_t size, size_t most)
 {
     static layout l;

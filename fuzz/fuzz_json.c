@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON, read by us and by jansson: both take it or neither does, and the trees are the same.
- * Where they may differ: we stop at 64 levels and at a 0 byte (jansson passes over one behind
- * a number), jansson at numbers too large for 63 bits or a double, and at NaN and Infinity.
- */
+/* JSON, parsed by us and by jansson: both accept it or neither does, and the trees are the same.
+ * Allowed differences: we stop at 64 levels and at a 0 byte (jansson ignores one after a number);
+ * jansson refuses numbers too large for 63 bits or a double, and NaN and Infinity. */
 #include <jansson.h>
 
 #include "base/mem.h"
@@ -11,7 +10,7 @@
 
 enum { DEPTH = 64 };
 
-/* Brackets inside each other, outside of strings. */
+/* The nesting depth of brackets outside of strings. */
 static size_t depth_of(const uint8_t *data, size_t size)
 {
     size_t depth = 0, most = 0;
@@ -27,7 +26,7 @@ static size_t depth_of(const uint8_t *data, size_t size)
     return most;
 }
 
-/* A letter that begins what Python writes for numbers JSON does not have. */
+/* True for a letter that begins NaN or Infinity, as Python writes them. */
 static bool python(const uint8_t *data, size_t size)
 {
     return memchr(data, 'N', size) || memchr(data, 'I', size);
@@ -49,7 +48,7 @@ static void same_members(const embla_json_value *ours, json_t *theirs)
     PROMISE(members == json_object_size(theirs) && members == embla_json_count(ours));
 }
 
-/* What a value is not, it does not answer as; nor does nothing. */
+/* Checks that a value does not convert to any other type. */
 static void no_other(const embla_json_value *ours)
 {
     const embla_json_value *none = NULL;

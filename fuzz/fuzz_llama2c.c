@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a model of llama2.c, and, since that format has no magic number, as a pickle,
- * which is asked for before it. Promises:
+/* Any bytes as a model of llama2.c. That format has no magic number, so the same bytes are also
+ * tried as a pickle, which is detected before it. Promises:
  *   - the tensors fill the file from its header to its end;
  *   - a file is recognised if and only if it is read, or is a later export;
  *   - no file that is read is taken for a pickle, and a pickle is always refused.
- * The mutator chooses sizes and makes the file as long as they say.
+ * The mutator chooses sizes and gives the file the matching length.
  */
 #include "models.h"
 

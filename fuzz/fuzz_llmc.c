@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a model of llm.c. Promises:
  *   - sixteen tensors fill the file from its header to its end;
- *   - what was read, handed to the writer, gives the same header, and the same file when
- *     the tensors follow it: its directory is the same again.
- * The mutator chooses sizes and makes the file as long as they say.
+ *   - what was read, passed to the writer, gives the same header and, with the tensors after it,
+ * the same file. The mutator chooses sizes and gives the file the matching length.
  */
 #include "formats/llmc.h"
 #include "models.h"
@@ -16,7 +15,7 @@ static embla_status read_nothing(void *context, uint64_t offset, size_t bytes, v
     return EMBLA_OK;
 }
 
-/* What a writer is given; parts in an order that a byte of the file decides. */
+/* The writer's input; a byte of the file decides the order of the parts. */
 static void check_plan(const embla_directory *d, const uint8_t *data, uint8_t header[1024])
 {
     embla_part parts[EMBLA_LLMC_TENSORS];

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any table, any options, any row numbers, for lookup and embed. Promises:
- *   - a call that is accepted writes what a plain loop over the definition writes, and
- *     not one byte beside it: not between rows, before the first or after the last;
- *   - a call that is refused leaves the output untouched and says why;
- *   - it is refused exactly when a row number is out of range or an argument is wrong.
- * Kernel set, threads and the size of the result, which decides how it is stored, are
- * choices of the input too.
+ *   - an accepted call writes what a simple loop over the definition writes, and no other byte: not
+ *     between rows, before the first or after the last;
+ *   - a refused call leaves the output untouched and sets an error message;
+ *   - it is refused exactly if a row number is out of range or an argument is wrong.
+ * The input also chooses kernel set, threads and the size of the result, which decides the mode of
+ * writing.
  */
 #include "base/kernels.h"
 #include "input.h"
 #include "reference.h"
 
 enum { IDS = 64, MOST = 600, MOST_COUNT = 1 << 15, MARGIN = 64 };
-/* Bytes of results that ask for lines ahead, that are worth two threads, that stream. */
+/* Sizes of results that are prefetched, that use two threads, that are streamed. */
 enum { AHEAD = 80 << 10, THREADED = 300 << 10, STREAMED = (4 << 20) + 4096 };
 
 typedef struct {
     embla_dtype dtype, out_dtype;
     size_t dim, row_bytes, stride;
     int64_t rows;
-    float table_scale; /* as it counts: 1 where none was given */
+    float table_scale; /* the effective scale: 1 if none was given */
     char *data;
 
     bool as_tokens, embed, raw;
     int64_t ids[IDS];
-    size_t distinct, count; /* output i takes ids[i % distinct] */
+    size_t distinct, count; /* output i uses ids[i % distinct] */
     int64_t first_position;
     float scale;
     size_t out_bytes, out_stride;
@@ -33,7 +33,7 @@ typedef struct {
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* Results of 4 MB and more are streamed, whatever this CPU would choose. */
+/* Streams results of 4 MB and more, whatever this CPU would choose. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
@@ -49,7 +49,7 @@ static int64_t take_id(input *in, int64_t rows)
     return byte == 255 ? rows : odd[byte - 250];
 }
 
-/* The table, or NULL where one is refused. */
+/* Creates the table; NULL if it is refused. */
 static embla_table *take_table(input *in, trial *t)
 {
     embla_table_options options = {0};
@@ -58,10 +58,10 @@ static embla_table *take_table(input *in, trial *t)
     t->rows = (int64_t)take_below(in, 300);
     t->dim = take_below(in, MOST);
     uint8_t choice = take_byte(in);
-    if (!(choice & 4)) t->rows %= 17; /* small tables are quick, and mostly enough */
+    if (!(choice & 4)) t->rows %= 17; /* small tables are fast, and usually enough */
     if (!(choice & 8)) t->dim %= 80;
     if (!(choice & 16) && t->dtype >= EMBLA_Q3_K && t->dtype <= EMBLA_NVFP4)
-        t->dim = t->dim % 3 * 256; /* whole superblocks, or there would hardly be a table */
+        t->dim = t->dim % 3 * 256; /* whole superblocks; otherwise most tables would be refused */
     if (choice & 1) take(in, &options.scale, sizeof options.scale);
     if (choice & 2) options.row_stride = take_below(in, 4096);
     if (embla_dtype_row_bytes(t->dtype, t->dim, &t->row_bytes) != EMBLA_OK) return NULL;
@@ -101,7 +101,7 @@ static void take_call(input *in, trial *t)
     size_t wide = t->out_dtype == EMBLA_BF16 || t->out_dtype == EMBLA_F16 ? 2 : 4;
     t->out_bytes = t->raw ? t->row_bytes : t->dim * wide;
     t->out_stride = choice & 32 ? take_below(in, 8192) : 0;
-    /* Now and then a large result, so that every way of storing is met. */
+    /* Sometimes a large result, so that every mode of writing is tested. */
     if ((choice & 192) == 192 && t->distinct > 0) {
         size_t stride = t->out_stride > t->out_bytes ? t->out_stride : t->out_bytes;
         uint8_t how = take_byte(in);
@@ -112,7 +112,7 @@ static void take_call(input *in, trial *t)
     }
 }
 
-/* Whether the call must be accepted. */
+/* True if the call must be accepted. */
 static bool is_right(const trial *t)
 {
     if (t->threads < 0) return false;
@@ -121,7 +121,7 @@ static bool is_right(const trial *t)
         t->out_dtype != EMBLA_BF16)
         return false;
     if (!isfinite(t->scale)) return false;
-    if (t->count == 0) return true; /* what is wrong is refused for an empty batch too */
+    if (t->count == 0) return true; /* errors are reported for an empty batch too */
     if (t->embed && (t->first_position < 0 || t->first_position > t->rows ||
                      t->count > (size_t)(t->rows - t->first_position)))
         return false;
@@ -132,7 +132,7 @@ static bool is_right(const trial *t)
     return true;
 }
 
-/* Output row i as the definition has it. */
+/* Output row i by the definition. */
 static void expect_row(const trial *t, size_t i, char *out)
 {
     int64_t id = t->as_tokens ? (int32_t)t->ids[i % t->distinct] : t->ids[i % t->distinct];
@@ -156,7 +156,7 @@ static void expect_row(const trial *t, size_t i, char *out)
         memcpy(out, numbers, t->dim * sizeof numbers[0]);
 }
 
-/* Equal, where a NaN may be any NaN unless stored bytes were asked for. */
+/* Equal; any NaN equals any other, unless stored bytes were requested. */
 static bool same_row(const trial *t, const char *a, const char *b)
 {
     if (memcmp(a, b, t->out_bytes) == 0) return true;
@@ -209,7 +209,7 @@ static void check_call(const embla_table *table, const trial *t, size_t off)
     embla_status status = call(table, t, out);
     PROMISE((status == EMBLA_OK) == is_right(t));
     PROMISE(status == EMBLA_OK || embla_error()[0] != '\0');
-    /* Without positions the rows expected repeat with the ids. */
+    /* Without positions the expected rows repeat with the ids. */
     size_t period = t->embed || t->count < t->distinct ? t->count : t->distinct;
     char *expected = block(period * t->out_bytes);
     for (size_t i = 0; status == EMBLA_OK && i < t->count; i++) {

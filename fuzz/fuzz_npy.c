@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a .npy file. Promises:
- *   - what is refused is refused with a sentence, and nothing is kept;
- *   - an array that lies in the file as it is lies inside it;
- *   - rows that are made are those of a plain loop over the file's numbers;
- *   - what is accepted, written again with the header of our own, reads back equal;
- *   - lenient accepts all that strict accepts, and reads it the same.
- * The mutator writes dictionaries: plain bytes seldom get past the magic number and the
- * length, and never change a shape and the number of data bytes together.
+ *   - a refused file gives an error message, and nothing is kept;
+ *   - an array that is used as stored lies inside the file;
+ *   - converted rows are those of a simple loop over the file's numbers;
+ *   - an accepted array, written again with our own header, reads back equal;
+ *   - lenient accepts everything that strict accepts, and reads it the same.
+ * The mutator writes dictionaries: random bytes seldom pass the magic number and the length, and
+ * never change a shape together with the number of data bytes.
  */
 #include "base/mem.h"
 #include "formats/format.h"
@@ -23,15 +23,15 @@ static embla_map *open_bytes(const void *bytes, size_t size)
     return map;
 }
 
-/* Where number i, counted as C does, begins in the file's data. */
+/* The offset of number i, in C order, in the file's data. */
 static uint64_t place(const embla_entry *e, bool fortran, uint64_t i)
 {
     if (!fortran || e->rank != 2) return i;
     return i % e->shape[1] * e->shape[0] + i / e->shape[1];
 }
 
-/* The made rows against a loop; which of the two reasons there is for making them, the header
- * says in words that are looked for here without its grammar. */
+/* Compares the converted rows with a loop. There are two reasons for a conversion; here they are
+ * found by searching the header for words, without its grammar. */
 static uint8_t *make_all(const embla_directory *d, const embla_map *map)
 {
     const embla_entry *e = d->entries;
@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #define ANY(state, list) (list)[random_below(state, sizeof(list) / sizeof *(list))]
 
-/* A shape, and how many numbers it has if that is few. */
+/* Writes a shape, and its number of elements if that is small. */
 static size_t put_shape(uint64_t *s, char *out, size_t room, size_t *numbers)
 {
     static const char *const odd[] = {"(,)",
@@ -148,7 +148,7 @@ static size_t put_shape(uint64_t *s, char *out, size_t room, size_t *numbers)
     return used + (size_t)snprintf(out + used, room - used, ")");
 }
 
-/* A dictionary of the usual three keys, now and then in another order or with odd values. */
+/* Writes a dictionary with the usual three keys, sometimes in another order or with odd values. */
 static size_t put_dictionary(uint64_t *s, char *out, size_t room, size_t *bytes)
 {
     static const char *const types[] = {"<f4", "<f2", "<f8", ">f4", ">f2", ">f8", "|i1",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The safetensors reader and writer: the input is the file. Of every file that is accepted,
- * counted here by the definition, each data byte belongs to exactly one tensor and no name
- * occurs twice; written again it reads back equal; and written once more it is the same bytes.
+/* The safetensors reader and writer: the input is the file. In every accepted file each data byte
+ * belongs to exactly one tensor, counted here by the definition, and no name occurs twice. Written
+ * again, the file reads back equal; written once more, it has the same bytes.
  *
- * Plain mutation hardly ever gets past the length in front and the offsets that must tile.
- * The mutator below changes the JSON, then mostly sets the length right and cuts or fills the
- * data to where the last tensor ends; now and then it makes a whole file that is right.
+ * Random changes hardly ever pass the length at the front and the offsets that must be consecutive.
+ * The mutator below changes the JSON. Then it usually repairs the length and adjusts the data to
+ * the end of the last tensor. Now and then it generates a whole valid file.
  */
 #include "base/mem.h"
 #include "files/cursor.h"
@@ -25,7 +25,7 @@ static embla_status read_file(const void *bytes, size_t size, bool lenient, embl
     return status;
 }
 
-/* The product of type and shape is the number of bits: divided away, one is left. */
+/* The number of bits is the product of type and shape: after dividing by all of them, 1 is left. */
 static void check_entry(const embla_entry *entry)
 {
     uint64_t left = 8 * entry->bytes; /* not above the input's size: cannot wrap */
@@ -131,7 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(strstr(embla_error(), " (S"));
         embla_directory_free(&d);
         bool space = size > 8 && data[8] != '\0' && strchr(" \t\r\n", data[8]);
-        if (space) status = read_file(data, size, true, &d); /* all that lenient changes */
+        if (space)
+            status = read_file(data, size, true, &d); /* the only thing that lenient changes */
     }
     if (status == EMBLA_OK) {
         PROMISE(ours);
@@ -172,7 +173,7 @@ static uint32_t below(draft *d, uint32_t limit)
     return (uint32_t)((uint64_t)d->next * limit >> 32);
 }
 
-/* Replaces text[at .. at+old-1]; does nothing where there is no room. */
+/* Replaces text[at .. at+old-1]; does nothing if there is no room. */
 static void splice(draft *d, size_t at, size_t old, const char *with)
 {
     size_t length = strlen(with);
@@ -182,7 +183,7 @@ static void splice(draft *d, size_t at, size_t old, const char *with)
     d->length += length - old;
 }
 
-/* The place after some byte that is one of these; length if there is none. */
+/* The index after a random byte that is one of these; length if there is none. */
 static size_t after_one_of(draft *d, const char *bytes)
 {
     size_t from = d->length > 0 ? below(d, (uint32_t)d->length) : 0;
@@ -264,7 +265,7 @@ static void insert_piece(draft *d)
     splice(d, after_one_of(d, "{}[],:\""), 0, pieces[below(d, sizeof pieces / sizeof *pieces)]);
 }
 
-/* A whole header that is right: up to 6 tensors, named out of order. */
+/* Generates a valid header: up to 6 tensors, with names out of order. */
 static void make_header(draft *d)
 {
     uint32_t count = below(d, 7), names = below(d, 6), at = 0;
@@ -290,7 +291,7 @@ static void make_header(draft *d)
     for (uint32_t pad = below(d, 8); pad > 0; pad--) splice(d, d->length, 0, " ");
 }
 
-/* Data up to the last end of data_offsets, where that is a small number. */
+/* Gives the data the length of the last end of data_offsets, if that is small. */
 static void fit_data(draft *d)
 {
     d->data = 0;

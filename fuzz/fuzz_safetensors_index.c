@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of a checkpoint in shards: the input is the file. Whatever is accepted names only
- * plain files, and every tensor is found in the shard the index says. Then shards are made
- * that fit the index, and they must be accepted; with a name in two of them, or a tensor
- * gone, they must be refused.
- */
+/* The index of a checkpoint in shards: the input is the file. An accepted index names only plain
+ * files, and every tensor is found in the shard that it names. Then matching shards are generated,
+ * and must be accepted. With a name in two of them, or a missing tensor, they must be refused. */
 #include "base/mem.h"
 #include "formats/safetensors.h"
 #include "input.h"
@@ -100,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-/* Half of the time a piece of JSON goes in behind a bracket, comma or quotation mark. */
+/* Half of the time, inserts a piece of JSON after a bracket, comma or quotation mark. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
     static const char *const pieces[] = {"\"n\":\"m\",",

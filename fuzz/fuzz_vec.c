@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as words and vectors in text, read as word2vec's and as GloVe's, whichever they
- * are taken for; and every field of short ones as a decimal number, which must have the bits that
- * strtof gives it. What else is promised: vec.h.
- */
+/* Any bytes as words and vectors in text, read as word2vec's or GloVe's format, whichever is
+ * detected. In short inputs every field is also parsed as a decimal number, which must have the
+ * bits that strtof gives. vec.h has the other promises. */
 #include "files/decimal.h"
 #include "vec.h"
 
-enum { SHORT = 256 }; /* bytes of input whose fields are all tried: long ones only cost time */
+enum { SHORT = 256 }; /* bytes of input whose fields are all tried; longer ones would be slow */
 
-/* strtof takes more than we do (leading spaces, hexadecimal); never less, nor other bits. */
+/* strtof accepts more than we do (leading spaces, hexadecimal), never less, and gives the same
+ * bits. */
 static void check_number(const uint8_t *field, size_t length)
 {
     char text[SHORT + 1], *end;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as words and vectors in word2vec's binary. What is promised: vec.h. The mutator
- * writes rows: plain bytes seldom make the lengths of a header and of its rows agree.
- */
+/* Any bytes as words and vectors in word2vec's binary format. vec.h has the promises. The mutator
+ * writes rows: in random bytes the lengths of header and rows seldom agree. */
 #include "vec.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
@@ -14,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* A header and rows that agree with it or, now and then, do not quite. */
+/* Generates a header and rows that match it or, now and then, almost do. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
     uint64_t s = seed;

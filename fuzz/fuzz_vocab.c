@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words in JSON and in text: the input is the file, read by what its bytes say and once more
- * as lines. JSON that is accepted is JSON to jansson too, and has the words that jansson
- * finds; the words, written as text of our own, read back the same.
+/* Words in JSON and in text: the input is the file, read as its contents suggest and again as
+ * lines. Accepted JSON is also accepted by jansson, with the same words. The words, written in our
+ * own text format, read back the same.
  *
- * The mutator puts in pieces that mean something here: braces, keys of tokenizer.json,
- * escapes, ids at the ends of their range.
+ * The mutator inserts meaningful pieces: braces, keys of tokenizer.json, escapes, ids at the ends
+ * of their range.
  */
 #include <jansson.h>
 
 #include "vocab.h"
 
-/* ---- the same words by jansson ---- */
+/* ---- comparison with jansson ---- */
 
 static void check_word(const embla_vocab *vocab, int64_t token, const char *word, size_t length)
 {
@@ -47,7 +47,7 @@ static void check_json(const embla_vocab *vocab, const uint8_t *data, size_t siz
     json_error_t error;
     json_t *tree =
         json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (!tree) { /* a score too large for a double, a 0 in a key: jansson's own limits */
+    if (!tree) { /* a score too large for a double, or a 0 in a key: limits of jansson */
         PROMISE(json_error_code(&error) == json_error_numeric_overflow ||
                 json_error_code(&error) == json_error_null_byte_in_key);
         return;
@@ -103,14 +103,14 @@ static void check_again(const embla_vocab *vocab)
     free(t.bytes);
 }
 
-/* Taken for JSON: not for one of the binary files, which are asked about first. */
+/* True if it is detected as JSON and not as a binary file, which is tried first. */
 static bool is_json(const uint8_t *data, size_t size)
 {
     return embla_vocab_json_sniff(data, size) && !embla_vocab_llama2c_sniff(data, size) &&
            !embla_vocab_sentencepiece_sniff(data, size);
 }
 
-/* Thousands of lines are no better than some, and slow. */
+/* Thousands of lines would be slow and find nothing more. */
 static bool few_lines(const uint8_t *data, size_t size)
 {
     const uint8_t *at = data, *end = data + size;

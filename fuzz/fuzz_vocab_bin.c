@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words in binary files: the tokenizers of llama2.c and llm.c, SentencePiece's models, GGUF.
- * The input is the file. Of what is accepted, each word lies in the file, in order; and where
- * the format is simple its lengths add up to the file, counted here by the definition.
+/* Words in binary files: the tokenizers of llama2.c and llm.c, SentencePiece's models, GGUF. The
+ * input is the file. If it is accepted, each word lies in the file, in order. For the simple
+ * formats the lengths add up to the file, counted here by the definition.
  *
- * The mutator mostly makes a whole file, of words taken from the input, and then sometimes
- * spoils a byte: with lengths changed at random nearly every file dies at once.
+ * The mutator usually generates a whole file with words from the input, and then sometimes changes
+ * a byte: with random lengths nearly every file would be refused at once.
  */
 #include "files/cursor.h"
 #include "vocab.h"
 
-/* Each word is found behind the one before it; how far that is. */
+/* Finds each word behind the previous one; returns the end of the last. */
 static size_t check_order(const embla_vocab *vocab, const uint8_t *data, size_t size, size_t at)
 {
     for (size_t i = 0; i < vocab->count; i++) {
@@ -21,7 +21,7 @@ static size_t check_order(const embla_vocab *vocab, const uint8_t *data, size_t 
     return at;
 }
 
-/* Words with so many bytes before each fill the file from begin on. */
+/* Checks that words, each with this many bytes before it, fill the file from begin on. */
 static void check_exact(const embla_vocab *vocab, const uint8_t *data, size_t size, size_t begin,
                         size_t before)
 {
@@ -96,7 +96,7 @@ static void put_word(file *f, size_t kind, const uint8_t *word, size_t length)
     }
 }
 
-/* A file of this kind with words that are stretches of the input. */
+/* Generates a file of this kind, with words that are parts of the input. */
 static void make(file *f, size_t kind, unsigned *seed, const uint8_t *data, size_t size)
 {
     size_t count = 1 + choose(seed, 5);

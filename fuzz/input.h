@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every fuzz target shares: reading choices from the front of the input, and
- * stopping where a promise is broken. Past its end the input reads as zeros, so every
- * input is a complete case.
- */
+/* Shared by all fuzz targets: reading choices from the front of the input, and aborting if a
+ * promise is broken. Beyond its end the input reads as zeros, so every input is a complete case. */
 #ifndef EMBLA_FUZZ_INPUT_H
 #define EMBLA_FUZZ_INPUT_H
 
@@ -29,7 +27,7 @@ static inline uint8_t take_byte(input *in)
     return *in->data++;
 }
 
-/* The next bytes of in to out; zeros where it has ended. */
+/* Copies the next bytes of in to out; zeros after its end. */
 static inline void take(input *in, void *out, size_t bytes)
 {
     size_t have = bytes < in->size ? bytes : in->size;
@@ -46,7 +44,7 @@ static inline size_t take_below(input *in, size_t limit)
     return (high << 8 | take_byte(in)) % limit;
 }
 
-/* Fills out with what is left of in, over and over. */
+/* Fills out with the rest of in, repeatedly. */
 static inline void fill(const input *in, char *out, size_t bytes)
 {
     size_t have = in->size < bytes ? in->size : bytes;
@@ -56,7 +54,7 @@ static inline void fill(const input *in, char *out, size_t bytes)
         memcpy(out + have, out, have < bytes - have ? have : bytes - have);
 }
 
-/* A block of exactly this size, so that a byte too far is seen. */
+/* Allocates exactly this size, so that a sanitizer detects an access beyond the end. */
 static inline char *block(size_t bytes)
 {
     char *memory = malloc(bytes > 0 ? bytes : 1);
@@ -78,7 +76,7 @@ static inline size_t random_below(uint64_t *state, size_t limit)
     return (size_t)(next_random(state) >> 33) % limit;
 }
 
-/* A promise; the fuzzer reports the input that breaks it. */
+/* Checks a promise; the fuzzer reports the input that breaks it. */
 #define PROMISE(what)                                                                              \
     do {                                                                                           \
         if (!(what)) {                                                                             \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzz targets of model files share: reading bytes as a file of one format, what is
- * promised of every directory, and choices for mutators that keep a file's numbers in step
- * with its size: with a byte changed at random nearly every file dies at its length.
- */
+/* Shared by the fuzz targets of model files: reading bytes as a file of one format, checks of every
+ * directory, and choices for mutators that keep a file's numbers consistent with its size. With
+ * random changes nearly every file would be refused for its length. */
 #ifndef EMBLA_FUZZ_MODELS_H
 #define EMBLA_FUZZ_MODELS_H
 
@@ -14,7 +13,8 @@
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-/* Every tensor lies in the file, after the one before it, and is as long as its shape. */
+/* Checks that every tensor lies in the file, after the previous one, and has the length of its
+ * shape. */
 static inline void check_directory(const embla_directory *d, const embla_format *format,
                                    size_t size)
 {
@@ -35,8 +35,8 @@ static inline void check_directory(const embla_directory *d, const embla_format 
     }
 }
 
-/* Reads the bytes. A directory that is accepted is checked, and is the caller's to free;
- * after a refusal nothing is left. */
+/* Reads the bytes. An accepted directory is checked, and the caller frees it. After an error
+ * nothing is left allocated. */
 static inline embla_status read_model(const embla_format *format, const uint8_t *data, size_t size,
                                       const embla_open_options *options, embla_directory *out)
 {
@@ -68,7 +68,7 @@ static inline uint32_t choose(unsigned *seed, uint32_t limit)
     return (uint32_t)(((uint64_t)*seed * limit) >> 32);
 }
 
-/* A number that is small, or one at the end of a range. */
+/* A small number, or one at the end of a range. */
 static inline uint32_t choose_number(unsigned *seed)
 {
     static const uint32_t ends[] = {0,       0xffffffffu, 0x7fffffffu, 0x80000000u,
@@ -76,7 +76,7 @@ static inline uint32_t choose_number(unsigned *seed)
     return choose(seed, 8) > 0 ? choose(seed, 9) : ends[choose(seed, 8)];
 }
 
-/* data is size bytes long; makes it wanted, with zeros where there were none. */
+/* Changes the length of data from size to wanted; new bytes are zeros. */
 static inline size_t resize(uint8_t *data, size_t size, size_t wanted)
 {
     if (wanted > size) memset(data + size, 0, wanted - size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every dtype decoded a second time, as its definition reads: one number at a time, by
- * powers of two in double. Slow, short, and sharing no line with the library.
- */
+/* A second decoder for every dtype, written as its definition reads: one number at a time, with
+ * powers of two in double. Slow, short, and sharing no code with the library. */
 #ifndef EMBLA_FUZZ_REFERENCE_H
 #define EMBLA_FUZZ_REFERENCE_H
 
@@ -9,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A fuzzer learns from the branches of the library, not from these. */
+/* Not instrumented: the fuzzer should learn from the library, not from this. */
 #if defined(__clang__)
 #define REFERENCE static inline __attribute__((no_sanitize("coverage")))
 #else
@@ -44,7 +43,7 @@ REFERENCE unsigned reference_u16(const unsigned char *p)
 #include "reference_blocks.h"
 #include "reference_k.h"
 
-/* Number i of the row at p. scale is 1 where the dtype takes none. */
+/* Number i of the row at p. scale is 1 if the dtype has none. */
 REFERENCE float reference_number(embla_dtype dtype, const unsigned char *p, size_t i, float scale)
 {
     const unsigned char *b = p + i / 32 * (dtype == EMBLA_Q4_0 ? 18 : 34);
@@ -101,7 +100,7 @@ REFERENCE float reference_row_number(const embla_row_format *format, const unsig
     return reference_number(format->dtype, row, i, format->scale == 0.0f ? 1.0f : format->scale);
 }
 
-/* Equal in every bit, or both not a number. */
+/* Equal in every bit, or both NaN. */
 REFERENCE bool reference_same(float x, float y)
 {
     return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The block formats of 4 and 5 bits a second time, as their layouts read: one number at a time,
- * in double. No table of the library is used, and no order of its loops.
+/* A second decoder for the block formats of 4 and 5 bits, written as their layouts read: one number
+ * at a time, in double. It uses no table of the library and not the order of its loops.
  *
- * Included by reference.h, whose helpers it takes, and before reference_k.h, which takes its own.
+ * Included by reference.h, whose helpers it uses, before reference_k.h, which uses those of this
+ * file.
  */
 #ifndef EMBLA_FUZZ_REFERENCE_BLOCKS_H
 #define EMBLA_FUZZ_REFERENCE_BLOCKS_H
 
-/* Half a byte: those of 16 bytes, all low halves before all high ones. */
+/* The halves of 16 bytes: all low halves before all high ones. */
 REFERENCE unsigned reference_blocks_half(const unsigned char *q, size_t i)
 {
     return q[i % 16] / (i < 16 ? 1u : 16u) % 16u;
@@ -25,7 +26,7 @@ REFERENCE double reference_blocks_e2m1(unsigned code)
     return reference_float(code, 2, 1, 1);
 }
 
-/* As ggml has it: its table of whole numbers knows one zero. */
+/* As in ggml, whose integer table has only one zero. */
 REFERENCE double reference_blocks_e2m1_ggml(unsigned code)
 {
     return code == 8 ? 0.0 : reference_blocks_e2m1(code);

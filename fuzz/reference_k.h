@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Superblocks of ggml, and rows with scales of their own, decoded a second time: one number at
- * a time, every bit asked for by its place. Products and differences are taken in double, where
- * they are exact or round as they would in a float, and become floats where the definition
- * says so. Included by reference.h.
- */
+/* A second decoder for ggml's superblocks and for rows with scales: one number at a time, every bit
+ * read at its place. Products and differences are computed in double, where they are exact or round
+ * as in float, and converted to float where the definition says so. Included by reference.h. */
 #ifndef EMBLA_FUZZ_REFERENCE_K_H
 #define EMBLA_FUZZ_REFERENCE_K_H
 
@@ -102,7 +100,7 @@ REFERENCE float reference_k_number(embla_dtype dtype, const unsigned char *p, si
     return reference_iq4_xs(p + 136 * block, e);
 }
 
-/* ---- rows with scales beside their numbers ---- */
+/* ---- rows with scales ---- */
 
 REFERENCE double reference_k_e4m3(unsigned char code)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay FOLDER..: feeds every file of the folders to a fuzz target, without libFuzzer,
- * so that every compiler and every sanitizer runs the corpora as an ordinary test. A
- * broken promise ends in abort(); a folder without files is an error.
- */
+/* replay FOLDER..: feeds every file of the folders to a fuzz target, without libFuzzer, so that
+ * every compiler and sanitizer runs the corpora as an ordinary test. A broken promise calls
+ * abort(); a folder without files is an error. */
 #include <dirent.h>
 #include <errno.h>
 
@@ -10,7 +9,7 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Files fed, or -1 after a sentence on stderr. */
+/* The number of files fed, or -1 after an error message on stderr. */
 static int replay_file(const char *path)
 {
     static uint8_t bytes[1 << 20];
@@ -26,7 +25,8 @@ static int replay_file(const char *path)
         fprintf(stderr, "replay: %s: cannot be read, or is above 1 MiB\n", path);
         return -1;
     }
-    uint8_t *exact = (uint8_t *)block(size); /* no byte more: a sanitizer sees the end */
+    uint8_t *exact =
+        (uint8_t *)block(size); /* exactly this size: a sanitizer detects reads beyond it */
     if (size > 0) memcpy(exact, bytes, size);
     fprintf(stderr, "%s\n", path);
     (void)LLVMFuzzerTestOneInput(exact, size);

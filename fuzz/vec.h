@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzz targets of words and vectors promise, of text and binary alike:
- *   - what is refused is refused with a sentence, and nothing is kept;
- *   - what is accepted has a word for every row, and where its rows begin lies in the file;
- *   - rows are made, all at once as alone, or refused with a sentence;
- *   - written again they read back: the same words, the same bits (a NaN as a NaN).
- *   - a file that others change after it was opened gives rows or a sentence, no more.
- * What is refused for its number of rows is tried again leniently, under the same promises.
+/* The promises of the fuzz targets for words and vectors, in text and binary:
+ *   - a refused file gives an error message, and nothing is kept;
+ *   - an accepted file has a word for every row, and its rows begin inside the file;
+ *   - rows are decoded, all at once or one by one, or refused with an error message;
+ *   - written again they read back: the same words, the same bits (a NaN as a NaN);
+ *   - a file that is changed after it was opened gives rows or an error message, nothing else.
+ * A file that is refused for its number of rows is tried again leniently, with the same promises.
  */
 #ifndef EMBLA_FUZZ_VEC_H
 #define EMBLA_FUZZ_VEC_H
@@ -33,7 +33,7 @@ static inline bool vec_same(const float *a, const float *b, uint64_t count)
     return true;
 }
 
-/* All rows; NULL if one of them is refused. The last alone is the same. */
+/* Decodes all rows; NULL if one of them is refused. The last row alone gives the same. */
 static inline float *vec_make(const embla_directory *d, const embla_map *map)
 {
     const embla_entry *e = d->entries;
@@ -54,7 +54,7 @@ static inline float *vec_make(const embla_directory *d, const embla_map *map)
     return NULL;
 }
 
-/* Bytes of all rows by put, after a header line if there is to be one. */
+/* Writes all rows with put, after a header line if wanted. */
 static inline char *vec_put(const embla_directory *d, const float *values, bool header,
                             embla_vec_put *put, size_t *size)
 {
@@ -111,8 +111,8 @@ static inline void vec_check(const embla_format *format, const embla_map *map,
     free(values);
 }
 
-/* The file as others may leave it: nothing but spaces; no space between two fields; spaces
- * where there were digits. */
+/* The file after a change by others: only spaces; no space between two fields; spaces in place of
+ * digits. */
 static inline uint8_t vec_other(uint8_t byte, int way)
 {
     bool space = byte == ' ' || byte == '\t', digit = byte >= '0' && byte <= '9';

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzz targets of vocabularies share: reading bytes as a file, what is promised of
- * every vocabulary, and choices for mutators.
- */
+/* Shared by the fuzz targets of vocabularies: reading bytes as a file, checks of every vocabulary,
+ * and choices for mutators. */
 #ifndef EMBLA_FUZZ_VOCAB_H
 #define EMBLA_FUZZ_VOCAB_H
 
@@ -12,7 +11,7 @@
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-/* Tokens ascend, each word is found again (or an equal one before it), a 0 follows it. */
+/* Tokens ascend, each word is found again (or an equal one before it), and a 0 follows it. */
 static inline void check_vocab(const embla_vocab *vocab)
 {
     PROMISE(vocab->count >= 1 && embla_vocab_count(vocab) == (int64_t)vocab->count);
@@ -21,7 +20,7 @@ static inline void check_vocab(const embla_vocab *vocab)
     PROMISE(embla_vocab_fits(vocab, embla_vocab_end(vocab)));
     PROMISE(!embla_vocab_word(vocab, -1, NULL));
     if (vocab->end <= INT32_MAX) PROMISE(!embla_vocab_word(vocab, (int32_t)vocab->end, NULL));
-    for (size_t i = 0; i < vocab->count; i += 1 + i / 16) { /* of many, some */
+    for (size_t i = 0; i < vocab->count; i += 1 + i / 16) { /* only some of many */
         const embla_name *name = &vocab->words[i];
         int32_t found = -1;
         size_t length = 0;
@@ -37,7 +36,7 @@ static inline void check_vocab(const embla_vocab *vocab)
     }
 }
 
-/* A word with a leading space is found where one of the three spellings is a word. */
+/* A word with a leading space is found if one of the three spellings is a word. */
 static inline void check_space(const embla_vocab *vocab)
 {
     static const char *const spellings[] = {" the", "\xe2\x96\x81the", "\xc4\xa0the"};
@@ -51,8 +50,8 @@ static inline void check_space(const embla_vocab *vocab)
     PROMISE(there == (first >= 0) && found == first);
 }
 
-/* Reads the bytes. A vocabulary that is accepted is checked and is the caller's; of one that
- * is refused there is NULL, and nothing else is left. */
+/* Reads the bytes. An accepted vocabulary is checked, and the caller frees it. NULL after an error,
+ * with nothing left allocated. */
 static inline embla_vocab *read_vocab(const void *data, size_t size, embla_vocab_hint hint)
 {
     embla_map *map = NULL;
@@ -80,7 +79,7 @@ static inline size_t choose(unsigned *seed, size_t limit)
     return (size_t)(((uint64_t)*seed * limit) >> 32);
 }
 
-/* Puts count bytes in at offset, as far as there is room for all; how long it is then. */
+/* Inserts count bytes at offset, if there is room for all; returns the new length. */
 static inline size_t insert(uint8_t *data, size_t size, size_t most, size_t at, const void *bytes,
                             size_t count)
 {

@@ -536,7 +536,7 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
                {{.compute = EMBLA_BF16}, EMBLA_ERR_UNSUPPORTED, "bf16"},
                {{.compute = EMBLA_I8}, EMBLA_ERR_ARGUMENT, "compute"},
                {{.weight = INFINITY}, EMBLA_ERR_ARGUMENT, "weight is inf"},
-               {{.threads = -1}, EMBLA_ERR_ARGUMENT, "-1 threads"}};
+               {{.threads = -1}, EMBLA_ERR_ARGUMENT, "threads is -1"}};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         assert_status(embla_adaptive_loss(s.adaptive, s.hidden, s.targets, 4, &bad[i].options,

@@ -431,8 +431,8 @@ static void check_turn(size_t size, embla_rope_order order, size_t first)
     for (size_t i = 0; i < n; i++) positions[i] = (int64_t)(first + i % LENGTH);
     for (size_t p = 0; p < COUNT_OF(both); p++) {
         embla_layer_way way = reals_way(both[p], 2);
-        assert_ok(embla_turn_heads(&way, &shape, size, HEADS, n, LENGTH, first, stride, false,
-                                   reals_at(&x, both[p])));
+        assert_ok(embla_rotate_heads(&way, &shape, size, HEADS, n, LENGTH, first, stride, false,
+                                     reals_at(&x, both[p])));
     }
     assert_ok(embla_rope_new(size, &options, &rope));
     assert_ok(embla_rope_apply(rope, positions, n, HEADS, &layout, kept.f));
@@ -440,8 +440,8 @@ static void check_turn(size_t size, embla_rope_order order, size_t first)
     reals_agree(&x, 1e-6);
     for (size_t p = 0; p < COUNT_OF(both); p++) {
         embla_layer_way way = reals_way(both[p], 2);
-        assert_ok(embla_turn_heads(&way, &shape, size, HEADS, n, LENGTH, first, stride, true,
-                                   reals_at(&x, both[p])));
+        assert_ok(embla_rotate_heads(&way, &shape, size, HEADS, n, LENGTH, first, stride, true,
+                                     reals_at(&x, both[p])));
     }
     assert_ok(embla_rope_unapply(rope, positions, n, HEADS, &layout, kept.f));
     assert_memory_equal(x.f, kept.f, x.n * sizeof(float));
@@ -470,7 +470,7 @@ static void threads_do_not_change_turning(void **state)
     for (size_t i = 0; i < COUNT_OF(reals_threads); i++) {
         reals other = reals_new(1000 * 128, 42), *x = i == 0 ? &first : &other;
         embla_layer_way way = reals_way(EMBLA_GPT_F32, reals_threads[i]);
-        assert_ok(embla_turn_heads(&way, &shape, 64, 2, 1000, 250, 0, 128, false, x->f));
+        assert_ok(embla_rotate_heads(&way, &shape, 64, 2, 1000, 250, 0, 128, false, x->f));
         assert_memory_equal(first.f, x->f, x->n * sizeof(float));
         reals_free(&other);
     }
@@ -484,12 +484,13 @@ static void turning_says_what_is_wrong(void **state)
     reals x = reals_new(1028, 43);
     float kept[3] = {x.f[0], x.f[1], x.f[2]};
     (void)state;
-    assert_status(embla_turn_heads(&way, &shape, 3, 1, 1, 1, 5, 3, false, x.f), EMBLA_ERR_SHAPE);
-    assert_error_has("heads of 3 numbers");
+    assert_status(embla_rotate_heads(&way, &shape, 3, 1, 1, 1, 5, 3, false, x.f), EMBLA_ERR_SHAPE);
+    assert_error_has("a head has 3 numbers");
     assert_memory_equal(x.f, kept, sizeof kept);
-    assert_ok(embla_turn_heads(&way, &shape, 4, 1, 0, 1, 5, 4, false, x.f));
+    assert_ok(embla_rotate_heads(&way, &shape, 4, 1, 0, 1, 5, 4, false, x.f));
     assert_memory_equal(x.f, kept, sizeof kept);
-    REALS_EACH_ALLOCATION_FAILS(embla_turn_heads(&way, &shape, 1028, 1, 1, 1, 5, 1028, false, x.f));
+    REALS_EACH_ALLOCATION_FAILS(
+        embla_rotate_heads(&way, &shape, 1028, 1, 1, 1, 5, 1028, false, x.f));
     reals_free(&x);
 }
 

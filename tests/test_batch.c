@@ -457,7 +457,7 @@ static void what_cannot_be_is_refused(void **state)
     assert_error_has("the store is NULL");
     assert_status(embla_batch_new(o.store, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_batch_new(o.store, 0, &batch), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a batch of 0 row numbers");
+    assert_error_has("the capacity of a batch is 0 row numbers");
     assert_status(embla_batch_new(o.store, SIZE_MAX, &batch), EMBLA_ERR_ARGUMENT);
     assert_null(batch);
     assert_status(embla_batch_lookup(NULL, rows, 1, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
@@ -467,7 +467,7 @@ static void what_cannot_be_is_refused(void **state)
     embla_batch_free(NULL);
     assert_ok(embla_batch_new(o.store, 10, &batch));
     assert_status(embla_batch_lookup(batch, rows, 11, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
-    assert_error_has("11 rows: the batch has room for 10");
+    assert_error_has("count is 11; the batch has room for only 10");
     rows[9] = ROWS;
     assert_status(embla_batch_lookup(batch, rows, 10, NULL, out.bytes), EMBLA_ERR_RANGE);
     assert_error_has("row 3000 at index 9 is out of range: the table has 3000 rows");

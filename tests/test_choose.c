@@ -545,7 +545,7 @@ static void test_bad_arguments(void **state)
     REFUSED(embla_head_top(&head, hidden, 1, 1, &(embla_head_options){.threads = 1}, NULL),
             "out is NULL");
     REFUSED(embla_head_top(&head, hidden, 1, 1, &(embla_head_options){.threads = -3}, &out),
-            "-3 threads");
+            "threads is -3");
     REFUSED(
         embla_head_top(&head, hidden, 1, SIZE_MAX / 8, &(embla_head_options){.threads = 1}, &out),
         "do not fit in memory");
@@ -558,7 +558,7 @@ static void test_bad_arguments(void **state)
     REFUSED(SAMPLE(.temperature = 1, .min_p = 1.5), "min_p is 1.5");
     REFUSED(SAMPLE(.temperature = 1, .min_p = -0.1), "min_p");
     REFUSED(SAMPLE(.temperature = 1, .min_p = NAN), "min_p");
-    REFUSED(SAMPLE(.temperature = 1, .threads = -1), "-1 threads");
+    REFUSED(SAMPLE(.temperature = 1, .threads = -1), "threads is -1");
     REFUSED(embla_head_sample(&head, NULL, 1, &(embla_sample_options){.temperature = 1}, &out),
             "hidden is NULL");
     assert_int_equal(out.token, 99);

@@ -186,7 +186,7 @@ static void what_cannot_be_is_refused(void **state)
     assert_error_has("2 spans");
     assert_status(embla_clip(spans, 1, 1.0, &(embla_clip_options){.threads = -3}, &norm),
                   EMBLA_ERR_ARGUMENT);
-    assert_error_has("-3 threads");
+    assert_error_has("threads is -3");
     assert_status(embla_clip(spans, 1, -1.0, &(embla_clip_options){.threads = 1}, &norm),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("norm is -1;");

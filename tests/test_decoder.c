@@ -214,13 +214,13 @@ static void what_does_not_fit_is_refused_and_takes_nothing(void **state)
     memcpy(marked, hidden, sizeof hidden);
     assert_status(embla_decoder_append(d, low, 2, &(embla_decoder_options){.threads = 1}, hidden),
                   EMBLA_ERR_RANGE);
-    assert_error_has("token -1 at 1: the model has 0..28");
+    assert_error_has("token -1 at index 1 is out of range; the model has tokens 0 to 28");
     assert_status(embla_decoder_append(d, high, 2, &(embla_decoder_options){.threads = 1}, hidden),
                   EMBLA_ERR_RANGE);
-    assert_error_has("token 29 at 1");
+    assert_error_has("token 29 at index 1");
     assert_status(embla_decoder_append(d, good, 4, &(embla_decoder_options){.threads = 1}, hidden),
                   EMBLA_ERR_RANGE);
-    assert_error_has("4 tokens more after 2: the decoder has 5 positions");
+    assert_error_has("4 tokens after 2 do not fit: the decoder has 5 positions");
     assert_status(
         embla_decoder_append(d, good, SIZE_MAX, &(embla_decoder_options){.threads = 1}, hidden),
         EMBLA_ERR_RANGE);
@@ -255,7 +255,7 @@ static void what_cannot_be_a_decoder_is_refused(void **state)
     assert_status(embla_decoder_new(gpt, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_decoder_new(gpt, 0, &d), EMBLA_ERR_RANGE);
     assert_status(embla_decoder_new(gpt, 81, &d), EMBLA_ERR_RANGE);
-    assert_error_has("81 positions: 1 to the model's 80");
+    assert_error_has("capacity is 81; it must be from 1 to the model's 80");
     assert_ok(embla_gpt_new_as(&shape, EMBLA_GPT_F64, 1, 0, &wide));
     assert_status(embla_decoder_new(wide, 4, &d), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("f64");

@@ -56,7 +56,7 @@ static void rows_that_end_where_the_file_ends_are_accepted_and_one_more_byte_is_
     assert_int_equal(f.store->rows, 6);
     assert_int_equal(f.store->bytes, 960);
     assert_status(embla_extents_add(f.store, rows_at(&f, 6, 41, 160)), EMBLA_ERR_SHAPE);
-    assert_error_has("some/file: 6 rows from 41 on end at 1001, but it has 1000 bytes");
+    assert_error_has("some/file: 6 rows from byte 41 on end at byte 1001, but the file has 1000");
     assert_status(embla_extents_add(f.store, rows_at(&f, 7, 0, 160)), EMBLA_ERR_SHAPE);
     /* The last row needs its bytes, not its stride. */
     assert_ok(embla_extents_add(f.store, rows_at(&f, 2, 0, 840)));
@@ -76,22 +76,22 @@ static void numbers_that_cannot_be_are_refused(void **state)
         embla_status status;
         const char *said;
     } bad[] = {
-        {0, 0, 160, EMBLA_ERR_ARGUMENT, "0 rows after 0: a table has 1 to 2^40"},
+        {0, 0, 160, EMBLA_ERR_ARGUMENT, "0 rows after 0 rows; a table must have 1 to 2^40 rows"},
         {-1, 0, 160, EMBLA_ERR_ARGUMENT, "-1 rows"},
         {INT64_MIN, 0, 160, EMBLA_ERR_ARGUMENT, "rows after 0"},
         {((int64_t)1 << 40) + 1, 0, 160, EMBLA_ERR_ARGUMENT, "1099511627777 rows"},
         {INT64_MAX, 0, 160, EMBLA_ERR_ARGUMENT, "rows after 0"},
-        {1, 0, 159, EMBLA_ERR_SHAPE, "rows 159 bytes apart, but each has 160 bytes"},
-        {1, 0, 0, EMBLA_ERR_SHAPE, "rows 0 bytes apart"},
-        {1, UINT64_MAX, 160, EMBLA_ERR_ARGUMENT, "no file is that long"},
-        {1, INT64_MAX, 160, EMBLA_ERR_ARGUMENT, "no file is that long"},
-        {1, (uint64_t)INT64_MAX - 159, 160, EMBLA_ERR_ARGUMENT, "no file is that long"},
-        {1, (uint64_t)INT64_MAX - 160, 160, EMBLA_ERR_SHAPE, "but it has 1000 bytes"},
-        {2, 0, UINT64_MAX, EMBLA_ERR_ARGUMENT, "no file is that long"},
-        {2, 0, INT64_MAX, EMBLA_ERR_ARGUMENT, "no file is that long"},
-        {(int64_t)1 << 40, 0, (uint64_t)1 << 24, EMBLA_ERR_ARGUMENT, "no file is that long"},
-        {(int64_t)1 << 40, 0, (uint64_t)1 << 22, EMBLA_ERR_SHAPE, "but it has 1000 bytes"},
-        {1, 841, 160, EMBLA_ERR_SHAPE, "end at 1001"},
+        {1, 0, 159, EMBLA_ERR_SHAPE, "the stride of its rows is 159 bytes, less than the 160"},
+        {1, 0, 0, EMBLA_ERR_SHAPE, "the stride of its rows is 0 bytes, less than the"},
+        {1, UINT64_MAX, 160, EMBLA_ERR_ARGUMENT, "do not fit in any file"},
+        {1, INT64_MAX, 160, EMBLA_ERR_ARGUMENT, "do not fit in any file"},
+        {1, (uint64_t)INT64_MAX - 159, 160, EMBLA_ERR_ARGUMENT, "do not fit in any file"},
+        {1, (uint64_t)INT64_MAX - 160, 160, EMBLA_ERR_SHAPE, "but the file has 1000 bytes"},
+        {2, 0, UINT64_MAX, EMBLA_ERR_ARGUMENT, "do not fit in any file"},
+        {2, 0, INT64_MAX, EMBLA_ERR_ARGUMENT, "do not fit in any file"},
+        {(int64_t)1 << 40, 0, (uint64_t)1 << 24, EMBLA_ERR_ARGUMENT, "do not fit in any file"},
+        {(int64_t)1 << 40, 0, (uint64_t)1 << 22, EMBLA_ERR_SHAPE, "but the file has 1000 bytes"},
+        {1, 841, 160, EMBLA_ERR_SHAPE, "on end at byte 1001"},
     };
     fixture f = begin(&plain, 1000);
     (void)state;
@@ -116,7 +116,7 @@ static void all_rows_together_are_counted(void **state)
     assert_ok(embla_extents_add(f.store, rows_at(&f, 6, 0, 160)));
     f.store->rows = EMBLA_ROWS_MOST - 1; /* as if so many had been added */
     assert_status(embla_extents_add(f.store, rows_at(&f, 2, 0, 160)), EMBLA_ERR_ARGUMENT);
-    assert_error_has("2 rows after 1099511627775: a table has 1 to 2^40");
+    assert_error_has("2 rows after 1099511627775 rows; a table must have 1 to 2^40 rows");
     assert_ok(embla_extents_add(f.store, rows_at(&f, 1, 0, 160)));
     assert_int_equal(f.store->rows, EMBLA_ROWS_MOST);
     end(&f);
@@ -131,14 +131,14 @@ static void both_planes_are_checked(void **state)
     assert_int_equal(f.store->extents[0].planes, 2);
     e.offset[1] = 1281;
     assert_status(embla_extents_add(f.store, e), EMBLA_ERR_SHAPE);
-    assert_error_has("5 scales from 1281 on end at 1321, but it has 1320 bytes");
+    assert_error_has("5 scales from byte 1281 on end at byte 1321, but the file has 1320");
     e.offset[1] = 0;
     e.stride[1] = 7;
     assert_status(embla_extents_add(f.store, e), EMBLA_ERR_SHAPE);
-    assert_error_has("scales 7 bytes apart, but each has 8 bytes");
+    assert_error_has("the stride of its scales is 7 bytes, less than the 8");
     e.stride[1] = UINT64_MAX / 2;
     assert_status(embla_extents_add(f.store, e), EMBLA_ERR_ARGUMENT);
-    assert_error_has("no file is that long");
+    assert_error_has("do not fit in any file");
     /* Planes may overlap, and so may rows of different extents: they are only read. */
     e.stride[1] = 8;
     assert_ok(embla_extents_add(f.store, e));

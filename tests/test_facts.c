@@ -332,7 +332,7 @@ static void a_mapping_that_is_wrong_makes_no_table(void **state)
     size_t live = embla_mem_live();
     (void)state;
     assert_status(embla_table_new(EMBLA_F32, ROWS, DIM, &options, &table), EMBLA_ERR_RANGE);
-    assert_error_has("token_rows gives token 2 row 4: the table has 4 rows");
+    assert_error_has("token_rows maps token 2 to row 4, but the table has 4");
     options.token_rows = below;
     options.token_count = 1;
     assert_status(

@@ -55,11 +55,11 @@ static void numbers_are_given_out_in_order(void **state)
         int32_t list[4];
         const char *sentence;
     } cases[] = {
-        {{1, 0, 0, 0}, "token 0 counts as 1: 0 to 0"},
-        {{0, 1, 3, 2}, "token 2 counts as 3: 0 to 2"},
-        {{0, 0, 0, -1}, "token 3 counts as -1: 0 to 1"},
-        {{-1, 0, 0, 0}, "token 0 counts as -1"},
-        {{0, 1, 2, 4}, "token 3 counts as 4: 0 to 3"},
+        {{1, 0, 0, 0}, "token 0 is folded to 1; expected 0 to 0"},
+        {{0, 1, 3, 2}, "token 2 is folded to 3; expected 0 to 2"},
+        {{0, 0, 0, -1}, "token 3 is folded to -1; expected 0 to 1"},
+        {{-1, 0, 0, 0}, "token 0 is folded to -1"},
+        {{0, 1, 2, 4}, "token 3 is folded to 4; expected 0 to 3"},
     };
     embla_fold *fold = (embla_fold *)&fold;
     size_t live = embla_mem_live();
@@ -69,7 +69,7 @@ static void numbers_are_given_out_in_order(void **state)
         assert_error_has(cases[i].sentence);
     }
     assert_status(embla_fold_new(good, 0, &fold), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a fold of 0 tokens: 1 to 536870912");
+    assert_error_has("a fold has 0 tokens; it must have 1 to 536870912");
     assert_status(embla_fold_new(good, (size_t)1 << 30, &fold), EMBLA_ERR_ARGUMENT);
     assert_status(embla_fold_new(NULL, 4, &fold), EMBLA_ERR_ARGUMENT);
     assert_status(embla_fold_new(good, 4, NULL), EMBLA_ERR_ARGUMENT);
@@ -102,7 +102,7 @@ static void what_is_no_fold_is_refused(void **state)
     assert_error_has("2 dimensions and 32 bytes");
     assert_status(embla_fold_open(npy("c.npy", "<i4", "(2,)", gap, sizeof gap), &fold),
                   EMBLA_ERR_FORMAT);
-    assert_error_has("c.npy: token 1 counts as 2");
+    assert_error_has("c.npy: token 1 is folded to 2");
     assert_status(embla_fold_open(npy("d.npy", "<i4", "(9,)", good, sizeof good), &fold),
                   EMBLA_ERR_FORMAT);
     assert_status(embla_fold_open(npy("e.npy", "<i4", "(0,)", good, 0), &fold), EMBLA_ERR_FORMAT);
@@ -110,7 +110,7 @@ static void what_is_no_fold_is_refused(void **state)
                   EMBLA_ERR_FORMAT);
     toy_safetensors(scratch_path(&place, "m.safetensors"), tensor, 1);
     assert_status(embla_fold_open(place.path, &fold), EMBLA_ERR_FORMAT);
-    assert_error_has("is safetensors; a fold is an npy file");
+    assert_error_has("has format safetensors; a fold must be an npy file of int32");
     assert_status(embla_fold_open(scratch_path(&place, "none"), &fold), EMBLA_ERR_NOT_FOUND);
     assert_status(embla_fold_open(NULL, &fold), EMBLA_ERR_ARGUMENT);
     assert_status(embla_fold_open("x", NULL), EMBLA_ERR_ARGUMENT);

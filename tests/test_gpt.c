@@ -714,32 +714,33 @@ static void what_cannot_be_is_refused(void **state)
     REFUSED(NULL, x, y, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "the model is NULL");
     REFUSED(gpt, NULL, y, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "tokens are NULL");
     REFUSED(gpt, x, NULL, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "targets are NULL");
-    REFUSED(gpt, x, y, 1, 1, NULL, EMBLA_ERR_SHAPE, "room for 0 tokens");
+    REFUSED(gpt, x, y, 1, 1, NULL, EMBLA_ERR_SHAPE, "memory for only 0 tokens");
     assert_null(embla_gpt_hidden(gpt));
     assert_null(embla_gpt_hidden(NULL));
     assert_ok(embla_gpt_reserve(gpt, 1, 5));
     assert_null(embla_gpt_hidden(gpt));
-    REFUSED(gpt, x, y, 0, 1, NULL, EMBLA_ERR_ARGUMENT, "0 sequences of 1 tokens");
-    REFUSED(gpt, x, y, 1, 0, NULL, EMBLA_ERR_ARGUMENT, "1 sequences of 0 tokens");
-    REFUSED(gpt, x, y, 1, 8, NULL, EMBLA_ERR_RANGE, "of 8 tokens: the model has 7 positions");
+    REFUSED(gpt, x, y, 0, 1, NULL, EMBLA_ERR_ARGUMENT, "batch is 0 and length is 1");
+    REFUSED(gpt, x, y, 1, 0, NULL, EMBLA_ERR_ARGUMENT, "batch is 1 and length is 0");
+    REFUSED(gpt, x, y, 1, 8, NULL, EMBLA_ERR_RANGE, "length is 8, but the model has 7 positions");
     REFUSED(gpt, x, y, 1, 6, NULL, EMBLA_ERR_SHAPE,
-            "1 sequences of 6 tokens: the model has room for 5");
-    REFUSED(gpt, x, y, SIZE_MAX / 2, 4, NULL, EMBLA_ERR_SHAPE, "room for 5");
+            "1 sequences of 6 tokens: the model has memory for only 5");
+    REFUSED(gpt, x, y, SIZE_MAX / 2, 4, NULL, EMBLA_ERR_SHAPE, "memory for only 5");
     embla_gpt_options o = {.threads = -1};
-    REFUSED(gpt, x, y, 1, 5, &o, EMBLA_ERR_ARGUMENT, "-1 threads");
+    REFUSED(gpt, x, y, 1, 5, &o, EMBLA_ERR_ARGUMENT, "threads is -1");
     o = (embla_gpt_options){.compute = EMBLA_F16};
-    REFUSED(gpt, x, y, 1, 5, &o, EMBLA_ERR_UNSUPPORTED, "f32 or bf16, not in dtype 3");
+    REFUSED(gpt, x, y, 1, 5, &o, EMBLA_ERR_UNSUPPORTED,
+            "a model computes in f32 or bf16; compute is dtype 3");
     o = (embla_gpt_options){.weight = NAN};
-    REFUSED(gpt, x, y, 1, 5, &o, EMBLA_ERR_ARGUMENT, "gradients times nan");
+    REFUSED(gpt, x, y, 1, 5, &o, EMBLA_ERR_ARGUMENT, "weight is nan");
     b.tokens[3] = 11;
     REFUSED(gpt, x, y, 1, 5, NULL, EMBLA_ERR_RANGE,
-            "token 3 of sequence 0 is 11: the model has tokens 0 to 10");
+            "token 3 of sequence 0 is 11, which is out of range; the model has tokens 0 to 10");
     b.tokens[3] = EMBLA_TARGET_IGNORE;
     REFUSED(gpt, x, y, 2, 2, NULL, EMBLA_ERR_RANGE, "token 1 of sequence 1 is -100");
     b.tokens[3] = 10;
     b.targets[0] = EMBLA_TARGET_IGNORE, b.targets[4] = -1;
     REFUSED(gpt, x, y, 1, 5, NULL, EMBLA_ERR_RANGE,
-            "target 4 of sequence 0 is -1: the model has tokens 0 to 10");
+            "target 4 of sequence 0 is -1, which is out of range; the model has tokens 0 to 10");
 #undef REFUSED
     for (size_t i = 0; i < gpt->numbers; i++)
         assert_true(((float *)(void *)gpt->gradients)[i] == 0);

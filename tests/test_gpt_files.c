@@ -625,7 +625,7 @@ static void gpt2_without_a_prefix_and_with_masks_is_opened(void **state)
     assert_same_model(gpt, back);
     embla_gpt_free(back);
     more(b, "h.2.attn.biases", 9, 9);
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "'h.2.attn.biases' (9 x 9) is none of a model of GPT-2");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "'h.2.attn.biases' (9 x 9) is not part of a model of GPT-2");
     embla_gpt_free(gpt);
 }
 
@@ -739,33 +739,35 @@ static void tensors_that_are_not_right_are_refused(void **state)
     held_of(b, "transformer.h.0.mlp.c_fc.weight")->shape[0] = 20;
     held_of(b, "transformer.h.0.mlp.c_fc.weight")->shape[1] = 12;
     refuses(b, EMBLA_ERR_FORMAT,
-            "'transformer.h.0.mlp.c_fc.weight' is 20 x 12; its sizes make it 12 x 20");
+            "'transformer.h.0.mlp.c_fc.weight' is 20 x 12; the model's sizes require 12 x 20");
     b = bag_of(&s);
     held_of(b, "transformer.ln_f.weight")->rank = 2;
     held_of(b, "transformer.ln_f.weight")->shape[1] = 1;
-    refuses(b, EMBLA_ERR_FORMAT, "'transformer.ln_f.weight' is 12 x 1; its sizes make it 12");
+    refuses(b, EMBLA_ERR_FORMAT,
+            "'transformer.ln_f.weight' is 12 x 1; the model's sizes require 12");
     b = bag_of(&s);
     more(b, "transformer.h.2.ln_1.weight", 12, 0);
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.h.2.ln_1.weight' (12) is none of a model");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.h.2.ln_1.weight' (12) is not part of a model");
     b = bag_of(&s);
     held_of(b, "transformer.wpe.weight")->type = "I64";
     held_of(b, "transformer.wpe.weight")->dtype = 0;
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.wpe.weight' is I64; f32,");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "'transformer.wpe.weight' has type I64; supported: f32,");
     b = bag_of(&l);
     drop(b, "model.layers.1.self_attn.k_proj.weight");
     refuses(b, EMBLA_ERR_FORMAT, "'model.layers.1.self_attn.k_proj.weight' (8 x 16) is missing");
     b = bag_of(&l);
     more(b, "model.layers.0.self_attn.q_norm.weight", 4, 0);
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "q_norm.weight' (4) is none of a model of Llama");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "q_norm.weight' (4) is not part of a model of Llama");
     b = bag_of(&l);
     drop(b, "lm_head.weight");
-    refuses(b, EMBLA_ERR_FORMAT, "there is no 'lm_head.weight', and its flag is: tie_word");
+    refuses(b, EMBLA_ERR_FORMAT,
+            "there is no 'lm_head.weight', and the weights are not tied: tie_word");
     b = bag_of(&m);
     drop(b, "layer0.attn.o");
     refuses(b, EMBLA_ERR_FORMAT, "'layer0.attn.o' (16 x 16) is missing");
     b = bag_of(&m);
     more(b, "layer0.attn.z", 16, 16);
-    refuses(b, EMBLA_ERR_UNSUPPORTED, "'layer0.attn.z' (16 x 16) is none of a model of embla");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "'layer0.attn.z' (16 x 16) is not part of a model of embla");
 }
 
 typedef struct {
@@ -777,28 +779,31 @@ typedef struct {
 
 static const wrong_key wrong_keys[] = {
     {0, "n_head", NULL, EMBLA_ERR_FORMAT, "GPT-2 needs 'n_head'"},
-    {0, "n_layer", "0", EMBLA_ERR_FORMAT, "'n_layer' is 0, outside 1.."},
+    {0, "n_layer", "0", EMBLA_ERR_FORMAT, "its 'n_layer' is 0"},
     {0, "n_layer", "-2", EMBLA_ERR_FORMAT, "'n_layer' is -2"},
     {0, "n_layer", "3", EMBLA_ERR_FORMAT, "'transformer.h.2.ln_1.weight' (12) is missing"},
     {0, "n_layer", "1", EMBLA_ERR_UNSUPPORTED, "'transformer.h.1."},
     {0, "n_layer", "1000000000", EMBLA_ERR_FORMAT, "1000000000 layers"},
-    {0, "n_layer", "9223372036854775807", EMBLA_ERR_FORMAT, "outside 1.."},
+    {0, "n_layer", "9223372036854775807", EMBLA_ERR_FORMAT, "it must be from 1 to"},
     {0, "n_embd", "1.5", EMBLA_ERR_FORMAT, "needs 'n_embd'"},
-    {0, "n_embd", "24", EMBLA_ERR_FORMAT, "wte.weight' is 11 x 12; its sizes make it 11 x 24"},
-    {0, "n_head", "5", EMBLA_ERR_FORMAT, "12 numbers in a row cannot be shared by 5 heads"},
+    {0, "n_embd", "24", EMBLA_ERR_FORMAT,
+     "wte.weight' is 11 x 12; the model's sizes require 11 x 24"},
+    {0, "n_head", "5", EMBLA_ERR_FORMAT,
+     "dim is 12, which is not a multiple of the number of heads, 5"},
     {0, "n_inner", "0", EMBLA_ERR_FORMAT, "'n_inner' is 0"},
-    {0, "n_inner", "21", EMBLA_ERR_FORMAT, "is 12 x 20; its sizes make it 12 x 21"},
+    {0, "n_inner", "21", EMBLA_ERR_FORMAT, "is 12 x 20; the model's sizes require 12 x 21"},
     {0, "n_positions", "10", EMBLA_ERR_FORMAT, "wpe.weight' is 9 x 12"},
-    {0, "vocab_size", "12", EMBLA_ERR_FORMAT, "is 11 x 12; its sizes make it 12 x 12"},
+    {0, "vocab_size", "12", EMBLA_ERR_FORMAT, "is 11 x 12; the model's sizes require 12 x 12"},
     {0, "activation_function", "\"gelu\"", EMBLA_ERR_UNSUPPORTED,
-     "'activation_function' is 'gelu'; 'gelu_new'"},
+     "'activation_function' is 'gelu'; supported: 'gelu_new'"},
     {0, "layer_norm_epsilon", "0.0", EMBLA_ERR_UNSUPPORTED, "'layer_norm_epsilon' is 0"},
-    {0, "resid_pdrop", "1.0", EMBLA_ERR_FORMAT, "a dropout of 1"},
-    {0, "model_type", "\"bert\"", EMBLA_ERR_UNSUPPORTED, "model_type is 'bert'; gpt2, llama"},
+    {0, "resid_pdrop", "1.0", EMBLA_ERR_FORMAT, "dropout is 1"},
+    {0, "model_type", "\"bert\"", EMBLA_ERR_UNSUPPORTED,
+     "its model_type is 'bert'; supported: gpt2, llama and embla"},
     {0, "model_type", "\"embla\"", EMBLA_ERR_FORMAT, "embla needs 'hidden_size'"},
-    {0, "model_type", "7", EMBLA_ERR_UNSUPPORTED, "no config.json says its 'model_type'"},
+    {0, "model_type", "7", EMBLA_ERR_UNSUPPORTED, "'model_type' is unknown"},
     {1, "head_dim", "8", EMBLA_ERR_UNSUPPORTED,
-     "heads of 8 numbers; 4 heads of a dim of 16 have 4"},
+     "its head_dim is 8; only dim / heads is supported (4 heads, dim 16: 4"},
     {1, "hidden_act", "\"gelu\"", EMBLA_ERR_UNSUPPORTED, "'hidden_act' is 'gelu'"},
     {1, "rope_scaling", "{\"rope_type\": \"llama3\"}", EMBLA_ERR_UNSUPPORTED,
      "'rope_scaling.rope_type' is 'llama3'"},
@@ -806,56 +811,57 @@ static const wrong_key wrong_keys[] = {
     {1, "rope_scaling", "null, \"rope_parameters\": {\"rope_type\": \"yarn\"}",
      EMBLA_ERR_UNSUPPORTED, "'yarn'"},
     {1, "rope_theta", "-1.0", EMBLA_ERR_UNSUPPORTED, "'rope_theta' is -1"},
-    {1, "num_key_value_heads", "3", EMBLA_ERR_FORMAT, "4 heads cannot share 3"},
-    {1, "num_key_value_heads", "1", EMBLA_ERR_FORMAT, "its sizes make it 4 x 16"},
+    {1, "num_key_value_heads", "3", EMBLA_ERR_FORMAT,
+     "heads is 4, which is not a multiple of kv_heads, 3"},
+    {1, "num_key_value_heads", "1", EMBLA_ERR_FORMAT, "the model's sizes require 4 x 16"},
     {1, "intermediate_size", NULL, EMBLA_ERR_FORMAT, "Llama needs 'intermediate_size'"},
-    {2, "norm_gain", "2", EMBLA_ERR_FORMAT, "'norm_gain' is 2, and must be 0 or 1"},
+    {2, "norm_gain", "2", EMBLA_ERR_FORMAT, "its 'norm_gain' is 2; it must be 0 or 1"},
     {2, "biases", NULL, EMBLA_ERR_FORMAT, "'biases' is -1"},
     {2, "norm_first", "true", EMBLA_ERR_FORMAT, "'norm_first' is -1"},
-    {2, "norm", "\"batch\"", EMBLA_ERR_UNSUPPORTED, "'norm' is 'batch'; 'layer'"},
+    {2, "norm", "\"batch\"", EMBLA_ERR_UNSUPPORTED, "'norm' is 'batch'; supported: 'layer'"},
     {2, "positions", "\"alibi\"", EMBLA_ERR_UNSUPPORTED, "'alibi'"},
     {2, "activation_function", "\"swiglu\"", EMBLA_ERR_FORMAT, "'layer0.mlp.gate' (64 x 16) is m"},
-    {2, "vocab_size", "1000000000", EMBLA_ERR_FORMAT, "and its tensors have"},
-    {2, "hidden_size", "1048576", EMBLA_ERR_FORMAT, "and its tensors have"},
-    {2, "max_position_embeddings", "16777216", EMBLA_ERR_FORMAT, "and its tensors have"},
+    {2, "vocab_size", "1000000000", EMBLA_ERR_FORMAT, "bytes, but its tensors have"},
+    {2, "hidden_size", "1048576", EMBLA_ERR_FORMAT, "bytes, but its tensors have"},
+    {2, "max_position_embeddings", "16777216", EMBLA_ERR_FORMAT, "bytes, but its tensors have"},
     {0, "scale_attn_weights", "false", EMBLA_ERR_UNSUPPORTED,
      "'scale_attn_weights' is false; only true"},
     {0, "scale_attn_by_inverse_layer_idx", "true", EMBLA_ERR_UNSUPPORTED,
      "_layer_idx' is true; only false"},
     {0, "scale_attn_weights", "1", EMBLA_ERR_FORMAT, "'scale_attn_weights' is not true or false"},
-    {0, "activation_function", "3", EMBLA_ERR_FORMAT, "'activation_function' is not a text"},
+    {0, "activation_function", "3", EMBLA_ERR_FORMAT, "'activation_function' is not a string"},
     {0, "layer_norm_epsilon", "\"1e-3\"", EMBLA_ERR_FORMAT,
      "'layer_norm_epsilon' is not a finite number"},
     {0, "layer_norm_epsilon", "1e999", EMBLA_ERR_FORMAT, "'layer_norm_epsilon' is not a finite"},
-    {0, "n_inner", "\"20\"", EMBLA_ERR_FORMAT, "'n_inner' is not a whole number"},
+    {0, "n_inner", "\"20\"", EMBLA_ERR_FORMAT, "'n_inner' is not an integer"},
     {0, "resid_pdrop", "\"0.5\"", EMBLA_ERR_FORMAT, "'resid_pdrop' is not a finite number"},
     {0, "tie_word_embeddings", "0", EMBLA_ERR_FORMAT, "'tie_word_embeddings' is not true or false"},
-    {0, "tie_word_embeddings", "\"false\"", EMBLA_ERR_FORMAT, "a model needs a head"},
+    {0, "tie_word_embeddings", "\"false\"", EMBLA_ERR_FORMAT, "the model has no head"},
     {0, "vocab_size", "99999999999999999999", EMBLA_ERR_FORMAT, "needs 'vocab_size'"},
     {1, "attention_bias", "true", EMBLA_ERR_UNSUPPORTED,
-     "'attention_bias' is true, and its attention has no biases"},
+     "its 'attention_bias' is true, but its attention has no"},
     {1, "mlp_bias", "true", EMBLA_ERR_UNSUPPORTED,
-     "'mlp_bias' is true, and its attention has no biases"},
+     "its 'mlp_bias' is true, but its attention has no"},
     {1, "attention_bias", "\"yes\"", EMBLA_ERR_FORMAT, "'attention_bias' is not true or false"},
     {1, "rope_scaling", "{\"factor\": 8.0}", EMBLA_ERR_UNSUPPORTED,
-     "'rope_scaling.factor' says no type"},
+     "'rope_scaling.factor' is given without a type"},
     {1, "rope_scaling", "{\"rope_type\": 3}", EMBLA_ERR_FORMAT,
-     "'rope_scaling.rope_type' is not a text"},
+     "'rope_scaling.rope_type' is not a string"},
     {1, "rope_scaling", "\"linear\"", EMBLA_ERR_FORMAT, "'rope_scaling' is not an object"},
     {1, "rope_scaling", "null, \"rope_parameters\": {\"type\": \"linear\", \"factor\": 2}",
      EMBLA_ERR_UNSUPPORTED, "'rope_parameters.type' is 'linear'"},
     {1, "rope_scaling", "null, \"rope_parameters\": {\"rope_theta\": 5.0}", EMBLA_ERR_FORMAT,
-     "'rope_parameters.rope_theta' is 5, and another one 500000"},
+     "'rope_parameters.rope_theta' is 5, but elsewhere it is 500000"},
     {1, "rope_scaling", "null, \"partial_rotary_factor\": 0.5", EMBLA_ERR_UNSUPPORTED,
-     "is 0.5; only whole heads"},
+     "is 0.5; only rotary embeddings over the whole head"},
     {1, "rope_scaling", "{\"partial_rotary_factor\": 0.25}", EMBLA_ERR_UNSUPPORTED,
      "'rope_scaling.partial_rotary_factor' is 0.25"},
     {1, "rope_theta", "\"500\"", EMBLA_ERR_FORMAT, "'rope_theta' is not a finite number"},
     {1, "rms_norm_eps", "true", EMBLA_ERR_FORMAT, "'rms_norm_eps' is not a finite number"},
-    {1, "hidden_act", "3", EMBLA_ERR_FORMAT, "'hidden_act' is not a text"},
-    {1, "head_dim", "\"8\"", EMBLA_ERR_FORMAT, "'head_dim' is not a whole number"},
-    {2, "norm", "3", EMBLA_ERR_FORMAT, "'norm' is not a text"},
-    {2, "rope_order", "1", EMBLA_ERR_FORMAT, "'rope_order' is not a text"},
+    {1, "hidden_act", "3", EMBLA_ERR_FORMAT, "'hidden_act' is not a string"},
+    {1, "head_dim", "\"8\"", EMBLA_ERR_FORMAT, "'head_dim' is not an integer"},
+    {2, "norm", "3", EMBLA_ERR_FORMAT, "'norm' is not a string"},
+    {2, "rope_order", "1", EMBLA_ERR_FORMAT, "'rope_order' is not a string"},
 };
 
 static void keys_that_are_not_right_are_refused(void **state)
@@ -908,8 +914,7 @@ static void flags_of_biases_are_held_against_tensors(void **state)
     set(b, "mlp_bias", NULL);
     embla_gpt_free(bag_open(b));
     set(b, "attention_bias", "false");
-    refuses(b, EMBLA_ERR_UNSUPPORTED,
-            "'attention_bias' is false, and its attention has its biases");
+    refuses(b, EMBLA_ERR_UNSUPPORTED, "its 'attention_bias' is false, but its attention has its");
 }
 
 static void what_is_no_model_is_refused(void **state)
@@ -1164,7 +1169,7 @@ static void bytes_become_a_tokenizer_of_bytes(void **state)
     embla_json_free(tree);
     words[200] = NULL; /* not all bytes: and the others are no UTF-8 */
     assert_status(embla_gpt_save(gpt, place.folder, words), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the word of token 128, 1 bytes, is not UTF-8");
+    assert_error_has("the text of token 128 (1 bytes) is not valid UTF-8");
     embla_gpt_free(gpt);
 }
 
@@ -1187,9 +1192,9 @@ static void words_become_a_tokenizer_of_words(void **state)
     embla_json_free(tree);
     assert_int_equal(bos_of_config(), -1);
     assert_status(embla_gpt_save(gpt, place.folder, twice), EMBLA_ERR_ARGUMENT);
-    assert_error_has("tokens 1 and 3 have the same word, 'b'");
+    assert_error_has("tokens 1 and 3 have the same text, 'b'");
     assert_status(embla_gpt_save(gpt, place.folder, clash), EMBLA_ERR_ARGUMENT);
-    assert_error_has("tokens 1 and 2 have the same word, '<|1|>'");
+    assert_error_has("tokens 1 and 2 have the same text, '<|1|>'");
     embla_gpt_free(gpt);
 }
 

@@ -386,35 +386,38 @@ static void what_0_stands_for_is_filled_in(void **state)
 static void shapes_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    REFUSED(s.dim = 13, EMBLA_ERR_SHAPE, "13 numbers in a row cannot be shared by 6 heads");
-    REFUSED(s.kv_heads = 4, EMBLA_ERR_SHAPE, "6 heads cannot share 4 heads of keys and values");
+    REFUSED(s.dim = 13, EMBLA_ERR_SHAPE,
+            "dim is 13, which is not a multiple of the number of heads, 6");
+    REFUSED(s.kv_heads = 4, EMBLA_ERR_SHAPE, "heads is 6, which is not a multiple of kv_heads, 4");
     REFUSED((s.heads = 4, s.position_kind = EMBLA_POSITIONS_ROTARY), EMBLA_ERR_SHAPE,
-            "12 numbers in 4 heads are 3 each");
-    REFUSED(s.no_gain = s.biases = true, EMBLA_ERR_SHAPE, "norms without a gain have no bias");
-    REFUSED(s.vocab = 0, EMBLA_ERR_ARGUMENT, "a vocabulary of 0 tokens: 1 to 2147483647");
-    REFUSED(s.vocab = INT64_C(1) << 31, EMBLA_ERR_ARGUMENT, "2147483648 tokens");
-    REFUSED(s.vocab = -1, EMBLA_ERR_ARGUMENT, "-1 tokens");
-    REFUSED(s.dim = 0, EMBLA_ERR_ARGUMENT, "0 numbers in a row: 1 to 1048576");
-    REFUSED((s.dim = SIZE_MAX, s.hidden = 0), EMBLA_ERR_ARGUMENT, "numbers in a row: 1 to");
-    REFUSED(s.layers = 0, EMBLA_ERR_ARGUMENT, "0 layers: 1 to 4096");
+            "but dim 12 with 4 heads gives 3");
+    REFUSED(s.no_gain = s.biases = true, EMBLA_ERR_SHAPE, "a norm without a gain has no bias");
+    REFUSED(s.vocab = 0, EMBLA_ERR_ARGUMENT, "vocab is 0; it must be from 1 to 2147483647");
+    REFUSED(s.vocab = INT64_C(1) << 31, EMBLA_ERR_ARGUMENT, "vocab is 2147483648");
+    REFUSED(s.vocab = -1, EMBLA_ERR_ARGUMENT, "vocab is -1");
+    REFUSED(s.dim = 0, EMBLA_ERR_ARGUMENT, "0 numbers in a row (dim); it must have 1 to 1048576");
+    REFUSED((s.dim = SIZE_MAX, s.hidden = 0), EMBLA_ERR_ARGUMENT,
+            "numbers in a row (dim); it must have 1 to");
+    REFUSED(s.layers = 0, EMBLA_ERR_ARGUMENT, "0 layers; it must have 1 to 4096");
     REFUSED(s.layers = 4097, EMBLA_ERR_ARGUMENT, "4097 layers");
-    REFUSED(s.heads = 0, EMBLA_ERR_ARGUMENT, "0 heads: 1 to 12");
-    REFUSED(s.heads = 13, EMBLA_ERR_ARGUMENT, "13 heads: 1 to 12");
-    REFUSED(s.kv_heads = 7, EMBLA_ERR_ARGUMENT, "7 heads of keys and values: 1 to 6");
-    REFUSED(s.hidden = SIZE_MAX, EMBLA_ERR_ARGUMENT, "feed-forward part: 1 to 16777216");
-    REFUSED(s.positions = 0, EMBLA_ERR_ARGUMENT, "0 positions: 1 to");
-    REFUSED(s.positions = SIZE_MAX, EMBLA_ERR_ARGUMENT, "positions: 1 to 16777216");
-    REFUSED(s.norm = (embla_norm_kind)2, EMBLA_ERR_ARGUMENT, "norm 2 is not one of 0..1");
-    REFUSED(s.activation = (embla_activation)4, EMBLA_ERR_ARGUMENT, "activation 4");
-    REFUSED(s.position_kind = (embla_positions_kind)4, EMBLA_ERR_ARGUMENT, "of positions 4");
-    REFUSED(s.rope_order = (embla_rope_order)2, EMBLA_ERR_ARGUMENT, "rotary order 2");
-    REFUSED(s.norm_epsilon = -1, EMBLA_ERR_ARGUMENT, "epsilon of -1");
-    REFUSED(s.norm_epsilon = NAN, EMBLA_ERR_ARGUMENT, "epsilon of nan");
-    REFUSED(s.rope_theta = INFINITY, EMBLA_ERR_ARGUMENT, "theta of inf");
-    REFUSED(s.rope_theta = -2, EMBLA_ERR_ARGUMENT, "theta of -2");
-    REFUSED(s.dropout = 1, EMBLA_ERR_ARGUMENT, "a dropout of 1");
-    REFUSED(s.dropout = -0.5, EMBLA_ERR_ARGUMENT, "a dropout of -0.5");
-    REFUSED(s.dropout = NAN, EMBLA_ERR_ARGUMENT, "a dropout of nan");
+    REFUSED(s.heads = 0, EMBLA_ERR_ARGUMENT, "0 heads; it must have 1 to 12");
+    REFUSED(s.heads = 13, EMBLA_ERR_ARGUMENT, "13 heads; it must have 1 to 12");
+    REFUSED(s.kv_heads = 7, EMBLA_ERR_ARGUMENT,
+            "7 heads of keys and values (kv_heads); it must have 1 to 6");
+    REFUSED(s.hidden = SIZE_MAX, EMBLA_ERR_ARGUMENT, "(hidden); it must have 1 to 16777216");
+    REFUSED(s.positions = 0, EMBLA_ERR_ARGUMENT, "a model with 0 positions");
+    REFUSED(s.positions = SIZE_MAX, EMBLA_ERR_ARGUMENT, "positions; it must have 1 to 16777216");
+    REFUSED(s.norm = (embla_norm_kind)2, EMBLA_ERR_ARGUMENT, "norm is 2; it must be from 0 to 1");
+    REFUSED(s.activation = (embla_activation)4, EMBLA_ERR_ARGUMENT, "activation is 4");
+    REFUSED(s.position_kind = (embla_positions_kind)4, EMBLA_ERR_ARGUMENT, "position_kind is 4");
+    REFUSED(s.rope_order = (embla_rope_order)2, EMBLA_ERR_ARGUMENT, "rope_order is 2");
+    REFUSED(s.norm_epsilon = -1, EMBLA_ERR_ARGUMENT, "norm_epsilon is -1");
+    REFUSED(s.norm_epsilon = NAN, EMBLA_ERR_ARGUMENT, "norm_epsilon is nan");
+    REFUSED(s.rope_theta = INFINITY, EMBLA_ERR_ARGUMENT, "rope_theta is inf");
+    REFUSED(s.rope_theta = -2, EMBLA_ERR_ARGUMENT, "rope_theta is -2");
+    REFUSED(s.dropout = 1, EMBLA_ERR_ARGUMENT, "dropout is 1");
+    REFUSED(s.dropout = -0.5, EMBLA_ERR_ARGUMENT, "dropout is -0.5");
+    REFUSED(s.dropout = NAN, EMBLA_ERR_ARGUMENT, "dropout is nan");
 }
 
 static void other_arguments_are_refused(void **state)
@@ -430,9 +433,9 @@ static void other_arguments_are_refused(void **state)
     assert_status(embla_gpt_blank(&s, EMBLA_GPT_F32, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
     assert_status(embla_gpt_new_as(&s, (embla_gpt_precision)2, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
-    assert_error_has("precision 2 is not one of 0..1");
+    assert_error_has("precision is 2; it must be from 0 to 1");
     assert_status(embla_gpt_new(&s, 1, NAN, &gpt), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a spread of nan: 0 to 1e+06");
+    assert_error_has("spread is nan; it must be from 0 to 1e+06");
     assert_status(embla_gpt_new(&s, 1, -1, &gpt), EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_new(&s, 1, 2e6, &gpt), EMBLA_ERR_ARGUMENT);
     assert_null(gpt);
@@ -441,10 +444,10 @@ static void other_arguments_are_refused(void **state)
     assert_status(embla_gpt_plan_memory_as(&s, (embla_gpt_precision)-1, 1, 1, &plan),
                   EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_plan_memory(&s, 0, 1, &plan), EMBLA_ERR_ARGUMENT);
-    assert_error_has("0 sequences of 1 tokens: 1 of 1 at least");
+    assert_error_has("batch is 0 and length is 1; both must be at least 1");
     assert_status(embla_gpt_plan_memory(&s, 1, 0, &plan), EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_plan_memory(&s, 1, 6, &plan), EMBLA_ERR_RANGE);
-    assert_error_has("sequences of 6 tokens: the model has 5 positions");
+    assert_error_has("length is 6, but the model has 5 positions");
     assert_status(embla_gpt_plan_memory(&s, SIZE_MAX, 2, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("do not fit in memory");
     assert_status(embla_gpt_plan_memory(&s, SIZE_MAX / 8, 2, &plan), EMBLA_ERR_ARGUMENT);

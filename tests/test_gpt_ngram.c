@@ -127,14 +127,14 @@ static void shapes_that_do_not_fit_are_refused(void **state)
         embla_gpt_ngram ngram;
         const char *says;
     } bad[] = {
-        {{.rows = -1}, "-1 rows"},
-        {{.rows = 7}, "7 rows: 8 to"},
-        {{.rows = INT64_MAX}, "rows: 8 to"},
-        {{.rows = 100, .heads = 65}, "65 heads"},
+        {{.rows = -1}, "ngram.rows is -1"},
+        {{.rows = 7}, "7 rows"},
+        {{.rows = INT64_MAX}, "rows"},
+        {{.rows = 100, .heads = 65}, "an n-gram table with 65 heads"},
         {{.rows = 100, .orders = 1}, "1 tokens in the longest n-gram"},
         {{.rows = 100, .orders = 9}, "9 tokens in the longest"},
-        {{.rows = 100, .dim = 1 << 20}, "1048576 numbers in a row: 1 to 131072"},
-        {{.rows = 100, .layer = 2}, "layer 2: the model has 2"},
+        {{.rows = 100, .dim = 1 << 20}, "1048576 numbers in a row; it must have 1 to 131072"},
+        {{.rows = 100, .layer = 2}, "ngram.layer is 2, but the model has 2"},
     };
     embla_gpt *gpt = NULL;
     embla_gpt_memory plan;
@@ -512,7 +512,7 @@ static void bad_batches_ahead_are_refused(void **state)
     double loss = loss_of(gpt, &b);
     assert_status(embla_gpt_ngram_prefetch(gpt, NULL, 1, 1, &(embla_gpt_options){.threads = 1}),
                   EMBLA_ERR_ARGUMENT);
-    assert_error_has("at NULL");
+    assert_error_has("and tokens is NULL");
     assert_status(embla_gpt_ngram_prefetch(gpt, b.tokens, 0, 1, &(embla_gpt_options){.threads = 1}),
                   EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_ngram_prefetch(gpt, b.tokens, 1, 0, &(embla_gpt_options){.threads = 1}),
@@ -523,7 +523,7 @@ static void bad_batches_ahead_are_refused(void **state)
     assert_status(embla_gpt_ngram_prefetch(gpt, b.tokens, BATCH, LENGTH + 1,
                                            &(embla_gpt_options){.threads = 1}),
                   EMBLA_ERR_SHAPE);
-    assert_error_has("room for 27 tokens");
+    assert_error_has("the model has memory for only 27 tokens");
     assert_status(
         embla_gpt_ngram_prefetch(gpt, b.tokens, SIZE_MAX, 2, &(embla_gpt_options){.threads = 1}),
         EMBLA_ERR_SHAPE);
@@ -737,12 +737,12 @@ static void damaged_settings_are_refused(void **state)
         const char *from, *to, *says;
     } bad[] = {
         {"\"ngram_rows\": 90", "\"ngram_rows\": -3", "-3 rows"},
-        {"\"ngram_rows\": 90", "\"ngram_rows\": 91", "its sizes make it"},
-        {"\"ngram_rows\": 90", "\"other_rows\": 90", "none of a model"},
+        {"\"ngram_rows\": 90", "\"ngram_rows\": 91", "the model's sizes require"},
+        {"\"ngram_rows\": 90", "\"other_rows\": 90", "is not part of a model"},
         {"\"ngram_heads\"", "\"other_heads\"", "ngram_heads"},
         {"\"ngram_dim\"", "\"other_dim\"", "ngram_dim"},
         {"\"ngram_seed\"", "\"other_seed\"", "seed"},
-        {"\"ngram_layer\": 1", "\"ngram_layer\": 2", "layer 2"},
+        {"\"ngram_layer\": 1", "\"ngram_layer\": 2", "ngram.layer is 2"},
         {"\"ngram_layer\"", "\"other_layer\"", "layer"},
         {"\"ngram_orders\": 3", "\"ngram_orders\": 9", "9 tokens"},
     };

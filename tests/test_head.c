@@ -344,7 +344,7 @@ static void test_bad_arguments(void **state)
     REFUSED(&(embla_head){0}, hidden, 1, 1, logits, "NULL");
     REFUSED(&head, NULL, 1, 1, logits, "hidden is NULL");
     REFUSED(&head, hidden, 1, 1, NULL, "out is NULL");
-    REFUSED(&head, hidden, 1, -1, logits, "-1 threads");
+    REFUSED(&head, hidden, 1, -1, logits, "threads is -1");
     REFUSED(&head, hidden, SIZE_MAX / 64, 1, logits, "do not fit in memory");
     REFUSED(&head, hidden, SIZE_MAX / 16, 1, logits, "do not fit in memory");
     head.rows = 11;

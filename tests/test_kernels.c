@@ -57,7 +57,7 @@ static void every_set_has_its_name_and_all_its_kernels(void **state)
         assert_true(k->tokens_below && k->rows_below && k->widen && k->copy_rows && k->stream);
         assert_true(k->fence && k->scale_add && k->scale && k->dot && k->accumulate);
         assert_true(k->dots && k->reach);
-        assert_true(k->maximum && k->turn && k->uniform && k->normal);
+        assert_true(k->maximum && k->rotate && k->uniform && k->normal);
     }
 }
 
@@ -258,23 +258,23 @@ static void do_accumulate(const embla_kernels *k, const float *x, const float *y
 static void do_turn_neighbours(const embla_kernels *k, const float *x, const float *y, size_t n,
                                float *out)
 {
-    embla_turn_job job = {
+    embla_rotate_job job = {
         .first = out, .second = out + 1, .step = 2, .pairs = n / 2, .cosine = y, .sine = y + n / 2};
     memcpy(out, x, n * sizeof *out);
-    k->turn(&job);
+    k->rotate(&job);
 }
 
 static void do_turn_halves(const embla_kernels *k, const float *x, const float *y, size_t n,
                            float *out)
 {
-    embla_turn_job job = {.first = out,
-                          .second = out + n / 2,
-                          .step = 1,
-                          .pairs = n / 2,
-                          .cosine = y,
-                          .sine = y + n / 2};
+    embla_rotate_job job = {.first = out,
+                            .second = out + n / 2,
+                            .step = 1,
+                            .pairs = n / 2,
+                            .cosine = y,
+                            .sine = y + n / 2};
     memcpy(out, x, n * sizeof *out);
-    k->turn(&job);
+    k->rotate(&job);
 }
 
 static void do_uniform(const embla_kernels *k, const float *x, const float *y, size_t n, float *out)

@@ -129,7 +129,7 @@ static void dtypes_that_are_only_read_are_refused(void **state)
         assert_status(
             embla_table_limit_norm(table, NULL, 0, 0.5f, &(embla_limit_norm_options){.threads = 1}),
             EMBLA_ERR_UNSUPPORTED);
-        assert_error_has("is read, not written");
+        assert_error_has("is read-only: encoding is not supported");
         assert_memory_equal(data, before, bytes);
         embla_table_free(table);
     }
@@ -184,19 +184,19 @@ static void what_is_wrong_is_refused_and_nothing_changes(void **state)
     assert_status(
         embla_table_limit_norm(table, NULL, 0, 1e-3f, &(embla_limit_norm_options){.threads = -1}),
         EMBLA_ERR_ARGUMENT);
-    assert_error_has("-1 threads");
+    assert_error_has("threads is -1");
     assert_status(
         embla_table_limit_norm(table, outside, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
         EMBLA_ERR_RANGE);
-    assert_error_has("row 4 at place 1: the table has 4 rows");
+    assert_error_has("row 4 at index 1 is out of range; the table has 4 rows");
     assert_status(
         embla_table_limit_norm(table, minus, 1, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
         EMBLA_ERR_RANGE);
-    assert_error_has("row -1 at place 0");
+    assert_error_has("row -1 at index 0");
     assert_status(
         embla_table_limit_norm(table, twice, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
         EMBLA_ERR_ARGUMENT);
-    assert_error_has("row 1 at place 1 comes after row 1");
+    assert_error_has("row 1 at index 1 follows row 1");
     assert_status(
         embla_table_limit_norm(table, down, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
         EMBLA_ERR_ARGUMENT);

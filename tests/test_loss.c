@@ -858,7 +858,7 @@ static void what_is_refused_is_left_alone(void **state)
     REFUSED(EMBLA_ERR_UNSUPPORTED, "f16");
     p.options.compute = 0;
     p.options.threads = -1;
-    REFUSED(EMBLA_ERR_ARGUMENT, "-1 threads");
+    REFUSED(EMBLA_ERR_ARGUMENT, "threads is -1");
     p.options.threads = 0;
     p.head.bias = NULL;
     REFUSED(EMBLA_ERR_ARGUMENT, "bias");

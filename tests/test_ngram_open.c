@@ -123,7 +123,7 @@ static void the_demo_takes_its_vocabulary_from_the_fold(void **state)
     int64_t derived[3];
     (void)state;
     assert_status(embla_ngram_new_model("engram-demo", -1, NULL, &g), EMBLA_ERR_ARGUMENT);
-    assert_error_has("it takes a fold");
+    assert_error_has("pass a fold");
     assert_ok(embla_fold_new(folded, 6, &fold));
     assert_ok(embla_ngram_new_model("engram-demo", 15, fold, &g));
     embla_ngram_info info = info_of(g);
@@ -139,12 +139,12 @@ static void the_demo_takes_its_vocabulary_from_the_fold(void **state)
     embla_ngram_free(g);
     g = NULL;
     assert_status(embla_ngram_new_model("deepseek-v4.1-flash", 1, fold, &g), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the fold has 4 different numbers, the vocabulary is 99092");
+    assert_error_has("the fold has 4 different numbers, but vocab is 99092");
     assert_status(embla_ngram_new_model("gemma-3n", -1, fold, &g), EMBLA_ERR_ARGUMENT);
     embla_fold_free(fold);
     assert_ok(embla_fold_new(folded, 2, &fold));
     assert_status(embla_ngram_new_model("engram-demo", 1, fold, &g), EMBLA_ERR_ARGUMENT);
-    assert_error_has("pad is token 2, and the fold has 2");
+    assert_error_has("the pad token is 2, but the fold has only 2");
     assert_null(g);
     embla_fold_free(fold);
 }
@@ -157,10 +157,10 @@ static void unknown_names_and_layers_are_listed(void **state)
     assert_error_has("deepseek-v4.1-flash, engram-demo, qwen3.8-flash-next");
     assert_error_has("gemma-3n");
     assert_status(embla_ngram_new_model("deepseek-v4.1-flash", 2, NULL, &g), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("layers that have one: 1, 14");
+    assert_error_has("layers with a table, counted from 0: 1, 14");
     assert_status(embla_ngram_new_model("qwen3.8-flash-next", 0, NULL, &g), EMBLA_ERR_NOT_FOUND);
     assert_status(embla_ngram_new_model("longcat-flash-lite", 0, NULL, &g), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("no layer's");
+    assert_error_has("has one table for all layers");
     assert_status(embla_ngram_new_model(NULL, -1, NULL, &g), EMBLA_ERR_ARGUMENT);
     assert_status(embla_ngram_new_model("gemma-3n", -1, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_ngram_open(NULL, -1, NULL, &g), EMBLA_ERR_ARGUMENT);
@@ -187,24 +187,24 @@ static void deepseek_config(void **state)
     embla_checkpoint_free(cp);
     refuses(
         V41(", \"engram_compressed_vocab_size\": 99092, \"engram_num_embeddings\": [384006169, 1]"),
-        EMBLA_ERR_FORMAT, "384006169 rows, and by the rules 384006168");
+        EMBLA_ERR_FORMAT,
+        "its table has 384006169 rows; computed from its parameters it would have 384006168");
     refuses(
         V41(", \"engram_compressed_vocab_size\": 99092, \"engram_num_embeddings\": [384006168]"),
-        EMBLA_ERR_FORMAT, "1 numbers of rows where 2 tables have 1 each");
-    refuses(V41(""), EMBLA_ERR_FORMAT, "it takes a fold");
+        EMBLA_ERR_FORMAT, "it has 1 numbers of rows; 2 tables need 1 each");
+    refuses(V41(""), EMBLA_ERR_FORMAT, "pass a fold");
     refuses(V41(", \"engram_compressed_vocab_size\": 1"), EMBLA_ERR_FORMAT,
-            "pad 2 is outside the vocabulary of 1");
-    refuses("{\"engram_vocab_size\": 100}", EMBLA_ERR_FORMAT,
-            "does not say 'engram_max_ngram_size'");
+            "pad is 2, which is not a token of the vocabulary of 1");
+    refuses("{\"engram_vocab_size\": 100}", EMBLA_ERR_FORMAT, "'engram_max_ngram_size' is missing");
     refuses("{\"engram_vocab_size\": 100, \"engram_max_ngram_size\": 9, \"engram_num_heads\": 8}",
-            EMBLA_ERR_FORMAT, "has orders up to 9 of 8 heads");
+            EMBLA_ERR_FORMAT, "it has orders up to 9 with 8 heads each");
     refuses("{\"engram_vocab_size\": -5, \"engram_max_ngram_size\": 3}", EMBLA_ERR_FORMAT,
             "'engram_vocab_size' is -5");
     refuses("{\"engram_vocab_size\": 99, \"engram_max_ngram_size\": 3, \"engram_n_heads\": 2}",
-            EMBLA_ERR_FORMAT, "does not say 'engram_layer_ids'");
+            EMBLA_ERR_FORMAT, "'engram_layer_ids' is missing");
     refuses("{\"engram_vocab_size\": 99, \"engram_max_ngram_size\": 3, \"engram_n_heads\": 2, "
             "\"engram_layer_ids\": [-1]}",
-            EMBLA_ERR_FORMAT, "at a layer that cannot be");
+            EMBLA_ERR_FORMAT, "the number of a layer is out of range");
 }
 
 static void deepseek_config_with_a_fold(void **state)
@@ -225,7 +225,7 @@ static void deepseek_config_with_a_fold(void **state)
     embla_ngram_free(g);
     g = NULL;
     assert_status(embla_ngram_open(cp, -1, few, &g), EMBLA_ERR_ARGUMENT);
-    assert_error_has("folds to 3, the fold has 1");
+    assert_error_has("its folded vocabulary has 3 tokens, but the fold has 1");
     assert_null(g);
     embla_checkpoint_free(cp);
     embla_fold_free(few);
@@ -250,12 +250,13 @@ static void qwen_config(void **state)
     same_as_model(cp, "qwen3.8-flash-next", -1);
     embla_checkpoint_free(cp);
     refuses(QWEN(", \"ngram_vocab_size_base\": 20000000"), EMBLA_ERR_FORMAT,
-            "does not say 'eos_token_id'");
+            "'eos_token_id' is missing");
     refuses(QWEN(", \"ngram_vocab_size_base\": 20000000, \"eos_token_id\": [-5]"), EMBLA_ERR_FORMAT,
-            "an EOS that is no token");
-    refuses(QWEN(", \"eos_token_id\": 248044"), EMBLA_ERR_FORMAT, "neither sizes of heads");
+            "its EOS is not a token");
+    refuses(QWEN(", \"eos_token_id\": 248044"), EMBLA_ERR_FORMAT,
+            "the sizes of its heads are missing");
     refuses(QWEN(", \"ngram_vocab_size_base\": 20000000, \"eos_token_id\": 248320"),
-            EMBLA_ERR_FORMAT, "EOS 248320 is outside");
+            EMBLA_ERR_FORMAT, "eos is 248320, which is not a token of the vocabulary of");
 }
 
 /* I64 tensors of these names, each a list. */
@@ -334,7 +335,8 @@ static void qwen_tensors_win(void **state)
     toy_text(scratch_path(&place, "config.json"), qwen_base);
     cp = opened("");
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("size of head 3 is 20000049, and by the rules 20000047");
+    assert_error_has(
+        "the size of head 3 is 20000049; computed from its parameters it would be 20000047");
     embla_checkpoint_free(cp);
     sizes[3] -= 2;
     multipliers[1] += 2;
@@ -342,18 +344,19 @@ static void qwen_tensors_win(void **state)
     toy_text(scratch_path(&place, "config.json"), qwen_eos);
     cp = opened("");
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("multiplier 1 is 20109073645367, and by the rules 20109073645365");
+    assert_error_has(
+        "multiplier 1 is 20109073645367; computed from its parameters it would be 20109073645365");
     embla_checkpoint_free(cp);
     lists[0].count = 2;
     write_constants(lists, 4, "I64");
     cp = opened("");
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("has 2 multipliers, not 3");
+    assert_error_has("it has 2 multipliers; expected: 3");
     embla_checkpoint_free(cp);
     write_constants(lists, 4, "I32");
     cp = opened("");
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("not a list of I64");
+    assert_error_has("expected one dimension of I64");
     assert_null(g);
     embla_checkpoint_free(cp);
 }
@@ -397,9 +400,10 @@ static void longcat_config(void **state)
     assert_null(g);
     embla_checkpoint_free(cp);
     refuses("{\"model_type\": \"nanbeige\", \"ngram_vocab_size_ratio\": 7, \"vocab_size\": 9}",
-            EMBLA_ERR_UNSUPPORTED, "n-grams of 'nanbeige'");
+            EMBLA_ERR_UNSUPPORTED,
+            "the n-gram hash of 'nanbeige' is not supported; only LongCat's is");
     refuses("{\"ngram_vocab_size_ratio\": 7.5, \"emb_neighbor_num\": 3}", EMBLA_ERR_FORMAT,
-            "does not say 'emb_split_num'");
+            "'emb_split_num' is missing");
     refuses("{\"ngram_vocab_size_ratio\": -7.5, \"emb_neighbor_num\": 3, \"emb_split_num\": 2, "
             "\"vocab_size\": 10, \"eos_token_id\": 2}",
             EMBLA_ERR_FORMAT, "ratio -7.5 times a vocabulary of 10");
@@ -416,10 +420,10 @@ static void gemma_config_and_nothing_at_all(void **state)
     same_as_model(cp, "gemma-4-e2b", -1);
     assert_ok(embla_fold_new(folded, 1, &fold));
     assert_status(embla_ngram_open(cp, -1, fold, &g), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a fold goes with engram only");
+    assert_error_has("only engram has a fold");
     embla_fold_free(fold);
     embla_checkpoint_free(cp);
-    refuses("{\"vocab_size\": 50257}", EMBLA_ERR_NOT_FOUND, "says nothing of n-grams");
+    refuses("{\"vocab_size\": 50257}", EMBLA_ERR_NOT_FOUND, "has no n-gram table");
 }
 
 /* ---- GGUF ---- */
@@ -526,18 +530,18 @@ static void qwen_gguf(void **state)
     qwen_keys(&k, 250000); /* other multipliers would be due */
     cp = gguf(&k, NULL, 0);
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("multiplier 0 is 23703573157769, and by the rules");
+    assert_error_has("multiplier 0 is 23703573157769; computed from its parameters it would be");
     embla_checkpoint_free(cp);
     qwen_keys(&k, 248320);
     cp = gguf(&k, tensors, 2);
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("has 9 rows, and by the rules 320001446");
+    assert_error_has("its table has 9 rows; computed from its parameters it would have 320001446");
     embla_checkpoint_free(cp);
     key_text(&k, "general.architecture", "qwen4exp");
     key_u32(&k, "qwen4exp.ple.ngram_size", 3);
     cp = gguf(&k, NULL, 0);
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("does not say 'heads_per_ngram'");
+    assert_error_has("'heads_per_ngram' is missing");
     assert_null(g);
     embla_checkpoint_free(cp);
 }
@@ -606,14 +610,14 @@ static void engram_gguf(void **state)
     engram_keys(&k, multipliers, true);
     cp = gguf(&k, NULL, 0);
     assert_status(embla_ngram_open(cp, 5, longer, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("token 6 counts as -1, and in the fold that was given as 0");
+    assert_error_has("token 6 is folded to -1, but the given fold has 0");
     assert_status(embla_ngram_open(cp, 1, NULL, &g), EMBLA_ERR_NOT_FOUND);
     assert_error_has("2, 5");
     embla_checkpoint_free(cp);
     engram_keys(&k, multipliers, false);
     cp = gguf(&k, NULL, 0);
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
-    assert_error_has("it takes a fold");
+    assert_error_has("pass a fold");
     assert_ok(embla_ngram_open(cp, -1, fold, &g));
     assert_int_equal(info_of(g).rows, 60);
     embla_ngram_free(g);

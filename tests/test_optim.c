@@ -813,7 +813,7 @@ static void options_that_cannot_be_are_refused(void **state)
         const char *text;
     } wrong[] = {
         {{.kind = (embla_optim_kind)4}, EMBLA_ERR_ARGUMENT, "kind 4"},
-        {{.threads = -2}, EMBLA_ERR_ARGUMENT, "-2 threads"},
+        {{.threads = -2}, EMBLA_ERR_ARGUMENT, "threads is -2"},
         {{.momentum = 1.0}, EMBLA_ERR_ARGUMENT, "momentum is 1;"},
         {{.momentum = -0.5}, EMBLA_ERR_ARGUMENT, "momentum is -0.5"},
         {{.momentum = NAN}, EMBLA_ERR_ARGUMENT, "momentum is nan"},

@@ -192,7 +192,8 @@ static void a_length_too_long_is_named(void **state)
     (void)state;
     assert_status(embla_pool(in, 2, 2, 2, &(embla_pool_options){.lengths = lengths}, out),
                   EMBLA_ERR_RANGE);
-    assert_string_equal(embla_error(), "sequence 1 has length 3, but there are 2 vectors");
+    assert_string_equal(embla_error(),
+                        "the length of sequence 1 is 3, but there are only 2 vectors");
 }
 
 static void nothing_to_pool_is_no_work(void **state)

@@ -462,10 +462,13 @@ typedef struct {
 static void what_cannot_be_is_refused(void **state)
 {
     static const refusal refusals[] = {
-        {{.threads = -1}, 6, EMBLA_ERR_ARGUMENT, "-1 threads"},
-        {{.heads = 4}, 6, EMBLA_ERR_SHAPE, "6 row numbers cannot be divided into tokens of 4"},
+        {{.threads = -1}, 6, EMBLA_ERR_ARGUMENT, "threads is -1"},
+        {{.heads = 4}, 6, EMBLA_ERR_SHAPE, "6 row numbers cannot be divided into tokens with 4"},
         {{.raw = true, .sum = true}, 6, EMBLA_ERR_ARGUMENT, "stored bytes cannot be added"},
-        {{.raw = true, .scale = 2.0f}, 6, EMBLA_ERR_ARGUMENT, "cannot be scaled, by 2"},
+        {{.raw = true, .scale = 2.0f},
+         6,
+         EMBLA_ERR_ARGUMENT,
+         "stored bytes cannot be scaled; scale is 2"},
         {{.scale = INFINITY}, 6, EMBLA_ERR_ARGUMENT, "the scale is inf"},
         {{.scale = NAN}, 6, EMBLA_ERR_ARGUMENT, "must be finite"},
         {{.out_dtype = EMBLA_Q8_0},
@@ -541,7 +544,7 @@ static void rows_outside_the_table_are_refused(void **state)
     assert_status(embla_store_lookup(NULL, rows, 1, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
     assert_error_has("the store is NULL");
     assert_status(embla_store_lookup(store, NULL, 1, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
-    assert_error_has("their numbers are NULL");
+    assert_error_has("the list of row numbers or tokens is NULL");
     assert_status(embla_store_lookup(store, rows, 1, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
     assert_ok(embla_store_lookup(store, NULL, 0, NULL, NULL));

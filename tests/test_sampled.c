@@ -640,7 +640,7 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
                {{.z_loss = 1e-4}, EMBLA_ERR_UNSUPPORTED, "z_loss (0.0001)"},
                {{.compute = EMBLA_F16}, EMBLA_ERR_ARGUMENT, "f32 and bf16"},
                {{.weight = NAN}, EMBLA_ERR_ARGUMENT, "weight is"},
-               {{.threads = -1}, EMBLA_ERR_ARGUMENT, "-1 threads"}};
+               {{.threads = -1}, EMBLA_ERR_ARGUMENT, "threads is -1"}};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         REFUSED(bad[i].status, bad[i].says, good, s.hidden, s.targets, n, &bad[i].options, &out);
     embla_negatives none = *n, many = *n, odd = *n;

@@ -523,10 +523,11 @@ static void what_is_wrong_is_refused(void **state)
     (void)state;
     assert_status(embla_scatter_new(4, 2, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_scatter_new(0, 2, &none), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a table of 0 rows");
+    assert_error_has("rows is 0");
     assert_status(embla_scatter_new(((int64_t)1 << 40) + 1, 2, &none), EMBLA_ERR_ARGUMENT);
     assert_status(embla_scatter_new((int64_t)1 << 40, (1u << 24) + 1, &none), EMBLA_ERR_ARGUMENT);
-    assert_error_has("16777217 tokens of a table of 1099511627776 rows: 16777216");
+    assert_error_has(
+        "16777217 tokens; for a table of 1099511627776 rows it must be at most 16777216");
     assert_status(embla_scatter_new(1, SIZE_MAX, &none), EMBLA_ERR_ARGUMENT);
     assert_null(none);
     assert_ok(embla_scatter_new(4, 2, &scatter));
@@ -538,31 +539,33 @@ static void what_is_wrong_is_refused(void **state)
     const int32_t good[] = {3, 3};
     assert_ok(embla_scatter_plan(scatter, good, 2, NULL));
     assert_status(embla_scatter_plan(scatter, tokens, 3, NULL), EMBLA_ERR_SHAPE);
-    assert_error_has("3 tokens: the scatter has room for 2");
+    assert_error_has("count is 3; the scatter has room for only 2");
     assert_status(embla_scatter_plan(scatter, tokens, 2, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("token 4 at place 1: the table has 4 rows");
+    assert_error_has("token 4 at index 1 is out of range; the table has 4");
     assert_status(embla_scatter_plan(scatter, tokens + 2, 1, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("token -1 at place 0");
+    assert_error_has("token -1 at index 0");
     assert_status(embla_scatter_plan_rows(scatter, rows, 2, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("row -1 at place 1");
+    assert_error_has("row -1 at index 1");
     assert_status(embla_scatter_plan(scatter, NULL, 2, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("2 tokens, but their numbers are NULL");
+    assert_error_has("2 tokens, but the list of tokens or rows is NULL");
     assert_status(embla_scatter_plan_rows(scatter, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
     const struct {
         embla_scatter_options options;
         embla_status status;
         const char *text;
     } bad[] = {
-        {{.threads = -2}, EMBLA_ERR_ARGUMENT, "-2 threads"},
-        {{.max_norm = -1.0f}, EMBLA_ERR_ARGUMENT, "max_norm of -1"},
-        {{.max_norm = NAN}, EMBLA_ERR_ARGUMENT, "max_norm of"},
+        {{.threads = -2}, EMBLA_ERR_ARGUMENT, "threads is -2"},
+        {{.max_norm = -1.0f}, EMBLA_ERR_ARGUMENT, "max_norm is -1"},
+        {{.max_norm = NAN}, EMBLA_ERR_ARGUMENT, "max_norm is"},
         {{.frozen = {.below = -1}}, EMBLA_ERR_RANGE, "below -1"},
-        {{.frozen = {.below = 5}}, EMBLA_ERR_RANGE, "below 5 are frozen: the table has 4 rows"},
+        {{.frozen = {.below = 5}},
+         EMBLA_ERR_RANGE,
+         "rows below 5 are to be frozen, but the table has 4"},
         {{.frozen = {.count = 3}}, EMBLA_ERR_ARGUMENT, "3 frozen rows"},
         {{.frozen = {.rows = frozen, .count = 2}},
          EMBLA_ERR_RANGE,
-         "frozen row 4 at place 1: the table has 4 rows"},
-        {{.frozen = {.rows = rows + 1, .count = 1}}, EMBLA_ERR_RANGE, "frozen row -1 at place 0"},
+         "frozen row 4 at index 1 is out of range; the table has 4"},
+        {{.frozen = {.rows = rows + 1, .count = 1}}, EMBLA_ERR_RANGE, "frozen row -1 at index 0"},
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         assert_status(embla_scatter_plan(scatter, good, 2, &bad[i].options), bad[i].status);
@@ -595,7 +598,7 @@ static void sums_that_cannot_be_are_refused(void **state)
     assert_error_has("1 rows to write");
     assert_status(embla_scatter_add(scatter, gradients, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_scatter_sum(scatter, gradients, 0, &out), EMBLA_ERR_ARGUMENT);
-    assert_error_has("gradients of 0 numbers");
+    assert_error_has("dim is 0");
     assert_status(embla_scatter_sum(scatter, gradients, (1u << 20) + 1, &out), EMBLA_ERR_ARGUMENT);
     assert_true(out == 7.0f);
     embla_scatter_free(scatter);

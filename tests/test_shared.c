@@ -427,7 +427,7 @@ static void names_and_folders_are_checked(void **state)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         g.options.shared_name = bad[i];
         assert_status(open_it(&g, &store), EMBLA_ERR_ARGUMENT);
-        assert_error_has("cannot be a copy's name");
+        assert_error_has("is not a valid name for a copy");
     }
     memset(name, 'n', sizeof name);
     name[201] = '\0';
@@ -465,8 +465,8 @@ static void a_copy_that_does_not_fit_is_refused_and_left(void **state)
     /* Other rows under a name that was given. */
     other = g;
     other.extents[1].rows = 4;
-    check_refused(&other, path, EMBLA_ERR_FORMAT, "holds 10 rows of 66 bytes of other files");
-    assert_error_has("(here: 8 of 66)");
+    check_refused(&other, path, EMBLA_ERR_FORMAT, "contains 10 rows of 66 bytes from other files");
+    assert_error_has("(expected: 8 rows of 66 bytes)");
     assert_error_has("rm /dev/shm/embla-test-");
     /* Every bit of the manifest counts. */
     int fd = open(path, O_RDONLY);
@@ -486,9 +486,9 @@ static void a_copy_that_does_not_fit_is_refused_and_left(void **state)
     embla_store_free(opened(&g));
     /* Longer, shorter, much shorter. */
     assert_int_equal(ftruncate(fd, DATA_AT + 10 * ROW + 1), 0);
-    check_refused(&g, path, EMBLA_ERR_FORMAT, "has 2097813 bytes, and must have 2097812");
+    check_refused(&g, path, EMBLA_ERR_FORMAT, "has 2097813 bytes; expected: 2097812");
     assert_int_equal(ftruncate(fd, DATA_AT + 10 * ROW - 1), 0);
-    check_refused(&g, path, EMBLA_ERR_FORMAT, "has 2097811 bytes, and must have 2097812");
+    check_refused(&g, path, EMBLA_ERR_FORMAT, "has 2097811 bytes; expected: 2097812");
     assert_int_equal(ftruncate(fd, 100), 0);
     check_refused(&g, path, EMBLA_ERR_FORMAT, "too short");
     assert_int_equal(ftruncate(fd, 0), 0);
@@ -511,11 +511,11 @@ static void a_copy_of_another_version_is_refused(void **state)
     static const struct {
         size_t word;
         const char *text;
-    } changes[] = {{2, "was made by version 2 of copies, this is 1"},
-                   {10, "does not fit its files"},
-                   {12, "does not fit its files"},
-                   {13, "does not fit its files"},
-                   {5, "does not fit its files"}};
+    } changes[] = {{2, "has format version 2; this library uses version 1"},
+                   {10, "has a manifest that does not match the files"},
+                   {12, "has a manifest that does not match the files"},
+                   {13, "has a manifest that does not match the files"},
+                   {5, "has a manifest that does not match the files"}};
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         embla_checksum_state sum;
         uint64_t changed[MANIFEST / 8];
@@ -548,14 +548,14 @@ static void what_is_no_file_of_ours_is_refused(void **state)
     static const unsigned modes[] = {0464, 0446, 0666, 0644 | 0020};
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         assert_int_equal(chmod(path, modes[i]), 0);
-        check_refused(&g, path, EMBLA_ERR_IO, "can be written to by others");
+        check_refused(&g, path, EMBLA_ERR_IO, "other users can write to it");
     }
     assert_int_equal(chmod(path, 0644), 0); /* by its owner alone */
     embla_store_free(opened(&g));
     if (geteuid() == 0) {
         assert_int_equal(chown(path, 12345, 12345), 0);
         check_refused(&g, path, EMBLA_ERR_IO, "belongs to user 12345");
-        assert_error_has("choose another name");
+        assert_error_has("Choose another name");
     }
     char kept[SCRATCH_PATH];
     (void)snprintf(kept, sizeof kept, "%s/kept", g.shared.folder);
@@ -602,7 +602,8 @@ static void a_full_folder_is_a_status(void **state)
     given_new(&g, 200000); /* 13.2 MB */
     free_bytes = 1000;
     assert_status(open_it(&g, &store), EMBLA_ERR_IO);
-    assert_error_has("13204112 bytes are needed, and 1000 are free"); /* rows, page, one checksum */
+    assert_error_has(
+        "needs 13204112 bytes, but its folder has only 1000"); /* rows, page, one checksum */
     free_bytes = 13204111;
     assert_status(open_it(&g, &store), EMBLA_ERR_IO);
     free_bytes = 13204112;
@@ -658,7 +659,7 @@ static void unshare_takes_the_name_and_leaves_the_rows(void **state)
     embla_store *c = opened(&g);
     assert_true(info_of(c).built);
     assert_status(embla_store_unshare(b), EMBLA_ERR_NOT_FOUND); /* it is c's now */
-    assert_error_has("another copy by now");
+    assert_error_has("has been replaced by another copy");
     assert_int_equal(scratch_count(&g.shared, NULL), 1);
     assert_ok(embla_store_unshare(c));
     assert_int_equal(scratch_count(&g.shared, NULL), 0);
@@ -886,7 +887,7 @@ static void a_copy_that_is_cut_short_is_a_status(void **state)
     assert_error_has("was truncated while it was open");
     assert_status(embla_store_describe(store, &info), EMBLA_ERR_IO);
     assert_status(embla_store_warm(store, NULL), EMBLA_ERR_IO);
-    assert_error_has("was cut short");
+    assert_error_has("was truncated");
     embla_store_free(store);
     free(path);
     given_free(&g);
@@ -1006,7 +1007,7 @@ static void a_copy_that_is_being_made_is_busy(void **state)
     int release;
     pid_t child = hold_lock(&g, false, &release);
     assert_status(open_it(&g, &store), EMBLA_ERR_BUSY);
-    assert_error_has("another process is making this copy");
+    assert_error_has("another process is building this copy");
     close(release);
     join(child);
     assert_status(open_it(&g, &store), EMBLA_ERR_NOT_FOUND); /* the lock is nobody's */

@@ -473,7 +473,7 @@ static void wrong_calls_are_refused(void **state)
     assert_status(embla_spectrum(table, NULL, s, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_spectrum(table, &(embla_spectrum_options){.threads = -1}, s, &summary),
                   EMBLA_ERR_ARGUMENT);
-    assert_error_has("-1 threads");
+    assert_error_has("threads is -1");
     assert_ok(embla_table_new(EMBLA_F32, 1, 32769, NULL, &wide));
     assert_status(embla_spectrum(wide, NULL, s, &summary), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("32769");

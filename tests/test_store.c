@@ -370,10 +370,10 @@ static void views_that_do_not_fit_are_refused(void **state)
     embla_store_free(store);
     store = NULL;
     assert_status(embla_store_view(&qwen, 6, bytes, 959, 0, &store), EMBLA_ERR_SHAPE);
-    assert_error_has("6 rows, 160 bytes apart, need 960 bytes, and there are 959");
+    assert_error_has("6 rows, 160 bytes apart, need 960 bytes, but data_bytes is 959");
     assert_status(embla_store_view(&qwen, 5, bytes, 999, 210, &store), EMBLA_ERR_SHAPE);
     assert_status(embla_store_view(&qwen, 1, bytes, 1000, 159, &store), EMBLA_ERR_SHAPE);
-    assert_error_has("a row stride of 159 bytes is less than a row's 160");
+    assert_error_has("the row stride is 159 bytes, less than a row's 160");
     assert_status(embla_store_view(&qwen, 0, bytes, 1000, 0, &store), EMBLA_ERR_ARGUMENT);
     assert_status(embla_store_view(&qwen, -1, bytes, 1000, 0, &store), EMBLA_ERR_ARGUMENT);
     assert_status(embla_store_view(&qwen, ((int64_t)1 << 40) + 1, bytes, SIZE_MAX, 0, &store),
@@ -425,28 +425,28 @@ static void arguments_that_cannot_be_are_refused(void **state)
     make(&t, 1, 100);
     embla_extent saved = t.extents[0];
     refused(&t, &(embla_store_options){.placement = (embla_placement)9}, EMBLA_ERR_ARGUMENT,
-            "placement 9");
+            "unknown placement: 9");
     refused(&t, &(embla_store_options){.placement = EMBLA_PLACEMENT_VIEW}, EMBLA_ERR_ARGUMENT,
-            "no file can be opened as a view");
-    refused(&t, &(embla_store_options){.threads = -1}, EMBLA_ERR_ARGUMENT, "-1 threads");
+            "a file cannot be opened with placement view");
+    refused(&t, &(embla_store_options){.threads = -1}, EMBLA_ERR_ARGUMENT, "threads is -1");
     refused(&t, &(embla_store_options){.buffer = buffer, .buffer_bytes = 14399}, EMBLA_ERR_SHAPE,
-            "a buffer of 14399 bytes for 100 rows of 144, 14400 bytes");
+            "the buffer has 14399 bytes, but 100 rows of 144 bytes need 14400");
     refused(&t, &(embla_store_options){.buffer = buffer + 32, .buffer_bytes = 14400},
-            EMBLA_ERR_ARGUMENT, "a boundary of 64");
+            EMBLA_ERR_ARGUMENT, "the buffer for rows is not aligned to 64");
     refused(&t,
             &(embla_store_options){
                 .buffer = buffer, .buffer_bytes = 14400, .placement = EMBLA_PLACEMENT_MAPPED},
             EMBLA_ERR_ARGUMENT, "not for mapped");
     t.extents[0].rows = 101;
-    refused(&t, NULL, EMBLA_ERR_SHAPE, "end at 14555, but it has 14411 bytes");
+    refused(&t, NULL, EMBLA_ERR_SHAPE, "on end at byte 14555, but the file has 14411 bytes");
     t.extents[0] = saved;
     t.extents[0].offset = -1;
-    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "rows at -1");
+    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "the offset of the rows is -1");
     t.extents[0].offset = INT64_MAX;
-    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "no file is that long");
+    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "do not fit in any file");
     t.extents[0] = saved;
     t.extents[0].stride = SIZE_MAX;
-    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "no file is that long");
+    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "do not fit in any file");
     t.extents[0] = saved;
     t.extents[0].file = NULL;
     refused(&t, NULL, EMBLA_ERR_ARGUMENT, "the file of an extent is NULL");
@@ -456,7 +456,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     refused(&t, NULL, EMBLA_ERR_UNSUPPORTED, "a folder, not a regular file");
     t.extents[0] = saved;
     t.count = 0;
-    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "0 extents");
+    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "count is 0; a store needs at least one extent");
     t.count = 1;
     t.format.dim = 255;
     refused(&t, NULL, EMBLA_ERR_SHAPE, "255");
@@ -474,7 +474,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     assert_status(embla_store_verify(NULL, 0, 0, &verified), EMBLA_ERR_ARGUMENT);
     assert_status(embla_store_verify(store, 0, 0, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_store_verify(store, -1, 0, &verified), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a sample of -1 rows");
+    assert_error_has("sample is -1; it must be 0 or greater");
     embla_store_free(store);
     finish(&t);
 }
@@ -486,15 +486,16 @@ static void scales_that_cannot_be_are_refused(void **state)
     make(&t, 2, 10);
     embla_extent saved = t.extents[0];
     t.extents[0].scale_offset = -2;
-    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "scales at -2");
+    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "and that of the scales -2");
     t.extents[0].scale_offset = -1; /* behind each row, and in another file */
-    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "are not in a file of their own");
+    refused(&t, NULL, EMBLA_ERR_ARGUMENT, "scale_file must be NULL");
     t.extents[0] = saved;
     t.extents[0].scale_file = "/nowhere/scales";
     refused(&t, NULL, EMBLA_ERR_NOT_FOUND, "/nowhere/scales");
     t.extents[0] = saved;
     t.extents[0].scale_offset = 6;
-    refused(&t, NULL, EMBLA_ERR_SHAPE, "10 scales from 6 on end at 86, but it has 85 bytes");
+    refused(&t, NULL, EMBLA_ERR_SHAPE,
+            "10 scales from byte 6 on end at byte 86, but the file has 85");
     t.extents[0].scale_file = NULL; /* the file of the rows */
     t.extents[0].scale_offset = 0;
     embla_store *store = NULL;
@@ -584,7 +585,8 @@ static void a_hook_that_fails_ends_the_opening(void **state)
     hooks h = {.thread = pthread_self(), .answer = EMBLA_ERR_UNSUPPORTED};
     embla_store_options options = {
         .allocated = on_allocated, .released = on_released, .context = &h};
-    refused(&t, &options, EMBLA_ERR_UNSUPPORTED, "3200000 bytes failed");
+    refused(&t, &options, EMBLA_ERR_UNSUPPORTED,
+            "the `allocated` callback failed for 3200000 bytes");
     assert_int_equal(h.allocated, 1);
     assert_int_equal(h.released, 0); /* it was told no */
     /* Rows that cannot be read: the memory is given back after the hook had it. */

@@ -212,7 +212,7 @@ static void the_shards_of_qwen_are_one_table(void **state)
         assert_ok(embla_store_open(checkpoint, NULL, 1, NULL, &store)); /* the layer it is of */
         embla_store_free(store);
         assert_status(embla_store_open(checkpoint, NULL, 2, NULL, &store), EMBLA_ERR_NOT_FOUND);
-        assert_error_has("layer 2 has no giant table; there are '" QWEN "shard");
+        assert_error_has("layer 2 has no giant table; tables found: '" QWEN "shard");
         assert_error_has("(60 rows)");
         unmade(checkpoint);
     }
@@ -287,26 +287,27 @@ static void parts_that_do_not_fit_are_refused(void **state)
     tensor(QWEN "shard_1.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_3.weight", "F8_E4M3", "[5,160]", 800);
     refused(NULL, -1, EMBLA_ERR_FORMAT,
-            "part 2 of '" QWEN "shard_*.weight' is missing: there are "
-            "3, up to number 3");
+            "part 2 of '" QWEN
+            "shard_*.weight' is missing; there are 3 parts, and the highest number is 3");
     tensor(QWEN "shard_1.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_999999999.weight", "F8_E4M3", "[5,160]", 800);
     refused(NULL, -1, EMBLA_ERR_FORMAT, "part 0 of '");
     tensor(QWEN "shard_0.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_1.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_01.weight", "F8_E4M3", "[5,160]", 800);
-    refused(NULL, -1, EMBLA_ERR_FORMAT, "is there twice, as '" QWEN "shard_");
+    refused(NULL, -1, EMBLA_ERR_FORMAT, "occurs twice, as '" QWEN "shard_");
     tensor(QWEN "shard_0.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_1.weight", "F8_E4M3", "[5,128]", 640);
     refused(NULL, -1, EMBLA_ERR_SHAPE, "part 1 ('" QWEN "shard_1.weight') has rows of 128 f8_e4m3");
     tensor(QWEN "shard_0.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_1.weight", "BF16", "[5,160]", 1600);
-    refused(NULL, -1, EMBLA_ERR_SHAPE, "160 bf16 with scales 0, part 0 of 160 f8_e4m3");
+    refused(NULL, -1, EMBLA_ERR_SHAPE,
+            "has rows of 160 bf16 with scales 0, but part 0 has rows of 160 f8_e4m3");
     tensor(QWEN "shard_0.weight", "F8_E4M3", "[5,160]", 800);
     tensor(QWEN "shard_1.weight", "F8_E4M3", "[5,160]", 800);
     number(QWEN "shard_0.weight_scale", "F32", "[]", 0.5f);
     number(QWEN "shard_1.weight_scale", "F32", "[]", 0.25f);
-    refused(NULL, -1, EMBLA_ERR_UNSUPPORTED, "has the scale 0.25, part 0 has 0.5");
+    refused(NULL, -1, EMBLA_ERR_UNSUPPORTED, "has the scale 0.25, but part 0 has 0.5");
     tensor(QWEN "shard_0.weight", "F8_E4M3", "[0,160]", 0);
     refused(NULL, -1, EMBLA_ERR_SHAPE, "0 x 160");
     tensor(QWEN "shard_0.weight", "F8_E4M3", "[2,5,160]", 1600);
@@ -377,12 +378,13 @@ static void layers_of_deepseek_have_a_table_each(void **state)
         }
     store = NULL;
     assert_status(embla_store_open(checkpoint, NULL, 3, NULL, &store), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("layer 3 has no giant table; there are '" ENGRAM(
+    assert_error_has("layer 3 has no giant table; tables found: '" ENGRAM(
         14) "weight' (9 rows), '" ENGRAM(1) "weight' (6 rows)");
     assert_status(embla_store_open(checkpoint, NULL, -2, NULL, &store), EMBLA_ERR_ARGUMENT);
     assert_status(embla_store_open(checkpoint, "layers.1.engram.wkv.weight", -1, NULL, &store),
                   EMBLA_ERR_SHAPE);
-    assert_error_has("'layers.1.engram.wkv.scale' is F8_E8M0 (2, 2): no scale of "
+    assert_error_has("'layers.1.engram.wkv.scale' is F8_E8M0 (2, 2); this is not a valid shape for "
+                     "the scales of "
                      "'layers.1.engram.wkv.weight', which is F8_E4M3 (64, 64)");
     assert_null(store);
     unmade(checkpoint);
@@ -432,7 +434,9 @@ static void scales_that_are_none_are_refused(void **state)
         const char *type, *shape, *said;
         size_t bytes;
     } bad[] = {
-        {"F8_E8M0", "[3,4]", "is F8_E8M0 (3, 4): no scale of 'a.weight', which is F8_E4M3 (3, 256)",
+        {"F8_E8M0", "[3,4]",
+         "is F8_E8M0 (3, 4); this is not a valid shape for the scales of 'a.weight', which is "
+         "F8_E4M3 (3, 256)",
          12},
         {"F8_E8M0", "[2,8]", "(2, 8)", 16},
         {"F8_E8M0", "[24]", "(24)", 24},
@@ -466,7 +470,7 @@ static void scales_that_are_none_are_refused(void **state)
     number("a.scale", "F32", "[]", check_float_of(0x7f800000u));
     refused("a.weight", -1, EMBLA_ERR_ARGUMENT, "inf");
     tensor("a.weight", "U8", "[3,80]", 240);
-    refused("a.weight", -1, EMBLA_ERR_UNSUPPORTED, "is U8, of which no table can be made");
+    refused("a.weight", -1, EMBLA_ERR_UNSUPPORTED, "has type U8, which cannot be a table");
     tensor("a.weight", "U8", "[3,80]", 240);
     tensor("a.weight_scale", "F8_E4M3", "[3,10]", 30);
     tensor("a.weight_scale_2", "F32", "[2]", 8);
@@ -539,7 +543,7 @@ static void tables_of_gguf_are_found(void **state)
     embla_checkpoint *checkpoint = made_gguf("blk.1.engram_embd.weight", 10, 256, 84); /* q2_K */
     embla_store *store = NULL;
     assert_status(embla_store_open(checkpoint, NULL, 1, NULL, &store), EMBLA_ERR_UNSUPPORTED);
-    assert_error_has("is Q2_K, of which no table can be made");
+    assert_error_has("has type Q2_K, which cannot be a table");
     assert_null(store);
     unmade(checkpoint);
 }
@@ -550,7 +554,8 @@ static void what_cannot_be_found_is_said(void **state)
 {
     (void)state;
     tensor("a.weight", "F32", "[2,2]", 16);
-    refused(NULL, -1, EMBLA_ERR_NOT_FOUND, "none of its 1 tensors is known as a giant table");
+    refused(NULL, -1, EMBLA_ERR_NOT_FOUND,
+            "none of its 1 tensors is recognised as a giant table; name the tensor");
     tensor("a.weight", "F32", "[2,2]", 16);
     refused("b.weight", -1, EMBLA_ERR_NOT_FOUND, "has no tensor 'b.weight'");
     tensor("a.weight", "F32", "[2,2]", 16);
@@ -559,13 +564,13 @@ static void what_cannot_be_found_is_said(void **state)
     refused("a*.weight", -1, EMBLA_ERR_NOT_FOUND, "no tensor is called 'a*.weight'");
     tensor(QWEN "shard_0.weight", "F32", "[2,2]", 16);
     tensor(QWEN "weight", "F32", "[2,2]", 16);
-    refused(NULL, -1, EMBLA_ERR_NOT_FOUND, "2 tensors could be its giant table: '" QWEN);
+    refused(NULL, -1, EMBLA_ERR_NOT_FOUND, "2 tensors could be the giant table: '" QWEN);
     tensor(QWEN "shard_x.weight", "F32", "[2,2]", 16);
     tensor(QWEN "shard_1234567890.weight", "F32", "[2,2]", 16);
     tensor(QWEN "shard_0.weight_scale", "F32", "[]", 4);
     refused(NULL, -1, EMBLA_ERR_NOT_FOUND, "none of its 3 tensors");
     tensor("t.weight", "I32", "[2,2]", 16);
-    refused("t.weight", -1, EMBLA_ERR_UNSUPPORTED, "is I32");
+    refused("t.weight", -1, EMBLA_ERR_UNSUPPORTED, "has type I32");
     tensor("a.weight", "F32", "[2,2]", 16);
     embla_checkpoint *checkpoint = made();
     embla_store *store = NULL;
@@ -720,7 +725,7 @@ static int cut_before_opening(embla_placement place)
     embla_store *store = NULL;
     WRONG_UNLESS(truncate(rows_path, 5000) == 0);
     WRONG_UNLESS(open_rows(place, &store) == EMBLA_ERR_SHAPE && !store);
-    WRONG_UNLESS(strstr(embla_error(), "but it has 5000 bytes"));
+    WRONG_UNLESS(strstr(embla_error(), "but the file has 5000 bytes"));
     return 0;
 }
 
@@ -836,7 +841,7 @@ static void a_file_that_is_changed_or_grows_is_a_status(void **state)
         assert_int_equal(futimens(fd, (struct timespec[]){now.st_mtim, now.st_mtim}), 0);
         assert_ok(check(store));
         assert_status(embla_store_verify(store, 10, 1, &v), EMBLA_ERR_IO);
-        assert_error_has("9600101 bytes, and had 9600100");
+        assert_error_has("it has 9600101 bytes, it had 9600100");
         assert_int_equal(close(fd), 0);
         embla_store_free(store);
         scratch_free(&folder);

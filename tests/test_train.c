@@ -496,7 +496,7 @@ static void a_corpus_that_keeps_nothing_has_no_validation(void **state)
     assert_ok(embla_gpt_new(&shape, 1, 0, &t.gpt));
     assert_ok(embla_train_new(t.gpt, t.corpus, &options, &t.train));
     assert_status(embla_train_validate(t.train, 0, &loss), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("keeps none of its");
+    assert_error_has("tokens is set aside for validation");
     assert_true(loss == 7);
     assert_status(embla_train_validate(t.train, 0, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_validate(NULL, 0, &loss), EMBLA_ERR_ARGUMENT);
@@ -565,17 +565,17 @@ static void what_does_not_fit_is_refused(void **state)
         bad.field = (value);                                                                       \
         refuse(gpt, corpus, bad, status, sentence);                                                \
     } while (0)
-    BAD(batch, 0, EMBLA_ERR_ARGUMENT, "0 sequences");
-    BAD(batch, (size_t)1 << 40, EMBLA_ERR_ARGUMENT, "1099511627776 sequences");
-    BAD(length, 17, EMBLA_ERR_SHAPE, "17 tokens: the model has 16 positions");
+    BAD(batch, 0, EMBLA_ERR_ARGUMENT, "batch is 0");
+    BAD(batch, (size_t)1 << 40, EMBLA_ERR_ARGUMENT, "batch is 1099511627776");
+    BAD(length, 17, EMBLA_ERR_SHAPE, "length is 17, but the model has 16 positions");
     BAD(beta1, 1.0, EMBLA_ERR_ARGUMENT, "beta1 is 1");
     BAD(beta1, -0.1, EMBLA_ERR_ARGUMENT, "beta1 is -0.1");
     BAD(beta2, NAN, EMBLA_ERR_ARGUMENT, "beta2 is ");
     BAD(epsilon, -1.0, EMBLA_ERR_ARGUMENT, "epsilon is -1");
-    BAD(epsilon, 1e-60, EMBLA_ERR_ARGUMENT, "must fit an f32");
+    BAD(epsilon, 1e-60, EMBLA_ERR_ARGUMENT, "it must fit in an f32");
     BAD(decay, INFINITY, EMBLA_ERR_ARGUMENT, "decay is inf");
     BAD(clip, -1.0, EMBLA_ERR_ARGUMENT, "clip is -1");
-    BAD(ngram_rate, -1.0, EMBLA_ERR_ARGUMENT, "the rate of n-grams is -1");
+    BAD(ngram_rate, -1.0, EMBLA_ERR_ARGUMENT, "ngram_rate is -1");
     BAD(compute, EMBLA_F16, EMBLA_ERR_UNSUPPORTED, "f32 or bf16");
     BAD(threads, -1, EMBLA_ERR_ARGUMENT, "-1");
     BAD(schedule.rate, -1.0, EMBLA_ERR_ARGUMENT, "is -1; it must be");
@@ -583,7 +583,7 @@ static void what_does_not_fit_is_refused(void **state)
     embla_train_options narrow = good;
     narrow.compute = EMBLA_BF16;
     refuse(wide, corpus, narrow, EMBLA_ERR_UNSUPPORTED, "f64 numbers does not compute in bf16");
-    refuse(small, corpus, good, EMBLA_ERR_SHAPE, "different tokens, the model");
+    refuse(small, corpus, good, EMBLA_ERR_SHAPE, "different tokens, but the model's vocabulary is");
     refuse(longer, tiny, good, EMBLA_ERR_SHAPE, "sequences of 4096 tokens");
     embla_corpus_free(corpus);
     embla_corpus_free(tiny);
@@ -602,7 +602,7 @@ static void a_rate_that_an_f32_cannot_hold_fails_before_anything_moves(void **st
     trained t = start(&v, 1);
     embla_checksum before = sum_of(&t);
     assert_status(embla_train_step(t.train, &r), EMBLA_ERR_ARGUMENT);
-    assert_error_has("more than an f32 holds");
+    assert_error_has("does not fit in an f32");
     assert_same_sum("rate", sum_of(&t), before);
     assert_true(r.loss == 7 && embla_train_steps(t.train) == 0);
     t.train->step = EMBLA_TRAIN_STEPS_MOST;

@@ -294,43 +294,44 @@ static void another_model_option_or_corpus_is_refused(void **state)
         other.field = (value);                                                                     \
         refuse(s.path, &other, status, sentence);                                                  \
     } while (0)
-    OTHER(shape.dim, 16, EMBLA_ERR_SHAPE, "the saved model has dim 8, this one 16");
-    OTHER(shape.layers, 2, EMBLA_ERR_SHAPE, "layers 1, this one 2");
-    OTHER(shape.heads, 4, EMBLA_ERR_SHAPE, "heads 2, this one 4");
-    OTHER(shape.hidden, 5, EMBLA_ERR_SHAPE, "hidden 32, this one 5");
-    OTHER(shape.positions, 9, EMBLA_ERR_SHAPE, "positions 8, this one 9");
-    OTHER(shape.vocab, 99, EMBLA_ERR_SHAPE, "this one 99");
-    OTHER(shape.dropout, 0.5, EMBLA_ERR_SHAPE, "dropout 0, this one 0.5");
-    OTHER(shape.norm, EMBLA_NORM_LAYER, EMBLA_ERR_SHAPE, "norm 1, this one 0");
+    OTHER(shape.dim, 16, EMBLA_ERR_SHAPE, "the saved model has dim 8, but this one has 16");
+    OTHER(shape.layers, 2, EMBLA_ERR_SHAPE, "has layers 1, but this one has 2");
+    OTHER(shape.heads, 4, EMBLA_ERR_SHAPE, "has heads 2, but this one has 4");
+    OTHER(shape.hidden, 5, EMBLA_ERR_SHAPE, "has hidden 32, but this one has 5");
+    OTHER(shape.positions, 9, EMBLA_ERR_SHAPE, "positions 8, but this one has 9");
+    OTHER(shape.vocab, 99, EMBLA_ERR_SHAPE, "this one has 99");
+    OTHER(shape.dropout, 0.5, EMBLA_ERR_SHAPE, "dropout 0, but this one has 0.5");
+    OTHER(shape.norm, EMBLA_NORM_LAYER, EMBLA_ERR_SHAPE, "has norm 1, but this one has 0");
     OTHER(shape.activation, EMBLA_ACTIVATION_GELU, EMBLA_ERR_SHAPE, "activation");
     OTHER(shape.norm_epsilon, 1e-6, EMBLA_ERR_SHAPE, "norm_epsilon");
-    OTHER(shape.untied, false, EMBLA_ERR_SHAPE, "untied 1, this one 0");
+    OTHER(shape.untied, false, EMBLA_ERR_SHAPE, "has untied 1, but this one has 0");
     OTHER(shape.no_gain, false, EMBLA_ERR_SHAPE, "no_gain");
     OTHER(shape.norm_first, false, EMBLA_ERR_SHAPE, "norm_first");
     OTHER(shape.no_norm_last, false, EMBLA_ERR_SHAPE, "no_norm_last");
     OTHER(shape.position_kind, EMBLA_POSITIONS_NONE, EMBLA_ERR_SHAPE, "position_kind");
     OTHER(shape.ngram.rows, 50, EMBLA_ERR_SHAPE, "ngram.rows 0");
-    OTHER(precision, EMBLA_GPT_F64, EMBLA_ERR_SHAPE, "precision 0, this one 1");
-    OTHER(options.batch, 3, EMBLA_ERR_ARGUMENT, "the saved training has batch 2, this one 3");
-    OTHER(options.length, 4, EMBLA_ERR_ARGUMENT, "length 8, this one 4");
+    OTHER(precision, EMBLA_GPT_F64, EMBLA_ERR_SHAPE, "precision 0, but this one has 1");
+    OTHER(options.batch, 3, EMBLA_ERR_ARGUMENT,
+          "the saved training run has batch 2, but this one has 3");
+    OTHER(options.length, 4, EMBLA_ERR_ARGUMENT, "has length 8, but this one has 4");
     OTHER(options.schedule.rate, 0.02, EMBLA_ERR_ARGUMENT, "schedule.rate 0.01");
     OTHER(options.schedule.final, 0.002, EMBLA_ERR_ARGUMENT, "schedule.final");
-    OTHER(options.schedule.steps, 41, EMBLA_ERR_ARGUMENT, "schedule.steps 40, this one 41");
+    OTHER(options.schedule.steps, 41, EMBLA_ERR_ARGUMENT, "schedule.steps 40, but this one has 41");
     OTHER(options.schedule.warm_up, 5, EMBLA_ERR_ARGUMENT, "schedule.warm_up");
     OTHER(options.schedule.decay, 5, EMBLA_ERR_ARGUMENT, "schedule.decay");
     OTHER(options.schedule.kind, EMBLA_SCHEDULE_LINEAR, EMBLA_ERR_ARGUMENT, "schedule.kind");
     OTHER(options.beta1, 0.86, EMBLA_ERR_ARGUMENT, "beta1 0.8");
     OTHER(options.beta2, 0.9, EMBLA_ERR_ARGUMENT, "beta2 0.9");
     OTHER(options.epsilon, 1e-9, EMBLA_ERR_ARGUMENT, "epsilon 1");
-    OTHER(options.decay, 0.5, EMBLA_ERR_ARGUMENT, "has decay 0, this one 0.5");
-    OTHER(options.clip, 0.5, EMBLA_ERR_ARGUMENT, "clip 0, this one 0.5");
+    OTHER(options.decay, 0.5, EMBLA_ERR_ARGUMENT, "has decay 0, but this one has 0.5");
+    OTHER(options.clip, 0.5, EMBLA_ERR_ARGUMENT, "has clip 0, but this one has 0.5");
     OTHER(options.ngram_rate, 0.5, EMBLA_ERR_ARGUMENT, "ngram_rate");
-    OTHER(options.compute, EMBLA_BF16, EMBLA_ERR_ARGUMENT, "compute 1, this one 4");
-    OTHER(options.seed, 7, EMBLA_ERR_ARGUMENT, "seed 0, this one 7");
-    OTHER(corpus.seed, 7, EMBLA_ERR_ARGUMENT, "the corpus of the saved training has seed 5");
-    OTHER(corpus.in_order, true, EMBLA_ERR_ARGUMENT, "in_order 0, this one 1");
-    OTHER(corpus.validation, 0.25, EMBLA_ERR_ARGUMENT, "validation 0, this one 0.25");
-    OTHER(text, 1, EMBLA_ERR_ARGUMENT, "the corpus of the saved training has ");
+    OTHER(options.compute, EMBLA_BF16, EMBLA_ERR_ARGUMENT, "has compute 1, but this one has 4");
+    OTHER(options.seed, 7, EMBLA_ERR_ARGUMENT, "has seed 0, but this one has 7");
+    OTHER(corpus.seed, 7, EMBLA_ERR_ARGUMENT, "the corpus of the saved training run has seed 5");
+    OTHER(corpus.in_order, true, EMBLA_ERR_ARGUMENT, "in_order 0, but this one has 1");
+    OTHER(corpus.validation, 0.25, EMBLA_ERR_ARGUMENT, "validation 0, but this one has 0.25");
+    OTHER(text, 1, EMBLA_ERR_ARGUMENT, "the corpus of the saved training run has ");
     recipe bytes = mine;
     bytes.corpus.kind = EMBLA_CORPUS_BYTES;
     bytes.shape.vocab = 0;
@@ -362,7 +363,7 @@ static void a_corpus_of_other_text_is_refused_with_both_checksums(void **state)
     assert_ok(embla_gpt_new(&shape, 1, 0.08, &other.gpt));
     assert_ok(embla_train_new(other.gpt, other.corpus, &recipes[0].options, &other.train));
     assert_status(embla_train_load(other.train, s.path), EMBLA_ERR_ARGUMENT);
-    assert_error_has("as many tokens, but other ones");
+    assert_error_has("the same number of tokens, but different ones");
     embla_train_sum_text(t.train->sum, sum);
     assert_error_has(sum);
     embla_train_sum_text(other.train->sum, sum);
@@ -393,7 +394,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     assert_status(embla_train_save(NULL, "x", NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_save(t.train, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_save(t.train, "/nowhere/x", long_note), EMBLA_ERR_ARGUMENT);
-    assert_error_has("a note of 4096 bytes: below 4096");
+    assert_error_has("the note has 4096 bytes; it must have fewer than 4096");
     assert_status(embla_train_load(NULL, "x"), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_load(t.train, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_load(t.train, "/nowhere/x"), EMBLA_ERR_NOT_FOUND);
@@ -402,7 +403,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     assert_status(embla_train_checkpoint(NULL, "x", 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_checkpoint(t.train, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_checkpoint(t.train, "x", 0, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("0 checkpoints to be kept");
+    assert_error_has("keep is 0; it must be at least 1");
     assert_status(embla_train_newest(NULL, path, sizeof path, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_newest("x", NULL, 0, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_newest("/nowhere", path, sizeof path, NULL), EMBLA_ERR_NOT_FOUND);
@@ -430,7 +431,7 @@ static void every_damage_is_noticed_and_changes_nothing(void **state)
         bytes[at] ^= 1;
         embla_status status = embla_train_load(u.train, s.path);
         if (status == EMBLA_OK) fail_msg("byte %zu was changed, and nobody saw it", at);
-        if (status == EMBLA_ERR_FORMAT && strstr(embla_error(), "the file is damaged")) sums++;
+        if (status == EMBLA_ERR_FORMAT && strstr(embla_error(), "is damaged")) sums++;
     }
     assert_true(sums > 100);
     for (size_t cut = 0; cut < count; cut += 1 + count / 97) {
@@ -470,9 +471,9 @@ static void metadata_that_cannot_be_is_refused(void **state)
         embla_status status;
     } cases[] = {
         {"\"embla.training\"", "\"embla.trainingx", "", EMBLA_ERR_FORMAT},
-        {"embla.training", "embla.trbining", "no checkpoint of a training", EMBLA_ERR_FORMAT},
+        {"embla.training", "embla.trbining", "is not a training checkpoint", EMBLA_ERR_FORMAT},
         {"embla.training\":\"1", "embla.training\":\"2", "version '2'", EMBLA_ERR_UNSUPPORTED},
-        {"\"note\"", "\"nope\"", "a note of 0 bytes", EMBLA_ERR_FORMAT},
+        {"\"note\"", "\"nope\"", "the note has 0 bytes", EMBLA_ERR_FORMAT},
         {"options.batch\":\"2", "options.batch\":\"x", "'options.batch' is 'x'", EMBLA_ERR_FORMAT},
         {"options.batch\":\"2", "options.botch\":\"2", "'options.batch' is '(missing)'",
          EMBLA_ERR_FORMAT},
@@ -482,7 +483,7 @@ static void metadata_that_cannot_be_is_refused(void **state)
         {"p-59", "p+59", "'model.", EMBLA_ERR_FORMAT},
         {"p-59", "q-59", "'model.", EMBLA_ERR_FORMAT},
         {"p-59", "p-5x", "'model.", EMBLA_ERR_FORMAT},
-        {"\"updates\":\"4", "\"updates\":\"5", "5 updates in 4 steps", EMBLA_ERR_FORMAT},
+        {"\"updates\":\"4", "\"updates\":\"5", "5 updates, but only 4 steps", EMBLA_ERR_FORMAT},
         {"\"step\":\"4", "\"step\":\"-", "'step' is '-'", EMBLA_ERR_FORMAT},
     };
     scratch s;
@@ -535,13 +536,13 @@ static void metadata_is_in_the_checksum(void **state)
     unsigned char *bytes = scratch_read(s.path, &count);
     with(s.path, bytes, count, "a note", "b note");
     assert_status(embla_train_load(t.train, s.path), EMBLA_ERR_FORMAT);
-    assert_error_has("the file is damaged: its checksum is ");
+    assert_error_has("is damaged: its contents have the checksum ");
     with(s.path, bytes, count, "\"step\":\"4", "\"step\":\"9");
     assert_status(embla_train_load(t.train, s.path), EMBLA_ERR_FORMAT);
-    assert_error_has("the file is damaged");
+    assert_error_has("is damaged");
     with(s.path, bytes, count, "\"F32\"", "\"I32\"");
     assert_status(embla_train_load(t.train, s.path), EMBLA_ERR_FORMAT);
-    assert_error_has("of I32, and not ");
+    assert_error_has("bytes of I32; expected");
     assert_int_equal(embla_train_steps(t.train), 4);
     free(bytes);
     stop(&t);
@@ -565,7 +566,7 @@ static void a_note_that_is_too_long_is_refused(void **state)
         memset(file + 8 + n, 0, 4);
         scratch_write(scratch_path(&s, "x"), file, 8 + (size_t)n + 4);
         assert_status(embla_train_describe_saved(s.path, &saved), EMBLA_ERR_FORMAT);
-        assert_error_has(length == 4096 ? "a note of 4096 bytes" : "'step' is '(missing)'");
+        assert_error_has(length == 4096 ? "the note has 4096 bytes" : "'step' is '(missing)'");
     }
     scratch_free(&s);
 }
@@ -580,13 +581,13 @@ static void other_files_are_no_checkpoints(void **state)
     scratch_new(&s);
     scratch_write(scratch_path(&s, "words.txt"), words, sizeof words - 1);
     assert_status(embla_train_describe_saved(s.path, &saved), EMBLA_ERR_FORMAT);
-    assert_error_has("not one of safetensors");
+    assert_error_has("instead of one safetensors file");
     scratch_write(scratch_path(&s, "empty"), "", 0);
     assert_true(embla_train_describe_saved(s.path, &saved) != EMBLA_OK);
     assert_ok(embla_gpt_save(t.gpt, scratch_path(&s, "model"), NULL));
     assert_status(embla_train_describe_saved(scratch_path(&s, "model/model.safetensors"), &saved),
                   EMBLA_ERR_FORMAT);
-    assert_error_has("no checkpoint of a training");
+    assert_error_has("is not a training checkpoint");
     assert_int_equal(unlink(s.path), 0);
     assert_int_equal(unlink(scratch_path(&s, "model/config.json")), 0);
     stop(&t);
@@ -655,7 +656,7 @@ static void the_newest_that_is_whole_is_found(void **state)
     (void)state;
     scratch_new(&s);
     assert_status(embla_train_newest(s.folder, path, sizeof path, &damaged), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("there is no checkpoint");
+    assert_error_has("contains no checkpoint");
     for (int i = 0; i < 4; i++) {
         assert_ok(embla_train_checkpoint(t.train, s.folder, 9, NULL));
         steps(&t, 1);
@@ -674,7 +675,7 @@ static void the_newest_that_is_whole_is_found(void **state)
     (void)strcpy(path, "untouched");
     damaged = 9;
     assert_status(embla_train_newest(s.folder, path, sizeof path, &damaged), EMBLA_ERR_NOT_FOUND);
-    assert_error_has("there are 4, all of them damaged");
+    assert_error_has("all 4 checkpoints are damaged");
     assert_string_equal(path, "untouched");
     assert_int_equal(damaged, 9);
     free(bytes);
@@ -739,14 +740,14 @@ static void fail_each(bool memory, bool forever)
             assert_int_equal(embla_mem_live(), live);
             assert_int_equal(embla_io_live(), open);
             if (status != EMBLA_OK && which == 2 && !memory && strstr(embla_error(), "write it"))
-                assert_error_has("the checkpoints before it are kept");
+                assert_error_has("earlier checkpoints are kept");
             assert_whole(&s);
             if (which != 1)
                 assert_holds(&t, &before);
             else if (t.train->torn) { /* neither: it says so, and can be loaded again */
                 assert_true(status != EMBLA_OK);
                 assert_status(embla_train_step(t.train, NULL), EMBLA_ERR_ARGUMENT);
-                assert_error_has("load it again first");
+                assert_error_has("load a checkpoint again first");
                 double loss;
                 assert_status(embla_train_validate(t.train, 0, &loss), EMBLA_ERR_ARGUMENT);
                 assert_status(embla_train_save(t.train, s.path, NULL), EMBLA_ERR_ARGUMENT);
@@ -823,7 +824,7 @@ static int fill_the_disk(const char *folder)
     trained huge = start(&big);
     steps(&huge, 3);
     embla_status status = embla_train_checkpoint(huge.train, folder, 1, "huge");
-    if (status == EMBLA_ERR_IO && strstr(embla_error(), "the checkpoints before it are kept") &&
+    if (status == EMBLA_ERR_IO && strstr(embla_error(), "earlier checkpoints are kept") &&
         strstr(embla_error(), mounted ? "No space left" : "too large") &&
         embla_train_newest(folder, path, sizeof path, &damaged) == EMBLA_OK && damaged == 0 &&
         strstr(path, "step-0000000000") && embla_train_load(small.train, path) == EMBLA_OK)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chain of blocks, each at least twice as long as the one before up to a limit, so that
- * a small file costs one small block and a large one few large blocks.
- */
+/* A chain of blocks. Each is at least twice as large as the previous one, up to a limit, so that a
+ * small file needs one small block, and a large file a few large blocks. */
 #include "base/arena.h"
 
 #include <string.h>
@@ -14,7 +13,7 @@ enum { UNIT = 16, FIRST = 4096, MOST = 1 << 20 };
 
 struct embla_arena_block {
     embla_arena_block *before;
-    size_t size, used; /* bytes, this header included */
+    size_t size, used; /* bytes, including this header */
 };
 
 #define HEAD ((sizeof(embla_arena_block) + UNIT - 1) / UNIT * UNIT)

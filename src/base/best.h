@@ -29,7 +29,7 @@ static inline bool embla_is_better(embla_scored a, embla_scored b)
     return a.score > b.score || (a.score == b.score && a.row < b.row);
 }
 
-/* Scores below this cannot get in. */
+/* Scores below this are not added. */
 static inline double embla_best_least(const embla_best *best)
 {
     return best->count < best->room ? -HUGE_VAL : best->items[0].score;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checked arithmetic on sizes: computed with the check, never checked afterwards.
- * True when the exact result fits; *out is then set, and is untouched otherwise.
- */
+/* Checked arithmetic on sizes. Returns true and sets *out if the exact result fits; otherwise *out
+ * is unchanged. */
 #ifndef EMBLA_BASE_CHECKED_H
 #define EMBLA_BASE_CHECKED_H
 
@@ -25,7 +24,7 @@ static inline bool embla_add_ok(uint64_t a, uint64_t b, uint64_t *out)
     return true;
 }
 
-/* A size that one object in memory can have: at most PTRDIFF_MAX. */
+/* A possible size of one object in memory: at most PTRDIFF_MAX. */
 static inline bool embla_size_ok(uint64_t bytes, size_t *out)
 {
     if (bytes > (uint64_t)PTRDIFF_MAX) return false;
@@ -33,8 +32,8 @@ static inline bool embla_size_ok(uint64_t bytes, size_t *out)
     return true;
 }
 
-/* Bytes from the start of the first of count things to the end of the last, when
- * each is size bytes long and begins stride bytes after the one before. */
+/* Bytes from the start of the first of count objects to the end of the last, if each has size bytes
+ * and begins stride bytes after the previous one. */
 static inline bool embla_span_ok(uint64_t count, uint64_t stride, uint64_t size, size_t *out)
 {
     uint64_t bytes = 0;

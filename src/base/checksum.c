@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xxHash, compiled in from its header: no library to find at run time. */
+/* xxHash, compiled from its header, so no library is needed at run time. */
 #include "base/checksum.h"
 
 #define XXH_INLINE_ALL

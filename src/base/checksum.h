@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XXH3-128 of bytes, all at once or in pieces: to see whether what was read back is what
- * was written. Not against an adversary.
- */
+/* XXH3-128 of bytes, at once or in pieces: to detect whether data was damaged. Not secure against
+ * an attacker. */
 #ifndef EMBLA_BASE_CHECKSUM_H
 #define EMBLA_BASE_CHECKSUM_H
 

@@ -4,16 +4,15 @@
  *   e4m3fn  s eeee mmm    bias 7, no infinity, S.1111.111 is NaN, largest 448
  *   e5m2    s eeeee mm    bias 15, the upper byte of an f16
  *
- * Both decode through f16: e5m2 by a shift of 8; e4m3 by a shift of 7, which puts its
- * fields in place but 8 too low in exponent, so the result is multiplied by 256
- * (exact, subnormals included). A table of 256 floats would need a gather for each
- * group of numbers, several times slower.
+ * Both are decoded through f16. e5m2 is shifted by 8. e4m3 is shifted by 7, which leaves its
+ * exponent too small by 8, so the result is multiplied by 256 (exact, also for subnormals). A table
+ * of 256 floats would need a gather for each group of numbers, which is several times slower.
  *
- * Vector loops take 32 codes at a time, all multiplied by one float: 256 times the scale, times
- * the power of two of their group where a row has such (row.h). Powers of two change no digit,
- * so this is still the one rounding by the scale. Where it would not be (that float is infinite
- * or subnormal, or the group's power is too large), and where a code is NaN, everything is
- * done once more by the scalar loop: that is noticed at the end, so that nothing usual waits.
+ * Vector loops decode 32 codes at a time and multiply them by one float: 256 times the scale, times
+ * the group's power of two if the row has one (row.h). Powers of two change no digits, so there is
+ * only one rounding, by the scale. In rare cases this is not true: the float is infinite or
+ * subnormal, the group's power is too large, or a code is NaN. Then the scalar loop decodes
+ * everything again. This is detected at the end, so that the common case does not wait.
  */
 #include <math.h>
 
@@ -31,8 +30,8 @@ static void e4m3_decode(const void *in, size_t n, float scale, embla_write_mode 
     for (size_t i = 0; i < n; i++) out[i] = embla_f32_from_e4m3(codes[i]) * scale;
 }
 
-/* The numbers of a group. Of two NaNs the sign would be the compiler's choice, so a group without
- * a scale has no codes. */
+/* Decodes a group. If the group's scale is NaN, its codes are not used: the sign of NaN times NaN
+ * would depend on the compiler. */
 static void group_decode(const byte *codes, size_t n, float group, float scale, float *out)
 {
     const bool lost = isnan(group);
@@ -57,7 +56,7 @@ static void e4m3_encode(const float *in, size_t n, float scale, void *out)
         uint32_t bits = embla_bits(in[i] / scale), magnitude = bits & 0x7fffffffu;
         uint32_t result = 0x7f;
         if (magnitude < 0x7f800000u) result = embla_narrow(magnitude, 3, 120, 9);
-        if (result > 0x7f) result = 0x7f; /* past 464 there is nothing but NaN */
+        if (result > 0x7f) result = 0x7f; /* above 464 there is only NaN */
         bytes[i] = (unsigned char)((bits >> 24 & 0x80u) | result);
     }
 }
@@ -74,7 +73,7 @@ static void e5m2_encode(const float *in, size_t n, float scale, void *out)
     unsigned char *bytes = out;
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = embla_bits(in[i] / scale), magnitude = bits & 0x7fffffffu;
-        uint32_t result = 0x7e; /* the quiet NaN */
+        uint32_t result = 0x7e; /* quiet NaN */
         if (magnitude <= 0x7f800000u) result = embla_narrow(magnitude, 2, 112, 16);
         if (magnitude <= 0x7f800000u && result > 0x7c) result = 0x7c;
         bytes[i] = (unsigned char)((bits >> 24 & 0x80u) | result);
@@ -83,8 +82,8 @@ static void e5m2_encode(const float *in, size_t n, float scale, void *out)
 
 #if EMBLA_X86
 
-/* Groups that are multiplied at once: 256 times the scale times 2^(code - 127) is a normal float
- * for codes from least on, so many of them, and 448 times 2^(code - 127) is finite. */
+/* Groups that can be multiplied at once: 256 times the scale times 2^(code - 127) is a normal float
+ * for `count` codes from `least` on, and 448 times 2^(code - 127) is finite. */
 typedef struct {
     uint32_t scale; /* the bits of it */
     unsigned least, count;
@@ -93,7 +92,7 @@ typedef struct {
 static inline usual usual_of(float scale)
 {
     usual u = {.scale = embla_bits(scale)};
-    unsigned exponent = u.scale >> 23 & 255u; /* 0: subnormal; then there are none */
+    unsigned exponent = u.scale >> 23 & 255u; /* 0 means subnormal: then there are none */
     u.least = exponent < 120 ? 120 - exponent : 0;
     unsigned end = exponent > 373 - 245 ? 374 - exponent : 246;
     u.count = exponent > 0 && end > u.least ? end - u.least : 0;
@@ -106,8 +105,9 @@ static inline bool usual_times(const usual *u, byte group, float *times)
     return group - u->least < u->count;
 }
 
-/* Thirty-two codes times one float; true if one of them is NaN, which comes out wrong. An f8 is
- * an f16 that is 256 too small when its sign is in bit 15 and the rest is moved up by 7. */
+/* Decodes 32 codes times one float. Returns true if one is NaN, which is decoded wrongly. An f8
+ * with its sign in bit 15 and the rest shifted up by 7 is an f16 that is too small by a factor of
+ * 256. */
 EMBLA_AVX2 static inline bool decode_32_avx2(const byte *codes, float times, embla_write_mode mode,
                                              float *out)
 {
@@ -140,7 +140,8 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
     return _mm256_cmpeq_epi8_mask(_mm256_and_si256(all, most), most) != 0;
 }
 
-/* Loops of both sets. What was streamed is out before the scalar loop writes the same places. */
+/* The loops of both sets. The fence completes streamed writes before the scalar loop writes
+ * again. */
 #define LOOPS(TARGET, decode_32, e4m3_loop, rows_loop)                                             \
     TARGET static void e4m3_loop(const void *in, size_t n, float scale, embla_write_mode mode,     \
                                  float *out)                                                       \

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* f32, f64, f16 and bf16, stored little-endian as every file format has them. f32 and f64
- * are copied as they are, which is right on little-endian machines only: the build refuses
- * others rather than give wrong numbers.
- */
+/* f32, f64, f16 and bf16, stored little-endian as in every file format. f32 and f64 are copied
+ * unchanged, which is right only on little-endian machines; the build refuses other machines. */
 #include <float.h>
 #include <string.h>
 
@@ -142,7 +140,7 @@ EMBLA_AVX512 static void f16_encode_avx512(const float *in, size_t n, float scal
     char *bytes = out;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        /* with a mask of all: gcc's plain form is a macro that warns in unoptimised builds */
+        /* masked with all ones: gcc's unmasked form is a macro that warns in unoptimised builds */
         __m256i half =
             _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
         _mm256_storeu_si256((void *)(bytes + 2 * i), half);

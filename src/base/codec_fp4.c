@@ -2,25 +2,26 @@
 /* Four-bit floats, e2m1: s ee m, magnitudes 0 .5 1 1.5 2 3 4 6, no infinity, no NaN.
  *
  *   mxfp4    17 bytes, 32 numbers: e, then q[16]; number i is the low half of q[i], i+16 the
- *            high half; times 2^(e - 127); e = 255 is NaN. Exact, but for overflow: 2 and more
+ *            high half; times 2^(e - 127); e = 255 is NaN. Exact, except for overflow: 2 or more
  *            times 2^127 is infinity. (ggml reads e = 255 as 2^128.)
  *   nvfp4    36 bytes, 64 numbers: 4 scales, then q[32]; group g of 16 numbers has scale g
  *            and bytes 8g..8g+7, whose low halves are its first 8 numbers, high halves its last
- *            8. A scale is an e4m3 without sign: bit 7 is not looked at, and 0x7f is 0, not NaN,
- *            all as ggml reads it; so 0xff, which is not 0x7f, is 480. Exact. The scale of a
- *            whole tensor is not part of the rows.
- *   f4_e2m1  a byte holds two numbers, the first in its low half; times scale, one rounding.
+ *            8. A scale is an e4m3 without sign. As in ggml, bit 7 is ignored and 0x7f is 0, not
+ *            NaN; but 0xff is 480. Exact. The scale of the whole tensor is not part of the rows.
+ *   f4_e2m1  a byte has two numbers, the first in its low half; times scale, one rounding.
  *
- * Code 8, minus zero, is +0 in mxfp4 and nvfp4, as ggml's whole-number table has it, and -0 in
- * f4_e2m1.
+ * Code 8, minus zero, is +0 in mxfp4 and nvfp4, as in ggml's integer table, and -0 in f4_e2m1.
  *
- * Encoding. mxfp4: e puts the largest magnitude in 4..8 (what is above 6 becomes 6); numbers
- * go to the nearest, of two equally near the smaller magnitude, as ggml's reference does; a
- * block with a NaN or an infinity gets e = 255. nvfp4: a scale is the largest magnitude / 6,
- * nearest, half up, at most 448 (ggml, but for two ranges where its own is not the nearest:
- * above 256 and just below 2^-6); numbers as in mxfp4. f4_e2m1: x / scale, nearest, ties to
- * even. The last two have no NaN: as in i8 a NaN becomes 0, and they stop at their ends, +-2688
- * (nvfp4; an infinity gives its group the scale 448) and +-6 times scale.
+ * Encoding:
+ *   mxfp4    e puts the largest magnitude in 4..8 (above 6 becomes 6). Numbers are rounded to
+ *            nearest, ties to the smaller magnitude, as in ggml's reference. A block with a NaN
+ *            or an infinity gets e = 255.
+ *   nvfp4    a scale is the largest magnitude / 6, rounded to nearest, ties up, at most 448. It
+ *            differs from ggml in two ranges where ggml's is not the nearest: above 256 and just
+ *            below 2^-6. Numbers are rounded as in mxfp4.
+ *   f4_e2m1  x / scale, rounded to nearest, ties to even.
+ * nvfp4 and f4_e2m1 have no NaN: as in i8, a NaN becomes 0. They clamp to +-2688 (nvfp4; an
+ * infinity gives its group the scale 448) and +-6 times scale.
  */
 #include <math.h>
 
@@ -39,7 +40,7 @@ enum {
 
 static const float magnitudes[MAGNITUDES] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
 
-/* Twice the number of each code; minus zero has no place among whole numbers. */
+/* Twice the number of each code, as an integer, which has no minus zero. */
 static const signed char twice[2 * MAGNITUDES] = {0, 1,  2,  3,  4,  6,  8,  12,
                                                   0, -1, -2, -3, -4, -6, -8, -12};
 
@@ -59,11 +60,11 @@ static inline float scale_of(unsigned code)
     return embla_f32_from_f16((uint16_t)((code & 0x7fu) << 7)) * 256.0f;
 }
 
-/* The nearest scale code; x is not below 0. */
+/* The nearest scale code; x is not negative. */
 static unsigned scale_code(float x)
 {
     if (x >= 448.0f) return 0x7e;
-    if (x < 0x1p-6f) return (unsigned)(x * 512.0f + 0.5f); /* up to 8, the code of 2^-6 */
+    if (x < 0x1p-6f) return (unsigned)(x * 512.0f + 0.5f); /* at most 8, the code of 2^-6 */
     return ((embla_bits(x) + (1u << 19)) >> 20) - (120u << 3);
 }
 
@@ -75,7 +76,7 @@ static void mxfp4_decode(const void *in, size_t n, float scale, embla_write_mode
     const unsigned char *block = in;
     (void)scale;
     for (size_t i = 0; i < n; i += MX_BLOCK, block += MX_BYTES) {
-        float half = power_of(block[0]) * 0.5f; /* exact, 2^-128 at least */
+        float half = power_of(block[0]) * 0.5f; /* exact, at least 2^-128 */
         for (size_t j = 0; j < MX_BLOCK / 2; j++) {
             out[i + j] = half * (float)twice[block[1 + j] & 15];
             out[i + j + MX_BLOCK / 2] = half * (float)twice[block[1 + j] >> 4];
@@ -116,12 +117,12 @@ static void f4_e2m1_decode(const void *in, size_t n, float scale, embla_write_mo
 
 /* ---- encoding ---- */
 
-/* Where one magnitude ends and the next begins. */
+/* The midpoints between magnitudes. */
 static const float middles[MAGNITUDES - 1] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f};
 
-/* The codes of x / d for the 2n numbers at x, of two equally near the smaller magnitude: number j
- * to the low half of q[j], number j+n to the high half. d is 0 or so that its products with
- * middles are exact. A NaN becomes 0. */
+/* Encodes x / d for the 2n numbers at x, ties to the smaller magnitude: number j goes to the low
+ * half of q[j], number j+n to the high half. d is 0, or its products with the midpoints are exact.
+ * A NaN becomes 0. */
 static void put_codes(const float *x, size_t n, float d, unsigned char *q)
 {
     int code[MX_BLOCK] = {0};
@@ -131,7 +132,7 @@ static void put_codes(const float *x, size_t n, float d, unsigned char *q)
     for (size_t j = 0; j < n; j++) q[j] = (unsigned char)(code[j] | code[j + n] << 4);
 }
 
-/* The code of x, of two equally near the even one. A NaN becomes 0. */
+/* The code of x, ties to even. A NaN becomes 0. */
 static unsigned code_of(float x)
 {
     unsigned code = 0;
@@ -209,8 +210,8 @@ EMBLA_AVX2 static void mxfp4_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* A block has 16 numbers to choose from: all are computed, then picked. Picking looks at four
- * bits of each index only. */
+/* A block can contain only 16 different numbers: all are computed, then selected. The selection
+ * uses only four bits of each index. */
 EMBLA_AVX512 static void mxfp4_decode_avx512(const void *in, size_t n, float scale,
                                              embla_write_mode mode, float *out)
 {
@@ -279,7 +280,7 @@ EMBLA_AVX512 static void nvfp4_decode_avx512(const void *in, size_t n, float sca
     }
 }
 
-/* Four bytes hold eight numbers: each lane shifts them until its own is lowest. */
+/* Four bytes contain eight numbers: each lane shifts them so that its own is lowest. */
 EMBLA_AVX2 static void f4_e2m1_decode_avx2(const void *in, size_t n, float scale,
                                            embla_write_mode mode, float *out)
 {

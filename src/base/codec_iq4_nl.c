@@ -5,14 +5,14 @@
  *   2..17  q[16]; number i is the low half of q[i], number i+16 the high half
  *                                        number = d * levels[half]
  *
- * The 16 levels lie closer together near zero, as the numbers of a model do. d * level has
- * at most 18 bits, so it is exact.
+ * The 16 levels are closer together near zero, where most numbers of a model are. d * level has at
+ * most 18 bits, so it is exact.
  *
- * Encoding, as ggml's reference does without weights: d0 is the number of largest magnitude
- * over levels[0]; each number takes the level nearest to x / d0, of two equally near the upper
- * one; then d is the one that fits these levels best, by least squares with x^2 as weight.
- * Sums are floats, in order. Where the largest magnitude is below 1e-15 all is 0. NaN and
- * infinity, and a d that no f16 holds: as in q8_0, all numbers of the block decode to NaN.
+ * Encoding, as in ggml's reference without weights: d0 is the number of largest magnitude divided
+ * by levels[0]. Each number gets the level nearest to x / d0, ties to the upper level. Then d is
+ * the best fit for these levels, by least squares with weights x^2. Sums are floats, in order. If
+ * the largest magnitude is below 1e-15, all numbers are 0. For NaN, infinity or a d that overflows
+ * f16, all numbers of the block decode to NaN, as in q8_0.
  */
 #include <math.h>
 
@@ -40,8 +40,8 @@ static void iq4_nl_decode(const void *in, size_t n, float scale, embla_write_mod
     }
 }
 
-/* The levels nearest to x[0 .. 31]: one up for each pair of neighbours whose lower is not
- * nearer. */
+/* The levels nearest to x[0 .. 31]: counts the pairs of neighbours whose upper level is at least as
+ * near. */
 static void nearest_levels(const float x[BLOCK], unsigned char level[BLOCK])
 {
     int count[BLOCK] = {0};
@@ -51,15 +51,16 @@ static void nearest_levels(const float x[BLOCK], unsigned char level[BLOCK])
     for (size_t j = 0; j < BLOCK; j++) level[j] = (unsigned char)count[j];
 }
 
-/* The d of a block, and the level of each number. Not finite if a number is not. */
+/* Computes d of a block and the level of each number. d is not finite if a number is not. */
 static float fit(const float *in, unsigned char level[BLOCK])
 {
-    float scaled[BLOCK], largest = 0.0f, qx = 0.0f, qq = 0.0f; /* largest with its sign */
+    float scaled[BLOCK], largest = 0.0f, qx = 0.0f,
+                         qq = 0.0f; /* largest: magnitude, with its sign */
     bool finite = true;
     for (size_t j = 0; j < BLOCK; j++) {
         finite = finite && isfinite(in[j]);
         if (fabsf(in[j]) > fabsf(largest)) largest = in[j];
-        level[j] = LEVEL_OF_ZERO; /* for a d of 0: 0 times 1 is no minus zero */
+        level[j] = LEVEL_OF_ZERO; /* if d is 0: with this level the result is not minus zero */
     }
     if (!finite) return INFINITY;
     if (fabsf(largest) < LEAST_MAGNITUDE) return 0.0f;
@@ -110,7 +111,7 @@ EMBLA_AVX2 static void iq4_nl_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* A block has 16 numbers to choose from: all are computed, then picked. */
+/* A block can contain only 16 different numbers: all are computed, then selected. */
 EMBLA_AVX512 static void iq4_nl_decode_avx512(const void *in, size_t n, float scale,
                                               embla_write_mode mode, float *out)
 {
@@ -121,7 +122,7 @@ EMBLA_AVX512 static void iq4_nl_decode_avx512(const void *in, size_t n, float sc
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
         const __m512 d = _mm512_set1_ps(_cvtsh_ss(embla_load_u16(block)));
         __m512 numbers = _mm512_mul_ps(d, table);
-        /* picking looks at four bits of each index only */
+        /* the selection uses only four bits of each index */
         __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 2)));
         embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), mode);
         q = _mm512_srli_epi32(q, 4);

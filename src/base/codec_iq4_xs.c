@@ -68,8 +68,8 @@ EMBLA_AVX2 static void iq4_xs_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* All that a group can be are sixteen floats: codes choose among them. The choice looks at the
- * four low bits of a lane alone. */
+/* A group can contain only sixteen different floats: codes select among them. The selection uses
+ * only the four low bits of a lane. */
 EMBLA_AVX512 static void iq4_xs_decode_avx512(const void *in, size_t n, float scale,
                                               embla_write_mode mode, float *out)
 {

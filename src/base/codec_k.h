@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ggml's formats of superblocks share: 256 numbers, made of small integers and the scales
- * of their groups of 16 or 32.
+/* Shared by ggml's superblock formats: 256 numbers, stored as small integers with scales for groups
+ * of 16 or 32.
  *
- * A vector decoder works in two steps: the integers of a superblock, unpacked to a byte each
- * (256 bytes, in the nearest cache), then each of them times its group's scale. The first step
- * is a few instructions for 32 numbers, the second is what would be there for q8_0.
+ * A vector decoder has two steps. It unpacks the integers of a superblock to a byte each (256 bytes
+ * in the L1 cache), then multiplies each by its group's scale. The first step is a few instructions
+ * for 32 numbers, the second is the same as for q8_0.
  */
 #ifndef EMBLA_BASE_CODEC_K_H
 #define EMBLA_BASE_CODEC_K_H
@@ -25,8 +25,8 @@ static inline uint32_t embla_k_word(const unsigned char *p)
 
 #if EMBLA_X86
 
-/* From here on the bytes at p are in memory. A compiler that sees both steps would take them from
- * one register to the next instead, and all of these moves have to go through one port. */
+/* Forces the bytes at p to be in memory. A compiler that sees both steps would move them between
+ * registers instead, and all these moves need the same port. */
 #define EMBLA_K_STORED(p) __asm__ volatile("" : : "r"(p) : "memory")
 
 /* Sixteen signed bytes times d, to floats. */
@@ -57,8 +57,8 @@ EMBLA_AVX2 static inline void embla_k_scales_avx2(float d, __m128i bytes, float 
 /* Unpacks a superblock: its integers to 256 signed bytes, the scales of its groups to 16 floats. */
 typedef void embla_k_unpack_fn(const unsigned char *block, signed char *q, float *scales);
 
-/* Decodes superblocks of `block_bytes` whose numbers are an integer times the scale of its group
- * of 16. unpack is a constant where this is inlined. */
+/* Decodes superblocks of `block_bytes` whose numbers are an integer times the scale of its group of
+ * 16. unpack is a constant after inlining. */
 EMBLA_AVX2 EMBLA_BODY void embla_k_decode_avx2(const unsigned char *block, size_t n,
                                                size_t block_bytes, embla_k_unpack_fn *unpack,
                                                embla_write_mode mode, float *out)

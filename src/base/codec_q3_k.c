@@ -15,7 +15,7 @@
 
 enum { BLOCK_BYTES = 110, LOW = 32, SCALES = 96, D = 108 };
 
-/* The 16 scales, less 32. */
+/* The 16 scales minus 32. */
 static inline void unpack_scales(const unsigned char *b, signed char *out)
 {
     for (size_t k = 0; k < 16; k++) {
@@ -71,7 +71,7 @@ EMBLA_AVX2 static inline void unpack_avx2(const unsigned char *block, signed cha
     for (int h = 0; h < 2; h++) {
         __m256i low = embla_k_load(block + LOW + 32 * h);
         for (int j = 0; j < 4; j++) {
-            /* The third bit comes to its place; where it is 0 the number is 4 less. */
+            /* Shift the third bit to its place; if it is 0, the number is 4 less. */
             int from = 4 * h + j;
             __m256i third =
                 from < 2 ? _mm256_slli_epi16(high, 2 - from) : _mm256_srli_epi16(high, from - 2);

@@ -5,9 +5,8 @@
  *   2..17  q[16]; number i is the low half of q[i], number i+16 the high half;
  *          each half is 0..15            number = d * (half - 8)
  *
- * Encoding: d is the number of largest magnitude over -8, as ggml's reference does,
- * so that it lands on the end of the range that has one step more. NaN and infinity
- * as in q8_0.
+ * Encoding, as in ggml's reference: d is the number of largest magnitude divided by -8, so that it
+ * uses the longer end of the range. NaN and infinity as in q8_0.
  */
 #include <math.h>
 
@@ -30,7 +29,7 @@ static void q4_0_decode(const void *in, size_t n, float scale, embla_write_mode 
     }
 }
 
-/* x / d + 8, rounded; x is finite and no larger than 8 d. */
+/* x / d + 8, rounded; x is finite and not larger than 8 d. */
 static unsigned quarter_byte(float x, float inverse)
 {
     float shifted = x * inverse + 8.5f;
@@ -81,7 +80,7 @@ EMBLA_AVX2 static void q4_0_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* A block has 16 numbers to choose from: all are computed, then picked. */
+/* A block can contain only 16 different numbers: all are computed, then selected. */
 EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scale,
                                             embla_write_mode mode, float *out)
 {
@@ -91,7 +90,7 @@ EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scal
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
         const __m512 d = _mm512_set1_ps(_cvtsh_ss(embla_load_u16(block)));
         __m512 numbers = _mm512_mul_ps(d, steps);
-        /* picking looks at four bits of each index only */
+        /* the selection uses only four bits of each index */
         __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 2)));
         embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), mode);
         q = _mm512_srli_epi32(q, 4);

@@ -6,12 +6,12 @@
  *   4..19  q[16]; number i is the low half of q[i], number i+16 the high half;
  *          each half is 0..15            number = d * half + m
  *
- * d * half has at most 15 bits, so it is exact, and the sum is rounded once. A block has
- * only 16 numbers to choose from: AVX-512 computes them all, then picks.
+ * d * half has at most 15 bits, so it is exact, and the sum is rounded once. A block can contain
+ * only 16 different numbers: AVX-512 computes them all, then selects.
  *
- * Encoding: m is the least number and d the range over 15, as ggml's reference does; halves
- * are rounded half up, before d and m are rounded to f16. NaN and infinity as in q8_0; a
- * range or a least number that no f16 holds does the same.
+ * Encoding, as in ggml's reference: m is the smallest number, d the range divided by 15. Halves are
+ * rounded half up, before d and m are rounded to f16. NaN and infinity as in q8_0; the same if d or
+ * m overflows f16.
  */
 #include <math.h>
 
@@ -20,8 +20,8 @@
 
 enum { BLOCK = 32, BLOCK_BYTES = 20, HALF = 16 };
 
-/* Of two NaNs added, the CPU keeps one or the other: so that all sets give the same bits, a
- * NaN in m becomes d as well. */
+/* The sum of two NaNs is one or the other, depending on the CPU. So that all sets give the same
+ * bits, a NaN in m is copied to d. */
 static inline bool is_nan(const void *f16)
 {
     return (embla_load_u16(f16) & 0x7fffu) > 0x7c00u;
@@ -42,7 +42,7 @@ static void q4_1_decode(const void *in, size_t n, float scale, embla_write_mode 
     }
 }
 
-/* (x - m) / d, rounded; 0..15 but for the last bits of the products. */
+/* (x - m) / d, rounded; 0..15 except for rounding errors. */
 static unsigned quarter_byte(float x, float m, float inverse)
 {
     float shifted = (x - m) * inverse + 0.5f;
@@ -62,7 +62,7 @@ static void q4_1_encode(const float *in, size_t n, float scale, void *out)
             most = in[i + j] > most ? in[i + j] : most;
         }
         float d = (most - least) / 15.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
-        if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all are the least */
+        if (!isfinite(inverse)) inverse = 0.0f; /* d is below 2^-128: all numbers become m */
         finite = finite && d < EMBLA_F16_OVERFLOWS && fabsf(least) < EMBLA_F16_OVERFLOWS;
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
         embla_store_u16(block + 2, finite ? embla_f16_from_f32(least) : 0u);
@@ -119,7 +119,7 @@ EMBLA_AVX512 static void q4_1_decode_avx512(const void *in, size_t n, float scal
         const __m512 d = _mm512_broadcastss_ps(head);
         const __m512 m = _mm512_broadcastss_ps(_mm_movehdup_ps(head));
         __m512 numbers = _mm512_add_ps(_mm512_mul_ps(d, steps), m);
-        /* picking looks at four bits of each index only */
+        /* the selection uses only four bits of each index */
         __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(block + 4)));
         embla_put_avx512(out + i, _mm512_permutexvar_ps(q, numbers), mode);
         q = _mm512_srli_epi32(q, 4);

@@ -116,7 +116,7 @@ EMBLA_AVX2 static void q4_k_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* The codes of a superblock of q5_K, a byte each; above the fifth bit there may be anything. */
+/* The codes of a superblock of q5_K, a byte each; the bits above the fifth are undefined. */
 EMBLA_AVX2 static inline void q5_codes(const unsigned char *block, unsigned char *q)
 {
     const __m256i bit = _mm256_set1_epi8(16);
@@ -152,8 +152,8 @@ EMBLA_AVX2 static void q5_k_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* All that a group of q4_K can be are sixteen floats, of q5_K 32: codes choose among them. The
- * choice looks at the four (five) low bits of a lane alone. */
+/* A group can contain only sixteen different floats (q5_K: 32): codes select among them. The
+ * selection uses only the four (five) low bits of a lane. */
 EMBLA_AVX512 static inline __m512 choices_avx512(float scale, __m512 codes, float offset)
 {
     return _mm512_sub_ps(_mm512_mul_ps(_mm512_set1_ps(scale), codes), _mm512_set1_ps(offset));

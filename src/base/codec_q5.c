@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ggml's q5_0 and q5_1: five bits for each of 32 numbers, the fifth apart.
+/* ggml's q5_0 and q5_1: five bits for each of 32 numbers; the fifth bits are stored separately.
  *
  *   q5_0, 22 bytes          q5_1, 24 bytes
  *   0..1   d, an f16        0..1   d, an f16
@@ -8,12 +8,12 @@
  *   6..21  q[16]            8..23  q[16]: number i is the low half of q[i], i+16 the high half
  *   d * (five bits - 16)    d * five bits + m
  *
- * The product has at most 16 bits, so it is exact, and the sum is rounded once. AVX-512
- * computes the 32 numbers a block can hold, then picks.
+ * The product has at most 16 bits, so it is exact, and the sum is rounded once. AVX-512 computes
+ * the 32 different numbers that a block can contain, then selects.
  *
- * Encoding: as ggml's reference does. q5_0: d is the number of largest magnitude over -16.
- * q5_1: m is the least number and d the range over 31. NaN and infinity, and a d or m that no
- * f16 holds: as in q8_0, all numbers of the block decode to NaN.
+ * Encoding, as in ggml's reference. q5_0: d is the number of largest magnitude divided by -16.
+ * q5_1: m is the smallest number, d the range divided by 31. For NaN, infinity, or a d or m that
+ * overflows f16, all numbers of the block decode to NaN, as in q8_0.
  */
 #include <math.h>
 
@@ -22,8 +22,8 @@
 
 enum { BLOCK = 32, HALF = 16, BYTES_0 = 22, BYTES_1 = 24 };
 
-/* Of two NaNs added, the CPU keeps one or the other: so that all sets give the same bits, a
- * NaN in m becomes d as well. */
+/* The sum of two NaNs is one or the other, depending on the CPU. So that all sets give the same
+ * bits, a NaN in m is copied to d. */
 static inline bool is_nan(const void *f16)
 {
     return (embla_load_u16(f16) & 0x7fffu) > 0x7c00u;
@@ -34,7 +34,7 @@ static inline uint32_t load_u32(const unsigned char *p)
     return embla_load_u16(p) | (uint32_t)embla_load_u16(p + 2) << 16;
 }
 
-/* The five bits of number j, 0..31. fifths stands right before the halves. */
+/* The five bits of number j, 0..31. The fifth bits are directly before the halves. */
 static inline unsigned five_bits(const unsigned char *fifths, size_t j)
 {
     unsigned half = j < HALF ? fifths[4 + j] & 15u : (unsigned)fifths[4 + j - HALF] >> 4;
@@ -65,8 +65,8 @@ static void q5_1_decode(const void *in, size_t n, float scale, embla_write_mode 
     }
 }
 
-/* The least of 31 and x, which is not below 0, cut to a whole number. */
-static inline unsigned cut(float x)
+/* Truncates x, which is not negative, to an integer, at most 31. */
+static inline unsigned truncate_to_31(float x)
 {
     return x >= 31.0f ? 31u : (unsigned)x;
 }
@@ -95,11 +95,11 @@ static void q5_0_encode(const float *in, size_t n, float scale, void *out)
             if (fabsf(in[i + j]) > fabsf(largest)) largest = in[i + j];
         }
         float d = largest / -16.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
-        if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all round to zero */
+        if (!isfinite(inverse)) inverse = 0.0f; /* d is below 2^-128: all numbers round to zero */
         finite = finite && fabsf(d) < EMBLA_F16_OVERFLOWS;
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
         for (size_t j = 0; j < BLOCK; j++)
-            five[j] = (unsigned char)(finite ? cut(in[i + j] * inverse + 16.5f) : 16u);
+            five[j] = (unsigned char)(finite ? truncate_to_31(in[i + j] * inverse + 16.5f) : 16u);
         store_five(five, block + 2);
     }
 }
@@ -123,7 +123,8 @@ static void q5_1_encode(const float *in, size_t n, float scale, void *out)
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
         embla_store_u16(block + 2, finite ? embla_f16_from_f32(least) : 0u);
         for (size_t j = 0; j < BLOCK; j++)
-            five[j] = (unsigned char)(finite ? cut((in[i + j] - least) * inverse + 0.5f) : 0u);
+            five[j] =
+                (unsigned char)(finite ? truncate_to_31((in[i + j] - least) * inverse + 0.5f) : 0u);
         store_five(five, block + 4);
     }
 }
@@ -195,9 +196,9 @@ EMBLA_AVX2 static void q5_1_decode_avx2(const void *in, size_t n, float scale,
     }
 }
 
-/* Picks 32 numbers: numbers[0] holds those for five bits 0..15, numbers[1] those for 16..31.
- * Picking looks at five bits of each index only: four as they lie in q, and the fifth, which
- * each lane turns into its place. */
+/* Selects 32 numbers: numbers[0] has those for five bits 0..15, numbers[1] those for 16..31. The
+ * selection uses only five bits of each index: four from q, and the fifth, which each lane rotates
+ * to its place. */
 EMBLA_AVX512 static inline void pick_avx512(const char *fifths, const __m512 numbers[2],
                                             embla_write_mode mode, float *out)
 {

@@ -39,7 +39,7 @@ static void q6_k_decode(const void *in, size_t n, float scale, embla_write_mode 
 
 #if EMBLA_X86
 
-/* low | two bits of high, moved to bits 4 and 5, less 32. */
+/* low | two bits of high, shifted to bits 4 and 5, minus 32. */
 EMBLA_AVX2 static inline void join_avx2(__m256i low, __m256i high, signed char *q)
 {
     const __m256i four = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);

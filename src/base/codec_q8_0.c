@@ -4,10 +4,9 @@
  *   0..1   d, an f16
  *   2..33  q[32], signed bytes       number i = d * q[i]
  *
- * Encoding: d is the largest magnitude over 127, q rounded half away from zero, as
- * ggml's reference does. A block that holds a NaN or infinity, or whose d is too
- * large for an f16, gets a NaN for d, so that all its numbers decode to NaN: lost, but
- * not silently.
+ * Encoding, as in ggml's reference: d is the largest magnitude divided by 127, q is rounded half
+ * away from zero. If a block has a NaN or an infinity, or its d overflows f16, d becomes NaN, so
+ * that all its numbers decode to NaN: the loss is not silent.
  */
 #include <math.h>
 
@@ -28,8 +27,8 @@ static void q8_0_decode(const void *in, size_t n, float scale, embla_write_mode 
     }
 }
 
-/* roundf, half away from zero, of what is no larger than 127: adding 1/2 itself would round
- * the float below 1/2 up. */
+/* roundf (half away from zero) for numbers up to 127. Adding 1/2 itself would round the float just
+ * below 1/2 up. */
 static inline signed char rounded(float x)
 {
     return (signed char)(int)(x + copysignf(0x1.fffffep-2f, x));
@@ -48,7 +47,7 @@ static void q8_0_encode(const float *in, size_t n, float scale, void *out)
             largest = fabsf(in[i + j]) > largest ? fabsf(in[i + j]) : largest;
         }
         float d = largest / 127.0f, inverse = d > 0.0f ? 1.0f / d : 0.0f;
-        if (!isfinite(inverse)) inverse = 0.0f; /* d below 2^-128: all round to zero */
+        if (!isfinite(inverse)) inverse = 0.0f; /* d is below 2^-128: all numbers round to zero */
         finite = finite && d < EMBLA_F16_OVERFLOWS;
         embla_store_u16(block, finite ? embla_f16_from_f32(d) : 0x7e00u);
         for (size_t j = 0; j < BLOCK; j++) q[j] = finite ? rounded(in[i + j] * inverse) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dtype table, and the few questions asked of it. */
+/* The dtype table, and functions that query it. */
 #include "base/dtype.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ embla_status embla_dtype_check(embla_dtype dtype, const embla_dtype_info **out)
 {
     const embla_dtype_info *info = embla_dtype_find_info(dtype);
     if (!info)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "dtype %d is not one of 1..%d", (int)dtype,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown dtype %d; dtypes are 1 to %d", (int)dtype,
                           (int)COUNT - 1);
     *out = info;
     return EMBLA_OK;
@@ -61,7 +61,8 @@ embla_status embla_dtype_find(const char *name, embla_dtype *out)
 {
     char names[256] = "";
     size_t used = 0;
-    if (!name || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_find: NULL argument");
+    if (!name || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_find: name or out is NULL");
     for (int i = 1; i < COUNT; i++) {
         if (strcmp(name, infos[i].name) == 0) {
             *out = (embla_dtype)i;
@@ -70,7 +71,7 @@ embla_status embla_dtype_find(const char *name, embla_dtype *out)
         int wrote = snprintf(names + used, sizeof names - used, " %s", infos[i].name);
         if (wrote > 0 && (size_t)wrote < sizeof names - used) used += (size_t)wrote;
     }
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "no dtype is called '%.64s'; there are%s", name, names);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "unknown dtype '%.64s'; dtypes are%s", name, names);
 }
 
 embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
@@ -80,8 +81,8 @@ embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
     EMBLA_TRY(embla_dtype_check(dtype, &info));
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_row_bytes: out is NULL");
     if ((dim & (info->block - 1)) != 0)
-        return embla_fail(EMBLA_ERR_SHAPE, "dim %zu is not a multiple of %zu, the block of %s", dim,
-                          info->block, info->name);
+        return embla_fail(EMBLA_ERR_SHAPE, "dim %zu is not a multiple of %zu, the block size of %s",
+                          dim, info->block, info->name);
     if (!embla_mul_ok(dim >> __builtin_ctzll(info->block), info->block_bytes, &bytes) ||
         !embla_size_ok(bytes, out))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a row of %zu %s numbers does not fit in memory", dim,
@@ -94,10 +95,10 @@ embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out)
     const embla_dtype_info *info;
     EMBLA_TRY(embla_dtype_check(dtype, &info));
     if (!isfinite(scale))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a scale of %g is not a number", (double)scale);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "scale is %g; it must be finite", (double)scale);
     if (!info->scaled && scale != 0.0f && scale != 1.0f)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s takes no scale, but %g was given", info->name,
-                          (double)scale);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s has no scale; scale is %g, but must be 0 or 1",
+                          info->name, (double)scale);
     *out = scale == 0.0f ? 1.0f : scale;
     return EMBLA_OK;
 }
@@ -123,10 +124,11 @@ bool embla_dtype_writes(embla_dtype dtype)
 embla_status embla_dtype_check_writes(embla_dtype dtype)
 {
     if (embla_dtype_writes(dtype)) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s is read, not written", embla_dtype_name(dtype));
+    return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s is read-only: encoding is not supported",
+                      embla_dtype_name(dtype));
 }
 
-/* What decode and encode check alike. */
+/* The checks that decode and encode share. */
 static embla_status check_coding(embla_dtype dtype, const void *in, size_t dim, float *scale,
                                  const void *out)
 {

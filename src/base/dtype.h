@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dtype table: one row for each way of storing numbers.
+/* The dtype table: one row for each way to store numbers.
  *
- * A new dtype is a value in embla.h, a row in the table in dtype.c, and a codec file
- * with its loops. A row of numbers is a whole number of blocks, each of `block`
- * numbers in `block_bytes` bytes. Every variant of a codec gives the same bits.
+ * A new dtype needs a value in embla.h, a row in the table in dtype.c, and a codec file with its
+ * loops. A row of numbers is a whole number of blocks, each of `block` numbers in `block_bytes`
+ * bytes. Every variant of a codec gives the same bits.
  */
 #ifndef EMBLA_BASE_DTYPE_H
 #define EMBLA_BASE_DTYPE_H
@@ -12,14 +12,14 @@
 #include "base/lines.h"
 #include "base/status.h"
 
-/* n is a whole number of blocks; pointers need no alignment, except that out begins a line
- * when mode is STREAM; in and out are apart. */
+/* n is a whole number of blocks. Pointers need no alignment, but out begins a cache line if mode is
+ * STREAM. in and out do not overlap. */
 typedef void embla_decode_fn(const void *in, size_t n, float scale, embla_write_mode mode,
                              float *out);
 typedef void embla_encode_fn(const float *in, size_t n, float scale, void *out);
 
-/* The loops of one dtype, by instruction set. NULL: the next lower set serves; a dtype that is
- * only read has no loop to encode at all. */
+/* The loops of one dtype, by instruction set. NULL means that the next lower set is used. A
+ * read-only dtype has no loop for encoding. */
 typedef struct {
     embla_decode_fn *decode[EMBLA_ISA_COUNT];
     embla_encode_fn *encode[EMBLA_ISA_COUNT];
@@ -27,9 +27,9 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    size_t block; /* a power of two, so that no division stands in a loop over rows */
+    size_t block; /* a power of two, so that loops over rows need no division */
     size_t block_bytes;
-    bool scaled; /* takes a scale beside its bytes */
+    bool scaled; /* has a scale besides its bytes */
     const embla_codec *codec;
 } embla_dtype_info;
 
@@ -39,7 +39,7 @@ typedef struct {
     size_t stride, dim;
     embla_dtype dtype;
     const embla_dtype_info *info;
-    float scale; /* 1 where the dtype takes none */
+    float scale; /* 1 if the dtype has none */
 } embla_stored;
 
 /* Every block divides this many numbers, so a row can be decoded piece by piece. */
@@ -57,19 +57,19 @@ extern const embla_codec embla_codec_f32, embla_codec_f64, embla_codec_f16, embl
 
 /* NULL if there is no such dtype. */
 const embla_dtype_info *embla_dtype_find_info(embla_dtype dtype);
-/* The same, with a sentence. */
+/* The same, with an error message. */
 EMBLA_CHECKED embla_status embla_dtype_check(embla_dtype dtype, const embla_dtype_info **out);
-/* Refuses a scale that is not a number, or that the dtype does not take; 0 becomes 1. */
+/* Refuses a scale that is not finite, or that the dtype does not have; 0 becomes 1. */
 EMBLA_CHECKED embla_status embla_dtype_scale(embla_dtype dtype, float scale, float *out);
 
-/* The loops of a set, or of the next lower one that has them. The encoder is NULL for a dtype that
- * is read, not written: whoever encodes asks embla_dtype_check_writes first. */
+/* The loop of a set, or of the next lower set that has one. The encoder is NULL for a read-only
+ * dtype: call embla_dtype_check_writes first. */
 EMBLA_PRIVATE embla_decode_fn *embla_dtype_decoder(embla_dtype dtype, embla_isa isa);
 EMBLA_PRIVATE embla_encode_fn *embla_dtype_encoder(embla_dtype dtype, embla_isa isa);
 
-/* Whether numbers can be stored as dtype (false also if there is no such dtype).. */
+/* True if the dtype can be encoded; false also if there is no such dtype. */
 EMBLA_PRIVATE bool embla_dtype_writes(embla_dtype dtype);
-/* ..and the same with a sentence, EMBLA_ERR_UNSUPPORTED. */
+/* The same with an error message, EMBLA_ERR_UNSUPPORTED. */
 EMBLA_CHECKED embla_status embla_dtype_check_writes(embla_dtype dtype);
 
 /* Bytes of n numbers, n a whole number of blocks. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What failed inside a parallel loop. A sentence belongs to the thread that said it, so the first
- * is kept here, and said again on the thread that called.
- */
+/* Errors inside a parallel loop. An error message belongs to its thread, so the first one is stored
+ * here and reported again on the calling thread. */
 #ifndef EMBLA_BASE_FAILURE_H
 #define EMBLA_BASE_FAILURE_H
 
@@ -13,8 +12,8 @@
 
 typedef struct {
     atomic_int status;
-    atomic_flag said;   /* one has failed.. */
-    char sentence[512]; /* ..and this is what it said */
+    atomic_flag said;   /* a thread has failed */
+    char sentence[512]; /* its message */
 } embla_failure;
 
 #define EMBLA_NO_FAILURE                                                                           \
@@ -30,13 +29,13 @@ static inline void embla_failure_keep(embla_failure *failure, embla_status statu
     atomic_store(&failure->status, (int)status);
 }
 
-/* Whether work that is left can be left out. */
+/* True if a thread has failed, so remaining work can be skipped. */
 static inline bool embla_failure_any(embla_failure *failure)
 {
     return atomic_load(&failure->status) != EMBLA_OK;
 }
 
-/* After the loop. */
+/* Reports the failure after the loop. */
 static inline EMBLA_CHECKED embla_status embla_failure_say(embla_failure *failure)
 {
     embla_status status = (embla_status)atomic_load(&failure->status);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One small float at a time, in integer arithmetic: the truth that the vector loops
- * are tested against. Conversions to fewer bits round to nearest, ties to even; a NaN
- * stays a NaN of the same sign and becomes quiet, bit for bit as F16C does it.
- */
+/* Conversion of single small floats in integer arithmetic: the reference for the vector loops.
+ * Conversions to fewer bits round to nearest, ties to even. A NaN stays a NaN of the same sign and
+ * becomes quiet, bit for bit as with F16C. */
 #ifndef EMBLA_BASE_HALF_H
 #define EMBLA_BASE_HALF_H
 
@@ -46,7 +45,8 @@ static inline float embla_f32_from_f16(uint16_t h)
     return embla_float(sign | (exponent + 112u) << 23 | fraction << 13);
 }
 
-/* f8 e4m3: an f16 that is 256 too small once its fields are moved up by 7. 0x7f is NaN. */
+/* f8 e4m3: with its fields shifted up by 7 it is an f16 that is too small by a factor of 256. 0x7f
+ * is NaN. */
 static inline float embla_f32_from_e4m3(unsigned char code)
 {
     uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
@@ -54,15 +54,15 @@ static inline float embla_f32_from_e4m3(unsigned char code)
     return embla_float(sign | (magnitude == 0x7f ? 0x7fc00000u : embla_bits(x)));
 }
 
-/* 2^(code - 127). 2^-127 is subnormal and 255 is NaN: both have one more bit set. */
+/* 2^(code - 127). 2^-127 is subnormal and 255 is NaN: both need one more bit. */
 static inline float embla_f32_from_ue8m0(unsigned char code)
 {
     return embla_float((uint32_t)code << 23 | (code == 0 || code == 255 ? 0x400000u : 0u));
 }
 
-/* The magnitude of a finite float, in a format with `kept` bits of fraction, whose
- * exponent is biased by 127 - `rebias` and whose smallest step is 2^-`lowest`. Below the
- * normal numbers, adding a power of two whose last bit is that step does the rounding. */
+/* The magnitude of a finite float in a format with `kept` bits of fraction, whose exponent is
+ * biased by 127 - `rebias` and whose smallest step is 2^-`lowest`. Below the normal numbers, adding
+ * a power of two whose last bit is that step does the rounding. */
 static inline uint32_t embla_narrow(uint32_t magnitude, unsigned kept, unsigned rebias,
                                     unsigned lowest)
 {
@@ -75,7 +75,7 @@ static inline uint32_t embla_narrow(uint32_t magnitude, unsigned kept, unsigned 
     return (rounded - (rebias << 23)) >> drop;
 }
 
-#define EMBLA_F16_OVERFLOWS 65520.0f /* this and above round to an infinite f16 */
+#define EMBLA_F16_OVERFLOWS 65520.0f /* from here on numbers round to an infinite f16 */
 
 static inline uint16_t embla_f16_from_f32(float x)
 {

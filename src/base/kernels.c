@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at the CPU once and chooses a set of kernels.
+/* Detects the CPU once and chooses a set of kernels.
  *
- * EMBLA_ISA in the environment overrides the choice. A name that is unknown, or that
- * this CPU cannot run, gives scalar: always right, never an illegal instruction, and
- * embla_kernels_name() shows it. Two threads that come first together choose the
- * same set twice; no lock is needed.
+ * EMBLA_ISA in the environment overrides the choice. An unknown name, or one that this CPU cannot
+ * run, gives scalar, which always works; embla_kernels_name() shows it. If two threads come first
+ * at the same time, both choose the same set; no lock is needed.
  */
 #include "base/kernels.h"
 
@@ -21,7 +20,7 @@
 static _Atomic(const embla_kernels *) chosen;
 
 #if EMBLA_X86
-/* These two ask for exactly what isa.h tells the compiler to use. */
+/* These two check exactly the features that isa.h lets the compiler use. */
 static bool cpu_has_avx2(void)
 {
     unsigned a, b, c, d; /* not every compiler knows f16c by name */
@@ -82,10 +81,10 @@ const embla_kernels *embla_kernels_get(void)
     return kernels;
 }
 
-/* Streaming spares the reading of a line that will be overwritten whole, but takes up
- * one of the core's few places for lines under way until memory has it. Intel's cores of model 85
- * (Skylake, Cascade Lake and Cooper Lake servers) have few of them: there, asking for lines ahead
- * and writing them in the cache takes a third less time (docs/decisions/002). */
+/* Streaming avoids reading a line that will be overwritten completely, but occupies one of the
+ * core's few fill buffers until memory has the line. Intel's cores of model 85 (Skylake, Cascade
+ * Lake and Cooper Lake servers) have few of them. There, prefetching lines and writing them in the
+ * cache takes a third less time (docs/decisions/002). */
 static embla_write_mode choose_store(void)
 {
 #if EMBLA_X86
@@ -101,10 +100,10 @@ static embla_write_mode choose_store(void)
     return EMBLA_WRITE_STREAM;
 }
 
-/* The way of writing large results that is faster on this CPU. */
+/* The faster way to write large results on this CPU. */
 static embla_write_mode large_store(void)
 {
-    static atomic_int known; /* 0: not yet asked; else the answer + 1 */
+    static atomic_int known; /* 0 means not yet determined; otherwise the mode + 1 */
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
     if (answer == 0) {
         answer = (int)choose_store() + 1;
@@ -113,8 +112,8 @@ static embla_write_mode large_store(void)
     return (embla_write_mode)(answer - 1);
 }
 
-/* Below the first size a cache holds the results; from the second on they would push everything
- * else out of the second-level cache and not fit in it themselves. docs/decisions/002 has the
+/* Below the first size the results fit in a cache. From the second size on they would evict
+ * everything else from the L2 cache without fitting in it. docs/decisions/002 has the
  * measurements. */
 embla_write_mode embla_kernels_write_mode(size_t bytes, bool whole_lines)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for AVX2: as kernels_avx512.c, with lines copied in two halves and the ends of a row
- * by memcpy.
- */
+/* The kernels for AVX2: like kernels_avx512.c, but a line is copied in two halves, and the ends of
+ * a row by memcpy. */
 #include "base/kernels_body.h"
 
 #if EMBLA_X86
@@ -50,7 +49,7 @@ EMBLA_AVX2 static inline double tree(const sums16 *s)
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-/* One row: with eight sums there is no room for another. */
+/* One row at a time: eight sums leave no registers for another row. */
 EMBLA_AVX2 static inline void dots_of(const float *x, const float *y, size_t n, double *out,
                                       double *square)
 {
@@ -61,7 +60,7 @@ EMBLA_AVX2 static inline void dots_of(const float *x, const float *y, size_t n, 
            b = a;
     for (size_t i = 0; i < n; i += LANES) {
         const float *p = x + i, *q = y + i;
-        if (n - i < LANES) { /* zeros change no sum */
+        if (n - i < LANES) { /* zeros do not change a sum */
             memcpy(end[0], p, (n - i) * sizeof *p);
             memcpy(end[1], q, (n - i) * sizeof *q);
             p = end[0], q = end[1];

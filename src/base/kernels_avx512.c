@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for AVX-512: how a line is copied and written past the caches; all else is
- * put together from bodies. How lines are asked for, and which way of writing is taken when,
- * is in lines.h and docs/decisions/002.
- */
+/* The kernels for AVX-512: how a line is copied and streamed; everything else comes from shared
+ * bodies. lines.h and docs/decisions/002 describe prefetching and the modes of writing. */
 #include "base/kernels_body.h"
 
 #if EMBLA_X86
@@ -10,7 +8,7 @@
 
 EMBLA_PLAIN_KERNELS(EMBLA_AVX512)
 
-/* Up to one line; bytes past the end are not touched. */
+/* Copies up to one line; bytes beyond the end are not accessed. */
 EMBLA_AVX512 static inline void copy_part(char *out, const char *in, size_t bytes)
 {
     __mmask64 mask = ((__mmask64)1 << bytes) - 1;
@@ -53,7 +51,7 @@ EMBLA_AVX512 static inline void trees(const __m512d low[EMBLA_DOTS], const __m51
                      _mm256_add_pd(_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)));
 }
 
-/* Eight floats as doubles; of a part the rest are zeros, which change no sum. */
+/* Eight floats as doubles; masked lanes are zeros, which do not change a sum. */
 EMBLA_AVX512 static inline __m512d doubles(const float *x, __mmask8 part, bool whole)
 {
     return _mm512_cvtps_pd(whole ? _mm256_loadu_ps(x) : _mm256_maskz_loadu_ps(part, x));
@@ -64,13 +62,13 @@ typedef struct {
     __m512d with_y[2][EMBLA_DOTS], squares[2][EMBLA_DOTS];
 } dots_sums;
 
-/* Sixteen numbers of all rows side by side, or a part of them. The product of two floats is
- * exact in double, so fusing it with the addition changes no bit. */
+/* Sixteen numbers of all rows, or a part of them. The product of two floats is exact in double, so
+ * fusing it with the addition changes no bit. */
 EMBLA_AVX512 static inline __attribute__((always_inline)) void
 dots_step(const float *const x[EMBLA_DOTS], const float *y, uint32_t part, bool whole, bool with_y,
           bool with_squares, dots_sums *sums)
 {
-    enum { AHEAD = 1024 }; /* bytes: a line asked for, before it is read */
+    enum { AHEAD = 1024 }; /* bytes between a line that is read and one that is prefetched */
     __m512d u, v;
 #pragma GCC unroll 2
     for (int half = 0; half < 2; half++) {
@@ -87,7 +85,7 @@ dots_step(const float *const x[EMBLA_DOTS], const float *y, uint32_t part, bool 
     }
 }
 
-/* with_y and with_squares are constants where this is put. */
+/* with_y and with_squares are constants after inlining. */
 EMBLA_AVX512 static inline __attribute__((always_inline)) void
 dots_body(const float *const rows[EMBLA_DOTS], const float *y, size_t n, double *out,
           double *squares, bool with_y, bool with_squares)

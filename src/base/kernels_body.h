@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels written once in C and compiled into every set: copying, put together from a
- * set's own way to copy a line, and plain arithmetic, which the compiler vectorises for the
- * set of the function it is put into. No result depends on the width of a vector, because
- * every number has its own lane, and the build forbids fusing a multiplication with an
- * addition.
- */
+/* Kernels written once in C and compiled for every set: copying, built from a set's own way to copy
+ * a line, and plain arithmetic, which the compiler vectorises for the set of the enclosing
+ * function. Results do not depend on the width of a vector: every number has its own lane, and the
+ * build forbids fusing a multiplication with an addition. */
 #ifndef EMBLA_BASE_KERNELS_BODY_H
 #define EMBLA_BASE_KERNELS_BODY_H
 
@@ -13,11 +11,11 @@
 #include "base/kernels.h"
 #include "base/random.h"
 
-/* What a set offers for copying: whole lines, and the parts of lines at a row's ends. */
+/* What a set provides for copying: whole lines, and parts of lines at a row's ends. */
 typedef void embla_copy_fn(char *out, const char *in);
 typedef void embla_part_fn(char *out, const char *in, size_t bytes);
 
-/* One row. Streaming needs lines that begin on a boundary of out. */
+/* Copies one row. Streaming needs out aligned to a line. */
 EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, embla_write_mode mode,
                                     embla_fetch *fetch, embla_copy_fn *line, embla_part_fn *part)
 {
@@ -38,15 +36,15 @@ EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, emb
     }
 }
 
-/* All rows, group by group. mode and fetched are constants where this is put. */
+/* Copies all rows, group by group. mode and fetched are constants after inlining. */
 EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_write_mode mode, bool fetched,
                                      embla_copy_fn *line, embla_part_fn *part)
 {
-    const embla_copy_job j = *job; /* what is written through out cannot change a copy */
+    const embla_copy_job j = *job; /* a local copy: writes through out cannot change it */
     const char *in;
     char *out = j.out;
     embla_fetch fetch = embla_fetch_of(j.data, j.row_stride, j.row_bytes);
-    if (!fetched && j.row_bytes == EMBLA_LINE) { /* microGPT's 16 floats: nothing but the copy */
+    if (!fetched && j.row_bytes == EMBLA_LINE) { /* microGPT's 16 floats: only the copy */
         for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
             if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write(out);
             line(out, j.data + (size_t)j.rows[i] * j.row_stride);
@@ -90,7 +88,7 @@ EMBLA_BODY void embla_body_scale(const float *x, float scale, size_t n, float *o
     for (size_t i = 0; i < n; i++) out[i] = x[i] * scale;
 }
 
-/* Sixteen partial sums; numbers past the end count as zeros, which change no sum. */
+/* Sixteen partial sums; numbers beyond the end are zeros, which do not change a sum. */
 EMBLA_BODY double embla_body_dot(const float *x, const float *y, size_t n)
 {
     enum { LANES = 16 };
@@ -104,7 +102,7 @@ EMBLA_BODY double embla_body_dot(const float *x, const float *y, size_t n)
     return sums[0];
 }
 
-/* One row after the other; a set with room for more sums takes all rows at once. */
+/* One row after the other; a set with more registers processes all rows at once. */
 EMBLA_BODY void embla_body_dots(const float *const rows[EMBLA_DOTS], const float *y, size_t n,
                                 double *out, double *squares)
 {
@@ -114,7 +112,7 @@ EMBLA_BODY void embla_body_dots(const float *const rows[EMBLA_DOTS], const float
     }
 }
 
-/* Few places reach their limit: most groups end with one question. */
+/* Few indices reach their limit, so most groups need only one test. */
 EMBLA_BODY size_t embla_body_reach(const float *x, float scale, float add, const float *limits,
                                    size_t n, uint32_t *at)
 {
@@ -141,7 +139,7 @@ EMBLA_BODY void embla_body_maximum(const float *restrict x, size_t n, float *res
     for (size_t i = 0; i < n; i++) best[i] = best[i] >= x[i] || best[i] != best[i] ? best[i] : x[i];
 }
 
-EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
+EMBLA_BODY void embla_body_rotate(const embla_rotate_job *job)
 {
     float *restrict first = job->first, *restrict second = job->second;
     const float *restrict cosine = job->cosine, *restrict sine = job->sine;
@@ -152,7 +150,7 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
     }
 }
 
-/* A row of random numbers, a group at a time; the last group may be cut. */
+/* A row of random numbers, a group at a time; the last group may be incomplete. */
 #define EMBLA_BODY_RANDOM(group, seed, row, column, n, spread, out)                                \
     do {                                                                                           \
         enum { GROUP = 4 * EMBLA_RANDOM_LANES };                                                   \
@@ -164,7 +162,7 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         }                                                                                          \
     } while (0)
 
-/* The functions of one set that are bodies compiled for it. */
+/* The functions of one set that are compiled from shared bodies. */
 #define EMBLA_PLAIN_KERNELS(TARGET)                                                                \
     TARGET static bool tokens_below(const int32_t *tokens, size_t n, uint32_t limit)               \
     {                                                                                              \
@@ -199,9 +197,9 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
     {                                                                                              \
         embla_body_maximum(x, n, best);                                                            \
     }                                                                                              \
-    TARGET static void turn(const embla_turn_job *job)                                             \
+    TARGET static void rotate(const embla_rotate_job *job)                                         \
     {                                                                                              \
-        embla_body_turn(job);                                                                      \
+        embla_body_rotate(job);                                                                    \
     }                                                                                              \
     TARGET static void uniform(uint64_t seed, uint64_t row, size_t column, size_t n, float spread, \
                                float *out)                                                         \
@@ -214,8 +212,8 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         EMBLA_BODY_RANDOM(embla_normal_group, seed, row, column, n, spread, out);                  \
     }
 
-/* The copies of one set, from its copy_line, stream_line and copy_part: compiled once for each
- * way of writing, and for rows in memory and in a cache. */
+/* The copy functions of one set, from its copy_line, stream_line and copy_part: compiled for each
+ * mode of writing, and for rows in memory and in a cache. */
 #define EMBLA_COPY_KERNELS(TARGET)                                                                 \
     TARGET static void copy_rows(const embla_copy_job *job)                                        \
     {                                                                                              \
@@ -235,7 +233,7 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         embla_body_copy_row(out, in, bytes, EMBLA_WRITE_STREAM, NULL, stream_line, copy_part);     \
     }
 
-/* The set itself, of functions that have the names of its fields. */
+/* The set itself; its functions have the names of its fields. */
 #define EMBLA_KERNEL_SET(SET, ISA)                                                                 \
     const embla_kernels embla_kernels_##SET = {                                                    \
         .name = #SET,                                                                              \
@@ -253,7 +251,7 @@ EMBLA_BODY void embla_body_turn(const embla_turn_job *job)
         .reach = reach,                                                                            \
         .accumulate = accumulate,                                                                  \
         .maximum = maximum,                                                                        \
-        .turn = turn,                                                                              \
+        .rotate = rotate,                                                                          \
         .uniform = uniform,                                                                        \
         .normal = normal,                                                                          \
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels in plain C: what every other set has to agree with, and what runs on
- * CPUs that have no set of their own. */
+/* The kernels in plain C: the reference for every other set, and the set for other CPUs. */
 #include "base/kernels_body.h"
 
 EMBLA_PLAIN_KERNELS()

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of one block of memory that holds several arrays. Add each array first and keep its
- * offset; then allocate `bytes`. Arrays in one block live and end together, and need one
- * allocation where an arena would make several. A zeroed layout is empty.
- */
+/* The layout of one block of memory with several arrays. Add each array first and keep its offset;
+ * then allocate `bytes`. The arrays are freed together, and need only one allocation. A zeroed
+ * layout is empty. */
 #ifndef EMBLA_BASE_LAYOUT_H
 #define EMBLA_BASE_LAYOUT_H
 

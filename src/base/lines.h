@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How lines of memory are asked for before they are needed, and how they are written.
+/* Prefetching of cache lines, and modes of writing them.
  *
- * A gather knows its next rows; the hardware cannot guess them. While one group of
- * rows is worked on, the next is fetched, a line of each row in turn: memory serves
- * many short streams side by side sooner than one after the other.
+ * A gather knows its next rows; the hardware cannot predict them. While one group of rows is
+ * processed, the next is prefetched, one line of each row in turn: memory delivers many short
+ * streams in parallel faster than one after the other.
  */
 #ifndef EMBLA_BASE_LINES_H
 #define EMBLA_BASE_LINES_H
@@ -19,32 +19,32 @@
 
 enum {
     EMBLA_LINE = 64,  /* bytes of a cache line */
-    EMBLA_GROUP = 16, /* rows in a group, at most */
+    EMBLA_GROUP = 16, /* maximum rows in a group */
     EMBLA_GROUP_LEAST = 4,
-    EMBLA_AHEAD_BYTES = 512,      /* bytes between a line being written and one asked for */
-    EMBLA_SMALL_TABLE = 256 << 10 /* bytes that stay in the second-level cache: rows of a table up
-                                     to this size need no fetching */
+    EMBLA_AHEAD_BYTES = 512, /* bytes between a line that is written and one that is prefetched */
+    EMBLA_SMALL_TABLE =
+        256 << 10 /* bytes that stay in the L2 cache: tables up to this size need no prefetching */
 };
 
 /* How results are written. All three leave the same bytes. */
 typedef enum {
-    EMBLA_WRITE_PLAIN, /* they fit in a cache: just write */
-    EMBLA_WRITE_AHEAD, /* they do not: ask for each line some time before it is written */
-    EMBLA_WRITE_STREAM /* they do not: write past the caches, whole lines only */
+    EMBLA_WRITE_PLAIN, /* they fit in a cache: plain writes */
+    EMBLA_WRITE_AHEAD, /* they do not: prefetch each line before it is written */
+    EMBLA_WRITE_STREAM /* they do not: bypass the caches, whole lines only */
 } embla_write_mode;
 
-/* The lines of one group of rows, in the order they are asked for. */
+/* The lines of one group of rows, in the order of prefetching. */
 typedef struct {
     const char *data;
     size_t row_stride, row_bytes;
     size_t group; /* rows in a group: a power of two */
     const char *rows[EMBLA_GROUP];
-    size_t count, turn; /* rows lined up; whose turn it is */
-    size_t offset, end; /* of the line whose turn it is; where the rows end */
+    size_t count, turn; /* rows in the current group; index of the row whose line is next */
+    size_t offset, end; /* offset of the next line; end of the rows */
 } embla_fetch;
 
-/* For rows of a table. Long rows make small groups: two of them must stay in the
- * second-level cache together with what is being written. */
+/* For rows of a table. Long rows need small groups: two groups must stay in the L2 cache together
+ * with the output. */
 EMBLA_BODY embla_fetch embla_fetch_of(const char *data, size_t row_stride, size_t row_bytes)
 {
     size_t group = row_bytes <= 4096 ? EMBLA_GROUP : row_bytes <= 8192 ? 8 : EMBLA_GROUP_LEAST;
@@ -52,8 +52,8 @@ EMBLA_BODY embla_fetch embla_fetch_of(const char *data, size_t row_stride, size_
         .data = data, .row_stride = row_stride, .row_bytes = row_bytes, .group = group};
 }
 
-/* Called before row i is worked on: where a group begins, the lines of the next one are
- * lined up. rows[0 .. known-1] are the row numbers that may be read. */
+/* Call before row i is processed. At the start of a group, the lines of the next group are
+ * prepared. rows[0 .. known-1] are valid row numbers. */
 EMBLA_BODY void embla_fetch_at(embla_fetch *f, const int64_t *rows, size_t i, size_t known)
 {
     size_t next = i + f->group;
@@ -65,7 +65,7 @@ EMBLA_BODY void embla_fetch_at(embla_fetch *f, const int64_t *rows, size_t i, si
     f->end = f->count > 0 ? f->row_bytes : 0;
 }
 
-/* Asks for one line more, if there is one. */
+/* Prefetches one more line, if there is one. */
 EMBLA_BODY void embla_fetch_line(embla_fetch *f)
 {
     if (f->offset >= f->end) return;
@@ -75,7 +75,7 @@ EMBLA_BODY void embla_fetch_line(embla_fetch *f)
     f->offset += EMBLA_LINE;
 }
 
-/* Asks for the line some way past p, to write it whole. Never faults. */
+/* Prefetches the line some way beyond p for writing. Never faults. */
 EMBLA_BODY void embla_fetch_to_write(const char *p)
 {
     p += EMBLA_AHEAD_BYTES;
@@ -87,7 +87,7 @@ EMBLA_BODY void embla_fetch_to_write(const char *p)
 }
 
 #if EMBLA_X86
-/* Sixteen floats to a line of out, which is aligned to it when streaming. */
+/* Writes sixteen floats to out; out is aligned to a line if streaming. */
 EMBLA_AVX512 static inline void embla_put_avx512(float *out, __m512 x, embla_write_mode mode)
 {
     if (mode == EMBLA_WRITE_STREAM) {

@@ -19,7 +19,7 @@
 #include "base/half.h"
 #include "base/isa.h"
 
-/* a if the condition holds, else b, without a branch. */
+/* a if the condition is true, otherwise b, without a branch. */
 EMBLA_BODY float embla_select(bool condition, float a, float b)
 {
     uint32_t mask = 0u - (uint32_t)condition;
@@ -74,7 +74,7 @@ EMBLA_BODY void embla_exp_row_f64(const double *x, size_t n, double base, double
 EMBLA_BODY float embla_tanh(float x)
 {
     float size = embla_float(embla_bits(x) & 0x7fffffffu);
-    float a = embla_select(size < 10.0f, size, 10.0f); /* a NaN becomes 10 until the end */
+    float a = embla_select(size < 10.0f, size, 10.0f); /* a NaN is replaced by 10 until the end */
     float z = a * a;
     float p = -5.70498872745e-3f;
     p = p * z + 2.06390887954e-2f;
@@ -166,10 +166,10 @@ EMBLA_BODY double embla_sum_row_f64(const double *x, size_t n)
     return sum;
 }
 
-/* The largest of n numbers; a NaN is passed over. -infinity if there is none. */
+/* The largest of n numbers; NaN is ignored. -infinity if there is none. */
 EMBLA_BODY float embla_max_row_f32(const float *x, size_t n)
 {
-    enum { SIDE = 64 }; /* maxima side by side, so that comparisons do not wait for each other */
+    enum { SIDE = 64 }; /* independent maxima, so that comparisons do not wait for each other */
     float best[SIDE];
     size_t i = 0;
     for (size_t j = 0; j < SIDE; j++) best[j] = -INFINITY;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two sources of memory: the C library for small blocks, anonymous maps for large
- * ones. A gather reads rows at random, so a large table on 4 KiB pages misses the
- * TLB on every row; 2 MiB pages, asked for before the first touch, remove that.
- * A map also gives zeros without writing them: a table of 8 GB of which three rows
- * are used costs three pages.
- */
+/* Memory comes from the C library for small blocks and from anonymous mappings for large ones. A
+ * gather reads rows at random, so a large table on 4 KiB pages misses the TLB on every row. 2 MiB
+ * pages, requested before the first access, avoid that. A mapping is also zero without being
+ * written: a table of 8 GB of which three rows are used takes three pages. */
 #include "base/mem.h"
 
 #include <stdatomic.h>
@@ -18,7 +16,7 @@
 enum { HUGE = 2 << 20, LINE = 64 };
 
 static atomic_size_t live;
-static atomic_size_t countdown; /* 0: off; n: the n-th allocation from now fails */
+static atomic_size_t countdown; /* 0 means off; n means that the n-th allocation from now fails */
 static atomic_bool keep_failing;
 
 void embla_mem_fail(size_t n, bool forever)
@@ -35,14 +33,14 @@ size_t embla_mem_live(void)
 static bool told_to_fail(void)
 {
     size_t n = atomic_load(&countdown);
-    do { /* threads count together: each call counts once */
+    do { /* threads share the countdown: each call counts once */
         if (n == 0) return false;
         if (n == 1 && atomic_load(&keep_failing)) return true;
     } while (!atomic_compare_exchange_weak(&countdown, &n, n - 1));
     return n == 1;
 }
 
-/* A map that begins on a huge page: map one huge page more, give back both ends. */
+/* Maps memory aligned to a huge page: maps one huge page more and unmaps both ends. */
 static void *map(size_t bytes)
 {
     size_t asked = bytes + HUGE;
@@ -52,11 +50,11 @@ static void *map(size_t bytes)
     size_t front = (HUGE - (uintptr_t)base % HUGE) % HUGE;
     if (front > 0) (void)munmap(base, front);
     if (front < HUGE) (void)munmap(base + front + bytes, HUGE - front);
-    (void)madvise(base + front, bytes, MADV_HUGEPAGE); /* going without is no error */
+    (void)madvise(base + front, bytes, MADV_HUGEPAGE); /* works without huge pages too */
     return base + front;
 }
 
-/* Whole lines for small blocks, whole huge pages for large ones. */
+/* Rounds up to whole cache lines for small blocks, to whole huge pages for large ones. */
 static bool round_up(size_t bytes, size_t *out)
 {
     size_t unit = bytes >= HUGE ? HUGE : LINE;
@@ -94,5 +92,6 @@ void embla_mem_small_pages(void *memory, size_t bytes)
 {
     size_t rounded;
     if (round_up(bytes, &rounded) && rounded >= HUGE)
-        (void)madvise(memory, rounded, MADV_NOHUGEPAGE); /* no system without: they are small */
+        (void)madvise(memory, rounded,
+                      MADV_NOHUGEPAGE); /* a failure means that the system has no huge pages */
 }

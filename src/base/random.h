@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers by counter: number (row, column) of a table is a function of the
- * seed and of its own place, so it is the same on every machine, for any number of
- * threads and any instruction set, and no state is kept.
+/* Counter-based random numbers: number (row, column) of a table is a function of the seed and its
+ * index. So it is the same on every machine, for any number of threads and any instruction set, and
+ * there is no state.
  *
- * The generator is Philox4x32-10 (Salmon and others, "Parallel Random Numbers: As Easy
- * as 1, 2, 3", SC 2011): ten rounds turn a counter of four words and a key of two into
- * four random words. Here: key = seed; counter = {column / 4, row, row >> 32, purpose};
- * column c takes word c % 4.
+ * The generator is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
+ * 2011): ten rounds turn a counter of four words and a key of two into four random words. Here: key
+ * = seed; counter = {column / 4, row, row >> 32, purpose}; column c uses word c % 4.
  *
- * The bodies below are compiled once for each instruction set. They use only
- * operations that IEEE 754 rounds exactly (+ - * / sqrt and conversions of integers
- * below 2^24), never a library logarithm or sine: hence the same bits everywhere.
+ * The bodies below are compiled once for each instruction set. They use only operations that IEEE
+ * 754 rounds exactly (+ - * / sqrt and conversions of integers below 2^24), no library logarithm or
+ * sine. So they give the same bits everywhere.
  */
 #ifndef EMBLA_BASE_RANDOM_H
 #define EMBLA_BASE_RANDOM_H
@@ -21,17 +20,17 @@
 #include "base/half.h"
 #include "base/isa.h"
 
-enum { EMBLA_RANDOM_LANES = 16 }; /* blocks made side by side */
+enum { EMBLA_RANDOM_LANES = 16 }; /* blocks computed at once */
 
-/* What the numbers are for, so that two uses never share one. */
+/* The purpose of random numbers, so that no two uses share any. */
 enum {
     EMBLA_RANDOM_UNIFORM = 0,
     EMBLA_RANDOM_NORMAL = 1,
     EMBLA_RANDOM_DRAWN = 3, /* negatives of a sampled loss */
-    EMBLA_RANDOM_PLACE = 4, /* where in a stream a sequence begins */
+    EMBLA_RANDOM_PLACE = 4, /* start of a sequence in a stream */
     EMBLA_RANDOM_ORDER = 5, /* of documents */
     EMBLA_RANDOM_DROPOUT = 8,
-    EMBLA_RANDOM_LUCK = 64 /* and up: of tokens that are sampled */
+    EMBLA_RANDOM_LUCK = 64 /* and up: sampled tokens */
 };
 
 /* Words of LANES consecutive blocks: words[w][i] is word w of block `first` + i. */
@@ -80,7 +79,7 @@ EMBLA_BODY float embla_minus_2_ln(uint32_t k)
     return -2.0f * (f + tail + 0.693359375f * e);
 }
 
-/* sine and cosine of 2 pi k / 2^24: the nearest quarter turn is taken off exactly. */
+/* Sine and cosine of 2 pi k / 2^24. The nearest quarter turn is subtracted exactly. */
 EMBLA_BODY void embla_turn_of(uint32_t k, float *sine, float *cosine)
 {
     uint32_t quarter = (k + (1u << 21)) >> 22;
@@ -94,7 +93,7 @@ EMBLA_BODY void embla_turn_of(uint32_t k, float *sine, float *cosine)
     c = c * rr - 1.388731625493765e-3f;
     c = c * rr + 4.166664568298827e-2f;
     c = c * (rr * rr) - 0.5f * rr + 1.0f;
-    uint32_t odd = 0u - (quarter & 1u); /* all ones where sine and cosine change places */
+    uint32_t odd = 0u - (quarter & 1u); /* all ones if sine and cosine are exchanged */
     uint32_t sbits = (embla_bits(s) & ~odd) | (embla_bits(c) & odd);
     uint32_t cbits = (embla_bits(c) & ~odd) | (embla_bits(s) & odd);
     *sine = embla_float(sbits ^ (quarter & 2u) << 30);
@@ -112,7 +111,7 @@ EMBLA_BODY void embla_uniform_group(uint64_t seed, uint32_t first, uint64_t row,
             out[4 * i + w] = ((float)(int32_t)(words[w][i] >> 8) * 0x1p-23f - 1.0f) * spread;
 }
 
-/* By Box and Muller: two words make two normal numbers, none beyond 5.77 spreads. */
+/* Box-Muller: two words give two normal numbers, none beyond 5.77 spreads. */
 EMBLA_BODY void embla_normal_group(uint64_t seed, uint32_t first, uint64_t row, float spread,
                                    float out[4 * EMBLA_RANDOM_LANES])
 {

@@ -3,9 +3,9 @@
  *
  *   number = value of its code * scale of its group * scale of the table
  *
- * The first product is exact in a float (a few bits each), or overflows to infinity; the second
- * is one rounding, and none where the table's scale is 1. Loops for rows of f8 are in codec_f8.c;
- * here are those of f4, what a format is, and encoding.
+ * The first product is exact in a float (a few bits each), or overflows to infinity. The second
+ * product is rounded once, or not at all if the table's scale is 1. The loops for f8 rows are in
+ * codec_f8.c; this file has those for f4, the checks of formats, and encoding.
  */
 #include "base/row.h"
 
@@ -27,7 +27,7 @@ EMBLA_BODY float scale_of(embla_scales scales, byte code)
     return scales == EMBLA_SCALES_E4M3_16 ? embla_f32_from_e4m3(code) : embla_f32_from_ue8m0(code);
 }
 
-/* Numbers of a group, as a power of two; 0: no scales. */
+/* Numbers of a group, as a power of two; 0 means no scales. */
 EMBLA_BODY unsigned group_bits(embla_scales scales)
 {
     if (scales == EMBLA_SCALES_UE8M0_32) return 5;
@@ -35,7 +35,7 @@ EMBLA_BODY unsigned group_bits(embla_scales scales)
     return scales == EMBLA_SCALES_E4M3_16 ? 4 : 0;
 }
 
-/* ---- rows of f4_e2m1: number i is the low half of byte i/2 where i is even ---- */
+/* ---- rows of f4_e2m1: number i is the low half of byte i/2 if i is even ---- */
 
 __attribute__((noinline)) static void f4_numbers(const byte *codes, size_t n, float group,
                                                  float scale, float *out)
@@ -58,7 +58,7 @@ static void f4_scalar(const embla_row_format *f, const byte *codes, const byte *
 
 #if EMBLA_X86
 
-/* The same as scale_of, by hardware. */
+/* The same as scale_of, with hardware conversions. */
 EMBLA_AVX2 static inline float scale_avx2(embla_scales scales, byte code)
 {
     if (scales != EMBLA_SCALES_E4M3_16) return embla_f32_from_ue8m0(code);
@@ -66,8 +66,8 @@ EMBLA_AVX2 static inline float scale_avx2(embla_scales scales, byte code)
     return _cvtsh_ss((unsigned short)((code & 0x80u) << 8 | (code & 0x7fu) << 7)) * 256.0f;
 }
 
-/* Eight numbers: each code comes to the low bits of its lane; three of them choose, the fourth
- * is the sign. */
+/* Eight numbers: each code is shifted to the low bits of its lane; three bits select, the fourth is
+ * the sign. */
 EMBLA_AVX2 static inline __m256 f4_eight(const byte *codes, __m256 values)
 {
     int32_t eight;
@@ -95,7 +95,7 @@ EMBLA_AVX2 static void f4_avx2(const embla_row_format *f, const byte *codes, con
         f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
 }
 
-/* Sixteen numbers of eight bytes; the choice looks at the four low bits of a lane alone. */
+/* Sixteen numbers from eight bytes; the selection uses only the four low bits of a lane. */
 EMBLA_AVX512 static inline __m512 f4_sixteen(const byte *codes, __m512 values)
 {
     const __m512i spread = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
@@ -106,7 +106,7 @@ EMBLA_AVX512 static inline __m512 f4_sixteen(const byte *codes, __m512 values)
     return _mm512_permutexvar_ps(_mm512_srlv_epi32(x, down), values);
 }
 
-/* The scales of sixteen groups, as scale_of has them. */
+/* The scales of sixteen groups, the same as scale_of. */
 EMBLA_AVX512 static inline void scales_16(embla_scales scales, const byte *codes, size_t groups,
                                           float *out)
 {
@@ -154,31 +154,32 @@ EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes,
 static embla_scaled_fn *const f4_rows[EMBLA_ISA_COUNT] =
     EMBLA_ISA_TABLE(f4_scalar, f4_avx2, f4_avx512);
 
-/* ---- what a format is ---- */
+/* ---- checking formats ---- */
 
 static embla_status check_scales(const embla_row_format *format, const embla_dtype_info *info)
 {
     embla_scales scales = format->scales;
     if ((unsigned)scales > EMBLA_SCALES_E4M3_16)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "scales %d is not one of 0..%d", (int)scales,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown scales %d; scales are 0 to %d", (int)scales,
                           EMBLA_SCALES_E4M3_16);
     if (scales == EMBLA_SCALES_NONE) return EMBLA_OK;
     if (format->dtype == EMBLA_F8_E4M3 && scales != EMBLA_SCALES_E4M3_16) return EMBLA_OK;
     if (format->dtype == EMBLA_F4_E2M1 && scales != EMBLA_SCALES_UE8M0_128) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "scales %d do not go with %s: f8_e4m3 has 1 or 2, f4_e2m1 has 1 or 3",
-                      (int)scales, info->name);
+    return embla_fail(
+        EMBLA_ERR_ARGUMENT,
+        "scales %d are not possible for %s; f8_e4m3 supports 1 and 2, f4_e2m1 supports 1 and 3",
+        (int)scales, info->name);
 }
 
 embla_status embla_row_of(const embla_row_format *format, embla_row *out)
 {
     embla_row row = {0};
     embla_isa isa = embla_kernels_get()->isa;
-    if (!format || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "a row format: NULL argument");
+    if (!format || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "the row format or out is NULL");
     EMBLA_TRY(embla_dtype_check(format->dtype, &row.info));
     EMBLA_TRY(check_scales(format, row.info));
     if (format->dim < 1 || format->dim > EMBLA_DIM_MOST)
-        return embla_fail(EMBLA_ERR_SHAPE, "a row of %zu numbers, not of 1..%zu", format->dim,
+        return embla_fail(EMBLA_ERR_SHAPE, "dim is %zu; it must be from 1 to %zu", format->dim,
                           EMBLA_DIM_MOST);
     EMBLA_TRY(embla_dtype_row_bytes(format->dtype, format->dim, &row.code_bytes));
     row.format = *format;
@@ -206,12 +207,15 @@ embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, emb
         return EMBLA_OK;
     }
     if (first >= dim || n > dim - first)
-        return embla_fail(EMBLA_ERR_RANGE, "numbers from %zu on, %zu of them, of rows of %zu",
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "the part of a row from number %zu on, %zu numbers long, is out of "
+                          "range; a row has %zu",
                           first, n, dim);
     if (n == 0) n = dim - first;
     if (first % group != 0 || (n % group != 0 && first + n != dim))
-        return embla_fail(EMBLA_ERR_SHAPE, "numbers %zu .. %zu of a row: not whole groups of %zu",
-                          first, first + n - 1, group);
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "numbers %zu to %zu of a row are not whole groups of %zu", first,
+                          first + n - 1, group);
     embla_row_part part = {.first = first, .n = n};
     part.code_at = embla_dtype_bytes(row->info, first);
     part.code_bytes = embla_dtype_bytes(row->info, n);
@@ -224,7 +228,7 @@ embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, emb
     return EMBLA_OK;
 }
 
-/* ---- rows for everyone ---- */
+/* ---- public functions ---- */
 
 embla_status embla_row_bytes(const embla_row_format *format, size_t *out)
 {
@@ -235,7 +239,7 @@ embla_status embla_row_bytes(const embla_row_format *format, size_t *out)
     return EMBLA_OK;
 }
 
-/* What decode and encode check alike. */
+/* The checks that decode and encode share. */
 static embla_status check_rows(const embla_row_format *format, const void *in, size_t count,
                                const void *out, embla_row *row)
 {
@@ -265,8 +269,8 @@ embla_status embla_row_decode(const embla_row_format *format, const void *rows, 
 
 /* ---- encoding ---- */
 
-/* The smallest power of two, from 2^-127 on, that times 448 (f8) or 6 (f4) is not below largest:
- * these are 0.875 * 2^9 and 0.75 * 2^3. */
+/* The smallest power of two, at least 2^-127, whose product with 448 (f8) or 6 (f4) is not below
+ * largest. 448 is 0.875 * 2^9, 6 is 0.75 * 2^3. */
 static byte ue8m0_for(float largest, bool f8)
 {
     int exponent;
@@ -277,9 +281,9 @@ static byte ue8m0_for(float largest, bool f8)
     return (byte)(exponent < -127 ? 0 : exponent + 127);
 }
 
-/* The smallest e4m3 that times 6 is not below largest. What rounds to 448 becomes 448, so that a
- * table whose scale was chosen for its largest number loses nothing to the rounding of that
- * scale; beyond it NaN: lost, but not silently. */
+/* The smallest e4m3 whose product with 6 is not below largest. A scale that rounds to 448 becomes
+ * 448, so that a table scale chosen for the largest number does not overflow by rounding. Above
+ * that the scale is NaN: the loss is not silent. */
 static byte e4m3_for(float largest)
 {
     byte code = 0;
@@ -288,8 +292,8 @@ static byte e4m3_for(float largest)
     return code;
 }
 
-/* A group of numbers, already without the table's scale. Where f8 has no number for one (NaN,
- * infinity), that one is NaN; f4 has no NaN: the group's scale is. */
+/* Encodes a group, already divided by the table's scale. In f8 a NaN or an infinity becomes NaN. f4
+ * has no NaN, so the group's scale becomes NaN. */
 static byte encode_group(const embla_row *row, embla_encode_fn *encode, const float *x, size_t n,
                          byte *codes)
 {

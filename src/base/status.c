@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The message per thread: in a place of fixed size, so that reporting a failure cannot fail. */
+/* One error message per thread, in a buffer of fixed size, so that reporting an error cannot
+ * fail. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -13,7 +14,7 @@ void embla_say(const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    for (char *c = message; *c; c++) /* one line, whatever name was quoted */
+    for (char *c = message; *c; c++) /* keep it one line, whatever name was quoted */
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A status for programs and a sentence for people, made at the place that knows.
+/* A status for programs and a message for people, created where the error is found.
  *
- *   if (rows < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "a table of %" PRId64 " rows", rows);
+ *   if (rows < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must ..", rows);
  *   EMBLA_TRY(embla_mem_new(bytes, "a table", &memory));
  */
 #ifndef EMBLA_BASE_STATUS_H
@@ -15,12 +15,11 @@
  * symbol_versions.cmake. tests/house/symbols/embla_private.txt lists these functions. */
 #define EMBLA_PRIVATE EMBLA_API
 
-/* Keeps the sentence for this thread (embla_error). Never fails: a sentence that is too
- * long is cut. */
+/* Stores the message of this thread (embla_error). Never fails; a long message is truncated. */
 EMBLA_PRIVATE void embla_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The status of a call that failed, with its sentence. A macro, so that the compiler sees
- * what comes out and does not take a failure for success. */
+/* Stores the message and gives the status. A macro, so that the compiler sees that the status is
+ * not EMBLA_OK. */
 #define embla_fail(status, ...) (embla_say(__VA_ARGS__), (status))
 
 /* Returns from the calling function if call failed. */

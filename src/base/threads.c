@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waking a thread that spins takes about a microsecond, one that sleeps ten or more;
- * a thread moves some 10 KB in one microsecond. Hence the share below which another
- * thread does not pay.
- */
+/* Waking a spinning thread takes about a microsecond, a sleeping one ten or more; a thread moves
+ * about 10 KB in a microsecond. SHARE follows from this: with less work, another thread does not
+ * pay. */
 #include "base/threads.h"
 
 #include "base/status.h"
@@ -12,8 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* OpenMP's threads do not survive a fork, and libgomp's next parallel region would wait for
- * them for ever: in a forked child every loop stays on the calling thread. */
+/* OpenMP's threads do not survive a fork, and libgomp's next parallel region would wait for them
+ * forever. So in a forked child every loop stays on the calling thread. */
 static atomic_bool forked;
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
 
@@ -28,10 +27,10 @@ static void watch_forks(void)
 }
 #endif
 
-enum { SHARE = 128 << 10 }; /* bytes for each thread at least */
+enum { SHARE = 128 << 10 }; /* minimum bytes for each thread */
 
-/* More than the CPUs can pay: someone else may hold them. But OpenMP ends the process when
- * the system refuses it a thread, so no call may ask for thousands. */
+/* More threads than CPUs can be useful on a shared machine. But OpenMP ends the process if the
+ * system refuses a thread, so no call may ask for thousands. */
 int embla_threads_max(void)
 {
     enum { FOR_EACH_CPU = 4, LEAST = 16 };
@@ -46,7 +45,7 @@ int embla_threads_max(void)
 embla_status embla_threads_check(int asked)
 {
     if (asked < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%d threads: the number must be 0 or more", asked);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "threads is %d; it must be 0 or greater", asked);
     return EMBLA_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many threads a loop is worth. */
+/* How many threads to use for a loop. */
 #ifndef EMBLA_BASE_THREADS_H
 #define EMBLA_BASE_THREADS_H
 
@@ -7,14 +7,13 @@
 
 #include "base/status.h"
 
-/* EMBLA_ERR_ARGUMENT if asked is below 0. */
+/* EMBLA_ERR_ARGUMENT if asked is negative. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_threads_check(int asked);
-/* Threads for a loop that moves bytes: asked, or OpenMP's own number for 0, but no
- * more than there is work for, and one for what a single thread does sooner than
- * a second one wakes up. */
+/* The number of threads for a loop that moves `bytes` bytes: `asked` (0 means OpenMP's number), but
+ * not more than the work is worth. */
 EMBLA_PRIVATE int embla_threads_for(int asked, size_t bytes);
 
-/* Which thread of a loop's this is, from 0. */
+/* The index of this thread in a loop, from 0. */
 EMBLA_PRIVATE int embla_threads_mine(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this library is and what it was built with. */
+/* The version of the library and how it was built. */
 #include "embla.h"
 
 #define TEXT_OF(x) #x

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door to the libraries of matrix products and eigenvalues: loads them once, checks what is
- * asked, and widens bf16 to f32 where the CPU cannot multiply it.
+/* The interface to the libraries of matrix products and eigenvalues: loads them once, checks the
+ * arguments, and widens bf16 to f32 if the CPU cannot multiply it.
  *
- * A product runs on the calling thread unless it is told to spread. Callers divide their work
- * into tiles of fixed size, so results do not depend on the number of threads.
+ * A product runs on the calling thread unless `spread` is set. Callers divide their work into tiles
+ * of fixed size, so results do not depend on the number of threads.
  */
 #include "engine/engine.h"
 

@@ -47,7 +47,7 @@
 
 typedef struct {
     DNNL_FUNCTIONS(EMBLA_LIBRARY_POINTER)
-    /* Of the OpenMP that oneDNN is bound to, which may differ from ours. NULL: it uses none. */
+    /* functions of the OpenMP that oneDNN uses, which may differ from ours; NULL if it uses none */
     int (*omp_get_max_threads)(void), (*omp_in_parallel)(void);
     void (*omp_set_num_threads)(int);
     dnnl_engine_t engine;

@@ -15,8 +15,9 @@ enum { LANES = EMBLA_SCORE_LANES, ROWS = EMBLA_SCORE_ROWS };
 typedef struct {
     const embla_score_job *job;
     embla_decode_fn *decode;
-    embla_score_loop *f32, *own; /* own: for the dtype as it is stored; NULL: it is decoded */
-    size_t first;                /* of at most EMBLA_SCORE_VECTORS vectors */
+    embla_score_loop *f32,
+        *own;     /* own is for the dtype as stored; NULL means that it is decoded first */
+    size_t first; /* of at most EMBLA_SCORE_VECTORS vectors */
     size_t count;
 } pass;
 

@@ -30,7 +30,7 @@ typedef struct {
     const int16_t *whole; /* the same numbers as integers: only with squares and q8_0 */
     float *dots;
     size_t stride;
-    float *squares; /* NULL: not wanted */
+    float *squares; /* NULL means not wanted */
 } embla_score_job;
 
 void embla_score(const embla_score_job *job);

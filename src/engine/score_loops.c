@@ -27,7 +27,7 @@ EMBLA_BODY size_t size_of(embla_dtype dtype)
     return dtype == EMBLA_F32 ? 4 : dtype == EMBLA_I8 ? 1 : 2;
 }
 
-/* ---- scalar: the readable truth ---- */
+/* ---- scalar: the reference ---- */
 
 EMBLA_BODY void scalar_lanes(float *lanes, const float *x, const float *y)
 {
@@ -291,9 +291,9 @@ EMBLA_AVX512 EMBLA_BODY void wide_all(const sums *s, embla_dtype dtype, bool squ
     }
 }
 
-/* ---- AVX2: a sum is two vectors. There are registers for the sums of one vector only, so vectors
- * are taken one after the other; from the second on the rows are read from a cache. The two halves
- * of a square share their lanes. ---- */
+/* ---- AVX2: a sum needs two vectors. There are only enough registers for the sums of one vector,
+ * so vectors are processed one after the other; from the second on, rows come from a cache. The two
+ * halves of a square share their lanes. ---- */
 
 enum { HALF = LANES / 2 };
 

@@ -23,7 +23,7 @@ typedef struct {
     float scale;          /* of the dtype */
     const int16_t *whole; /* the vectors as integers: for squares of q8_0 */
     float *lanes;         /* count x EMBLA_SCORE_ROWS x EMBLA_SCORE_LANES */
-    float *squares;       /* EMBLA_SCORE_ROWS x EMBLA_SCORE_LANES; NULL: not wanted */
+    float *squares;       /* EMBLA_SCORE_ROWS x EMBLA_SCORE_LANES; NULL means not wanted */
 } embla_score_sums;
 
 typedef void embla_score_loop(const embla_score_sums *s);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch of row numbers in which some occur more than once: each different row is fetched once,
- * in the order in which it is first seen, and handed to all places that want it.
+/* A batch of row numbers in which some occur more than once. Each different row is fetched once, in
+ * the order of its first occurrence, and used for all its occurrences.
  *
- *   rows -> unique rows, and for each place which of them
+ *   rows -> unique rows, and for each row number its index among them
  *   unique rows -> stored bytes, one after the other (staging)
  *   row numbers -> staging -> vectors, by the loop of every lookup (lookup_run.c)
  *
- * Where rows are in memory nothing is staged: the second look at a row finds it in a cache, and
- * copying all of them once more costs more than that saves. What is different is still counted.
+ * If the rows are in memory, nothing is staged: the second access finds a row in a cache, and an
+ * extra copy would cost more than it saves. Different rows are still counted.
  */
 #include "lookup/batch.h"
 
@@ -22,22 +22,23 @@ struct embla_batch {
     embla_row_source source;
     size_t bytes; /* of this block */
     size_t most;
-    uint32_t *slots;  /* a hash table: 1 + index in unique; 0: free. 2 to 4 for each row number */
-    int64_t *unique;  /* different rows, in the order in which they were first seen */
+    uint32_t *slots;  /* a hash table: 1 + index in unique; 0 means free. 2 to 4 slots for each row
+                         number */
+    int64_t *unique;  /* different rows, in the order of their first occurrence */
     int64_t *where;   /* for each row number, its index in unique */
-    char *staging;    /* their stored bytes; NULL: rows are in memory */
-    char *given;      /* a row as the source gives it.. */
-    char *again;      /* ..and as its file has it, to compare */
+    char *staging;    /* stored bytes of the unique rows; NULL if the rows are in memory */
+    char *given;      /* a row as the source returns it */
+    char *again;      /* the same row from its file, to compare */
     size_t every;     /* see embla_batch_verify */
     uint64_t counted; /* rows that could have been verified so far */
     embla_batch_stats stats;
 };
 
-enum { MOST = 1 << 30 }; /* row numbers of a batch: slots have 32 bits */
+enum { MOST = 1 << 30 }; /* maximum row numbers of a batch: slots have 32 bits */
 
-/* ---- making ---- */
+/* ---- create, free ---- */
 
-/* Slots for so many row numbers: a power of two. */
+/* The number of slots for `count` row numbers, as a power of two. */
 static unsigned slot_bits(size_t count)
 {
     unsigned bits = 4;
@@ -52,7 +53,8 @@ embla_status embla_batch_over(const embla_row_source *source, size_t most, embla
     bool stages = source->kind->distinct;
     if (most < 1 || most > MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a batch of %zu row numbers: it must be between 1 and %d", most, MOST);
+                          "the capacity of a batch is %zu row numbers; it must be from 1 to %d",
+                          most, MOST);
     size_t row_bytes = source->row->bytes, self = embla_layout_add(&layout, 1, sizeof(embla_batch));
     size_t slots = embla_layout_add(&layout, (size_t)1 << slot_bits(most), sizeof(uint32_t));
     size_t unique = embla_layout_add(&layout, most, sizeof(int64_t));
@@ -84,15 +86,15 @@ void embla_batch_free(embla_batch *batch)
     if (batch) embla_mem_free(batch, batch->bytes);
 }
 
-/* ---- which rows are different ---- */
+/* ---- finding duplicates ---- */
 
-static uint64_t mixed(uint64_t x)
+static uint64_t hash_row(uint64_t x)
 {
     return x * EMBLA_GOLDEN;
 }
 
-/* Fills unique and place; returns how many are different. Only slots for these row numbers are
- * used, so a small lookup does not pay for a large batch. */
+/* Fills unique and where; returns the number of different rows. Only as many slots are used as
+ * these row numbers need, so a small lookup is not slowed by a large batch. */
 static size_t find_unique(embla_batch *batch, const int64_t *rows, size_t count)
 {
     unsigned bits = slot_bits(count);
@@ -100,7 +102,7 @@ static size_t find_unique(embla_batch *batch, const int64_t *rows, size_t count)
     size_t mask = ((size_t)1 << bits) - 1, found = 0;
     memset(slots, 0, (mask + 1) * sizeof *slots);
     for (size_t i = 0; i < count; i++) {
-        size_t at = (size_t)(mixed((uint64_t)rows[i]) >> (64 - bits));
+        size_t at = (size_t)(hash_row((uint64_t)rows[i]) >> (64 - bits));
         while (slots[at] != 0 && batch->unique[slots[at] - 1] != rows[i]) at = (at + 1) & mask;
         if (slots[at] == 0) {
             batch->unique[found++] = rows[i];
@@ -113,8 +115,8 @@ static size_t find_unique(embla_batch *batch, const int64_t *rows, size_t count)
 
 /* ---- statistics ---- */
 
-/* What has to be touched, in units of 2^bits, to have bytes from at on, beginning with unit
- * *next. */
+/* Counts the units of 2^bits bytes that are needed for `bytes` bytes at `at`, from unit *next
+ * on. */
 static uint64_t touched(uint64_t at, size_t bytes, unsigned bits, uint64_t *next)
 {
     uint64_t first = at >> bits, last;
@@ -125,8 +127,8 @@ static uint64_t touched(uint64_t at, size_t bytes, unsigned bits, uint64_t *next
     return last + 1 - first;
 }
 
-/* The addresses of a row's codes and scales, in memory or in a file. Returns true if they are not
- * in the same one, in this order. */
+/* The addresses of a row's codes and scales, in memory or in a file. Returns true if they are in
+ * different files, or the scales come first. */
 static bool locate(const embla_row_source *source, int64_t row, uint64_t at[EMBLA_PLANES])
 {
     if (!source->data) return source->kind->locate(source->owner, row, at);
@@ -167,7 +169,7 @@ embla_status embla_batch_verify(embla_batch *batch, size_t every)
     return EMBLA_OK;
 }
 
-/* Compares row i of unique, as the source gives it or as it was staged, with its file. */
+/* Compares row i of unique, from the source or from staging, with its file. */
 static embla_status verify_row(const embla_batch *batch, size_t i, const embla_row_part *part)
 {
     int64_t row = batch->unique[i];
@@ -194,14 +196,14 @@ static embla_status verify_row(const embla_batch *batch, size_t i, const embla_r
     return EMBLA_OK;
 }
 
-/* About one row in `every`: which ones depends on how many there were before, and on nothing
- * else; not on a pattern of heads, either. */
+/* Verifies about one row in `every`. The choice depends only on how many rows there were before, so
+ * it does not follow a pattern of heads. */
 static embla_status verify_some(embla_batch *batch, size_t unique, const embla_row_part *part,
                                 int64_t *verified)
 {
     if (batch->every == 0) return EMBLA_OK;
     for (size_t i = 0; i < unique; i++) {
-        if ((mixed(++batch->counted) >> 32) % batch->every != 0) continue;
+        if ((hash_row(++batch->counted) >> 32) % batch->every != 0) continue;
         EMBLA_TRY(verify_row(batch, i, part));
         ++*verified;
     }
@@ -232,7 +234,7 @@ embla_lookup_call embla_batch_call(const embla_row_source *source, const int64_t
                                .threads = options->threads};
 }
 
-/* Copies the different rows to staging. Nothing of the caller's has been written. */
+/* Copies the different rows to staging. The caller's output is not written yet. */
 static embla_status stage(const embla_batch *batch, const embla_lookup_call *call, size_t unique)
 {
     embla_lookup_call copy = {.source = &batch->source,
@@ -253,8 +255,8 @@ embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows, size_t 
     int64_t verified = 0;
     if (!batch) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_batch_lookup: the batch is NULL");
     if (count > batch->most)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows: the batch has room for %zu", count,
-                          batch->most);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; the batch has room for only %zu rows",
+                          count, batch->most);
     embla_lookup_call call = embla_batch_call(&batch->source, rows, count, options, out);
     EMBLA_TRY(embla_lookup_check(&call));
     size_t unique = count > 0 ? find_unique(batch, rows, count) : 0;

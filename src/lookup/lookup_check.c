@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first step of a lookup: everything that can be wrong with a call is found here, before
- * anything is written. A call that asks for no rows is checked as well, so that a program does not
- * seem to work until its first batch that is not empty.
- */
+/* The first step of a lookup: finds every error in a call before anything is written. A call for no
+ * rows is checked as well, so that errors show up before the first batch that is not empty. */
 #include <math.h>
 
 #include "base/checked.h"
@@ -20,7 +18,7 @@ static embla_status out_of_range(const char *what, int64_t number, size_t i, con
                       what, number, i, whose, limit, unit);
 }
 
-/* One pass by the kernel. Only if it finds a number out of range a second pass finds which. */
+/* One pass by the kernel. Only if it finds a number out of range, a second pass finds which one. */
 embla_status embla_lookup_check_rows(const int64_t *rows, size_t count, int64_t limit,
                                      const char *what)
 {
@@ -48,8 +46,8 @@ static embla_status check_positions(const embla_lookup_call *call)
         return embla_lookup_check_rows(call->position_rows, call->count, rows, "position");
     if (first < 0 || first > rows || call->length > (uint64_t)(rows - first))
         return embla_fail(EMBLA_ERR_RANGE,
-                          "%zu positions from %" PRId64 " on: the position table has %" PRId64
-                          " rows",
+                          "%zu positions from %" PRId64
+                          " on are out of range; the position table has %" PRId64 " rows",
                           call->length, first, rows);
     return EMBLA_OK;
 }
@@ -57,10 +55,12 @@ static embla_status check_positions(const embla_lookup_call *call)
 static embla_status check_numbers(const embla_lookup_call *call)
 {
     if (!call->tokens && !call->rows)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but their numbers are NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu rows are requested, but the list of row numbers or tokens is NULL",
                           call->count);
     if (!call->out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows wanted, but out is NULL", call->count);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows are requested, but out is NULL",
+                          call->count);
     if (call->positions) EMBLA_TRY(check_positions(call));
     if (!call->tokens)
         return embla_lookup_check_rows(call->rows, call->count, call->source->rows, "row");
@@ -75,7 +75,7 @@ static embla_status check_raw(embla_lookup_call *call)
 {
     if (call->sum) return embla_fail(EMBLA_ERR_ARGUMENT, "stored bytes cannot be added");
     if (call->scale != 1.0f)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "stored bytes cannot be scaled, by %g",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "stored bytes cannot be scaled; scale is %g",
                           (double)call->scale);
     call->copy = true;
     call->out_dtype = EMBLA_F32; /* not used */
@@ -83,7 +83,7 @@ static embla_status check_raw(embla_lookup_call *call)
     return EMBLA_OK;
 }
 
-/* What a vector holds, and how many bytes it has. */
+/* Determines the contents of a vector and its bytes. */
 static embla_status check_vector(embla_lookup_call *call)
 {
     const embla_row *row = call->source->row;
@@ -106,8 +106,8 @@ static embla_status check_vector(embla_lookup_call *call)
     return EMBLA_OK;
 }
 
-/* Whether the outer vectors are far enough apart to have the inner ones between them. */
-static bool nested(size_t inner, size_t inner_stride, size_t outer_stride, size_t bytes)
+/* True if the inner vectors fit between the outer ones. */
+static bool fits_between(size_t inner, size_t inner_stride, size_t outer_stride, size_t bytes)
 {
     size_t span;
     return embla_span_ok(inner, inner_stride, bytes, &span) && outer_stride >= span;
@@ -120,7 +120,7 @@ static embla_status check_stride(const char *name, size_t stride, size_t bytes)
                       stride, bytes);
 }
 
-/* The vectors of a token lie side by side, or those of a head; none lies over another. */
+/* Either the vectors of a token or those of a head are next to each other; no vectors overlap. */
 static embla_status check_strides(embla_lookup_call *call)
 {
     size_t bytes = call->vector_bytes, vectors = call->sum ? 1 : call->heads, span, last;
@@ -143,8 +143,8 @@ static embla_status check_strides(embla_lookup_call *call)
             EMBLA_ERR_ARGUMENT,
             "%zu tokens of %zu vectors, %zu and %zu bytes apart, do not fit in memory",
             call->token_total, vectors, call->token_stride, call->head_stride);
-    if (vectors > 1 && !nested(vectors, call->head_stride, call->token_stride, bytes) &&
-        !nested(call->token_total, call->token_stride, call->head_stride, bytes))
+    if (vectors > 1 && !fits_between(vectors, call->head_stride, call->token_stride, bytes) &&
+        !fits_between(call->token_total, call->token_stride, call->head_stride, bytes))
         return embla_fail(EMBLA_ERR_SHAPE,
                           "strides of %zu (token) and %zu (head) make vectors of %zu bytes "
                           "overlap: %zu tokens of %zu",
@@ -152,9 +152,9 @@ static embla_status check_strides(embla_lookup_call *call)
     return EMBLA_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole call ---- */
 
-/* Few rows, and rows of a table that stays in a cache, are not worth a prefetch. */
+/* A prefetch does not pay for few rows, or for a table that stays in a cache. */
 static bool worth_prefetching(const embla_lookup_call *call, uint64_t rows)
 {
     return call->count > EMBLA_GROUP_LEAST && rows * call->stride > EMBLA_SMALL_TABLE;
@@ -185,19 +185,21 @@ embla_status embla_lookup_check(embla_lookup_call *call)
     if (call->heads == 0) call->heads = 1;
     call->token_total = call->heads == 1 ? call->count : call->count / call->heads;
     if (call->token_total * call->heads != call->count)
-        return embla_fail(EMBLA_ERR_SHAPE, "%zu row numbers cannot be divided into tokens of %zu",
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "%zu row numbers cannot be divided into tokens with %zu heads each",
                           call->count, call->heads);
     EMBLA_TRY(check_vector(call));
     EMBLA_TRY(check_strides(call));
     if (call->positions && call->positions->row->format.dim != s->row->format.dim)
-        return embla_fail(EMBLA_ERR_SHAPE, "the token table has dim %zu, the position table %zu",
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the token table has dim %zu, but the position table has dim %zu",
                           s->row->format.dim, call->positions->row->format.dim);
     find_rows(call);
     return call->count == 0 ? EMBLA_OK : check_numbers(call);
 }
 
-/* A file that is cut short between the two questions is noticed by the second: then what was
- * written to out must not be used. */
+/* The second check detects a file that was truncated during the lookup; then out must not be
+ * used. */
 embla_status embla_lookup_perform(embla_lookup_call *call)
 {
     EMBLA_TRY(embla_lookup_check(call));

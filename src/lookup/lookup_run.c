@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop under every lookup. There are three ways through it, chosen once for a call:
+/* The loop of every lookup. There are three ways through it, chosen once for a call:
  *
  *   copy    the stored bytes are the wanted bytes: a kernel copies row after row to out
- *   direct  rows lie in memory: each is decoded where it lies, while lines of later rows are
- *           prefetched, one line of each row in turn (base/lines.h)
- *   staged  rows have to be read: up to 32 of them are read into a small array that stays in the
- *           first-level cache, then decoded from there
+ *   direct  rows are in memory: each is decoded in place, while lines of later rows are prefetched,
+ *           one line of each row in turn (base/lines.h)
+ *   staged  rows have to be read: up to 32 of them are read into a small array that stays in the L1
+ *           cache, then decoded from there
  *
- * Decoding rows from random addresses without a prefetch takes 2 to 3 times as long as copying
- * them; with this prefetch 1.5 times; staged 1.6 times. To prefetch whole rows at once is slower:
- * the lines of one row arrive one after the other, those of many rows side by side.
+ * Compared with copying, decoding rows at random addresses takes 2 to 3 times as long without a
+ * prefetch, 1.5 times with this prefetch, and 1.6 times staged. Prefetching whole rows at once is
+ * slower: the lines of one row arrive one after the other, those of many rows in parallel.
  *
- * Tokens become row numbers here, tile by tile; nothing below this file knows a token. Decoded
- * numbers go straight to out, or through small arrays where they are scaled, added or narrowed.
- * One thread writes each vector, so the result does not depend on the number of threads. Nothing
- * is allocated.
+ * Tokens become row numbers here, tile by tile; nothing below this file knows tokens. Decoded
+ * numbers go directly to out, or through small arrays where they are scaled, added or converted.
+ * One thread writes each vector, so the result does not depend on the number of threads. Nothing is
+ * allocated.
  */
 #include <string.h>
 
@@ -24,28 +24,28 @@
 #include "base/threads.h"
 #include "lookup/lookup.h"
 
-enum { TILE = 256 };       /* row numbers in a tile, unless one read is best given more */
-enum { STAGED = 32 };      /* rows staged at once, at most.. */
-enum { STAGE = 18 << 10 }; /* ..in so many bytes: a row of Gemma's per-layer table fits */
+enum { TILE = 256 };       /* row numbers in a tile, unless a source prefers larger reads */
+enum { STAGED = 32 };      /* maximum number of staged rows .. */
+enum { STAGE = 18 << 10 }; /* .. and of their bytes: one row of Gemma's per-layer table fits */
 enum { NUMBERS = 1024 };   /* numbers of a row that pass through the arrays at once */
 enum { SHORT_ROW = 2048 }; /* bytes of a row that is decoded in one piece */
 
-/* What a call has decided, shared by all its threads. */
+/* The plan of a call, shared by all threads. */
 typedef struct {
     const embla_lookup_call *call;
     const embla_kernels *kernels;
-    embla_encode_fn *narrow; /* NULL: the result is f32 */
+    embla_encode_fn *narrow; /* NULL means that the result is f32 */
     const embla_dtype_info *out_info;
     bool consecutive; /* vectors follow each other, head_stride apart, token after token */
-    bool in_place;    /* floats are decoded straight to out */
-    bool usable;      /* stored rows are aligned floats in memory: no need to decode them */
-    size_t tile;      /* rows in a tile; of a sum, whole tokens */
-    size_t block;     /* numbers of a row that are worked on before the next row.. */
-    size_t piece;     /* ..so many at a time */
+    bool in_place;    /* floats are decoded directly to out */
+    bool usable;      /* stored rows are aligned floats in memory and need no decoding */
+    size_t tile;      /* rows in a tile; for a sum, whole tokens */
+    size_t block;     /* numbers of a row that are processed before the next row .. */
+    size_t piece;     /* .. this many at a time */
     embla_write_mode mode;
 } plan;
 
-/* One thread's state in a tile: the vector that comes next, and what a sum has come to. */
+/* One thread's state in a tile: the next vector, and the current sum. */
 typedef struct {
     const plan *p;
     size_t at, n; /* the block: numbers at .. at+n-1 of the part */
@@ -59,7 +59,7 @@ typedef struct {
 
 /* ---- stored bytes ---- */
 
-/* Whether the scales of a part of a row in memory follow its codes. */
+/* True if the scales of a part of a row in memory follow its codes. */
 static bool scales_follow(const embla_row_part *part, const char *codes, const char *scales)
 {
     return part->scale_bytes == 0 || scales == codes + part->code_bytes;
@@ -101,8 +101,8 @@ embla_status embla_source_read(const embla_row_source *source, const embla_read_
     return EMBLA_OK;
 }
 
-/* Copies the tile that begins with vector `start`: all of it at once where vectors follow each
- * other, else token by token (a tile may begin and end inside one). */
+/* Copies the tile that begins with vector `start`: all at once if vectors are consecutive,
+ * otherwise token by token (a tile may begin and end inside a token). */
 static embla_status copy_tile(const plan *p, const int64_t *rows, size_t start, size_t n,
                               size_t known)
 {
@@ -147,8 +147,8 @@ static const float *position_numbers(const embla_lookup_call *call, size_t index
     return space;
 }
 
-/* What is left to do with n numbers x, and writes them to out. */
-static void finish(walk *w, const float *x, size_t at, size_t n, char *out)
+/* Scales, adds and converts n numbers x as requested, and writes them to out. */
+static void write_numbers(walk *w, const float *x, size_t at, size_t n, char *out)
 {
     const plan *p = w->p;
     const embla_lookup_call *call = p->call;
@@ -177,7 +177,7 @@ static void finish(walk *w, const float *x, size_t at, size_t n, char *out)
         memcpy(out, written, bytes);
 }
 
-/* The numbers of a piece, decoded to space unless they can be used where they lie. */
+/* The numbers of a piece, decoded to space unless they can be used in place. */
 static const float *piece_numbers(const plan *p, const char *codes, const char *scales, size_t n,
                                   float *space)
 {
@@ -199,7 +199,8 @@ static void add_row(walk *w, const char *codes, const char *scales)
         w->now = !w->now;
     }
     if (w->head + 1 == p->call->heads)
-        finish(w, w->sums[w->now], w->at, w->n, w->token + embla_dtype_bytes(p->out_info, w->at));
+        write_numbers(w, w->sums[w->now], w->at, w->n,
+                      w->token + embla_dtype_bytes(p->out_info, w->at));
 }
 
 /* Decodes n numbers of a row, from number `at` of the part on, to out. */
@@ -210,17 +211,17 @@ static inline void decode_piece(walk *w, const char *codes, const char *scales, 
     if (p->in_place)
         embla_row_read(p->call->source->row, codes, scales, n, p->mode, (float *)(void *)out);
     else
-        finish(w, piece_numbers(p, codes, scales, n, w->numbers), at, n, out);
+        write_numbers(w, piece_numbers(p, codes, scales, n, w->numbers), at, n, out);
 }
 
 /* Lines of later rows that are prefetched while one row is decoded. */
 typedef struct {
     embla_fetch fetch;
-    size_t lines; /* for each row; 0: none */
+    size_t lines; /* for each row; 0 means none */
 } ahead;
 
-/* Decodes the block of a long row piece by piece. With each piece as many lines of later rows are
- * prefetched; a may be NULL. */
+/* Decodes the block of a long row piece by piece. With each piece, as many lines of later rows are
+ * prefetched. a may be NULL. */
 static void decode_long_row(walk *w, ahead *a, const char *codes, const char *scales, char *out)
 {
     const plan *p = w->p;
@@ -237,8 +238,8 @@ static void decode_long_row(walk *w, ahead *a, const char *codes, const char *sc
     }
 }
 
-/* The block of the next row, at codes and scales, to wherever it is wanted. */
-static inline void next_row(walk *w, ahead *a, const char *codes, const char *scales)
+/* Decodes the block of the next row, from codes and scales, to its destination. */
+static inline void decode_row(walk *w, ahead *a, const char *codes, const char *scales)
 {
     const plan *p = w->p;
     const embla_lookup_call *call = p->call;
@@ -257,15 +258,15 @@ static inline void next_row(walk *w, ahead *a, const char *codes, const char *sc
 
 /* ---- tiles ---- */
 
-/* How far past the start of a line a row may begin, at most: one more line has to be fetched to
- * have the row's last bytes. */
-static size_t past_line(const char *data, size_t stride)
+/* The maximum offset of a row within a cache line. One more line must be prefetched to get the
+ * row's last bytes. */
+static size_t offset_in_line(const char *data, size_t stride)
 {
     uintptr_t low = (uintptr_t)data | stride | EMBLA_LINE;
     return EMBLA_LINE - (size_t)(low & -low);
 }
 
-/* Rows decoded where they lie. */
+/* Decodes rows in place. */
 static void direct_tile(walk *w, const embla_row_part *block, const int64_t *rows, size_t n,
                         size_t known)
 {
@@ -273,24 +274,24 @@ static void direct_tile(walk *w, const embla_row_part *block, const int64_t *row
     const char *codes = call->codes + (block->code_at - call->part.code_at);
     const char *scales = call->scales + (block->scale_at - call->part.scale_at);
     bool one = scales_follow(block, codes, scales), whole = w->n <= w->p->piece;
-    size_t bytes = (one ? block->bytes : block->code_bytes) + past_line(codes, call->stride);
+    size_t bytes = (one ? block->bytes : block->code_bytes) + offset_in_line(codes, call->stride);
     ahead a = {.fetch = embla_fetch_of(codes, call->stride, bytes),
                .lines = call->prefetch ? (bytes - 1) / EMBLA_LINE + 1 : 0};
-    embla_fetch fetch = a.fetch; /* never passed on: it can stay in registers */
+    embla_fetch fetch = a.fetch; /* a local copy that can stay in registers */
     for (size_t i = 0; i < n && whole; i++) {
         size_t at = (size_t)rows[i] * call->stride;
         if (a.lines > 0) embla_fetch_at(&fetch, rows, i, known);
         for (size_t k = 0; k < a.lines; k++) embla_fetch_line(&fetch);
-        next_row(w, NULL, codes + at, scales + at);
+        decode_row(w, NULL, codes + at, scales + at);
     }
     for (size_t i = 0; i < n && !whole; i++) {
         size_t at = (size_t)rows[i] * call->stride;
         if (a.lines > 0) embla_fetch_at(&a.fetch, rows, i, known);
-        next_row(w, &a, codes + at, scales + at);
+        decode_row(w, &a, codes + at, scales + at);
     }
 }
 
-/* Rows read into a small array first. */
+/* Reads rows into a small array, then decodes them. */
 static embla_status staged_tile(walk *w, const embla_row_part *block, const int64_t *rows, size_t n,
                                 size_t known)
 {
@@ -307,17 +308,17 @@ static embla_status staged_tile(walk *w, const embla_row_part *block, const int6
                                     .mode = EMBLA_WRITE_PLAIN};
         EMBLA_TRY(embla_source_read(w->p->call->source, &job));
         for (size_t k = 0; k < some; k++)
-            next_row(w, NULL, stage + k * bytes, stage + k * bytes + block->code_bytes);
+            decode_row(w, NULL, stage + k * bytes, stage + k * bytes + block->code_bytes);
     }
     return EMBLA_OK;
 }
 
-/* A tile, block by block; there is more than one only where rows are very long. */
+/* Decodes a tile block by block. Only very long rows have more than one block. */
 static embla_status decode_tile(const plan *p, const int64_t *rows, size_t start, size_t n,
                                 size_t known)
 {
     const embla_lookup_call *call = p->call;
-    walk w; /* its arrays are written before they are read */
+    walk w; /* not initialized: written before it is read */
     w.p = p;
     w.now = 0;
     for (w.at = 0; w.at < call->part.n; w.at += p->block) {
@@ -374,11 +375,11 @@ static embla_write_mode choose_mode(const plan *p)
     bool whole_lines =
         ((uintptr_t)c->out | c->token_stride | c->head_stride | c->vector_bytes) % EMBLA_LINE == 0;
     embla_write_mode mode = embla_kernels_write_mode(bytes, whole_lines);
-    /* The lines that are prefetched are those that follow in memory: they must be next. */
+    /* Prefetched lines follow in memory, so they must be the next ones that are written. */
     return mode == EMBLA_WRITE_AHEAD && !p->consecutive ? EMBLA_WRITE_PLAIN : mode;
 }
 
-/* The largest block that fits the arrays of a sum and the stage. */
+/* The largest block that fits in the arrays of a sum and in the stage. */
 static size_t choose_block(const embla_lookup_call *call)
 {
     size_t most = call->sum ? NUMBERS : call->part.n;
@@ -394,7 +395,7 @@ static size_t choose_piece(const embla_lookup_call *call)
     return call->part.n <= NUMBERS && call->part.bytes <= SHORT_ROW ? NUMBERS : EMBLA_PIECE;
 }
 
-/* The largest tile of whole units, up to `most` rows, that gives all threads the same number of
+/* The largest tile of whole units, up to `most` rows, for which all threads get the same number of
  * tiles. */
 static size_t choose_tile(size_t count, size_t unit, size_t most, int threads)
 {

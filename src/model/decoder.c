@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sequence, a few tokens at a time: what a layer has made of the tokens before, their keys
- * and values, is kept, so that a token more costs one pass over the weights.
+/* Decodes one sequence, a few tokens at a time. Each layer keeps the keys and values of earlier
+ * tokens, so that one more token costs one pass over the weights.
  *
- * Tokens are taken in blocks: norms and products are of all tokens of a block, attention of one
- * token after the other, each over the keys and values up to its own. The position where the
- * sequence ends is moved last, so that a call that fails has taken nothing.
+ * Tokens are processed in blocks. Norms and products use all tokens of a block; attention processes
+ * one token after the other, each with the keys and values up to its own position. The length of
+ * the sequence is updated last, so a call that fails appends nothing.
  *
- * All memory is one block, from embla_decoder_new: keys (layers x most x K), values, and what
- * passes through a layer for a block of tokens. K numbers are those of the kv_heads of a token.
+ * embla_decoder_new allocates one block of memory: keys (layers x most x K), values, and the
+ * activations of a block of tokens. K = kv_heads x numbers in a head.
  */
 #include <string.h>
 
@@ -23,18 +23,18 @@ enum { BLOCK = 64 }; /* tokens that pass through the layers together */
 struct embla_decoder {
     const embla_gpt *gpt;
     size_t bytes;                 /* of this block of memory */
-    size_t most, taken;           /* positions there is room for; tokens so far */
+    size_t most, taken;           /* maximum number of positions; tokens so far */
     size_t kv;                    /* K */
-    float *keys, *values;         /* layers x most x K, turned if rotary */
-    float *x;                     /* BLOCK x dim: what passes from layer to layer */
+    float *keys, *values;         /* layers x most x K; rotated if positions are rotary */
+    float *x;                     /* BLOCK x dim: the residual stream */
     float *normed;                /* BLOCK x dim */
-    float *stats;                 /* BLOCK x 2: of norms, not needed again */
+    float *stats;                 /* BLOCK x 2: of norms; not used again */
     float *joint;                 /* BLOCK x (dim + 2K): q, k, v */
     float *attended;              /* BLOCK x dim */
-    float *up, *gate;             /* BLOCK x hidden; gate: swiglu */
+    float *up, *gate;             /* BLOCK x hidden; gate is for swiglu */
     float *active;                /* BLOCK x hidden */
-    int32_t *tokens;              /* those taken, and those being taken: n-grams need some before */
-    embla_gpt_ngram_arrays grams; /* of BLOCK tokens */
+    int32_t *tokens;              /* all tokens so far: n-grams need the previous ones */
+    embla_gpt_ngram_arrays grams; /* for BLOCK tokens */
 };
 
 typedef struct {
@@ -42,7 +42,8 @@ typedef struct {
     size_t count, numbers;
 } array;
 
-/* Places for all arrays behind the struct; then, once there is memory, their addresses. */
+/* Computes the places of all arrays behind the struct. If `memory` is given, sets their
+ * addresses. */
 static embla_status place_arrays(const embla_gpt *gpt, size_t most, embla_decoder *d, char *memory,
                                  size_t *bytes)
 {
@@ -93,10 +94,11 @@ embla_status embla_decoder_new(const embla_gpt *gpt, size_t capacity, embla_deco
     if (gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a decoder takes a model in f32, not in f64");
     if (capacity < 1 || capacity > gpt->shape.positions)
-        return embla_fail(EMBLA_ERR_RANGE, "a decoder of %zu positions: 1 to the model's %zu",
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "capacity is %zu; it must be from 1 to the model's %zu positions",
                           capacity, gpt->shape.positions);
     EMBLA_TRY(place_arrays(gpt, capacity, &plan, NULL, &bytes));
-    EMBLA_TRY(embla_mem_new(bytes, "keys and values of a decoder", &memory));
+    EMBLA_TRY(embla_mem_new(bytes, "the keys and values of a decoder", &memory));
     embla_decoder *d = memory;
     (void)!place_arrays(gpt, capacity, d, memory, &bytes);
     d->gpt = gpt;
@@ -117,7 +119,7 @@ void embla_decoder_reset(embla_decoder *d)
     if (d) d->taken = 0;
 }
 
-/* ---- n tokens through the layers, the first at position first ---- */
+/* ---- running n tokens, the first at position `first`, through the layers ---- */
 
 static const void *weight(const embla_decoder *d, size_t layer, size_t slot)
 {
@@ -131,9 +133,9 @@ static void norm(const embla_decoder *d, const embla_layer_way *way, const void 
     embla_norm_forward(way, s->norm, s->norm_epsilon, x, n, s->dim, gain, bias, out, d->stats);
 }
 
-/* x += what the attention of a layer says. */
-static embla_status attend(embla_decoder *d, const embla_layer_way *way, size_t layer, size_t first,
-                           size_t n)
+/* Adds the attention branch of a layer to x. */
+static embla_status add_attention(embla_decoder *d, const embla_layer_way *way, size_t layer,
+                                  size_t first, size_t n)
 {
     const embla_gpt *gpt = d->gpt;
     const embla_gpt_shape *s = &gpt->shape;
@@ -143,9 +145,10 @@ static embla_status attend(embla_decoder *d, const embla_layer_way *way, size_t 
     EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_Q),
                                    weight(d, layer, EMBLA_GPT_Q_BIAS), gpt->joint, false,
                                    d->joint));
-    if (s->position_kind == EMBLA_POSITIONS_ROTARY) /* keys follow the queries */
-        EMBLA_TRY(embla_turn_heads(way, s, gpt->size, s->heads + s->kv_heads, n, n, first,
-                                   gpt->joint, false, d->joint));
+    if (s->position_kind ==
+        EMBLA_POSITIONS_ROTARY) /* keys follow queries in memory, so both are rotated at once */
+        EMBLA_TRY(embla_rotate_heads(way, s, gpt->size, s->heads + s->kv_heads, n, n, first,
+                                     gpt->joint, false, d->joint));
     for (size_t i = 0; i < n; i++) {
         const float *joint = d->joint + i * gpt->joint;
         memcpy(keys + (first + i) * d->kv, joint + s->dim, d->kv * sizeof(float));
@@ -157,8 +160,9 @@ static embla_status attend(embla_decoder *d, const embla_layer_way *way, size_t 
                                 weight(d, layer, EMBLA_GPT_O_BIAS), s->dim, true, d->x);
 }
 
-/* x += what the feed-forward part of a layer says. */
-static embla_status feed(embla_decoder *d, const embla_layer_way *way, size_t layer, size_t n)
+/* Adds the feed-forward branch of a layer to x. */
+static embla_status add_feed_forward(embla_decoder *d, const embla_layer_way *way, size_t layer,
+                                     size_t n)
 {
     const embla_gpt_shape *s = &d->gpt->shape;
     bool swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
@@ -176,8 +180,8 @@ static embla_status feed(embla_decoder *d, const embla_layer_way *way, size_t la
                                 weight(d, layer, EMBLA_GPT_DOWN_BIAS), s->dim, true, d->x);
 }
 
-static embla_status pass(embla_decoder *d, const embla_layer_way *way, const int32_t *tokens,
-                         size_t first, size_t n)
+static embla_status run_layers(embla_decoder *d, const embla_layer_way *way, const int32_t *tokens,
+                               size_t first, size_t n)
 {
     const embla_gpt *gpt = d->gpt;
     embla_embed_options embed = {.threads = way->threads};
@@ -192,26 +196,27 @@ static embla_status pass(embla_decoder *d, const embla_layer_way *way, const int
     for (size_t layer = 0; layer < gpt->shape.layers; layer++) {
         if (gpt->grams && layer == gpt->shape.ngram.layer)
             EMBLA_TRY(embla_gpt_ngram_more(gpt, way, d->tokens + first, first, n, &d->grams, d->x));
-        EMBLA_TRY(attend(d, way, layer, first, n));
-        EMBLA_TRY(feed(d, way, layer, n));
+        EMBLA_TRY(add_attention(d, way, layer, first, n));
+        EMBLA_TRY(add_feed_forward(d, way, layer, n));
     }
     return EMBLA_OK;
 }
 
-/* ---- what is asked of it ---- */
+/* ---- append, head ---- */
 
 static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, size_t count)
 {
     int64_t vocab = d->gpt->shape.vocab;
     if (count > d->most - d->taken)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "%zu tokens more after %zu: the decoder has %zu positions", count,
+                          "%zu tokens after %zu do not fit: the decoder has %zu positions", count,
                           d->taken, d->most);
     for (size_t i = 0; i < count; i++)
         if (tokens[i] < 0 || tokens[i] >= vocab)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "token %" PRId32 " at %zu: the model has 0..%" PRId64, tokens[i], i,
-                              vocab - 1);
+                              "token %" PRId32
+                              " at index %zu is out of range; the model has tokens 0 to %" PRId64,
+                              tokens[i], i, vocab - 1);
     return EMBLA_OK;
 }
 
@@ -230,7 +235,7 @@ embla_status embla_decoder_append(embla_decoder *d, const int32_t *tokens, size_
     EMBLA_TRY(check_tokens(d, tokens, count));
     for (size_t done = 0; done < count; done += n) {
         n = count - done < BLOCK ? count - done : BLOCK;
-        EMBLA_TRY(pass(d, &way, tokens + done, d->taken + done, n));
+        EMBLA_TRY(run_layers(d, &way, tokens + done, d->taken + done, n));
     }
     if (count > 0 && hidden) {
         const embla_gpt *gpt = d->gpt;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decoder forward and backward: rows and positions, layers, head and loss, and the same way
- * back. Each part's backward stands below its forward; shapes are in model/gpt.h.
+/* Forward and backward pass of a decoder: embedding, layers, head and loss. Each backward function
+ * follows its forward function; shapes are in model/gpt.h.
  *
- * x, the stream, goes through the layers; each adds two branches to it, attention and the
- * feed-forward part, both of a norm of x. Backward, dx is the gradient of the stream, in one
- * array: a branch adds its own to it. All else is kept by the forward pass, in places that were
- * planned once.
+ * x is the residual stream. Each layer adds two branches to it, attention and feed-forward, each of
+ * a norm of x. In the backward pass dx is the gradient of the stream, in one array; each branch
+ * adds its part. The forward pass keeps everything else, in places that were planned once.
  */
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
@@ -27,11 +26,11 @@ typedef struct {
     size_t batch, length, n;
     const int32_t *tokens, *targets;
     double weight;
-    double dropout; /* 0: nothing is dropped */
-    uint64_t seed;  /* of what is dropped */
+    double dropout; /* 0 means no dropout */
+    uint64_t seed;  /* for dropout */
 } pass;
 
-/* An array of the pass; of a layer. */
+/* Pointer to an array of the pass, or of a layer. */
 static char *array(const pass *p, size_t place)
 {
     return p->gpt->activations + place;
@@ -52,25 +51,25 @@ static void *gradient(const pass *p, size_t layer, size_t slot)
     return embla_gpt_gradient(p->gpt, embla_gpt_slot(layer, slot));
 }
 
-/* The stream as what is before layer `layer` gives it; of one past the last: as the last one
- * does. */
-static char *given(const pass *p, size_t layer)
+/* The residual stream before layer `layer`. If layer is the number of layers: after the last
+ * one. */
+static char *residual_before(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
     if (layer > 0) return in_layer(p, layer - 1, at->out);
     return array(p, p->shape->norm_first ? at->first : at->embedded);
 }
 
-/* Whether n-grams are added to what this layer takes. */
+/* Whether n-grams are added to the input of this layer. */
 static bool has_grams(const pass *p, size_t layer)
 {
     return p->gpt->grams && layer == p->shape->ngram.layer;
 }
 
-/* The stream as layer `layer` takes it. */
+/* The input of layer `layer`. */
 static char *stream(const pass *p, size_t layer)
 {
-    return has_grams(p, layer) ? array(p, p->gpt->at.enriched) : given(p, layer);
+    return has_grams(p, layer) ? array(p, p->gpt->at.enriched) : residual_before(p, layer);
 }
 
 static size_t stream_bytes(const pass *p)
@@ -80,8 +79,9 @@ static size_t stream_bytes(const pass *p)
 
 /* ---- dropout ---- */
 
-/* Whether a number is dropped depends on (seed, step, branch, token, column) alone, so nothing is
- * kept between forward and backward. Branch: 2 * layer, and one more for the feed-forward part. */
+/* Whether a number is dropped depends only on (seed, step, branch, token, column), so nothing has
+ * to be kept between forward and backward. The branch is 2 * layer for attention, one more for
+ * feed-forward. */
 enum { GROUP = 4 * EMBLA_RANDOM_LANES };
 
 static void keep_group(const pass *p, size_t branch, size_t token, size_t first, double *keep)
@@ -94,7 +94,7 @@ static void keep_group(const pass *p, size_t branch, size_t token, size_t first,
         keep[i] = words[i % 4][i / 4] < limit ? 0 : 1 / (1 - p->dropout);
 }
 
-/* out (n x C) = in times what is kept of it; with add, added to out. */
+/* Applies dropout: out (n x C) = in times the mask; if `add`, the result is added to out. */
 static void drop(const pass *p, size_t branch, const void *in, bool add, void *out)
 {
     size_t dim = p->shape->dim;
@@ -118,7 +118,7 @@ static void drop(const pass *p, size_t branch, const void *in, bool add, void *o
         }
 }
 
-/* ---- rows and positions ---- */
+/* ---- embedding ---- */
 
 static void embed_wide(const pass *p, double *out)
 {
@@ -155,7 +155,7 @@ static embla_status embed_forward(const pass *p)
     return EMBLA_OK;
 }
 
-/* A position's gradient is the sum over sequences, in their order, in double, rounded once. */
+/* The gradient of a position is summed over sequences in order, in double, and rounded once. */
 static void add_positions(const pass *p, const void *dx, void *dwpe)
 {
     size_t dim = p->shape->dim;
@@ -213,9 +213,9 @@ static embla_status embed_backward(const pass *p)
     return add_rows(p, dx);
 }
 
-/* ---- a branch begins with a norm and ends with a linear layer ---- */
+/* ---- start and end of a branch: a norm, a linear layer ---- */
 
-/* Which norm, and where it lies. */
+/* The slots and places of a norm. */
 typedef struct {
     size_t gain, bias, out, stats;
 } norm_of;
@@ -239,7 +239,7 @@ static void norm_forward(const pass *p, size_t layer, norm_of norm, const void *
                        in_layer(p, layer, norm.out), in_layer(p, layer, norm.stats));
 }
 
-/* dy, the gradient of its output, is taken back to the stream. */
+/* Adds the gradient of the norm's input to dx, given dy, the gradient of its output. */
 static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, const void *x)
 {
     const embla_gpt_places *at = &p->gpt->at;
@@ -249,7 +249,7 @@ static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, con
                                gradient(p, layer, norm.bias));
 }
 
-/* out = x + a (n x in) times the matrix of the slot (its bias is the next slot). */
+/* out = x + a (n x in) times the matrix of the slot; its bias is the next slot. */
 static embla_status end_forward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
                                 const void *x, void *out)
 {
@@ -263,7 +263,7 @@ static embla_status end_forward(const pass *p, size_t layer, size_t slot, const 
     return EMBLA_OK;
 }
 
-/* da (n x in) of dx; space (n x C) is for what dropout leaves of dx. */
+/* Computes da (n x in) from dx. space (n x C) holds dx after dropout. */
 static embla_status end_backward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
                                  void *space, void *da)
 {
@@ -298,13 +298,13 @@ static embla_attention attention_of(const pass *p, size_t layer)
                              .stats = in_layer(p, layer, at->attended_stats)};
 }
 
-/* Queries and keys lie side by side: their heads are turned together. */
-static embla_status turn(const pass *p, bool back, void *joint)
+/* Rotates queries and keys together, because they are next to each other in memory. */
+static embla_status rotate_heads(const pass *p, bool back, void *joint)
 {
     const embla_gpt *gpt = p->gpt;
     if (p->shape->position_kind != EMBLA_POSITIONS_ROTARY) return EMBLA_OK;
-    return embla_turn_heads(&p->way, p->shape, gpt->size, p->shape->heads + p->shape->kv_heads,
-                            p->n, p->length, 0, gpt->joint, back, joint);
+    return embla_rotate_heads(&p->way, p->shape, gpt->size, p->shape->heads + p->shape->kv_heads,
+                              p->n, p->length, 0, gpt->joint, back, joint);
 }
 
 static embla_status attention_forward(const pass *p, size_t layer)
@@ -317,7 +317,7 @@ static embla_status attention_forward(const pass *p, size_t layer)
     EMBLA_TRY(embla_linear_forward(
         &p->way, in_layer(p, layer, at->norm1), p->n, p->shape->dim, weight(p, layer, EMBLA_GPT_Q),
         weight(p, layer, EMBLA_GPT_Q_BIAS), p->gpt->joint, false, joint));
-    EMBLA_TRY(turn(p, false, joint));
+    EMBLA_TRY(rotate_heads(p, false, joint));
     EMBLA_TRY(embla_attention_forward(&p->way, &attention));
     return end_forward(p, layer, EMBLA_GPT_O, attention.out, p->shape->dim, x,
                        in_layer(p, layer, at->middle));
@@ -334,7 +334,7 @@ static embla_status attention_backward(const pass *p, size_t layer)
     EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_O, attention.out, p->shape->dim,
                            array(p, at->dhidden), dy));
     EMBLA_TRY(embla_attention_backward(&p->way, &attention, dy, dq, dk, dv));
-    EMBLA_TRY(turn(p, true, dq));
+    EMBLA_TRY(rotate_heads(p, true, dq));
     EMBLA_TRY(embla_linear_backward(&p->way, in_layer(p, layer, at->norm1), dq, p->n, p->shape->dim,
                                     weight(p, layer, EMBLA_GPT_Q), gpt->joint, false, dy,
                                     gradient(p, layer, EMBLA_GPT_Q),
@@ -342,14 +342,14 @@ static embla_status attention_backward(const pass *p, size_t layer)
     return norm_backward(p, layer, norm1_of(p), stream(p, layer));
 }
 
-/* ---- the feed-forward part ---- */
+/* ---- feed-forward ---- */
 
 static bool has_gate(const pass *p)
 {
     return p->shape->activation == EMBLA_ACTIVATION_SWIGLU;
 }
 
-/* y (n x H) = norm2 times up, or gate. */
+/* y (n x H) = norm2 times up, or times gate. */
 static embla_status widen_forward(const pass *p, size_t layer, size_t slot, size_t place)
 {
     return embla_linear_forward(&p->way, in_layer(p, layer, p->gpt->at.norm2), p->n, p->shape->dim,
@@ -422,7 +422,7 @@ static void last_forward(const pass *p)
     for (size_t i = 0; i < count; i++) narrow[i] = (float)wide[i];
 }
 
-/* dy, the gradient of hidden, becomes dx. */
+/* Computes dx from dy, the gradient of hidden. */
 static embla_status last_backward(const pass *p)
 {
     const embla_gpt *gpt = p->gpt;
@@ -446,7 +446,7 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
                             report);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole pass ---- */
 
 static embla_status forward(const pass *p, bool learns)
 {
@@ -454,7 +454,7 @@ static embla_status forward(const pass *p, bool learns)
     for (size_t layer = 0; layer < p->shape->layers; layer++) {
         if (has_grams(p, layer))
             EMBLA_TRY(embla_gpt_ngram_forward(p->gpt, &p->way, p->tokens, p->batch, p->length,
-                                              learns, given(p, layer), stream(p, layer)));
+                                              learns, residual_before(p, layer), stream(p, layer)));
         EMBLA_TRY(attention_forward(p, layer));
         EMBLA_TRY(feed_forward(p, layer));
     }
@@ -469,7 +469,7 @@ static embla_status backward(const pass *p)
         EMBLA_TRY(feed_backward(p, layer));
         EMBLA_TRY(attention_backward(p, layer));
         if (has_grams(p, layer))
-            EMBLA_TRY(embla_gpt_ngram_backward(p->gpt, &p->way, p->n, given(p, layer),
+            EMBLA_TRY(embla_gpt_ngram_backward(p->gpt, &p->way, p->n, residual_before(p, layer),
                                                array(p, p->gpt->at.dx)));
     }
     return embed_backward(p);
@@ -480,13 +480,12 @@ static embla_status check_options(const embla_gpt *gpt, const embla_gpt_options 
     EMBLA_TRY(embla_options_check(o));
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model computes in f32 or bf16, not in dtype %d",
-                          (int)o->compute);
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a model computes in f32 or bf16; compute is dtype %d", (int)o->compute);
     if (o->compute == EMBLA_BF16 && gpt->precision == EMBLA_GPT_F64)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
     if (!isfinite(o->weight))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "gradients times %g: it must be a finite number",
-                          o->weight);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", o->weight);
     return EMBLA_OK;
 }
 
@@ -494,21 +493,21 @@ static embla_status check_sizes(const embla_gpt *gpt, size_t batch, size_t lengt
 {
     uint64_t n;
     if (batch < 1 || length < 1)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens: 1 of 1 at least", batch,
-                          length);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "batch is %zu and length is %zu; both must be at least 1", batch, length);
     if (length > gpt->shape.positions)
-        return embla_fail(EMBLA_ERR_RANGE, "sequences of %zu tokens: the model has %zu positions",
-                          length, gpt->shape.positions);
+        return embla_fail(EMBLA_ERR_RANGE, "length is %zu, but the model has %zu positions", length,
+                          gpt->shape.positions);
     if (!gpt->activations || !embla_mul_ok(batch, length, &n) || n > gpt->at.tokens)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%zu sequences of %zu tokens: the model has room for %zu tokens "
-                          "(embla_gpt_reserve)",
+                          "%zu sequences of %zu tokens: the model has memory for only %zu tokens; "
+                          "call embla_gpt_reserve",
                           batch, length, gpt->activations ? gpt->at.tokens : 0);
     return EMBLA_OK;
 }
 
-/* Tokens, and targets that may be left out. Only where the kernel says no is the culprit
- * searched. */
+/* Checks tokens, or targets, which may be EMBLA_TARGET_IGNORE. The bad token is searched for only
+ * if the kernel finds one. */
 static embla_status check_tokens(const pass *p, const int32_t *tokens, bool may_ignore)
 {
     int64_t vocab = p->shape->vocab;
@@ -517,14 +516,15 @@ static embla_status check_tokens(const pass *p, const int32_t *tokens, bool may_
         bool in = tokens[i] >= 0 && tokens[i] < vocab;
         if (in || (may_ignore && tokens[i] == EMBLA_TARGET_IGNORE)) continue;
         return embla_fail(EMBLA_ERR_RANGE,
-                          "%s %zu of sequence %zu is %d: the model has tokens 0 to %" PRId64,
+                          "%s %zu of sequence %zu is %d, which is out of range; the model has "
+                          "tokens 0 to %" PRId64,
                           may_ignore ? "target" : "token", i % p->length, i / p->length,
                           (int)tokens[i], vocab - 1);
     }
     return EMBLA_OK;
 }
 
-/* What is dropped changes with every step. */
+/* the dropout mask changes with every step */
 static uint64_t seed_of(const embla_gpt_options *o)
 {
     return o->seed ^ (uint64_t)o->step * EMBLA_GOLDEN;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decoder from inside: which tensors it has and where they lie, and where activations lie.
+/* The inside of a decoder: its tensors, and the places of weights and activations.
  *
- * Weights are one block, gradients a second of the same layout, activations a third. A tensor is
- * found by its slot: a number that depends on what it is for (and on its layer) alone, so that
- * its random numbers do not depend on which other tensors there are. Rows of q, k and v follow
- * each other without a gap, and so do their biases: one product makes all three.
+ * Weights are one block, gradients a second one with the same layout, activations a third. A tensor
+ * is found by its slot. The slot depends only on the tensor's purpose (and its layer), so its
+ * random initial values do not depend on other tensors. The rows of q, k and v follow each other
+ * without a gap, and so do their biases: one product computes all three.
  *
- * The n-gram table is none of the tensors: it lies in memory of its own (model/gpt_ngram.c).
+ * The n-gram table is not one of the tensors: it has its own memory (model/gpt_ngram.c).
  *
- * Letters for shapes: n tokens (B x T), C dim, D numbers in a head, K = kv_heads * D,
- * J = C + 2K, H hidden; N row numbers of a token, E = N times numbers in a row, of n-grams.
+ * Letters for shapes: n tokens (B x T), C dim, D numbers in a head, K = kv_heads * D, J = C + 2K, H
+ * hidden. For n-grams: N row numbers of a token, E = N times the numbers in a row.
  */
 #ifndef EMBLA_MODEL_GPT_H
 #define EMBLA_MODEL_GPT_H
 
 #include "model/layers.h"
 
-/* Slots of the model, then those of layer 0, of layer 1, .. */
+/* Slots of the model, followed by those of layer 0, layer 1, .. */
 enum {
     EMBLA_GPT_WTE,             /* vocab x C */
     EMBLA_GPT_WPE,             /* positions x C; learned positions */
@@ -25,7 +25,7 @@ enum {
     EMBLA_GPT_NORM_FIRST_BIAS,
     EMBLA_GPT_NORM_GAIN, /* C; the last norm */
     EMBLA_GPT_NORM_BIAS,
-    EMBLA_GPT_LAYERS /* where those of layer 0 begin */
+    EMBLA_GPT_LAYERS /* the first slot of layer 0 */
 };
 
 /* Slots of a layer: embla_gpt_slot(layer, one of these). */
@@ -56,7 +56,7 @@ static inline size_t embla_gpt_slot(size_t layer, size_t slot)
     return EMBLA_GPT_LAYERS + layer * EMBLA_GPT_LAYER_SLOTS + slot;
 }
 
-/* Slots of what an n-gram table needs, behind those of the last layer: embla_gpt_ngram_slot. */
+/* Slots for the n-gram table, after those of the last layer: see embla_gpt_ngram_slot. */
 enum {
     EMBLA_GPT_NGRAM_KEY, /* C x E, C x E: together 2C x E */
     EMBLA_GPT_NGRAM_VALUE,
@@ -73,7 +73,7 @@ static inline bool embla_gpt_has_ngram(const embla_gpt_shape *shape)
     return shape->ngram.rows > 0;
 }
 
-/* N, and E; 0 where there is no table. */
+/* N and E; 0 if there is no table. */
 static inline size_t embla_gpt_ngram_columns(const embla_gpt_shape *shape)
 {
     return embla_gpt_has_ngram(shape) ? (shape->ngram.orders - 1) * shape->ngram.heads : 0;
@@ -88,71 +88,70 @@ static inline size_t embla_gpt_ngram_width(const embla_gpt_shape *shape)
 typedef struct {
     char name[40];
     size_t slot;
-    int64_t rows; /* 1: a vector */
+    int64_t rows; /* 1 means a vector */
     size_t dim;
-    size_t at; /* numbers from the start of weights, and of gradients */
+    size_t at; /* index of its first number in weights and gradients */
     bool decays;
 } embla_gpt_part;
 
 /* Where activations lie: bytes from the start of their block; those of a layer from the start of
  * the layer's. All are of the model's precision, but for `narrow`. */
 typedef struct {
-    size_t tokens;   /* n that there is room for */
-    size_t embedded; /* n x C: rows plus positions; the input of layer 0 where there is no norm
-                        first */
-    size_t first, first_stats;   /* n x C, n x 2: the norm first, then the input of layer 0 */
-    size_t hidden, hidden_stats; /* n x C, n x 2: the last norm; the output of the last layer where
-                                    there is none */
+    size_t tokens;   /* n that there is memory for */
+    size_t embedded; /* n x C: token rows plus positions; input of layer 0 without norm_first */
+    size_t first, first_stats;   /* n x C, n x 2: norm_first; then it is the input of layer 0 */
+    size_t hidden, hidden_stats; /* n x C, n x 2: the last norm; without it, the output of the last
+                                    layer is used */
     size_t narrow;               /* n x C f32: hidden of an f64 model */
-    size_t dx, dy;               /* n x C: gradients of what a layer takes and of parts of it */
+    size_t dx, dy;               /* n x C: gradients of the residual stream and inside branches */
     size_t djoint;               /* n x J */
-    size_t dhidden, dup;         /* n x H (n x C, with n-grams n x 2C, at least): inside the
-                                    feed-forward part, and of keys and values of n-grams */
-    size_t grams, dgrams;        /* n x E: rows of n-grams side by side */
-    size_t pair, pair_stats;     /* n x 2C, n x 4: their keys and values; of the gate */
-    size_t enriched;             /* n x C: what the layer takes that they are added to */
-    size_t layers, layer_bytes;  /* where layer 0 begins, and how long each is */
-    /* of a layer */
+    size_t dhidden, dup;        /* n x H (at least n x C, with n-grams n x 2C): gradients inside the
+                                   feed-forward branch, and of the keys and values of n-grams */
+    size_t grams, dgrams;       /* n x E: n-gram rows of each token, concatenated */
+    size_t pair, pair_stats;    /* n x 2C, n x 4: their keys and values; state of the gate */
+    size_t enriched;            /* n x C: the layer's input after n-grams were added */
+    size_t layers, layer_bytes; /* start of layer 0, and bytes of each layer */
+    /* within a layer */
     size_t norm1, stats1;  /* n x C, n x 2 */
-    size_t joint;          /* n x J: q, k, v, turned if rotary */
-    size_t attended;       /* n x C: out of the attention */
+    size_t joint;          /* n x J: q, k, v; rotated if positions are rotary */
+    size_t attended;       /* n x C: output of attention */
     size_t attended_stats; /* heads x n */
-    size_t middle;         /* n x C: after the attention was added */
+    size_t middle;         /* n x C: the stream after attention was added */
     size_t norm2, stats2;  /* n x C, n x 2 */
-    size_t up, gate;       /* n x H; gate: swiglu */
+    size_t up, gate;       /* n x H; gate is for swiglu */
     size_t active;         /* n x H */
-    size_t out;            /* n x C: what the layer gives */
+    size_t out;            /* n x C: output of the layer */
     size_t bytes;          /* of the whole block */
 } embla_gpt_places;
 
 typedef struct embla_gpt_grams embla_gpt_grams; /* an n-gram table: model/gpt_ngram.c */
 
 struct embla_gpt {
-    embla_gpt_shape shape; /* with what 0 stands for filled in */
+    embla_gpt_shape shape; /* with defaults filled in */
     embla_gpt_precision precision;
     size_t bytes;          /* of this block: the struct, parts, part_of */
     size_t real;           /* bytes of a number */
     size_t size;           /* numbers in a head */
     size_t joint;          /* J */
-    size_t numbers;        /* of weights, and of gradients; gaps between tensors are 0 */
-    int64_t parameters;    /* without the gaps */
-    size_t part_count;     /* tensors, in the order they are listed */
+    size_t numbers;        /* in weights, and in gradients; gaps between tensors are 0 */
+    int64_t parameters;    /* without gaps */
+    size_t part_count;     /* tensors, in the order of the list */
     embla_gpt_part *parts; /* wte, wpe, lm_head, the first norm, the layers, the last norm */
-    int32_t *part_of;      /* of each slot; -1: there is no such tensor */
+    int32_t *part_of;      /* for each slot; -1 if there is no such tensor */
     char *weights;         /* numbers x real */
-    char *gradients;       /* the same; NULL until embla_gpt_reserve */
+    char *gradients;       /* same layout; NULL until embla_gpt_reserve */
     char *activations;     /* NULL until embla_gpt_reserve */
     embla_gpt_places at;
-    bool ran;               /* hidden can be asked for */
-    float *sines;           /* positions x C: sinusoidal positions; else NULL */
+    bool ran;               /* a pass has run, so hidden is valid */
+    float *sines;           /* positions x C: sinusoidal positions, or NULL */
     embla_table *tokens;    /* f32: views of wte and of wpe (or of sines; NULL: none) .. */
     embla_table *positions; /* .. */
     embla_table *head;      /* .. and of lm_head; NULL where tied: tokens is the head */
     embla_scatter *scatter; /* f32, room for at.tokens */
-    embla_gpt_grams *grams; /* NULL: there is no n-gram table */
+    embla_gpt_grams *grams; /* NULL if there is no n-gram table */
 };
 
-/* The first number of a slot's tensor, or NULL if there is none. */
+/* The first number of a slot's tensor, or NULL if there is no such tensor. */
 static inline void *embla_gpt_weight(const embla_gpt *gpt, size_t slot)
 {
     int32_t part = gpt->part_of[slot];
@@ -165,13 +164,13 @@ static inline void *embla_gpt_gradient(const embla_gpt *gpt, size_t slot)
     return part < 0 ? NULL : gpt->gradients + gpt->parts[part].at * gpt->real;
 }
 
-/* The table that logits are made with: lm_head, or wte where tied. */
+/* The slot of the head: lm_head, or wte if tied. */
 static inline size_t embla_gpt_head_slot(const embla_gpt *gpt)
 {
     return gpt->shape.untied ? EMBLA_GPT_LM_HEAD : EMBLA_GPT_WTE;
 }
 
-/* Checks a shape, and fills in what 0 stands for. */
+/* Checks a shape and fills in defaults. */
 EMBLA_CHECKED embla_status embla_gpt_shape_check(const embla_gpt_shape *shape,
                                                  embla_gpt_shape *out);
 /* Whether such a shape can be had in f32, or in f64. */
@@ -184,7 +183,7 @@ EMBLA_CHECKED embla_status embla_gpt_new_as(const embla_gpt_shape *shape,
 EMBLA_CHECKED embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape,
                                                     embla_gpt_precision precision, size_t batch,
                                                     size_t length, embla_gpt_memory *out);
-/* A model whose numbers are all 0, for whoever fills them. */
+/* Creates a model with all weights 0, to be filled by the caller. */
 EMBLA_CHECKED embla_status embla_gpt_blank(const embla_gpt_shape *shape,
                                            embla_gpt_precision precision, embla_gpt **out);
 

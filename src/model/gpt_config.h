@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a checkpoint is a model of, and its sizes: what config.json or a header says. */
+/* Family and sizes of a model, from config.json or the header of a file. */
 #ifndef EMBLA_MODEL_GPT_CONFIG_H
 #define EMBLA_MODEL_GPT_CONFIG_H
 
@@ -8,12 +8,12 @@
 
 typedef struct {
     const embla_family *family;
-    const char *prefix;      /* before all names but the head's */
-    const embla_entry *head; /* a tensor for it, also where it is the token table; NULL: none */
-    embla_gpt_shape shape;   /* whole, and checked */
+    const char *prefix;      /* before all names except the head's */
+    const embla_entry *head; /* its tensor, even if equal to the token table; NULL if none */
+    embla_gpt_shape shape;   /* complete and checked */
 } embla_gpt_config;
 
-/* EMBLA_ERR_UNSUPPORTED and EMBLA_ERR_FORMAT say which key is not right. */
+/* Errors EMBLA_ERR_UNSUPPORTED and EMBLA_ERR_FORMAT name the key that is wrong. */
 EMBLA_CHECKED embla_status embla_gpt_config_read(const embla_checkpoint *checkpoint,
                                                  embla_gpt_config *out);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lists of model/gpt_families.h. GPT-2 stores linear layers input x output (Conv1D), we output
- * x input; llama2.c and llm.c have one tensor for all layers.
- */
+/* The lists of model/gpt_families.h. GPT-2 stores linear layers as input x output (Conv1D), we
+ * store output x input. llama2.c and llm.c have one tensor for all layers. */
 #include "model/gpt_families.h"
 
-/* Short names, so that a tensor is a line. */
+/* Short names, so that a tensor fits on a line. */
 enum {
     ONE = EMBLA_BY_ONE,
     V = EMBLA_BY_VOCAB,
@@ -88,7 +87,7 @@ const embla_family embla_family_llama2c = {"llama2.c", NULL, llama2c_model, llam
                                            3,          9,    llama2c_others};
 
 static const embla_family_line llmc_model[] = {
-    {EMBLA_GPT_WTE, V, C, false, ALWAYS, "wte"}, /* its rows past the tokens are padding */
+    {EMBLA_GPT_WTE, V, C, false, ALWAYS, "wte"}, /* rows beyond the vocabulary are padding */
     {EMBLA_GPT_WPE, T, C, false, ALWAYS, "wpe"},
     {EMBLA_GPT_NORM_GAIN, ONE, C, false, ALWAYS, "lnfw"},
     {EMBLA_GPT_NORM_BIAS, ONE, C, false, ALWAYS, "lnfb"},
@@ -110,5 +109,5 @@ static const embla_family_line llmc_layers[] = {
 static const char *const no_others[] = {NULL};
 const embla_family embla_family_llmc = {"llm.c", NULL, llmc_model, llmc_layers, 4, 12, no_others};
 
-/* Our own folders: names are those of embla_gpt_tensor_at. */
+/* Our own folders use the names of embla_gpt_tensor_at. */
 const embla_family embla_family_embla = {"embla", NULL, NULL, NULL, 0, 0, no_others};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tensors of a decoder are called in others' files, and how they lie there: a list for each
- * family. Ours are named by embla_gpt_tensor_at.
- */
+/* Names and layout of a decoder's tensors in the files of other programs: one list for each family.
+ * Our own names come from embla_gpt_tensor_at. */
 #ifndef EMBLA_MODEL_GPT_FAMILIES_H
 #define EMBLA_MODEL_GPT_FAMILIES_H
 
 #include "model/gpt.h"
 
-/* What a size in a list stands for; joint: dim + 2 kv. */
+/* The sizes in a list; joint is dim + 2 kv. */
 enum {
     EMBLA_BY_ONE,
     EMBLA_BY_VOCAB,
@@ -17,24 +16,24 @@ enum {
     EMBLA_BY_KV,
     EMBLA_BY_HIDDEN
 };
-/* When a tensor is there. */
+/* When a tensor exists. */
 enum { EMBLA_ALWAYS, EMBLA_IF_UNTIED, EMBLA_IF_BIASES };
 
 typedef struct {
     uint8_t slot; /* of the model, or of a layer */
-    uint8_t rows; /* EMBLA_BY_ONE: a vector of dim numbers */
+    uint8_t rows; /* EMBLA_BY_ONE means a vector of dim numbers */
     uint8_t dim;
-    bool turned; /* stored dim x rows */
+    bool transposed; /* stored as dim x rows */
     uint8_t when;
     const char *name;
 } embla_family_line;
 
 typedef struct {
     const char *title; /* for messages */
-    const char *layer; /* stands before a layer's number; NULL: all layers in one tensor */
+    const char *layer; /* precedes a layer's number; NULL means one tensor for all layers */
     const embla_family_line *model, *layers;
     size_t model_count, layer_count;
-    const char *const *others; /* ends of names that are no parameters */
+    const char *const *others; /* endings of names that are not parameters */
 } embla_family;
 
 extern const embla_family embla_family_gpt2, embla_family_llama, embla_family_llama2c,

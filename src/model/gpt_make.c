@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decoder is made: its shape is checked, its tensors are listed and get their places, then
- * memory is taken, once for weights, once for gradients, once for activations.
+/* Creates a decoder: checks its shape, lists its tensors and their places, and allocates memory:
+ * one block each for weights, gradients and activations.
  *
- * Everything that a backward pass looks at again is kept, outputs of norms and of the activation
- * too: with 1,024 tokens of GPT-2 124M that is 0.6 GiB beside 1.9 GiB of weights, gradients and
- * an optimizer's numbers, and a step need not compute anything twice. Gradients of activations
- * are held for one layer at a time.
+ * Everything that the backward pass needs is kept, including the outputs of norms and activations.
+ * For 1,024 tokens of GPT-2 124M that is 0.6 GiB, beside 1.9 GiB of weights, gradients and
+ * optimizer state. So a step computes nothing twice. Gradients of activations are kept for one
+ * layer at a time.
  */
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
@@ -19,8 +19,8 @@
 
 /* ---- tensors ---- */
 
-/* What a slot is: rows and numbers in a row by letter (V vocab, T positions, C dim, K keys,
- * H hidden, E rows of n-grams, 1), and when there is one. */
+/* The shape of a slot as letters (V vocab, T positions, C dim, K keys, H hidden, E rows of n-grams,
+ * 1), and the condition for the tensor. */
 typedef enum {
     ALWAYS,
     LEARNED,
@@ -40,7 +40,7 @@ typedef enum {
 typedef struct {
     const char *name;
     char rows, dim;
-    bool follows; /* the tensor before it, without a gap */
+    bool follows; /* directly after the previous tensor, without a gap */
     condition when;
 } slot_kind;
 
@@ -80,7 +80,7 @@ static const slot_kind ngram_slots[EMBLA_GPT_NGRAM_SLOTS] = {
     [EMBLA_GPT_NGRAM_VALUE] = {"ngram.value", 'C', 'E', true, NGRAM},
 };
 
-static bool holds(const embla_gpt_shape *s, condition when)
+static bool is_present(const embla_gpt_shape *s, condition when)
 {
     bool gains = !s->no_gain, swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
     bool shifts = s->biases && s->norm == EMBLA_NORM_LAYER;
@@ -135,18 +135,18 @@ static size_t size_of(const embla_gpt_shape *s, char letter)
     }
 }
 
-/* The list as it grows. parts NULL: only counts. */
+/* The list while it is built. If parts is NULL, tensors are only counted. */
 typedef struct {
     const embla_gpt_shape *shape;
     embla_gpt_part *parts;
     int32_t *part_of;
     size_t count;
-    uint64_t end, parameters; /* numbers, with gaps and without */
+    uint64_t end, parameters; /* numbers with and without gaps */
 } listing;
 
-enum { LINE = 16 }; /* a tensor begins at a multiple of so many numbers */
+enum { LINE = 16 }; /* tensors begin at a multiple of this many numbers */
 
-static uint64_t whole_lines(uint64_t numbers)
+static uint64_t round_to_line(uint64_t numbers)
 {
     return (numbers + LINE - 1) / LINE * LINE;
 }
@@ -154,9 +154,9 @@ static uint64_t whole_lines(uint64_t numbers)
 static void add(listing *l, const slot_kind *kind, size_t slot, const char *before)
 {
     if (l->part_of) l->part_of[slot] = -1;
-    if (!holds(l->shape, kind->when)) return;
+    if (!is_present(l->shape, kind->when)) return;
     size_t rows = size_of(l->shape, kind->rows), dim = size_of(l->shape, kind->dim);
-    uint64_t numbers = (uint64_t)rows * dim, at = kind->follows ? l->end : whole_lines(l->end);
+    uint64_t numbers = (uint64_t)rows * dim, at = kind->follows ? l->end : round_to_line(l->end);
     if (l->parts) {
         embla_gpt_part *part = &l->parts[l->count];
         *part = (embla_gpt_part){.slot = slot, .rows = (int64_t)rows, .dim = dim};
@@ -170,7 +170,7 @@ static void add(listing *l, const slot_kind *kind, size_t slot, const char *befo
     l->end = at + numbers;
 }
 
-/* In the order in which microGPT makes them, with norms where they are passed. */
+/* In the order in which microGPT creates them, with norms where they are used. */
 static void list(listing *l)
 {
     char before[32];
@@ -184,61 +184,61 @@ static void list(listing *l)
         add(l, &model_slots[slot], slot, "");
     for (size_t slot = 0; slot < EMBLA_GPT_NGRAM_SLOTS; slot++)
         add(l, &ngram_slots[slot], embla_gpt_ngram_slot(l->shape, slot), "");
-    l->end = whole_lines(l->end);
+    l->end = round_to_line(l->end);
 }
 
 /* ---- activations ---- */
 
-/* n x `numbers` of the precision. */
-static size_t place(embla_layout *layout, size_t n, size_t numbers, size_t real)
+/* Adds n x `numbers` values. */
+static size_t add_array(embla_layout *layout, size_t n, size_t numbers, size_t real)
 {
-    return embla_layout_add(layout, n, numbers * real); /* numbers are bounded by the shape */
+    return embla_layout_add(layout, n, numbers * real); /* bounded by the shape */
 }
 
-static void place_layer(const embla_gpt_shape *s, size_t n, size_t real, embla_gpt_places *at)
+static void add_layer_arrays(const embla_gpt_shape *s, size_t n, size_t real, embla_gpt_places *at)
 {
     embla_layout layout = {0};
     size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
-    at->norm1 = place(&layout, n, dim, real);
-    at->stats1 = place(&layout, n, 2, real);
-    at->joint = place(&layout, n, dim + 2 * kv, real);
-    at->attended = place(&layout, n, dim, real);
-    at->attended_stats = place(&layout, n, s->heads, real);
-    at->middle = place(&layout, n, dim, real);
-    at->norm2 = place(&layout, n, dim, real);
-    at->stats2 = place(&layout, n, 2, real);
-    at->up = place(&layout, n, s->hidden, real);
-    at->gate = place(&layout, n, swiglu * s->hidden, real);
-    at->active = place(&layout, n, s->hidden, real);
-    at->out = place(&layout, n, dim, real);
+    at->norm1 = add_array(&layout, n, dim, real);
+    at->stats1 = add_array(&layout, n, 2, real);
+    at->joint = add_array(&layout, n, dim + 2 * kv, real);
+    at->attended = add_array(&layout, n, dim, real);
+    at->attended_stats = add_array(&layout, n, s->heads, real);
+    at->middle = add_array(&layout, n, dim, real);
+    at->norm2 = add_array(&layout, n, dim, real);
+    at->stats2 = add_array(&layout, n, 2, real);
+    at->up = add_array(&layout, n, s->hidden, real);
+    at->gate = add_array(&layout, n, swiglu * s->hidden, real);
+    at->active = add_array(&layout, n, s->hidden, real);
+    at->out = add_array(&layout, n, dim, real);
     at->layer_bytes = layout.too_large ? SIZE_MAX : layout.bytes;
 }
 
-static embla_status place_all(const embla_gpt_shape *s, embla_gpt_precision precision, size_t n,
-                              embla_gpt_places *out)
+static embla_status plan_activations(const embla_gpt_shape *s, embla_gpt_precision precision,
+                                     size_t n, embla_gpt_places *out)
 {
     embla_gpt_places at = {.tokens = n};
     embla_layout layout = {0};
     size_t real = embla_real_bytes(precision), dim = s->dim, kv = size_of(s, 'K');
     size_t swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU, wide = precision == EMBLA_GPT_F64;
-    place_layer(s, n, real, &at);
-    at.embedded = place(&layout, n, dim, real);
-    at.first = place(&layout, n, s->norm_first * dim, real);
-    at.first_stats = place(&layout, n, s->norm_first * (size_t)2, real);
-    at.hidden = place(&layout, n, !s->no_norm_last * dim, real);
-    at.hidden_stats = place(&layout, n, !s->no_norm_last * (size_t)2, real);
+    add_layer_arrays(s, n, real, &at);
+    at.embedded = add_array(&layout, n, dim, real);
+    at.first = add_array(&layout, n, s->norm_first * dim, real);
+    at.first_stats = add_array(&layout, n, s->norm_first * (size_t)2, real);
+    at.hidden = add_array(&layout, n, !s->no_norm_last * dim, real);
+    at.hidden_stats = add_array(&layout, n, !s->no_norm_last * (size_t)2, real);
     at.narrow = embla_layout_add(&layout, n, wide * dim * sizeof(float));
-    at.dx = place(&layout, n, dim, real);
-    at.dy = place(&layout, n, dim, real);
-    at.djoint = place(&layout, n, dim + 2 * kv, real);
+    at.dx = add_array(&layout, n, dim, real);
+    at.dy = add_array(&layout, n, dim, real);
+    at.djoint = add_array(&layout, n, dim + 2 * kv, real);
     size_t pair = embla_gpt_has_ngram(s) ? 2 * dim : 0, least = pair > dim ? pair : dim;
-    at.dhidden = place(&layout, n, s->hidden > least ? s->hidden : least, real);
-    at.dup = place(&layout, n, swiglu * s->hidden, real);
-    at.grams = place(&layout, n, embla_gpt_ngram_width(s), real);
-    at.dgrams = place(&layout, n, embla_gpt_ngram_width(s), real);
-    at.pair = place(&layout, n, pair, real);
-    at.pair_stats = place(&layout, n, pair > 0 ? EMBLA_GATE_STATS : 0, real);
-    at.enriched = place(&layout, n, pair / 2, real);
+    at.dhidden = add_array(&layout, n, s->hidden > least ? s->hidden : least, real);
+    at.dup = add_array(&layout, n, swiglu * s->hidden, real);
+    at.grams = add_array(&layout, n, embla_gpt_ngram_width(s), real);
+    at.dgrams = add_array(&layout, n, embla_gpt_ngram_width(s), real);
+    at.pair = add_array(&layout, n, pair, real);
+    at.pair_stats = add_array(&layout, n, pair > 0 ? EMBLA_GATE_STATS : 0, real);
+    at.enriched = add_array(&layout, n, pair / 2, real);
     at.layers = embla_layout_add(&layout, s->layers, at.layer_bytes);
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -253,18 +253,18 @@ static embla_status check_batch(const embla_gpt_shape *s, size_t batch, size_t l
 {
     uint64_t tokens;
     if (batch < 1 || length < 1)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens: 1 of 1 at least", batch,
-                          length);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "batch is %zu and length is %zu; both must be at least 1", batch, length);
     if (length > s->positions)
-        return embla_fail(EMBLA_ERR_RANGE, "sequences of %zu tokens: the model has %zu positions",
-                          length, s->positions);
+        return embla_fail(EMBLA_ERR_RANGE, "length is %zu, but the model has %zu positions", length,
+                          s->positions);
     if (!embla_mul_ok(batch, length, &tokens) || !embla_size_ok(tokens, n))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens do not fit in memory",
                           batch, length);
     return EMBLA_OK;
 }
 
-/* Bytes of a formula's positions, which are no weights but lie beside them. */
+/* Bytes of sinusoidal positions. They are not weights, but are stored beside them. */
 static size_t sines_bytes(const embla_gpt_shape *s)
 {
     bool any = s->position_kind == EMBLA_POSITIONS_SINUSOIDAL;
@@ -282,7 +282,7 @@ embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_pr
     EMBLA_TRY(embla_gpt_shape_check(shape, &s));
     EMBLA_TRY(embla_gpt_precision_check(&s, precision));
     EMBLA_TRY(check_batch(&s, batch, length, &n));
-    EMBLA_TRY(place_all(&s, precision, n, &at));
+    EMBLA_TRY(plan_activations(&s, precision, n, &at));
     EMBLA_TRY(embla_gpt_ngram_count(&s, &rows));
     listing l = {.shape = &s};
     list(&l);
@@ -293,7 +293,8 @@ embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_pr
         !embla_add_ok(total, sines_bytes(&s) + grams + remembered, &total) ||
         !embla_add_ok(total, active, &total) || total > INT64_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%" PRIu64 " parameters and %" PRIu64 " bytes of activations do not fit",
+                          "%" PRIu64 " parameters and %" PRIu64
+                          " bytes of activations do not fit in memory",
                           l.parameters + grams / sizeof(float), active);
     *out = (embla_gpt_memory){.weights = (int64_t)(bytes + sines_bytes(&s) + grams),
                               .gradients = (int64_t)bytes,
@@ -311,7 +312,7 @@ embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, size_t batch, s
 
 /* ---- new, free ---- */
 
-/* The struct and its lists, all in one block. */
+/* Allocates the struct and its lists as one block. */
 static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt_precision precision,
                                embla_gpt **out)
 {
@@ -340,7 +341,7 @@ static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt_precision
     return EMBLA_OK;
 }
 
-static embla_status view(const void *values, int64_t rows, size_t dim, embla_table **out)
+static embla_status view_tensor(const void *values, int64_t rows, size_t dim, embla_table **out)
 {
     const embla_table_options options = {.writable = true};
     size_t bytes = (size_t)rows * dim * sizeof(float);
@@ -353,9 +354,10 @@ static embla_status view_tables(embla_gpt *gpt)
     void *learned = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
     void *head = embla_gpt_weight(gpt, EMBLA_GPT_LM_HEAD);
     const void *positions = learned ? learned : gpt->sines;
-    EMBLA_TRY(view(embla_gpt_weight(gpt, EMBLA_GPT_WTE), s->vocab, s->dim, &gpt->tokens));
-    if (positions) EMBLA_TRY(view(positions, (int64_t)s->positions, s->dim, &gpt->positions));
-    if (head) EMBLA_TRY(view(head, s->vocab, s->dim, &gpt->head));
+    EMBLA_TRY(view_tensor(embla_gpt_weight(gpt, EMBLA_GPT_WTE), s->vocab, s->dim, &gpt->tokens));
+    if (positions)
+        EMBLA_TRY(view_tensor(positions, (int64_t)s->positions, s->dim, &gpt->positions));
+    if (head) EMBLA_TRY(view_tensor(head, s->vocab, s->dim, &gpt->head));
     return EMBLA_OK;
 }
 
@@ -383,7 +385,7 @@ embla_status embla_gpt_blank(const embla_gpt_shape *shape, embla_gpt_precision p
 {
     embla_gpt_shape s;
     embla_gpt *gpt;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "a model is asked for, but out is NULL");
+    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(embla_gpt_shape_check(shape, &s));
     EMBLA_TRY(embla_gpt_precision_check(&s, precision));
     EMBLA_TRY(new_handle(&s, precision, &gpt));
@@ -411,7 +413,7 @@ void embla_gpt_free(embla_gpt *gpt)
     embla_mem_free(gpt, gpt->bytes);
 }
 
-/* ---- room ---- */
+/* ---- reserve ---- */
 
 embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
 {
@@ -422,7 +424,7 @@ embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
     if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_reserve: the model is NULL");
     EMBLA_TRY(check_batch(&gpt->shape, batch, length, &n));
     if (gpt->activations && n <= gpt->at.tokens) return EMBLA_OK;
-    EMBLA_TRY(place_all(&gpt->shape, gpt->precision, n, &at));
+    EMBLA_TRY(plan_activations(&gpt->shape, gpt->precision, n, &at));
     size_t bytes = gpt->gradients ? 0 : gpt->numbers * gpt->real;
     if (gpt->precision == EMBLA_GPT_F32)
         EMBLA_TRY(embla_scatter_new(gpt->shape.vocab, n, &scatter));
@@ -453,7 +455,7 @@ void embla_gpt_zero_gradients(embla_gpt *gpt)
     if (gpt && gpt->gradients) memset(gpt->gradients, 0, gpt->numbers * gpt->real);
 }
 
-/* ---- what it is ---- */
+/* ---- queries ---- */
 
 const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt)
 {
@@ -481,7 +483,8 @@ embla_status embla_gpt_tensor_at(const embla_gpt *gpt, size_t n, embla_gpt_tenso
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_tensor_at: %s is NULL",
                           gpt ? "out" : "the model");
     if (n >= gpt->part_count)
-        return embla_fail(EMBLA_ERR_RANGE, "tensor %zu: the model has %zu", n, gpt->part_count);
+        return embla_fail(EMBLA_ERR_RANGE, "tensor %zu is out of range; the model has %zu tensors",
+                          n, gpt->part_count);
     const embla_gpt_part *part = &gpt->parts[n];
     *out = (embla_gpt_tensor){.name = part->name,
                               .rows = part->rows,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hashed n-gram table beside the trunk of a decoder. The last tokens name rows of it; these,
- * side by side, become a key and a value by one product, and the value goes to the stream as far
- * as the key is like it (model/layers_gate.c).
+/* A hashed n-gram table beside the layers of a decoder. The last tokens select rows. The rows of a
+ * token are concatenated, and one product turns them into a key and a value. The value is added to
+ * the residual stream through a gate, which compares key and stream (model/layers_gate.c).
  *
- * Rows are 0 at first: the model begins as it would be without them, and a row takes memory when
- * it is first learned. Row numbers depend on tokens alone, so those of the batch after this one
- * can be had, and sorted for the scatter, ahead: there are two plans, that of the last learn,
- * whose gradients may still be asked for, and that of the batch to come.
+ * All rows are 0 at first, so the model starts as if there were no table, and a row takes memory
+ * only when it is first trained. Row numbers depend only on tokens. So the rows of the next batch
+ * can be computed and sorted in advance. There are two plans: one for the last training batch,
+ * whose gradients may still be needed, and one for the next batch.
  *
- * The hash is Qwen's, whose n-grams do not reach past an EOS and which has it before the start:
- * here the last token of the vocabulary, which is the BOS of our corpora of documents and the
- * end-of-text of GPT-2's. Where it is any other token, n-grams are shorter there, no more.
+ * The hash is Qwen's: n-grams end at an EOS token, which also fills the positions before the start.
+ * Here EOS is the last token of the vocabulary: BOS in our document corpora, end-of-text in
+ * GPT-2's. For other vocabularies, the only effect is that n-grams end at that token.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -26,32 +26,33 @@
 #include "ngram/ngram.h"
 #include "table/table.h"
 
-/* Which rows a batch names. */
+/* The rows that a batch uses. */
 typedef struct {
-    size_t batch, length; /* 0: none has been planned */
+    size_t batch, length; /* 0 if there is no plan */
     int32_t *tokens;
     int64_t *rows; /* n x N */
     embla_scatter *scatter;
 } plan;
 
-/* Room for batches of so many tokens. */
+/* Memory for batches of up to `tokens` tokens. */
 typedef struct {
     size_t tokens, bytes;
-    void *memory; /* all arrays but those of the scatters */
+    void *memory; /* all arrays except those of the scatters */
     plan plans[2];
-    int64_t *rows;    /* n x N: of a batch that is not learned */
-    float *gradients; /* n x N x dim: of the last learn's rows, as many as there are */
+    int64_t *rows;    /* n x N: for a batch without training */
+    float *gradients; /* n x N x dim: gradients of the rows of the last training batch */
 } room;
 
 struct embla_gpt_grams {
     embla_ngram *hasher;
-    embla_table *table; /* the handle stays when the rows move */
-    void *map;          /* where they are shared; NULL: the table's own memory */
+    embla_table *table; /* the handle stays valid when the rows are moved */
+    void *map;          /* the shared mapping; NULL if the table has its own memory */
     size_t map_bytes;
-    size_t history; /* tokens before a token that its rows depend on */
+    size_t history; /* how many earlier tokens the rows of a token depend on */
     room room;
-    size_t now;   /* the plan of the last learn; the other is that of the batch to come */
-    bool learned; /* its gradients are there */
+    size_t now;   /* index of the plan of the last training batch; the other plan is for the next
+                     batch */
+    bool learned; /* its gradients are valid */
 };
 
 /* ---- shape ---- */
@@ -60,7 +61,7 @@ static embla_status check_between(const char *what, uint64_t is, uint64_t least,
 {
     if (is >= least && is <= most) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "an n-gram table with %" PRIu64 " %s: %" PRIu64 " to %" PRIu64 " can be had",
+                      "an n-gram table with %" PRIu64 " %s; it must have %" PRIu64 " to %" PRIu64,
                       is, what, least, most);
 }
 
@@ -68,15 +69,15 @@ embla_status embla_gpt_ngram_check(embla_gpt_shape *s)
 {
     embla_gpt_ngram *g = &s->ngram;
     EMBLA_TRY(embla_reserved_check(g->reserved));
-    if (g->rows == 0) { /* nothing else of it counts */
+    if (g->rows == 0) { /* other fields are ignored */
         *g = (embla_gpt_ngram){0};
         return EMBLA_OK;
     }
     if (g->heads == 0) g->heads = 4;
     if (g->orders == 0) g->orders = 3;
     if (g->rows < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "an n-gram table of %" PRId64 " rows: 0 for none",
-                          g->rows);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "ngram.rows is %" PRId64 "; it must be 0 (no table) or greater", g->rows);
     EMBLA_TRY(check_between("heads", g->heads, 1, EMBLA_NGRAM_HEADS_MOST));
     EMBLA_TRY(check_between("tokens in the longest n-gram", g->orders, 2, EMBLA_NGRAM_ORDERS_MOST));
     EMBLA_TRY(check_between("tokens", (uint64_t)s->vocab, 1, EMBLA_NGRAM_VOCAB_MOST));
@@ -85,7 +86,7 @@ embla_status embla_gpt_ngram_check(embla_gpt_shape *s)
     if (g->dim == 0) g->dim = s->dim > columns ? s->dim / columns : 1;
     EMBLA_TRY(check_between("numbers in a row", g->dim, 1, EMBLA_DIM_MOST / columns));
     if (g->layer >= s->layers)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "an n-gram table in layer %zu: the model has %zu",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "ngram.layer is %zu, but the model has %zu layers",
                           g->layer, s->layers);
     return EMBLA_OK;
 }
@@ -116,10 +117,10 @@ embla_status embla_gpt_ngram_count(const embla_gpt_shape *s, int64_t *out)
     return EMBLA_OK;
 }
 
-/* ---- room ---- */
+/* ---- memory for a batch ---- */
 
-/* Gives arrays their places; once there is memory, their addresses. */
-static void place(const embla_gpt_shape *s, size_t n, room *r)
+/* Computes the places of arrays. If there is memory, sets their addresses. */
+static void place_arrays(const embla_gpt_shape *s, size_t n, room *r)
 {
     size_t columns = embla_gpt_ngram_columns(s), at[6];
     embla_layout all = {0};
@@ -144,7 +145,7 @@ static void place(const embla_gpt_shape *s, size_t n, room *r)
 size_t embla_gpt_ngram_space(const embla_gpt_shape *s, size_t n)
 {
     room r = {0};
-    if (embla_gpt_has_ngram(s)) place(s, n, &r);
+    if (embla_gpt_has_ngram(s)) place_arrays(s, n, &r);
     return r.bytes;
 }
 
@@ -154,15 +155,15 @@ static void free_room(room *r)
     embla_mem_free(r->memory, r->memory ? r->bytes : 0);
 }
 
-static embla_status fill_room(const embla_gpt *gpt, size_t n, room *r)
+static embla_status allocate_room(const embla_gpt *gpt, size_t n, room *r)
 {
     const embla_gpt_shape *s = &gpt->shape;
     int64_t rows = embla_table_rows(gpt->grams->table);
-    place(s, n, r);
+    place_arrays(s, n, r);
     if (r->bytes == SIZE_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "n-grams of %zu tokens do not fit in memory", n);
     EMBLA_TRY(embla_mem_new(r->bytes, "the n-grams of a batch", &r->memory));
-    place(s, n, r);
+    place_arrays(s, n, r);
     for (size_t i = 0; i < 2; i++)
         EMBLA_TRY(embla_scatter_new(rows, n * embla_gpt_ngram_columns(s), &r->plans[i].scatter));
     return EMBLA_OK;
@@ -171,7 +172,7 @@ static embla_status fill_room(const embla_gpt *gpt, size_t n, room *r)
 embla_status embla_gpt_ngram_room(const embla_gpt *gpt, size_t n)
 {
     room made = {0};
-    embla_status status = fill_room(gpt, n, &made);
+    embla_status status = allocate_room(gpt, n, &made);
     if (status != EMBLA_OK) {
         free_room(&made);
         return status;
@@ -184,7 +185,7 @@ embla_status embla_gpt_ngram_room(const embla_gpt *gpt, size_t n)
 
 /* ---- new, free ---- */
 
-static embla_status fill_grams(const embla_gpt_shape *s, embla_gpt_grams *g)
+static embla_status new_table(const embla_gpt_shape *s, embla_gpt_grams *g)
 {
     embla_ngram_info info;
     EMBLA_TRY(new_hasher(s, &g->hasher));
@@ -198,7 +199,7 @@ embla_status embla_gpt_ngram_new(const embla_gpt_shape *shape, embla_gpt_grams *
     void *memory;
     EMBLA_TRY(embla_mem_new(sizeof **out, "an n-gram table", &memory));
     embla_gpt_grams *g = memory;
-    embla_status status = fill_grams(shape, g);
+    embla_status status = new_table(shape, g);
     if (status != EMBLA_OK) {
         embla_gpt_ngram_free(g);
         return status;
@@ -217,9 +218,9 @@ void embla_gpt_ngram_free(embla_gpt_grams *g)
     embla_mem_free(g, sizeof *g);
 }
 
-/* ---- which rows ---- */
+/* ---- rows of a batch ---- */
 
-/* The rows of a batch, and their order. */
+/* Computes the rows of a batch and sorts them. */
 static embla_status make_plan(const embla_gpt_grams *g, const int32_t *tokens, size_t batch,
                               size_t length, int threads, plan *p)
 {
@@ -242,9 +243,10 @@ static bool is_plan_of(const plan *p, const int32_t *tokens, size_t batch, size_
            memcmp(p->tokens, tokens, batch * length * sizeof *tokens) == 0;
 }
 
-/* The rows of a batch. That which learns becomes the plan of now. */
-static embla_status name_rows(embla_gpt_grams *g, const embla_layer_way *way, const int32_t *tokens,
-                              size_t batch, size_t length, bool learns, const int64_t **rows)
+/* Gets the rows of a batch. For training, its plan becomes the current one. */
+static embla_status batch_rows(embla_gpt_grams *g, const embla_layer_way *way,
+                               const int32_t *tokens, size_t batch, size_t length, bool learns,
+                               const int64_t **rows)
 {
     const embla_ngram_options options = {.threads = way->threads};
     plan *next = &g->room.plans[1 - g->now], *now = &g->room.plans[g->now];
@@ -264,9 +266,9 @@ static embla_status name_rows(embla_gpt_grams *g, const embla_layer_way *way, co
 
 /* ---- forward, backward ---- */
 
-/* out = x + gate * value. */
-static embla_status enrich(const embla_gpt *gpt, const embla_layer_way *way, const int64_t *rows,
-                           size_t n, const embla_gpt_ngram_arrays *a, const float *x, float *out)
+/* Looks up rows, projects them to key and value, and computes out = x + gate * value. */
+static embla_status add_grams(const embla_gpt *gpt, const embla_layer_way *way, const int64_t *rows,
+                              size_t n, const embla_gpt_ngram_arrays *a, const float *x, float *out)
 {
     const embla_gpt_shape *s = &gpt->shape;
     const embla_lookup_options options = {.threads = way->threads};
@@ -280,9 +282,9 @@ static embla_status enrich(const embla_gpt *gpt, const embla_layer_way *way, con
     return EMBLA_OK;
 }
 
-static float *array(const embla_gpt *gpt, size_t place)
+static float *array(const embla_gpt *gpt, size_t place_arrays)
 {
-    return (float *)(void *)(gpt->activations + place);
+    return (float *)(void *)(gpt->activations + place_arrays);
 }
 
 static embla_gpt_ngram_arrays arrays_of(const embla_gpt *gpt)
@@ -298,8 +300,8 @@ embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way
 {
     const embla_gpt_ngram_arrays a = arrays_of(gpt);
     const int64_t *rows = NULL;
-    EMBLA_TRY(name_rows(gpt->grams, way, tokens, batch, length, learns, &rows));
-    return enrich(gpt, way, rows, batch * length, &a, x, out);
+    EMBLA_TRY(batch_rows(gpt->grams, way, tokens, batch, length, learns, &rows));
+    return add_grams(gpt, way, rows, batch * length, &a, x, out);
 }
 
 embla_status embla_gpt_ngram_backward(const embla_gpt *gpt, const embla_layer_way *way, size_t n,
@@ -333,10 +335,10 @@ embla_status embla_gpt_ngram_more(const embla_gpt *gpt, const embla_layer_way *w
         history[i] = back <= before ? tokens[-(ptrdiff_t)back] : -1;
     }
     EMBLA_TRY(embla_ngram_rows(g->hasher, tokens, 1, n, &options, a->rows));
-    return enrich(gpt, way, a->rows, n, a, x, x);
+    return add_grams(gpt, way, a->rows, n, a, x, x);
 }
 
-/* ---- what is asked of it ---- */
+/* ---- gradients, prefetch ---- */
 
 embla_table *embla_gpt_ngram_table(embla_gpt *gpt)
 {
@@ -348,7 +350,7 @@ const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt)
     return gpt && gpt->grams ? gpt->grams->hasher : NULL;
 }
 
-static embla_status check_has(const embla_gpt *gpt, const char *call)
+static embla_status check_has_table(const embla_gpt *gpt, const char *call)
 {
     if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "%s: the model is NULL", call);
     if (!gpt->grams)
@@ -359,7 +361,7 @@ static embla_status check_has(const embla_gpt *gpt, const char *call)
 embla_status embla_gpt_ngram_gradients(const embla_gpt *gpt, const int64_t **rows,
                                        const float **gradients, size_t *count)
 {
-    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_gradients"));
+    EMBLA_TRY(check_has_table(gpt, "embla_gpt_ngram_gradients"));
     if (!rows || !gradients || !count)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_ngram_gradients: %s NULL",
                           !rows        ? "rows are"
@@ -368,16 +370,15 @@ embla_status embla_gpt_ngram_gradients(const embla_gpt *gpt, const int64_t **row
     const embla_gpt_grams *g = gpt->grams;
     if (!g->learned)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "gradients of n-grams are those of an embla_gpt_backward, and there was "
-                          "none that ended well");
+                          "there are no n-gram gradients; call embla_gpt_backward first");
     *rows = embla_scatter_rows(g->room.plans[g->now].scatter);
     *count = embla_scatter_count(g->room.plans[g->now].scatter);
     *gradients = g->room.gradients;
     return EMBLA_OK;
 }
 
-/* Asks for the lines of rows that a plan names. */
-static void fetch_rows(const embla_table *table, const embla_scatter *scatter)
+/* Prefetches the rows of a plan. */
+static void prefetch_rows(const embla_table *table, const embla_scatter *scatter)
 {
     enum { LINE = 64 };
     const int64_t *rows = embla_scatter_rows(scatter);
@@ -394,29 +395,29 @@ embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens, siz
     EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     uint64_t n;
-    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_prefetch"));
+    EMBLA_TRY(check_has_table(gpt, "embla_gpt_ngram_prefetch"));
     EMBLA_TRY(embla_threads_check(threads));
     if (!tokens || batch < 1 || length < 1)
         return embla_fail(
             EMBLA_ERR_ARGUMENT,
-            "embla_gpt_ngram_prefetch: %zu sequences of %zu tokens%s: 1 of 1 at least", batch,
-            length, tokens ? "" : " at NULL");
+            "embla_gpt_ngram_prefetch: batch is %zu and length is %zu%s; both must be at least 1",
+            batch, length, tokens ? "" : ", and tokens is NULL");
     embla_gpt_grams *g = gpt->grams;
     if (!embla_mul_ok(batch, length, &n) || n > g->room.tokens)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%zu sequences of %zu tokens: the model has room for %zu tokens "
-                          "(embla_gpt_reserve)",
+                          "%zu sequences of %zu tokens: the model has memory for only %zu tokens; "
+                          "call embla_gpt_reserve",
                           batch, length, g->room.tokens);
     plan *next = &g->room.plans[1 - g->now];
     if (!is_plan_of(next, tokens, batch, length))
         EMBLA_TRY(make_plan(g, tokens, batch, length, threads, next));
-    fetch_rows(g->table, next->scatter);
+    prefetch_rows(g->table, next->scatter);
     return EMBLA_OK;
 }
 
-/* ---- rows that other processes see ---- */
+/* ---- sharing rows with other processes ---- */
 
-/* The table as an npy file, whole under its name, which must be free. */
+/* Writes the table as an npy file. The name must not exist yet. */
 static embla_status write_npy(const embla_table *t, const char *path, size_t *header)
 {
     char bytes[EMBLA_NPY_HEADER_MOST];
@@ -426,7 +427,7 @@ static embla_status write_npy(const embla_table *t, const char *path, size_t *he
     embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd);
     if (status == EMBLA_OK) {
         embla_io_drop(fd);
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s exists", path);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s already exists", path);
     }
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     *header = embla_npy_header(embla_element_of(EMBLA_F32), 2, shape, bytes);
@@ -446,8 +447,8 @@ static embla_status map_file(const char *path, size_t bytes, void **out)
     EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDWR, 0, &fd));
     embla_status status = embla_io_stat(fd, path, &found);
     if (status == EMBLA_OK && (uint64_t)found.st_size != bytes)
-        status = embla_fail(EMBLA_ERR_IO, "%.256s has %" PRId64 " bytes, %zu were written", path,
-                            (int64_t)found.st_size, bytes);
+        status = embla_fail(EMBLA_ERR_IO, "%.256s has %" PRId64 " bytes, but %zu were written",
+                            path, (int64_t)found.st_size, bytes);
     if (status == EMBLA_OK) status = embla_io_map_shared(fd, path, bytes, out);
     embla_io_drop(fd);
     return status;
@@ -457,7 +458,7 @@ embla_status embla_gpt_ngram_share(embla_gpt *gpt, const char *path)
 {
     size_t header = 0;
     void *map = NULL;
-    EMBLA_TRY(check_has(gpt, "embla_gpt_ngram_share"));
+    EMBLA_TRY(check_has_table(gpt, "embla_gpt_ngram_share"));
     if (!path || !*path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_ngram_share: the path is %s",
                           path ? "empty" : "NULL");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model from a checkpoint: tensors by the names that GPT-2, Llama, llama2.c, llm.c and our own
- * folders give them. Its sizes are from gpt_config.c.
+/* Opens a model from a checkpoint, with the tensor names of GPT-2, Llama, llama2.c, llm.c or our
+ * own folders. gpt_config.c reads the sizes.
  *
- * Each family is a list: which of our tensors is called what there, and how it lies. All names
- * and shapes are held against the list before memory is taken for a model, so that sizes which
- * the file does not have cost nothing; then each tensor is read a tile at a time and decoded to
- * f32. A tensor that the list does not name is refused, not left out: a model without it would
- * say something else. GPT-2 stores linear layers input x output (Conv1D), we output x input.
+ * Each family has a list of our tensors with their names and layout in the file. All names and
+ * shapes are checked before a model is allocated, so wrong sizes in a file cost no memory. Then
+ * each tensor is read a tile at a time and decoded to f32. An unknown tensor is an error: ignoring
+ * it would change the results. GPT-2 stores linear layers as input x output (Conv1D), we store
+ * output x input.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "model/gpt_config.h"
 #include "model/gpt_ngram.h"
 
-/* ---- one checkpoint being opened ---- */
+/* ---- state of an open ---- */
 
 enum { NAME = 160, SHAPE_TEXT = EMBLA_TENSOR_RANK_MAX * 23 + 1 };
 enum { TILE = 1 << 16, TILE_INPUTS = 16, TILE_OUTPUTS = TILE / TILE_INPUTS };
@@ -27,28 +27,28 @@ typedef struct {
     const char *prefix;
     embla_gpt_shape shape;
     uint8_t *used;  /* one for each tensor of the checkpoint */
-    uint8_t *raw;   /* TILE numbers as they are stored, at most 8 bytes each */
-    float *numbers; /* TILE of them */
+    uint8_t *raw;   /* TILE stored numbers, at most 8 bytes each */
+    float *numbers; /* TILE decoded numbers */
     embla_gpt *gpt;
 } opening;
 
 enum { RAW = TILE * sizeof(double), SPACE = RAW + TILE * sizeof(float) };
 
-/* ---- what it is ---- */
+/* ---- shape ---- */
 
-static void use(opening *o, const embla_entry *entry)
+static void mark_used(opening *o, const embla_entry *entry)
 {
     o->used[entry - o->cp->entries] = 1;
 }
 
-static embla_status take_shape(opening *o)
+static embla_status read_config(opening *o)
 {
     embla_gpt_config config;
     EMBLA_TRY(embla_gpt_config_read(o->cp, &config));
     o->family = config.family;
     o->prefix = config.prefix;
     o->shape = config.shape;
-    if (config.head) use(o, config.head); /* also where it is the token table once more */
+    if (config.head) mark_used(o, config.head); /* even if it is only a copy of the token table */
     return EMBLA_OK;
 }
 
@@ -84,8 +84,8 @@ static bool is_float(embla_dtype dtype)
            dtype == EMBLA_F8_E4M3 || dtype == EMBLA_F8_E5M2;
 }
 
-/* The tensor called name, of this shape and of a type that can be decoded. more: its first size
- * may be larger (padding). */
+/* Finds a tensor and checks its shape and type. If `more`, its first size may be larger
+ * (padding). */
 static embla_status find_tensor(opening *o, const char *name, const uint64_t *shape, size_t rank,
                                 bool more, const embla_entry **out)
 {
@@ -98,25 +98,27 @@ static embla_status find_tensor(opening *o, const char *name, const uint64_t *sh
     for (size_t i = 0; fits && i < rank; i++)
         fits = entry->shape[i] == shape[i] || (more && i == 0 && entry->shape[0] > shape[0]);
     if (!fits)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: tensor '%.128s' is %s; its sizes make it %s",
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: tensor '%.128s' is %s; the model's sizes require %s",
                           o->cp->shown, name, shape_text(entry->shape, entry->rank, has_text),
                           shape_text(shape, rank, must));
     if (!is_float(entry->element->dtype))
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s: tensor '%.128s' is %s; f32, f64, f16, bf16 and f8 are opened",
-                          o->cp->shown, name, entry->element->name);
-    use(o, entry);
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "%.200s: tensor '%.128s' has type %s; supported: f32, f64, f16, bf16 and f8",
+            o->cp->shown, name, entry->element->name);
+    mark_used(o, entry);
     *out = entry;
     return EMBLA_OK;
 }
 
-static bool is_there(const embla_gpt_shape *s, const embla_family_line *l)
+static bool exists(const embla_gpt_shape *s, const embla_family_line *l)
 {
     return l->when == EMBLA_ALWAYS || (l->when == EMBLA_IF_UNTIED ? s->untied : s->biases);
 }
 
-static embla_status find_line(opening *o, const embla_family_line *l, bool in_layer, size_t layer,
-                              const embla_entry **out)
+static embla_status find_line_tensor(opening *o, const embla_family_line *l, bool in_layer,
+                                     size_t layer, const embla_entry **out)
 {
     char name[NAME];
     uint64_t shape[3];
@@ -129,17 +131,17 @@ static embla_status find_line(opening *o, const embla_family_line *l, bool in_la
         (void)snprintf(name, sizeof name, "%s%s",
                        !in_layer && l->slot == EMBLA_GPT_LM_HEAD ? "" : o->prefix, l->name);
     if (in_layer && !o->family->layer) shape[rank++] = o->shape.layers;
-    if (l->rows != EMBLA_BY_ONE) shape[rank++] = l->turned ? dim : rows;
-    shape[rank++] = l->turned ? rows : dim;
+    if (l->rows != EMBLA_BY_ONE) shape[rank++] = l->transposed ? dim : rows;
+    shape[rank++] = l->transposed ? rows : dim;
     bool padded = o->family == &embla_family_llmc && !in_layer && l->slot == EMBLA_GPT_WTE;
     return find_tensor(o, name, shape, rank, padded, out);
 }
 
 /* ---- numbers ---- */
 
-/* count numbers of a tensor from number at on, at most TILE. */
-static embla_status fetch(opening *o, const embla_entry *entry, uint64_t at, size_t count,
-                          float *out)
+/* Reads and decodes count numbers, at most TILE, from number `at` on. */
+static embla_status read_numbers(opening *o, const embla_entry *entry, uint64_t at, size_t count,
+                                 float *out)
 {
     size_t size;
     EMBLA_TRY(embla_dtype_row_bytes(entry->element->dtype, 1, &size));
@@ -147,28 +149,28 @@ static embla_status fetch(opening *o, const embla_entry *entry, uint64_t at, siz
     return embla_decode(entry->element->dtype, o->raw, count, 0, out);
 }
 
-static embla_status fill_plain(opening *o, const embla_entry *entry, uint64_t at, uint64_t count,
-                               float *out)
+static embla_status read_tensor(opening *o, const embla_entry *entry, uint64_t at, uint64_t count,
+                                float *out)
 {
     for (uint64_t done = 0; done < count; done += TILE) {
         size_t n = count - done < TILE ? (size_t)(count - done) : TILE;
-        EMBLA_TRY(fetch(o, entry, at + done, n, out + done));
+        EMBLA_TRY(read_numbers(o, entry, at + done, n, out + done));
     }
     return EMBLA_OK;
 }
 
-/* out (rows x dim) of a tensor dim x rows: a tile of inputs at a time, so that what is written
- * side by side is a line. */
-static embla_status fill_turned(opening *o, const embla_entry *entry, size_t rows, size_t dim,
-                                float *out)
+/* Fills out (rows x dim) from a tensor dim x rows. A tile of inputs at a time, so that writes fill
+ * cache lines. */
+static embla_status read_transposed(opening *o, const embla_entry *entry, size_t rows, size_t dim,
+                                    float *out)
 {
     for (size_t i = 0; i < dim; i += TILE_INPUTS)
         for (size_t j = 0; j < rows; j += TILE_OUTPUTS) {
             size_t inputs = dim - i < TILE_INPUTS ? dim - i : TILE_INPUTS;
             size_t outputs = rows - j < TILE_OUTPUTS ? rows - j : TILE_OUTPUTS;
             for (size_t n = 0; n < inputs; n++)
-                EMBLA_TRY(fetch(o, entry, (uint64_t)(i + n) * rows + j, outputs,
-                                o->numbers + n * outputs));
+                EMBLA_TRY(read_numbers(o, entry, (uint64_t)(i + n) * rows + j, outputs,
+                                       o->numbers + n * outputs));
             for (size_t m = 0; m < outputs; m++)
                 for (size_t n = 0; n < inputs; n++)
                     out[(j + m) * dim + i + n] = o->numbers[n * outputs + m];
@@ -176,57 +178,58 @@ static embla_status fill_turned(opening *o, const embla_entry *entry, size_t row
     return EMBLA_OK;
 }
 
-/* Finds the tensor of a line, and fills ours with it once there is a model. */
-static embla_status take_line(opening *o, const embla_family_line *l, bool in_layer, size_t layer)
+/* Finds the tensor of a line. If the model is already allocated, fills its weights. */
+static embla_status read_line(opening *o, const embla_family_line *l, bool in_layer, size_t layer)
 {
     const embla_entry *entry = NULL;
-    if (!is_there(&o->shape, l)) return EMBLA_OK;
-    EMBLA_TRY(find_line(o, l, in_layer, layer, &entry));
+    if (!exists(&o->shape, l)) return EMBLA_OK;
+    EMBLA_TRY(find_line_tensor(o, l, in_layer, layer, &entry));
     if (!o->gpt) return EMBLA_OK;
     uint64_t rows = size_of(&o->shape, l->rows), dim = size_of(&o->shape, l->dim);
     uint64_t first = in_layer && !o->family->layer ? layer * rows * dim : 0;
     float *out = embla_gpt_weight(o->gpt, in_layer ? embla_gpt_slot(layer, l->slot) : l->slot);
-    if (l->turned) return fill_turned(o, entry, (size_t)rows, (size_t)dim, out);
-    return fill_plain(o, entry, first, rows * dim, out);
+    if (l->transposed) return read_transposed(o, entry, (size_t)rows, (size_t)dim, out);
+    return read_tensor(o, entry, first, rows * dim, out);
 }
 
-static embla_status take_lines(opening *o)
+static embla_status read_lines(opening *o)
 {
     const embla_family *f = o->family;
-    for (size_t i = 0; i < f->model_count; i++) EMBLA_TRY(take_line(o, &f->model[i], false, 0));
+    for (size_t i = 0; i < f->model_count; i++) EMBLA_TRY(read_line(o, &f->model[i], false, 0));
     for (size_t layer = 0; layer < o->shape.layers; layer++)
         for (size_t i = 0; i < f->layer_count; i++)
-            EMBLA_TRY(take_line(o, &f->layers[i], true, layer));
+            EMBLA_TRY(read_line(o, &f->layers[i], true, layer));
     return EMBLA_OK;
 }
 
-/* The n-gram table, tile by tile to where it lies. */
-static embla_status take_grams(opening *o)
+/* Reads the n-gram table. */
+static embla_status read_ngram_table(opening *o)
 {
     embla_table *table = embla_gpt_ngram_table(o->gpt);
     const embla_entry *entry = NULL;
     const uint64_t shape[] = {(uint64_t)embla_table_rows(table), embla_table_dim(table)};
     EMBLA_TRY(find_tensor(o, EMBLA_GPT_NGRAM_NAME, shape, 2, false, &entry));
-    return fill_plain(o, entry, 0, shape[0] * shape[1], embla_table_data(table));
+    return read_tensor(o, entry, 0, shape[0] * shape[1], embla_table_data(table));
 }
 
-/* Our own folders: each tensor under its own name. */
-static embla_status take_own(opening *o)
+/* Reads a model from our own folder, each tensor by our name. */
+static embla_status read_own(opening *o)
 {
     const embla_gpt *gpt = o->gpt;
     for (size_t i = 0; gpt && i < gpt->part_count; i++) {
         const embla_gpt_part *part = &gpt->parts[i];
         const embla_entry *entry = NULL;
         const uint64_t shape[] = {(uint64_t)part->rows, part->dim};
-        size_t skip = part->decays ? 0 : 1; /* what does not decay is a vector */
+        size_t skip = part->decays ? 0 : 1; /* vectors are the tensors without decay */
         EMBLA_TRY(find_tensor(o, part->name, shape + skip, 2 - skip, false, &entry));
-        EMBLA_TRY(fill_plain(o, entry, 0, (uint64_t)part->rows * part->dim,
-                             (float *)(void *)gpt->weights + part->at));
+        EMBLA_TRY(read_tensor(o, entry, 0, (uint64_t)part->rows * part->dim,
+                              (float *)(void *)gpt->weights + part->at));
     }
-    return gpt && gpt->grams ? take_grams(o) : EMBLA_OK;
+    return gpt && gpt->grams ? read_ngram_table(o) : EMBLA_OK;
 }
 
-/* Our own names come from a model: one that is far larger than the file is not made. */
+/* Our names exist only after the model is allocated. So refuse sizes that need much more memory
+ * than the file has. */
 static embla_status check_own(const opening *o)
 {
     embla_gpt_memory plan;
@@ -235,12 +238,13 @@ static embla_status check_own(const opening *o)
     EMBLA_TRY(embla_gpt_plan_memory(&o->shape, 1, 1, &plan));
     if ((uint64_t)plan.weights / 2 > bytes + TILE)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: its sizes make %" PRId64 " bytes, and its tensors have %" PRIu64,
+                          "%.200s: its sizes require %" PRId64
+                          " bytes, but its tensors have %" PRIu64,
                           o->cp->shown, plan.weights, bytes);
     return EMBLA_OK;
 }
 
-/* Nothing is left out but what is no parameter. */
+/* Every tensor must be used, except those that are not parameters. */
 static embla_status check_others(const opening *o)
 {
     char text[SHAPE_TEXT];
@@ -254,21 +258,21 @@ static embla_status check_others(const opening *o)
         }
         if (!known)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%.200s: tensor '%.128s' (%s) is none of a model of %s", o->cp->shown,
-                              entry->name, shape_text(entry->shape, entry->rank, text),
-                              o->family->title);
+                              "%.200s: tensor '%.128s' (%s) is not part of a model of %s",
+                              o->cp->shown, entry->name,
+                              shape_text(entry->shape, entry->rank, text), o->family->title);
     }
     return EMBLA_OK;
 }
 
 static embla_status open_model(opening *o)
 {
-    EMBLA_TRY(take_shape(o));
+    EMBLA_TRY(read_config(o));
     bool own = o->family == &embla_family_embla;
-    EMBLA_TRY(own ? check_own(o) : take_lines(o));
+    EMBLA_TRY(own ? check_own(o) : read_lines(o));
     if (!own) EMBLA_TRY(check_others(o));
     EMBLA_TRY(embla_gpt_blank(&o->shape, EMBLA_GPT_F32, &o->gpt));
-    EMBLA_TRY(own ? take_own(o) : take_lines(o));
+    EMBLA_TRY(own ? read_own(o) : read_lines(o));
     return own ? check_others(o) : EMBLA_OK;
 }
 

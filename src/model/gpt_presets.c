@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of models that people know, each with the way it is trained where nothing else is said.
+/* Presets: well-known shapes, each with default options for training.
  *
- * microgpt is Karpathy's program of that name. Only its first weights differ: it draws all of
- * them with 0.08, embla_gpt_new those that end a branch with 0.08 / sqrt(2 * layers).
+ * microgpt is Karpathy's program of that name. Only its initial weights differ: it draws all of
+ * them with standard deviation 0.08; embla_gpt_new uses 0.08 / sqrt(2 * layers) at the end of a
+ * branch.
  *
  * gpt2 has the shape of GPT-2 124M. Rates, betas, decay, clip and steps are those of nanoGPT's
- * train.py, which takes 480 sequences of 1,024 tokens a step where we take 4, so that a step fits
- * in any machine: --batch is the first thing to change. nanoGPT leaves out biases; GPT-2 has them.
+ * train.py. It uses 480 sequences of 1,024 tokens per step, we use 4, so that a step fits in any
+ * machine; change --batch first. nanoGPT has no biases; GPT-2 has them.
  *
  * gpt2-mini and llama-mini are the two families at a size for ten minutes on two cores, for texts
- * of about a megabyte taken character by character. Betas, decay, warm-up and the last rate are
- * those of nanoGPT's config/train_shakespeare_char.py. Its rate of 1e-3 and first weights of 0.02
- * are for larger models: 400 steps of 8 x 64 characters of Shakespeare, rows of 128, end at a
- * validation loss of 2.40 with them, of 2.14 with 3e-3 and 0.06.
+ * of about a megabyte tokenized by character. Betas, decay, warm-up and the last rate are those of
+ * nanoGPT's config/train_shakespeare_char.py. Its rate of 1e-3 and initial weights of 0.02 are for
+ * larger models. With them, 400 steps of 8 x 64 characters of Shakespeare (dim 128) end at a
+ * validation loss of 2.40; with 3e-3 and 0.06 at 2.14.
  *
- * What is known of ANDREA is how many numbers its tensors have; norms and activation are taken
- * from microgpt, whose formula of parameters is the same, the rest from gpt2 and gpt2-mini.
+ * For ANDREA only the sizes of the tensors are known. Norms and activation are taken from microgpt,
+ * whose parameter count has the same formula; the rest from gpt2 and gpt2-mini.
  */
 #include <string.h>
 
 #include "model/layers.h"
 
-/* nanoGPT's choices for text of the web, which all but microgpt and the small ones share. */
+/* nanoGPT's values for web text, shared by all presets except microgpt and the small ones. */
 #define USUAL                                                                                      \
     .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .decay = 0.1, .clip = 1,                         \
     .schedule = EMBLA_SCHEDULE_COSINE
 
-/* For a small model and few tokens a step: squares are remembered longer. */
+/* For a small model and few tokens per step: a longer memory of squared gradients. */
 #define MINI                                                                                       \
     .rate = 2e-3, .final_rate = 1e-4, .warm_up = 100, .beta1 = 0.9, .beta2 = 0.99,                 \
     .epsilon = 1e-8, .decay = 0.1, .clip = 1, .schedule = EMBLA_SCHEDULE_COSINE, .spread = 0.05
 
-/* No tensors but tables and linear layers: microgpt and its kin. */
+/* Only tables and linear layers: microgpt and similar models. */
 #define BARE                                                                                       \
     .positions = 1024, .norm = EMBLA_NORM_RMS, .activation = EMBLA_ACTIVATION_RELU,                \
     .no_gain = true, .untied = true, .norm_first = true, .no_norm_last = true
@@ -58,7 +59,7 @@ static const struct {
       .length = 16,
       .steps = 1000,
       .rate = 0.01,
-      .final_rate = 0.00001, /* of step 999, on the line that is 0 at step 1000 */
+      .final_rate = 0.00001, /* at step 999, on the line that reaches 0 at step 1000 */
       .beta1 = 0.85,
       .beta2 = 0.99,
       .epsilon = 1e-8,
@@ -110,13 +111,13 @@ static const struct {
                 .layers = 4,
                 .heads = 6,
                 .kv_heads = 2,
-                .hidden = 512, /* 8/3 of dim, as Llama has it */
+                .hidden = 512, /* 8/3 of dim, as in Llama */
                 .positions = 128,
                 .norm = EMBLA_NORM_RMS,
                 .activation = EMBLA_ACTIVATION_SWIGLU,
                 .position_kind = EMBLA_POSITIONS_ROTARY,
-                .rope_order =
-                    EMBLA_ROPE_ORDER_HALF_SPLIT, /* as Hugging Face stores queries and keys */
+                .rope_order = EMBLA_ROPE_ORDER_HALF_SPLIT, /* the order of queries and keys in
+                                                              Hugging Face's files */
                 .untied = true},
       .batch = 12,
       .length = 128,
@@ -142,7 +143,7 @@ embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out)
         return EMBLA_OK;
     }
     return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "no preset is called '%.64s': there are microgpt, gpt2, gpt2-mini, "
-                      "andrea-12m, andrea-120m and llama-mini",
+                      "unknown preset '%.64s'; presets are microgpt, gpt2, gpt2-mini, andrea-12m, "
+                      "andrea-120m and llama-mini",
                       name);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model as a folder that others open: config.json, model.safetensors, tokenizer.json.
+/* Saves a model as a folder that other programs can open: config.json, model.safetensors,
+ * tokenizer.json.
  *
- * Where GPT2LMHeadModel or LlamaForCausalLM can be the model, its keys, names and shapes are
- * theirs (GPT-2's linear layers input x output, and no head where it is tied; rotary pairs in
- * Hugging Face's order, for which rows of q and k change places). Any other shape is written
- * under our own names with model_type "embla", for embla_gpt_open. Numbers are f32.
+ * If GPT2LMHeadModel or LlamaForCausalLM supports the shape, their keys, names and layouts are
+ * used: GPT-2 stores linear layers as input x output, and no head if it is tied; Llama has rotary
+ * pairs in Hugging Face's order, for which rows of q and k are permuted. Any other shape is saved
+ * with our own names and model_type "embla", for embla_gpt_open. Numbers are f32.
  *
- * All files are complete and synced under other names before the first gets its own; the weights
- * come last: a folder without them was never finished.
+ * All files are complete and synced under temporary names before the first is renamed. The weights
+ * are renamed last: a folder without them is incomplete.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,18 +23,18 @@
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
 
-/* ---- what a file has ---- */
+/* ---- forms of files ---- */
 
 typedef struct {
-    uint8_t slot; /* of the model, or of a layer */
-    bool joint;   /* q, k and v together */
-    bool turned;  /* stored input x output */
-    bool paired;  /* rows are turned in pairs: their order is the rotary one */
+    uint8_t slot;    /* of the model, or of a layer */
+    bool joint;      /* q, k and v in one tensor */
+    bool transposed; /* stored as input x output */
+    bool paired;     /* rows are rotary pairs, which must be permuted */
     const char *name;
 } line;
 
 typedef struct {
-    const char *layer; /* stands before a layer's number */
+    const char *layer; /* precedes a layer's number */
     const line *model, *layers;
     size_t model_count, layer_count;
 } form;
@@ -86,7 +87,7 @@ static const line llama_layers[] = {
 };
 static const form llama_form = {"model.layers.", llama_model, llama_layers, 3, 16};
 
-/* The form that has this shape; NULL: our own. */
+/* Finds the form that has this shape. NULL means our own. */
 static const form *form_of(const embla_gpt_shape *s)
 {
     bool plain = !s->no_gain && !s->norm_first && !s->no_norm_last && !embla_gpt_has_ngram(s);
@@ -99,7 +100,7 @@ static const form *form_of(const embla_gpt_shape *s)
     return NULL;
 }
 
-/* ---- one folder being written ---- */
+/* ---- state of a save ---- */
 
 enum { CONFIG, TOKENIZER, MODEL, FILES };
 
@@ -107,9 +108,9 @@ typedef struct {
     const embla_gpt *gpt;
     const form *form;
     embla_arena arena;
-    embla_name *words; /* vocab of them; NULL: none were given */
-    uint8_t *special;  /* one for each word: no text of its own */
-    int64_t bos;       /* the only special word; -1: there is not exactly one */
+    embla_name *words; /* vocab of them; NULL if none were given */
+    uint8_t *special;  /* one for each word: not text, but a special token */
+    int64_t bos;       /* the only special token; -1 if there is none, or several */
     embla_part *parts;
     size_t part_count;
     embla_durable *files[FILES];
@@ -117,22 +118,22 @@ typedef struct {
 
 /* ---- tensors ---- */
 
-/* Where the numbers of a part are. */
+/* Where the numbers of a tensor come from. */
 typedef struct {
     const char *values; /* f32 */
     size_t rows, dim;
-    bool turned;
-    size_t paired; /* numbers in a head whose pairs are split up; 0: rows as they are */
+    bool transposed;
+    size_t paired; /* numbers in a head whose rows are permuted; 0 means no permutation */
 } source;
 
-/* Row r of Hugging Face's order is this one of the interleaved order. */
+/* The row of the interleaved order that is row r of Hugging Face's order. */
 static size_t split_row(size_t r, size_t size)
 {
     size_t first = r / size * size, at = r - first, half = size / 2;
     return first + (at < half ? 2 * at : 2 * (at - half) + 1);
 }
 
-/* count numbers of dim x rows from number first on; values are rows x dim. */
+/* Copies count numbers of the transposed matrix (dim x rows), from number `first` on. */
 static void read_transposed(const source *s, size_t first, size_t count, float *out)
 {
     const float *values = (const float *)(const void *)s->values;
@@ -143,7 +144,7 @@ static void read_transposed(const source *s, size_t first, size_t count, float *
     }
 }
 
-/* Bytes of rows in Hugging Face's order. */
+/* Copies bytes of rows in Hugging Face's order. */
 static void read_split(const source *s, size_t offset, size_t bytes, char *out)
 {
     size_t row_bytes = s->dim * sizeof(float);
@@ -155,20 +156,20 @@ static void read_split(const source *s, size_t offset, size_t bytes, char *out)
     }
 }
 
-/* Writers ask for whole numbers: pieces are of a power of two bytes. */
+/* Writers ask for whole numbers, because their pieces are a power of two bytes. */
 static embla_status read_part(void *context, uint64_t offset, size_t bytes, void *out)
 {
     const source *s = context;
     if (s->paired > 0)
         read_split(s, (size_t)offset, bytes, out);
-    else if (!s->turned)
+    else if (!s->transposed)
         memcpy(out, s->values + offset, bytes);
     else
         read_transposed(s, (size_t)offset / sizeof(float), bytes / sizeof(float), out);
     return EMBLA_OK;
 }
 
-/* One tensor more: slot (joint: with the two that follow it) under this name. */
+/* Adds a tensor: the slot (if joint, with the next two) under this name. */
 static embla_status add_part(saving *w, size_t slot, const line *l, const char *name)
 {
     const embla_gpt *gpt = w->gpt;
@@ -181,16 +182,16 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     *s = (source){.values = embla_gpt_weight(gpt, slot),
                   .rows = matrix ? (size_t)ours->rows : 1,
                   .dim = ours->dim,
-                  .turned = l && l->turned};
+                  .transposed = l && l->transposed};
     if (joint && matrix) s->rows = gpt->joint;
     if (joint && !matrix) s->dim = gpt->joint;
     part->element = embla_element_of(EMBLA_F32);
-    if (matrix) part->shape[part->rank++] = s->turned ? s->dim : s->rows;
-    part->shape[part->rank++] = s->turned ? s->rows : s->dim;
+    if (matrix) part->shape[part->rank++] = s->transposed ? s->dim : s->rows;
+    part->shape[part->rank++] = s->transposed ? s->rows : s->dim;
     part->bytes = (uint64_t)s->rows * s->dim * sizeof(float);
     if (l && l->paired && gpt->shape.rope_order == EMBLA_ROPE_ORDER_INTERLEAVED) {
         s->paired = gpt->size;
-        if (!matrix) s->rows = s->dim, s->dim = 1; /* a bias has a number for each row */
+        if (!matrix) s->rows = s->dim, s->dim = 1; /* a bias has one number for each row */
     }
     part->read = read_part;
     part->context = s;
@@ -198,7 +199,7 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     return EMBLA_OK;
 }
 
-/* The n-gram table, a piece at a time from where it lies. */
+/* Adds the n-gram table. */
 static embla_status add_grams(saving *w)
 {
     const embla_table *table = embla_gpt_ngram_table((embla_gpt *)(uintptr_t)w->gpt);
@@ -243,7 +244,7 @@ static embla_status list_parts(saving *w)
 
 static embla_status write_model(saving *w)
 {
-    const embla_pair pairs[] = {{"format", "pt"}}; /* transformers asks for it */
+    const embla_pair pairs[] = {{"format", "pt"}}; /* transformers requires it */
     const embla_contents contents = {
         .parts = w->parts, .count = w->part_count, .pairs = pairs, .pair_count = 1};
     const embla_format *format = NULL;
@@ -253,12 +254,12 @@ static embla_status write_model(saving *w)
 
 /* ---- config.json ---- */
 
-static void say_gpt2(embla_json_out *t, const embla_gpt_shape *s)
+static void write_gpt2_config(embla_json_out *t, const embla_gpt_shape *s)
 {
     static const char *const activations[] = {"gelu_new", "relu", "relu2"};
     embla_json_say_text(t, "activation_function", activations[s->activation]);
     embla_json_say_real(t, "attn_pdrop",
-                        0.0); /* ours drops at the end of residual branches alone */
+                        0.0); /* we have dropout only at the end of residual branches */
     embla_json_say_real(t, "embd_pdrop", 0.0);
     embla_json_say_real(t, "initializer_range", 0.02);
     embla_json_say_real(t, "layer_norm_epsilon", s->norm_epsilon);
@@ -273,7 +274,7 @@ static void say_gpt2(embla_json_out *t, const embla_gpt_shape *s)
     embla_json_say_flag(t, "scale_attn_weights", true);
 }
 
-static void say_sizes(embla_json_out *t, const embla_gpt_shape *s)
+static void write_sizes(embla_json_out *t, const embla_gpt_shape *s)
 {
     embla_json_say_whole(t, "hidden_size", (int64_t)s->dim);
     embla_json_say_whole(t, "intermediate_size", (int64_t)s->hidden);
@@ -284,7 +285,7 @@ static void say_sizes(embla_json_out *t, const embla_gpt_shape *s)
     embla_json_say_real(t, "rope_theta", s->rope_theta);
 }
 
-static void say_llama(embla_json_out *t, const embla_gpt_shape *s)
+static void write_llama_config(embla_json_out *t, const embla_gpt_shape *s)
 {
     embla_json_say_flag(t, "attention_bias", s->biases);
     embla_json_say_real(t, "attention_dropout", 0.0);
@@ -297,11 +298,11 @@ static void say_llama(embla_json_out *t, const embla_gpt_shape *s)
     embla_json_say_real(t, "rms_norm_eps", s->norm_epsilon);
     embla_json_say_key(t, "rope_scaling");
     embla_json_say(t, "null");
-    say_sizes(t, s);
+    write_sizes(t, s);
 }
 
-/* What only embla_gpt_open reads has numbers for flags. */
-static void say_own(embla_json_out *t, const embla_gpt_shape *s)
+/* Keys that only embla_gpt_open reads; flags are 0 or 1. */
+static void write_own_config(embla_json_out *t, const embla_gpt_shape *s)
 {
     static const char *const activations[] = {"gelu", "relu", "relu_squared", "swiglu"};
     static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
@@ -325,7 +326,7 @@ static void say_own(embla_json_out *t, const embla_gpt_shape *s)
     embla_json_say_text(t, "rope_order",
                         s->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT ? "half_split"
                                                                      : "interleaved");
-    say_sizes(t, s);
+    write_sizes(t, s);
 }
 
 static embla_status write_config(saving *w)
@@ -337,11 +338,11 @@ static embla_status write_config(saving *w)
                    : w->form == &llama_form ? "LlamaForCausalLM"
                                             : "EmblaForCausalLM");
     if (w->form == &gpt2_form)
-        say_gpt2(&t, s);
+        write_gpt2_config(&t, s);
     else if (w->form == &llama_form)
-        say_llama(&t, s);
+        write_llama_config(&t, s);
     else
-        say_own(&t, s);
+        write_own_config(&t, s);
     embla_json_say_real(&t, "resid_pdrop", s->dropout);
     embla_json_say_token(&t, "bos_token_id", w->bos);
     embla_json_say_token(&t, "eos_token_id", w->bos);
@@ -357,7 +358,8 @@ static embla_status write_config(saving *w)
 
 enum { BYTES = 256 };
 
-/* Each of the first 256 words is the byte of its number. (That of 0 no string can hold.) */
+/* True if each of the first 256 words is the byte with its number. Word 0 cannot be checked: a
+ * string cannot contain byte 0. */
 static bool are_bytes(const char *const *words, int64_t count)
 {
     bool all = count >= BYTES && (!words[0] || !*words[0]);
@@ -366,8 +368,8 @@ static bool are_bytes(const char *const *words, int64_t count)
     return all;
 }
 
-/* The character that stands for a byte in GPT-2's vocabulary: itself where it is seen when
- * printed, else the next free one from U+0100 on. */
+/* The character for a byte in GPT-2's vocabulary: the byte itself if it is printable, otherwise the
+ * next free character from U+0100 on. */
 static size_t byte_character(int byte, char out[4])
 {
     uint32_t next = 256;
@@ -378,13 +380,13 @@ static size_t byte_character(int byte, char out[4])
     }
 }
 
-/* "<bos>", "<|endoftext|>": names of what is no text. */
-static bool is_named(const char *word, size_t length)
+/* True for names of special tokens, such as "<bos>" or "<|endoftext|>". */
+static bool is_special(const char *word, size_t length)
 {
     return length >= 3 && word[0] == '<' && word[length - 1] == '>';
 }
 
-static embla_status take_word(saving *w, const char *word, int64_t token, bool bytes)
+static embla_status add_word(saving *w, const char *word, int64_t token, bool bytes)
 {
     char name[32];
     size_t length = word ? strlen(word) : 0;
@@ -396,18 +398,19 @@ static embla_status take_word(saving *w, const char *word, int64_t token, bool b
         word = name;
     } else if (embla_utf8_valid(word, length) != length) {
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the word of token %" PRId64 ", %zu bytes, is not UTF-8", token, length);
+                          "the text of token %" PRId64 " (%zu bytes) is not valid UTF-8", token,
+                          length);
     }
     if (length > UINT32_MAX)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the word of token %" PRId64 " has %zu bytes", token,
-                          length);
-    w->special[token] = is_named(word, length) && !(bytes && token < BYTES);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the text of token %" PRId64 " is too long: %zu bytes", token, length);
+    w->special[token] = is_special(word, length) && !(bytes && token < BYTES);
     w->words[token].length = (uint32_t)length;
     w->words[token].number = (uint32_t)token;
     return embla_arena_text(&w->arena, word, length, &w->words[token].bytes);
 }
 
-/* No two words are the same: a tokenizer finds a token by its word. */
+/* All words must differ, because a tokenizer finds a token by its word. */
 static embla_status check_words(saving *w, size_t count)
 {
     embla_names sorted;
@@ -416,13 +419,13 @@ static embla_status check_words(saving *w, size_t count)
         const embla_name *a = sorted.sorted[i - 1], *b = sorted.sorted[i];
         if (a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0)
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "tokens %" PRIu32 " and %" PRIu32 " have the same word, '%.64s'",
+                              "tokens %" PRIu32 " and %" PRIu32 " have the same text, '%.64s'",
                               a->number, b->number, a->bytes);
     }
     return EMBLA_OK;
 }
 
-static embla_status take_words(saving *w, const char *const *words)
+static embla_status add_words(saving *w, const char *const *words)
 {
     int64_t count = w->gpt->shape.vocab;
     bool bytes = are_bytes(words, count);
@@ -430,13 +433,13 @@ static embla_status take_words(saving *w, const char *const *words)
     EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)count, sizeof *w->words, "words", &w->words));
     EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)count, 1, "words", &w->special));
     for (int64_t i = 0; i < count; i++) {
-        EMBLA_TRY(take_word(w, words[i], i, bytes));
+        EMBLA_TRY(add_word(w, words[i], i, bytes));
         if (w->special[i]) w->bos = specials++ == 0 ? i : -1;
     }
     return check_words(w, (size_t)count);
 }
 
-static void say_vocab(embla_json_out *t, const saving *w)
+static void write_vocab(embla_json_out *t, const saving *w)
 {
     embla_json_say(t, "\"vocab\": {");
     for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
@@ -447,7 +450,7 @@ static void say_vocab(embla_json_out *t, const saving *w)
     embla_json_say(t, "\n    }");
 }
 
-static void say_added(embla_json_out *t, const saving *w)
+static void write_added_tokens(embla_json_out *t, const saving *w)
 {
     bool any = false;
     embla_json_say(t, ",\n  \"added_tokens\": [");
@@ -462,7 +465,7 @@ static void say_added(embla_json_out *t, const saving *w)
     embla_json_say(t, "%s]", any ? "\n  " : "");
 }
 
-/* Whether each word that is text is one character. */
+/* True if each word that is text is one character. */
 static bool are_characters(const saving *w)
 {
     for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
@@ -473,9 +476,8 @@ static bool are_characters(const saving *w)
     return true;
 }
 
-/* How text is cut, and put together again: bytes as GPT-2 writes them, characters, or words
- * between spaces. */
-static void say_cut(embla_json_out *t, bool bytes, bool characters)
+/* Writes how text is split and joined: bytes as in GPT-2, characters, or words between spaces. */
+static void write_splitting(embla_json_out *t, bool bytes, bool characters)
 {
     const char *level = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
                         "\"trim_offsets\": true, \"use_regex\": false}";
@@ -499,8 +501,8 @@ static embla_status write_tokenizer(saving *w, bool bytes)
 {
     embla_json_out t = {.out = w->files[TOKENIZER]};
     embla_json_say(&t, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null");
-    say_added(&t, w);
-    say_cut(&t, bytes, are_characters(w));
+    write_added_tokens(&t, w);
+    write_splitting(&t, bytes, are_characters(w));
     embla_json_say_key(&t, "model");
     if (bytes)
         embla_json_say(&t, "{\n    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
@@ -508,8 +510,8 @@ static embla_status write_tokenizer(saving *w, bool bytes)
                            "\"fuse_unk\": false, \"byte_fallback\": false,\n    ");
     else
         embla_json_say(&t, "{\n    \"type\": \"WordLevel\",\n    ");
-    say_vocab(&t, w);
-    /* WordLevel wants a name; where no word has it, what is not known is an error */
+    write_vocab(&t, w);
+    /* WordLevel needs a name for unknown words; if no word has it, unknown words are an error */
     embla_json_say(&t, "%s\n  }\n}\n",
                    bytes ? ",\n    \"merges\": []" : ",\n    \"unk_token\": \"<unk>\"");
     return t.status;
@@ -530,7 +532,7 @@ static embla_status open_file(saving *w, const char *folder, int which)
 static embla_status write_folder(saving *w, const char *folder, const char *const *words)
 {
     EMBLA_TRY(list_parts(w));
-    if (words) EMBLA_TRY(take_words(w, words));
+    if (words) EMBLA_TRY(add_words(w, words));
     EMBLA_TRY(embla_io_folder(folder));
     EMBLA_TRY(open_file(w, folder, CONFIG));
     EMBLA_TRY(write_config(w));
@@ -556,7 +558,8 @@ embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder, const char
     if (!gpt || !folder)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: %s is NULL",
                           gpt ? "the folder" : "the model");
-    if (!*folder) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: the folder has no name");
+    if (!*folder)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: the folder's name is empty");
     if (gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "embla_gpt_save: the model must be f32, not f64");
     w.form = form_of(&gpt->shape);

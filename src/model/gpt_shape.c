@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of a decoder: what can be had, and what 0 stands for. Everything that makes or opens
- * a model begins here, so that what comes after may rely on it: sizes fit each other, and no
- * product of them overflows.
- */
+/* Checks the shape of a decoder and fills in defaults. Everything that creates or opens a model
+ * starts here, so later code can rely on it: sizes are consistent, and no product of them
+ * overflows. */
 #include <math.h>
 
 #include "base/dtype.h"
@@ -10,66 +9,68 @@
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
 
-/* Bounds that keep every count of numbers below 2^59. */
+/* With these bounds, every count of numbers is below 2^59. */
 enum { LAYERS_MOST = 1 << 12, HIDDEN_MOST = 1 << 24, POSITIONS_MOST = 1 << 24 };
 
 static embla_status check_between(const char *what, uint64_t is, uint64_t least, uint64_t most)
 {
     if (is >= least && is <= most) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "a model with %" PRIu64 " %s: %" PRIu64 " to %" PRIu64 " can be had", is,
-                      what, least, most);
+                      "a model with %" PRIu64 " %s; it must have %" PRIu64 " to %" PRIu64, is, what,
+                      least, most);
 }
 
 static embla_status check_kind(const char *what, int kind, int last)
 {
     if (kind >= 0 && kind <= last) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT, "%s %d is not one of 0..%d", what, kind, last);
+    return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %d; it must be from 0 to %d", what, kind, last);
 }
 
 static embla_status check_sizes(const embla_gpt_shape *s)
 {
     if (s->vocab < 1 || s->vocab > INT32_MAX)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a vocabulary of %" PRId64 " tokens: 1 to %d can be had", s->vocab,
-                          INT32_MAX);
-    EMBLA_TRY(check_between("numbers in a row", s->dim, 1, EMBLA_DIM_MOST));
+        return embla_fail(EMBLA_ERR_ARGUMENT, "vocab is %" PRId64 "; it must be from 1 to %d",
+                          s->vocab, INT32_MAX);
+    EMBLA_TRY(check_between("numbers in a row (dim)", s->dim, 1, EMBLA_DIM_MOST));
     EMBLA_TRY(check_between("layers", s->layers, 1, LAYERS_MOST));
     EMBLA_TRY(check_between("heads", s->heads, 1, s->dim));
-    EMBLA_TRY(check_between("heads of keys and values", s->kv_heads, 1, s->heads));
-    EMBLA_TRY(check_between("numbers in the feed-forward part", s->hidden, 1, HIDDEN_MOST));
+    EMBLA_TRY(check_between("heads of keys and values (kv_heads)", s->kv_heads, 1, s->heads));
+    EMBLA_TRY(
+        check_between("numbers in the feed-forward layer (hidden)", s->hidden, 1, HIDDEN_MOST));
     EMBLA_TRY(check_between("positions", s->positions, 1, POSITIONS_MOST));
     if (s->dim % s->heads != 0)
-        return embla_fail(EMBLA_ERR_SHAPE, "%zu numbers in a row cannot be shared by %zu heads",
-                          s->dim, s->heads);
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "dim is %zu, which is not a multiple of the number of heads, %zu", s->dim,
+                          s->heads);
     if (s->heads % s->kv_heads != 0)
-        return embla_fail(EMBLA_ERR_SHAPE, "%zu heads cannot share %zu heads of keys and values",
+        return embla_fail(EMBLA_ERR_SHAPE, "heads is %zu, which is not a multiple of kv_heads, %zu",
                           s->heads, s->kv_heads);
     if (s->position_kind == EMBLA_POSITIONS_ROTARY && s->dim / s->heads % 2 != 0)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "rotary positions turn pairs, but %zu numbers in %zu heads are %zu each",
+                          "rotary positions need an even number of values in a head, but dim %zu "
+                          "with %zu heads gives %zu",
                           s->dim, s->heads, s->dim / s->heads);
     return EMBLA_OK;
 }
 
-static embla_status check_rest(const embla_gpt_shape *s)
+static embla_status check_kinds(const embla_gpt_shape *s)
 {
     EMBLA_TRY(check_kind("norm", (int)s->norm, EMBLA_NORM_RMS));
     EMBLA_TRY(check_kind("activation", (int)s->activation, EMBLA_ACTIVATION_SWIGLU));
-    EMBLA_TRY(check_kind("kind of positions", (int)s->position_kind, EMBLA_POSITIONS_NONE));
-    EMBLA_TRY(check_kind("rotary order", (int)s->rope_order, EMBLA_ROPE_ORDER_HALF_SPLIT));
+    EMBLA_TRY(check_kind("position_kind", (int)s->position_kind, EMBLA_POSITIONS_NONE));
+    EMBLA_TRY(check_kind("rope_order", (int)s->rope_order, EMBLA_ROPE_ORDER_HALF_SPLIT));
     if (!(s->norm_epsilon > 0 && isfinite(s->norm_epsilon)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a norm's epsilon of %g: it must be above 0",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "norm_epsilon is %g; it must be finite and above 0",
                           s->norm_epsilon);
     if (!(s->rope_theta > 0 && isfinite(s->rope_theta)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a rotary theta of %g: it must be above 0",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rope_theta is %g; it must be finite and above 0",
                           s->rope_theta);
     if (!(s->dropout >= 0 && s->dropout < 1))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a dropout of %g: it must be 0 or more, and below 1",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "dropout is %g; it must be 0 or greater and below 1",
                           s->dropout);
     if (s->no_gain && s->biases)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "biases are asked for, but norms without a gain have no bias either");
+                          "biases and no_gain are both set, but a norm without a gain has no bias");
     return EMBLA_OK;
 }
 
@@ -82,7 +83,7 @@ embla_status embla_gpt_shape_check(const embla_gpt_shape *shape, embla_gpt_shape
     if (s.hidden == 0 && s.dim <= EMBLA_DIM_MOST) s.hidden = 4 * s.dim;
     if (s.norm_epsilon == 0) s.norm_epsilon = 1e-5;
     if (s.rope_theta == 0) s.rope_theta = 10000;
-    EMBLA_TRY(check_rest(&s));
+    EMBLA_TRY(check_kinds(&s));
     EMBLA_TRY(check_sizes(&s));
     EMBLA_TRY(embla_gpt_ngram_check(&s));
     *out = s;

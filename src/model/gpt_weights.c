@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first weights of a decoder: normal numbers that depend on the seed, on what a tensor is for
- * and on the place in it alone, so that they are the same whatever other tensors there are.
- */
+/* Initial weights of a decoder: normal random numbers. They depend only on the seed, the purpose of
+ * a tensor and the index in it, not on which other tensors there are. */
 #include <math.h>
 
 #include "base/dtype.h"
@@ -11,21 +10,21 @@
 
 #define SPREAD_MOST 1e6
 
-/* A seed for each slot. Seeds of slots have nothing in common with each other, nor with the seed
- * of a table made from the same `seed`. */
+/* A seed for each slot, unrelated to those of other slots and to the seed of a table with the same
+ * `seed`. */
 static uint64_t seed_of(uint64_t seed, size_t slot)
 {
     return embla_splitmix64(seed + slot * EMBLA_GOLDEN);
 }
 
-/* The slot as if it were of layer 0's, or SIZE_MAX for one of the model's. */
+/* The slot within a layer, or SIZE_MAX for a slot of the model. */
 static size_t in_layer(const embla_gpt *gpt, size_t slot)
 {
     if (slot < EMBLA_GPT_LAYERS || slot >= embla_gpt_ngram_slot(&gpt->shape, 0)) return SIZE_MAX;
     return (slot - EMBLA_GPT_LAYERS) % EMBLA_GPT_LAYER_SLOTS;
 }
 
-/* Slots of n-grams come last, but their numbers do not depend on how many layers there are. */
+/* Slots of n-grams come last, but their seeds must not depend on the number of layers. */
 static uint64_t seed_of_slot(const embla_gpt *gpt, uint64_t seed, size_t slot)
 {
     size_t first = embla_gpt_ngram_slot(&gpt->shape, 0);
@@ -35,7 +34,8 @@ static uint64_t seed_of_slot(const embla_gpt *gpt, uint64_t seed, size_t slot)
 static double spread_of(const embla_gpt *gpt, size_t slot, double spread)
 {
     size_t kind = in_layer(gpt, slot), grams = embla_gpt_ngram_slot(&gpt->shape, 0);
-    if (slot >= grams) /* of values wide: rows begin at 0 and are heard sooner; found by trying */
+    if (slot >= grams) /* larger for n-gram values: rows start at 0, so this speeds up training;
+                          found by experiment */
         return (slot > grams ? 4 : 1) / sqrt((double)embla_gpt_ngram_width(&gpt->shape));
     if (kind == SIZE_MAX) return spread > 0 ? spread : 1 / sqrt((double)gpt->shape.dim);
     if (spread == 0) spread = 0.02;
@@ -99,7 +99,7 @@ embla_status embla_gpt_new_as(const embla_gpt_shape *shape, embla_gpt_precision 
     embla_status status = EMBLA_OK;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_new: out is NULL");
     if (!(spread >= 0 && spread <= SPREAD_MOST))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: 0 to %g can be had", spread,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "spread is %g; it must be from 0 to %g", spread,
                           SPREAD_MOST);
     EMBLA_TRY(embla_gpt_blank(shape, precision, &gpt));
     for (size_t i = 0; i < gpt->part_count && status == EMBLA_OK; i++) {

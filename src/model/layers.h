@@ -29,38 +29,41 @@ static inline size_t embla_real_bytes(embla_gpt_precision precision)
     return precision == EMBLA_GPT_F64 ? sizeof(double) : sizeof(float);
 }
 
-/* y (n x out) = x (n x in) times w (out x in) turned, plus bias (out; NULL: none); with add, added
- * to y. */
+/* y (n x out) = x (n x in) times the transpose of w (out x in), plus bias (out; may be NULL). If
+ * `add`, the result is added to y. */
 EMBLA_CHECKED embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n,
                                                 size_t in, const void *w, const void *bias,
                                                 size_t out, bool add, void *y);
-/* dx (n x in; NULL: not wanted; with add_dx added), dw and dbias (NULL: none) added. */
+/* dx (n x in; NULL if not wanted; added if add_dx). dw and dbias (may be NULL) are added. */
 EMBLA_CHECKED embla_status embla_linear_backward(const embla_layer_way *way, const void *x,
                                                  const void *dy, size_t n, size_t in, const void *w,
                                                  size_t out, bool add_dx, void *dx, void *dw,
                                                  void *dbias);
 
-/* y = (x - mean) / sqrt(variance + epsilon) * gain + bias (layer), x / sqrt(mean square + epsilon)
- * * gain (rms). gain, bias may be NULL. stats: 2 numbers a token (mean, 1 / root), for backward. */
+/* y = (x - mean) / sqrt(variance + epsilon) * gain + bias (layer), or x / sqrt(mean square +
+ * epsilon) * gain (rms). gain and bias may be NULL. stats has 2 numbers per token (mean, 1 / root),
+ * for backward. */
 void embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double epsilon,
                         const void *x, size_t n, size_t dim, const void *gain, const void *bias,
                         void *y, void *stats);
-/* dx added; dgain, dbias (NULL: none) added, in the order of tokens within fixed blocks. */
+/* dx is added. dgain and dbias (may be NULL) are added, in the order of tokens within fixed
+ * blocks. */
 EMBLA_CHECKED embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kind,
                                                const void *x, const void *stats, size_t n,
                                                size_t dim, const void *gain, const void *dy,
                                                void *dx, void *dgain, void *dbias);
 
-/* y (n x hidden) of a (n x hidden); swiglu: of gate and up. up is NULL otherwise. */
+/* y (n x hidden) from a (n x hidden). For swiglu, a is the gate; otherwise up is NULL. */
 void embla_activation_forward(const embla_layer_way *way, embla_activation kind, const void *a,
                               const void *up, size_t n, size_t hidden, void *y);
-/* da, dup overwritten; da may be dy. */
+/* da and dup are overwritten; da may be dy. */
 void embla_activation_backward(const embla_layer_way *way, embla_activation kind, const void *a,
                                const void *up, const void *dy, size_t n, size_t hidden, void *da,
                                void *dup);
 
-/* Causal attention. q (B, T, heads, size), k and v (B, T, kv_heads, size), strides in numbers from
- * one token to the next (q, k, v may lie in one array). Scores times 1 / sqrt(size). */
+/* Causal attention. q (B, T, heads, size), k and v (B, T, kv_heads, size). Strides are in numbers,
+ * from one token to the next; q, k, v may be in one array. Scores are multiplied by 1 /
+ * sqrt(size). */
 typedef struct {
     size_t batch, length, heads, kv_heads, size;
     const void *q, *k, *v;
@@ -69,28 +72,28 @@ typedef struct {
     void *stats; /* (B, heads, T): log of the sum of exponentials, for backward */
 } embla_attention;
 
-/* In blocks: beyond 64 tokens no T x T matrix is held; memory beside the arguments is a few blocks
- * a thread. */
+/* Works in blocks: above 64 tokens no T x T matrix is stored. Extra memory is a few blocks for each
+ * thread. */
 EMBLA_CHECKED embla_status embla_attention_forward(const embla_layer_way *way,
                                                    const embla_attention *a);
-/* dq, dk, dv with the strides of q, k, v; overwritten. */
+/* dq, dk, dv have the strides of q, k, v; they are overwritten. */
 EMBLA_CHECKED embla_status embla_attention_backward(const embla_layer_way *way,
                                                     const embla_attention *a, const void *dout,
                                                     void *dq, void *dk, void *dv);
-/* One token more (f32): q (heads, size) against keys and values of count positions (count,
+/* One new token (f32): q (heads, size) with the keys and values of count positions (count,
  * kv_heads, size), the newest last. */
 EMBLA_CHECKED embla_status embla_attention_one(const embla_layer_way *way, const float *q,
                                                const float *keys, const float *values, size_t count,
                                                size_t heads, size_t kv_heads, size_t size,
                                                float *out);
 
-/* Turns heads by their position, in place (see embla_rope_apply); back: the adjoint. x has
- * `stride` numbers from one token to the next, heads * size of them are turned. Position of token
- * i: first + i mod length. */
-EMBLA_CHECKED embla_status embla_turn_heads(const embla_layer_way *way,
-                                            const embla_gpt_shape *shape, size_t size, size_t heads,
-                                            size_t n, size_t length, size_t first, size_t stride,
-                                            bool back, void *x);
+/* Rotates heads by their position, in place (see embla_rope_apply). `back` applies the inverse
+ * rotation, for gradients. From each token, heads * size numbers are rotated; tokens are `stride`
+ * numbers apart. The position of token i is first + i mod length. */
+EMBLA_CHECKED embla_status embla_rotate_heads(const embla_layer_way *way,
+                                              const embla_gpt_shape *shape, size_t size,
+                                              size_t heads, size_t n, size_t length, size_t first,
+                                              size_t stride, bool back, void *x);
 
 /* The head and its loss. logits = hidden (n x dim) times table (vocab x dim) turned; mean
  * cross-entropy; gradients as embla_loss_gradients, of the precision. f32 with an engine is
@@ -101,17 +104,17 @@ EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const vo
                                             const void *table, int64_t vocab, double weight,
                                             void *dhidden, void *dtable, embla_loss_report *report);
 
-/* ---- the gate of a table beside the trunk ---- */
+/* ---- the gate of an n-gram table ---- */
 
-enum { EMBLA_GATE_STATS = 4 }; /* numbers of a token: 1 / roots of x and key, likeness, gate */
+enum { EMBLA_GATE_STATS = 4 }; /* numbers per token: 1 / root of x and of key, similarity, gate */
 
 /* y = x + gate * value, gate = sigmoid(rms(x) . rms(key) / sqrt(dim)) with rms(x) = x / sqrt(mean
- * square + epsilon). key and value have `stride` numbers from one token to the next (they may lie
- * in one array). y may be x. stats (n x EMBLA_GATE_STATS) are for backward. */
+ * square + epsilon). key and value have `stride` numbers from one token to the next, and may be in
+ * one array. y may be x. stats (n x EMBLA_GATE_STATS) is for backward. */
 void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x, const void *key,
                         const void *value, size_t stride, size_t n, size_t dim, void *y,
                         void *stats);
-/* dx is the gradient of y and becomes that of x; dkey, dvalue (with that stride) overwritten. */
+/* dx is the gradient of y and becomes that of x. dkey and dvalue (same stride) are overwritten. */
 void embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
                          const void *value, size_t stride, const void *stats, size_t n, size_t dim,
                          void *dx, void *dkey, void *dvalue);

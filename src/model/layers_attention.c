@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causal attention, in tiles of scores that are made, used and forgotten (Dao and others,
- * "FlashAttention", 2022) or, of short sequences, without tiles and without an engine; and the
- * turning of heads by position.
+/* Causal attention in tiles of scores that are computed, used and discarded (Dao et al.,
+ * "FlashAttention", 2022). Short sequences need neither tiles nor the engine. Also rotates heads by
+ * position.
  *
- * Forward, a unit of work is a block of queries of one head; backward, all heads of one sequence
- * that share keys and values, in their order, because they add to the same gradients. A unit
- * belongs to one thread and tiles are cut by sizes alone: no bit depends on the number of threads.
+ * Forward, a unit of work is a block of queries of one head. Backward, it is all heads of one
+ * sequence that share keys and values, in order, because they add to the same gradients. One thread
+ * processes a unit, and tiles depend only on sizes. So results do not depend on the number of
+ * threads.
  */
 #include <math.h>
 #include <string.h>
@@ -23,42 +24,42 @@
 #include "model/real.h"
 
 enum {
-    QUERIES = 128,   /* rows of a tile, at most */
-    KEYS = 512,      /* columns of a tile, at most.. */
-    KEYS_BACK = 128, /* ..and backward, where half of each tile on the diagonal is for nothing */
-    SMALL = 1 << 17, /* multiplications of a tile that plain loops do sooner than the engine */
-    SHORT = 64,      /* tokens of a sequence that needs no tiles.. */
-    SHORT_ROWS = 4,  /* ..and how many of them at a time */
+    QUERIES = 128,   /* maximum rows of a tile */
+    KEYS = 512,      /* maximum columns of a tile */
+    KEYS_BACK = 128, /* the same for backward, where half of each diagonal tile is wasted */
+    SMALL = 1 << 17, /* with fewer multiplications, plain loops are faster than the engine */
+    SHORT = 64,      /* maximum length of a sequence without tiles */
+    SHORT_ROWS = 4,  /* rows processed at once for them */
     STACK = 4096,    /* numbers that need no allocation */
-    PAIRS = 256      /* of a head that are turned at a time */
+    PAIRS = 256      /* pairs of a head that are rotated at a time */
 };
 
-/* What all tiles of a call share. */
+/* Shared by all tiles of a call. */
 typedef struct {
     size_t length, queries, keys; /* tokens; rows and columns of a tile */
     size_t q_stride, kv_stride, out_stride;
     double scale;
 } head_job;
 
-/* Tokens query .. query+queries-1 against positions key .. key+keys-1. */
+/* Tokens query .. query+queries-1 with positions key .. key+keys-1. */
 typedef struct {
     embla_gpt_precision precision;
     bool engine;
-    bool all; /* every row sees every key */
+    bool all; /* no masking: every row uses every key */
     size_t size, query, queries, key, keys;
     size_t total; /* keys of all tiles */
 } tile_of;
 
-/* What all heads of short sequences share. Rows of numbers are `wide` numbers apart, rows of scores
- * `keys`, both multiples of a VEC; there are `rows` of them. */
+/* Shared by all heads of short sequences. Rows of numbers are `wide` numbers apart, rows of scores
+ * `keys`; both are multiples of a VEC. There are `rows` rows. */
 typedef struct {
     size_t length, size, rows, wide, keys;
     size_t q_stride, kv_stride, out_stride;
     double scale;
 } short_job;
 
-/* Scores that a row of a tile may see: from its first on. */
-static inline size_t seen(const tile_of *tile, size_t row)
+/* How many scores of a row are not masked. */
+static inline size_t visible_keys(const tile_of *tile, size_t row)
 {
     size_t most = tile->query + row + 1; /* positions 0 .. query + row */
     if (tile->all) return tile->keys;
@@ -66,7 +67,7 @@ static inline size_t seen(const tile_of *tile, size_t row)
     return most - tile->key < tile->keys ? most - tile->key : tile->keys;
 }
 
-/* Of a row that may be long. */
+/* For rows that may be long. */
 #define row_max_f32 embla_softmax_max
 #define row_exp_f32 embla_softmax_exp
 #define row_sum_f32 embla_softmax_plain_sum
@@ -94,7 +95,7 @@ typedef struct {
     tile_of tile;
     size_t units, blocks; /* units of work; blocks of queries */
     size_t group;         /* heads that share keys and values */
-    size_t each;          /* numbers of space that a thread needs */
+    size_t each;          /* numbers of scratch space for each thread */
     short_job small;
 } call;
 
@@ -140,7 +141,7 @@ static call call_of(const embla_layer_way *way, const embla_attention *a, size_t
 
 typedef embla_status unit_fn(const call *c, size_t unit, char *space);
 
-/* space: c->each numbers for each thread. */
+/* space has c->each numbers for each thread. */
 static embla_status run_units(const call *c, unit_fn *f, int team, char *space)
 {
     embla_failure failed = EMBLA_NO_FAILURE;
@@ -155,7 +156,7 @@ static embla_status run_units(const call *c, unit_fn *f, int team, char *space)
     return embla_failure_say(&failed);
 }
 
-/* work: multiplications of all units. */
+/* work is the number of multiplications of all units. */
 static embla_status run(const call *c, unit_fn *f, size_t work)
 {
     double stack[STACK];
@@ -166,7 +167,7 @@ static embla_status run(const call *c, unit_fn *f, size_t work)
     if (team <= 1 && c->each <= STACK) return run_units(c, f, 1, (char *)stack);
     (void)embla_layout_add(&layout, c->each * (size_t)team, embla_real_bytes(c->way->precision));
     if (layout.too_large)
-        return embla_fail(EMBLA_ERR_MEMORY, "tiles of attention do not fit in memory");
+        return embla_fail(EMBLA_ERR_MEMORY, "the tiles of attention do not fit in memory");
     EMBLA_TRY(embla_mem_new(layout.bytes, "tiles of attention", &memory));
     embla_status status = run_units(c, f, team, memory);
     embla_mem_free(memory, layout.bytes);
@@ -175,7 +176,7 @@ static embla_status run(const call *c, unit_fn *f, size_t work)
 
 /* ---- forward ---- */
 
-/* Later blocks see more keys: they come first. */
+/* Later blocks have more keys, so they are started first. */
 static embla_status forward_unit(const call *c, size_t unit, char *space)
 {
     const embla_attention *a = c->a;
@@ -292,8 +293,8 @@ static embla_status short_group(const call *c, size_t unit, char *space)
     return EMBLA_OK;
 }
 
-/* Numbers: q, v, k turned, a few rows of scores and of the result; backward dk, dv, q, k, dout, k
- * and v turned, all probabilities and their gradients. */
+/* Numbers needed: q, v, transposed k, a few rows of scores and of the result. Backward: dk, dv, q,
+ * k, dout, transposed k and v, all probabilities and their gradients. */
 static size_t short_forward_space(const short_job *s)
 {
     return (2 * s->rows + SHORT_ROWS) * s->wide + (s->size + SHORT_ROWS) * s->keys;
@@ -304,7 +305,7 @@ static size_t short_back_space(const short_job *s)
     return 5 * s->rows * s->wide + 2 * (s->size + s->rows) * s->keys;
 }
 
-/* ---- forward and backward, of any length ---- */
+/* ---- forward and backward ---- */
 
 embla_status embla_attention_forward(const embla_layer_way *way, const embla_attention *a)
 {
@@ -333,9 +334,9 @@ embla_status embla_attention_backward(const embla_layer_way *way, const embla_at
     return run(&c, short_group, work);
 }
 
-/* ---- one token more ---- */
+/* ---- one new token ---- */
 
-/* The heads that share keys and values are the rows of a tile that sees every key. */
+/* The heads that share keys and values are the rows of one tile without masking. */
 static embla_status one_unit(const call *c, size_t unit, char *space)
 {
     const embla_attention *a = c->a;
@@ -380,36 +381,36 @@ embla_status embla_attention_one(const embla_layer_way *way, const float *q, con
     return run(&c, one_unit, count * heads * size * 2);
 }
 
-/* ---- turning heads ---- */
+/* ---- rotating heads ---- */
 
-/* What one position is turned by: all tokens at it, in all sequences. */
+/* Rotation by one position: all tokens at that position, in all sequences. */
 typedef struct {
     const embla_gpt_shape *shape;
     embla_gpt_precision precision;
     size_t size, heads, n, length, first, stride;
     bool back;
-    const double *rates; /* of each pair */
+    const double *rates; /* frequency of each pair */
     void *x;
-} turn;
+} rotation;
 
-static void turn_f32(const turn *t, float *x, size_t pair, size_t n, const double *cosine,
+static void turn_f32(const rotation *t, float *x, size_t pair, size_t n, const double *cosine,
                      const double *sine)
 {
     bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     float c[PAIRS], s[PAIRS];
     for (size_t i = 0; i < n; i++) c[i] = (float)cosine[i], s[i] = (float)sine[i];
     for (size_t h = 0; h < t->heads; h++, x += t->size) {
-        embla_turn_job job = {.first = x + (split ? pair : 2 * pair),
-                              .step = split ? 1 : 2,
-                              .pairs = n,
-                              .cosine = c,
-                              .sine = s};
+        embla_rotate_job job = {.first = x + (split ? pair : 2 * pair),
+                                .step = split ? 1 : 2,
+                                .pairs = n,
+                                .cosine = c,
+                                .sine = s};
         job.second = split ? job.first + t->size / 2 : job.first + 1;
-        embla_kernels_get()->turn(&job);
+        embla_kernels_get()->rotate(&job);
     }
 }
 
-static void turn_f64(const turn *t, double *x, size_t pair, size_t n, const double *cosine,
+static void turn_f64(const rotation *t, double *x, size_t pair, size_t n, const double *cosine,
                      const double *sine)
 {
     bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
@@ -423,7 +424,7 @@ static void turn_f64(const turn *t, double *x, size_t pair, size_t n, const doub
         }
 }
 
-static void turn_position(const turn *t, size_t p)
+static void rotate_position(const rotation *t, size_t p)
 {
     double cosine[PAIRS], sine[PAIRS];
     for (size_t pair = 0; pair < t->size / 2; pair += PAIRS) {
@@ -441,39 +442,39 @@ static void turn_position(const turn *t, size_t p)
     }
 }
 
-embla_status embla_turn_heads(const embla_layer_way *way, const embla_gpt_shape *shape, size_t size,
-                              size_t heads, size_t n, size_t length, size_t first, size_t stride,
-                              bool back, void *x)
+embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shape *shape,
+                                size_t size, size_t heads, size_t n, size_t length, size_t first,
+                                size_t stride, bool back, void *x)
 {
     double few[PAIRS], *rates = few;
     double theta = shape->rope_theta == 0.0 ? 10000.0 : shape->rope_theta;
     size_t positions = n < length ? n : length, bytes = size / 2 * sizeof(double);
     void *memory = NULL;
     if (size % 2 != 0)
-        return embla_fail(EMBLA_ERR_SHAPE, "heads of %zu numbers: an even number can be turned",
-                          size);
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "a head has %zu numbers; rotary positions need an even number", size);
     if (size / 2 > PAIRS) {
-        EMBLA_TRY(embla_mem_new(bytes, "the rates of a rotary embedding", &memory));
+        EMBLA_TRY(embla_mem_new(bytes, "the frequencies of a rotary embedding", &memory));
         rates = memory;
     }
     for (size_t i = 0; i < size / 2; i++) rates[i] = pow(theta, -2.0 * (double)i / (double)size);
-    turn t = {.shape = shape,
-              .precision = way->precision,
-              .size = size,
-              .heads = heads,
-              .n = n,
-              .length = length,
-              .first = first,
-              .stride = stride,
-              .back = back,
-              .rates = rates,
-              .x = x};
+    rotation t = {.shape = shape,
+                  .precision = way->precision,
+                  .size = size,
+                  .heads = heads,
+                  .n = n,
+                  .length = length,
+                  .first = first,
+                  .stride = stride,
+                  .back = back,
+                  .rates = rates,
+                  .x = x};
     int team = embla_threads_for(way->threads, 2 * n * heads * size * sizeof(float));
     if (team <= 1)
-        for (size_t p = 0; p < positions; p++) turn_position(&t, p);
+        for (size_t p = 0; p < positions; p++) rotate_position(&t, p);
     else {
 #pragma omp parallel for num_threads(team) schedule(static)
-        for (size_t p = 0; p < positions; p++) turn_position(&t, p);
+        for (size_t p = 0; p < positions; p++) rotate_position(&t, p);
     }
     embla_mem_free(memory, bytes);
     return EMBLA_OK;

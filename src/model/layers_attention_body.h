@@ -15,7 +15,7 @@ typedef struct {
     REAL *made, *sums; /* forward: out and stats */
 } OF(head);
 
-/* queries x size numbers of q, times scale, one after the other. */
+/* Copies queries x size numbers of q, times scale, without gaps. */
 static void OF(scale_queries)(const tile_of *tile, const REAL *q, size_t stride, REAL scale,
                               REAL *out)
 {
@@ -40,12 +40,12 @@ static embla_status OF(scores)(const tile_of *tile, const REAL *queries, size_t 
     return embla_product_either(tile->precision, tile->engine, &p);
 }
 
-/* Each row less base[row]; what it does not see becomes -infinity, and its exponential 0. */
+/* Subtracts base[row] from each row. Masked scores become -infinity, so their exponential is 0. */
 EMBLA_BODY void OF(lessen_body)(const tile_of *tile, const REAL *base, REAL *scores)
 {
     for (size_t r = 0; r < tile->queries; r++) {
         REAL *row = scores + r * tile->keys, less = base[r];
-        size_t n = seen(tile, r);
+        size_t n = visible_keys(tile, r);
         for (size_t i = 0; i < n; i++) row[i] -= less;
         for (size_t i = n; i < tile->keys; i++) row[i] = -(REAL)INFINITY;
     }
@@ -53,12 +53,12 @@ EMBLA_BODY void OF(lessen_body)(const tile_of *tile, const REAL *base, REAL *sco
 EMBLA_ISA_FUNCTION(void, OF(lessen), (const tile_of *tile, const REAL *base, REAL *scores),
                    OF(lessen_body)(tile, base, scores);)
 
-/* most becomes the largest score so far; where it grows, sum and out are scaled down to it. */
+/* Updates `most`, the largest score so far. If it grows, sum and out are scaled down. */
 static void OF(follow_most)(const tile_of *tile, const REAL *scores, REAL *most, double *sum,
                             REAL *out, size_t out_stride)
 {
     for (size_t r = 0; r < tile->queries; r++) {
-        REAL here = OF(row_max)(scores + r * tile->keys, seen(tile, r)), less = most[r];
+        REAL here = OF(row_max)(scores + r * tile->keys, visible_keys(tile, r)), less = most[r];
         if (tile->key == 0) {
             most[r] = here;
             sum[r] = 0.0;
@@ -71,7 +71,8 @@ static void OF(follow_most)(const tile_of *tile, const REAL *scores, REAL *most,
     }
 }
 
-/* The tile's scores become exponentials over the largest so far, which are added to sum. */
+/* Replaces the tile's scores by exponentials relative to the largest so far, and adds them to
+ * sum. */
 static void OF(raise_tile)(const tile_of *tile, REAL *scores, REAL *most, double *sum, REAL *out,
                            size_t out_stride)
 {
@@ -82,7 +83,7 @@ static void OF(raise_tile)(const tile_of *tile, REAL *scores, REAL *most, double
         sum[r] += OF(row_sum)(scores + r * tile->keys, tile->keys);
 }
 
-/* A block of queries against all keys up to its last. space: see space_of. */
+/* A block of queries with all keys up to its last. space: see space_of. */
 static embla_status OF(forward_block)(const head_job *job, tile_of tile, const REAL *q,
                                       const REAL *k, const REAL *v, REAL *out, REAL *stats,
                                       REAL *space)
@@ -132,7 +133,7 @@ EMBLA_ISA_FUNCTION(void, OF(inner_products),
                     REAL *inner),
                    OF(inner_products_body)(job, dout, out, size, inner);)
 
-/* steps, the gradients of probabilities, become those of scores: p * (step - inner). */
+/* Replaces steps, the gradients of probabilities, by those of scores: p * (step - inner). */
 EMBLA_BODY void OF(step_body)(const tile_of *tile, const REAL *inner, const REAL *p, REAL *steps)
 {
     for (size_t r = 0; r < tile->queries; r++) {
@@ -145,7 +146,7 @@ EMBLA_ISA_FUNCTION(void, OF(step),
                    (const tile_of *tile, const REAL *inner, const REAL *p, REAL *steps),
                    OF(step_body)(tile, inner, p, steps);)
 
-/* What one tile gives: dq, dk, dv are added to. */
+/* Adds the contribution of one tile to dq, dk, dv. */
 static embla_status OF(backward_tile)(const head_job *job, const tile_of *tile, const OF(head) * h,
                                       REAL *space)
 {
@@ -177,7 +178,7 @@ static void OF(clear)(REAL *x, size_t tokens, size_t stride, size_t size)
         for (size_t i = 0; i < size; i++) x[t * stride + i] = 0;
 }
 
-/* One head of a group; dk and dv are added to, dq is made. */
+/* One head of a group; dk and dv are added to, dq is written. */
 static embla_status OF(backward_head)(const head_job *job, tile_of tile, const OF(head) * h,
                                       REAL *space)
 {

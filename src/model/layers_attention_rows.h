@@ -9,8 +9,8 @@
 
 #define WIDEN(x) __builtin_convertvector(*(const embla_eight_f32 *)(x), embla_vec_f64)
 
-/* a . b in double, rounded once. Whole groups of 16 go to 16 partial sums, which are added as a
- * tree; the numbers that are left are added in order. */
+/* a . b in double, rounded once. Groups of 16 numbers go to 16 partial sums, which are added as a
+ * tree. The remaining numbers are added in order. */
 EMBLA_BODY float dot_f32(const float *a, const float *b, size_t n)
 {
     embla_vec_f64 low = {0}, high = {0};

@@ -9,7 +9,8 @@
  * (of a score: of a head's numbers), one rounding for each product and each sum.
  */
 
-/* Rows of x (tokens of them), times scale, to rows of `wide` numbers; zeros up to `rows`. */
+/* Copies rows of x (`tokens` of them), times scale, to rows of `wide` numbers; pads with zeros to
+ * `rows`. */
 EMBLA_BODY void OF(pack)(const short_job *job, const REAL *x, size_t stride, REAL scale, REAL *out)
 {
     size_t size = job->size, wide = job->wide, length = job->length;
@@ -28,7 +29,7 @@ EMBLA_BODY void OF(pack_transposed)(const short_job *job, const REAL *x, size_t 
         for (size_t t = job->length; t < job->keys; t++) out[i * job->keys + t] = 0;
 }
 
-/* And back: rows to x, times scale. */
+/* The reverse: copies rows to x, times scale. */
 EMBLA_BODY void OF(unpack)(const short_job *job, const REAL *rows, REAL scale, size_t stride,
                            REAL *x)
 {
@@ -36,8 +37,8 @@ EMBLA_BODY void OF(unpack)(const short_job *job, const REAL *rows, REAL scale, s
         for (size_t i = 0; i < job->size; i++) x[t * stride + i] = rows[t * job->wide + i] * scale;
 }
 
-/* SHORT_ROWS rows of vecs VECs: row r is the sum over t < count of factor (r, t) times row t of b;
- * with add, added to what is there. */
+/* SHORT_ROWS rows of vecs VECs: row r is the sum over t < count of factor (r, t) times row t of b.
+ * If `add`, it is added to out. */
 EMBLA_BODY void OF(sum_rows)(const size_t vecs, const REAL *a, size_t a_row, size_t a_deep,
                              const REAL *b, size_t b_stride, size_t count, bool add, REAL *out,
                              size_t out_stride)
@@ -74,13 +75,14 @@ EMBLA_ISA_FUNCTION(void, OF(sum_wide),
                    OF(sum_wide_body)(a, a_row, a_deep, b, b_stride, count, add, out, out_stride,
                                      columns);)
 
-/* Columns of scores that rows row .. row+SHORT_ROWS-1 need. */
+/* How many columns of scores the rows row .. row+SHORT_ROWS-1 need. */
 EMBLA_BODY size_t OF(columns_of)(size_t row)
 {
     return (row + SHORT_ROWS + WIDTH - 1) / WIDTH * WIDTH;
 }
 
-/* One row of scores, `seen` of n: becomes exponentials of what they are above base. */
+/* Replaces one row of scores, of which `seen` of n are not masked, by exponentials relative to
+ * base. */
 EMBLA_BODY void OF(raise_row)(REAL *row, size_t seen, size_t n, REAL base)
 {
     for (size_t i = seen; i < n; i++) row[i] = -(REAL)INFINITY;
@@ -120,7 +122,7 @@ EMBLA_ISA_FUNCTION(void, OF(short_forward), (const short_job *job, const OF(head
 
 /* ---- backward ---- */
 
-/* Probabilities and the gradients of scores, of SHORT_ROWS tokens from `row` on. */
+/* Computes probabilities and gradients of scores for SHORT_ROWS tokens from `row` on. */
 EMBLA_BODY void OF(short_steps)(const short_job *job, const OF(head) * h, size_t row, const REAL *q,
                                 const REAL *dout, const REAL *kt, const REAL *vt, REAL *p,
                                 REAL *steps)
@@ -138,8 +140,8 @@ EMBLA_BODY void OF(short_steps)(const short_job *job, const OF(head) * h, size_t
     }
 }
 
-/* One head of a group: dq is made; dk and dv (rows as packed) are made by the first of the group
- * and added to by others. */
+/* One head of a group: dq is written. dk and dv (as packed rows) are written by the first head of
+ * the group and added to by the others. */
 EMBLA_BODY void OF(short_back_body)(const short_job *job, const OF(head) * h, bool add, REAL *space)
 {
     size_t wide = job->wide, keys = job->keys, block = job->rows * wide, columns = job->size * keys;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate of what a table beside the trunk says: value is added to the stream as far as its key
- * is like the stream. Tokens are independent; a gate is one number of a token.
+/* A gate for the values of an n-gram table: a value is added to the residual stream as far as its
+ * key is similar to the stream. Tokens are independent; a token has one gate.
  *
- * Key and stream are compared by their directions (root mean square 1), so that the gate does not
- * depend on how large rows have grown; the gate's argument is within sqrt(dim) of 0.
+ * Key and stream are normalized (root mean square 1) before they are compared, so the gate does not
+ * depend on the size of rows. The argument of the sigmoid is between -sqrt(dim) and sqrt(dim).
  */
 #include <math.h>
 
@@ -15,10 +15,10 @@ typedef struct {
     double epsilon;
     size_t dim, stride;
     const void *x, *key, *value;
-    void *y, *stats, *dkey, *dvalue; /* y: dx, backward */
+    void *y, *stats, *dkey, *dvalue; /* backward: y is dx */
 } gate_job;
 
-/* 1 / (1 + e^-x) by an exponential with the same bits on every instruction set. */
+/* 1 / (1 + e^-x), with the same bits on every instruction set. */
 EMBLA_BODY float sigmoid_f32(float x)
 {
     return 1.0f / (1.0f + embla_exp_near(embla_exp_clamp(-x)));

@@ -18,13 +18,13 @@
 #include "model/real.h"
 
 enum {
-    SMALL = 1 << 17, /* multiplications that plain loops do sooner than the engine */
-    ROWS = 256,      /* of a block, at most.. */
-    ROWS_LEAST = 96, /* ..and at least, where that makes.. */
-    BLOCKS = 8,      /* ..so many blocks for threads to share */
-    COLUMNS = 384,   /* of a block, at most */
-    PLAIN = 64,      /* rows and columns of a block by plain loops */
-    BIAS = 256,      /* columns of a bias' gradient that one thread sums */
+    SMALL = 1 << 17, /* with fewer multiplications, plain loops are faster than the engine */
+    ROWS = 256,      /* maximum rows of a block */
+    ROWS_LEAST = 96, /* minimum rows, if smaller blocks .. */
+    BLOCKS = 8,      /* .. are needed to give threads this many blocks */
+    COLUMNS = 384,   /* maximum columns of a block */
+    PLAIN = 64,      /* rows and columns of a block for plain loops */
+    BIAS = 256,      /* columns of a bias gradient that one thread sums */
     PARTS = 3        /* products, or sums, of one call */
 };
 
@@ -65,8 +65,8 @@ embla_status embla_product_either(embla_gpt_precision precision, bool engine,
 
 /* ---- parts of a call and their blocks ---- */
 
-/* A product and what is added to each row of it (bias, or NULL); or, without a form to speak of,
- * the sums of the columns of a (k x n), added to out. */
+/* A product, with a bias that is added to each row (may be NULL). If `sums`: the sums of the
+ * columns of a (k x n), added to out. */
 typedef struct {
     embla_plain_product product;
     const void *bias;
@@ -80,7 +80,7 @@ typedef struct {
     part_of_call parts[PARTS];
     size_t count, blocks; /* parts; blocks of all of them */
     bool engine, bf16;
-    float *space; /* for products of bf16: EMBLA_BF16_SPACE for each thread, or NULL */
+    float *space; /* for bf16 products: EMBLA_BF16_SPACE for each thread, or NULL */
 } call;
 
 static size_t blocks_of(size_t n, size_t size)
@@ -97,8 +97,9 @@ static void add_part(call *c, const part_of_call *given)
     c->blocks += part->blocks;
 }
 
-/* n in as few parts of `most` as there must be, all about as long, multiples of unit. */
-static size_t even(size_t n, size_t most, size_t unit)
+/* Divides n into as few parts of at most `most` as possible, about equally long, multiples of
+ * unit. */
+static size_t part_length(size_t n, size_t most, size_t unit)
 {
     size_t parts = blocks_of(n, most);
     return blocks_of(blocks_of(n, parts), unit) * unit;
@@ -109,16 +110,16 @@ static void add_product(call *c, const embla_plain_product *product, const void 
     enum { UNIT = 16 };
     part_of_call part = {.product = *product, .bias = bias, .rows = PLAIN, .columns = PLAIN};
     if (c->engine) {
-        part.columns = even(product->n, COLUMNS, UNIT);
+        part.columns = part_length(product->n, COLUMNS, UNIT);
         size_t across = blocks_of(product->n, part.columns);
         size_t rows = blocks_of(product->m * across, BLOCKS);
         rows = rows < ROWS_LEAST ? ROWS_LEAST : rows;
-        part.rows = even(product->m, rows < ROWS ? rows : ROWS, UNIT);
+        part.rows = part_length(product->m, rows < ROWS ? rows : ROWS, UNIT);
     }
     add_part(c, &part);
 }
 
-/* out[j] += the sum of column j of a, in double, in the order of rows. */
+/* Adds the sum of each column j of a to out[j], in double, in the order of rows. */
 #define SUM_COLUMNS(NAME, TYPE)                                                                    \
     static void NAME(const TYPE *a, size_t rows, size_t stride, size_t columns, TYPE *out)         \
     {                                                                                              \
@@ -139,7 +140,7 @@ SUM_COLUMNS(sum_columns_f64, double)
 ADD_BIAS(add_bias_f32, float)
 ADD_BIAS(add_bias_f64, double)
 
-/* The block of the product that begins at row, column. */
+/* The block of the product that begins at (row, column). */
 static embla_plain_product block_at(const call *c, const part_of_call *part, size_t row,
                                     size_t column)
 {
@@ -204,7 +205,7 @@ static embla_status run_block(const call *c, size_t block)
     return EMBLA_OK;
 }
 
-/* A thread for what takes about ten microseconds. */
+/* One thread for about every ten microseconds of work. */
 static int team_for(const call *c, size_t work)
 {
     int team = embla_threads_for(c->way->threads, c->engine ? work / 2 : work * 2);
@@ -232,7 +233,8 @@ static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t 
 
 /* ---- factors in bf16 ---- */
 
-/* One factor: count floats, rounded to bf16; as uint16_t for the engine, else as floats. */
+/* One factor: count floats, rounded to bf16; stored as uint16_t for the engine, otherwise as
+ * floats. */
 typedef struct {
     const float *from;
     size_t count, place;
@@ -254,7 +256,7 @@ static void round_factor(const embla_layer_way *way, bool engine, const rounded 
     }
 }
 
-/* Room for the rounded factors and, where products of bf16 need it, for each thread's space. */
+/* Allocates and fills the rounded factors, and scratch space for bf16 products if needed. */
 static embla_status round_factors(call *c, rounded *factors, size_t count, int team, void **memory,
                                   embla_layout *layout)
 {
@@ -264,7 +266,7 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
         factors[i].place = embla_layout_add(layout, factors[i].count, unit);
     space = embla_layout_add(layout, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
     if (layout->too_large)
-        return embla_fail(EMBLA_ERR_MEMORY, "factors in bf16 do not fit in memory");
+        return embla_fail(EMBLA_ERR_MEMORY, "the factors in bf16 do not fit in memory");
     EMBLA_TRY(embla_mem_new(layout->bytes, "factors of a linear layer in bf16", memory));
     for (size_t i = 0; i < count; i++)
         round_factor(c->way, c->engine, &factors[i], (char *)*memory + factors[i].place);

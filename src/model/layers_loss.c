@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a model and its loss. Where the engine pays, in f32, this is embla_head_loss over a
- * view of the table. Otherwise a linear layer makes the logits of a chunk of counted tokens, and
- * takes their gradients back: chunks are cut by sizes alone, and come in order.
- */
+/* The head of a model and its loss. If the engine is worth it (f32), this is embla_head_loss over a
+ * view of the table. Otherwise a linear layer computes the logits of a chunk of counted tokens, and
+ * their gradients. Chunks depend only on sizes, and are processed in order. */
 #include <math.h>
 #include <string.h>
 
@@ -14,8 +13,8 @@
 #include "model/layers.h"
 
 enum {
-    SMALL = 1 << 20,  /* multiplications that the plain way does sooner */
-    LOGITS = 1 << 20, /* numbers held at once, or those of one token */
+    SMALL = 1 << 20,  /* with fewer multiplications, plain loops are faster */
+    LOGITS = 1 << 20, /* numbers in memory at once, at least those of one token */
     CHUNK_MOST = 64,  /* tokens */
     STACK = 4096      /* numbers that need no allocation */
 };
@@ -47,8 +46,8 @@ typedef struct {
     size_t n, dim, vocab, unit;
     void *dhidden, *dtable;
     size_t chunk;              /* counted tokens at a time */
-    char *vectors, *logits;    /* of a chunk: its hidden vectors, close together; logits */
-    size_t places[CHUNK_MOST]; /* of its tokens */
+    char *vectors, *logits;    /* of a chunk: its hidden vectors, gathered; its logits */
+    size_t places[CHUNK_MOST]; /* indices of its tokens */
     double share;              /* weight / counted tokens */
     double loss;
     int64_t correct;
@@ -60,7 +59,8 @@ typedef struct {
     bool correct;
 } token_of;
 
-/* Logits of a chunk become exponentials over the largest of each token; which one that is. */
+/* Replaces the logits of a chunk by exponentials relative to the largest of each token, and finds
+ * that one. */
 #define RAISE(NAME, TYPE, POWERS)                                                                  \
     static void NAME(const head_call *c, TYPE *x, size_t count, token_of *tokens)                  \
     {                                                                                              \
@@ -79,8 +79,8 @@ typedef struct {
 RAISE(raise_f32, float, embla_softmax_exp)
 RAISE(raise_f64, double, embla_exp_row_f64)
 
-/* Losses are added; with gradients, exponentials become these. The target's own is the
- * probability less 1: e^-loss - 1. */
+/* Adds losses. If gradients are wanted, replaces exponentials by gradients; that of the target is
+ * its probability minus 1: e^-loss - 1. */
 #define LOWER(NAME, TYPE, SUM)                                                                     \
     static void NAME(head_call *c, TYPE *x, size_t count, const token_of *tokens)                  \
     {                                                                                              \
@@ -149,15 +149,17 @@ static embla_status check_targets(const int32_t *targets, size_t n, int64_t voca
         if (targets[i] == EMBLA_TARGET_IGNORE) continue;
         if (targets[i] < 0 || targets[i] >= vocab)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "target %" PRId32 " at %zu, but the table has %" PRId64 " rows",
+                              "target %" PRId32
+                              " at index %zu is out of range; the table has %" PRId64 " rows",
                               targets[i], i, vocab);
         ++*counted;
     }
     return EMBLA_OK;
 }
 
-/* Space for a chunk: vectors, their gradients, logits; on the stack if that is enough. */
-static embla_status with_space(head_call *c)
+/* Allocates space for a chunk: vectors, their gradients, logits; on the stack if it is small
+ * enough. */
+static embla_status run_with_space(head_call *c)
 {
     double stack[STACK];
     embla_layout layout = {0};
@@ -165,7 +167,7 @@ static embla_status with_space(head_call *c)
     size_t vectors = embla_layout_add(&layout, 2 * c->chunk * c->dim, c->unit);
     size_t logits = embla_layout_add(&layout, c->chunk * c->vocab, c->unit);
     bool large = layout.bytes > sizeof stack;
-    if (layout.too_large) return embla_fail(EMBLA_ERR_MEMORY, "logits do not fit in memory");
+    if (layout.too_large) return embla_fail(EMBLA_ERR_MEMORY, "the logits do not fit in memory");
     if (large) EMBLA_TRY(embla_mem_new(layout.bytes, "the logits of a chunk", &memory));
     head_call here = *c;
     here.vectors = (char *)memory + vectors;
@@ -201,7 +203,7 @@ embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
     if (c.chunk > n) c.chunk = n;
     if (c.chunk == 0) c.chunk = 1;
     if (counted > 0) c.share = (weight == 0.0 ? 1.0 : weight) / (double)counted;
-    EMBLA_TRY(with_space(&c));
+    EMBLA_TRY(run_with_space(&c));
     if (report)
         *report = (embla_loss_report){.loss = counted > 0 ? c.loss / (double)counted : 0.0,
                                       .counted = counted,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Norms and activations, forward and backward. Tokens are independent, but for the gradients of
- * gain and bias: tokens are cut into blocks, by their number alone; each block has sums of its
- * own, in double, and blocks are added in their order.
- */
+/* Norms and activations, forward and backward. Tokens are independent, except for the gradients of
+ * gain and bias. For these, tokens are divided into blocks that depend only on their number. Each
+ * block has its own sums in double, and blocks are added in order. */
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +12,9 @@
 #include "model/real.h"
 
 enum {
-    PIECE = 512,      /* numbers of an activation at a time */
-    BLOCK = 64,       /* tokens with sums of their own, at least */
-    BLOCKS_MOST = 32, /* of them */
+    PIECE = 512,      /* numbers of an activation processed at a time */
+    BLOCK = 64,       /* minimum tokens of a block */
+    BLOCKS_MOST = 32, /* maximum number of blocks */
     STACK = 1024      /* doubles that need no allocation */
 };
 
@@ -33,7 +32,7 @@ typedef struct {
     void *y, *da, *dup;
 } act_job;
 
-/* Arrays may be the same (da and dy), but never overlap otherwise. */
+/* Arrays may be the same (da and dy), but must not overlap otherwise. */
 #define EACH_NUMBER _Pragma("omp simd") for (size_t i = 0; i < n; i++)
 
 #define EMBLA_REAL 32
@@ -74,7 +73,7 @@ void embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double
     for (size_t t = 0; t < n; t++) norm_tokens(way, &job, t, 1);
 }
 
-/* Tokens of a block: as few as make BLOCKS_MOST blocks, but BLOCK at least. */
+/* Tokens of a block: few enough for BLOCKS_MOST blocks, but at least BLOCK. */
 static size_t block_of(size_t n)
 {
     size_t block = n / BLOCKS_MOST + (n % BLOCKS_MOST > 0);
@@ -92,7 +91,7 @@ static void back_block(const embla_layer_way *way, const norm_job *job, size_t n
         EMBLA_PICK(norm_back_f32)(job, first, some, sums);
 }
 
-/* out += the blocks' sums, which are stride doubles apart. */
+/* Adds the sums of the blocks, which are stride doubles apart, to out. */
 static void add_sums(const embla_layer_way *way, const double *sums, size_t blocks, size_t stride,
                      size_t dim, void *out)
 {

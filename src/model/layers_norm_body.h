@@ -52,7 +52,7 @@ EMBLA_BODY void OF(norm_rows_body)(const norm_job *job, size_t first, size_t n)
     }
 }
 
-/* With g = dy * gain and h = (x - mean) * slope: the means of g and of g * h. */
+/* With g = dy * gain and h = (x - mean) * slope: computes the means of g and of g * h. */
 EMBLA_BODY void OF(means)(const REAL *x, const REAL *dy, const REAL *gain, size_t dim, REAL middle,
                           REAL slope, REAL means[2])
 {
@@ -76,7 +76,7 @@ EMBLA_BODY void OF(means)(const REAL *x, const REAL *dy, const REAL *gain, size_
     means[1] = (REAL)(embla_add_tree(along) / (double)dim);
 }
 
-/* Tokens first .. first+n-1; what they give to gain and bias goes to sums (2 x dim), added. */
+/* Tokens first .. first+n-1. Their gradients of gain and bias are added to sums (2 x dim). */
 EMBLA_BODY void OF(norm_back_body)(const norm_job *job, size_t first, size_t n,
                                    double *restrict sums)
 {
@@ -139,7 +139,7 @@ EMBLA_BODY void OF(relu_squared_back)(const REAL *a, const REAL *dy, size_t n, R
     EACH_NUMBER da[i] = a[i] > 0 ? 2 * a[i] * dy[i] : 0;
 }
 
-/* Numbers first .. first+n-1, PIECE at most. */
+/* Numbers first .. first+n-1, at most PIECE. */
 EMBLA_BODY void OF(act_body)(const act_job *job, size_t first, size_t n)
 {
     const REAL *a = (const REAL *)job->a + first, one = 1, half = (REAL)0.5;

@@ -15,7 +15,7 @@ typedef struct {
     size_t depth;
 } OF(panel);
 
-/* rows x vecs VECs of the result: rows, vecs are constants where this is inlined. */
+/* rows x vecs VECs of the result; rows and vecs are constants after inlining. */
 EMBLA_BODY void OF(strip_rows)(const size_t rows, const size_t vecs, const REAL *a, size_t a_row,
                                size_t a_deep, const OF(panel) * b, REAL *out, size_t out_stride,
                                bool add)
@@ -37,7 +37,7 @@ EMBLA_BODY void OF(strip_rows)(const size_t rows, const size_t vecs, const REAL 
         }
 }
 
-/* All m rows of a strip of vecs VECs, of which `columns` numbers are there. */
+/* All m rows of a strip of vecs VECs, of which `columns` numbers exist. */
 EMBLA_BODY void OF(strip)(const size_t vecs, const embla_plain_product *p, size_t first,
                           const OF(panel) * b, size_t column, size_t columns)
 {
@@ -65,7 +65,7 @@ EMBLA_BODY void OF(strip)(const size_t vecs, const embla_plain_product *p, size_
     }
 }
 
-/* The strip's rows first .. first+depth-1 of b, copied. */
+/* Copies rows first .. first+depth-1 of b for this strip. */
 EMBLA_BODY void OF(fill_panel)(const embla_plain_product *p, size_t first, size_t depth,
                                size_t column, size_t columns, size_t width, REAL *panel)
 {
@@ -78,7 +78,7 @@ EMBLA_BODY void OF(fill_panel)(const embla_plain_product *p, size_t first, size_
         panel[i * width + c] = b[(first + i) * p->b_stride + column + c];
 }
 
-/* Each number a dot product: a few rows of a, b turned. */
+/* Each number is a dot product: a few rows of a with transposed b. */
 EMBLA_BODY void OF(dots)(const embla_plain_product *p)
 {
     for (size_t j = 0; j < p->n; j++)
@@ -109,7 +109,7 @@ EMBLA_BODY void OF(product_body)(const embla_plain_product *p)
         size_t columns = p->n - column < 2 * WIDTH ? p->n - column : 2 * WIDTH;
         size_t vecs = columns > WIDTH ? 2 : 1, first = 0;
         bool copied = p->form == EMBLA_PRODUCT_A_BT || columns < vecs * WIDTH;
-        do { /* once at least: without any k the result is 0 */
+        do { /* at least once: with k = 0 the result is 0 */
             size_t left = p->k - first;
             OF(panel) b = {.depth = left < EMBLA_PRODUCT_DEPTH ? left : EMBLA_PRODUCT_DEPTH};
             b.at = copied ? space : (const REAL *)p->b + first * p->b_stride + column;

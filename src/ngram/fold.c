@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fold: what each token of a vocabulary counts as. " The", "the" and "THE" become one number,
- * so that an n-gram has one row for all its spellings.
+/* A fold maps each token of a vocabulary to a smaller number. " The", "the" and "THE" become one
+ * number, so that an n-gram has one row for all its spellings.
  *
- * The number of different values decides every multiplier of the hasher, so a list with a gap
- * or in another order is refused: numbers are given out as tokens come, each new one is one
- * more than the largest before. A file that was cut, sorted or shifted does not pass.
+ * The number of different values determines every multiplier of the hasher. Therefore the list is
+ * checked: numbers must be assigned in order of the tokens, so each new number is one greater than
+ * the largest before it. A file that was truncated, sorted or shifted is refused.
  */
 #include <string.h>
 
@@ -16,9 +16,9 @@ embla_status embla_fold_room(uint64_t tokens, embla_fold **out)
 {
     void *memory = NULL;
     if (tokens < 1 || tokens > EMBLA_NGRAM_VOCAB_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a fold of %" PRIu64 " tokens: 1 to %d", tokens,
-                          (int)EMBLA_NGRAM_VOCAB_MOST);
-    enum { FIRST = 64 }; /* values begin on a line of their own */
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a fold has %" PRIu64 " tokens; it must have 1 to %d",
+                          tokens, (int)EMBLA_NGRAM_VOCAB_MOST);
+    enum { FIRST = 64 }; /* values begin on a cache line */
     _Static_assert(sizeof(embla_fold) <= FIRST, "the handle fits before its values");
     size_t bytes = FIRST + (size_t)tokens * sizeof(int32_t);
     EMBLA_TRY(embla_mem_new(bytes, "a fold", &memory));
@@ -32,13 +32,13 @@ embla_status embla_fold_room(uint64_t tokens, embla_fold **out)
 
 embla_status embla_fold_check(embla_fold *fold, const char *name)
 {
-    int64_t next = 0; /* the number that has not been given out */
+    int64_t next = 0; /* the next unassigned number */
     for (int64_t i = 0; i < fold->tokens; i++) {
         int32_t value = fold->values[i];
         if (value < 0 || value > next)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: token %" PRId64 " counts as %" PRId32 ": 0 to %" PRId64
-                              " are due there, as numbers are given out in order",
+                              "%.200s: token %" PRId64 " is folded to %" PRId32
+                              "; expected 0 to %" PRId64 ", because numbers are assigned in order",
                               name, i, value, next);
         if (value == next) next++;
     }
@@ -46,7 +46,7 @@ embla_status embla_fold_check(embla_fold *fold, const char *name)
     return EMBLA_OK;
 }
 
-/* Gives it out, or frees it if it failed. */
+/* Checks and returns the fold, or frees it on failure. */
 static embla_status finish(embla_fold *fold, const char *name, embla_status status,
                            embla_fold **out)
 {
@@ -69,21 +69,22 @@ embla_status embla_fold_new(const int32_t *folded, size_t tokens, embla_fold **o
     return finish(fold, "a fold", EMBLA_OK, out);
 }
 
-/* The one array of an npy file. */
+/* Reads the only array of an npy file. */
 static embla_status read_npy(const embla_checkpoint *file, const char *path, embla_fold **out)
 {
     size_t count;
     embla_fold *fold = NULL;
     if (strcmp(embla_checkpoint_format(file), "npy") != 0)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s is %s; a fold is an npy file of int32", path,
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s has format %s; a fold must be an npy file of int32", path,
                           embla_checkpoint_format(file));
     const embla_tensor array = *embla_checkpoint_tensors(file, &count); /* an npy file has one */
     if (array.rank != 1 || array.shape[0] < 1 || strcmp(array.type, "I32") != 0)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s has %zu dimensions and %" PRId64
-                          " bytes of %s; a fold has one of "
-                          "I32, a number for each token",
-                          path, array.rank, array.bytes, array.type);
+        return embla_fail(
+            EMBLA_ERR_FORMAT,
+            "%.200s has %zu dimensions and %" PRId64
+            " bytes of %s; a fold has one dimension and type I32, one number for each token",
+            path, array.rank, array.bytes, array.type);
     EMBLA_TRY(embla_fold_room((uint64_t)array.shape[0], &fold));
     embla_status status =
         embla_checkpoint_read(file, array.name, 0, (size_t)array.bytes, fold->values);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens to row numbers, a tile of tokens at a time.
+/* Converts tokens to row numbers, one tile of tokens at a time.
  *
- *   load: what each token is hashed as (folded), and how many tokens before it still belong
- *         to its n-grams: the start of the sequence, EOS and barriers end them
+ *   load: the value that each token is hashed as (folded), and how many tokens before it belong
+ *         to its n-grams; the start of the sequence, EOS and barriers end an n-gram
  *   hash: mix_n = x_t m_0 ^ x_(t-1) m_1 ^ .. ^ x_(t-n+1) m_(n-1), a running xor over orders n;
  *         the row of head h is offset + mix_n mod size. LongCat: a sum of x times powers.
  *
- * A division takes 20 to 40 cycles and there are up to 24 for each token, so the remainder is
- * taken by a multiplication: with i = floor((2^64 - 1) / p), 2^64 / p - i is at most 1, so
- * floor(x i / 2^64) is floor(x / p) or one less for every x below 2^64. One correction is enough.
+ * A division takes 20 to 40 cycles, and a token needs up to 24 of them. So the remainder is
+ * computed by multiplication. Let i = floor((2^64 - 1) / p). Then 2^64 / p - i is at most 1, so
+ * floor(x i / 2^64) is floor(x / p) or one less, for every x below 2^64. One correction is enough.
  *
- * AVX-512 has no such multiplication, but takes eight doubles at a time: x times g, where g is
- * 1 / p less one part in 2^50. With x / p below 2^49 all roundings, in any mode, leave that
- * below x / p and less than 1 below it: again floor(x / p) or one less. The rest is integers, so
- * both ways have the same bits.
+ * AVX-512 has no 64 x 64 -> 128 bit multiplication, so it uses eight doubles: x times g, where g is
+ * 1 / p less one part in 2^50. If x / p is below 2^49, the rounded product is below x / p, but by
+ * less than 1, in any rounding mode. So its floor is again floor(x / p) or one less. All other
+ * steps are in integers, so both methods give the same bits.
  */
 #include "ngram/ngram.h"
 
@@ -32,16 +32,16 @@ enum { TILE = 256, REACH = EMBLA_NGRAM_ORDERS_MOST - 1 };
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Tokens first .. first+count-1 of a sequence, and those before that they reach. */
+/* Tokens first .. first+count-1 of a sequence, and the tokens before them that n-grams need. */
 typedef struct {
     size_t count;
-    uint32_t seen[REACH + TILE]; /* history + count: what each is hashed as */
-    uint8_t reach[TILE];         /* count: how many before it belong to its n-grams */
+    uint32_t seen[REACH + TILE]; /* history + count: the value each token is hashed as */
+    uint8_t reach[TILE];         /* count: how many tokens before it belong to its n-grams */
 } tile;
 
 typedef void hash_fn(const embla_ngram *g, const tile *t, int64_t *restrict rows);
 
-/* One call, checked. */
+/* The arguments of one call, checked. */
 typedef struct {
     const embla_ngram *ngram;
     hash_fn *hash;
@@ -53,25 +53,26 @@ typedef struct {
 
 /* ---- checks ---- */
 
-static bool is_walled(const job *j, size_t at)
+static bool has_barrier(const job *j, size_t at)
 {
     return j->barrier && j->barrier[at] != 0;
 }
 
-/* One pass; the culprit is searched for only where there is one. */
+/* One pass over the tokens. The bad token is searched for only if there is one. */
 static embla_status check_tokens(const job *j)
 {
     const embla_ngram *g = j->ngram;
-    enum { FEW = 16 }; /* sooner looked at than a kernel is called */
+    enum { FEW = 16 }; /* up to here a loop is faster than a call of the kernel */
     size_t count = j->batch * j->length;
     if (count > FEW && embla_kernels_get()->tokens_below(j->tokens, count, (uint32_t)g->tokens))
         return EMBLA_OK;
     for (size_t i = 0; i < count; i++)
-        if ((j->tokens[i] < 0 || j->tokens[i] >= g->tokens) && !is_walled(j, i))
-            return embla_fail(EMBLA_ERR_RANGE,
-                              "token %" PRId32 " at position %zu of sequence %zu: tokens are 0 to "
-                              "%" PRId64,
-                              j->tokens[i], i % j->length, i / j->length, g->tokens - 1);
+        if ((j->tokens[i] < 0 || j->tokens[i] >= g->tokens) && !has_barrier(j, i))
+            return embla_fail(
+                EMBLA_ERR_RANGE,
+                "token %" PRId32
+                " at position %zu of sequence %zu is out of range; tokens are 0 to %" PRId64,
+                j->tokens[i], i % j->length, i / j->length, g->tokens - 1);
     return EMBLA_OK;
 }
 
@@ -82,8 +83,8 @@ static embla_status check_history(const job *j)
     for (size_t i = 0; i < count; i++)
         if (j->history[i] < -1 || j->history[i] >= g->tokens)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "token %" PRId32 " at place %zu of the history of sequence %zu: "
-                              "tokens are 0 to %" PRId64 ", or -1 for none",
+                              "token %" PRId32 " at index %zu of the history of sequence %zu is "
+                              "out of range; tokens are 0 to %" PRId64 ", or -1 for none",
                               j->history[i], i % g->history, i / g->history, g->tokens - 1);
     return EMBLA_OK;
 }
@@ -97,9 +98,10 @@ static embla_status check(const job *j, const embla_ngram_options *options)
     if (!embla_mul_ok(j->batch, j->length, &count) ||
         !embla_mul_ok(count, j->ngram->columns * sizeof(int64_t), &numbers) ||
         !embla_size_ok(numbers, &bytes))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu sequences of %zu tokens, %zu row numbers each: too large", j->batch,
-                          j->length, j->ngram->columns);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "%zu sequences of %zu tokens with %zu row numbers each do not fit in memory", j->batch,
+            j->length, j->ngram->columns);
     if (count == 0) return EMBLA_OK;
     if (!j->tokens || !j->rows)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_rows: %s is NULL for %" PRIu64 " tokens",
@@ -108,18 +110,19 @@ static embla_status check(const job *j, const embla_ngram_options *options)
     return check_tokens(j);
 }
 
-/* ---- what tokens are seen as ---- */
+/* ---- loading a tile ---- */
 
-/* Puts a token at place k; *run is how many tokens the next one reaches. */
-EMBLA_BODY void see(const embla_ngram *g, int32_t token, bool walled, size_t k, size_t *run,
-                    tile *t)
+/* Stores a token at index k. *run is the number of tokens before the next one that belong to its
+ * n-grams. */
+EMBLA_BODY void store_token(const embla_ngram *g, int32_t token, bool barred, size_t k, size_t *run,
+                            tile *t)
 {
     size_t h = g->history;
     bool alone = false, end = true;
-    if (walled) {
+    if (barred) {
         t->seen[k] = g->wall;
         alone = g->wall_alone;
-    } else if (token < 0) { /* none: before the start */
+    } else if (token < 0) { /* no token: before the start */
         t->seen[k] = g->filler;
     } else if (token == g->stop) {
         t->seen[k] = g->stop_nothing ? 0 : (uint32_t)token;
@@ -132,25 +135,25 @@ EMBLA_BODY void see(const embla_ngram *g, int32_t token, bool walled, size_t k, 
     *run = end ? 0 : *run < h ? *run + 1 : h;
 }
 
-static void load(const job *j, size_t sequence, size_t first, tile *t)
+static void load_tile(const job *j, size_t sequence, size_t first, tile *t)
 {
     const embla_ngram *g = j->ngram;
     const int32_t *tokens = j->tokens + sequence * j->length;
     const int32_t *before = j->history ? j->history + sequence * g->history : NULL;
     const uint8_t *barrier = j->barrier ? j->barrier + sequence * j->length : NULL;
     size_t h = g->history, run = 0, k = 0;
-    for (; first + k < h && k < h; k++) /* place first + k of the history */
-        see(g, before ? before[first + k] : -1, false, k, &run, t);
-    size_t end = h + t->count; /* place k from here on is token first + k - h */
+    for (; first + k < h && k < h; k++) /* index first + k of the history */
+        store_token(g, before ? before[first + k] : -1, false, k, &run, t);
+    size_t end = h + t->count; /* from here on, index k is token first + k - h */
     if (barrier || g->stop >= 0) {
         for (; k < end; k++) {
             size_t at = first + k - h;
-            see(g, tokens[at], barrier && barrier[at], k, &run, t);
+            store_token(g, tokens[at], barrier && barrier[at], k, &run, t);
         }
         return;
     }
-    for (; k < 2 * h && k < end; k++) see(g, tokens[first + k - h], false, k, &run, t);
-    memset(t->reach + k - h, (int)h, end - k); /* nothing ends an n-gram any more */
+    for (; k < 2 * h && k < end; k++) store_token(g, tokens[first + k - h], false, k, &run, t);
+    memset(t->reach + k - h, (int)h, end - k); /* no n-gram ends early any more */
     for (; k < end; k++) {
         int32_t token = tokens[first + k - h];
         t->seen[k] = (uint32_t)(g->folded ? g->folded[token] : token);
@@ -165,10 +168,10 @@ EMBLA_BODY uint64_t modulo(uint64_t x, uint64_t size, uint64_t inverse)
     return rest >= size ? rest - size : rest;
 }
 
-/* Where token i is seen, with orders-1 tokens before it, or what stands in their place: there
- * or, seldom, in space. */
-EMBLA_BODY const uint32_t *window(const embla_ngram *g, const tile *t, size_t i, size_t orders,
-                                  uint32_t space[REACH + 1])
+/* Returns a pointer to token i; the orders-1 tokens before it precede it in memory. If the n-gram
+ * ends early, the window is built in `space`, padded with the filler. */
+EMBLA_BODY const uint32_t *token_window(const embla_ngram *g, const tile *t, size_t i,
+                                        size_t orders, uint32_t space[REACH + 1])
 {
     const uint32_t *own = t->seen + (orders - 1) + i;
     if (t->reach[i] == orders - 1) return own;
@@ -177,7 +180,7 @@ EMBLA_BODY const uint32_t *window(const embla_ngram *g, const tile *t, size_t i,
     return space + REACH;
 }
 
-/* orders and heads are known where they are usual, so that loops are unrolled. */
+/* For the usual values, orders and heads are constants, so that the loops are unrolled. */
 EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders, size_t heads,
                               int64_t *restrict rows)
 {
@@ -186,7 +189,7 @@ EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders
     const uint64_t *restrict inverses = g->inverses;
     uint32_t space[REACH + 1];
     for (size_t i = 0; i < t->count; i++) {
-        const uint32_t *x = window(g, t, i, orders, space);
+        const uint32_t *x = token_window(g, t, i, orders, space);
         uint64_t mix = x[0] * (uint64_t)multipliers[0];
         for (size_t s = 1, c = 0; s < orders; s++) {
             mix ^= *(x - s) * (uint64_t)multipliers[s];
@@ -197,7 +200,8 @@ EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders
     }
 }
 
-/* Sizes differ, and so do powers: each column has its own sum, which fits (ngram_make.c). */
+/* Each column has its own size and powers, so its own sum. The sum does not overflow
+ * (ngram_make.c). */
 EMBLA_BODY void hash_powers(const embla_ngram *g, const tile *t, size_t orders, size_t heads,
                             int64_t *restrict rows)
 {
@@ -206,7 +210,7 @@ EMBLA_BODY void hash_powers(const embla_ngram *g, const tile *t, size_t orders, 
     size_t padded = g->padded;
     uint32_t space[REACH + 1];
     for (size_t i = 0; i < t->count; i++) {
-        const uint32_t *x = window(g, t, i, orders, space);
+        const uint32_t *x = token_window(g, t, i, orders, space);
         for (size_t order = 2, c = 0; order <= orders; order++)
             for (size_t head = 0; head < heads; head++, c++) {
                 uint64_t sum = x[0];
@@ -225,7 +229,8 @@ EMBLA_AVX512 EMBLA_BODY __m512i rows_512(const embla_ngram *g, size_t c, __m512i
     __m512i size = _mm512_loadu_si512(g->sizes + c);
     __m512d quotient = _mm512_mul_pd(as_double, _mm512_loadu_pd(g->guesses + c));
     __m512i rest = _mm512_sub_epi64(x, _mm512_mullo_epi64(_mm512_cvttpd_epi64(quotient), size));
-    rest = _mm512_min_epu64(rest, _mm512_sub_epi64(rest, size)); /* below 0 is very large */
+    rest = _mm512_min_epu64(
+        rest, _mm512_sub_epi64(rest, size)); /* a negative number is very large here */
     return _mm512_add_epi64(rest, _mm512_loadu_si512(g->offsets + c));
 }
 
@@ -235,7 +240,7 @@ EMBLA_AVX512 EMBLA_BODY void products_512(const embla_ngram *g, const tile *t, s
 {
     uint32_t space[REACH + 1];
     for (size_t i = 0; i < t->count; i++) {
-        const uint32_t *x = window(g, t, i, orders, space);
+        const uint32_t *x = token_window(g, t, i, orders, space);
         uint64_t mix = x[0] * (uint64_t)g->multipliers[0];
         for (size_t s = 1, c = 0; s < orders; s++) {
             mix ^= *(x - s) * (uint64_t)g->multipliers[s];
@@ -248,14 +253,15 @@ EMBLA_AVX512 EMBLA_BODY void products_512(const embla_ngram *g, const tile *t, s
     }
 }
 
-/* Powers are below 2^32, so their products have 64 bits; beyond a column's order they are 0. */
+/* Powers are below 2^32, so the products fit in 64 bits. Beyond the order of a column they are
+ * 0. */
 EMBLA_AVX512 EMBLA_BODY void powers_512(const embla_ngram *g, const tile *t, size_t orders,
                                         size_t columns, int64_t *restrict rows)
 {
     size_t padded = (columns + 7) / 8 * 8;
     uint32_t space[REACH + 1] = {0};
     for (size_t i = 0; i < t->count; i++) {
-        const uint32_t *x = window(g, t, i, orders, space);
+        const uint32_t *x = token_window(g, t, i, orders, space);
         for (size_t c = 0; c < columns; c += 8) {
             __m512i sum = _mm512_set1_epi64(x[0]);
             for (size_t s = 1; s < orders; s++)
@@ -271,7 +277,7 @@ EMBLA_AVX512 EMBLA_BODY void powers_512(const embla_ngram *g, const tile *t, siz
 }
 #endif
 
-/* ---- shapes that models have, and any other: orders are history + 1 ---- */
+/* ---- constants for common shapes; orders are history + 1 ---- */
 
 static void identity(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 {
@@ -322,21 +328,22 @@ static hash_fn *const products_for[EMBLA_ISA_COUNT] =
     EMBLA_ISA_TABLE(products, NULL, products_avx512);
 static hash_fn *const powers_for[EMBLA_ISA_COUNT] = EMBLA_ISA_TABLE(powers, NULL, powers_avx512);
 
-static hash_fn *hash_of(const embla_ngram *g)
+static hash_fn *choose_hash(const embla_ngram *g)
 {
     if (g->kind == EMBLA_NGRAM_IDENTITY) return identity;
     bool sums = g->kind == EMBLA_NGRAM_LONGCAT;
-    bool vectors = g->wide && (sums || g->heads % 8 == 0); /* the vector loops can do it */
+    bool vectors =
+        g->wide && (sums || g->heads % 8 == 0); /* the vector loops support these sizes */
     embla_isa isa = vectors ? embla_kernels_get()->isa : EMBLA_ISA_SCALAR;
     return sums ? EMBLA_ISA_PICK(powers_for, isa) : EMBLA_ISA_PICK(products_for, isa);
 }
 
-/* Tokens first .. of a sequence, up to a tile of them. */
+/* Computes the rows of one tile: tokens first .. first+TILE-1, or fewer at the end. */
 static void run_tile(const job *j, size_t sequence, size_t first)
 {
     tile t;
     t.count = j->length - first < TILE ? j->length - first : TILE;
-    load(j, sequence, first, &t);
+    load_tile(j, sequence, first, &t);
     j->hash(j->ngram, &t, j->rows + (sequence * j->length + first) * j->ngram->columns);
 }
 
@@ -352,7 +359,7 @@ embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, s
              .length = length,
              .rows = rows};
     EMBLA_TRY(check(&j, options));
-    j.hash = hash_of(ngram);
+    j.hash = choose_hash(ngram);
     int threads = embla_threads_for(options ? options->threads : 0,
                                     batch * length * ngram->columns * sizeof *rows);
     if (threads <= 1) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a hasher: constants are checked where a file states them, and derived where none does.
+/* Creates a hasher. Constants that a file states are checked; the others are computed.
  *
  *   sizes        engram, qwen: primes from base on, consecutive in the order (table, order,
  *                head); longcat: odd numbers, floor(ratio vocab + 2 i + 1)
- *   offsets      sums of the sizes before
- *   multipliers  2 r + 1 with r below H = (2^63 - 1) / vocab / 2, so that token times
- *                multiplier has 63 bits; r by numpy's default_rng(seed + 10007 layer) (engram)
- *                or splitmix64 of seed + 10007 table (qwen)
+ *   offsets      sums of the preceding sizes
+ *   multipliers  2 r + 1 with r below H = (2^63 - 1) / vocab / 2, so that token x multiplier fits
+ *                in 63 bits; r comes from numpy's default_rng(seed + 10007 layer) (engram) or
+ *                from splitmix64 of seed + 10007 table (qwen)
  *
- * numpy does not promise its stream for ever; what is here is the stream that the published
- * tables were made with.
+ * numpy does not guarantee that its random stream stays the same. This file implements the stream
+ * that the published tables were made with.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ static uint64_t power_mod(uint64_t x, uint64_t exponent, uint64_t n)
     return result;
 }
 
-/* Miller and Rabin. With these bases it is exact below 3.4e14; sizes are below 2^41. */
+/* Miller-Rabin test. With these bases it is exact below 3.4e14; sizes are below 2^41. */
 static bool is_prime(uint64_t n)
 {
     static const uint64_t bases[] = {2, 3, 5, 7, 11, 13, 17};
@@ -65,7 +65,9 @@ embla_status embla_ngram_primes(int64_t base, size_t skip, size_t count, int64_t
     int64_t at = base - 1;
     if (base < 1 || base > EMBLA_ROWS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "base %" PRId64 ": sizes of heads are primes from 1 to 2^40 on", base);
+                          "base is %" PRId64
+                          "; it must be from 1 to 2^40 (head sizes are the primes from base on)",
+                          base);
     for (size_t i = 0; i < skip + count; i++) {
         do at++;
         while (!is_prime((uint64_t)at));
@@ -90,7 +92,7 @@ static uint32_t seed_mix(uint32_t x, uint32_t y)
     return value ^ value >> 16;
 }
 
-/* SeedSequence(entropy).generate_state(4, uint64): four words of the seed suffice here. */
+/* SeedSequence(entropy).generate_state(4, uint64). A pool of four words is enough here. */
 static void seed_state(uint64_t entropy, uint64_t out[4])
 {
     enum { POOL = 4 };
@@ -134,11 +136,11 @@ static uint64_t pcg_next(pcg64 *p)
 {
     pcg_step(p);
     uint64_t x = (uint64_t)(p->state >> 64) ^ (uint64_t)p->state;
-    unsigned turn = (unsigned)(p->state >> 122);
-    return x >> turn | x << (-turn & 63);
+    unsigned rotation = (unsigned)(p->state >> 122);
+    return x >> rotation | x << (-rotation & 63);
 }
 
-/* Lemire's: every number below limit alike likely. numpy takes this way above 2^32. */
+/* A uniform number below limit, by Lemire's method. numpy uses it for limits above 2^32. */
 static uint64_t pcg_below(pcg64 *p, uint64_t limit)
 {
     uint64_t threshold = (UINT64_MAX - (limit - 1)) % limit;
@@ -169,7 +171,7 @@ void embla_ngram_engram_multipliers(int64_t vocab, uint64_t seed, size_t orders,
         out[i] = (int64_t)(2 * pcg_below(&p, half_bound(vocab)) + 1);
 }
 
-/* EMBLA_GOLDEN is added twice, here and by splitmix64 itself, as in the published code. */
+/* EMBLA_GOLDEN is added twice: here and in splitmix64 itself, as in the published code. */
 void embla_ngram_qwen_multipliers(int64_t vocab, uint64_t seed, size_t orders, int64_t *out)
 {
     for (size_t i = 0; i < orders; i++)
@@ -193,107 +195,114 @@ static bool has_products(const embla_ngram_parameters *p)
 static embla_status check_counts(const embla_ngram_parameters *p)
 {
     if (p->kind < EMBLA_NGRAM_IDENTITY || p->kind > EMBLA_NGRAM_LONGCAT)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%d is no kind of n-gram hasher: 0 to %d",
-                          (int)p->kind, (int)EMBLA_NGRAM_LONGCAT);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "unknown kind of n-gram hasher: %d; kinds are 0 to %d", (int)p->kind,
+                          (int)EMBLA_NGRAM_LONGCAT);
     if (p->vocab < 1 || p->vocab > EMBLA_NGRAM_VOCAB_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a vocabulary of %" PRId64 " tokens: an n-gram hasher takes 1 to %d",
+                          "vocab is %" PRId64 "; an n-gram hasher supports 1 to %d tokens",
                           p->vocab, (int)EMBLA_NGRAM_VOCAB_MOST);
     if (p->multiple < 0 || p->multiple > EMBLA_ROWS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "rows padded to a multiple of %" PRId64 ": 0 to 2^40",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "multiple is %" PRId64 "; it must be from 0 to 2^40",
                           p->multiple);
     if (p->fold && p->kind != EMBLA_NGRAM_ENGRAM)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a fold goes with engram, not with kind %d",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "kind %d has no fold; only engram has one",
                           (int)p->kind);
     if (p->fold && p->fold->count != p->vocab)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the fold has %" PRId64 " different numbers, the vocabulary is %" PRId64
-                          ": every row number would be another one",
+                          "the fold has %" PRId64 " different numbers, but vocab is %" PRId64
+                          "; every row number would be wrong",
                           p->fold->count, p->vocab);
     if (!is_hashed(p)) return EMBLA_OK;
     if (p->orders < 2 || p->orders > EMBLA_NGRAM_ORDERS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "n-grams of up to %" PRId32 " tokens: 2 to %d",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "orders is %" PRId32 "; it must be from 2 to %d",
                           p->orders, (int)EMBLA_NGRAM_ORDERS_MOST);
     if (p->heads < 1 || p->heads > EMBLA_NGRAM_HEADS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRId32 " heads of each order: 1 to %d", p->heads,
-                          (int)EMBLA_NGRAM_HEADS_MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "heads is %" PRId32 "; it must be from 1 to %d",
+                          p->heads, (int)EMBLA_NGRAM_HEADS_MOST);
     return EMBLA_OK;
 }
 
-/* Pad and EOS are tokens that are hashed like others. */
+/* pad and EOS must be tokens of the vocabulary. */
 static embla_status check_special(const embla_ngram_parameters *p)
 {
     bool padded = p->kind == EMBLA_NGRAM_ENGRAM || p->kind == EMBLA_NGRAM_IDENTITY;
     if (padded && (p->pad < 0 || p->pad >= p->vocab))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "pad %" PRId32 " is outside the vocabulary of %" PRId64, p->pad,
-                          p->vocab);
+                          "pad is %" PRId32 ", which is not a token of the vocabulary of %" PRId64,
+                          p->pad, p->vocab);
     if (!padded && (p->eos < -1 || p->eos >= p->vocab))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "EOS %" PRId32 " is outside the vocabulary of %" PRId64, p->eos,
-                          p->vocab);
+                          "eos is %" PRId32 ", which is not a token of the vocabulary of %" PRId64,
+                          p->eos, p->vocab);
     if (p->kind == EMBLA_NGRAM_QWEN && p->eos < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "EOS %" PRId32 ": in qwen it stands before the start, there must be one",
+                          "eos is %" PRId32
+                          "; qwen needs an EOS token, which fills the positions before the start",
                           p->eos);
     if (p->eos_rule < EMBLA_NGRAM_EOS_REFERENCE || p->eos_rule > EMBLA_NGRAM_EOS_IGNORED)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%d is no rule for EOS: 0 to %d", (int)p->eos_rule,
-                          (int)EMBLA_NGRAM_EOS_IGNORED);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown EOS rule: %d; rules are 0 to %d",
+                          (int)p->eos_rule, (int)EMBLA_NGRAM_EOS_IGNORED);
     return EMBLA_OK;
 }
 
-static embla_status check_given(const embla_ngram_parameters *p)
+static embla_status check_constants(const embla_ngram_parameters *p)
 {
     if (p->offsets && !p->sizes)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "offsets of heads without their sizes");
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "offsets of heads are given, but their sizes are NULL");
     if ((p->sizes && !is_hashed(p)) || (p->multipliers && !has_products(p)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s do not go with kind %d",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s are given, but kind %d has none",
                           p->multipliers ? "multipliers" : "sizes of heads", (int)p->kind);
     for (int32_t i = 0; p->multipliers && i < p->orders; i++) {
         int64_t m = p->multipliers[i];
         if (m < 1 || m % 2 == 0 || (p->vocab > 1 && m > INT64_MAX / (p->vocab - 1)))
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "multiplier %" PRId32 " is %" PRId64 ": odd and, times token "
-                              "%" PRId64 ", below 2^63",
+                              "multiplier %" PRId32 " is %" PRId64
+                              "; it must be odd, and its product with %" PRId64
+                              " must be below 2^63",
                               i, m, p->vocab - 1);
     }
     return EMBLA_OK;
 }
 
-/* Which of the tables of the model this is, from 0. */
+/* Finds the number of this table among the tables of the model, from 0. */
 static embla_status table_number(const embla_ngram_parameters *p, size_t *out)
 {
     *out = 0;
     if (p->kind == EMBLA_NGRAM_QWEN) {
         if (p->layer < 0 || p->layer >= EMBLA_NGRAM_LAYERS_MOST)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "table %" PRId32 " of the model: 0 to %d",
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "layer is %" PRId32 "; the number of a table must be from 0 to %d",
                               p->layer, (int)EMBLA_NGRAM_LAYERS_MOST - 1);
         *out = (size_t)p->layer;
     }
     if (p->kind != EMBLA_NGRAM_ENGRAM) return EMBLA_OK;
     if (p->layer < 0 || p->seed < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "layer %" PRId32 ", seed %" PRId64 ": 0 or more",
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "layer is %" PRId32 " and seed is %" PRId64 "; both must be 0 or greater",
                           p->layer, p->seed);
     if (p->layer_count > EMBLA_NGRAM_LAYERS_MOST || (p->layer_count > 0 && !p->layers))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu layers%s: at most %d", p->layer_count,
-                          p->layers ? "" : " at NULL", (int)EMBLA_NGRAM_LAYERS_MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "layer_count is %zu%s; at most %d layers are supported", p->layer_count,
+                          p->layers ? "" : ", but layers is NULL", (int)EMBLA_NGRAM_LAYERS_MOST);
     for (size_t i = 0; i < p->layer_count; i++)
         for (size_t k = 0; k <= i; k++)
             if (p->layers[i] < 0 || (k < i && p->layers[k] == p->layers[i]))
                 return embla_fail(EMBLA_ERR_ARGUMENT,
-                                  "layer %" PRId32 " at place %zu of the layers: below 0, or there "
-                                  "twice",
+                                  "layer %" PRId32
+                                  " at index %zu of the layers is negative or occurs twice",
                                   p->layers[i], i);
     while (*out < p->layer_count && p->layers[*out] != p->layer) ++*out;
     if (p->layer_count > 0 && *out == p->layer_count)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "layer %" PRId32 " is none of the %zu that have a table, %" PRId32
-                          " to %" PRId32,
+                          "layer %" PRId32 " is not one of the %zu layers with a table (%" PRId32
+                          " to %" PRId32 ")",
                           p->layer, p->layer_count, p->layers[0], p->layers[p->layer_count - 1]);
     return EMBLA_OK;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static embla_status fill_sizes(embla_ngram *g, const embla_ngram_parameters *p, size_t table)
 {
@@ -304,12 +313,13 @@ static embla_status fill_sizes(embla_ngram *g, const embla_ngram_parameters *p, 
     } else {
         double most = (double)EMBLA_ROWS_MOST;
         double first = p->ratio * (double)p->vocab;
-        if (!(first >= 0 && first <= most)) /* also a NaN */
+        if (!(first >= 0 && first <= most)) /* also true for NaN */
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "ratio %g times a vocabulary of %" PRId64 ": heads have 1 to 2^40 "
-                              "rows",
+                              "ratio %g times a vocabulary of %" PRId64
+                              " is out of range; a head must have 1 to 2^40 rows",
                               p->ratio, p->vocab);
-        /* added one by one, as Python does: where ratio is no whole number it decides a bit */
+        /* Added one by one as in Python: if ratio is not an integer, the order of additions
+         * matters. */
         for (size_t i = 0; i < g->columns; i++)
             g->sizes[i] = (int64_t)(first + (double)(2 * i) + 1.0);
     }
@@ -323,16 +333,17 @@ static embla_status fill_offsets(embla_ngram *g, const embla_ngram_parameters *p
     for (size_t i = 0; i < g->columns; i++) {
         int64_t size = g->sizes[i], at = p->offsets ? p->offsets[i] : sum;
         if (size < 1 || size > EMBLA_ROWS_MOST)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "head %zu has %" PRId64 " rows: 1 to 2^40", i,
-                              size);
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "head %zu has %" PRId64 " rows; it must have 1 to 2^40", i, size);
         if (at < 0 || at > EMBLA_ROWS_MOST - size)
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "head %zu is rows %" PRId64 " to %" PRId64 ": a table has at most "
-                              "2^40",
+                              "head %zu has rows %" PRId64 " to %" PRId64
+                              "; a table has at most 2^40 rows",
                               i, at, at + (at < 0 ? 0 : size - 1));
         if (i > 0 && at < g->offsets[i - 1])
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "head %zu begins at row %" PRId64 ", the head before it at %" PRId64,
+                              "head %zu begins at row %" PRId64
+                              ", before the previous head, which begins at %" PRId64,
                               i, at, g->offsets[i - 1]);
         g->offsets[i] = at;
         g->inverses[i] = UINT64_MAX / (uint64_t)size;
@@ -345,7 +356,7 @@ static embla_status fill_offsets(embla_ngram *g, const embla_ngram_parameters *p
     return EMBLA_OK;
 }
 
-/* A sum is at most orders * (vocab - 1) * (size - 1), or vocab - 1 for a size of 1. */
+/* A sum is at most orders * (vocab - 1) * (size - 1), or vocab - 1 if size is 1. */
 static embla_status fill_powers(embla_ngram *g)
 {
     for (size_t c = 0; c < g->columns; c++) {
@@ -353,8 +364,8 @@ static embla_status fill_powers(embla_ngram *g)
         uint64_t power = 1 % size;
         if (!embla_mul_ok(vocab, size, &most) || !embla_mul_ok(most, g->orders, &most))
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "%zu products of tokens below %" PRId64 " and numbers below %" PRId64
-                              " pass 2^64",
+                              "the sum of %zu products of tokens below %" PRId64
+                              " and numbers below %" PRId64 " exceeds 2^64",
                               g->orders, g->vocab, g->sizes[c]);
         g->wide = g->wide && most <= (uint64_t)INT64_MAX;
         for (size_t s = 0; s < c / g->heads + 2; s++) {
@@ -368,17 +379,17 @@ static embla_status fill_powers(embla_ngram *g)
 static embla_status pad_rows(embla_ngram *g, int64_t multiple)
 {
     int64_t step = multiple > 0 ? multiple : 1;
-    int64_t rows = (g->used + step - 1) / step * step; /* both below 2^41 */
+    int64_t rows = (g->used + step - 1) / step * step; /* both are below 2^41 */
     if (rows > EMBLA_ROWS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%" PRId64 " rows padded to a multiple of %" PRId64 " are %" PRId64
-                          ": a table has at most 2^40",
+                          "%" PRId64 " rows padded to a multiple of %" PRId64 " become %" PRId64
+                          "; a table has at most 2^40 rows",
                           g->used, step, rows);
     g->rows = rows;
     return EMBLA_OK;
 }
 
-/* What load (ngram.c) needs to know of each kind. */
+/* Sets what load_tile (ngram.c) needs to know about each kind. */
 static void fill_rules(embla_ngram *g, const embla_ngram_parameters *p)
 {
     bool nothing = p->kind == EMBLA_NGRAM_LONGCAT && p->eos_rule == EMBLA_NGRAM_EOS_ZERO;
@@ -427,14 +438,14 @@ static embla_status fill(embla_ngram *g, const embla_ngram_parameters *p, size_t
     return pad_rows(g, p->multiple);
 }
 
-/* All of it in one block. */
-static embla_status take(const embla_ngram_parameters *p, embla_ngram **out)
+/* Allocates the hasher and all its arrays as one block. */
+static embla_status allocate(const embla_ngram_parameters *p, embla_ngram **out)
 {
     bool hashed = is_hashed(p), products = has_products(p);
     size_t orders = hashed ? (size_t)p->orders : 1, heads = hashed ? (size_t)p->heads : 1;
     size_t columns = hashed ? (orders - 1) * heads : 1;
     size_t listed = hashed ? (columns + 7) / 8 * 8 : 0;
-    embla_layout layout = {0}; /* at most 448 x 8 numbers in an array: never too much */
+    embla_layout layout = {0}; /* at most 448 x 8 numbers in an array: cannot be too large */
     void *memory = NULL;
     (void)embla_layout_add(&layout, 1, sizeof(embla_ngram));
     size_t multipliers = embla_layout_add(&layout, products ? orders : 0, sizeof(int64_t));
@@ -476,9 +487,9 @@ embla_status embla_ngram_new(const embla_ngram_parameters *parameters, embla_ngr
                           parameters ? "out" : "parameters");
     EMBLA_TRY(check_counts(parameters));
     EMBLA_TRY(check_special(parameters));
-    EMBLA_TRY(check_given(parameters));
+    EMBLA_TRY(check_constants(parameters));
     EMBLA_TRY(table_number(parameters, &table));
-    EMBLA_TRY(take(parameters, &g));
+    EMBLA_TRY(allocate(parameters, &g));
     embla_status status = fill(g, parameters, table);
     if (status != EMBLA_OK) {
         embla_ngram_free(g);

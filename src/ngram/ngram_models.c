@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hashers of known models, by name.
+/* Hashers of known models, by name.
  *
- * Their multipliers are written down here: they come from a generator that makes no promise for
- * ever. Tests derive them once more.
+ * The multipliers are stored here, because they come from a random generator that may change. Tests
+ * compute them again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +13,12 @@ typedef struct {
     const char *name;
     embla_ngram_kind kind;
     int32_t orders, heads, eos;
-    int32_t layers[2];  /* from 0 on */
-    size_t layer_count; /* 0: the table is no layer's */
-    int64_t vocab;      /* 0: not recorded, the fold's */
+    int32_t layers[2];  /* counted from 0 */
+    size_t layer_count; /* 0 means one table for all layers */
+    int64_t vocab;      /* 0 means that the fold determines it */
     int64_t base, seed, multiple;
     double ratio;
-    int64_t multipliers[2][4]; /* of each layer; 0: derived */
+    int64_t multipliers[2][4]; /* of each layer; 0 means computed */
 } model;
 
 static const model models[] = {
@@ -69,7 +69,7 @@ const char *embla_ngram_model_name(size_t n)
     return n < MODELS ? models[n].name : NULL;
 }
 
-/* "1, 14": for sentences. */
+/* "1, 14", for messages. */
 static void list_layers(const int32_t *layers, size_t count, char *text, size_t size)
 {
     size_t used = 0;
@@ -88,18 +88,18 @@ embla_status embla_ngram_choose(const char *name, const int32_t *layers, size_t 
     if (layer == -1) return EMBLA_OK;
     if (count == 0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.200s has one table, which is no layer's: -1, not layer %" PRId32, name,
-                          layer);
+                          "%.200s has one table for all layers; use layer -1 instead of %" PRId32,
+                          name, layer);
     while (*out < count && layers[*out] != layer) ++*out;
     if (*out < count) return EMBLA_OK;
     list_layers(layers, count, list, sizeof list);
     return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "%.200s has no table at layer %" PRId32 ", from 0 on; layers that have one: "
-                      "%s",
+                      "%.200s has no table at layer %" PRId32
+                      "; layers with a table, counted from 0: %s",
                       name, layer, list);
 }
 
-static embla_status not_a_model(const char *name)
+static embla_status fail_unknown_model(const char *name)
 {
     char list[200];
     size_t used = 0;
@@ -108,14 +108,15 @@ static embla_status not_a_model(const char *name)
             snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", models[i].name);
         used += more > 0 ? (size_t)more : 0;
     }
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "no model '%.100s' is known; known: %s", name, list);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "unknown model '%.100s'; known models: %s", name, list);
 }
 
 embla_status embla_ngram_pad(const embla_fold *fold, int64_t token, int32_t *out)
 {
     int64_t limit = fold ? fold->tokens : INT32_MAX;
     if (token < 0 || token >= limit)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "pad is token %" PRId64 ", and the fold has %" PRId64,
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the pad token is %" PRId64 ", but the fold has only %" PRId64 " tokens",
                           token, limit);
     *out = fold ? fold->values[token] : (int32_t)token;
     return EMBLA_OK;
@@ -130,14 +131,12 @@ embla_status embla_ngram_new_model(const char *name, int32_t layer, const embla_
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_new_model: %s is NULL",
                           name ? "out" : "the name");
     while (n < MODELS && strcmp(models[n].name, name) != 0) n++;
-    if (n == MODELS) return not_a_model(name);
+    if (n == MODELS) return fail_unknown_model(name);
     const model *m = &models[n];
     EMBLA_TRY(embla_ngram_choose(name, m->layers, m->layer_count, layer, &table));
     if (m->vocab == 0 && !fold)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%s: how many tokens its vocabulary folds to is not recorded: it takes "
-                          "a fold",
-                          name);
+                          "%s: the size of its folded vocabulary is not known; pass a fold", name);
     bool engram = m->kind == EMBLA_NGRAM_ENGRAM;
     embla_ngram_parameters p = {.kind = m->kind,
                                 .vocab = m->vocab > 0 ? m->vocab : fold->count,

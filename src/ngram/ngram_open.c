@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hasher of a model, as a checkpoint says.
+/* Creates the hasher of a model from a checkpoint.
  *
- * Its own constants win; where the rules give others, the file or the rules are of another model,
- * and a wrong row is a number like any other: that is refused, with both numbers.
+ * The constants in the file are used. If they differ from those that the rules give, the file is
+ * refused, and the message has both numbers: a wrong hasher would silently look up wrong rows.
  *
  *   DeepSeek   config.json "engram_..", GGUF ARCH.engram.*
  *   Qwen       config.json "ngram_size", .. and I64 tensors; GGUF ARCH.ple.*
@@ -18,43 +18,43 @@
 #include "formats/gguf.h"
 #include "ngram/ngram.h"
 
-/* ---- what a checkpoint says ---- */
+/* ---- reading keys ---- */
 
 typedef struct {
     const embla_checkpoint *cp;
-    const char *group; /* GGUF: "ARCH.engram."; NULL: config.json, or text_config in it */
-    embla_arena arena; /* lists of the file */
+    const char *group; /* GGUF: "ARCH.engram."; NULL means config.json, or text_config in it */
+    embla_arena arena; /* lists that were read from the file */
     embla_ngram_parameters p;
-    int32_t layers[EMBLA_NGRAM_LAYERS_MOST]; /* from 0 on */
+    int32_t layers[EMBLA_NGRAM_LAYERS_MOST]; /* counted from 0 */
     size_t layer_count, table;
-    embla_fold *own;   /* what the file folds by */
-    int64_t rows;      /* that the table has; 0: not said */
-    bool exactly;      /* rows are as many as the rules give, not only enough */
-    bool vocab_stated; /* so that multipliers can be derived */
+    embla_fold *own;   /* the fold in the file */
+    int64_t rows;      /* of the table in the file; 0 if unknown */
+    bool exactly;      /* rows must be equal to the computed number, not only large enough */
+    bool vocab_stated; /* the vocabulary is known, so multipliers can be computed */
 } reading;
 
-typedef const char *const names[]; /* of one thing, as files call it; NULL after the last */
+typedef const char *const names[]; /* alternative names of one key; ends with NULL */
 
-static embla_status wrong(const reading *r, const char *what)
+static embla_status fail_format(const reading *r, const char *what)
 {
-    return embla_fail(EMBLA_ERR_FORMAT, "%.200s speaks of n-grams but %s", r->cp->shown, what);
+    return embla_fail(EMBLA_ERR_FORMAT, "%.200s describes n-grams, but %s", r->cp->shown, what);
 }
 
-/* The n-th place where a name may stand; false past the last. */
-static bool place(const reading *r, const char *name, int n, char key[200])
+/* Writes the n-th key where a name may be found. False after the last. */
+static bool key_at(const reading *r, const char *name, int n, char key[200])
 {
     const char *before = r->group ? r->group : n == 0 ? "" : "text_config.";
     int length = snprintf(key, 200, "%s%s", before, name);
     return n < (r->group ? 1 : 2) && length > 0 && length < 200;
 }
 
-/* A whole number; *out is left alone, and *found false, where there is none. */
-static embla_status number(const reading *r, names called, int64_t *out, bool *found)
+/* Reads an integer. If there is none, *out is unchanged and *found is false. */
+static embla_status read_integer(const reading *r, names called, int64_t *out, bool *found)
 {
     char key[200];
     *found = false;
     for (size_t i = 0; called[i]; i++)
-        for (int n = 0; place(r, called[i], n, key); n++) {
+        for (int n = 0; key_at(r, called[i], n, key); n++) {
             embla_status status = embla_checkpoint_integer(r->cp, key, out);
             *found = status == EMBLA_OK;
             if (status != EMBLA_ERR_NOT_FOUND) return status;
@@ -62,38 +62,38 @@ static embla_status number(const reading *r, names called, int64_t *out, bool *f
     return EMBLA_OK;
 }
 
-/* One that there must be, in 0 .. INT32_MAX. */
-static embla_status need(const reading *r, names called, int64_t *out)
+/* Reads a required integer, 0 to INT32_MAX. */
+static embla_status require_integer(const reading *r, names called, int64_t *out)
 {
     char text[128];
     bool found;
-    EMBLA_TRY(number(r, called, out, &found));
+    EMBLA_TRY(read_integer(r, called, out, &found));
     if (found && *out >= 0 && *out <= INT32_MAX) return EMBLA_OK;
     if (found)
-        (void)snprintf(text, sizeof text, "'%.60s' is %" PRId64 ", outside 0 to %d", called[0],
+        (void)snprintf(text, sizeof text, "'%.60s' is %" PRId64 ", not from 0 to %d", called[0],
                        *out, INT32_MAX);
     else
-        (void)snprintf(text, sizeof text, "does not say '%.60s'", called[0]);
-    return wrong(r, text);
+        (void)snprintf(text, sizeof text, "'%.60s' is missing", called[0]);
+    return fail_format(r, text);
 }
 
-static embla_status need_small(const reading *r, names called, int32_t *out)
+static embla_status require_int32(const reading *r, names called, int32_t *out)
 {
     int64_t value = 0;
-    EMBLA_TRY(need(r, called, &value));
+    EMBLA_TRY(require_integer(r, called, &value));
     *out = (int32_t)value;
     return EMBLA_OK;
 }
 
-/* A list, in the arena; NULL where there is none. */
-static embla_status list(reading *r, names called, const int64_t **out, size_t *count)
+/* Reads a list of integers into the arena. NULL if there is none. */
+static embla_status read_list(reading *r, names called, const int64_t **out, size_t *count)
 {
     char key[200];
     int64_t *numbers = NULL;
     *out = NULL;
     *count = 0;
     for (size_t i = 0; called[i]; i++)
-        for (int n = 0; place(r, called[i], n, key); n++) {
+        for (int n = 0; key_at(r, called[i], n, key); n++) {
             embla_status status = embla_checkpoint_integers(r->cp, key, 0, NULL, count);
             if (status == EMBLA_ERR_NOT_FOUND) continue;
             if (status != EMBLA_OK || *count == 0) return status;
@@ -105,16 +105,16 @@ static embla_status list(reading *r, names called, const int64_t **out, size_t *
     return EMBLA_OK;
 }
 
-/* The layers that have a table; files count them from `first` on. */
+/* Reads the layers with a table. In the file they are counted from `first`. */
 static embla_status read_layers(reading *r, names called, int64_t first, int32_t layer)
 {
     const int64_t *numbers;
     size_t count;
-    EMBLA_TRY(list(r, called, &numbers, &count));
-    if (count > EMBLA_NGRAM_LAYERS_MOST) return wrong(r, "has more than 256 layers with a table");
+    EMBLA_TRY(read_list(r, called, &numbers, &count));
+    if (count > EMBLA_NGRAM_LAYERS_MOST) return fail_format(r, "more than 256 layers have a table");
     for (size_t i = 0; numbers && i < count; i++) {
         if (numbers[i] < first || numbers[i] > INT32_MAX)
-            return wrong(r, "has a table at a layer that cannot be");
+            return fail_format(r, "the number of a layer is out of range");
         r->layers[i] = (int32_t)(numbers[i] - first);
     }
     r->layer_count = count;
@@ -122,17 +122,17 @@ static embla_status read_layers(reading *r, names called, int64_t first, int32_t
     return EMBLA_OK;
 }
 
-/* This table's part of a list that has `each` numbers for every table. */
-static embla_status part(const reading *r, const char *what, const int64_t *numbers, size_t count,
-                         size_t each, const int64_t **out)
+/* The part of a list for this table, if the list has `each` numbers for every table. */
+static embla_status table_part(const reading *r, const char *what, const int64_t *numbers,
+                               size_t count, size_t each, const int64_t **out)
 {
     char text[128];
     size_t tables = r->layer_count > 0 ? r->layer_count : 1;
     if (!numbers) return EMBLA_OK;
     if (count != tables * each) {
-        (void)snprintf(text, sizeof text, "has %zu %s where %zu tables have %zu each", count, what,
+        (void)snprintf(text, sizeof text, "it has %zu %s; %zu tables need %zu each", count, what,
                        tables, each);
-        return wrong(r, text);
+        return fail_format(r, text);
     }
     *out = numbers + r->table * each;
     return EMBLA_OK;
@@ -143,7 +143,7 @@ static size_t columns_of(const embla_ngram_parameters *p)
     return p->orders > 1 && p->heads > 0 ? ((size_t)p->orders - 1) * (size_t)p->heads : 0;
 }
 
-/* What a model does not pass on its way to embla_ngram_new: before lists are cut by them. */
+/* Checked here because lists are split by these numbers before embla_ngram_new checks them. */
 static embla_status check_shape(const reading *r)
 {
     const embla_ngram_parameters *p = &r->p;
@@ -152,21 +152,23 @@ static embla_status check_shape(const reading *r)
         p->heads <= EMBLA_NGRAM_HEADS_MOST)
         return EMBLA_OK;
     (void)snprintf(text, sizeof text,
-                   "has orders up to %" PRId32 " of %" PRId32 " heads: 2 to %d, 1 to %d", p->orders,
-                   p->heads, (int)EMBLA_NGRAM_ORDERS_MOST, (int)EMBLA_NGRAM_HEADS_MOST);
-    return wrong(r, text);
+                   "it has orders up to %" PRId32 " with %" PRId32
+                   " heads each; supported: 2 to %d and 1 to %d",
+                   p->orders, p->heads, (int)EMBLA_NGRAM_ORDERS_MOST, (int)EMBLA_NGRAM_HEADS_MOST);
+    return fail_format(r, text);
 }
 
-static embla_status same(const reading *r, const char *what, const int64_t *stated,
-                         const int64_t *derived, size_t count)
+static embla_status compare_constants(const reading *r, const char *what, const int64_t *stated,
+                                      const int64_t *derived, size_t count)
 {
     char text[160];
     for (size_t i = 0; i < count; i++)
         if (stated[i] != derived[i]) {
             (void)snprintf(text, sizeof text,
-                           "its %s %zu is %" PRId64 ", and by the rules %" PRId64, what, i,
-                           stated[i], derived[i]);
-            return wrong(r, text);
+                           "%s %zu is %" PRId64
+                           "; computed from its parameters it would be %" PRId64,
+                           what, i, stated[i], derived[i]);
+            return fail_format(r, text);
         }
     return EMBLA_OK;
 }
@@ -177,7 +179,7 @@ static embla_status compare_sizes(const reading *r)
     size_t columns = columns_of(&r->p);
     if (!r->p.sizes || r->p.base < 1) return EMBLA_OK;
     EMBLA_TRY(embla_ngram_primes(r->p.base, r->table * columns, columns, derived));
-    return same(r, "size of head", r->p.sizes, derived, columns);
+    return compare_constants(r, "the size of head", r->p.sizes, derived, columns);
 }
 
 static embla_status compare_multipliers(const reading *r, int64_t seed)
@@ -191,29 +193,29 @@ static embla_status compare_multipliers(const reading *r, int64_t seed)
         embla_ngram_engram_multipliers(p->vocab, from, (size_t)p->orders, derived);
     else
         embla_ngram_qwen_multipliers(p->vocab, from, (size_t)p->orders, derived);
-    return same(r, "multiplier", p->multipliers, derived, (size_t)p->orders);
+    return compare_constants(r, "multiplier", p->multipliers, derived, (size_t)p->orders);
 }
 
-/* EOS: transformers takes the first of a list. */
+/* transformers uses the first EOS of a list. */
 static embla_status read_eos(reading *r, int32_t *out)
 {
     const int64_t *several;
     size_t count;
-    EMBLA_TRY(list(r, (names){"eos_token_id", NULL}, &several, &count));
-    if (!several) return need_small(r, (names){"eos_token_id", NULL}, out);
-    if (several[0] < 0 || several[0] > INT32_MAX) return wrong(r, "has an EOS that is no token");
+    EMBLA_TRY(read_list(r, (names){"eos_token_id", NULL}, &several, &count));
+    if (!several) return require_int32(r, (names){"eos_token_id", NULL}, out);
+    if (several[0] < 0 || several[0] > INT32_MAX) return fail_format(r, "its EOS is not a token");
     *out = (int32_t)several[0];
     return EMBLA_OK;
 }
 
 /* ---- DeepSeek ---- */
 
-/* The file's own fold; with one of the caller's, that must be the same. */
+/* Reads the fold in the file. If the caller gave one too, both must be the same. */
 static embla_status read_fold(reading *r, const embla_fold *fold)
 {
     const int64_t *map;
     size_t count;
-    EMBLA_TRY(list(r, (names){"token_map", NULL}, &map, &count));
+    EMBLA_TRY(read_list(r, (names){"token_map", NULL}, &map, &count));
     r->p.fold = fold;
     if (!map) return EMBLA_OK;
     EMBLA_TRY(embla_fold_room(count, &r->own));
@@ -229,36 +231,36 @@ static embla_status read_fold(reading *r, const embla_fold *fold)
         int64_t given = i < (size_t)fold->tokens ? fold->values[i] : -1;
         if (ours != given)
             return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.200s: token %zu counts as %" PRId64 ", and in the fold that was "
-                              "given as %" PRId64 " (-1: not there)",
+                              "%.200s: token %zu is folded to %" PRId64
+                              ", but the given fold has %" PRId64 " (-1 means missing)",
                               r->cp->shown, i, ours, given);
     }
     return EMBLA_OK;
 }
 
-/* The vocabulary after folding, and what stands before the start. */
+/* Reads the size of the folded vocabulary, and the pad token. */
 static embla_status read_engram_vocab(reading *r, names vocab, names raw_pad, names folded_pad)
 {
     embla_ngram_parameters *p = &r->p;
     int64_t pad = EMBLA_NGRAM_PAD_TOKEN;
     bool found;
-    EMBLA_TRY(number(r, vocab, &p->vocab, &r->vocab_stated));
+    EMBLA_TRY(read_integer(r, vocab, &p->vocab, &r->vocab_stated));
     if (!r->vocab_stated && !p->fold)
-        return wrong(r, "not of how many different tokens there are: it takes a fold");
+        return fail_format(r, "the size of the folded vocabulary is missing; pass a fold");
     if (!r->vocab_stated) p->vocab = p->fold->count;
     r->vocab_stated = true;
     if (p->fold && p->fold->count != p->vocab)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.200s: its vocabulary folds to %" PRId64 ", the fold has %" PRId64
-                          " different numbers",
+                          "%.200s: its folded vocabulary has %" PRId64
+                          " tokens, but the fold has %" PRId64 " different numbers",
                           r->cp->shown, p->vocab, p->fold->count);
-    if (folded_pad) EMBLA_TRY(number(r, folded_pad, &pad, &found));
+    if (folded_pad) EMBLA_TRY(read_integer(r, folded_pad, &pad, &found));
     if (folded_pad && found) {
-        if (pad < 0 || pad >= p->vocab) return wrong(r, "its pad is no token");
+        if (pad < 0 || pad >= p->vocab) return fail_format(r, "its pad is not a token");
         p->pad = (int32_t)pad;
         return EMBLA_OK;
     }
-    EMBLA_TRY(number(r, raw_pad, &pad, &found));
+    EMBLA_TRY(read_integer(r, raw_pad, &pad, &found));
     return embla_ngram_pad(p->fold, pad, &p->pad);
 }
 
@@ -270,19 +272,19 @@ static embla_status open_engram_config(reading *r, int32_t layer, const embla_fo
     bool found;
     p->kind = EMBLA_NGRAM_ENGRAM;
     p->fold = fold;
-    EMBLA_TRY(need(r, (names){"engram_vocab_size", NULL}, &p->base));
+    EMBLA_TRY(require_integer(r, (names){"engram_vocab_size", NULL}, &p->base));
     EMBLA_TRY(
-        need_small(r, (names){"engram_max_ngram_size", "engram_ngram_size", NULL}, &p->orders));
-    EMBLA_TRY(need_small(r, (names){"engram_n_heads", "engram_num_heads", "engram_heads", NULL},
-                         &p->heads));
+        require_int32(r, (names){"engram_max_ngram_size", "engram_ngram_size", NULL}, &p->orders));
+    EMBLA_TRY(require_int32(r, (names){"engram_n_heads", "engram_num_heads", "engram_heads", NULL},
+                            &p->heads));
     EMBLA_TRY(check_shape(r));
     EMBLA_TRY(read_layers(r, (names){"engram_layer_ids", "engram_layers", NULL}, 0, layer));
-    if (r->layer_count == 0) return wrong(r, "does not say 'engram_layer_ids'");
-    EMBLA_TRY(number(r, (names){"engram_seed", NULL}, &p->seed, &found));
+    if (r->layer_count == 0) return fail_format(r, "'engram_layer_ids' is missing");
+    EMBLA_TRY(read_integer(r, (names){"engram_seed", NULL}, &p->seed, &found));
     EMBLA_TRY(read_engram_vocab(r, (names){"engram_compressed_vocab_size", NULL},
                                 (names){"engram_pad_token_id", "engram_pad_id", NULL}, NULL));
-    EMBLA_TRY(list(r, (names){"engram_num_embeddings", NULL}, &rows, &count));
-    EMBLA_TRY(part(r, "numbers of rows", rows, count, 1, &one));
+    EMBLA_TRY(read_list(r, (names){"engram_num_embeddings", NULL}, &rows, &count));
+    EMBLA_TRY(table_part(r, "numbers of rows", rows, count, 1, &one));
     if (one) r->rows = *one;
     r->exactly = true;
     p->layer = r->layers[r->table];
@@ -294,12 +296,12 @@ static embla_status read_constants(reading *r, names multipliers, names sizes, n
     embla_ngram_parameters *p = &r->p;
     const int64_t *numbers;
     size_t count, columns = columns_of(p);
-    EMBLA_TRY(list(r, multipliers, &numbers, &count));
-    EMBLA_TRY(part(r, "multipliers", numbers, count, (size_t)p->orders, &p->multipliers));
-    EMBLA_TRY(list(r, sizes, &numbers, &count));
-    EMBLA_TRY(part(r, "sizes of heads", numbers, count, columns, &p->sizes));
-    EMBLA_TRY(list(r, offsets, &numbers, &count));
-    return part(r, "offsets of heads", numbers, count, columns, &p->offsets);
+    EMBLA_TRY(read_list(r, multipliers, &numbers, &count));
+    EMBLA_TRY(table_part(r, "multipliers", numbers, count, (size_t)p->orders, &p->multipliers));
+    EMBLA_TRY(read_list(r, sizes, &numbers, &count));
+    EMBLA_TRY(table_part(r, "sizes of heads", numbers, count, columns, &p->sizes));
+    EMBLA_TRY(read_list(r, offsets, &numbers, &count));
+    return table_part(r, "offsets of heads", numbers, count, columns, &p->offsets);
 }
 
 static embla_status open_engram_gguf(reading *r, int32_t layer, const embla_fold *fold)
@@ -307,12 +309,12 @@ static embla_status open_engram_gguf(reading *r, int32_t layer, const embla_fold
     embla_ngram_parameters *p = &r->p;
     bool found;
     p->kind = EMBLA_NGRAM_ENGRAM;
-    EMBLA_TRY(need_small(r, (names){"max_ngram_size", "ngram_size", NULL}, &p->orders));
-    EMBLA_TRY(need_small(r, (names){"heads_per_ngram", "head_count", "heads", "n_heads", NULL},
-                         &p->heads));
+    EMBLA_TRY(require_int32(r, (names){"max_ngram_size", "ngram_size", NULL}, &p->orders));
+    EMBLA_TRY(require_int32(r, (names){"heads_per_ngram", "head_count", "heads", "n_heads", NULL},
+                            &p->heads));
     EMBLA_TRY(check_shape(r));
     EMBLA_TRY(read_layers(r, (names){"layers", "layer_ids", NULL}, 0, layer));
-    if (r->layer_count == 0) return wrong(r, "does not say at which layers");
+    if (r->layer_count == 0) return fail_format(r, "the list of layers with a table is missing");
     EMBLA_TRY(read_fold(r, fold));
     EMBLA_TRY(read_engram_vocab(r, (names){"compressed_vocab_size", NULL},
                                 (names){"pad_token_id", NULL}, (names){"pad_id", NULL}));
@@ -320,15 +322,18 @@ static embla_status open_engram_gguf(reading *r, int32_t layer, const embla_fold
         r, (names){"multipliers", "layer_multipliers", "hash_multipliers", NULL},
         (names){"primes", "head_vocab_sizes", "head_bucket_sizes", "hash_primes", NULL},
         (names){"offsets", "head_offsets", "hash_offsets", NULL}));
-    EMBLA_TRY(number(r, (names){"vocab_size", "base", NULL}, &p->base, &found));
-    if (!found && !p->sizes) return wrong(r, "has neither sizes of heads nor a base for them");
+    EMBLA_TRY(read_integer(r, (names){"vocab_size", "base", NULL}, &p->base, &found));
+    if (!found && !p->sizes)
+        return fail_format(
+            r, "the sizes of its heads are missing, and there is no base to compute them from");
     p->layer = r->layers[r->table];
     return EMBLA_OK;
 }
 
 /* ---- Qwen ---- */
 
-/* The I64 tensor that ends with name: the one of this layer where several have one. */
+/* Finds the I64 tensor whose name ends with `name`. If several layers have one, that of this
+ * layer. */
 static embla_status read_tensor(reading *r, const char *name, const int64_t **out, size_t *count)
 {
     char mark[32];
@@ -346,9 +351,10 @@ static embla_status read_tensor(reading *r, const char *name, const int64_t **ou
     *count = 0;
     if (!found) return EMBLA_OK;
     if (found->rank != 1 || strcmp(found->element->name, "I64") != 0 || found->shape[0] < 1)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%.128s' is %u dimensions of %s, not a list of I64",
-                          r->cp->shown, found->name, (unsigned)found->rank, found->element->name);
+        return embla_fail(
+            EMBLA_ERR_FORMAT,
+            "%.200s: tensor '%.128s' has %u dimensions and type %s; expected one dimension of I64",
+            r->cp->shown, found->name, (unsigned)found->rank, found->element->name);
     EMBLA_TRY(embla_arena_many(&r->arena, found->shape[0], sizeof *numbers, "constants", &numbers));
     EMBLA_TRY(embla_entry_read(r->cp, found, 0, (size_t)found->bytes, numbers));
     *out = numbers;
@@ -356,16 +362,16 @@ static embla_status read_tensor(reading *r, const char *name, const int64_t **ou
     return EMBLA_OK;
 }
 
-static embla_status need_count(const reading *r, const char *what, size_t have, size_t want)
+static embla_status check_count(const reading *r, const char *what, size_t have, size_t want)
 {
     char text[128];
     if (have == 0 || have == want) return EMBLA_OK;
-    (void)snprintf(text, sizeof text, "has %zu %s, not %zu", have, what, want);
-    return wrong(r, text);
+    (void)snprintf(text, sizeof text, "it has %zu %s; expected: %zu", have, what, want);
+    return fail_format(r, text);
 }
 
-/* Rows that its giant table has, where that is here; and its vocabulary. */
-static void look_at_tables(reading *r)
+/* Takes the number of rows and the vocabulary from the tensors, if they are in this file. */
+static void read_table_sizes(reading *r)
 {
     size_t count;
     const embla_entry *table = embla_checkpoint_only(r->cp, EMBLA_ROLE_PER_LAYER, &count);
@@ -385,27 +391,29 @@ static embla_status open_qwen_config(reading *r, int32_t layer)
     int64_t seed = EMBLA_NGRAM_QWEN_SEED;
     bool based, seeded;
     p->kind = EMBLA_NGRAM_QWEN;
-    EMBLA_TRY(need_small(r, (names){"ngram_size", NULL}, &p->orders));
-    EMBLA_TRY(need_small(r, (names){"heads_per_ngram", NULL}, &p->heads));
+    EMBLA_TRY(require_int32(r, (names){"ngram_size", NULL}, &p->orders));
+    EMBLA_TRY(require_int32(r, (names){"heads_per_ngram", NULL}, &p->heads));
     EMBLA_TRY(check_shape(r));
-    EMBLA_TRY(read_layers(r, (names){"ple_layer_ids", NULL}, 1, layer)); /* one-based here */
-    EMBLA_TRY(need(r, (names){"vocab_size", NULL}, &p->vocab));
+    EMBLA_TRY(read_layers(r, (names){"ple_layer_ids", NULL}, 1, layer)); /* counted from 1 here */
+    EMBLA_TRY(require_integer(r, (names){"vocab_size", NULL}, &p->vocab));
     r->vocab_stated = true;
     EMBLA_TRY(read_eos(r, &p->eos));
-    EMBLA_TRY(number(r, (names){"ngram_vocab_size_base", NULL}, &p->base, &based));
-    EMBLA_TRY(number(r, (names){"seed", NULL}, &seed, &seeded));
+    EMBLA_TRY(read_integer(r, (names){"ngram_vocab_size_base", NULL}, &p->base, &based));
+    EMBLA_TRY(read_integer(r, (names){"seed", NULL}, &seed, &seeded));
     p->multiple = EMBLA_NGRAM_QWEN_MULTIPLE;
-    EMBLA_TRY(number(r, (names){"make_ngram_vocab_size_divisible_by", NULL}, &p->multiple,
-                     &(bool){false}));
+    EMBLA_TRY(read_integer(r, (names){"make_ngram_vocab_size_divisible_by", NULL}, &p->multiple,
+                           &(bool){false}));
     EMBLA_TRY(read_tensor(r, "layer_multipliers", &p->multipliers, &multipliers));
     EMBLA_TRY(read_tensor(r, "ngram_heads_vocab_sizes", &p->sizes, &sizes));
     EMBLA_TRY(read_tensor(r, "ngram_heads_offsets", &p->offsets, &offsets));
-    EMBLA_TRY(need_count(r, "multipliers", multipliers, (size_t)p->orders));
-    EMBLA_TRY(need_count(r, "sizes of heads", sizes, columns_of(p)));
-    EMBLA_TRY(need_count(r, "offsets of heads", offsets, columns_of(p)));
-    if (!based && !p->sizes) return wrong(r, "has neither sizes of heads nor a base for them");
+    EMBLA_TRY(check_count(r, "multipliers", multipliers, (size_t)p->orders));
+    EMBLA_TRY(check_count(r, "sizes of heads", sizes, columns_of(p)));
+    EMBLA_TRY(check_count(r, "offsets of heads", offsets, columns_of(p)));
+    if (!based && !p->sizes)
+        return fail_format(
+            r, "the sizes of its heads are missing, and there is no base to compute them from");
     p->layer = (int32_t)r->table;
-    /* config.json may have a seed that is for other things: the published one is tried too */
+    /* The seed in config.json may be for something else, so the published seed is tried first. */
     p->seed = EMBLA_NGRAM_QWEN_SEED;
     if (seeded && p->multipliers && compare_multipliers(r, EMBLA_NGRAM_QWEN_SEED) != EMBLA_OK)
         p->seed = seed;
@@ -419,20 +427,21 @@ static embla_status open_qwen_gguf(reading *r, int32_t layer)
     p->kind = EMBLA_NGRAM_QWEN;
     p->seed = EMBLA_NGRAM_QWEN_SEED;
     p->multiple = EMBLA_NGRAM_QWEN_MULTIPLE;
-    EMBLA_TRY(need_small(r, (names){"ngram_size", NULL}, &p->orders));
-    EMBLA_TRY(need_small(r, (names){"heads_per_ngram", NULL}, &p->heads));
+    EMBLA_TRY(require_int32(r, (names){"ngram_size", NULL}, &p->orders));
+    EMBLA_TRY(require_int32(r, (names){"heads_per_ngram", NULL}, &p->heads));
     EMBLA_TRY(check_shape(r));
     EMBLA_TRY(read_layers(r, (names){"layers", NULL}, 0, layer));
-    EMBLA_TRY(need_small(r, (names){"eos_token_id", NULL}, &p->eos));
+    EMBLA_TRY(require_int32(r, (names){"eos_token_id", NULL}, &p->eos));
     EMBLA_TRY(read_constants(r, (names){"layer_multipliers", NULL},
                              (names){"head_vocab_sizes", NULL}, (names){"head_offsets", NULL}));
-    if (!p->sizes || !p->multipliers) return wrong(r, "has no sizes of heads, or no multipliers");
+    if (!p->sizes || !p->multipliers)
+        return fail_format(r, "the sizes of its heads or the multipliers are missing");
     (void)snprintf(key, sizeof key, "%.*svocab_size", (int)(strlen(r->group) - strlen("ple.")),
                    r->group);
     embla_status status = embla_checkpoint_integer(r->cp, key, &p->vocab);
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) return status;
     r->vocab_stated = status == EMBLA_OK;
-    look_at_tables(r);
+    read_table_sizes(r);
     p->layer = (int32_t)r->table;
     return EMBLA_OK;
 }
@@ -445,15 +454,14 @@ static embla_status open_longcat(reading *r, int32_t layer, double ratio)
     const char *type = embla_checkpoint_text(r->cp, "model_type");
     if (type && !strstr(type, "longcat"))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s: n-grams of '%.60s' are hashed in a way of its own; LongCat's is "
-                          "known",
+                          "%.200s: the n-gram hash of '%.60s' is not supported; only LongCat's is",
                           r->cp->shown, type);
     p->kind = EMBLA_NGRAM_LONGCAT;
     p->ratio = ratio;
     EMBLA_TRY(embla_ngram_choose(r->cp->shown, NULL, 0, layer, &r->table));
-    EMBLA_TRY(need_small(r, (names){"emb_neighbor_num", "oe_neighbor_num", NULL}, &p->orders));
-    EMBLA_TRY(need_small(r, (names){"emb_split_num", "oe_split_num", NULL}, &p->heads));
-    EMBLA_TRY(need(r, (names){"vocab_size_text", "vocab_size", NULL}, &p->vocab));
+    EMBLA_TRY(require_int32(r, (names){"emb_neighbor_num", "oe_neighbor_num", NULL}, &p->orders));
+    EMBLA_TRY(require_int32(r, (names){"emb_split_num", "oe_split_num", NULL}, &p->heads));
+    EMBLA_TRY(require_integer(r, (names){"vocab_size_text", "vocab_size", NULL}, &p->vocab));
     return read_eos(r, &p->eos);
 }
 
@@ -462,25 +470,25 @@ static embla_status open_identity(reading *r, int32_t layer)
     r->p.kind = EMBLA_NGRAM_IDENTITY;
     EMBLA_TRY(embla_ngram_choose(r->cp->shown, NULL, 0, layer, &r->table));
     if (r->group) {
-        look_at_tables(r);
+        read_table_sizes(r);
         if (r->rows > 0) r->p.vocab = r->rows;
         return EMBLA_OK;
     }
-    return need(r, (names){"vocab_size_per_layer_input", NULL}, &r->p.vocab);
+    return require_integer(r, (names){"vocab_size_per_layer_input", NULL}, &r->p.vocab);
 }
 
-/* ---- which of them ---- */
+/* ---- which model ---- */
 
-static bool says(reading *r, names called)
+static bool has_key(reading *r, names called)
 {
     int64_t value;
     bool found;
-    return number(r, called, &value, &found) != EMBLA_OK || found;
+    return read_integer(r, called, &value, &found) != EMBLA_OK || found;
 }
 
-static embla_status nothing(const reading *r)
+static embla_status fail_no_ngram(const reading *r)
 {
-    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s says nothing of n-grams or per-layer rows",
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no n-gram table and no per-layer table",
                       r->cp->shown);
 }
 
@@ -489,49 +497,47 @@ static embla_status open_config(reading *r, int32_t layer, const embla_fold *fol
     static const char *const ratios[] = {"ngram_vocab_size_ratio", "oe_vocab_size_ratio", NULL};
     char key[200];
     double ratio;
-    if (says(r, (names){"engram_vocab_size", "engram_max_ngram_size", NULL}))
+    if (has_key(r, (names){"engram_vocab_size", "engram_max_ngram_size", NULL}))
         return open_engram_config(r, layer, fold);
-    if (fold)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: a fold goes with engram only", r->cp->shown);
-    if (says(r, (names){"ngram_vocab_size_base", "heads_per_ngram", NULL}))
+    if (fold) return embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: only engram has a fold", r->cp->shown);
+    if (has_key(r, (names){"ngram_vocab_size_base", "heads_per_ngram", NULL}))
         return open_qwen_config(r, layer);
     for (size_t i = 0; ratios[i]; i++)
-        for (int n = 0; place(r, ratios[i], n, key); n++)
+        for (int n = 0; key_at(r, ratios[i], n, key); n++)
             if (embla_checkpoint_real(r->cp, key, &ratio) == EMBLA_OK)
                 return open_longcat(r, layer, ratio);
-    if (says(r, (names){"vocab_size_per_layer_input", NULL})) return open_identity(r, layer);
-    return nothing(r);
+    if (has_key(r, (names){"vocab_size_per_layer_input", NULL})) return open_identity(r, layer);
+    return fail_no_ngram(r);
 }
 
 static embla_status open_gguf(reading *r, int32_t layer, const embla_fold *fold)
 {
     const char *arch = embla_checkpoint_text(r->cp, "general.architecture");
     char group[128];
-    if (!arch || strlen(arch) > 64) return nothing(r);
+    if (!arch || strlen(arch) > 64) return fail_no_ngram(r);
     (void)snprintf(group, sizeof group, "%s.engram.", arch);
     r->group = group;
     embla_status status = EMBLA_OK;
-    if (says(r, (names){"max_ngram_size", "ngram_size", NULL})) {
+    if (has_key(r, (names){"max_ngram_size", "ngram_size", NULL})) {
         status = open_engram_gguf(r, layer, fold);
     } else if (fold) {
-        status =
-            embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: a fold goes with engram only", r->cp->shown);
+        status = embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: only engram has a fold", r->cp->shown);
     } else {
         (void)snprintf(group, sizeof group, "%s.ple.", arch);
-        if (says(r, (names){"ngram_size", NULL})) {
+        if (has_key(r, (names){"ngram_size", NULL})) {
             status = open_qwen_gguf(r, layer);
         } else {
             (void)snprintf(group, sizeof group, "%s.", arch);
-            bool per_layer = says(r, (names){"embedding_length_per_layer_input", NULL});
-            status = per_layer ? open_identity(r, layer) : nothing(r);
+            bool per_layer = has_key(r, (names){"embedding_length_per_layer_input", NULL});
+            status = per_layer ? open_identity(r, layer) : fail_no_ngram(r);
         }
     }
     r->group = NULL;
     return status;
 }
 
-/* The hasher of what was read; what is wrong with it is wrong with the file. */
-static embla_status make(reading *r, embla_ngram **out)
+/* Creates the hasher. Wrong parameters are reported as errors of the file. */
+static embla_status make_hasher(reading *r, embla_ngram **out)
 {
     char sentence[300], text[160];
     embla_ngram *made = NULL;
@@ -549,10 +555,11 @@ static embla_status make(reading *r, embla_ngram **out)
     EMBLA_TRY(status);
     if (r->rows > 0 && (r->exactly ? r->rows != made->rows : r->rows < made->used)) {
         (void)snprintf(text, sizeof text,
-                       "its table has %" PRId64 " rows, and by the rules %" PRId64, r->rows,
-                       r->exactly ? made->rows : made->used);
+                       "its table has %" PRId64
+                       " rows; computed from its parameters it would have %" PRId64,
+                       r->rows, r->exactly ? made->rows : made->used);
         embla_ngram_free(made);
-        return wrong(r, text);
+        return fail_format(r, text);
     }
     if (r->rows > 0) made->rows = r->rows;
     made->layer = r->layer_count > 0 ? r->layers[r->table] : -1;
@@ -573,7 +580,7 @@ embla_status embla_ngram_open(const embla_checkpoint *checkpoint, int32_t layer,
                           checkpoint ? "out" : "the checkpoint");
     bool gguf = strcmp(embla_checkpoint_format(checkpoint), "gguf") == 0;
     embla_status status = gguf ? open_gguf(&r, layer, fold) : open_config(&r, layer, fold);
-    if (status == EMBLA_OK) status = make(&r, out);
+    if (status == EMBLA_OK) status = make_hasher(&r, out);
     embla_fold_free(r.own);
     embla_arena_free(&r.arena);
     return status;

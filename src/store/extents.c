@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which bytes of which files a row is.
+/* Finds the bytes of a row in the files of a store.
  *
- * A giant table lies in many files (Qwen's in 128 parts), its numbers and its scales in tensors
- * of their own. An extent is a range of rows that lie a fixed number of bytes apart in each of
- * one or two planes. embla_extents_add is the proof: what it has accepted lies in its file, and
- * no product of a row with a stride overflows. embla_extents_read is the plain way to a row that
- * all others are held to.
+ * A giant table is stored in many files (Qwen's in 128 parts), with numbers and scales in separate
+ * tensors. An extent is a range of rows with a fixed stride, in one or two planes (numbers,
+ * scales). embla_extents_add checks every extent: its rows lie inside the file, and row x stride
+ * does not overflow. embla_extents_read reads one row in the simplest way; it is the reference for
+ * all placements.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 
 /* ---- adding ---- */
 
-/* The number of the source that has this map; a new one if none has. */
-static embla_status source_of(embla_store *store, const embla_map *map, size_t *out)
+/* The index of the source with this map. Adds a source if there is none. */
+static embla_status find_or_add_source(embla_store *store, const embla_map *map, size_t *out)
 {
     for (size_t i = store->source_count; i-- > 0;)
         if (store->sources[i].map == map) {
@@ -25,7 +25,7 @@ static embla_status source_of(embla_store *store, const embla_map *map, size_t *
     embla_source source = {.path = map->fd < 0 ? NULL : map->name};
     void *list = store->sources;
     EMBLA_TRY(embla_arena_grow(&store->arena, sizeof *store->sources, store->source_count,
-                               "a list of files", &list, &store->source_room));
+                               "the list of files", &list, &store->source_room));
     store->sources = list;
     EMBLA_TRY(embla_map_modified(map, &source.seconds, &source.nanoseconds));
     source.map = embla_map_hold((embla_map *)(uintptr_t)map);
@@ -42,26 +42,27 @@ static embla_status check_plane(const embla_extent_at *extent, size_t plane)
     uint64_t end;
     if (extent->stride[plane] < bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%.256s: %s %" PRIu64 " bytes apart, but each has %zu bytes", map->name,
-                          what, extent->stride[plane], bytes);
+                          "%.256s: the stride of its %s is %" PRIu64
+                          " bytes, less than the %zu bytes of one",
+                          map->name, what, extent->stride[plane], bytes);
     if (!embla_span_ok((uint64_t)extent->rows, extent->stride[plane], bytes, &span) ||
         !embla_add_ok(span, extent->offset[plane], &end) || end > (uint64_t)INT64_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s: %" PRId64 " %s, %" PRIu64 " bytes apart, from %" PRIu64
-                          " on: no file is that long",
+                          "%.256s: %" PRId64 " %s, %" PRIu64 " bytes apart, from byte %" PRIu64
+                          " on do not fit in any file",
                           map->name, extent->rows, what, extent->stride[plane],
                           extent->offset[plane]);
     if (end > map->size)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%.256s: %" PRId64 " %s from %" PRIu64 " on end at %" PRIu64
-                          ", but it has %" PRIu64 " bytes",
+                          "%.256s: %" PRId64 " %s from byte %" PRIu64 " on end at byte %" PRIu64
+                          ", but the file has %" PRIu64 " bytes",
                           map->name, extent->rows, what, extent->offset[plane], end, map->size);
     return EMBLA_OK;
 }
 
-/* Fills in what follows from the row format: scales that stand behind the numbers of each row
- * are no plane of their own. */
-static void join_planes(const embla_store *store, embla_extent_at *extent)
+/* Sets planes and bytes from the row format. Scales that follow the numbers of each row are not a
+ * plane of their own. */
+static void set_planes(const embla_store *store, embla_extent_at *extent)
 {
     const embla_row *row = &store->row;
     bool scales = row->scale_bytes > 0;
@@ -74,17 +75,18 @@ static void join_planes(const embla_store *store, embla_extent_at *extent)
     extent->bytes[1] = extent->planes == 2 ? row->scale_bytes : 0;
 }
 
-/* Whether a guess by the length of a part is never off by more than one (see find). */
-static double guess_of(const embla_store *store)
+/* Extents per row, if row x this is at most one extent off for every row (embla_extents_find);
+ * otherwise 0. */
+static double extents_per_row(const embla_store *store)
 {
-    double a_row = (double)store->extent_count / (double)store->rows;
+    double per_row = (double)store->extent_count / (double)store->rows;
     for (size_t i = 0; i < store->extent_count; i++) {
         const embla_extent_at *e = &store->extents[i];
-        double first = (double)e->first * a_row;
-        double last = (double)(e->first + e->rows - 1) * a_row;
+        double first = (double)e->first * per_row;
+        double last = (double)(e->first + e->rows - 1) * per_row;
         if (first + 1.0 < (double)i || last > (double)i + 2.0) return 0.0;
     }
-    return a_row;
+    return per_row;
 }
 
 embla_status embla_extents_add(embla_store *store, embla_extent_at extent)
@@ -94,19 +96,20 @@ embla_status embla_extents_add(embla_store *store, embla_extent_at extent)
     void *list = store->extents;
     if (extent.rows < 1 || extent.rows > EMBLA_ROWS_MOST - store->rows)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%" PRId64 " rows after %" PRId64 ": a table has 1 to 2^40", extent.rows,
-                          store->rows);
+                          "%" PRId64 " rows after %" PRId64
+                          " rows; a table must have 1 to 2^40 rows",
+                          extent.rows, store->rows);
     rows = (uint64_t)(store->rows + extent.rows);
     if (!embla_mul_ok(rows, store->row.bytes, &bytes) || !embla_size_ok(bytes, &all))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRIu64 " rows of %zu bytes are too many", rows,
-                          store->row.bytes);
-    join_planes(store, &extent);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRIu64 " rows of %zu bytes do not fit in memory",
+                          rows, store->row.bytes);
+    set_planes(store, &extent);
     for (size_t p = 0; p < extent.planes; p++) EMBLA_TRY(check_plane(&extent, p));
     EMBLA_TRY(embla_arena_grow(&store->arena, sizeof *store->extents, store->extent_count,
-                               "a list of extents", &list, &store->extent_room));
+                               "the list of extents", &list, &store->extent_room));
     store->extents = list;
     for (size_t p = 0; p < extent.planes; p++)
-        EMBLA_TRY(source_of(store, extent.map[p], &extent.source[p]));
+        EMBLA_TRY(find_or_add_source(store, extent.map[p], &extent.source[p]));
     extent.first = store->rows;
     store->extents[store->extent_count++] = extent;
     store->rows = (int64_t)rows;
@@ -116,7 +119,7 @@ embla_status embla_extents_add(embla_store *store, embla_extent_at extent)
 
 void embla_extents_settle(embla_store *store)
 {
-    store->extents_a_row = store->extent_count > 1 ? guess_of(store) : 0.0;
+    store->extents_a_row = store->extent_count > 1 ? extents_per_row(store) : 0.0;
 }
 
 /* ---- finding ---- */
@@ -124,9 +127,9 @@ void embla_extents_settle(embla_store *store)
 const embla_extent_at *embla_extents_find(const embla_store *store, int64_t row)
 {
     const embla_extent_at *e = store->extents;
-    size_t low = 0, high = store->extent_count; /* it is in low .. high-1 */
+    size_t low = 0, high = store->extent_count; /* the extent is in low .. high-1 */
     if (high == 1) return e;
-    if (store->extents_a_row > 0.0) { /* off by one at most, by what guess_of has seen */
+    if (store->extents_a_row > 0.0) { /* at most one off, as extents_per_row has checked */
         size_t i = (size_t)((double)row * store->extents_a_row);
         if (i >= high) i = high - 1;
         while (row < e[i].first) i--;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many rows at once, from files to memory.
+/* Copies many rows from files to memory.
  *
- * Blocks of rows are shared out over threads. A block is read by one large read
- * for each plane into memory of the thread's own, and copied from there to
- * where its rows belong: reads past the page cache (O_DIRECT) come in whole
- * pages, rows do not. So what is read is in memory once: through the page cache
- * it would be there twice, 100 GB of a table of 50. Where the system has no
- * such reads the page cache is asked to forget what went through it.
+ * Threads share the blocks of rows. A thread reads a block with one large read per plane into its
+ * own buffer, then copies the rows to their destination: direct reads (O_DIRECT) need whole pages,
+ * and rows are not page-aligned. Direct reads bypass the page cache, so the data is in memory once.
+ * Through the page cache a table of 50 GB would take 100 GB. If the system does not support direct
+ * reads, the page cache is asked to drop the pages afterwards.
  *
- * Warming is the opposite: rows are read only so that the page cache has them.
+ * Warming does the opposite: it reads rows only to bring them into the page cache.
  */
 #include <string.h>
 
@@ -19,31 +18,32 @@
 #include "files/io.h"
 #include "store/store.h"
 
-enum { WINDOW = 4 << 20 }; /* bytes of a read, about */
+enum { WINDOW = 4 << 20 }; /* approximate bytes per read */
 
-/* What all threads see. */
+/* State shared by all threads. */
 typedef struct {
     const embla_store *store;
     const embla_store_options *options;
     int64_t first, count; /* rows */
     int64_t block;        /* rows read at once */
     char *memory;
-    int *direct; /* of each source: a descriptor for direct reads, or -1 */
+    int *direct; /* for each source: a file descriptor for direct reads, or -1 */
     size_t list_bytes;
-    char *staging; /* staging_bytes for each thread, on a boundary of EMBLA_DIRECT */
+    char *staging; /* staging_bytes for each thread, aligned to EMBLA_DIRECT */
     size_t staging_bytes;
     int threads;
     atomic_llong done;    /* bytes */
-    atomic_bool buffered; /* something went through the page cache */
-    int64_t bytes;        /* of all */
+    atomic_bool buffered; /* some reads went through the page cache */
+    int64_t bytes;        /* total */
     const char *what;     /* for progress */
-    int64_t said;         /* by progress; the calling thread's */
+    int64_t reported;     /* last value passed to progress; used by the calling thread only */
     embla_failure failure;
 } filling;
 
 /* ---- one block ---- */
 
-/* bytes of a source from offset on: they are at *at, which is in staging. */
+/* Reads `bytes` bytes of a source, from offset on, into staging. *at points to the first of
+ * them. */
 static embla_status read_window(filling *f, size_t source, uint64_t offset, size_t bytes,
                                 char *staging, const char **at)
 {
@@ -57,7 +57,7 @@ static embla_status read_window(filling *f, size_t source, uint64_t offset, size
         *at = staging + front;
         return EMBLA_OK;
     }
-    /* Also where a direct read failed, or was short: then this says why. */
+    /* Fallback; if the direct read failed or was short, this read reports the error. */
     EMBLA_TRY(embla_map_read(map, offset, bytes, staging));
     if (map->fd >= 0) embla_io_forget(map->fd, offset, bytes);
     atomic_store(&f->buffered, true);
@@ -65,7 +65,7 @@ static embla_status read_window(filling *f, size_t source, uint64_t offset, size
     return EMBLA_OK;
 }
 
-/* Rows first .. first+count-1 of an extent, to out. */
+/* Copies rows first .. first+count-1 of an extent to out. */
 static embla_status fill_rows(filling *f, const embla_extent_at *e, int64_t first, int64_t count,
                               char *staging, char *out)
 {
@@ -85,7 +85,7 @@ static embla_status fill_rows(filling *f, const embla_extent_at *e, int64_t firs
     return EMBLA_OK;
 }
 
-/* The rows of a block may lie in several extents. */
+/* Copies one block. Its rows may lie in several extents. */
 static embla_status fill_block(filling *f, int64_t number, char *staging, int64_t *bytes)
 {
     int64_t row = f->first + number * f->block, end = f->first + f->count;
@@ -101,19 +101,19 @@ static embla_status fill_block(filling *f, int64_t number, char *staging, int64_
     return EMBLA_OK;
 }
 
-/* Says how far it is: by the thread that called only. */
-static embla_status report(filling *f, int64_t done)
+/* Reports progress, only from the calling thread. */
+static embla_status report_progress(filling *f, int64_t done)
 {
     const embla_store_options *o = f->options;
-    if (!o->progress || embla_threads_mine() != 0 || done <= f->said) return EMBLA_OK;
-    f->said = done;
+    if (!o->progress || embla_threads_mine() != 0 || done <= f->reported) return EMBLA_OK;
+    f->reported = done;
     return embla_progress_report(o->progress, o->context, f->what, done, f->bytes);
 }
 
 /* ---- all blocks ---- */
 
-/* Chooses the block: as many rows as a window has, by the longest way between two of them. */
-static void plan(filling *f)
+/* Chooses the block size: the number of rows, at the largest stride, that fit in a window. */
+static void choose_block(filling *f)
 {
     uint64_t stride = 1, row = 1;
     const embla_store *store = f->store;
@@ -127,11 +127,11 @@ static void plan(filling *f)
     f->block = stride < WINDOW ? (int64_t)(WINDOW / stride) : 1;
     if (f->block > f->count) f->block = f->count;
     size_t span = (size_t)((uint64_t)(f->block - 1) * stride + row);
-    f->staging_bytes = (span / EMBLA_DIRECT + 3) * EMBLA_DIRECT; /* a page before, one after */
+    f->staging_bytes = (span / EMBLA_DIRECT + 3) * EMBLA_DIRECT; /* one page before, one after */
     f->threads = embla_threads_for(f->options->threads, (size_t)f->bytes);
 }
 
-static void run(filling *f)
+static void fill_blocks(filling *f)
 {
     int64_t blocks = (f->count - 1) / f->block + 1;
 #pragma omp parallel for num_threads(f->threads) schedule(dynamic) if (f->threads > 1)
@@ -140,14 +140,14 @@ static void run(filling *f)
         if (embla_failure_any(&f->failure)) continue;
         char *staging = f->staging + (size_t)embla_threads_mine() * f->staging_bytes;
         embla_status status = fill_block(f, i, staging, &bytes);
-        if (status == EMBLA_OK) status = report(f, atomic_fetch_add(&f->done, bytes) + bytes);
+        if (status == EMBLA_OK)
+            status = report_progress(f, atomic_fetch_add(&f->done, bytes) + bytes);
         embla_failure_keep(&f->failure, status);
     }
 }
 
-/* The page cache keeps what it can only drop together with what lay beside it: now all of it has
- * been read. */
-static void forget_all(const filling *f)
+/* The page cache can drop a page only when all its data has been read. Now it has been. */
+static void drop_page_cache(const filling *f)
 {
     const embla_store *store = f->store;
     for (size_t i = 0; i < store->source_count; i++) {
@@ -171,7 +171,7 @@ static embla_status open_direct(filling *f)
     const embla_store *store = f->store;
     void *memory = NULL;
     f->list_bytes = store->source_count * sizeof *f->direct;
-    EMBLA_TRY(embla_mem_new(f->list_bytes, "a list of files", &memory));
+    EMBLA_TRY(embla_mem_new(f->list_bytes, "the list of files", &memory));
     f->direct = memory;
     for (size_t i = 0; i < store->source_count; i++)
         f->direct[i] =
@@ -192,28 +192,28 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
                  .failure = EMBLA_NO_FAILURE};
     void *staging = NULL;
     if (count == 0) return EMBLA_OK;
-    plan(&f);
+    choose_block(&f);
     size_t staging_all = f.staging_bytes * (size_t)f.threads + EMBLA_DIRECT;
-    EMBLA_TRY(embla_mem_new(staging_all, "rows on their way", &staging));
+    EMBLA_TRY(embla_mem_new(staging_all, "the read buffers", &staging));
     f.staging = (char *)staging + (EMBLA_DIRECT - (uintptr_t)staging % EMBLA_DIRECT);
     embla_status status = open_direct(&f);
     if (status == EMBLA_OK) {
-        run(&f);
+        fill_blocks(&f);
         status = embla_failure_say(&f.failure);
-        if (atomic_load(&f.buffered)) forget_all(&f);
+        if (atomic_load(&f.buffered)) drop_page_cache(&f);
         for (size_t i = 0; i < store->source_count; i++)
             if (f.direct[i] >= 0) embla_io_drop(f.direct[i]);
     }
     embla_mem_free(f.direct, f.list_bytes);
     embla_mem_free(staging, staging_all);
     EMBLA_TRY(status);
-    EMBLA_TRY(report(&f, f.bytes)); /* others may have been last */
+    EMBLA_TRY(report_progress(&f, f.bytes)); /* another thread may have finished last */
     return embla_sources_check(store);
 }
 
 /* ---- warming ---- */
 
-/* Reads what one plane of an extent has, and keeps nothing. */
+/* Reads one plane of an extent and discards the data. */
 static void warm_plane(filling *f, const embla_extent_at *e, size_t p)
 {
     uint64_t span = embla_extent_span(e, p);
@@ -226,7 +226,8 @@ static void warm_plane(filling *f, const embla_extent_at *e, size_t p)
         char *staging = f->staging + (size_t)embla_threads_mine() * f->staging_bytes;
         embla_status status = embla_map_read(e->map[p], e->offset[p] + at, bytes, staging);
         if (status == EMBLA_OK)
-            status = report(f, atomic_fetch_add(&f->done, (int64_t)bytes) + (int64_t)bytes);
+            status =
+                report_progress(f, atomic_fetch_add(&f->done, (int64_t)bytes) + (int64_t)bytes);
         embla_failure_keep(&f->failure, status);
     }
 }
@@ -238,18 +239,18 @@ embla_status embla_extents_warm(const embla_store *store, const embla_store_opti
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
             int64_t span = (int64_t)embla_extent_span(&store->extents[i], p);
-            /* Sparse files that are counted twice may be more than there can be. */
+            /* extents of sparse files can overlap, so the sum could overflow */
             f.bytes = span > INT64_MAX - f.bytes ? INT64_MAX : f.bytes + span;
         }
     f.threads = embla_threads_for(options->threads, (size_t)f.bytes);
     f.staging_bytes = f.bytes < WINDOW ? (size_t)f.bytes : WINDOW;
     size_t all = (size_t)f.threads * f.staging_bytes;
-    EMBLA_TRY(embla_mem_new(all, "rows on their way", &staging));
+    EMBLA_TRY(embla_mem_new(all, "the read buffers", &staging));
     f.staging = staging;
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) warm_plane(&f, &store->extents[i], p);
     embla_mem_free(staging, all);
     EMBLA_TRY(embla_failure_say(&f.failure));
-    EMBLA_TRY(report(&f, f.bytes));
+    EMBLA_TRY(report_progress(&f, f.bytes));
     return embla_sources_check(store);
 }

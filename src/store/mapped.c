@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows where they are: in maps of the files, by way of the page cache.
+/* Rows stay in the mapped files and are read through the page cache.
  *
- * The rows' part of each map is marked as read in no order, so that a row that is not in the
- * page cache brings its own page and no megabytes around it. A file that is cut short while its
- * rows are read would end the process: opening this placement installs the guard
- * (embla_guard), which makes a status of it, and a file that cannot be guarded is refused.
- * Whether files are what they were is asked before a lookup and after it.
+ * The mapping is marked for random access. A row that is not in the page cache then reads its own
+ * page, not megabytes around it. If a file is truncated while its rows are read, the process would
+ * be killed by a signal. Therefore opening this placement installs a signal handler (embla_guard)
+ * that turns the signal into a status. A file that cannot be guarded is refused. Each lookup checks
+ * before and after whether the files have changed.
  */
 #include <string.h>
 
@@ -22,15 +22,15 @@ static embla_status open_mapped(embla_store *store)
         const embla_map *map = store->sources[i].map;
         if (map->fd >= 0 && map->guard < 0)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%.256s cannot be guarded: too many files are open; use ram, "
-                              "shared or read",
+                              "%.256s cannot be protected against truncation: too many files are "
+                              "open; use the placement ram, shared or read",
                               map->name);
     }
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
             const embla_extent_at *e = &store->extents[i];
             size_t span = (size_t)embla_extent_span(e, p);
-            if (e->map[p]->fd < 0) continue; /* bytes of a caller */
+            if (e->map[p]->fd < 0) continue; /* memory of the caller, not a file */
             EMBLA_TRY(embla_io_random(e->map[p]->bytes + e->offset[p], span, e->map[p]->name));
         }
     return embla_sources_check(store);
@@ -38,29 +38,29 @@ static embla_status open_mapped(embla_store *store)
 
 /* ---- reading ---- */
 
-/* What a row's part is made of: one or two runs of bytes. */
+/* The one or two byte ranges that make up a part of a row. */
 typedef struct {
-    size_t at[EMBLA_PLANES], bytes[EMBLA_PLANES]; /* in a plane; and how many, maybe none */
-    bool one; /* scales stand behind the numbers, in the file as in the result */
-} runs;
+    size_t at[EMBLA_PLANES], bytes[EMBLA_PLANES]; /* offset in a plane; length, may be 0 */
+    bool one; /* the scales follow the numbers, in the file and in the result */
+} byte_ranges;
 
-/* Of an extent whose planes lie apart, or of one whose rows are whole. */
-static runs runs_of(const embla_store *store, const embla_row_part *part, size_t planes)
+/* For extents with two planes, or with one. */
+static byte_ranges ranges_of(const embla_store *store, const embla_row_part *part, size_t planes)
 {
     size_t codes = store->row.code_bytes;
-    runs r = {.at = {part->code_at, part->scale_at + (planes == 1 ? codes : 0)},
-              .bytes = {part->code_bytes, part->scale_bytes}};
+    byte_ranges r = {.at = {part->code_at, part->scale_at + (planes == 1 ? codes : 0)},
+                     .bytes = {part->code_bytes, part->scale_bytes}};
     r.one = planes == 1 && r.at[0] + r.bytes[0] == r.at[1];
     if (part->scale_bytes == 0) r.one = true;
     if (r.one) r.bytes[0] = part->bytes;
     return r;
 }
 
-/* All rows lie one after the other in one file: as a table in memory does. */
-static void read_one(const embla_store *store, const embla_read_job *job)
+/* All rows are in one plane of one file, with a fixed stride, as in a table in memory. */
+static void copy_single_extent(const embla_store *store, const embla_read_job *job)
 {
     const embla_extent_at *e = store->extents;
-    runs r = runs_of(store, job->part, 1);
+    byte_ranges r = ranges_of(store, job->part, 1);
     for (size_t k = 0; k < (r.one ? 1 : EMBLA_PLANES); k++) {
         embla_copy_job copy = {.data = (const char *)e->map[0]->bytes + e->offset[0] + r.at[k],
                                .row_stride = (size_t)e->stride[0],
@@ -76,17 +76,18 @@ static void read_one(const embla_store *store, const embla_read_job *job)
     }
 }
 
-/* Where the runs of a row are; the second is NULL where there is none. */
+/* Pointers to the byte ranges of a row. The second is NULL if there is only one. */
 typedef struct {
     const char *run[EMBLA_PLANES];
-} place;
+} row_pointers;
 
-static place place_of(const embla_store *store, const runs r[EMBLA_PLANES], int64_t row)
+static row_pointers locate_row(const embla_store *store, const byte_ranges r[EMBLA_PLANES],
+                               int64_t row)
 {
     const embla_extent_at *e = embla_extents_find(store, row);
-    const runs *my = &r[e->planes - 1];
+    const byte_ranges *my = &r[e->planes - 1];
     size_t at = (size_t)(row - e->first), second = e->planes - 1;
-    place found = {0};
+    row_pointers found = {0};
     found.run[0] =
         (const char *)e->map[0]->bytes + e->offset[0] + at * (size_t)e->stride[0] + my->at[0];
     if (!my->one)
@@ -95,12 +96,13 @@ static place place_of(const embla_store *store, const runs r[EMBLA_PLANES], int6
     return found;
 }
 
-/* Finds count rows and asks for their lines. */
-static void ask_for(const embla_store *store, const runs r[EMBLA_PLANES],
-                    const embla_row_part *part, const int64_t *rows, size_t count, place *out)
+/* Finds count rows and prefetches their cache lines. */
+static void prefetch_rows(const embla_store *store, const byte_ranges r[EMBLA_PLANES],
+                          const embla_row_part *part, const int64_t *rows, size_t count,
+                          row_pointers *out)
 {
     for (size_t i = 0; i < count; i++) {
-        out[i] = place_of(store, r, rows[i]);
+        out[i] = locate_row(store, r, rows[i]);
         size_t bytes = out[i].run[1] ? part->code_bytes : part->bytes;
         for (size_t k = 0; k < bytes; k += EMBLA_LINE) __builtin_prefetch(out[i].run[0] + k);
         __builtin_prefetch(out[i].run[0] + bytes - 1);
@@ -108,24 +110,24 @@ static void ask_for(const embla_store *store, const runs r[EMBLA_PLANES],
     }
 }
 
-/* A group of rows at a time, while the lines of the next are on their way: the last one is that
- * of the next call, where it is known. */
-static void read_many(const embla_store *store, const embla_read_job *job)
+/* Copies a group of rows while the next group is prefetched. The last prefetch is for the next
+ * call, if its rows are known. */
+static void copy_extents(const embla_store *store, const embla_read_job *job)
 {
     const embla_row_part *part = job->part;
-    const runs r[EMBLA_PLANES] = {runs_of(store, part, 1), runs_of(store, part, 2)};
-    place groups[2][EMBLA_GROUP];
+    const byte_ranges r[EMBLA_PLANES] = {ranges_of(store, part, 1), ranges_of(store, part, 2)};
+    row_pointers groups[2][EMBLA_GROUP];
     size_t first = job->count < EMBLA_GROUP ? job->count : EMBLA_GROUP;
-    ask_for(store, r, part, job->rows, first, groups[0]);
+    prefetch_rows(store, r, part, job->rows, first, groups[0]);
     for (size_t done = 0, turn = 0; done < job->count; done += EMBLA_GROUP, turn ^= 1) {
         size_t next = done + EMBLA_GROUP, left = job->count - done;
         if (left < EMBLA_GROUP) next = job->count;
         if (next < job->known)
-            ask_for(store, r, part, job->rows + next,
-                    job->known - next < EMBLA_GROUP ? job->known - next : EMBLA_GROUP,
-                    groups[turn ^ 1]);
+            prefetch_rows(store, r, part, job->rows + next,
+                          job->known - next < EMBLA_GROUP ? job->known - next : EMBLA_GROUP,
+                          groups[turn ^ 1]);
         for (size_t i = 0; i < next - done; i++) {
-            const place *from = &groups[turn][i];
+            const row_pointers *from = &groups[turn][i];
             char *out = job->out + (done + i) * job->out_stride;
             memcpy(out, from->run[0], from->run[1] ? part->code_bytes : part->bytes);
             if (from->run[1]) memcpy(out + part->code_bytes, from->run[1], part->scale_bytes);
@@ -137,13 +139,13 @@ static embla_status read_mapped(const void *owner, const embla_read_job *job)
 {
     const embla_store *store = owner;
     if (store->extent_count == 1 && store->extents[0].planes == 1)
-        read_one(store, job);
+        copy_single_extent(store, job);
     else
-        read_many(store, job);
+        copy_extents(store, job);
     return EMBLA_OK;
 }
 
-/* ---- questions ---- */
+/* ---- describe ---- */
 
 static embla_status describe_mapped(const embla_store *store, embla_store_info *out)
 {
@@ -158,7 +160,7 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
                                             &found));
             all += found;
         }
-    /* What lies between rows is counted, too. */
+    /* gaps between rows are counted as well */
     out->resident = all < (uint64_t)store->bytes ? (int64_t)all : store->bytes;
     return EMBLA_OK;
 }

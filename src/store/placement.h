@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rows live. One interface, one file in store/ for each placement: ram, shared, mapped,
- * read; a placement on disk that answers later fits the same way, with larger batches.
+/* Where rows are kept. One interface, and one file in store/ for each placement: ram, shared,
+ * mapped, read. A placement on disk that answers asynchronously would fit too, with larger batches.
  *
- * All placements return identical bytes; `read` is what the others are held to.
+ * All placements return the same bytes; `read` is the reference.
  */
 #ifndef EMBLA_STORE_PLACEMENT_H
 #define EMBLA_STORE_PLACEMENT_H
@@ -13,15 +13,15 @@
 
 typedef struct {
     const char *name;
-    /* store has its row, rows, extents, sources and options: makes the rows reachable. On failure
-     * everything the placement took has been given back. */
+    /* Makes the rows accessible. The store already has its row, rows, extents, sources and options.
+     * On failure the placement has released everything it allocated. */
     embla_status (*open)(embla_store *store);
-    /* Fills huge_bytes, resident, shared, built. NULL: nothing to say. */
+    /* Fills huge_bytes, resident, shared, built. NULL means there is nothing to fill in. */
     embla_status (*describe)(const embla_store *store, embla_store_info *out);
     embla_status (*warm)(const embla_store *store,
-                         const embla_store_options *options); /* or NULL */
+                         const embla_store_options *options); /* may be NULL */
     void (*close)(embla_store *store);
-    embla_source_kind kind; /* how a lookup reaches the rows; its owner is the store */
+    embla_source_kind kind; /* how a lookup accesses the rows; its owner is the store */
 } embla_placement_ops;
 
 extern const embla_placement_ops embla_placement_ram, embla_placement_shared,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows in memory: of this process, of the caller, or of a view.
  *
- * Memory comes from base/mem, which asks for huge pages before the first touch; then the
- * caller's hook may pin it, and only then rows are read into it. How much of it the system has
- * put on huge pages is read from its own account of this process.
+ * Memory comes from base/mem, which requests huge pages before the first access. Then the caller's
+ * callback may pin it. Only then rows are read into it. The number of bytes on huge pages comes
+ * from /proc/self/smaps.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,24 +18,25 @@ enum { AT_ONCE = 32 };
 
 /* ---- ram ---- */
 
-static void give_back(embla_store *store, void *memory, bool told)
+static void release_memory(embla_store *store, void *memory, bool notify)
 {
     const embla_store_options *o = &store->options;
-    if (told && o->released) o->released(o->context, memory, (size_t)store->bytes);
+    if (notify && o->released) o->released(o->context, memory, (size_t)store->bytes);
     if (!o->buffer) embla_mem_free(memory, (size_t)store->bytes);
 }
 
-static embla_status take_memory(const embla_store *store, void **out)
+static embla_status allocate_memory(const embla_store *store, void **out)
 {
     const embla_store_options *o = &store->options;
     size_t bytes = (size_t)store->bytes;
     if (o->buffer) {
         if ((uintptr_t)o->buffer % EMBLA_LINE != 0)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer for rows begins on a boundary of %d",
+            return embla_fail(EMBLA_ERR_ARGUMENT, "the buffer for rows is not aligned to %d bytes",
                               EMBLA_LINE);
         if (o->buffer_bytes < bytes)
             return embla_fail(EMBLA_ERR_SHAPE,
-                              "a buffer of %zu bytes for %" PRId64 " rows of %zu, %zu bytes",
+                              "the buffer has %zu bytes, but %" PRId64
+                              " rows of %zu bytes need %zu",
                               o->buffer_bytes, store->rows, store->row.bytes, bytes);
         *out = o->buffer;
         return EMBLA_OK;
@@ -51,16 +52,16 @@ static embla_status open_ram(embla_store *store)
     size_t bytes = (size_t)store->bytes;
     void *memory = NULL;
     embla_status status = EMBLA_OK;
-    EMBLA_TRY(take_memory(store, &memory));
+    EMBLA_TRY(allocate_memory(store, &memory));
     if (o->allocated) status = o->allocated(o->context, memory, bytes);
-    bool told = o->allocated && status == EMBLA_OK;
+    bool notify = o->allocated && status == EMBLA_OK;
     if (status != EMBLA_OK)
-        status = embla_fail(status, "what was to be done with the memory of %zu bytes failed: %s",
-                            bytes, embla_status_name(status));
+        status = embla_fail(status, "the `allocated` callback failed for %zu bytes: %s", bytes,
+                            embla_status_name(status));
     else
         status = embla_extents_fill(store, 0, store->rows, memory);
     if (status != EMBLA_OK) {
-        give_back(store, memory, told);
+        release_memory(store, memory, notify);
         return status;
     }
     store->state = memory;
@@ -71,19 +72,19 @@ static embla_status open_ram(embla_store *store)
 
 static void close_ram(embla_store *store)
 {
-    give_back(store, store->state, store->options.allocated != NULL);
+    release_memory(store, store->state, store->options.allocated != NULL);
 }
 
 /* ---- huge pages ---- */
 
-/* One line of smaps: where a range begins and ends, or a number of it. */
+/* State while smaps is parsed line by line. */
 typedef struct {
-    uintptr_t from, to; /* what is asked about */
-    uint64_t overlap;   /* bytes of it in the range that is being read */
+    uintptr_t from, to; /* the memory in question */
+    uint64_t overlap;   /* bytes of it in the current range of smaps */
     uint64_t found;
-} account;
+} smaps_count;
 
-static void account_line(account *a, const char *line)
+static void parse_smaps_line(smaps_count *a, const char *line)
 {
     static const char *const kinds[] = {"AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
     unsigned long long from, to, kilobytes;
@@ -96,13 +97,13 @@ static void account_line(account *a, const char *line)
         size_t length = strlen(kinds[k]);
         if (strncmp(line, kinds[k], length) != 0) continue;
         if (sscanf(line + length, "%llu", &kilobytes) != 1) continue;
-        /* A range of the system's may be longer than ours: no more than what is ours. */
+        /* the range may be longer than our memory; count only our part */
         uint64_t bytes = (uint64_t)kilobytes * 1024;
         a->found += bytes < a->overlap ? bytes : a->overlap;
     }
 }
 
-static embla_status read_account(int fd, account *a)
+static embla_status read_smaps(int fd, smaps_count *a)
 {
     static const char name[] = "/proc/self/smaps";
     char text[4096];
@@ -114,20 +115,21 @@ static embla_status read_account(int fd, account *a)
         char *line = text;
         for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
             *end = '\0';
-            account_line(a, line);
+            parse_smaps_line(a, line);
         }
         have -= (size_t)(line - text);
-        if (got == 0 || have == sizeof text - 1) return EMBLA_OK; /* or no line is that long */
+        if (got == 0 || have == sizeof text - 1)
+            return EMBLA_OK; /* the second cannot happen: no line is that long */
         memmove(text, line, have);
     }
 }
 
 int64_t embla_store_huge(const void *memory, size_t bytes)
 {
-    account a = {.from = (uintptr_t)memory, .to = (uintptr_t)memory + bytes};
+    smaps_count a = {.from = (uintptr_t)memory, .to = (uintptr_t)memory + bytes};
     int fd = -1;
     if (embla_io_open(AT_FDCWD, "/proc/self/smaps", O_RDONLY, 0, &fd) != EMBLA_OK) return -1;
-    embla_status status = read_account(fd, &a);
+    embla_status status = read_smaps(fd, &a);
     embla_io_drop(fd);
     return status == EMBLA_OK ? (int64_t)a.found : -1;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows by one read each: no threads, no cleverness. Slow, and plainly right: the placement that
- * all others are compared with.
- */
+/* Reads each row with one pread. Single-threaded, simple and slow: the reference for all other
+ * placements. */
 #include "store/store.h"
 
 static embla_status read_each(const void *store, const embla_read_job *job)
@@ -12,7 +11,7 @@ static embla_status read_each(const void *store, const embla_read_job *job)
     return EMBLA_OK;
 }
 
-/* Nothing has to be made ready: reads find their files. */
+/* Nothing to prepare: the files are already open. */
 static embla_status open_read(embla_store *store)
 {
     (void)store;

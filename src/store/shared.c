@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows once for all processes of a machine: a file in memory (tmpfs) that everyone maps.
+/* One copy of the rows for all processes of a machine: a file in memory (tmpfs) that every process
+ * maps.
  *
- *   | manifest | checksums of the pieces of rows | at 2 MiB: rows, their planes put together |
+ *   | manifest | checksums of the pieces of rows | at 2 MiB: rows, with their scales |
  *
- * Whoever wants a copy that is not there takes a lock, looks again, and makes it under another
- * name; the manifest is written last, read back, and only then the file gets its name. So what
- * has the name is complete, whenever a builder was killed: the system lets go of its lock, and the
- * next builder removes what it left. Nothing that has the name is ever written to or replaced:
- * what does not fit is refused, and the sentence says how to remove it.
+ * A process that needs a missing copy takes a lock, looks again, and builds the copy under a
+ * temporary name. The manifest is written last and read back; only then the file is renamed. So a
+ * file with the final name is always complete, even if a builder is killed: the system releases its
+ * lock, and the next builder removes the leftover. A file with the final name is never written to
+ * or replaced. If it does not match, it is refused, and the message says how to remove it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,40 +32,40 @@ enum {
     DATA_AT = 2 << 20, /* rows begin on a huge page */
     NAME = 256,
     NAME_MOST = 200,
-    BLOCK = 1 << 20 /* bytes that are read at once for a checksum */
+    BLOCK = 1 << 20 /* bytes per read for a checksum */
 };
-#define PIECE        ((uint64_t)64 << 20) /* bytes of a piece, unless there are too many */
+#define PIECE        ((uint64_t)64 << 20) /* bytes of a piece; doubled if there are too many */
 #define UNSHARE_WAIT INT64_C(1000000000)  /* nanoseconds */
-#define STEP         ((uint64_t)64 << 20) /* bytes that are claimed between two questions to the caller */
+#define STEP         ((uint64_t)64 << 20) /* bytes reserved between two progress reports */
 
 static const char magic[8] = "EMBLAROW";
 #define ORDER UINT64_C(0x0102030405060708)
 
-/* What stands at the start of a copy, as this machine writes numbers. No gaps. */
+/* The header of a copy, in the byte order of this machine. Without padding. */
 typedef struct {
     char magic[8];
     uint64_t order, version;
-    uint64_t identity[2]; /* of the files: see identity_of */
+    uint64_t identity[2]; /* of the files: see compute_identity */
     uint64_t rows, row_bytes, dim, dtype, scales;
     uint64_t data_at, data_bytes, file_bytes;
     uint64_t piece_bytes, pieces;
-    uint64_t sums[2]; /* the checksum of the pieces' checksums */
-    uint64_t self[2]; /* the checksum of all above */
+    uint64_t sums[2]; /* checksum of the pieces' checksums */
+    uint64_t self[2]; /* checksum of all fields above */
 } manifest;
 
 typedef struct {
     uint64_t high, low;
 } sum;
 
-/* A copy that is looked for. */
+/* The copy that a store needs. */
 typedef struct {
     const embla_store *store;
     const embla_store_options *options; /* progress and threads of this call */
-    int64_t patience;                   /* nanoseconds to wait for the lock; 0: any time */
-    int folder, lock;                   /* -1: not open */
+    int64_t patience;                   /* nanoseconds to wait for the lock; 0 means no limit */
+    int folder, lock;                   /* -1 means not open */
     char path[1024];                    /* for messages and the user */
     char name[NAME], lock_name[NAME], temporary[NAME];
-    manifest wanted; /* but for sums and self */
+    manifest wanted; /* without sums and self */
 } copy;
 
 typedef struct {
@@ -73,17 +74,17 @@ typedef struct {
     bool built;
 } held;
 
-/* ---- what a copy must be ---- */
+/* ---- name and manifest of a copy ---- */
 
 static void add(embla_checksum_state *state, uint64_t number)
 {
     embla_checksum_add(state, &number, sizeof number);
 }
 
-/* Which bytes of which files the rows are, and that the files are what they were: whoever has
- * the same number wants the same rows. The scale of the table is not in it: rows are kept as they
- * are stored. */
-static embla_status identity_of(const embla_store *store, uint64_t out[2])
+/* Hashes which bytes of which files the rows are, and the files' sizes and times of change. Equal
+ * identities mean equal rows. The scale of the table is not included, because rows are kept as
+ * stored. */
+static embla_status compute_identity(const embla_store *store, uint64_t out[2])
 {
     embla_checksum_state state;
     embla_checksum_begin(&state);
@@ -95,7 +96,7 @@ static embla_status identity_of(const embla_store *store, uint64_t out[2])
         const embla_source *source = &store->sources[i];
         if (source->map->fd < 0)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%.256s is no file: what is in one process's memory cannot be shared",
+                              "%.256s is not a file; memory of this process cannot be shared",
                               source->map->name);
         add(&state, source->map->device);
         add(&state, source->map->inode);
@@ -119,7 +120,7 @@ static embla_status identity_of(const embla_store *store, uint64_t out[2])
     return EMBLA_OK;
 }
 
-static embla_status wanted_of(const embla_store *store, manifest *out)
+static embla_status expected_manifest(const embla_store *store, manifest *out)
 {
     manifest m = {.order = ORDER,
                   .version = VERSION,
@@ -133,19 +134,19 @@ static embla_status wanted_of(const embla_store *store, manifest *out)
                   .piece_bytes = PIECE};
     size_t mapped;
     memcpy(m.magic, magic, sizeof magic);
-    EMBLA_TRY(identity_of(store, m.identity));
+    EMBLA_TRY(compute_identity(store, m.identity));
     if (!embla_add_ok(m.data_bytes, DATA_AT, &m.file_bytes) ||
         !embla_size_ok(m.file_bytes, &mapped))
-        return embla_fail(EMBLA_ERR_SHAPE, "%" PRIu64 " bytes of rows are too many for one file",
+        return embla_fail(EMBLA_ERR_SHAPE, "%" PRIu64 " bytes of rows do not fit in one file",
                           m.data_bytes);
-    /* Checksums have the room before the rows. */
+    /* all checksums must fit before the rows */
     while (m.data_bytes / m.piece_bytes >= (DATA_AT - SUMS_AT) / sizeof(sum)) m.piece_bytes *= 2;
     m.pieces = m.data_bytes / m.piece_bytes + (m.data_bytes % m.piece_bytes > 0);
     *out = m;
     return EMBLA_OK;
 }
 
-static embla_status name_of(const embla_store_options *options, copy *c)
+static embla_status set_names(const embla_store_options *options, copy *c)
 {
     const char *given = options->shared_name;
     const char *folder = options->shared_folder ? options->shared_folder : "/dev/shm";
@@ -153,25 +154,25 @@ static embla_status name_of(const embla_store_options *options, copy *c)
         (void)snprintf(c->name, NAME, "embla-%016" PRIx64, c->wanted.identity[1]);
     else if (*given == '\0' || *given == '.' || strchr(given, '/') || strlen(given) > NAME_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "'%.220s' cannot be a copy's name: 1 to %d bytes without '/', the first "
-                          "no '.'",
+                          "'%.220s' is not a valid name for a copy; use 1 to %d bytes without '/' "
+                          "that do not begin with '.'",
                           given, NAME_MOST);
     else
         (void)snprintf(c->name, NAME, "%s", given);
     if ((size_t)snprintf(c->path, sizeof c->path, "%s/%s", folder, c->name) >= sizeof c->path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.128s..: the folder's name has %zu bytes", folder,
-                          strlen(folder));
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%.128s..: the folder's path is too long: %zu bytes",
+                          folder, strlen(folder));
     (void)snprintf(c->lock_name, NAME, "%.200s.lock", c->name);
     (void)snprintf(c->temporary, NAME, ".%.200s.tmp", c->name);
     return embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &c->folder);
 }
 
-/* On failure nothing is open. */
-static embla_status copy_of(const embla_store *store, copy *out)
+/* On failure no descriptor is open. */
+static embla_status init_copy(const embla_store *store, copy *out)
 {
     *out = (copy){.store = store, .options = &store->options, .folder = -1, .lock = -1};
-    EMBLA_TRY(wanted_of(store, &out->wanted));
-    return name_of(&store->options, out);
+    EMBLA_TRY(expected_manifest(store, &out->wanted));
+    return set_names(&store->options, out);
 }
 
 static embla_status report(const copy *c, const char *what, int64_t done)
@@ -180,7 +181,7 @@ static embla_status report(const copy *c, const char *what, int64_t done)
                                  c->store->bytes);
 }
 
-/* ---- looking for one that is there ---- */
+/* ---- opening an existing copy ---- */
 
 static embla_checksum checksum_of(const void *bytes, size_t count)
 {
@@ -190,28 +191,29 @@ static embla_checksum checksum_of(const void *bytes, size_t count)
     return embla_checksum_end(&state);
 }
 
-/* A sentence about a copy that cannot be used, with what to do about it. */
-static embla_status remove_it(const copy *c, const char *why)
+/* Reports a copy that cannot be used, and how to remove it. */
+static embla_status refuse_copy(const copy *c, const char *why)
 {
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.256s %s; 'rm %.256s' removes it, and the next who opens makes another",
+                      "%.256s %s; remove it with 'rm %.256s', and the next process that opens the "
+                      "store builds it again",
                       c->path, why, c->path);
 }
 
-/* Rows that others could have changed are not rows of the file. */
+/* Refuses a copy that other users could have changed. */
 static embla_status check_owner(const copy *c, const embla_map *map)
 {
     struct stat found;
     EMBLA_TRY(embla_io_stat(map->fd, c->path, &found));
     if (found.st_uid != 0 && found.st_uid != geteuid())
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s belongs to user %u, and only copies of user %u or of root are "
-                          "used; choose another name or folder",
+                          "%.256s belongs to user %u; only copies of user %u or of root are used. "
+                          "Choose another name or folder",
                           c->path, (unsigned)found.st_uid, (unsigned)geteuid());
     if (found.st_mode & (S_IWGRP | S_IWOTH))
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s can be written to by others (mode %03o) and is not used; 'rm "
-                          "%.256s' removes it",
+                          "%.256s is not used, because other users can write to it (mode %03o); "
+                          "remove it with 'rm %.256s'",
                           c->path, (unsigned)found.st_mode & 0777u, c->path);
     return EMBLA_OK;
 }
@@ -219,40 +221,42 @@ static embla_status check_owner(const copy *c, const embla_map *map)
 static embla_status check_copy(const copy *c, const embla_map *map)
 {
     manifest m;
-    char why[160];
+    char why[224];
     EMBLA_TRY(check_owner(c, map));
-    if (map->size < DATA_AT) return remove_it(c, "is too short for a copy of rows");
+    if (map->size < DATA_AT) return refuse_copy(c, "is too short to be a copy of rows");
     EMBLA_TRY(embla_map_read(map, 0, sizeof m, &m));
     if (memcmp(m.magic, magic, sizeof magic) != 0 || m.order != ORDER)
-        return remove_it(c, "is no copy of rows");
+        return refuse_copy(c, "is not a copy of rows");
     if (m.version != VERSION) {
-        (void)snprintf(why, sizeof why, "was made by version %" PRIu64 " of copies, this is %d",
-                       m.version, VERSION);
-        return remove_it(c, why);
+        (void)snprintf(why, sizeof why,
+                       "has format version %" PRIu64 "; this library uses version %d", m.version,
+                       VERSION);
+        return refuse_copy(c, why);
     }
     embla_checksum self = checksum_of(&m, offsetof(manifest, self));
     if (self.high != m.self[0] || self.low != m.self[1])
-        return remove_it(c, "has a damaged manifest");
+        return refuse_copy(c, "has a damaged manifest");
     if (memcmp(m.identity, c->wanted.identity, sizeof m.identity) != 0) {
-        (void)snprintf(why, sizeof why,
-                       "holds %" PRIu64 " rows of %" PRIu64
-                       " bytes of other files, or of these before they were changed (here: %" PRIu64
-                       " of %" PRIu64 ")",
-                       m.rows, m.row_bytes, c->wanted.rows, c->wanted.row_bytes);
-        return remove_it(c, why);
+        (void)snprintf(
+            why, sizeof why,
+            "contains %" PRIu64 " rows of %" PRIu64
+            " bytes from other files, or from an older version of these (expected: %" PRIu64
+            " rows of %" PRIu64 " bytes)",
+            m.rows, m.row_bytes, c->wanted.rows, c->wanted.row_bytes);
+        return refuse_copy(c, why);
     }
     if (memcmp(&m, &c->wanted, offsetof(manifest, sums)) != 0)
-        return remove_it(c, "has a manifest that does not fit its files");
+        return refuse_copy(c, "has a manifest that does not match the files");
     if (map->size != c->wanted.file_bytes) {
-        (void)snprintf(why, sizeof why, "has %" PRIu64 " bytes, and must have %" PRIu64, map->size,
+        (void)snprintf(why, sizeof why, "has %" PRIu64 " bytes; expected: %" PRIu64, map->size,
                        c->wanted.file_bytes);
-        return remove_it(c, why);
+        return refuse_copy(c, why);
     }
     return EMBLA_OK;
 }
 
-/* EMBLA_ERR_NOT_FOUND: there is none. */
-static embla_status look(const copy *c, const char *name, embla_map **out)
+/* Opens and checks a copy. EMBLA_ERR_NOT_FOUND if there is none. */
+static embla_status open_copy(const copy *c, const char *name, embla_map **out)
 {
     embla_map *map = NULL;
     EMBLA_TRY(embla_map_open(c->folder, name, c->path, false, &map));
@@ -266,13 +270,13 @@ static embla_status look(const copy *c, const char *name, embla_map **out)
 
 /* ---- the lock ---- */
 
-static embla_status busy(const copy *c)
+static embla_status fail_busy(const copy *c)
 {
-    return embla_fail(EMBLA_ERR_BUSY, "%.256s: another process is making this copy", c->path);
+    return embla_fail(EMBLA_ERR_BUSY, "%.256s: another process is building this copy", c->path);
 }
 
-/* Waits for the lock, and asks the caller now and then whether to continue. */
-static embla_status wait_for(const copy *c, int fd)
+/* Waits for the lock. Progress is reported now and then, so the caller can cancel. */
+static embla_status wait_for_lock(const copy *c, int fd)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     for (int64_t waited = 0; c->patience == 0 || waited < c->patience; waited += pause.tv_nsec) {
@@ -283,10 +287,10 @@ static embla_status wait_for(const copy *c, int fd)
         (void)nanosleep(&pause, NULL);
         if (pause.tv_nsec < 50000000) pause.tv_nsec *= 2;
     }
-    return busy(c);
+    return fail_busy(c);
 }
 
-/* A lock that was removed between is nobody's: it is made anew. */
+/* If the lock file was removed while we waited, it is created again. */
 static embla_status take_lock(copy *c)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
@@ -297,7 +301,7 @@ static embla_status take_lock(copy *c)
         if (status == EMBLA_ERR_NOT_FOUND)
             status = embla_io_open_as(c->folder, c->lock_name, c->path, flags | O_CREAT, 0600, &fd);
         if (status != EMBLA_OK) return status;
-        status = wait_for(c, fd);
+        status = wait_for_lock(c, fd);
         if (status == EMBLA_OK) status = embla_io_stat(fd, c->path, &found);
         if (status == EMBLA_OK && found.st_nlink > 0) {
             c->lock = fd;
@@ -305,14 +309,14 @@ static embla_status take_lock(copy *c)
         }
         embla_io_unlock(fd);
         if (status == EMBLA_OK) continue;
-        embla_io_sweep(c->folder, c->lock_name); /* unless it is another's */
+        embla_io_sweep(c->folder, c->lock_name); /* unless another process holds it */
         return status;
     }
 }
 
-/* Why a copy is not there: EMBLA_ERR_BUSY if somebody holds its lock, EMBLA_ERR_NOT_FOUND if
- * nobody does. */
-static embla_status missing(const copy *c)
+/* Why a copy is missing: EMBLA_ERR_BUSY if another process holds its lock, otherwise
+ * EMBLA_ERR_NOT_FOUND. */
+static embla_status why_missing(const copy *c)
 {
     bool got = false;
     int fd = -1;
@@ -321,13 +325,13 @@ static embla_status missing(const copy *c)
     if (status == EMBLA_OK) {
         status = embla_io_lock_try(fd, c->path, &got);
         embla_io_unlock(fd);
-        if (status == EMBLA_OK && !got) return busy(c);
+        if (status == EMBLA_OK && !got) return fail_busy(c);
     }
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) return status;
     return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s: there is no shared copy", c->path);
 }
 
-/* Removed while it is held: who waits for it finds that it is gone. */
+/* The file is removed while the lock is held: processes that wait for it notice that it is gone. */
 static void drop_lock(copy *c)
 {
     embla_io_remove(c->folder, c->lock_name);
@@ -337,7 +341,7 @@ static void drop_lock(copy *c)
 
 /* ---- checksums of pieces ---- */
 
-/* By pread: of a copy that is cut short meanwhile, that is a status. */
+/* Uses pread, so that a truncated copy gives a status and not a signal. */
 static embla_status sum_piece(int fd, const copy *c, uint64_t piece, void *block, sum *out)
 {
     const manifest *m = &c->wanted;
@@ -349,8 +353,8 @@ static embla_status sum_piece(int fd, const copy *c, uint64_t piece, void *block
         size_t bytes = left < BLOCK ? (size_t)left : BLOCK, got = 0;
         EMBLA_TRY(embla_io_pread(fd, c->path, DATA_AT + at, bytes, block, &got));
         if (got < bytes)
-            return embla_fail(EMBLA_ERR_IO, "%.256s was cut short: it ends at %" PRIu64, c->path,
-                              DATA_AT + at + got);
+            return embla_fail(EMBLA_ERR_IO, "%.256s was truncated: it ends at byte %" PRIu64,
+                              c->path, DATA_AT + at + got);
         embla_checksum_add(&state, block, bytes);
         at += bytes;
         left -= bytes;
@@ -360,7 +364,8 @@ static embla_status sum_piece(int fd, const copy *c, uint64_t piece, void *block
     return EMBLA_OK;
 }
 
-/* A few at a time, one for each thread; between them the caller is asked whether to continue. */
+/* One piece for each thread at a time. Progress is reported between them, so the caller can
+ * cancel. */
 static embla_status sum_all(int fd, const copy *c, int threads, char *blocks, sum *out)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
@@ -379,7 +384,7 @@ static embla_status sum_all(int fd, const copy *c, int threads, char *blocks, su
     return EMBLA_OK;
 }
 
-static embla_status sums_of(int fd, const copy *c, sum *out)
+static embla_status compute_sums(int fd, const copy *c, sum *out)
 {
     void *blocks = NULL;
     int threads = embla_threads_for(c->options->threads, (size_t)c->wanted.data_bytes);
@@ -394,7 +399,7 @@ static embla_status sums_of(int fd, const copy *c, sum *out)
 
 /* ---- building ---- */
 
-/* The sentence that people need most: tmpfs is often smaller than memory. */
+/* The most frequent failure: tmpfs is often smaller than memory. */
 static embla_status check_space(const copy *c)
 {
     uint64_t free_bytes = 0, needed = c->wanted.data_bytes + SUMS_AT;
@@ -402,15 +407,15 @@ static embla_status check_space(const copy *c)
     EMBLA_TRY(embla_io_space(c->folder, c->path, &free_bytes));
     if (needed > free_bytes)
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s: %" PRIu64 " bytes are needed, and %" PRIu64
-                          " are free in its folder",
+                          "%.256s needs %" PRIu64 " bytes, but its folder has only %" PRIu64
+                          " bytes free",
                           c->path, needed, free_bytes);
     return EMBLA_OK;
 }
 
-/* All space is taken before the first byte is written through the map: afterwards a full file
- * system would be a signal. */
-static embla_status claim(const copy *c, int fd, char *memory)
+/* Reserves all space before the first write through the mapping. Otherwise a full file system would
+ * raise a signal. */
+static embla_status reserve_space(const copy *c, int fd, char *memory)
 {
     const manifest *m = &c->wanted;
     bool huge = true;
@@ -424,14 +429,14 @@ static embla_status claim(const copy *c, int fd, char *memory)
     return EMBLA_OK;
 }
 
-/* Rows, checksums, and the manifest last. */
+/* Writes rows and checksums, then the manifest. */
 static embla_status write_all(const copy *c, int fd, char *memory)
 {
     manifest m = c->wanted;
     sum *sums = (sum *)(void *)(memory + SUMS_AT);
-    EMBLA_TRY(claim(c, fd, memory));
+    EMBLA_TRY(reserve_space(c, fd, memory));
     EMBLA_TRY(embla_extents_fill(c->store, 0, c->store->rows, memory + DATA_AT));
-    EMBLA_TRY(sums_of(fd, c, sums));
+    EMBLA_TRY(compute_sums(fd, c, sums));
     embla_checksum of_sums = checksum_of(sums, (size_t)m.pieces * sizeof(sum));
     m.sums[0] = of_sums.high;
     m.sums[1] = of_sums.low;
@@ -442,7 +447,7 @@ static embla_status write_all(const copy *c, int fd, char *memory)
     return EMBLA_OK;
 }
 
-/* Everything is written and the descriptor closed, whatever happens. */
+/* Writes the file and closes the descriptor, also on failure. */
 static embla_status write_file(const copy *c, int fd)
 {
     void *memory = NULL;
@@ -451,14 +456,15 @@ static embla_status write_file(const copy *c, int fd)
     if (status == EMBLA_OK) status = embla_io_map_shared(fd, c->path, bytes, &memory);
     if (status == EMBLA_OK) status = write_all(c, fd, memory);
     if (memory) embla_io_unmap(memory, bytes);
-    if (status == EMBLA_OK) status = embla_io_sync(fd, c->path); /* if the folder is on a disk */
+    if (status == EMBLA_OK)
+        status = embla_io_sync(fd, c->path); /* in case the folder is on a disk */
     if (status == EMBLA_OK) return embla_io_close(fd, c->path);
     embla_io_drop(fd);
     return status;
 }
 
-/* A copy can be read by those who can read every file of it, and written to by nobody. */
-static embla_status mode_of(const embla_store *store, unsigned *out)
+/* Readable for users who can read all source files, writable for nobody. */
+static embla_status file_mode(const embla_store *store, unsigned *out)
 {
     unsigned mode = 0444;
     for (size_t i = 0; i < store->source_count; i++) {
@@ -471,7 +477,7 @@ static embla_status mode_of(const embla_store *store, unsigned *out)
     return EMBLA_OK;
 }
 
-/* Under the lock: whatever has the temporary name is a leftover. */
+/* The caller holds the lock, so any file with the temporary name is a leftover. */
 static embla_status build(const copy *c, embla_map **out)
 {
     embla_map *map = NULL;
@@ -479,11 +485,11 @@ static embla_status build(const copy *c, embla_map **out)
     int fd = -1;
     embla_io_remove(c->folder, c->temporary);
     EMBLA_TRY(check_space(c));
-    EMBLA_TRY(mode_of(c->store, &mode));
+    EMBLA_TRY(file_mode(c->store, &mode));
     EMBLA_TRY(embla_io_open_as(c->folder, c->temporary, c->path,
                                O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode, &fd));
     embla_status status = write_file(c, fd);
-    if (status == EMBLA_OK) status = look(c, c->temporary, &map);
+    if (status == EMBLA_OK) status = open_copy(c, c->temporary, &map);
     if (status == EMBLA_OK)
         status = embla_io_rename(c->folder, c->temporary, c->name, c->path, false);
     if (status == EMBLA_OK) {
@@ -497,15 +503,16 @@ static embla_status build(const copy *c, embla_map **out)
 
 /* ---- the placement ---- */
 
-/* The copy that is there, or a new one. */
+/* Opens the copy, or builds it if there is none. */
 static embla_status find_or_build(copy *c, embla_map **out, bool *built)
 {
-    embla_status status = look(c, c->name, out);
-    if (status == EMBLA_OK) embla_io_sweep(c->folder, c->lock_name); /* of one who was killed */
+    embla_status status = open_copy(c, c->name, out);
+    if (status == EMBLA_OK)
+        embla_io_sweep(c->folder, c->lock_name); /* leftover of a killed process */
     if (status != EMBLA_ERR_NOT_FOUND) return status;
-    if (c->store->options.found_only) return missing(c);
+    if (c->store->options.found_only) return why_missing(c);
     EMBLA_TRY(take_lock(c));
-    status = look(c, c->name, out);
+    status = open_copy(c, c->name, out);
     if (status == EMBLA_ERR_NOT_FOUND) {
         status = build(c, out);
         *built = status == EMBLA_OK;
@@ -521,7 +528,7 @@ static embla_status shared_open(embla_store *store)
     void *memory = NULL;
     bool built = false;
     const char *path = NULL;
-    EMBLA_TRY(copy_of(store, &c));
+    EMBLA_TRY(init_copy(store, &c));
     embla_status status = embla_arena_text(&store->arena, c.path, strlen(c.path), &path);
     if (status == EMBLA_OK) status = embla_mem_new(sizeof(held), "a shared copy", &memory);
     if (status == EMBLA_OK) status = find_or_build(&c, &map, &built);
@@ -564,7 +571,7 @@ static embla_status shared_describe(const embla_store *store, embla_store_info *
     return EMBLA_OK;
 }
 
-/* Those that were published, then those of the rows as they are now. */
+/* Compares the stored checksums with those of the rows as they are now. */
 static embla_status compare_sums(const copy *c, const embla_map *map, sum *sums)
 {
     manifest m;
@@ -574,25 +581,26 @@ static embla_status compare_sums(const copy *c, const embla_map *map, sum *sums)
     EMBLA_TRY(embla_map_read(map, SUMS_AT, bytes, sums));
     embla_checksum found = checksum_of(sums, bytes);
     if (found.high != m.sums[0] || found.low != m.sums[1])
-        return embla_fail(EMBLA_ERR_IO, "%.256s: its checksums are damaged; 'rm %.256s' removes it",
-                          c->path, c->path);
-    EMBLA_TRY(sums_of(map->fd, c, sums + pieces));
+        return embla_fail(EMBLA_ERR_IO,
+                          "%.256s: its checksums are damaged; remove it with 'rm %.256s'", c->path,
+                          c->path);
+    EMBLA_TRY(compute_sums(map->fd, c, sums + pieces));
     for (uint64_t i = 0; i < pieces; i++)
         if (sums[i].high != sums[pieces + i].high || sums[i].low != sums[pieces + i].low)
             return embla_fail(EMBLA_ERR_IO,
-                              "%.256s: from row %" PRIu64 " on, within %" PRIu64
-                              " bytes, rows are not what they were; 'rm %.256s' removes it",
+                              "%.256s: rows have changed since they were copied, from row %" PRIu64
+                              " on, within %" PRIu64 " bytes; remove it with 'rm %.256s'",
                               c->path, i * m.piece_bytes / m.row_bytes, m.piece_bytes, c->path);
     return EMBLA_OK;
 }
 
-/* Reads everything, which brings it back from swap. */
+/* Verifies all rows. Reading them also brings them back from swap. */
 static embla_status shared_warm(const embla_store *store, const embla_store_options *options)
 {
     const held *h = store->state;
     copy c = {.store = store, .options = options, .folder = -1, .lock = -1};
     void *sums = NULL;
-    EMBLA_TRY(wanted_of(store, &c.wanted));
+    EMBLA_TRY(expected_manifest(store, &c.wanted));
     (void)snprintf(c.path, sizeof c.path, "%s", h->path);
     size_t bytes = 2 * (size_t)c.wanted.pieces * sizeof(sum);
     if (bytes == 0) return EMBLA_OK;
@@ -602,7 +610,7 @@ static embla_status shared_warm(const embla_store *store, const embla_store_opti
     return status;
 }
 
-/* Under the lock, and only if the name is still that of this copy. */
+/* Removes the copy if the name still belongs to it. The caller holds the lock. */
 static embla_status unlink_copy(const copy *c, const embla_map *map)
 {
     struct stat found;
@@ -613,7 +621,7 @@ static embla_status unlink_copy(const copy *c, const embla_map *map)
     embla_io_drop(fd);
     if (status != EMBLA_OK) return status;
     if ((uint64_t)found.st_dev != map->device || (uint64_t)found.st_ino != map->inode)
-        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s is another copy by now", c->path);
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s has been replaced by another copy", c->path);
     return embla_io_erase(c->folder, c->name, c->path);
 }
 
@@ -622,11 +630,12 @@ embla_status embla_store_unshare(const embla_store *store)
     copy c;
     if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "store is NULL");
     if (store->placement != &embla_placement_shared)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a store in '%s' has no shared copy",
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the store has placement '%s', so it has no shared copy",
                           store->placement->name);
     const held *h = store->state;
-    const embla_store_options no_progress = {0}; /* its context may be gone by now */
-    EMBLA_TRY(copy_of(store, &c));
+    const embla_store_options no_progress = {0}; /* the caller's context may no longer be valid */
+    EMBLA_TRY(init_copy(store, &c));
     c.options = &no_progress;
     c.patience = UNSHARE_WAIT;
     embla_status status = take_lock(&c);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handle: made of a row format, extents and a placement; asked about, compared, freed.
+/* The store handle: created from a row format, extents and a placement.
  *
  *   embla_store_begin -> embla_extents_add .. -> embla_store_finish
  *
- * Whoever has rows in files comes this way: open_extents below, and find.c for checkpoints.
+ * Every store of files is created this way: by embla_store_open_extents below, and by find.c for
+ * checkpoints.
  */
 #include "store/store.h"
 
@@ -41,32 +42,32 @@ const char *embla_placement_name(embla_placement placement)
     return ops ? ops->name : NULL;
 }
 
-/* ---- making ---- */
+/* ---- create, free ---- */
 
-/* Strings that the store has to keep. */
-static embla_status keep_text(embla_store *store, const char **text)
+/* Copies a string into the store's arena. */
+static embla_status copy_text(embla_store *store, const char **text)
 {
     if (!*text) return EMBLA_OK;
     return embla_arena_text(&store->arena, *text, strlen(*text), text);
 }
 
-static embla_status take_options(embla_store *store, const embla_store_options *options)
+static embla_status copy_options(embla_store *store, const embla_store_options *options)
 {
     embla_store_options *o = &store->options;
     if (options) *o = *options;
     store->placement = placement_of(o->placement);
     if (!store->placement)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "placement %d: there is no such placement",
-                          (int)o->placement);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown placement: %d", (int)o->placement);
     if (!store->placement->open)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "no file can be opened as a %s; use embla_store_view",
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a file cannot be opened with placement %s; use embla_store_view",
                           store->placement->name);
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->buffer && o->placement != EMBLA_PLACEMENT_RAM)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer is for the placement ram, not for %s",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer is only for the placement ram, not for %s",
                           store->placement->name);
-    EMBLA_TRY(keep_text(store, &o->shared_folder));
-    return keep_text(store, &o->shared_name);
+    EMBLA_TRY(copy_text(store, &o->shared_folder));
+    return copy_text(store, &o->shared_name);
 }
 
 embla_status embla_store_begin(const embla_row_format *format, const embla_store_options *options,
@@ -79,7 +80,7 @@ embla_status embla_store_begin(const embla_row_format *format, const embla_store
     EMBLA_TRY(embla_mem_new(sizeof(embla_store), "a store", &memory));
     embla_store *store = memory;
     store->row = row;
-    embla_status status = take_options(store, options);
+    embla_status status = copy_options(store, options);
     store->placement = NULL; /* nothing to close yet */
     if (status != EMBLA_OK) {
         embla_store_free(store);
@@ -112,10 +113,10 @@ void embla_store_free(embla_store *store)
     embla_mem_free(store, sizeof *store);
 }
 
-/* ---- rows of any files ---- */
+/* ---- stores of extents ---- */
 
-/* The map of a file that a caller named: the one there is, or a new one. */
-static embla_status map_of(const embla_store *store, const char *path, embla_map **out)
+/* Finds the map of a file among the sources, or opens the file. */
+static embla_status find_or_open_map(const embla_store *store, const char *path, embla_map **out)
 {
     for (size_t i = store->source_count; i-- > 0;) {
         embla_map *map = store->sources[i].map;
@@ -136,26 +137,30 @@ static embla_status add_extent(embla_store *store, const embla_extent *given)
     EMBLA_TRY(embla_options_check(given));
     if (!given->file) return embla_fail(EMBLA_ERR_ARGUMENT, "the file of an extent is NULL");
     if (given->offset < 0 || (scales && given->scale_offset < -1))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s: rows at %" PRId64 ", scales at %" PRId64,
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.256s: the offset of the rows is %" PRId64
+                          " and that of the scales %" PRId64 "; neither may be negative",
                           given->file, given->offset, given->scale_offset);
     if (follow && given->scale_file)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s: scales that follow their rows are not in a file of their own",
-                          given->file);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "%.256s: scale_file must be NULL if the scales follow the rows (scale_offset -1)",
+            given->file);
     e.offset[0] = (uint64_t)given->offset;
     e.stride[0] = given->stride ? given->stride : follow ? row->bytes : row->code_bytes;
     e.offset[1] = follow ? e.offset[0] + row->code_bytes : (uint64_t)given->scale_offset;
     e.stride[1] = follow                ? e.stride[0]
                   : given->scale_stride ? given->scale_stride
                                         : row->scale_bytes;
-    embla_status status = map_of(store, given->file, &maps[0]);
+    embla_status status = find_or_open_map(store, given->file, &maps[0]);
     if (status == EMBLA_OK && scales && strcmp(scale_file, given->file) == 0)
         maps[1] = embla_map_hold(maps[0]);
     else if (status == EMBLA_OK && scales)
-        status = map_of(store, scale_file, &maps[1]);
+        status = find_or_open_map(store, scale_file, &maps[1]);
     for (size_t p = 0; p < EMBLA_PLANES; p++) e.map[p] = maps[p];
     if (status == EMBLA_OK) status = embla_extents_add(store, e);
-    for (size_t p = 0; p < EMBLA_PLANES; p++) embla_map_free(maps[p]); /* sources hold them */
+    for (size_t p = 0; p < EMBLA_PLANES; p++)
+        embla_map_free(maps[p]); /* the sources hold their own references */
     return status;
 }
 
@@ -170,7 +175,8 @@ embla_status embla_store_open_extents(const embla_row_format *format, const embl
                           !format    ? "the format"
                           : !extents ? "the list of extents"
                                      : "out");
-    if (count == 0) return embla_fail(EMBLA_ERR_ARGUMENT, "a store of 0 extents has no rows");
+    if (count == 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "count is 0; a store needs at least one extent");
     EMBLA_TRY(embla_store_begin(format, options, &store));
     for (size_t i = 0; i < count && status == EMBLA_OK; i++)
         status = add_extent(store, &extents[i]);
@@ -198,17 +204,20 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
     EMBLA_TRY(embla_row_of(format, &row));
     if (stride == 0) stride = row.bytes;
     if (rows < 1 || rows > EMBLA_ROWS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRId64 " rows: a table has 1 to 2^40", rows);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be from 1 to 2^40",
+                          rows);
     if (stride < row.bytes)
-        return embla_fail(EMBLA_ERR_SHAPE, "a row stride of %zu bytes is less than a row's %zu",
-                          stride, row.bytes);
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the row stride is %zu bytes, less than a row's %zu bytes", stride,
+                          row.bytes);
     if (!embla_span_ok((uint64_t)rows, stride, row.bytes, &needed) ||
         !embla_mul_ok((uint64_t)rows, row.bytes, &bytes) || !embla_size_ok(bytes, &all))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%" PRId64 " rows, %zu bytes apart, do not fit in memory", rows, stride);
     if (data_bytes < needed)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%" PRId64 " rows, %zu bytes apart, need %zu bytes, and there are %zu",
+                          "%" PRId64
+                          " rows, %zu bytes apart, need %zu bytes, but data_bytes is %zu",
                           rows, stride, needed, data_bytes);
     EMBLA_TRY(embla_store_begin(format, NULL, &store));
     store->placement = &embla_placement_view;
@@ -221,7 +230,7 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
     return EMBLA_OK;
 }
 
-/* ---- files that change ---- */
+/* ---- changed files ---- */
 
 embla_status embla_sources_check(const void *owner)
 {
@@ -233,14 +242,14 @@ embla_status embla_sources_check(const void *owner)
         if (seconds != source->seconds || nanoseconds != source->nanoseconds)
             return embla_fail(EMBLA_ERR_IO,
                               "%.256s was changed while open: at %" PRId64 ".%09" PRId64
-                              ", and was last changed at %" PRId64 ".%09" PRId64 " (C11)",
+                              ", last known change at %" PRId64 ".%09" PRId64 " (C11)",
                               source->map->name, seconds, nanoseconds, source->seconds,
                               source->nanoseconds);
     }
     return EMBLA_OK;
 }
 
-/* ---- questions ---- */
+/* ---- describe, warm ---- */
 
 embla_status embla_store_describe(const embla_store *store, embla_store_info *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lookup over a store: the store as a source of rows, given to the one lookup. */
+/* Lookups in a store: passes the store to lookup/ as a source of rows. */
 #include "lookup/batch.h"
 
 #include "base/options.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a store compared with its files, which are read once more, row by row. The files must
- * still be the ones that were opened, by name and by contents.
- */
+/* Compares the rows of a store with its files, which are read again row by row. The files must
+ * still be the ones that were opened, by name and contents. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -12,21 +11,22 @@
 #include "files/io.h"
 #include "store/store.h"
 
-/* What all threads see. */
+/* State shared by all threads. */
 typedef struct {
     const embla_store *store;
-    int64_t count; /* rows that are compared */
+    int64_t count; /* rows to compare */
     uint64_t seed;
-    size_t block; /* of them at once */
-    char *memory; /* for each thread block + 1 rows */
+    size_t block; /* rows compared at once */
+    char *memory; /* block + 1 rows for each thread */
     atomic_llong different, first;
     embla_failure failure;
 } comparing;
 
 enum { BLOCK_MOST = 256 };
 
-/* The i-th row to compare: one of each of count equal shares, the first and the last of all. */
-static int64_t row_at(const comparing *c, int64_t i)
+/* The i-th row to compare. The rows are split into count equal ranges; one random row of each is
+ * taken, and always the first and the last row of the table. */
+static int64_t sample_row(const comparing *c, int64_t i)
 {
     int64_t share = c->store->rows / c->count, rest = c->store->rows % c->count;
     int64_t low = i * share + (i < rest ? i : rest);
@@ -36,7 +36,7 @@ static int64_t row_at(const comparing *c, int64_t i)
     return low + (int64_t)(random % (uint64_t)(share + (i < rest)));
 }
 
-static void different_at(comparing *c, int64_t row)
+static void count_different(comparing *c, int64_t row)
 {
     long long first = atomic_load(&c->first);
     atomic_fetch_add(&c->different, 1);
@@ -53,21 +53,21 @@ static embla_status compare_block(comparing *c, int64_t number, char *memory)
     embla_row_part part;
     char *plain = memory + c->block * bytes;
     EMBLA_TRY(embla_row_part_of(&store->row, 0, 0, &part));
-    for (size_t i = 0; i < n; i++) rows[i] = row_at(c, start + (int64_t)i);
+    for (size_t i = 0; i < n; i++) rows[i] = sample_row(c, start + (int64_t)i);
     const embla_row_source source = embla_store_source(store);
     const embla_read_job job = {
         .rows = rows, .count = n, .known = n, .part = &part, .out = memory, .out_stride = bytes};
     EMBLA_TRY(embla_source_read(&source, &job));
     for (size_t i = 0; i < n; i++) {
         EMBLA_TRY(embla_extents_read(store, rows[i], &part, plain));
-        if (memcmp(plain, memory + i * bytes, bytes) != 0) different_at(c, rows[i]);
+        if (memcmp(plain, memory + i * bytes, bytes) != 0) count_different(c, rows[i]);
     }
     return EMBLA_OK;
 }
 
 static embla_status compare_all(comparing *c)
 {
-    enum { AT_ONCE = 1 << 20, A_READ = 4096 }; /* bytes; what a read costs, as bytes moved */
+    enum { AT_ONCE = 1 << 20, A_READ = 4096 }; /* bytes at once; cost of a read, in bytes copied */
     size_t bytes = c->store->row.bytes;
     void *memory = NULL;
     c->block = bytes < AT_ONCE / BLOCK_MOST ? BLOCK_MOST : bytes < AT_ONCE ? AT_ONCE / bytes : 1;
@@ -86,8 +86,8 @@ static embla_status compare_all(comparing *c)
     return embla_failure_say(&c->failure);
 }
 
-/* Looks for a file by its name once more: it must be the one that is open. */
-static embla_status same_file(const embla_source *source)
+/* Opens the file by its name again: it must be the one that is open. */
+static embla_status check_same_file(const embla_source *source)
 {
     const embla_map *map = source->map;
     struct stat now = {0};
@@ -101,21 +101,21 @@ static embla_status same_file(const embla_source *source)
     EMBLA_TRY(status);
     if ((uint64_t)now.st_dev != map->device || (uint64_t)now.st_ino != map->inode)
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s was replaced while open: it is file %" PRIu64
-                          " now, and was %" PRIu64 " (C11)",
+                          "%.256s was replaced while open: its inode is now %" PRIu64
+                          ", it was %" PRIu64 " (C11)",
                           source->path, (uint64_t)now.st_ino, map->inode);
-    if ((uint64_t)now.st_size > map->size) /* if it is less, embla_sources_check says so */
+    if ((uint64_t)now.st_size > map->size) /* embla_sources_check reports a shorter file */
         return embla_fail(EMBLA_ERR_IO,
-                          "%.256s was changed while open: %" PRId64 " bytes, and had %" PRIu64
+                          "%.256s was changed while open: it has %" PRId64 " bytes, it had %" PRIu64
                           " (C11)",
                           source->path, (int64_t)now.st_size, map->size);
     return EMBLA_OK;
 }
 
-static embla_status check_all(const embla_store *store)
+static embla_status check_files(const embla_store *store)
 {
     for (size_t i = 0; i < store->source_count; i++)
-        if (store->sources[i].path) EMBLA_TRY(same_file(&store->sources[i]));
+        if (store->sources[i].path) EMBLA_TRY(check_same_file(&store->sources[i]));
     EMBLA_TRY(embla_sources_check(store));
     const embla_row_source source = embla_store_source(store);
     return embla_source_check(&source);
@@ -128,16 +128,16 @@ embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_verify: %s is NULL",
                           store ? "out" : "the store");
     if (sample < 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a sample of %" PRId64 " rows is below 0", sample);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "sample is %" PRId64 "; it must be 0 or greater",
+                          sample);
     if (store->extent_count == 0)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "a view has no file that it could be compared with");
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a view has no file to compare its rows with");
     comparing c = {.store = store, .seed = seed, .first = -1, .failure = EMBLA_NO_FAILURE};
     c.count = sample == 0 || sample > store->rows ? store->rows : sample;
-    if (c.count < 2) c.count = store->rows < 2 ? store->rows : 2; /* the first and the last */
-    EMBLA_TRY(check_all(store));
+    if (c.count < 2) c.count = store->rows < 2 ? store->rows : 2; /* the first and the last row */
+    EMBLA_TRY(check_files(store));
     EMBLA_TRY(compare_all(&c));
-    EMBLA_TRY(check_all(store));
+    EMBLA_TRY(check_files(store));
     *out = (embla_verify_report){
         .rows = c.count, .different = atomic_load(&c.different), .first = atomic_load(&c.first)};
     return EMBLA_OK;

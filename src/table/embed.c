@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x[b][t] = tokens[id] * scale + positions[p]: a lookup that adds a second row on the
- * way. Positions are added, not concatenated.
- */
+/* x[b][t] = tokens[id] * scale + positions[p]: a lookup that also adds a position row. Positions
+ * are added, not concatenated. */
 #include <math.h>
 
 #include "base/checked.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three ways of naming rows that do not learn, made one. Rows that are listed are few as a
- * rule (padding, or what must not move): each is searched for in the batch. Where they are
- * many, a mask costs less.
- */
+/* Combines the three ways to specify frozen rows. Listed rows are usually few (padding), so each is
+ * searched for in the batch. For many rows a mask is cheaper. */
 #include "table/frozen.h"
 
 #include <string.h>
@@ -18,15 +16,17 @@ embla_status embla_frozen_check(const embla_frozen *frozen, int64_t rows)
     EMBLA_TRY(embla_options_check(frozen));
     if (frozen->below < 0 || frozen->below > rows)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "rows below %" PRId64 " are frozen: the table has %" PRId64 " rows",
+                          "rows below %" PRId64 " are to be frozen, but the table has %" PRId64
+                          " rows",
                           frozen->below, rows);
     if (frozen->count > 0 && !frozen->rows)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu frozen rows, but their numbers are NULL",
-                          frozen->count);
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu frozen rows, but the list of row numbers is NULL", frozen->count);
     for (size_t i = 0; i < frozen->count; i++)
         if ((uint64_t)frozen->rows[i] >= (uint64_t)rows)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "frozen row %" PRId64 " at place %zu: the table has %" PRId64 " rows",
+                              "frozen row %" PRId64
+                              " at index %zu is out of range; the table has %" PRId64 " rows",
                               frozen->rows[i], i, rows);
     return EMBLA_OK;
 }
@@ -61,8 +61,8 @@ void embla_frozen_free(embla_frozen_set *set)
     *set = (embla_frozen_set){0};
 }
 
-/* The first place of rows that is not below row; count if there is none. */
-static size_t place_of(int64_t row, const int64_t *rows, size_t count)
+/* The first index of rows whose value is not below row; count if there is none. */
+static size_t lower_bound(int64_t row, const int64_t *rows, size_t count)
 {
     size_t first = 0, last = count;
     while (first < last) {
@@ -79,11 +79,11 @@ void embla_frozen_mark(const embla_frozen *frozen, const int64_t *rows, size_t c
                        uint8_t *frozen_at)
 {
     memset(frozen_at, 0, count);
-    memset(frozen_at, 1, place_of(frozen->below, rows, count));
+    memset(frozen_at, 1, lower_bound(frozen->below, rows, count));
     for (size_t i = 0; frozen->mask && i < count; i++)
         if (frozen->mask[rows[i]]) frozen_at[i] = 1;
     for (size_t i = 0; i < frozen->count; i++) {
-        size_t at = place_of(frozen->rows[i], rows, count);
+        size_t at = lower_bound(frozen->rows[i], rows, count);
         if (at < count && rows[at] == frozen->rows[i]) frozen_at[at] = 1;
     }
 }

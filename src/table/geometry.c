@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Norm, dot product and cosine of float vectors. Products of floats are exact in double
- * and are summed in double, so nothing overflows and little is lost.
- */
+/* Norm, dot product and cosine of float vectors. Products of floats are exact in double and are
+ * summed in double, so nothing overflows and rounding errors are small. */
 #include <math.h>
 
 #include "base/kernels.h"

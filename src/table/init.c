@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows start random. Every number is made from (seed, row, column) alone, so rows may
- * be shared out over threads in any way.
- */
+/* Random initial rows. Every number depends only on (seed, row, column), so threads can share rows
+ * in any way. */
 #include <math.h>
 
 #include "base/kernels.h"
@@ -10,9 +9,9 @@
 #include "base/threads.h"
 #include "table/table.h"
 
-#define LARGEST_SPREAD 0x1p124f /* normal numbers reach 5.77 spreads, and stay finite */
+#define LARGEST_SPREAD 0x1p124f /* normal numbers reach 5.77 spreads, and must stay finite */
 
-/* A row at a time, a piece at a time: made as floats, then encoded. */
+/* Fills a row in pieces: random floats, then encoded. */
 static void fill_row(const embla_table *table, int64_t row, embla_random_fn *fill, uint64_t seed,
                      float spread, embla_encode_fn *encode)
 {
@@ -34,10 +33,10 @@ embla_status embla_table_init(embla_table *table, const embla_init_options *opti
     EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     EMBLA_TRY(embla_threads_check(options->threads));
     if (!(options->spread >= 0.0f && options->spread <= LARGEST_SPREAD))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a spread of %g: 0 to %g can be had",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "spread is %g; it must be from 0 to %g",
                           (double)options->spread, (double)LARGEST_SPREAD);
     if (options->kind != EMBLA_INIT_NORMAL && options->kind != EMBLA_INIT_XAVIER)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "init kind %d is not one of 0..1",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown init kind %d; kinds are 0 and 1",
                           (int)options->kind);
 
     const embla_kernels *kernels = embla_kernels_get();
@@ -47,7 +46,8 @@ embla_status embla_table_init(embla_table *table, const embla_init_options *opti
     if (spread == 0.0f) spread = (float)(normal ? 1.0 / sqrt(dim) : sqrt(2.0 / both));
     embla_random_fn *fill = normal ? kernels->normal : kernels->uniform;
     embla_encode_fn *encode = embla_dtype_encoder(table->dtype, kernels->isa);
-    size_t bytes = (size_t)table->rows * table->row_bytes; /* checked when the table was made */
+    size_t bytes = (size_t)table->rows *
+                   table->row_bytes; /* cannot overflow: checked when the table was created */
     int threads = embla_threads_for(options->threads, bytes);
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that are no longer than they may be, in any dtype.
+/* Limits the norm of rows, in any dtype.
  *
- * A row is decoded a piece at a time, so that nothing has to be allocated: once for its length,
- * and, if it is too long, once more to be shortened and encoded again. Rows are independent of
- * each other, so threads share them as they like.
+ * A row is decoded in pieces, so nothing is allocated: once to compute its norm and, if that is too
+ * large, once more to scale and encode the row. Rows are independent, so threads can share them in
+ * any way.
  */
 #include <math.h>
 #include <string.h>
@@ -27,44 +27,45 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
     for (size_t i = 0; i < count; i++) {
         if ((uint64_t)rows[i] >= (uint64_t)table->rows)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "row %" PRId64 " at place %zu: the table has %" PRId64 " rows",
+                              "row %" PRId64 " at index %zu is out of range; the table has %" PRId64
+                              " rows",
                               rows[i], i, table->rows);
         if (i > 0 && rows[i] <= rows[i - 1])
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "row %" PRId64 " at place %zu comes after row %" PRId64
-                              ": rows must ascend",
+                              "row %" PRId64 " at index %zu follows row %" PRId64
+                              "; row numbers must be ascending",
                               rows[i], i, rows[i - 1]);
     }
     return EMBLA_OK;
 }
 
-static size_t piece_at(const embla_table *table, size_t first)
+static size_t piece_length(const embla_table *table, size_t first)
 {
     return table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
 }
 
-/* Squares as dot sums them, a piece at a time, pieces in order. */
-static double norm_of(const job *j, int64_t row)
+/* The sum of squares, piece by piece in order. */
+static double row_norm(const job *j, int64_t row)
 {
     float space[EMBLA_PIECE];
     double sum = 0.0;
     for (size_t first = 0; first < j->table->dim; first += EMBLA_PIECE) {
-        size_t n = piece_at(j->table, first);
+        size_t n = piece_length(j->table, first);
         const float *x = embla_table_piece(j->table, j->decode, row, first, n, space);
         sum += j->kernels->dot(x, x, n);
     }
     return sqrt(sum);
 }
 
-static void shorten(const job *j, int64_t row, double factor)
+static void scale_row(const job *j, int64_t row, double factor)
 {
     const embla_table *table = j->table;
-    float space[EMBLA_PIECE], shorter[EMBLA_PIECE];
+    float space[EMBLA_PIECE], scaled[EMBLA_PIECE];
     for (size_t first = 0; first < table->dim; first += EMBLA_PIECE) {
-        size_t n = piece_at(table, first);
+        size_t n = piece_length(table, first);
         const float *x = embla_table_piece(table, j->decode, row, first, n, space);
-        for (size_t i = 0; i < n; i++) shorter[i] = (float)((double)x[i] * factor);
-        j->encode(shorter, n, table->scale,
+        for (size_t i = 0; i < n; i++) scaled[i] = (float)((double)x[i] * factor);
+        j->encode(scaled, n, table->scale,
                   table->writable + (size_t)row * table->row_stride +
                       embla_dtype_bytes(table->info, first));
     }
@@ -79,7 +80,7 @@ embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows, siz
     EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     EMBLA_TRY(embla_threads_check(threads));
     if (!(max_norm > 0.0f))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "rows of length %g at most: it must be above 0",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the maximum norm of a row is %g; it must be above 0",
                           (double)max_norm);
     if (!rows) count = (size_t)table->rows;
     if (rows) EMBLA_TRY(check_rows(table, rows, count));
@@ -91,8 +92,8 @@ embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows, siz
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (size_t i = 0; i < count; i++) {
         int64_t row = rows ? rows[i] : (int64_t)i;
-        double norm = norm_of(&j, row);
-        if (isfinite(norm) && norm > j.most) shorten(&j, row, j.most / norm);
+        double norm = row_norm(&j, row);
+        if (isfinite(norm) && norm > j.most) scale_row(&j, row, j.most / norm);
     }
     return embla_table_check_file(table);
 }

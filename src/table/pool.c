@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many vectors to one, column by column, in the order of the vectors. Sums are kept in
- * double, a piece of columns at a time, so that no memory has to be allocated.
- */
+/* Combines many vectors into one, column by column, in the order of the vectors. Sums are in
+ * double, a piece of columns at a time, so nothing is allocated. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@
 #include "base/status.h"
 #include "base/threads.h"
 
-/* One sequence: count vectors of dim floats at x, with weights or NULL. */
+/* One sequence: count vectors of dim floats at x; weights may be NULL. */
 typedef struct {
     const float *x, *weights;
     size_t count, dim;
@@ -58,10 +57,10 @@ static embla_status check(const float *x, size_t batch, size_t length, size_t di
     size_t unused;
     EMBLA_TRY(embla_threads_check(options->threads));
     if ((unsigned)options->kind > EMBLA_POOL_LAST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "pool kind %d is not one of 0..%d",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown pool kind %d; kinds are 0 to %d",
                           (int)options->kind, (int)EMBLA_POOL_LAST);
     if (options->weights && options->kind != EMBLA_POOL_MEAN && options->kind != EMBLA_POOL_SUM)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "weights are for mean and sum, not for pool kind %d",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "pool kind %d has no weights; only mean and sum have",
                           (int)options->kind);
     if (!embla_mul_ok(batch, length, &rows) || !embla_mul_ok(rows ? rows : batch, dim, &numbers) ||
         !embla_mul_ok(numbers, sizeof(float), &bytes) || !embla_size_ok(bytes, &unused))
@@ -73,8 +72,8 @@ static embla_status check(const float *x, size_t batch, size_t length, size_t di
     for (size_t b = 0; options->lengths && b < batch; b++)
         if (options->lengths[b] > length)
             return embla_fail(EMBLA_ERR_RANGE,
-                              "sequence %zu has length %zu, but there are %zu vectors", b,
-                              options->lengths[b], length);
+                              "the length of sequence %zu is %zu, but there are only %zu vectors",
+                              b, options->lengths[b], length);
     return EMBLA_OK;
 }
 

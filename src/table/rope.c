@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rotary positions (Su and others, "RoFormer", 2021): pair i of a head's numbers is turned
- * by position * rate[i], rate[i] = theta^(-2i/dim). No parameters; the dot product of a
- * turned query and a turned key depends on how far apart they are.
+/* Rotary positions (Su et al., "RoFormer", 2021): pair i of a head's numbers is rotated by the
+ * angle position * rate[i], rate[i] = theta^(-2i/dim). There are no parameters. The dot product of
+ * a rotated query and a rotated key depends on their distance.
  *
- * A longer context than the model was trained on is reached by changing the rates:
- *   linear  all divided by factor (Chen and others, "Position Interpolation", 2023)
- *   ntk     theta raised, so that the slowest pair is divided by factor, the fastest not
- *   yarn    pairs that turn more than beta_fast times in the trained context kept, those
- *           that turn less than beta_slow times divided, and a ramp over the pair number
- *           between (Peng and others, "YaRN", 2023, 3.2)
- *   llama3  the same with a ramp over the number of turns (Llama 3.1's rope_scaling)
+ * A longer context than in training is reached by changing the rates:
+ *   linear  all are divided by factor (Chen et al., "Position Interpolation", 2023)
+ *   ntk     theta is raised, so that the slowest pair is divided by factor, the fastest is not
+ *   yarn    pairs that rotate more than beta_fast times in the trained context are kept, those that
+ *           rotate less than beta_slow times are divided, with a ramp over the pair number between
+ *           (Peng et al., "YaRN", 2023, 3.2)
+ *   llama3  the same with a ramp over the number of rotations (Llama 3.1's rope_scaling)
  */
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 #define TWO_PI 6.283185307179586
 
-/* One allocation: this, then rate (pairs doubles), then for each cached position pairs
+/* One allocation: this struct, then rate (pairs doubles), then for each cached position pairs
  * cosines and pairs sines. */
 struct embla_rope {
     size_t dim, pairs, cached, bytes;
@@ -32,14 +32,15 @@ struct embla_rope {
     float *turns;
 };
 
-/* Where the ramp of yarn puts a pair that turns `turns` times in the trained context. */
+/* The pair number, as a real number, of a pair that rotates `turns` times in the trained
+ * context. */
 static double yarn_pair(double turns, size_t dim, double context, double theta)
 {
     return (double)dim * log(context / (turns * TWO_PI)) / (2.0 * log(theta));
 }
 
-/* What part of the rate stays as it was: 1 kept, 0 divided by factor. */
-static double kept(const embla_rope_options *o, size_t dim, size_t pair, double rate)
+/* The part of the rate that is kept: 1 means unchanged, 0 means divided by factor. */
+static double kept_share(const embla_rope_options *o, size_t dim, size_t pair, double rate)
 {
     if (o->scaling == EMBLA_ROPE_SCALING_YARN) {
         double low = floor(yarn_pair(o->beta_fast, dim, o->context, o->theta));
@@ -53,53 +54,59 @@ static double kept(const embla_rope_options *o, size_t dim, size_t pair, double 
     return fmin(fmax((turns - o->beta_slow) / (o->beta_fast - o->beta_slow), 0.0), 1.0);
 }
 
-static double rate_of(const embla_rope_options *o, size_t dim, size_t pair)
+static double pair_rate(const embla_rope_options *o, size_t dim, size_t pair)
 {
     double d = (double)dim, theta = o->theta;
     if (o->scaling == EMBLA_ROPE_SCALING_NTK && dim > 2) theta *= pow(o->factor, d / (d - 2.0));
     double rate = pow(theta, -2.0 * (double)pair / d);
     if (o->scaling == EMBLA_ROPE_SCALING_LINEAR) return rate / o->factor;
     if (o->scaling == EMBLA_ROPE_SCALING_YARN || o->scaling == EMBLA_ROPE_SCALING_LLAMA3) {
-        double part = kept(o, dim, pair, rate);
+        double part = kept_share(o, dim, pair, rate);
         return rate * part + rate / o->factor * (1.0 - part);
     }
     return rate;
 }
 
-/* Fills in defaults, refuses what cannot be. */
+/* Fills in defaults and checks the options. */
 static embla_status check_options(embla_rope_options *o)
 {
     bool ramp = o->scaling == EMBLA_ROPE_SCALING_YARN || o->scaling == EMBLA_ROPE_SCALING_LLAMA3;
     if ((unsigned)o->order > EMBLA_ROPE_ORDER_HALF_SPLIT ||
         (unsigned)o->scaling > EMBLA_ROPE_SCALING_LLAMA3)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "rope order %d, scaling %d: 0..1 and 0..4 can be had",
-                          (int)o->order, (int)o->scaling);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "rope order is %d and scaling is %d; order must be 0 or 1, scaling from 0 to 4",
+            (int)o->order, (int)o->scaling);
     if (o->theta == 0.0) o->theta = 10000.0;
     if (o->factor == 0.0) o->factor = 1.0;
     if (o->beta_fast == 0.0) o->beta_fast = o->scaling == EMBLA_ROPE_SCALING_LLAMA3 ? 4.0 : 32.0;
     if (o->beta_slow == 0.0) o->beta_slow = 1.0;
     if (!(o->theta > 1.0) || isinf(o->theta))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a theta of %g: it must be above 1", o->theta);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "theta is %g; it must be finite and above 1",
+                          o->theta);
     if (!(o->factor >= 1.0) || isinf(o->factor))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a factor of %g: it must be 1 or more", o->factor);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "factor is %g; it must be finite and at least 1",
+                          o->factor);
     if (ramp && (!(o->context >= 1.0) || isinf(o->context)))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "yarn and llama3 need the trained context, but it is %g", o->context);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "context is %g; yarn and llama3 need the context length of training, at least 1",
+            o->context);
     if (ramp && !(o->beta_slow > 0.0 && o->beta_fast > o->beta_slow && isfinite(o->beta_fast)))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "beta_fast %g must be above beta_slow %g, and that above 0", o->beta_fast,
-                          o->beta_slow);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "beta_fast is %g and beta_slow is %g; beta_fast must be greater, and beta_slow above 0",
+            o->beta_fast, o->beta_slow);
     if (o->attention == 0.0)
         o->attention = o->scaling == EMBLA_ROPE_SCALING_YARN ? 0.1 * log(o->factor) + 1.0 : 1.0;
     if (!isfinite(o->attention))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "an attention factor of %g is not a number",
-                          o->attention);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "attention is %g; it must be finite", o->attention);
     return EMBLA_OK;
 }
 
 /* Cosines and sines of pairs first .. first+n-1 at a position. */
-static void turns_at(const embla_rope *rope, int64_t position, size_t first, size_t n,
-                     float *cosine, float *sine)
+static void cosines_at(const embla_rope *rope, int64_t position, size_t first, size_t n,
+                       float *cosine, float *sine)
 {
     for (size_t i = 0; i < n; i++) {
         double angle = (double)position * rope->rate[first + i];
@@ -119,7 +126,7 @@ embla_status embla_rope_new(size_t dim, const embla_rope_options *options, embla
     if (options) o = *options;
     if (dim < 2 || dim % 2 != 0 || dim > 1u << 20)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "heads of %zu numbers: an even number up to %u can be turned", dim,
+                          "dim is %zu; a rotary embedding needs an even number, at most %u", dim,
                           1u << 20);
     EMBLA_TRY(check_options(&o));
     if (!embla_mul_ok(o.cached, dim, &floats) || !embla_mul_ok(floats, sizeof(float), &bytes) ||
@@ -136,10 +143,10 @@ embla_status embla_rope_new(size_t dim, const embla_rope_options *options, embla
                          .attention = o.attention,
                          .rate = (double *)(void *)(rope + 1)};
     rope->turns = (float *)(void *)(rope->rate + rope->pairs);
-    for (size_t i = 0; i < rope->pairs; i++) rope->rate[i] = rate_of(&o, dim, i);
+    for (size_t i = 0; i < rope->pairs; i++) rope->rate[i] = pair_rate(&o, dim, i);
     for (size_t p = 0; p < o.cached; p++)
-        turns_at(rope, (int64_t)p, 0, rope->pairs, rope->turns + p * dim,
-                 rope->turns + p * dim + rope->pairs);
+        cosines_at(rope, (int64_t)p, 0, rope->pairs, rope->turns + p * dim,
+                   rope->turns + p * dim + rope->pairs);
     rope->cached = o.cached;
     *out = rope;
     return EMBLA_OK;
@@ -150,27 +157,27 @@ void embla_rope_free(embla_rope *rope)
     if (rope) embla_mem_free(rope, rope->bytes);
 }
 
-/* Turns pairs first .. first+n-1 of all heads of one group. */
-static void turn_heads(const embla_rope *rope, float *x, size_t heads, size_t head_stride,
-                       size_t first, size_t n, const float *cosine, const float *sine)
+/* Rotates pairs first .. first+n-1 of all heads of one group. */
+static void rotate_heads(const embla_rope *rope, float *x, size_t heads, size_t head_stride,
+                         size_t first, size_t n, const float *cosine, const float *sine)
 {
     const embla_kernels *kernels = embla_kernels_get();
     bool split = rope->order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     for (size_t h = 0; h < heads; h++) {
         float *head = x + h * head_stride;
-        embla_turn_job job = {.first = split ? head + first : head + 2 * first,
-                              .step = split ? 1 : 2,
-                              .pairs = n,
-                              .cosine = cosine,
-                              .sine = sine};
+        embla_rotate_job job = {.first = split ? head + first : head + 2 * first,
+                                .step = split ? 1 : 2,
+                                .pairs = n,
+                                .cosine = cosine,
+                                .sine = sine};
         job.second = split ? job.first + rope->pairs : job.first + 1;
-        kernels->turn(&job);
+        kernels->rotate(&job);
     }
 }
 
-/* Turns all heads of one group by one position, a piece of the pairs at a time. */
-static void turn_group(const embla_rope *rope, int64_t position, bool back, float *x, size_t heads,
-                       size_t head_stride)
+/* Rotates all heads of one group by one position, a piece of the pairs at a time. */
+static void rotate_group(const embla_rope *rope, int64_t position, bool back, float *x,
+                         size_t heads, size_t head_stride)
 {
     enum { PIECE = 256 };
     for (size_t first = 0; first < rope->pairs; first += PIECE) {
@@ -181,14 +188,14 @@ static void turn_group(const embla_rope *rope, int64_t position, bool back, floa
             memcpy(cosine, turns, n * sizeof *turns);
             memcpy(sine, turns + rope->pairs, n * sizeof *turns);
         } else {
-            turns_at(rope, position, first, n, cosine, sine);
+            cosines_at(rope, position, first, n, cosine, sine);
         }
         for (size_t j = 0; back && j < n; j++) sine[j] = -sine[j];
-        turn_heads(rope, x, heads, head_stride, first, n, cosine, sine);
+        rotate_heads(rope, x, heads, head_stride, first, n, cosine, sine);
     }
 }
 
-/* Fills in the strides of a layout, refuses heads that overlap. */
+/* Fills in the strides of a layout, and refuses heads that overlap. */
 static embla_status check_layout(const embla_rope *rope, size_t count, size_t heads,
                                  const embla_rope_layout *given, embla_rope_layout *out)
 {
@@ -197,7 +204,8 @@ static embla_status check_layout(const embla_rope *rope, size_t count, size_t he
     if (given) layout = *given;
     if (layout.head_stride == 0) layout.head_stride = rope->dim;
     if (layout.head_stride < rope->dim)
-        return embla_fail(EMBLA_ERR_SHAPE, "heads %zu floats apart, but %zu of each are turned",
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the head stride is %zu floats, less than the %zu that are rotated",
                           layout.head_stride, rope->dim);
     if (!embla_span_ok(heads, layout.head_stride, rope->dim, &group) ||
         (layout.group_stride == 0 &&
@@ -205,7 +213,8 @@ static embla_status check_layout(const embla_rope *rope, size_t count, size_t he
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu heads, %zu floats apart, do not fit in memory",
                           heads, layout.head_stride);
     if (layout.group_stride < group)
-        return embla_fail(EMBLA_ERR_SHAPE, "groups %zu floats apart, but each has %zu",
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the group stride is %zu floats, less than a group's %zu",
                           layout.group_stride, group);
     if (!embla_span_ok(count, layout.group_stride, group, &floats) ||
         !embla_span_ok(floats, sizeof(float), sizeof(float), &bytes))
@@ -226,8 +235,8 @@ static embla_status apply(const embla_rope *rope, const int64_t *positions, size
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu positions, but %s is NULL", count,
                           x ? "positions" : "x");
     for (size_t i = 0; i < count; i++)
-        turn_group(rope, positions[i], back, x + i * layout.group_stride, heads,
-                   layout.head_stride);
+        rotate_group(rope, positions[i], back, x + i * layout.group_stride, heads,
+                     layout.head_stride);
     return EMBLA_OK;
 }
 

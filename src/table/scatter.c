@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows a batch touches, and where: the plan of lookup's adjoint.
+/* The plan of a scatter (the adjoint of a lookup): which rows a batch uses, and at which positions.
  *
- * A row number and a position are packed into one 64-bit number, and these are sorted by row
- * with a radix sort, which is stable: positions of a row stay in their order, and so the order
- * of every sum is the batch's own, whatever threads there are. All room is had when a handle is
- * made; a step of a training allocates nothing.
+ * A row number and a position are packed into one 64-bit key. Keys are sorted by row with a radix
+ * sort, which is stable: the positions of a row stay in order. So every sum has the order of the
+ * batch, whatever the number of threads. All memory is allocated with the handle; a training step
+ * allocates nothing.
  */
 #include <string.h>
 
@@ -18,21 +18,21 @@
 #include "table/frozen.h"
 #include "table/scatter_sum.h"
 
-/* Digits of up to 11 bits: 2,048 counters stay in the first-level cache, and a table of four
- * million rows is sorted in two passes. */
+/* Digits of up to 11 bits: 2,048 counters stay in the L1 cache, and a table of four million rows is
+ * sorted in two passes. */
 enum { DIGIT_MOST = 11, DIGITS = 1 << DIGIT_MOST };
-/* So few are sorted by insertion sooner than counters are cleared. */
+/* Up to this many keys, insertion sort is faster than clearing the counters. */
 enum { FEW = 48 };
 
-/* ---- room ---- */
+/* ---- create, free ---- */
 
-/* Bits of the numbers 0 .. n-1. */
+/* The number of bits of the numbers 0 .. n-1. */
 static unsigned bits_below(uint64_t n)
 {
     return n < 2 ? 0 : 64 - (unsigned)__builtin_clzll(n - 1);
 }
 
-/* Three numbers and a byte for each token, and one number more. */
+/* Bytes needed: three numbers and a byte for each token, and one more number. */
 static bool room_for(size_t most, size_t *out)
 {
     uint64_t bytes;
@@ -46,16 +46,16 @@ embla_status embla_scatter_new(int64_t rows, size_t capacity, embla_scatter **ou
     void *handle = NULL;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_scatter_new: out is NULL");
     if (rows < 1 || rows > EMBLA_ROWS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a table of %" PRId64 " rows: 1 to %" PRId64 " can be had", rows,
-                          EMBLA_ROWS_MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be from 1 to %" PRId64,
+                          rows, EMBLA_ROWS_MOST);
     made.row_bits = bits_below((uint64_t)rows);
     made.shift = bits_below(capacity);
     if (made.row_bits + made.shift > 64 || !room_for(capacity, &made.bytes))
-        return embla_fail(
-            EMBLA_ERR_ARGUMENT,
-            "%zu tokens of a table of %" PRId64 " rows: %" PRIu64 " at a time can be had", capacity,
-            rows, (uint64_t)1 << (64 - made.row_bits < 58 ? 64 - made.row_bits : 58));
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the capacity is %zu tokens; for a table of %" PRId64
+                          " rows it must be at most %" PRIu64,
+                          capacity, rows,
+                          (uint64_t)1 << (64 - made.row_bits < 58 ? 64 - made.row_bits : 58));
     EMBLA_TRY(embla_mem_new(made.bytes, "the plan of a scatter", &made.memory));
     embla_status status = embla_mem_new(sizeof made, "a scatter", &handle);
     if (status != EMBLA_OK) {
@@ -96,7 +96,7 @@ static embla_status check_options(const embla_scatter *s, const embla_scatter_op
 {
     EMBLA_TRY(embla_threads_check(options->threads));
     if (!(options->max_norm >= 0.0f))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a max_norm of %g: it must be above 0, or 0 for none",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "max_norm is %g; it must be 0 (no limit) or greater",
                           (double)options->max_norm);
     return embla_frozen_check(&options->frozen, s->table_rows);
 }
@@ -104,18 +104,19 @@ static embla_status check_options(const embla_scatter *s, const embla_scatter_op
 static embla_status check_count(const embla_scatter *s, const void *ids, size_t count)
 {
     if (count > s->most)
-        return embla_fail(EMBLA_ERR_SHAPE, "%zu tokens: the scatter has room for %zu", count,
-                          s->most);
+        return embla_fail(EMBLA_ERR_SHAPE, "count is %zu; the scatter has room for only %zu tokens",
+                          count, s->most);
     if (count > 0 && !ids)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but their numbers are NULL", count);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but the list of tokens or rows is NULL",
+                          count);
     return EMBLA_OK;
 }
 
-static embla_status bad_row(const embla_scatter *s, const char *what, int64_t row, size_t i)
+static embla_status fail_range(const embla_scatter *s, const char *what, int64_t row, size_t i)
 {
     return embla_fail(EMBLA_ERR_RANGE,
-                      "%s %" PRId64 " at place %zu: the table has %" PRId64 " rows", what, row, i,
-                      s->table_rows);
+                      "%s %" PRId64 " at index %zu is out of range; the table has %" PRId64 " rows",
+                      what, row, i, s->table_rows);
 }
 
 static embla_status check_tokens(const embla_scatter *s, const int32_t *tokens, size_t count)
@@ -124,7 +125,7 @@ static embla_status check_tokens(const embla_scatter *s, const int32_t *tokens, 
     size_t i = 0;
     if (embla_kernels_get()->tokens_below(tokens, count, limit)) return EMBLA_OK;
     while ((uint32_t)tokens[i] < limit) i++;
-    return bad_row(s, "token", tokens[i], i);
+    return fail_range(s, "token", tokens[i], i);
 }
 
 static embla_status check_rows(const embla_scatter *s, const int64_t *rows, size_t count)
@@ -133,12 +134,12 @@ static embla_status check_rows(const embla_scatter *s, const int64_t *rows, size
     size_t i = 0;
     if (embla_kernels_get()->rows_below(rows, count, limit)) return EMBLA_OK;
     while ((uint64_t)rows[i] < limit) i++;
-    return bad_row(s, "row", rows[i], i);
+    return fail_range(s, "row", rows[i], i);
 }
 
 /* ---- plan ---- */
 
-/* Positions are below the rows in a key, so keys as numbers are in the order wanted. */
+/* Insertion sort. Positions are in the low bits of a key, so keys can be compared as numbers. */
 static void sort_few(uint64_t *keys, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -149,7 +150,7 @@ static void sort_few(uint64_t *keys, size_t count)
     }
 }
 
-/* One pass of a radix sort: by the digit that begins at bit `at`. */
+/* One pass of a radix sort, by the digit that begins at bit `at`. */
 static void sort_digit(const uint64_t *in, size_t count, unsigned at, unsigned bits, uint64_t *out)
 {
     size_t places[DIGITS], sum = 0;
@@ -164,9 +165,9 @@ static void sort_digit(const uint64_t *in, size_t count, unsigned at, unsigned b
     for (size_t i = 0; i < count; i++) out[places[in[i] >> at & mask]++] = in[i];
 }
 
-/* Sorts keys[0]; says in which of the two arrays the result is. Digits are equally wide, and
- * those beyond the row's highest bit are zeros. */
-static int sort(embla_scatter *s, size_t count)
+/* Sorts keys[0]; returns which of the two arrays has the result. All digits have the same width;
+ * bits beyond the row's highest bit are zeros. */
+static int sort_keys(embla_scatter *s, size_t count)
 {
     int now = 0;
     if (count <= FEW) {
@@ -182,9 +183,9 @@ static int sort(embla_scatter *s, size_t count)
     return now;
 }
 
-/* Sorted keys become the order of positions, in place; the array that is free gets the rows.
- * Without branches: whether a row is a new one cannot be guessed. */
-static void cut(embla_scatter *s, int sorted, size_t count)
+/* Splits the sorted keys, in place, into the order of positions; the other array gets the rows.
+ * Without branches, because whether a row is new cannot be predicted. */
+static void split_keys(embla_scatter *s, int sorted, size_t count)
 {
     uint64_t *keys = s->keys[sorted], mask = (UINT64_C(1) << s->shift) - 1;
     int64_t *rows = (int64_t *)s->keys[1 - sorted], *order = (int64_t *)keys;
@@ -204,8 +205,8 @@ static void cut(embla_scatter *s, int sorted, size_t count)
     s->order = order;
 }
 
-/* Takes frozen rows, and the positions that belong to them, out again. */
-static void leave_out(embla_scatter *s, const embla_frozen *frozen)
+/* Removes frozen rows and their positions. */
+static void remove_frozen(embla_scatter *s, const embla_frozen *frozen)
 {
     size_t to = 0, at = 0, begin = 0;
     if (frozen->below == 0 && !frozen->mask && frozen->count == 0) return;
@@ -222,11 +223,11 @@ static void leave_out(embla_scatter *s, const embla_frozen *frozen)
     s->count = to;
 }
 
-/* From keys[0], filled and checked, to a plan. */
-static void plan(embla_scatter *s, size_t count, const embla_scatter_options *options)
+/* Makes a plan from keys[0], which is filled and checked. */
+static void make_plan(embla_scatter *s, size_t count, const embla_scatter_options *options)
 {
-    cut(s, sort(s, count), count);
-    leave_out(s, &options->frozen);
+    split_keys(s, sort_keys(s, count), count);
+    remove_frozen(s, &options->frozen);
     s->tokens = count;
     s->shard = options->shard < count ? options->shard : 0;
     s->max_norm = (double)options->max_norm;
@@ -247,7 +248,7 @@ embla_status embla_scatter_plan(embla_scatter *scatter, const int32_t *tokens, s
     EMBLA_TRY(check_tokens(scatter, tokens, count));
     for (size_t i = 0; i < count; i++)
         scatter->keys[0][i] = (uint64_t)tokens[i] << scatter->shift | i;
-    plan(scatter, count, options);
+    make_plan(scatter, count, options);
     return EMBLA_OK;
 }
 
@@ -263,32 +264,33 @@ embla_status embla_scatter_plan_rows(embla_scatter *scatter, const int64_t *rows
     EMBLA_TRY(check_rows(scatter, rows, count));
     for (size_t i = 0; i < count; i++)
         scatter->keys[0][i] = (uint64_t)rows[i] << scatter->shift | i;
-    plan(scatter, count, options);
+    make_plan(scatter, count, options);
     return EMBLA_OK;
 }
 
 /* ---- sum ---- */
 
-/* out_rows: how many rows `out` has, of which `touched` are written. */
+/* out has out_rows rows. */
 static embla_status check_sum(const embla_scatter *s, const float *gradients, size_t dim,
                               uint64_t out_rows, const float *out)
 {
     size_t bytes;
     if (!s) return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter is NULL");
     if (!s->planned)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter has no plan: embla_scatter_plan first");
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the scatter has no plan; call embla_scatter_plan first");
     if (dim < 1 || dim > EMBLA_DIM_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "gradients of %zu numbers: 1 to %zu can be had", dim,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "dim is %zu; it must be from 1 to %zu", dim,
                           EMBLA_DIM_MOST);
     if (s->tokens > out_rows) out_rows = s->tokens;
     if (!embla_span_ok(out_rows, dim * sizeof(float), dim * sizeof(float), &bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRIu64 " x %zu numbers do not fit in memory",
                           out_rows, dim);
     if (s->tokens > 0 && !gradients)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients to sum, but they are NULL", s->tokens);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients to sum, but gradients is NULL",
+                          s->tokens);
     if (s->count > 0 && !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows to write, but there is NULL to write them",
-                          s->count);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows to write, but out is NULL", s->count);
     return EMBLA_OK;
 }
 

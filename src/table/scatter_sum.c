@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sums of a plan: for each row its vectors, in the order of positions, in double.
+/* Computes the sums of a plan: for each row its vectors, in the order of positions, in double.
  *
- * Vectors of a row are added eight at a time, column by column, so that memory serves up to
- * eight streams; the sums in between are a row of doubles in the first-level cache. While they
- * are added, lines of the vectors that come later are asked for (base/lines.h): rows are
- * visited in sorted order, so their vectors lie anywhere.
- * Threads share rows by how many vectors they have. A row with more vectors than a thread's
- * share is cut by columns. Every number of the result is made by one thread, in an order that
- * depends on the plan alone.
+ * Vectors of a row are added eight at a time, column by column, so that memory delivers up to eight
+ * streams. The intermediate sums are a row of doubles in the L1 cache. Meanwhile lines of later
+ * vectors are prefetched (base/lines.h), because rows are visited in sorted order, so their vectors
+ * are scattered in memory. Threads share rows by the number of vectors. A row with more vectors
+ * than a thread's share is divided by columns. One thread computes each number, in an order that
+ * depends only on the plan.
  */
 #include "table/scatter_sum.h"
 
@@ -19,20 +18,19 @@
 
 enum {
     SIDE_BY_SIDE = 8, /* vectors added at once */
-    COLUMNS = 4096,   /* of a row, at once: 32 KiB of doubles */
+    COLUMNS = 4096,   /* columns of a row at once: 32 KiB of doubles */
     LANES = 16,       /* floats in a line; partial sums of a norm */
-    UNIT = 64,        /* columns whose squares are summed by themselves */
-    PARTS = 64        /* sums of units, at most, that make up a norm */
+    UNIT = 64,        /* columns whose squares are summed separately */
+    PARTS = 64        /* maximum number of such sums for a norm */
 };
-/* Shares of the work for each thread: more even it out, but each begins with rows that nobody
- * asked for. */
+/* Parts of the work for each thread. More parts balance better, but each begins with rows that were
+ * not prefetched. */
 enum { SHARES = 4, SHARE_LEAST = 64 };
 
 /* ---- loops ---- */
 
-/* Asks for so many lines more, if there are as many: at once, so that whose turn it is stays in
- * registers. */
-EMBLA_BODY void ask(embla_fetch *f, size_t lines)
+/* Prefetches up to `lines` more lines, at once, so that the state stays in registers. */
+EMBLA_BODY void prefetch_lines(embla_fetch *f, size_t lines)
 {
     size_t turn = f->turn, offset = f->offset;
     for (; lines > 0 && offset < f->end; lines--) {
@@ -45,20 +43,20 @@ EMBLA_BODY void ask(embla_fetch *f, size_t lines)
     f->offset = offset;
 }
 
-/* sums (+)= x[0], + x[1], .. + x[n-1], from column c on. -0 is what changes no number that is
- * added to it. */
+/* sums (+)= x[0] + x[1] + .. + x[n-1], from column c on. Sums start at -0, which changes no number
+ * that is added to it. */
 EMBLA_BODY void add_body(const float *const *x, size_t n, size_t c, size_t columns, bool first,
                          double *sums, embla_fetch *fetch)
 {
     for (; c < columns; c++) {
         double s = first ? -0.0 : sums[c];
-        if (c % LANES == 0) ask(fetch, n);
+        if (c % LANES == 0) prefetch_lines(fetch, n);
         for (size_t j = 0; j < n; j++) s += (double)x[j][c];
         sums[c] = s;
     }
 }
 
-/* A finished shard, as a process would send it: rounded to float. */
+/* A finished shard is rounded to float, as if a process had sent it. */
 EMBLA_BODY void fold_body(const double *restrict sums, size_t columns, bool first,
                           double *restrict total)
 {
@@ -76,7 +74,7 @@ EMBLA_BODY void scale_body(double *sums, size_t columns, double by)
     for (size_t k = 0; k < columns; k++) sums[k] *= by;
 }
 
-/* Of up to UNIT numbers: sixteen partial sums, added as a tree. */
+/* The sum of up to UNIT squares: sixteen partial sums, added as a tree. */
 EMBLA_BODY double squares_body(const double *x, size_t n)
 {
     double sums[LANES] = {0};
@@ -112,7 +110,7 @@ EMBLA_BODY void put_dense_body(const double *restrict sums, size_t columns, floa
     for (; c < columns; c++) out[c] = (float)((double)out[c] + sums[c]);
 }
 
-/* A row of a single vector is that vector. */
+/* A row of a single vector is a copy of that vector. */
 EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_write_mode mode,
                           float *restrict out, embla_fetch *fetch)
 {
@@ -128,8 +126,8 @@ EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_write_m
     }
 }
 
-/* A single vector added to a row of the dense gradient. The sum of two floats, rounded to double
- * and then to float, is their sum as floats: a double has more than twice as many digits. */
+/* Adds a single vector to a row of the dense gradient. The sum of two floats, rounded to double and
+ * then to float, equals their sum in float: a double has more than twice as many digits. */
 EMBLA_BODY void join_body(const float *restrict x, size_t columns, float *restrict out,
                           embla_fetch *vectors, embla_fetch *dense)
 {
@@ -162,7 +160,7 @@ typedef struct {
 } loops;
 
 #define NOTHING
-/* What every set has in common. */
+/* Functions that are the same for every instruction set. */
 #define PLAIN_LOOPS(SET, ATTRIBUTE)                                                                \
     ATTRIBUTE static void fold_##SET(const double *sums, size_t columns, bool first,               \
                                      double *total)                                                \
@@ -222,7 +220,7 @@ LOOPS(scalar);
 PLAIN_LOOPS(avx2, EMBLA_AVX2)
 PLAIN_LOOPS(avx512, EMBLA_AVX512)
 
-/* By hand: compilers load whole vectors and take them apart before they widen them. */
+/* With intrinsics: compilers load whole vectors and split them before they widen them. */
 EMBLA_AVX2 static void add_avx2(const float *const *x, size_t n, size_t columns, bool first,
                                 double *sums, embla_fetch *fetch)
 {
@@ -230,7 +228,7 @@ EMBLA_AVX2 static void add_avx2(const float *const *x, size_t n, size_t columns,
     size_t c = 0;
     for (; c + LANES <= columns; c += LANES) {
         __m256d s[VECTORS];
-        ask(fetch, n);
+        prefetch_lines(fetch, n);
 #pragma GCC unroll 4
         for (size_t k = 0; k < VECTORS; k++)
             s[k] = first ? _mm256_set1_pd(-0.0) : _mm256_loadu_pd(sums + c + WIDE * k);
@@ -253,7 +251,7 @@ EMBLA_AVX512 static void add_avx512(const float *const *x, size_t n, size_t colu
     size_t c = 0;
     for (; c + 2 * LANES <= columns; c += 2 * LANES) {
         __m512d s[VECTORS];
-        ask(fetch, 2 * n);
+        prefetch_lines(fetch, 2 * n);
 #pragma GCC unroll 4
         for (size_t k = 0; k < VECTORS; k++)
             s[k] = first ? _mm512_set1_pd(-0.0) : _mm512_loadu_pd(sums + c + WIDE * k);
@@ -269,7 +267,7 @@ EMBLA_AVX512 static void add_avx512(const float *const *x, size_t n, size_t colu
     add_body(x, n, c, columns, first, sums, fetch);
 }
 
-/* Streaming is for whole lines only, so nothing is left over then. */
+/* Only whole lines are streamed, so there is no remainder then. */
 EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_write_mode mode,
                                 float *out)
 {
@@ -331,25 +329,25 @@ static const loops *const loops_of[EMBLA_ISA_COUNT] =
 
 /* ---- one row ---- */
 
-/* What a call has decided, shared by its threads. */
+/* The plan of a call, shared by all threads. */
 typedef struct {
     embla_scatter_job job;
     const loops *loops;
     embla_write_mode mode;
-    bool fetch;        /* vectors come from memory, and rows are no longer than COLUMNS */
-    size_t heavy;      /* rows of more vectors than this are cut by columns */
-    size_t part_width; /* columns in one of the sums that make up a norm: whole units */
+    bool fetch;        /* vectors come from memory, and rows are not longer than COLUMNS */
+    size_t heavy;      /* rows with more vectors than this are divided by columns */
+    size_t part_width; /* columns of one of the sums for a norm: whole units */
 } call;
 
-/* What a thread needs. */
+/* The state of a thread. */
 typedef struct {
-    embla_fetch vectors, dense; /* lines asked for: of vectors; of the rows that are added to */
-    size_t base, known;         /* of the plan's order: where `vectors` begins, how far it may go */
+    embla_fetch vectors, dense; /* prefetching: of vectors; of the rows that are added to */
+    size_t base, known; /* indices into the plan's order: start of `vectors`, and its limit */
     double sums[COLUMNS], total[COLUMNS];
 } worker;
 
-/* How many of the next vectors, i on, are added at once: no more than there is room for, than
- * end, or than lie in the same shard (below `stop`) and group of lines. */
+/* How many of the next vectors, from i on, are added at once: limited by SIDE_BY_SIDE, by end, by
+ * the shard (`stop`) and by the group of prefetched lines. */
 static size_t run_length(const call *c, const worker *b, size_t i, size_t end, int64_t stop)
 {
     const int64_t *order = c->job.plan->order;
@@ -363,7 +361,7 @@ static size_t run_length(const call *c, const worker *b, size_t i, size_t end, i
     return n;
 }
 
-/* The sums of columns first .. first+n-1 of touched row u; returns where they are. */
+/* Computes columns first .. first+n-1 of touched row u; returns the sums. */
 static double *sum_columns(const call *c, worker *b, size_t u, size_t first, size_t n)
 {
     const embla_scatter *plan = c->job.plan;
@@ -391,8 +389,7 @@ static double *sum_columns(const call *c, worker *b, size_t u, size_t first, siz
     return result;
 }
 
-/* Adds the squares of columns first .. first+n-1 to the sums they belong to; first is the first
- * of a unit. */
+/* Adds the squares of columns first .. first+n-1 to their sums. first begins a unit. */
 static void add_squares(const call *c, const double *sums, size_t first, size_t n, double *parts)
 {
     for (size_t k = 0; k < n; k += UNIT)
@@ -400,9 +397,8 @@ static void add_squares(const call *c, const double *sums, size_t first, size_t 
             c->loops->squares(sums + k, n - k < UNIT ? n - k : UNIT);
 }
 
-/* What a row is to be multiplied by to be no longer than max_norm. A length that is not finite
- * says nothing: such a row stays. */
-static double factor_of(const call *c, const double *parts)
+/* The factor that limits a row to max_norm. 1 if the norm is not finite. */
+static double norm_factor(const call *c, const double *parts)
 {
     double sum = 0.0, most = c->job.plan->max_norm;
     for (size_t i = 0; i < PARTS; i++) sum += parts[i];
@@ -421,10 +417,10 @@ static void put(const call *c, worker *b, size_t u, size_t first, size_t n, doub
         c->loops->put(sums, n, c->mode, c->job.out + u * c->job.dim + first);
 }
 
-/* The squares of columns first .. end-1 of a row to parts, if they are given, or its sums to
- * where they belong. */
-static void run_columns(const call *c, worker *b, size_t u, size_t first, size_t end, double factor,
-                        double *parts)
+/* Computes columns first .. end-1 of a row. Adds their squares to parts if given, otherwise writes
+ * the sums to out. */
+static void sum_row_columns(const call *c, worker *b, size_t u, size_t first, size_t end,
+                            double factor, double *parts)
 {
     for (size_t n; first < end; first += n) {
         n = end - first < COLUMNS ? end - first : COLUMNS;
@@ -454,17 +450,17 @@ static void run_row(const call *c, worker *b, size_t u)
     const embla_scatter *plan = c->job.plan;
     size_t dim = c->job.dim;
     double parts[PARTS] = {0}, factor = 1.0;
-    if (plan->max_norm > 0.0 && dim <= COLUMNS) { /* once through is enough */
+    if (plan->max_norm > 0.0 && dim <= COLUMNS) { /* one pass is enough */
         double *sums = sum_columns(c, b, u, 0, dim);
         add_squares(c, sums, 0, dim, parts);
-        put(c, b, u, 0, dim, sums, factor_of(c, parts));
+        put(c, b, u, 0, dim, sums, norm_factor(c, parts));
     } else if (plan->max_norm > 0.0) {
-        run_columns(c, b, u, 0, dim, factor, parts);
-        run_columns(c, b, u, 0, dim, factor_of(c, parts), NULL);
+        sum_row_columns(c, b, u, 0, dim, factor, parts);
+        sum_row_columns(c, b, u, 0, dim, norm_factor(c, parts), NULL);
     } else if (plan->starts[u + 1] - plan->starts[u] == 1) {
         run_single(c, b, u);
     } else {
-        run_columns(c, b, u, 0, dim, factor, NULL);
+        sum_row_columns(c, b, u, 0, dim, factor, NULL);
     }
 }
 
@@ -475,12 +471,12 @@ static bool is_heavy(const call *c, size_t u)
     return c->job.plan->starts[u + 1] - c->job.plan->starts[u] > c->heavy;
 }
 
-/* Rows u .. end-1 but the heavy ones. */
+/* Rows u .. end-1, except the heavy ones. */
 static void run_rows(const call *c, size_t u, size_t end)
 {
     const embla_scatter *plan = c->job.plan;
     size_t row_bytes = c->job.dim * sizeof(float), first = u;
-    worker b; /* its doubles are written before they are read */
+    worker b; /* not initialized: its doubles are written before they are read */
     b.vectors = embla_fetch_of((const char *)c->job.gradients, row_bytes, row_bytes);
     b.dense = embla_fetch_of((const char *)c->job.out, row_bytes, row_bytes);
     b.base = plan->starts[u];
@@ -506,18 +502,18 @@ static void run_part(const call *shared, size_t u, size_t first, size_t end, dou
     b.base = c.job.plan->starts[u];
     b.known = c.job.plan->starts[u + 1] - b.base;
     c.fetch = end - first <= COLUMNS;
-    run_columns(&c, &b, u, first, end, factor, parts);
+    sum_row_columns(&c, &b, u, first, end, factor, parts);
     if (c.mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
 }
 
-/* A heavy row: each thread takes some of its columns. */
+/* A heavy row: each thread computes some of its columns. */
 static void run_heavy(const call *c, size_t u, int threads)
 {
     size_t dim = c->job.dim, widths = (dim - 1) / c->part_width + 1;
     int64_t shares = (int64_t)widths < threads ? (int64_t)widths : threads;
     double parts[PARTS] = {0}, factor = 1.0;
     for (int pass = c->job.plan->max_norm > 0.0 ? 0 : 1; pass < 2; pass++) {
-        if (pass == 1 && c->job.plan->max_norm > 0.0) factor = factor_of(c, parts);
+        if (pass == 1 && c->job.plan->max_norm > 0.0) factor = norm_factor(c, parts);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
         for (int64_t s = 0; s < shares; s++) {
             size_t first = widths * (size_t)s / (size_t)shares * c->part_width;
@@ -527,9 +523,9 @@ static void run_heavy(const call *c, size_t u, int threads)
     }
 }
 
-/* The first row that lies at or beyond `at`, where a vector counts one and a row one more (it
- * is written). */
-static size_t row_at(const embla_scatter *plan, size_t at)
+/* The first row at or beyond cost `at`, where each vector costs one and each row one more (for
+ * writing). */
+static size_t row_at_cost(const embla_scatter *plan, size_t at)
 {
     size_t low = 0, high = plan->count;
     while (low < high) {
@@ -570,7 +566,7 @@ void embla_scatter_run(const embla_scatter_job *job)
     c.heavy = share > SHARE_LEAST ? share : SHARE_LEAST;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (size_t s = 0; s < shares; s++) {
-        size_t first = row_at(plan, s * share), end = row_at(plan, (s + 1) * share);
+        size_t first = row_at_cost(plan, s * share), end = row_at_cost(plan, (s + 1) * share);
         if (first < end) run_rows(&c, first, end);
     }
     for (size_t u = 0; u < plan->count; u++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making, viewing, filling and asking a table. Everything is checked when a table is
- * made, so that what comes after may rely on it: the handle is the proof.
- */
+/* Creates, views, fills and queries tables. Everything is checked when a table is created, so other
+ * code can rely on it. */
 #include "table/table.h"
 
 #include <string.h>
@@ -12,18 +11,17 @@
 #include "base/options.h"
 #include "base/status.h"
 
-/* Fills in all but the data; *bytes is what rows x dim take up. */
-static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
-                          const embla_table_options *options, embla_table *table, size_t *bytes)
+/* Sets everything except the data; *bytes is the size of rows x dim. */
+static embla_status set_shape(embla_dtype dtype, int64_t rows, size_t dim,
+                              const embla_table_options *options, embla_table *table, size_t *bytes)
 {
     const embla_table_options defaults = {0};
     if (!options) options = &defaults;
     if (rows < 1 || rows > EMBLA_ROWS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a table of %" PRId64 " rows: 1 to %" PRId64 " can be had", rows,
-                          EMBLA_ROWS_MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be from 1 to %" PRId64,
+                          rows, EMBLA_ROWS_MOST);
     if (dim < 1 || dim > EMBLA_DIM_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "rows of %zu numbers: 1 to %zu can be had", dim,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "dim is %zu; it must be from 1 to %zu", dim,
                           EMBLA_DIM_MOST);
     const embla_row_format format = {.dim = dim, .dtype = dtype, .scale = options->scale};
     EMBLA_TRY(embla_row_of(&format, &table->row));
@@ -32,7 +30,8 @@ static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
     table->row_bytes = table->row.bytes;
     table->row_stride = options->row_stride ? options->row_stride : table->row_bytes;
     if (table->row_stride < table->row_bytes)
-        return embla_fail(EMBLA_ERR_SHAPE, "a row stride of %zu bytes is less than a row's %zu",
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the row stride is %zu bytes, less than a row's %zu bytes",
                           table->row_stride, table->row_bytes);
     if (!embla_span_ok((uint64_t)rows, table->row_stride, table->row_bytes, bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -44,7 +43,7 @@ static embla_status shape(embla_dtype dtype, int64_t rows, size_t dim,
     return embla_table_check_mapping(options->token_rows, options->token_count, rows);
 }
 
-/* The handle of a table that is filled in, with a mapping of its own if options have one. */
+/* Creates the handle of a table, and copies the mapping of the options if there is one. */
 static embla_status make_handle(const embla_table *filled, const embla_table_options *options,
                                 embla_table **out)
 {
@@ -73,8 +72,8 @@ embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
     void *data = NULL;
     size_t bytes;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_new: out is NULL");
-    EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
-    EMBLA_TRY(embla_mem_new(bytes, "a table's rows", &data));
+    EMBLA_TRY(set_shape(dtype, rows, dim, options, &made, &bytes));
+    EMBLA_TRY(embla_mem_new(bytes, "the rows of a table", &data));
     made.data = made.writable = data;
     made.owned = bytes;
     embla_status status = make_handle(&made, options, out);
@@ -91,10 +90,10 @@ embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const
     size_t bytes;
     if (!out || !data)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_view: %s is NULL", out ? "data" : "out");
-    EMBLA_TRY(shape(dtype, rows, dim, options, &made, &bytes));
+    EMBLA_TRY(set_shape(dtype, rows, dim, options, &made, &bytes));
     if (bytes > data_bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%" PRId64 " x %zu %s needs %zu bytes, but there are %zu", rows, dim,
+                          "%" PRId64 " x %zu %s needs %zu bytes, but data_bytes is %zu", rows, dim,
                           made.info->name, bytes, data_bytes);
     made.data = data;
     if (options && options->writable) made.writable = (char *)(uintptr_t)data;
@@ -171,7 +170,9 @@ embla_status embla_table_write(embla_table *table, int64_t first, size_t count, 
     EMBLA_TRY(embla_table_check_writable(table));
     EMBLA_TRY(embla_dtype_check_writes(table->dtype));
     if (first < 0 || first > table->rows || count > (uint64_t)(table->rows - first))
-        return embla_fail(EMBLA_ERR_RANGE, "%zu rows from row %" PRId64 ": the table has %" PRId64,
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "%zu rows from row %" PRId64
+                          " on are out of range; the table has %" PRId64 " rows",
                           count, first, table->rows);
     if (count > 0 && !values)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows to write, but values is NULL", count);

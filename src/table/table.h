@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The noun: rows x dim numbers of one dtype. */
+/* A table: rows x dim numbers of one dtype. */
 #ifndef EMBLA_TABLE_TABLE_H
 #define EMBLA_TABLE_TABLE_H
 
@@ -7,39 +7,39 @@
 #include "files/map.h"
 #include "lookup/source.h"
 
-/* Row r is row_bytes bytes at data + r * row_stride. The sizes have been checked: no
- * product of a row number below `rows` with row_stride overflows. */
+/* Row r is row_bytes bytes at data + r * row_stride. The sizes have been checked: row x row_stride
+ * does not overflow. */
 struct embla_table {
     embla_row row; /* the format of a row; dim, dtype, info, scale and row_bytes repeat it */
     int64_t rows;
     size_t dim;
     embla_dtype dtype;
     const embla_dtype_info *info;
-    float scale; /* 1 where the dtype takes none */
+    float scale; /* 1 if the dtype has none */
     size_t row_bytes, row_stride;
     const char *data;
     char *writable; /* data, or NULL for a read-only view */
-    size_t owned;   /* bytes to give back; 0 for a view */
-    embla_map *map; /* the file the rows lie in; NULL: they are in memory */
+    size_t owned;   /* bytes to free; 0 for a view */
+    embla_map *map; /* the file that the rows are in; NULL if they are in memory */
     /* The row of each token, each checked to be below `rows`. The table owns the list. NULL means
      * that token i is row i. */
     const int64_t *token_rows;
     int64_t token_count; /* entries of token_rows */
 };
 
-/* Rows that lie in a file are there only as long as the file is (C11). */
+/* Rows in a file are valid only while the file is unchanged (C11). */
 static inline embla_status embla_table_check_file(const embla_table *table)
 {
     return table && table->map ? embla_map_check(table->map) : EMBLA_OK;
 }
 
-/* The bytes of a row that is known to exist. */
+/* The bytes of a row, which must exist. */
 static inline const char *embla_table_at(const embla_table *table, int64_t row)
 {
     return table->data + (size_t)row * table->row_stride;
 }
 
-/* The rows of a table without the table: for rooms that know no tables. */
+/* The rows of a table as an embla_stored, for code that does not know tables. */
 static inline embla_stored embla_table_stored(const embla_table *table)
 {
     return (embla_stored){.data = table->data,
@@ -50,15 +50,15 @@ static inline embla_stored embla_table_stored(const embla_table *table)
                           .scale = table->scale};
 }
 
-/* Whether rows can be used as floats where they lie. */
+/* True if rows can be used as floats without decoding. */
 static inline bool embla_table_in_place(const embla_table *table)
 {
     return table->dtype == EMBLA_F32 &&
            ((uintptr_t)table->data | table->row_stride) % sizeof(float) == 0;
 }
 
-/* Numbers first .. first+n-1 of a row as floats; first is a multiple of EMBLA_PIECE. An f32
- * row is returned where it lies, any other is decoded into space (n floats). */
+/* Numbers first .. first+n-1 of a row as floats; first is a multiple of EMBLA_PIECE. Returns a
+ * pointer into an f32 row; any other row is decoded into space (n floats). */
 static inline const float *embla_table_piece(const embla_table *table, embla_decode_fn *decode,
                                              int64_t row, size_t first, size_t n, float *space)
 {
@@ -69,7 +69,7 @@ static inline const float *embla_table_piece(const embla_table *table, embla_dec
     return space;
 }
 
-/* The table as a lookup sees it (table/table_lookup.c). */
+/* The table as a source for a lookup (table/table_lookup.c). */
 embla_row_source embla_table_source(const embla_table *table);
 
 /* How many tokens a lookup accepts: the length of the mapping or, without one, the rows. */
@@ -78,11 +78,11 @@ static inline int64_t embla_table_token_limit(const embla_table *table)
     return table->token_rows ? table->token_count : table->rows;
 }
 
-/* Tokens of a mapping, at most: a token is an int32_t of 0 or more. */
+/* Maximum number of tokens of a mapping: a token is a non-negative int32_t. */
 #define EMBLA_TOKENS_MOST ((int64_t)INT32_MAX + 1)
 
 /* table/tokens.c: EMBLA_ERR_RANGE unless every entry of the list is a row of a table with `rows`
- * rows. NULL and 0 is no mapping. */
+ * rows. NULL and 0 means no mapping. */
 EMBLA_CHECKED embla_status embla_table_check_mapping(const int64_t *token_rows, int64_t count,
                                                      int64_t rows);
 /* Allocates a mapping of count tokens, which the caller fills in with checked rows. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lookup in a table: the table as a source of rows, given to the one lookup. */
+/* Lookups in a table: passes the table to lookup/ as a source of rows. */
 #include "lookup/lookup.h"
 
 #include "base/kernels.h"

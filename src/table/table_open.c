@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tensor of a checkpoint as a table.
+/* Opens a tensor of a checkpoint as a table.
  *
- * Rows that lie in the file as they are stay there: the table is a view of the map and
- * keeps it open. Text, columns-first arrays and files that everyone may write to go into
- * memory, in blocks, so that nothing but the table itself is held.
+ * If the rows can be used as stored, the table is a view of the mapped file and keeps it open.
+ * Text, columns-first arrays and files that everyone may write to are read into memory, in blocks,
+ * so that only the table itself needs memory.
  */
 #include "base/checked.h"
 #include "base/options.h"
@@ -13,8 +13,9 @@
 
 enum { BLOCK = 4 << 20 };
 
-/* Reads all rows into table, which is new and has no gaps between rows. */
-static embla_status fill(const embla_checkpoint *cp, const embla_entry *entry, embla_table *table)
+/* Reads all rows into a new table without gaps between rows. */
+static embla_status read_rows(const embla_checkpoint *cp, const embla_entry *entry,
+                              embla_table *table)
 {
     size_t block = table->row_bytes < BLOCK ? BLOCK / table->row_bytes : 1;
     for (int64_t row = 0; row < table->rows; row += (int64_t)block) {
@@ -32,7 +33,7 @@ static embla_status open_copy(const embla_checkpoint *cp, const embla_entry *ent
 {
     embla_table *table = NULL;
     EMBLA_TRY(embla_table_new(entry->element->dtype, rows, dim, options, &table));
-    embla_status status = fill(cp, entry, table);
+    embla_status status = read_rows(cp, entry, table);
     if (status != EMBLA_OK) {
         embla_table_free(table);
         return status;
@@ -77,9 +78,9 @@ embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_open: %s is NULL",
                           cp ? "out" : "the checkpoint");
     if (options && (options->row_stride != 0 || options->writable || options->token_rows))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a table of a file is read-only and has the file's row stride and "
-                          "mapping");
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "a table of a file is read-only, and its row stride and mapping are the file's");
     if (name)
         EMBLA_TRY(embla_checkpoint_named(cp, name, &entry));
     else
@@ -87,11 +88,11 @@ embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
     EMBLA_TRY(embla_entry_shape(entry, &rows, &dim));
     if (entry->element->dtype == 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s: tensor '%.128s' is %s, of which no table can be made", cp->shown,
+                          "%.200s: tensor '%.128s' has type %s, which cannot be a table", cp->shown,
                           entry->name, entry->element->name);
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.200s is little-endian, this machine is not",
-                          cp->shown);
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.200s is little-endian, but this machine is big-endian", cp->shown);
     EMBLA_TRY(cp->copy || entry->made ? open_copy(cp, entry, rows, dim, &ours, &table)
                                       : open_view(cp, entry, rows, dim, &ours, &table));
     embla_status status = options && options->by_row ? EMBLA_OK : read_mapping(cp, entry, table);

@@ -50,7 +50,7 @@ embla_status embla_table_check_mapping(const int64_t *token_rows, int64_t count,
     size_t outside = find_outside(token_rows, (size_t)count, rows);
     if (outside < (size_t)count)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "token_rows gives token %zu row %" PRId64 ": the table has %" PRId64
+                          "token_rows maps token %zu to row %" PRId64 ", but the table has %" PRId64
                           " rows",
                           outside, token_rows[outside], rows);
     return EMBLA_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training: batch, gradients, their length, and the step that moves all numbers.
+/* A training run: batch, gradients, gradient norm, and the update of all weights.
  *
- * AdamW is the arithmetic of learn/steps.c, in one loop over the block of weights, a tile at a
- * time: while a tile is in the cache its gradients are shortened, the step is made and they are
- * set to 0 for the next batch. So the gradients pass through memory twice (once for their
- * length), and one parallel loop does for all tensors. Gaps between tensors are 0 and stay so.
+ * AdamW uses the arithmetic of learn/steps.c, in one loop over the block of weights, a tile at a
+ * time. While a tile is in the cache, its gradients are clipped, the weights are updated, and the
+ * gradients are set to 0 for the next batch. So the gradients pass through memory twice (once for
+ * their norm), and one parallel loop updates all tensors. Gaps between tensors are 0 and stay 0.
  *
- * The rows of an n-gram table that a batch named have gradients of their own: they count in the
- * length, are shortened by the same factor, and move by row-wise Adagrad.
+ * The rows of an n-gram table that a batch uses have their own gradients. They are part of the
+ * norm, are clipped by the same factor, and are updated by row-wise Adagrad.
  *
  * A model of f64 numbers has the same formula in double, on one thread.
  */
@@ -27,9 +27,9 @@
 
 enum {
     TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
-    AHEAD = 768,  /* numbers fetched ahead; no multiple of a page, so that they do not share the
-                     sets of the first-level cache */
-    STREAMS = 8   /* read and written: weights, mean, squares, gradients */
+    AHEAD = 768,  /* numbers to prefetch; not a multiple of a page, so that the arrays use different
+                     sets of the L1 cache */
+    STREAMS = 8   /* reads and writes of weights, mean, squares, gradients */
 };
 
 /* ---- options ---- */
@@ -37,7 +37,7 @@ enum {
 static embla_status check_share(const char *what, double value)
 {
     if (!(value >= 0.0 && value < 1.0))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g: it must be 0 or more and below 1", what,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g; it must be 0 or greater and below 1", what,
                           value);
     return EMBLA_OK;
 }
@@ -45,7 +45,7 @@ static embla_status check_share(const char *what, double value)
 static embla_status check_size(const char *what, double value)
 {
     if (!(value >= 0.0) || !isfinite(value))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g: it must be finite, 0 or more", what,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %g; it must be finite and 0 or greater", what,
                           value);
     return EMBLA_OK;
 }
@@ -59,13 +59,13 @@ static embla_status check_numbers(const embla_train_options *o, embla_gpt_precis
     EMBLA_TRY(check_size("epsilon", o->epsilon));
     EMBLA_TRY(check_size("decay", o->decay));
     EMBLA_TRY(check_size("clip", o->clip));
-    EMBLA_TRY(check_size("the rate of n-grams", o->ngram_rate));
+    EMBLA_TRY(check_size("ngram_rate", o->ngram_rate));
     if (precision == EMBLA_GPT_F32 && o->epsilon != 0.0 &&
         !((float)o->epsilon > 0.0f && (float)o->epsilon <= FLT_MAX))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "epsilon is %g: it must fit an f32", o->epsilon);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "epsilon is %g; it must fit in an f32", o->epsilon);
     if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a training computes in f32 or bf16, not dtype %d",
-                          (int)o->compute);
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "training computes in f32 or bf16; compute is dtype %d", (int)o->compute);
     if (o->compute == EMBLA_BF16 && precision == EMBLA_GPT_F64)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
     return embla_schedule_rate(&o->schedule, 0, &rate);
@@ -75,26 +75,27 @@ static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
                           const embla_train_options *o, embla_train *const *out)
 {
     if (!gpt || !corpus || !o || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a training is to be made, but %s NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_new: %s NULL",
                           !gpt      ? "the model is"
                           : !corpus ? "the corpus is"
                           : !o      ? "options are"
                                     : "out is");
     EMBLA_TRY(check_numbers(o, gpt->precision));
     if (o->batch < 1 || o->batch > INT32_MAX)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a step of %zu sequences: 1 to %d", o->batch,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "batch is %zu; it must be from 1 to %d", o->batch,
                           (int)INT32_MAX);
     if (o->length > gpt->shape.positions)
-        return embla_fail(EMBLA_ERR_SHAPE, "sequences of %zu tokens: the model has %zu positions",
+        return embla_fail(EMBLA_ERR_SHAPE, "length is %zu, but the model has %zu positions",
                           o->length, gpt->shape.positions);
     if (embla_corpus_vocab(corpus) > gpt->shape.vocab)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "the corpus has %" PRId64 " different tokens, the model %" PRId64,
+                          "the corpus has %" PRId64
+                          " different tokens, but the model's vocabulary is %" PRId64,
                           embla_corpus_vocab(corpus), gpt->shape.vocab);
     return EMBLA_OK;
 }
 
-static embla_train_options filled_in(const embla_train_options *options, const embla_gpt *gpt)
+static embla_train_options with_defaults(const embla_train_options *options, const embla_gpt *gpt)
 {
     embla_train_options o = *options;
     if (o.length == 0) o.length = gpt->shape.positions;
@@ -106,9 +107,10 @@ static embla_train_options filled_in(const embla_train_options *options, const e
     return o;
 }
 
-/* ---- making one ---- */
+/* ---- create, free ---- */
 
-/* The struct, runs, tokens and targets: one block. The next batch is only made for n-grams. */
+/* Allocates the struct, runs, tokens and targets as one block. The next batch is prepared early
+ * only if the model has n-grams. */
 static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embla_train **out)
 {
     embla_layout layout = {0};
@@ -121,9 +123,9 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     for (size_t i = 0; i < 2 * buffers && !layout.too_large; i++)
         places[i] = embla_layout_add(&layout, (size_t)count, sizeof(int32_t));
     if (layout.too_large)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu sequences of %zu tokens", o->batch,
-                          o->length);
-    EMBLA_TRY(embla_mem_new(layout.bytes, "a training", &memory));
+        return embla_fail(EMBLA_ERR_MEMORY, "%zu sequences of %zu tokens do not fit in memory",
+                          o->batch, o->length);
+    EMBLA_TRY(embla_mem_new(layout.bytes, "a training run", &memory));
     char *block = memory;
     embla_train *t = memory;
     t->bytes = layout.bytes;
@@ -136,7 +138,8 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     return EMBLA_OK;
 }
 
-/* Tensors in the order in which they lie; a gap belongs to the one before it. */
+/* Joins neighbouring tensors that all decay or all do not. A gap belongs to the tensor before
+ * it. */
 static void find_runs(embla_train *t)
 {
     const embla_gpt *gpt = t->gpt;
@@ -158,11 +161,12 @@ static embla_status fill(embla_train *t)
     find_runs(t);
     EMBLA_TRY(embla_train_sum(t->corpus, &t->sum));
     EMBLA_TRY(embla_corpus_batch(t->corpus, 0, t->options.batch, t->options.length, t->tokens[0],
-                                 t->targets[0], &used)); /* or the first step would say it */
+                                 t->targets[0],
+                                 &used)); /* reports errors now, not at the first step */
     EMBLA_TRY(embla_gpt_reserve(gpt, t->options.batch, t->options.length));
-    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "means of gradients", &memory));
+    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the means of gradients", &memory));
     t->mean = memory;
-    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "squares of gradients", &memory));
+    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the squares of gradients", &memory));
     t->squares = memory;
     if (!table) return EMBLA_OK;
     const embla_optim_options rows = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE,
@@ -176,7 +180,7 @@ embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
     EMBLA_TRY(embla_options_check(options));
     embla_train *t;
     EMBLA_TRY(check(gpt, corpus, options, out));
-    const embla_train_options o = filled_in(options, gpt);
+    const embla_train_options o = with_defaults(options, gpt);
     EMBLA_TRY(new_block(gpt, &o, &t));
     t->gpt = gpt;
     t->corpus = corpus;
@@ -213,10 +217,10 @@ const embla_train_options *embla_train_describe(const embla_train *train)
 
 /* ---- AdamW over the block of weights ---- */
 
-/* What one step is made of. */
+/* The parameters of one update. */
 typedef struct {
     const embla_train *t;
-    double factor; /* gradients are multiplied by it; 1: they are short enough */
+    double factor; /* gradients are multiplied by this; 1 means not clipped */
     embla_step_fn *step;
     embla_rule rule;
     embla_moment moments[2]; /* without and with decay */
@@ -243,7 +247,7 @@ static embla_status update_of(const embla_train *t, double rate, update *out)
     if (!embla_moment_of(&out->rule, number, rate, &out->moments[0]) ||
         !embla_moment_of(&decays, number, rate, &out->moments[1]))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "step %" PRId64 " with rate %g and decay %g: more than an f32 holds",
+                          "at step %" PRId64 ", rate %g with decay %g does not fit in an f32",
                           t->step, rate, o->decay);
     return EMBLA_OK;
 }
@@ -258,7 +262,7 @@ static double *wide(char *block, size_t at)
     return (double *)(void *)block + at;
 }
 
-/* Numbers from .. end-1, which all decay or all do not. */
+/* Updates numbers from .. end-1. All of them decay, or none. */
 static void move_narrow(const update *u, size_t from, size_t end, bool decays)
 {
     const embla_train *t = u->t;
@@ -292,7 +296,7 @@ static void move_wide(const update *u, size_t from, size_t end, bool decays)
     }
 }
 
-/* A tile, run by run. */
+/* Updates a tile, run by run. */
 static void move_tile(const update *u, size_t from, size_t end)
 {
     const embla_train *t = u->t;
@@ -328,18 +332,18 @@ static void move_all(const update *u)
 
 /* ---- gradients ---- */
 
-/* Gradients of the n-gram rows of a batch. They are the model's, which is ours to change. */
+/* Gradients of the n-gram rows that a batch uses. The model owns them; we may change them. */
 typedef struct {
     const int64_t *rows;
     float *values;
     size_t count; /* rows */
     size_t dim;
-} named;
+} ngram_rows;
 
-static embla_status named_of(const embla_train *t, named *out)
+static embla_status ngram_gradients(const embla_train *t, ngram_rows *out)
 {
     const float *values = NULL;
-    *out = (named){0};
+    *out = (ngram_rows){0};
     if (!t->ngram) return EMBLA_OK;
     EMBLA_TRY(embla_gpt_ngram_gradients(t->gpt, &out->rows, &values, &out->count));
     memcpy(&out->values, &values, sizeof values);
@@ -355,8 +359,8 @@ static double length_wide(const embla_train *t)
     return sqrt(sum);
 }
 
-/* The length of all gradients. Gaps are 0, so that the whole block is one span. */
-static embla_status length_of(const embla_train *t, const named *rows, double *out)
+/* The norm of all gradients. Gaps are 0, so the whole block is one span. */
+static embla_status gradient_norm(const embla_train *t, const ngram_rows *rows, double *out)
 {
     if (t->gpt->precision == EMBLA_GPT_F64) {
         *out = length_wide(t);
@@ -370,8 +374,8 @@ static embla_status length_of(const embla_train *t, const named *rows, double *o
 
 /* ---- a step ---- */
 
-/* The batch of the step to be made: there already, where it was looked at ahead. */
-static embla_status take_batch(embla_train *t, size_t *used)
+/* Gets the batch of this step. It may have been prepared by prefetch_next_batch. */
+static embla_status next_batch(embla_train *t, size_t *used)
 {
     const embla_train_options *o = &t->options;
     if (t->ahead == t->step) {
@@ -384,8 +388,8 @@ static embla_status take_batch(embla_train *t, size_t *used)
                               t->targets[t->now], used);
 }
 
-/* The batch after it, for rows that are far away. What fails here is said when its step comes. */
-static void look_ahead(embla_train *t)
+/* Prepares the next batch and prefetches its n-gram rows. Errors are reported at its step. */
+static void prefetch_next_batch(embla_train *t)
 {
     const embla_train_options *o = &t->options;
     int other = !t->now;
@@ -398,21 +402,22 @@ static void look_ahead(embla_train *t)
         t->ahead = t->step + 1;
 }
 
-static embla_status learn(embla_train *t, embla_loss_report *loss)
+static embla_status compute_gradients(embla_train *t, embla_loss_report *loss)
 {
     const embla_train_options *o = &t->options;
     const embla_gpt_options how = {
         .compute = o->compute, .threads = o->threads, .seed = o->seed, .step = t->step};
     size_t used;
-    EMBLA_TRY(take_batch(t, &used));
+    EMBLA_TRY(next_batch(t, &used));
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);
     t->clean = false;
     return embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used, &how,
                               loss);
 }
 
-/* Row-wise Adagrad follows the schedule: its rate times the share of the highest. */
-static embla_status move_rows(embla_train *t, const named *rows, double rate, double factor)
+/* Row-wise Adagrad follows the schedule: ngram_rate is scaled by rate / highest rate. */
+static embla_status update_ngram_rows(embla_train *t, const ngram_rows *rows, double rate,
+                                      double factor)
 {
     const embla_schedule *s = &t->options.schedule;
     double highest = s->kind != EMBLA_SCHEDULE_CONSTANT && s->final > s->rate ? s->final : s->rate;
@@ -424,28 +429,30 @@ static embla_status move_rows(embla_train *t, const named *rows, double rate, do
                                  rows->values);
 }
 
-/* Moves all numbers, or none where the gradient is not finite. */
-static embla_status move(embla_train *t, update *u, embla_train_report *r)
+/* Updates all weights, or none if the gradient norm is not finite. */
+static embla_status update_weights(embla_train *t, update *u, embla_train_report *r)
 {
-    named rows;
-    EMBLA_TRY(named_of(t, &rows));
-    EMBLA_TRY(length_of(t, &rows, &r->norm));
+    ngram_rows rows;
+    EMBLA_TRY(ngram_gradients(t, &rows));
+    EMBLA_TRY(gradient_norm(t, &rows, &r->norm));
     r->left_out = !isfinite(r->norm);
     if (r->left_out) return EMBLA_OK;
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
-    if (t->ngram) EMBLA_TRY(move_rows(t, &rows, r->rate, u->factor));
+    if (t->ngram) EMBLA_TRY(update_ngram_rows(t, &rows, r->rate, u->factor));
     move_all(u);
-    if (t->ngram) look_ahead(t); /* last: what it fetches is to be in the cache then */
+    if (t->ngram)
+        prefetch_next_batch(t); /* last, so that the rows are still in the cache at the next step */
     t->clean = true;
     t->updates++;
     return EMBLA_OK;
 }
 
-static embla_status check_whole(const embla_train *t)
+static embla_status check_not_torn(const embla_train *t)
 {
     if (!t->torn) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "a training of which a load failed halfway: load it again first");
+    return embla_fail(
+        EMBLA_ERR_ARGUMENT,
+        "a load into this training run failed halfway; load a checkpoint again first");
 }
 
 embla_status embla_train_step(embla_train *train, embla_train_report *report)
@@ -453,18 +460,19 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
     embla_train *t = train;
     embla_loss_report loss = {0};
     update u;
-    if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "a step, but the training is NULL");
-    EMBLA_TRY(check_whole(t));
+    if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_step: train is NULL");
+    EMBLA_TRY(check_not_torn(t));
     embla_train_report r = {.step = t->step};
     if (t->step >= EMBLA_TRAIN_STEPS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "step %" PRId64 ": at most %" PRId64, t->step,
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "step is %" PRId64 "; at most %" PRId64 " steps are supported", t->step,
                           EMBLA_TRAIN_STEPS_MOST);
     EMBLA_TRY(embla_schedule_rate(&t->options.schedule, t->step, &r.rate));
     EMBLA_TRY(update_of(t, r.rate, &u));
-    EMBLA_TRY(learn(t, &loss));
+    EMBLA_TRY(compute_gradients(t, &loss));
     r.loss = loss.loss;
     r.tokens = loss.counted;
-    EMBLA_TRY(move(t, &u, &r));
+    EMBLA_TRY(update_weights(t, &u, &r));
     t->step++;
     if (report) *report = r;
     return EMBLA_OK;
@@ -478,9 +486,9 @@ embla_status embla_train_validate(embla_train *train, size_t batches, double *lo
     double sum = 0.0;
     int64_t counted = 0, n = 0;
     if (!t || !loss)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a validation, but %s is NULL",
-                          t ? "loss" : "the training");
-    EMBLA_TRY(check_whole(t));
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_validate: %s is NULL",
+                          t ? "loss" : "train");
+    EMBLA_TRY(check_not_torn(t));
     const embla_train_options *o = &t->options;
     const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
     for (; batches == 0 || (size_t)n < batches; n++) {
@@ -498,7 +506,7 @@ embla_status embla_train_validate(embla_train *train, size_t batches, double *lo
     }
     if (counted == 0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "the corpus keeps none of its %" PRId64 " tokens for validation",
+                          "none of the corpus's %" PRId64 " tokens is set aside for validation",
                           embla_corpus_tokens(t->corpus));
     *loss = sum / (double)counted;
     return EMBLA_OK;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training from inside, for the files that make steps (train.c), say what it is (train_state.c)
- * and bring it to a file and back (train_save.c).
+/* The inside of a training run. train.c makes steps, train_state.c describes the state as text, and
+ * train_save.c saves and loads it.
  *
- * What the optimizer remembers is two blocks laid out as the weights are: one loop goes over
- * weights, gradients and both, whatever tensors there are. Between steps all gradients are 0.
+ * The state of the optimizer is two blocks with the layout of the weights. One loop goes over
+ * weights, gradients and both blocks, whatever tensors there are. Between steps all gradients are
+ * 0.
  */
 #ifndef EMBLA_TRAIN_TRAIN_H
 #define EMBLA_TRAIN_TRAIN_H
@@ -14,33 +15,33 @@
 #include "formats/checkpoint.h"
 #include "model/gpt.h"
 
-/* Numbers of the weights side by side that all decay, or all do not. */
+/* A range of weights that all decay, or all do not. */
 typedef struct {
-    size_t end; /* they begin where the run before ends */
+    size_t end; /* a run begins where the previous one ends */
     bool decays;
 } embla_train_run;
 
 struct embla_train {
     embla_gpt *gpt;
     const embla_corpus *corpus;
-    embla_train_options options; /* with what 0 stands for filled in */
+    embla_train_options options; /* with defaults filled in */
     size_t bytes;                /* of this block: the struct, runs, tokens, targets */
-    int64_t step;                /* steps made */
-    int64_t updates;             /* of these, without those left out: what AdamW counts */
-    embla_train_run *runs;       /* the last ends where the weights do */
+    int64_t step;                /* steps done */
+    int64_t updates;             /* without skipped steps; the step count of AdamW */
+    embla_train_run *runs;       /* the last one ends where the weights end */
     size_t run_count;
-    int32_t *tokens[2], *targets[2]; /* batch x length: of now, and of the next step */
-    int now;                         /* which of the two */
-    int64_t ahead;                   /* the step of the other; -1: it holds nothing */
+    int32_t *tokens[2], *targets[2]; /* batch x length: this batch and the next one */
+    int now;                         /* index of this batch */
+    int64_t ahead;                   /* the step that the other batch is for; -1 if there is none */
     size_t ahead_used;
-    char *mean, *squares; /* as many numbers as the weights, of the same precision */
-    embla_optim *ngram;   /* of the n-gram table; NULL: there is none */
+    char *mean, *squares; /* same layout and precision as the weights */
+    embla_optim *ngram;   /* for the n-gram table; NULL if there is none */
     bool clean;           /* all gradients are 0 */
-    bool torn;            /* a load failed when some numbers were read: neither old nor new */
+    bool torn;            /* a load failed halfway: the state is neither old nor new */
     embla_checksum sum;   /* of the corpus */
 };
 
-/* What stands in the metadata of a checkpoint. */
+/* The metadata of a checkpoint. */
 typedef struct {
     embla_train_saved saved;
     int64_t updates;
@@ -49,29 +50,30 @@ typedef struct {
     embla_checksum sum;               /* of its tokens and their texts */
 } embla_train_state;
 
-/* XXH3 of the tokens of a corpus and of their texts; of more than 64 MiB a sample.
+/* XXH3 of the tokens of a corpus and of their texts. Only a sample is hashed above 64 MiB.
  * EMBLA_ERR_IO if the file of tokens has changed. */
 EMBLA_CHECKED embla_status embla_train_sum(const embla_corpus *corpus, embla_checksum *out);
-/* All but the note. */
+/* Everything except the note. */
 void embla_train_state_of(const embla_train *train, embla_train_state *out);
-/* As text, with the note; one pair more is left free at the end. Lives in the arena. */
+/* Writes the state as text, with the note, into the arena. One spare pair is left at the end. */
 EMBLA_CHECKED embla_status embla_train_state_write(const embla_train_state *state,
                                                    embla_arena *arena, embla_pair **pairs,
                                                    size_t *count);
-/* Back from text; name is what messages call the file. */
+/* Parses the text. name is the file's name in messages. */
 EMBLA_CHECKED embla_status embla_train_state_read(const embla_directory *directory,
                                                   const char *name, embla_train_state *out);
-/* EMBLA_ERR_SHAPE, EMBLA_ERR_ARGUMENT name the first that is another than what was saved. */
+/* EMBLA_ERR_SHAPE or EMBLA_ERR_ARGUMENT if something differs from the saved state; the message
+ * names the first difference. */
 EMBLA_CHECKED embla_status embla_train_state_compare(const embla_train_state *ours,
                                                      const embla_train_state *saved,
                                                      const char *name);
-/* The value of a key; NULL: there is none. */
+/* The value of a key, or NULL. */
 const char *embla_train_value(const embla_directory *directory, const char *key);
 
 enum { EMBLA_TRAIN_SUM_TEXT = 33 }; /* 32 digits and a 0 */
 void embla_train_sum_text(embla_checksum sum, char out[EMBLA_TRAIN_SUM_TEXT]);
 
-/* A double holds every whole number up to here. */
+/* A double represents every integer up to here exactly. */
 #define EMBLA_TRAIN_STEPS_MOST ((int64_t)1 << 53)
 
 #endif

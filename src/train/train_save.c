@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training to one safetensors file and back.
+/* Saves a training run in one safetensors file, and loads it.
  *
  *   model.NAME                 each tensor of the model, rows x dim
- *   optimizer.NAME.mean        what AdamW remembers of it
+ *   optimizer.NAME.mean        state of AdamW
  *   optimizer.NAME.squares
- *   ngram.table, ngram.squares rows x dim, rows x 1: only where the model has n-grams
+ *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams
  *   metadata                   train/train_state.c, and "checksum"
  *
- * The checksum covers all that the reader uses: for each tensor the XXH3 of name, shape and
- * numbers, for each pair of the metadata that of key and value, added up: so it does not depend
- * on the order in which a file has them. A load reads a file twice: once to see that all of it is
- * right, then to take it; nothing is changed before that, and no second copy is held.
+ * The checksum covers everything that is read: for each tensor the XXH3 of name, shape and numbers,
+ * and for each metadata pair that of key and value. The hashes are added, so their order in the
+ * file does not matter. A load reads the file twice: first to verify it, then to copy the numbers.
+ * So nothing changes if the file is damaged, and no second copy is needed in memory.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,24 +27,24 @@
 
 enum { PIECE = 1 << 20, NAME = 96, DIGITS = 10 };
 
-/* ---- the numbers of a training ---- */
+/* ---- list of tensors ---- */
 
-/* One tensor of a checkpoint, where it lies in memory. */
+/* One tensor of a checkpoint, and its numbers in memory. */
 typedef struct {
     const char *name;
     const embla_element *element;
     uint64_t rows, dim, bytes;
     char *at;
-    const embla_entry *entry; /* where it lies in a file, once that was found */
+    const embla_entry *entry; /* its tensor in the file, once found */
 } piece;
 
 typedef struct {
     embla_arena arena;
     piece *pieces;
     size_t count;
-} inventory;
+} tensor_list;
 
-static embla_status add_piece(inventory *v, const char *name, embla_dtype dtype, int64_t rows,
+static embla_status add_piece(tensor_list *v, const char *name, embla_dtype dtype, int64_t rows,
                               size_t dim, void *at)
 {
     piece *p = &v->pieces[v->count++];
@@ -56,7 +56,7 @@ static embla_status add_piece(inventory *v, const char *name, embla_dtype dtype,
     return embla_arena_text(&v->arena, name, strlen(name), &p->name);
 }
 
-static embla_status add_tensor(inventory *v, const embla_train *t, const embla_gpt_part *part)
+static embla_status add_tensor(tensor_list *v, const embla_train *t, const embla_gpt_part *part)
 {
     const embla_gpt *gpt = t->gpt;
     embla_dtype dtype = gpt->precision == EMBLA_GPT_F64 ? EMBLA_F64 : EMBLA_F32;
@@ -70,7 +70,7 @@ static embla_status add_tensor(inventory *v, const embla_train *t, const embla_g
     return add_piece(v, name, dtype, part->rows, part->dim, t->squares + at);
 }
 
-static embla_status take_inventory(const embla_train *t, inventory *v)
+static embla_status list_tensors(const embla_train *t, tensor_list *v)
 {
     const embla_gpt *gpt = t->gpt;
     EMBLA_TRY(embla_arena_many(&v->arena, 3 * (uint64_t)gpt->part_count + 2, sizeof *v->pieces,
@@ -94,7 +94,7 @@ static void sum_add(embla_checksum *sum, const embla_checksum_state *state)
     sum->low += one.low;
 }
 
-/* Name and shape; the numbers follow. */
+/* Hashes name and shape; the numbers follow. */
 static void sum_begin(embla_checksum_state *state, const char *name, uint32_t rank,
                       const uint64_t *shape)
 {
@@ -116,7 +116,7 @@ static void sum_pairs(const embla_pair *pairs, size_t count, embla_checksum *sum
     }
 }
 
-static void sum_pieces(const inventory *v, embla_checksum *sum)
+static void sum_pieces(const tensor_list *v, embla_checksum *sum)
 {
     for (size_t i = 0; i < v->count; i++) {
         const piece *p = &v->pieces[i];
@@ -137,7 +137,7 @@ static embla_status read_piece(void *context, uint64_t offset, size_t bytes, voi
     return EMBLA_OK;
 }
 
-static embla_status write_file(inventory *v, const embla_train_state *state, embla_durable *file)
+static embla_status write_file(tensor_list *v, const embla_train_state *state, embla_durable *file)
 {
     embla_part *parts = NULL;
     embla_pair *pairs = NULL;
@@ -168,10 +168,10 @@ static embla_status write_file(inventory *v, const embla_train_state *state, emb
 }
 
 static embla_status save_all(const embla_train *t, const char *path, const embla_train_state *state,
-                             inventory *v)
+                             tensor_list *v)
 {
     embla_durable *file = NULL;
-    EMBLA_TRY(take_inventory(t, v));
+    EMBLA_TRY(list_tensors(t, v));
     EMBLA_TRY(embla_durable_open(path, &file));
     embla_status status = write_file(v, state, file);
     if (status == EMBLA_OK) return embla_durable_commit(file);
@@ -182,17 +182,17 @@ static embla_status save_all(const embla_train *t, const char *path, const embla
 embla_status embla_train_save(const embla_train *train, const char *path, const char *note)
 {
     embla_train_state state;
-    inventory v = {0};
+    tensor_list v = {0};
     size_t length = note ? strlen(note) : 0;
     if (!train || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a training is to be saved, but %s is NULL",
-                          train ? "path" : "it");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_save: %s is NULL",
+                          train ? "path" : "train");
     if (train->torn)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a training of which a load failed halfway is not "
-                                              "worth saving");
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a load into this training run failed halfway; it cannot be saved");
     if (length >= sizeof state.saved.note)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a note of %zu bytes: below %zu", length,
-                          sizeof state.saved.note);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the note has %zu bytes; it must have fewer than %zu",
+                          length, sizeof state.saved.note);
     embla_train_state_of(train, &state);
     if (note) memcpy(state.saved.note, note, length + 1);
     embla_status status = save_all(train, path, &state, &v);
@@ -202,7 +202,7 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
 
 /* ---- reading ---- */
 
-/* The header: one file of safetensors that says it is a training. */
+/* Opens a checkpoint: one safetensors file with the metadata of a training run. */
 static embla_status open_saved(const char *path, embla_checkpoint **out, embla_train_state *state)
 {
     embla_checkpoint *cp = NULL;
@@ -210,8 +210,8 @@ static embla_status open_saved(const char *path, embla_checkpoint **out, embla_t
     embla_status status = EMBLA_OK;
     if (cp->shard_count != 1 || strcmp(cp->format->name, "safetensors") != 0)
         status = embla_fail(EMBLA_ERR_FORMAT,
-                            "%.200s: no checkpoint of a training: %zu files of %s, not one of "
-                            "safetensors",
+                            "%.200s is not a training checkpoint: it has %zu files of format %s, "
+                            "instead of one safetensors file",
                             path, cp->shard_count, cp->format->name);
     if (status == EMBLA_OK) status = embla_train_state_read(&cp->shards[0].directory, path, state);
     if (status != EMBLA_OK) {
@@ -222,7 +222,8 @@ static embla_status open_saved(const char *path, embla_checkpoint **out, embla_t
     return EMBLA_OK;
 }
 
-/* The numbers of an entry to `to`, or, where that is NULL, a piece at a time to space. */
+/* Hashes the numbers of a tensor and copies them to `to`. If that is NULL, `space` is used as a
+ * buffer. */
 static embla_status sum_entry(const embla_checkpoint *cp, const embla_entry *e, char *to,
                               char *space, embla_checksum *sum)
 {
@@ -245,11 +246,11 @@ static embla_status compare_sum(const embla_checkpoint *cp, const char *path, em
     embla_train_sum_text(sum, found);
     if (said && strcmp(said, found) == 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.200s: the file is damaged: its checksum is %s, and %.64s was written",
+                      "%.200s is damaged: its contents have the checksum %s, but %.64s is recorded",
                       path, found, said ? said : "none");
 }
 
-/* Reads all of it: whether it is what was written. */
+/* Reads the whole file and verifies its checksum. */
 static embla_status check_sum(const embla_checkpoint *cp, const char *path)
 {
     const embla_directory *d = &cp->shards[0].directory;
@@ -266,31 +267,31 @@ static embla_status check_sum(const embla_checkpoint *cp, const char *path)
 
 /* ---- loading ---- */
 
-/* The tensors of the file are those of the training, no more and no fewer. */
-static embla_status match_entries(const embla_checkpoint *cp, const char *path, inventory *v)
+/* The file must have exactly the tensors of this training run. */
+static embla_status match_entries(const embla_checkpoint *cp, const char *path, tensor_list *v)
 {
     if (cp->count != v->count)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: %zu tensors, and a training like this has %zu",
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s has %zu tensors; this training run has %zu",
                           path, cp->count, v->count);
     for (size_t i = 0; i < v->count; i++) {
         piece *p = &v->pieces[i];
         if (embla_checkpoint_named(cp, p->name, &p->entry) != EMBLA_OK)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: there is no tensor '%s'", path, p->name);
+            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: tensor '%s' is missing", path, p->name);
         const embla_entry *e = p->entry;
         if (e->element == p->element && e->rank == 2 && e->shape[0] == p->rows &&
             e->shape[1] == p->dim && e->bytes == p->bytes)
             continue;
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%s' has rank %u, %" PRIu64
-                          " bytes of %s, and not %" PRIu64 " x %" PRIu64 " of %s",
+                          "%.200s: tensor '%s' has rank %u and %" PRIu64
+                          " bytes of %s; expected: %" PRIu64 " x %" PRIu64 " of %s",
                           path, p->name, (unsigned)e->rank, e->bytes, e->element->name, p->rows,
                           p->dim, p->element->name);
     }
     return EMBLA_OK;
 }
 
-/* From here on the training changes. */
-static embla_status take_numbers(const embla_checkpoint *cp, const char *path, const inventory *v)
+/* Copies the numbers. From here on the training run changes. */
+static embla_status copy_numbers(const embla_checkpoint *cp, const char *path, const tensor_list *v)
 {
     const embla_directory *d = &cp->shards[0].directory;
     embla_checksum sum = {0};
@@ -301,16 +302,16 @@ static embla_status take_numbers(const embla_checkpoint *cp, const char *path, c
 }
 
 static embla_status load_all(embla_train *t, const embla_checkpoint *cp, const char *path,
-                             const embla_train_state *saved, inventory *v)
+                             const embla_train_state *saved, tensor_list *v)
 {
     embla_train_state ours;
     embla_train_state_of(t, &ours);
     EMBLA_TRY(embla_train_state_compare(&ours, saved, path));
-    EMBLA_TRY(take_inventory(t, v));
+    EMBLA_TRY(list_tensors(t, v));
     EMBLA_TRY(match_entries(cp, path, v));
     EMBLA_TRY(check_sum(cp, path));
     t->torn = true;
-    EMBLA_TRY(take_numbers(cp, path, v));
+    EMBLA_TRY(copy_numbers(cp, path, v));
     t->torn = false;
     t->step = saved->saved.step;
     t->updates = saved->updates;
@@ -322,10 +323,10 @@ embla_status embla_train_load(embla_train *train, const char *path)
 {
     embla_checkpoint *cp = NULL;
     embla_train_state saved;
-    inventory v = {0};
+    tensor_list v = {0};
     if (!train || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a training is to be loaded, but %s is NULL",
-                          train ? "path" : "it");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_load: %s is NULL",
+                          train ? "path" : "train");
     EMBLA_TRY(open_saved(path, &cp, &saved));
     embla_status status = load_all(train, cp, path, &saved, &v);
     embla_arena_free(&v.arena);
@@ -338,7 +339,7 @@ embla_status embla_train_describe_saved(const char *path, embla_train_saved *out
     embla_checkpoint *cp = NULL;
     embla_train_state saved;
     if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "what was saved is asked for, but %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_describe_saved: %s is NULL",
                           path ? "out" : "path");
     EMBLA_TRY(open_saved(path, &cp, &saved));
     embla_checkpoint_free(cp);
@@ -348,14 +349,14 @@ embla_status embla_train_describe_saved(const char *path, embla_train_saved *out
 
 /* ---- folders of checkpoints ---- */
 
-/* The steps of the checkpoints in a folder, the highest first once sorted. */
+/* The steps of the checkpoints in a folder; after sorting, the highest first. */
 typedef struct {
     embla_arena arena;
-    embla_best steps; /* row and score are both the step, which a double holds exactly */
-} shelf;
+    embla_best steps; /* row and score are both the step, which a double represents exactly */
+} checkpoint_list;
 
-/* "step-0000000020.safetensors"; false of any other name. */
-static bool step_of(const char *name, int64_t *out)
+/* Parses "step-0000000020.safetensors". False for any other name. */
+static bool parse_step(const char *name, int64_t *out)
 {
     size_t before = sizeof BEFORE - 1;
     int64_t step = 0;
@@ -372,12 +373,12 @@ static bool step_of(const char *name, int64_t *out)
     return true;
 }
 
-static embla_status put_on_shelf(void *context, const char *name)
+static embla_status add_checkpoint(void *context, const char *name)
 {
-    shelf *s = context;
+    checkpoint_list *s = context;
     int64_t step;
     void *items = s->steps.items;
-    if (!step_of(name, &step)) return EMBLA_OK;
+    if (!parse_step(name, &step)) return EMBLA_OK;
     EMBLA_TRY(embla_arena_grow(&s->arena, sizeof(embla_scored), s->steps.count, "checkpoints",
                                &items, &s->steps.room));
     s->steps.items = items;
@@ -385,28 +386,29 @@ static embla_status put_on_shelf(void *context, const char *name)
     return EMBLA_OK;
 }
 
-static embla_status path_of(const char *folder, int64_t step, char *out, size_t size)
+static embla_status checkpoint_path(const char *folder, int64_t step, char *out, size_t size)
 {
     int n = snprintf(out, size, "%s/" BEFORE "%0*" PRId64 AFTER, folder, DIGITS, step);
     if (n >= 0 && (size_t)n < size) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: a path of %d bytes, and there is room for %zu",
-                      folder, n, size);
+    return embla_fail(EMBLA_ERR_ARGUMENT,
+                      "%.200s: the path needs %d bytes, but there is room for %zu", folder, n,
+                      size);
 }
 
-static embla_status fill_shelf(int fd, const char *folder, shelf *s)
+static embla_status list_checkpoints(int fd, const char *folder, checkpoint_list *s)
 {
-    EMBLA_TRY(embla_io_list(fd, folder, put_on_shelf, s));
+    EMBLA_TRY(embla_io_list(fd, folder, add_checkpoint, s));
     embla_best_sort(&s->steps);
     return EMBLA_OK;
 }
 
-/* All but the newest `keep`, and the one that was just written. */
+/* Removes all checkpoints except the newest `keep` and the one just written. */
 static embla_status remove_old(const char *folder, size_t keep, int64_t written)
 {
-    shelf s = {0};
+    checkpoint_list s = {0};
     int fd = -1;
     EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
-    embla_status status = fill_shelf(fd, folder, &s);
+    embla_status status = list_checkpoints(fd, folder, &s);
     for (size_t i = keep; i < s.steps.count && status == EMBLA_OK; i++) {
         char name[NAME];
         if (s.steps.items[i].row == written) continue;
@@ -423,23 +425,22 @@ embla_status embla_train_checkpoint(const embla_train *train, const char *folder
 {
     char path[4096], why[256];
     if (!train || !folder)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a checkpoint is to be written, but %s is NULL",
-                          train ? "the folder" : "the training");
-    if (keep < 1)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu checkpoints to be kept: 1 at least", keep);
-    EMBLA_TRY(path_of(folder, train->step, path, sizeof path));
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_checkpoint: %s is NULL",
+                          train ? "folder" : "train");
+    if (keep < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "keep is %zu; it must be at least 1", keep);
+    EMBLA_TRY(checkpoint_path(folder, train->step, path, sizeof path));
     EMBLA_TRY(embla_io_folder(folder));
     embla_status status = embla_train_save(train, path, note);
     if (status == EMBLA_ERR_IO) {
         (void)snprintf(why, sizeof why, "%.255s", embla_error());
-        return embla_fail(status, "%s; the checkpoints before it are kept", why);
+        return embla_fail(status, "%s; earlier checkpoints are kept", why);
     }
     EMBLA_TRY(status);
     return remove_old(folder, keep, train->step);
 }
 
-/* Whether a checkpoint is whole: OK, or why it is not. */
-static embla_status look_at(const char *path)
+/* Verifies a checkpoint. */
+static embla_status verify_checkpoint(const char *path)
 {
     embla_checkpoint *cp = NULL;
     embla_train_state saved;
@@ -449,38 +450,37 @@ static embla_status look_at(const char *path)
     return status;
 }
 
-/* The first that is whole, from the newest on. */
-static embla_status find_whole(const char *folder, const shelf *s, char *path, size_t size,
-                               size_t *damaged)
+/* Finds the newest checkpoint that is not damaged. */
+static embla_status find_intact(const char *folder, const checkpoint_list *s, char *path,
+                                size_t size, size_t *damaged)
 {
     char own[4096];
     for (size_t i = 0; i < s->steps.count; i++) {
-        EMBLA_TRY(path_of(folder, s->steps.items[i].row, own, sizeof own));
-        embla_status status = look_at(own);
+        EMBLA_TRY(checkpoint_path(folder, s->steps.items[i].row, own, sizeof own));
+        embla_status status = verify_checkpoint(own);
         if (status == EMBLA_ERR_MEMORY) return status;
         if (status != EMBLA_OK) continue;
-        EMBLA_TRY(path_of(folder, s->steps.items[i].row, path, size));
+        EMBLA_TRY(checkpoint_path(folder, s->steps.items[i].row, path, size));
         if (damaged) *damaged = i;
         return EMBLA_OK;
     }
-    return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "%.200s: no checkpoint that is whole: there are %zu, all of them damaged",
-                      folder, s->steps.count);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: all %zu checkpoints are damaged", folder,
+                      s->steps.count);
 }
 
 embla_status embla_train_newest(const char *folder, char *path, size_t size, size_t *damaged)
 {
-    shelf s = {0};
+    checkpoint_list s = {0};
     int fd = -1;
     if (!folder || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the newest checkpoint is asked for, but %s is NULL",
-                          folder ? "path" : "the folder");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_newest: %s is NULL",
+                          folder ? "path" : "folder");
     EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
-    embla_status status = fill_shelf(fd, folder, &s);
+    embla_status status = list_checkpoints(fd, folder, &s);
     embla_io_drop(fd);
     if (status == EMBLA_OK && s.steps.count == 0)
-        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: there is no checkpoint", folder);
-    if (status == EMBLA_OK) status = find_whole(folder, &s, path, size, damaged);
+        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s contains no checkpoint", folder);
+    if (status == EMBLA_OK) status = find_intact(folder, &s, path, size, damaged);
     embla_arena_free(&s.arena);
     return status;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a checkpoint says about its training: the model's shape, the options, the corpus and how
- * far it was, each a key and a text in the metadata of the file.
+/* The metadata of a checkpoint: the model's shape, the options, the corpus and the progress, as
+ * pairs of key and text.
  *
- * One table has all of them, with their place in embla_train_state; writing, reading and
- * comparing are loops over it. Numbers are exact: a double is written as a whole number times a
- * power of two, "5764607523034235p-59", which no locale and no rounding changes.
+ * One table lists all fields with their offsets in embla_train_state. Writing, reading and
+ * comparing are loops over it. Numbers are exact: a double is written as an integer times a power
+ * of two, such as "5764607523034235p-59", independent of locale and rounding.
  *
- * A corpus is known by how many tokens it has, how they are drawn, and the XXH3 of all of them.
- * Of a file of tokens above SAMPLE_ABOVE bytes, PIECES evenly spaced pieces and the last one do:
- * it lies on a disk, and a training is not to wait until all of it was read.
+ * A corpus is identified by its number of tokens, how they are drawn, and their XXH3. If a file of
+ * tokens has more than SAMPLE_ABOVE bytes, only PIECES evenly spaced pieces and the last one are
+ * hashed, because reading the whole file from disk would take too long.
  */
 #include "train/train.h"
 
@@ -24,10 +24,10 @@
 
 enum { SAMPLE_ABOVE = 64 << 20, PIECES = 64, PIECE_BYTES = 1 << 16, TEXT = 48 };
 
-/* ---- the table ---- */
+/* ---- table of fields ---- */
 
 typedef enum { SIZE, COUNT, SEED, REAL, FLAG, CHOICE } field_kind;
-typedef enum { PLACE, MODEL, OPTION, CORPUS } field_group; /* a place is not compared */
+typedef enum { PLACE, MODEL, OPTION, CORPUS } field_group; /* PLACE is not compared */
 
 typedef struct {
     const char *key;
@@ -113,15 +113,15 @@ _Static_assert(sizeof(int) == sizeof(embla_norm_kind) && sizeof(int) == sizeof(e
 
 /* ---- numbers as text ---- */
 
-static void real_text(double value, char out[TEXT])
+static void write_real(double value, char out[TEXT])
 {
     int exponent = 0;
     long long digits = (long long)ldexp(frexp(value, &exponent), 53);
     (void)snprintf(out, TEXT, "%lldp%d", digits, digits == 0 ? 0 : exponent - 53);
 }
 
-/* A whole number that begins at *text, to which it is moved past. */
-static bool whole_of(const char **text, uint64_t most, uint64_t *out)
+/* Parses an integer at *text and advances *text behind it. */
+static bool parse_integer(const char **text, uint64_t most, uint64_t *out)
 {
     const char *c = *text;
     uint64_t value = 0;
@@ -136,15 +136,15 @@ static bool whole_of(const char **text, uint64_t most, uint64_t *out)
     return true;
 }
 
-static bool real_of(const char *text, double *out)
+static bool parse_real(const char *text, double *out)
 {
     uint64_t digits, exponent;
     bool below = *text == '-';
     if (below) text++;
-    if (!whole_of(&text, (uint64_t)1 << 53, &digits) || *text++ != 'p') return false;
+    if (!parse_integer(&text, (uint64_t)1 << 53, &digits) || *text++ != 'p') return false;
     bool small = *text == '-';
     if (small) text++;
-    if (!whole_of(&text, 2000, &exponent) || *text != '\0') return false;
+    if (!parse_integer(&text, 2000, &exponent) || *text != '\0') return false;
     double value = ldexp((double)digits, small ? -(int)exponent : (int)exponent);
     *out = below ? -value : value;
     return isfinite(value);
@@ -160,7 +160,7 @@ static void field_text(const embla_train_state *state, const field *f, char out[
     switch (f->kind) {
     case REAL:
         memcpy(&real, at, sizeof real);
-        real_text(real, out);
+        write_real(real, out);
         return;
     case FLAG:
         memcpy(&flag, at, sizeof flag);
@@ -170,7 +170,7 @@ static void field_text(const embla_train_state *state, const field *f, char out[
         memcpy(&choice, at, sizeof choice);
         whole = (uint64_t)choice;
         break;
-    default: /* size_t, int64_t that is 0 or more, and uint64_t have the same bytes */
+    default: /* size_t, non-negative int64_t and uint64_t have the same bytes */
         memcpy(&whole, at, sizeof whole);
         break;
     }
@@ -179,7 +179,7 @@ static void field_text(const embla_train_state *state, const field *f, char out[
 
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "sizes are read as 64 bits");
 
-static bool field_of(const char *text, const field *f, embla_train_state *out)
+static bool parse_field(const char *text, const field *f, embla_train_state *out)
 {
     static const uint64_t most[] = {[SIZE] = INT64_MAX,
                                     [COUNT] = INT64_MAX,
@@ -190,11 +190,11 @@ static bool field_of(const char *text, const field *f, embla_train_state *out)
     uint64_t whole;
     double real;
     if (f->kind == REAL) {
-        if (!real_of(text, &real)) return false;
+        if (!parse_real(text, &real)) return false;
         memcpy(at, &real, sizeof real);
         return true;
     }
-    if (!whole_of(&text, most[f->kind], &whole) || *text != '\0') return false;
+    if (!parse_integer(&text, most[f->kind], &whole) || *text != '\0') return false;
     int choice = (int)whole;
     bool flag = whole != 0;
     if (f->kind == FLAG)
@@ -242,7 +242,7 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
     out->saved.shape = train->gpt->shape;
     out->precision = train->gpt->precision;
     out->saved.options = train->options;
-    out->saved.options.threads = 0; /* no bit depends on it, also none of the file */
+    out->saved.options.threads = 0; /* results do not depend on it, so the file must not either */
     out->saved.corpus = train->corpus->options;
     out->saved.step = train->step;
     out->updates = train->updates;
@@ -285,31 +285,36 @@ embla_status embla_train_state_read(const embla_directory *directory, const char
     memset(out, 0, sizeof *out);
     if (!version)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: no checkpoint of a training: it has no '" KEY_MARK "'", name);
+                          "%.200s is not a training checkpoint: it has no '" KEY_MARK "'", name);
     if (strcmp(version, VERSION) != 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s: a checkpoint of version '%.32s': " VERSION " can be read", name,
-                          version);
+                          "%.200s is a checkpoint of version '%.32s'; only version " VERSION
+                          " is supported",
+                          name, version);
     if (!note || strlen(note) >= sizeof out->saved.note)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: a note of %zu bytes: below %zu, and one there",
-                          name, note ? strlen(note) : 0, sizeof out->saved.note);
+        return embla_fail(
+            EMBLA_ERR_FORMAT,
+            "%.200s: the note has %zu bytes; a note of fewer than %zu bytes is required", name,
+            note ? strlen(note) : 0, sizeof out->saved.note);
     memcpy(out->saved.note, note, strlen(note) + 1);
     for (size_t i = 0; i < FIELDS; i++) {
         const char *text = embla_train_value(directory, fields[i].key);
-        if (!text || !field_of(text, &fields[i], out))
-            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: '%s' is '%.48s', which it cannot be", name,
+        if (!text || !parse_field(text, &fields[i], out))
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: '%s' is '%.48s', which is not a valid value", name,
                               fields[i].key, text ? text : "(missing)");
     }
     if (out->saved.step > EMBLA_TRAIN_STEPS_MOST || out->updates > out->saved.step)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s: %" PRId64 " updates in %" PRId64 " steps",
-                          name, out->updates, out->saved.step);
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: %" PRId64 " updates, but only %" PRId64 " steps", name,
+                          out->updates, out->saved.step);
     return EMBLA_OK;
 }
 
 /* ---- comparing ---- */
 
-/* The text of a field as people read it. */
-static void shown_text(const embla_train_state *state, const field *f, char out[TEXT])
+/* The value of a field as text for people. */
+static void field_text_for_people(const embla_train_state *state, const field *f, char out[TEXT])
 {
     double real;
     field_text(state, f, out);
@@ -326,8 +331,8 @@ static embla_status compare_sums(const embla_train_state *ours, const embla_trai
     embla_train_sum_text(saved->sum, a);
     embla_train_sum_text(ours->sum, b);
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "%.200s: the corpus of the saved training has the checksum %s, this one %s: "
-                      "as many tokens, but other ones",
+                      "%.200s: the saved training run used a corpus with the checksum %s, this one "
+                      "has %s: the same number of tokens, but different ones",
                       name, a, b);
 }
 
@@ -335,8 +340,8 @@ embla_status embla_train_state_compare(const embla_train_state *ours,
                                        const embla_train_state *saved, const char *name)
 {
     static const char *const owners[] = {[MODEL] = "the saved model",
-                                         [OPTION] = "the saved training",
-                                         [CORPUS] = "the corpus of the saved training"};
+                                         [OPTION] = "the saved training run",
+                                         [CORPUS] = "the corpus of the saved training run"};
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
         char a[TEXT], b[TEXT];
@@ -344,10 +349,10 @@ embla_status embla_train_state_compare(const embla_train_state *ours,
         field_text(saved, f, a);
         field_text(ours, f, b);
         if (strcmp(a, b) == 0) continue;
-        shown_text(saved, f, a);
-        shown_text(ours, f, b);
+        field_text_for_people(saved, f, a);
+        field_text_for_people(ours, f, b);
         return embla_fail(f->group == MODEL ? EMBLA_ERR_SHAPE : EMBLA_ERR_ARGUMENT,
-                          "%.200s: %s has %s %s, this one %s", name, owners[f->group],
+                          "%.200s: %s has %s %s, but this one has %s", name, owners[f->group],
                           strchr(f->key, '.') + 1, a, b);
     }
     return compare_sums(ours, saved, name);
