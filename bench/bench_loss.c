@@ -5,8 +5,9 @@
  * The limit is the necessary work: the bare products of the same shape by the same engine (logits,
  * the gradients of table and hidden), on the same threads, without softmax. In f32 all logits are
  * computed at once if they fit into 256 MiB, otherwise for as many tokens as fit. In bf16 the
- * factors are bf16, if the CPU supports it, in the engine's own layout and in the blocks of rows that are fastest here: all logits
- * at once would be limited by writing them. Figures are the arithmetic of the products per second.
+ * factors are bf16, if the CPU supports it, in the engine's own layout and in the blocks of rows
+ * that are fastest here: all logits at once would be limited by writing them. Figures are the
+ * arithmetic of the products per second.
  */
 #include <math.h>
 #include <stdio.h>

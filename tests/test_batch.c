@@ -153,8 +153,7 @@ static void the_last_slot_is_followed_by_the_first(void **state)
     (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         numbers[i] = (float)i;
-        if (found < COUNT && i * EMBLA_GOLDEN >> 60 == 15)
-            rows[found++] = (int64_t)i;
+        if (found < COUNT && i * EMBLA_GOLDEN >> 60 == 15) rows[found++] = (int64_t)i;
     }
     assert_int_equal(found, COUNT);
     assert_ok(embla_store_view(&one, MANY, numbers, sizeof numbers, 0, &store));

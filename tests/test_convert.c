@@ -310,8 +310,9 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     refuse(&p, "none.safetensors", "out.safetensors", &bf16, EMBLA_ERR_NOT_FOUND,
            "only tables can change their dtype; choose a tensor with 'FILE::TENSOR'");
     embla_account_free(convert(&p, "none.safetensors::y", "y.safetensors", &bf16));
-    refuse(&p, "m.safetensors", "out.safetensors", &i8, EMBLA_ERR_UNSUPPORTED,
-           "i8 needs a separate scale, which no format can store; use q8_0, which has its own scales");
+    refuse(
+        &p, "m.safetensors", "out.safetensors", &i8, EMBLA_ERR_UNSUPPORTED,
+        "i8 needs a separate scale, which no format can store; use q8_0, which has its own scales");
     refuse(&p, "m.safetensors", "out.gguf", &f8, EMBLA_ERR_UNSUPPORTED,
            "F8_E4M3, which gguf does not have; safetensors has F8_E4M3 (G8)");
     refuse(&p, "m.safetensors", "out.npy", &q8, EMBLA_ERR_UNSUPPORTED, "gguf has it");

@@ -749,7 +749,8 @@ static void tokens_of_llmc_that_do_not_fit_are_refused(void **state)
     refused(f, llmc_file(20240520, 1, 9, 9, 2, f) + 1, &as_tokens, EMBLA_ERR_FORMAT, "19 bytes");
     refused(f, llmc_file(20240520, 1, UINT32_MAX, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
             "the header counts 4294967295");
-    refused(f, llmc_file(20240520, 1, 0, 0, 2, f), &as_tokens, EMBLA_ERR_SHAPE, "of its 0 tokens, 0 are left");
+    refused(f, llmc_file(20240520, 1, 0, 0, 2, f), &as_tokens, EMBLA_ERR_SHAPE,
+            "of its 0 tokens, 0 are left");
     refused(f, llmc_file(20240326, 3, 9, 9, 2, f), &as_tokens, EMBLA_ERR_FORMAT,
             "beginning with 20240326) is a model of llm.c");
     refused(f, llmc_file(20240520, 1, 9, 9, 2, f) - 19, &as_tokens, EMBLA_ERR_FORMAT,

@@ -281,7 +281,8 @@ static void each_function_refuses_the_other_kind(void **state)
     refuses("Word 1,Word 2,Human (mean)\n", EMBLA_EVAL_ANALOGIES, EMBLA_ERR_UNSUPPORTED, "line 1");
     refuses("a b c 1.5\n", EMBLA_EVAL_ANALOGIES, EMBLA_ERR_UNSUPPORTED, "line 1");
     refuses("a b c d e\n", EMBLA_EVAL_ANALOGIES, EMBLA_ERR_UNSUPPORTED, "line 1");
-    refuses("\n: a\n", EMBLA_EVAL_PAIRS, EMBLA_ERR_UNSUPPORTED, "4 words (line 2), not pairs of 2 words");
+    refuses("\n: a\n", EMBLA_EVAL_PAIRS, EMBLA_ERR_UNSUPPORTED,
+            "4 words (line 2), not pairs of 2 words");
     refuses("a b c d\n", EMBLA_EVAL_PAIRS, EMBLA_ERR_UNSUPPORTED, "4 words (line 1)");
     refuses("a\tb\tc\td\n", EMBLA_EVAL_PAIRS, EMBLA_ERR_UNSUPPORTED, "4 words");
 }
