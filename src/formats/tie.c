@@ -171,7 +171,7 @@ embla_status embla_checkpoint_tie(const embla_checkpoint *cp, int64_t sample, em
     int flag = embla_roles_tie_flag(cp, &tie.flag);
     if (gguf) { /* GGUF has no flag; a config.json beside it belongs to another file */
         flag = -1;
-        tie.flag = "a GGUF has no such flag";
+        tie.flag = "GGUF has no tie flag";
     }
     if (tables > 1 || heads > 1)
         return embla_checkpoint_entry(cp, tables > 1 ? EMBLA_ROLE_TOKENS : EMBLA_ROLE_HEAD, &table,
