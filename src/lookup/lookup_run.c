@@ -438,7 +438,7 @@ embla_status embla_lookup_run(const embla_lookup_call *call)
 {
     plan p = {.call = call, .kernels = embla_kernels_get()};
     if (call->count == 0) return EMBLA_OK;
-    if (!call->copy) p.out_info = embla_dtype_find_info(call->out_dtype);
+    p.out_info = embla_dtype_find_info(call->out_dtype);
     p.consecutive = call->heads == 1 || call->sum || call->token_total == 1 ||
                     call->token_stride == call->heads * call->head_stride;
     p.mode = choose_mode(&p);
