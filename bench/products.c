@@ -110,7 +110,7 @@ static bool prepare_block(const bench_layer *l, size_t first, size_t some, size_
 static bench_bare *in_blocks(const bench_layer *l, size_t block)
 {
     size_t blocks = (l->out + block - 1) / block;
-    bench_bare *bare = malloc(sizeof *bare + PRODUCTS * blocks * sizeof bare->products[0]);
+    bench_bare *bare = malloc(sizeof *bare + PRODUCTS * blocks * sizeof(embla_prepared *));
     if (!bare) return NULL;
     bare->count = 0;
     for (size_t first = 0; first < l->out; first += block) {
