@@ -683,6 +683,35 @@ static embla_gpt *opened(const scratch *place)
     return gpt;
 }
 
+/* The n-gram verbs find the hasher and the table of a saved model. */
+static void check_hasher(const scratch *place, embla_gpt *gpt, size_t layer)
+{
+    embla_checkpoint *cp = NULL;
+    embla_ngram *hasher = NULL;
+    embla_store *store = NULL;
+    embla_ngram_info ours, theirs;
+    embla_store_info info;
+    int32_t tokens[16];
+    int64_t a[16 * 32], b[16 * 32];
+    assert_ok(embla_checkpoint_open(place->folder, NULL, &cp));
+    assert_ok(embla_ngram_open(cp, -1, NULL, &hasher));
+    embla_ngram_describe(embla_gpt_ngram_hasher(gpt), &ours);
+    embla_ngram_describe(hasher, &theirs);
+    assert_int_equal(theirs.layer, layer);
+    assert_int_equal(theirs.columns, ours.columns);
+    assert_true(ours.columns <= 32);
+    for (int i = 0; i < 16; i++) tokens[i] = (int32_t)((i * 7) % ours.tokens);
+    assert_ok(embla_ngram_rows(embla_gpt_ngram_hasher(gpt), tokens, 1, 16, NULL, a));
+    assert_ok(embla_ngram_rows(hasher, tokens, 1, 16, NULL, b));
+    assert_memory_equal(a, b, 16 * ours.columns * sizeof *a);
+    assert_ok(embla_store_open(cp, NULL, -1, NULL, &store));
+    assert_ok(embla_store_describe(store, &info));
+    assert_int_equal(info.rows, embla_table_rows(embla_gpt_ngram_table(gpt)));
+    embla_store_free(store);
+    embla_ngram_free(hasher);
+    embla_checkpoint_free(cp);
+}
+
 static void it_is_saved_and_opened(void **state)
 {
     const batch b = batch_of(13);
@@ -708,6 +737,7 @@ static void it_is_saved_and_opened(void **state)
                             table_count(gpt) * sizeof(float));
         assert_ok(embla_gpt_reserve(back, BATCH, LENGTH));
         assert_true(loss_of(gpt, &b) == loss_of(back, &b));
+        check_hasher(&place, gpt, layer);
         embla_gpt_free(gpt);
         embla_gpt_free(back);
     }

@@ -480,6 +480,7 @@ static void metadata_that_cannot_be_is_refused(void **state)
         {"options.seed\":\"18446744073709551615", "options.seed\":\"18446744073709551616",
          "'options.seed'", EMBLA_ERR_FORMAT},
         {"model.biases\":\"1", "model.biases\":\"2", "'model.biases' is '2'", EMBLA_ERR_FORMAT},
+        {"model.layers\":\"2", "model.layers\":\"9", "does not fit in them", EMBLA_ERR_FORMAT},
         {"p-59", "p+59", "'model.", EMBLA_ERR_FORMAT},
         {"p-59", "q-59", "'model.", EMBLA_ERR_FORMAT},
         {"p-59", "p-5x", "'model.", EMBLA_ERR_FORMAT},

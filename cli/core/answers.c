@@ -49,6 +49,19 @@ void cli_asked_free(cli_asked *asked)
     *asked = (cli_asked){0};
 }
 
+/* Notes that a word with a space before it is another token: most words in a text have one. */
+static void note_space(const embla_vocab *vocab, const char *word)
+{
+    char spaced[64];
+    int32_t token;
+    if (!vocab || word[0] == ' ' || word[0] == '#' || word[0] == '\\' || strlen(word) > 60) return;
+    (void)snprintf(spaced, sizeof spaced, " %s", word);
+    if (embla_vocab_find(vocab, word, strlen(word), &token) == EMBLA_OK &&
+        embla_vocab_find(vocab, spaced, strlen(spaced), &token) == EMBLA_OK)
+        cli_complain("note: '%s', with a space before it, is another token (#%" PRId32 ")", spaced,
+                     token);
+}
+
 int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *tokens)
 {
     int code = CLI_DONE;
@@ -58,6 +71,7 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
             code = cli_tokens_lines(tokens, asked->vocab, false, stdin);
         else
             code = cli_tokens_word(tokens, asked->vocab, word, strlen(word));
+        if (code == CLI_DONE && !cli_args_flag(args, "quiet")) note_space(asked->vocab, word);
     }
     return code == CLI_DONE ? cli_tokens_finish(tokens, asked->vocab) : code;
 }
@@ -115,6 +129,12 @@ int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing)
     if (sharing) *sharing = tokens;
     if (tokens == 0) return -1;
     return asked->first ? asked->first[row] : row;
+}
+
+int cli_asked_check_svg(const cli_args *args)
+{
+    const char *path = cli_args_text(args, "svg");
+    return path ? cli_out_check(path, cli_args_flag(args, "force")) : CLI_DONE;
 }
 
 int cli_asked_svg(const cli_args *args, const cli_asked *asked, int (*draw)(const void *job),

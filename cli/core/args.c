@@ -119,18 +119,30 @@ const cli_option *cli_option_at(const cli_verb *verb, size_t n)
     return NULL;
 }
 
-/* The option that word names: --name, --name=value or -l. */
+/* Whether the first length bytes of word are --name. */
+static bool is_long_name(const char *word, size_t length, const char *name)
+{
+    return name && length > 2 && strncmp(word, "--", 2) == 0 && strlen(name) == length - 2 &&
+           strncmp(word + 2, name, length - 2) == 0;
+}
+
+/* Whether word is a letter with its number attached: -k3. */
+static bool is_attached(const cli_option *option, const char *word)
+{
+    return option->count && option->letter && word[0] == '-' && word[1] == option->letter &&
+           word[2] && strspn(word + 2, "0123456789") == strlen(word + 2);
+}
+
+/* The option that word names: --name, --name=value, -l or -l3. */
 static const cli_option *find_option(const cli_verb *verb, const char *word, size_t *index)
 {
     size_t length = strcspn(word, "=");
     const cli_option *option;
     for (size_t n = 0; (option = cli_option_at(verb, n)); n++) {
-        bool is_long = length > 2 && strncmp(word, "--", 2) == 0 &&
-                       strlen(option->name) == length - 2 &&
-                       strncmp(word + 2, option->name, length - 2) == 0;
         bool is_short =
             option->letter && length == 2 && word[0] == '-' && word[1] == option->letter;
-        if (is_long || is_short) {
+        if (is_short || is_attached(option, word) || is_long_name(word, length, option->name) ||
+            is_long_name(word, length, option->also)) {
             if (index) *index = n;
             return option;
         }
@@ -160,15 +172,29 @@ static int unknown_option(const cli_verb *verb, const char *word)
 /* Names of similar verbs in other tools. */
 static const struct {
     const char *word, *verb;
-} synonyms[] = {{"size", "cost"},       {"params", "cost"},   {"memory", "cost"},
-                {"benchmark", "bench"}, {"perf", "bench"},    {"completions", "completion"},
-                {"man", "help"},        {"ls", "info"},       {"inspect", "info"},
-                {"show", "info"},       {"list", "info"},     {"check", "doctor"},
-                {"get", "lookup"},      {"row", "lookup"},    {"export", "convert"},
-                {"nn", "near"},         {"similar", "near"},  {"analogies", "analogy"},
-                {"norms", "health"},    {"glitch", "health"}, {"svd", "spectrum"},
-                {"pca", "map"},         {"plot", "map"},      {"compare", "diff"},
-                {"evaluate", "eval"}};
+} synonyms[] = {{"size", "cost"},        {"params", "cost"},       {"memory", "cost"},
+                {"benchmark", "bench"},  {"perf", "bench"},        {"completions", "completion"},
+                {"man", "help"},         {"ls", "info"},           {"inspect", "info"},
+                {"show", "info"},        {"list", "info"},         {"tokens", "info"},
+                {"vocab", "info"},       {"check", "doctor"},      {"get", "lookup"},
+                {"row", "lookup"},       {"embed", "lookup"},      {"encode", "lookup"},
+                {"vector", "lookup"},    {"export", "convert"},    {"quantize", "convert"},
+                {"quantise", "convert"}, {"nn", "near"},           {"nearest", "near"},
+                {"neighbours", "near"},  {"neighbors", "near"},    {"similar", "near"},
+                {"similarity", "near"},  {"search", "near"},       {"analogies", "analogy"},
+                {"norms", "health"},     {"glitch", "health"},     {"svd", "spectrum"},
+                {"pca", "map"},          {"plot", "map"},          {"umap", "map"},
+                {"tsne", "map"},         {"compare", "diff"},      {"evaluate", "eval"},
+                {"sample", "generate"},  {"complete", "generate"}, {"learn", "train"},
+                {"fit", "train"}};
+
+/* What other tools do that no verb of ours does yet, and what serves instead. */
+static const struct {
+    const char *word, *advice;
+} missing_verbs[] = {
+    {"tokenize", "'embla lookup FILE WORD' finds the token of a whole word, 'embla generate' cuts "
+                 "its prompt into tokens"},
+    {"serve", "the library answers from other programs, see embla.h"}};
 
 static int unknown_verb(const char *word)
 {
@@ -177,6 +203,9 @@ static int unknown_verb(const char *word)
         return cli_usage("unknown verb '%s'; use '%s' instead, see 'embla help %s'", word,
                          synonyms[i].verb, synonyms[i].verb);
     }
+    for (size_t i = 0; i < sizeof missing_verbs / sizeof missing_verbs[0]; i++)
+        if (strcmp(missing_verbs[i].word, word) == 0)
+            return cli_usage("there is no verb '%s'; %s", word, missing_verbs[i].advice);
     return unknown_word("verb", word, cli_verb_name);
 }
 
@@ -234,7 +263,7 @@ static bool takes_next_word(const cli_verb *verb, const char *word)
     const cli_option *option = find_option(verb, word, NULL);
     for (size_t n = 0; !option && !verb && cli_verbs[n]; n++)
         option = find_option(cli_verbs[n], word, NULL);
-    return option && option->value && !strchr(word, '=');
+    return option && option->value && !strchr(word, '=') && !is_attached(option, word);
 }
 
 static bool is_option(const char *word)
@@ -253,6 +282,19 @@ static int find_verb(int argc, char **argv)
     return 0;
 }
 
+/* The index of the first option before the verb that neither the program nor any verb has. 0 if
+ * none: then the word that was taken for the verb is wrong, not the option. */
+static int find_unknown_option(int verb_at, char **argv)
+{
+    for (int i = 1; i < verb_at; i++) {
+        bool known = !is_option(argv[i]) || find_option(NULL, argv[i], NULL);
+        for (size_t n = 0; !known && cli_verbs[n]; n++)
+            known = find_option(cli_verbs[n], argv[i], NULL) != NULL;
+        if (!known) return i;
+    }
+    return 0;
+}
+
 static int set_value(cli_args *args, size_t index, const char *text)
 {
     const cli_option *option = cli_option_at(args->verb, index);
@@ -260,7 +302,7 @@ static int set_value(cli_args *args, size_t index, const char *text)
     args->values[index] = text;
     if (option->choices && !is_choice(text, option->choices)) {
         snprintf(what, sizeof what, "--%s", option->name);
-        return unknown_word(what, text, option->choices);
+        return unknown_word(what, text, cli_option_listed(option));
     }
     return option->count ? read_count(option->name, text, &args->counts[index]) : CLI_DONE;
 }
@@ -278,6 +320,7 @@ static int read_option(int argc, char **argv, int *i, cli_args *args)
         args->values[index] = "";
         return CLI_DONE;
     }
+    if (is_attached(option, word)) return set_value(args, index, word + 2);
     const char *text = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : NULL;
     if (!text || text[0] == '\0' || (!equals && strncmp(text, "--", 2) == 0))
         return cli_usage("--%s needs a value: --%s %s", option->name, option->name, option->value);
@@ -288,6 +331,8 @@ static int read_option(int argc, char **argv, int *i, cli_args *args)
 static int read_operand(const char *word, cli_args *args)
 {
     const cli_verb *verb = args->verb;
+    if (verb->choices == cli_verb_name && !is_choice(word, cli_verb_name))
+        return unknown_verb(word);
     if (verb->choices && !is_choice(word, verb->choices))
         return unknown_word(verb->operand, word, verb->choices);
     if (args->operand_count == verb->operands_most)
@@ -309,14 +354,25 @@ static int set_defaults(cli_args *args)
     return CLI_DONE;
 }
 
+/* `embla version` is `embla --version`. */
+static void set_version(cli_args *args)
+{
+    size_t index = 0;
+    if (find_option(args->verb, "--version", &index)) args->values[index] = "";
+}
+
 int cli_args_parse(int argc, char **argv, cli_args *out)
 {
     cli_args args = {0};
     int code = CLI_DONE, verb_at = find_verb(argc, argv);
-    bool options_end = false;
-    if (verb_at > 0 && !(args.verb = cli_verb_find(argv[verb_at])))
+    bool options_end = false, version = verb_at > 0 && strcmp(argv[verb_at], "version") == 0;
+    if (verb_at > 0 && !version && !(args.verb = cli_verb_find(argv[verb_at]))) {
+        int option_at = find_unknown_option(verb_at, argv);
+        if (option_at > 0) return unknown_option(NULL, argv[option_at]);
         return unknown_verb(argv[verb_at]);
+    }
     code = set_defaults(&args);
+    if (version) set_version(&args);
     for (int i = 1; i < argc && code == CLI_DONE; i++) {
         if (i == verb_at) continue;
         if (!options_end && strcmp(argv[i], "--") == 0)

@@ -23,13 +23,21 @@ typedef const char *(*cli_choices)(size_t n);
 
 typedef struct {
     const char *name;     /* without dashes */
+    const char *also;     /* another name for the same option; NULL means none */
     const char *value;    /* name of the value in help; NULL means a flag without value */
     const char *standard; /* default, as typed; for a flag any text means on */
     const char *help;     /* without full stop */
     cli_choices choices;  /* allowed words; NULL means any */
+    cli_choices listed;   /* the allowed words that help lists; NULL means all */
     bool count;           /* the value is an integer of 0 or more */
     char letter;          /* short form; 0 means none */
 } cli_option;
+
+/* The words that help and completions list for an option; NULL means any. */
+static inline cli_choices cli_option_listed(const cli_option *option)
+{
+    return option->listed ? option->listed : option->choices;
+}
 
 typedef struct cli_args cli_args;
 

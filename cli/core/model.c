@@ -61,16 +61,27 @@ static void find_table(cli_model *model)
     model->dim = model->table.rank > 0 ? model->table.shape[model->table.rank - 1] : 1;
 }
 
-/* Drops the vocabulary if the chosen tensor is not the token table and has too few rows. */
+/* Whether a row of the chosen tensor belongs to a token. */
+static bool has_words(embla_role role)
+{
+    return role == EMBLA_ROLE_TOKENS || role == EMBLA_ROLE_TOKENS_COPY || role == EMBLA_ROLE_HEAD ||
+           role == EMBLA_ROLE_PER_LAYER;
+}
+
+/* Drops the vocabulary if the chosen tensor is not a table of tokens, or has too few rows. */
 static void drop_foreign_words(cli_model *model)
 {
     char rows[CLI_CELL], tokens[CLI_CELL];
     const embla_facts *facts = &model->facts;
-    if (!model->vocab || !model->has_table || !facts->named || facts->role == EMBLA_ROLE_TOKENS ||
-        facts->tokens >= embla_vocab_end(model->vocab))
+    if (!model->vocab || !model->has_table || !facts->named || facts->role == EMBLA_ROLE_TOKENS)
         return;
-    snprintf(model->no_words, CLI_SENTENCE, "%s, %s", cli_plural(facts->tokens, "row", rows),
-             cli_plural(embla_vocab_end(model->vocab), "token", tokens));
+    if (has_words(facts->role) && facts->tokens >= embla_vocab_end(model->vocab)) return;
+    if (has_words(facts->role))
+        snprintf(model->no_words, CLI_SENTENCE, "%s, %s", cli_plural(facts->tokens, "row", rows),
+                 cli_plural(embla_vocab_end(model->vocab), "token", tokens));
+    else
+        snprintf(model->no_words, CLI_SENTENCE,
+                 "the rows of tensor '%.128s' do not belong to tokens", model->table.name);
     embla_vocab_free(model->vocab);
     model->vocab = NULL;
 }

@@ -288,6 +288,24 @@ static bool open_temporary(const struct stat *old)
     return good;
 }
 
+int cli_out_check(const char *path, bool force)
+{
+    struct stat link;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!folder) return cli_failed("no memory for the path %.200s", path);
+    bool usable = access(folder, W_OK | X_OK) == 0;
+    int error = errno;
+    free(folder);
+    if (lstat(path, &link) == 0) {
+        if (S_ISREG(link.st_mode) && !force)
+            return cli_failed(
+                "%s already exists; choose another name, or use --force to replace it", path);
+        return CLI_DONE;
+    }
+    return usable ? CLI_DONE : cli_failed("%s: %s", path, strerror(error));
+}
+
 int cli_out_to(const char *path, bool force)
 {
     struct stat link, old, out;

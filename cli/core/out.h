@@ -71,6 +71,9 @@ void cli_out_safe(const char *text);
 /* "3,000 rows", "1 row". */
 const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL]);
 
+/* Checks before long work that path can be written: its folder exists, and path does not unless
+ * force. CLI_FAILED after a message. */
+int cli_out_check(const char *path, bool force);
 /* Redirects stdout to path, through a temporary file beside it that is renamed when complete. A
  * device or a pipe is written directly. An existing file is replaced only with force. CLI_DONE, or
  * CLI_FAILED after a message. */

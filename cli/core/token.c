@@ -12,10 +12,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "embla_lab.h"
 
 #include "core/complain.h"
 #include "core/out.h"
+#include "core/visible.h"
 
 /* ---- lists of tokens ---- */
 
@@ -168,6 +170,31 @@ static int add_missing(cli_tokens *tokens, const char *word, size_t length)
     return CLI_DONE;
 }
 
+enum { PIECES = 12 }; /* of a spelling that is shown */
+
+/* "; it can be spelled with 4 tokens: e m m a": the longest token first, from the left. "" if it
+ * cannot. A tokenizer may cut the word in another way. */
+static const char *spelling(const embla_vocab *vocab, const char *word, size_t length,
+                            char text[HINT])
+{
+    char list[HINT / 2] = "";
+    size_t used = 0, pieces = 0;
+    text[0] = '\0';
+    for (size_t at = 0, n; at < length; at += n) {
+        int32_t token;
+        for (n = length - at; n > 0; n--)
+            if (embla_vocab_find(vocab, word + at, n, &token) == EMBLA_OK) break;
+        char piece[CLI_WORD_TEXT];
+        if (n == 0 || ++pieces > PIECES) return text;
+        (void)cli_word_show(word + at, n, false, SHOWN, piece);
+        if (used + strlen(piece) + 2 > sizeof list) return text;
+        used += (size_t)snprintf(list + used, sizeof list - used, " %s", piece);
+    }
+    if (pieces > 1)
+        (void)snprintf(text, HINT, "; it can be spelled with %zu tokens:%s", pieces, list);
+    return text;
+}
+
 static int one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const char *words)
 {
     const char *word = tokens->missing_words[0];
@@ -179,6 +206,7 @@ static int one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const
             "unknown word '%.*s': it is not among the %s words of %s; write '#%.*s' for token %.*s",
             cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
     (void)hint(vocab, word, length, meant);
+    if (!meant[0] && length <= 64) (void)spelling(vocab, word, length, meant);
     return cli_failed("unknown word '%.*s': it is not among the %s words of %s%s", cut, word, words,
                       embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5");
 }
@@ -222,6 +250,53 @@ int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab)
 
 /* ---- words ---- */
 
+/* Whether word begins with an escape as we print it (visible.c): \n \t \r \\ \x0a \u000a
+ * \U0000000a. Writes its bytes to out, their number to *bytes, and returns the length of the
+ * escape; else 0. */
+static size_t read_escape(const char *word, size_t length, char out[4], size_t *bytes)
+{
+    static const char letters[] = "ntr\\", meanings[] = "\n\t\r\\";
+    if (length < 2 || word[0] != '\\') return 0;
+    const char *letter = word[1] ? strchr(letters, word[1]) : NULL;
+    if (letter) {
+        out[0] = meanings[letter - letters];
+        *bytes = 1;
+        return 2;
+    }
+    size_t digits = word[1] == 'x' ? 2 : word[1] == 'u' ? 4 : word[1] == 'U' ? 8 : 0;
+    char number[9] = {0};
+    if (digits == 0 || length < 2 + digits) return 0;
+    memcpy(number, word + 2, digits);
+    if (strspn(number, "0123456789abcdefABCDEF") != digits) return 0;
+    uint32_t code = (uint32_t)strtoul(number, NULL, 16);
+    if (code > 0x10ffff) return 0;
+    if (digits == 2) {
+        out[0] = (char)code;
+        *bytes = 1;
+    } else {
+        *bytes = embla_utf8_encode(code, out);
+    }
+    return 2 + digits;
+}
+
+/* Finds a word that was typed as we print it. */
+static bool find_escaped(const embla_vocab *vocab, const char *word, size_t length, int32_t *token)
+{
+    char *plain = malloc(length + 4);
+    size_t used = 0;
+    bool any = false;
+    for (size_t at = 0; plain && at < length;) {
+        size_t bytes = 1, step = read_escape(word + at, length - at, plain + used, &bytes);
+        if (step == 0) plain[used] = word[at];
+        any = any || step > 0;
+        at += step > 0 ? step : 1;
+        used += bytes;
+    }
+    bool found = plain && any && embla_vocab_find(vocab, plain, used, token) == EMBLA_OK;
+    free(plain);
+    return found;
+}
+
 int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length)
 {
     int64_t id;
@@ -230,6 +305,8 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
         return cli_tokens_add(tokens, id);
     if (length > 1 && word[0] == '#' && is_integer(word + 1, length - 1))
         return out_of_range(word + 1, length - 1);
+    if (vocab && memchr(word, '\\', length) && find_escaped(vocab, word, length, &token))
+        return cli_tokens_add(tokens, token);
     if (length > 0 && word[0] == '\\') { /* the rest is a word in any case */
         word++;
         length--;
@@ -258,6 +335,12 @@ static int add_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cons
     if (used == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
         return cli_failed("%s is empty, and the vocabulary has no empty word", where);
     return cli_tokens_word(tokens, vocab, line, used);
+}
+
+int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, const char *line, size_t length,
+                    size_t number)
+{
+    return add_line(tokens, vocab, false, line, length, number);
 }
 
 int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/memory.h"
 #include "core/model.h"
 #include "train/train_view.h"
 
@@ -96,6 +97,8 @@ static int set_words(cli_training *t)
     if (!t->words) return cli_failed("no memory for %" PRId64 " words", vocab);
     for (int64_t i = 0; i < vocab && i < known; i++)
         t->words[i] = embla_corpus_word(t->corpus, (int32_t)i, NULL);
+    int32_t bos = embla_corpus_bos(t->corpus);
+    if (bos >= 0) t->words[bos] = CLI_BOS_NAME; /* the corpus has no text for it */
     return CLI_DONE;
 }
 
@@ -247,6 +250,8 @@ static int make_training(const cli_args *args, cli_training *t)
 static int start_watch(const cli_args *args, cli_training *t)
 {
     const char *list = cli_args_text(args, "watch");
+    if (!list) list = t->noted_watch;
+    t->watched = list;
     embla_gpt *now = t->gpt;
     int code = CLI_DONE;
     if (!list) return CLI_DONE;
@@ -269,6 +274,14 @@ static void set_vocab(cli_training *t)
     if (!tokens || t->shape.vocab < vocab) t->shape.vocab = vocab;
 }
 
+static int check_memory(const cli_args *args, const embla_gpt_memory *plan)
+{
+    if (cli_args_flag(args, "any-memory")) return CLI_DONE;
+    return cli_memory_check(plan->total, "this training",
+                            "use a smaller --batch, --length or model, or --any-memory to start "
+                            "anyway");
+}
+
 int cli_make_new(const cli_args *args, cli_training *t)
 {
     embla_gpt_memory plan;
@@ -283,7 +296,8 @@ int cli_make_new(const cli_args *args, cli_training *t)
     if (!t->from)
         status = embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, &plan);
     if (status != EMBLA_OK) return library_error(status);
-    code = make_model(t);
+    if (!t->from) code = check_memory(args, &plan);
+    if (code == CLI_DONE) code = make_model(t);
     if (code == CLI_DONE) code = make_training(args, t);
     if (code == CLI_DONE) code = start_watch(args, t);
     return code == CLI_DONE ? set_words(t) : code;
@@ -300,6 +314,15 @@ static int64_t read_note_integer(const char *note, const char *key, int64_t stan
     return good ? (int64_t)value : standard;
 }
 
+/* NULL if the text is missing or empty. */
+static char *read_note_text(const char *note, const char *key)
+{
+    char *text = cli_training_noted(note, key);
+    if (text && *text) return text;
+    free(text);
+    return NULL;
+}
+
 static void read_note(cli_training *t, const char *note)
 {
     char *preset = cli_training_noted(note, "preset"), *spread;
@@ -309,16 +332,14 @@ static void read_note(cli_training *t, const char *note)
     spread = cli_training_noted(note, "spread");
     if (spread) t->spread = strtod(spread, NULL);
     free(spread);
-    t->from = cli_training_noted(note, "from");
-    if (t->from && t->from[0] == '\0') {
-        free(t->from);
-        t->from = NULL;
-    }
+    t->from = read_note_text(note, "from");
     t->text = cli_training_noted(note, "text");
     t->steps = read_note_integer(note, "steps", t->options.schedule.steps);
     t->validate_every = read_note_integer(note, "validate_every", 1);
     if (t->validate_every < 1) t->validate_every = 1;
     t->save_every = read_note_integer(note, "save_every", 0);
+    t->plot = t->noted_plot = read_note_text(note, "plot");
+    t->noted_watch = read_note_text(note, "watch");
     t->keep = read_note_integer(note, "keep", t->keep);
     if (t->keep < 1) t->keep = 1;
 }

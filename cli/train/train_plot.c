@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -200,7 +201,10 @@ int cli_plot_check(const char *path)
 {
     struct stat file;
     char start[5] = "";
-    if (stat(path, &file) != 0) return CLI_DONE;
+    const char *dot = strrchr(path, '.');
+    if (dot && !strchr(dot, '/') && strcasecmp(dot, ".svg") != 0)
+        return cli_usage("--plot writes SVG, not '%s'; choose a name that ends in .svg", dot);
+    if (stat(path, &file) != 0) return cli_out_check(path, false);
     FILE *from = S_ISREG(file.st_mode) ? fopen(path, "re") : NULL;
     bool is_svg = from && (file.st_size == 0 ||
                            (fread(start, 1, 4, from) == 4 && memcmp(start, "<svg", 4) == 0));

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,6 +114,7 @@ static int report(cli_training *t, double now)
     bool due = step % t->every == 0 || step == t->steps || now - t->spoken >= SPOKEN_EVERY;
     if (!due) return CLI_DONE;
     code = cli_view_report(t);
+    (void)fflush(stdout); /* an error ends the training after a checkpoint */
     if (code == CLI_DONE && t->plot && step < t->steps) { /* finish draws the last one */
         (void)cli_log_flush(&t->log, false);
         code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
@@ -158,7 +161,8 @@ static int run_steps(cli_training *t)
 {
     int code = CLI_DONE;
     t->begun = t->spoken = t->saved = t->flushed = cli_progress_now();
-    while (code == CLI_DONE && embla_train_steps(t->train) < t->steps && !cli_progress_caught()) {
+    while (code == CLI_DONE && embla_train_steps(t->train) < t->steps && !cli_progress_caught() &&
+           !ferror(stdout)) {
         if (embla_train_step(t->train, &t->last) != EMBLA_OK)
             code = cli_failed("%s", embla_error());
         else
@@ -201,9 +205,22 @@ static int finish(cli_training *t, int64_t begun_at)
     return code;
 }
 
+/* The reader of our output has gone (| head). The training is saved; the signal that would have
+ * ended it at once ends it now. */
+static void end_by_closed_pipe(const cli_training *t)
+{
+    char at[CLI_CELL], all[CLI_CELL];
+    cli_complain("the output was closed after step %s of %s; the training is saved, continue it "
+                 "with 'embla train --resume %.200s'",
+                 cli_commas(embla_train_steps(t->train), at), cli_commas(t->steps, all), t->folder);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
+}
+
 int cli_training_run(cli_training *t)
 {
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
+    (void)signal(SIGPIPE, SIG_IGN);
     t->validation = NAN;
     cli_progress_begin(&t->progress, t->quiet || t->json);
     int code = prepare(t);
@@ -213,6 +230,7 @@ int cli_training_run(cli_training *t)
         /* save the weights even after an error */
         int kept = finish(t, t->first);
         if (code == CLI_DONE) code = kept;
+        if (code == CLI_DONE && ferror(stdout)) end_by_closed_pipe(t);
     }
     cli_progress_wipe(&t->progress);
     if (code == CLI_DONE) cli_view_end(t);

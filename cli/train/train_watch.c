@@ -184,7 +184,8 @@ static size_t token_text(const cli_watch *w, int64_t token, bool ascii, char tex
     size_t length = 0;
     const char *word = embla_corpus_word(w->corpus, (int32_t)token, &length);
     if (word) return cli_word_show(word, length, ascii, WORD, text);
-    if (token == embla_corpus_bos(w->corpus)) return (size_t)snprintf(text, CLI_WORD_TEXT, "<bos>");
+    if (token == embla_corpus_bos(w->corpus))
+        return (size_t)snprintf(text, CLI_WORD_TEXT, "%s", CLI_BOS_NAME);
     return (size_t)snprintf(text, CLI_WORD_TEXT, "#%" PRId64, token);
 }
 

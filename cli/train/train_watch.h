@@ -14,6 +14,9 @@
 
 enum { CLI_WATCH_ASKED = 16, CLI_WATCH_MOVERS = 5, CLI_WATCH_NEAR = 5 };
 
+/* The name of the token that begins a document. */
+#define CLI_BOS_NAME "<bos>"
+
 typedef struct {
     int64_t token;
     double moved; /* distance from the initial row */

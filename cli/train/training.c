@@ -35,11 +35,12 @@ char *cli_training_note(const cli_training *t)
     const size_t most = sizeof((embla_train_saved *)NULL)->note;
     char *note = malloc(most);
     if (!note) return NULL;
-    int length = snprintf(note, most,
-                          "text=%s\npreset=%s\nfrom=%s\nsteps=%" PRId64 "\nvalidate_every=%" PRId64
-                          "\nsave_every=%" PRId64 "\nkeep=%" PRId64 "\nspread=%.17g\n",
-                          t->text, t->preset ? t->preset : "", t->from ? t->from : "", t->steps,
-                          t->validate_every, t->save_every, t->keep, t->spread);
+    int length = snprintf(
+        note, most,
+        "text=%s\npreset=%s\nfrom=%s\nsteps=%" PRId64 "\nvalidate_every=%" PRId64
+        "\nsave_every=%" PRId64 "\nkeep=%" PRId64 "\nspread=%.17g\nplot=%s\nwatch=%s\n",
+        t->text, t->preset ? t->preset : "", t->from ? t->from : "", t->steps, t->validate_every,
+        t->save_every, t->keep, t->spread, t->plot ? t->plot : "", t->watched ? t->watched : "");
     if (length >= 0 && (size_t)length < most) return note;
     free(note);
     return NULL;
@@ -64,6 +65,8 @@ void cli_training_free(cli_training *t)
     embla_gpt_free(t->gpt);
     embla_corpus_free(t->corpus);
     free(t->words);
+    free(t->noted_plot);
+    free(t->noted_watch);
     free(t->text);
     free(t->from);
     free(t->checkpoints);

@@ -23,14 +23,16 @@ typedef struct {
     /* settings */
     bool json, quiet, resumed;
     const char *folder;
-    const char *named;  /* the text as typed; NULL means the saved path */
-    const char *plot;   /* NULL means no plot */
-    const char *preset; /* NULL means the shape of --from */
-    char *text, *from;  /* absolute paths; from NULL means random initial weights */
-    char *checkpoints;  /* folder/checkpoints */
-    int64_t steps;      /* of the whole training */
-    int64_t every;      /* steps between two reports */
-    bool every_asked;   /* --every was given */
+    const char *named;              /* the text as typed; NULL means the saved path */
+    const char *plot;               /* NULL means no plot */
+    const char *watched;            /* the list of --watch; NULL means none */
+    char *noted_plot, *noted_watch; /* resumed: from the note of the checkpoint */
+    const char *preset;             /* NULL means the shape of --from */
+    char *text, *from;              /* absolute paths; from NULL means random initial weights */
+    char *checkpoints;              /* folder/checkpoints */
+    int64_t steps;                  /* of the whole training */
+    int64_t every;                  /* steps between two reports */
+    bool every_asked;               /* --every was given */
     int64_t validate_every;
     int64_t save_every; /* 0 means by time */
     int64_t keep;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla analogy: solves king - man + woman.
  *
- * Signs and words are separate operands. Every word except the first needs a sign; the first may
- * have one. Anything else is an error, because confusing a sign with a word would give a plausible
- * but wrong answer.
+ * Signs and words are separate operands, or one operand with spaces. Every word except the first
+ * needs a sign; the first may have one. Three words without signs are a question of word2vec: man
+ * king woman is king - man + woman. Anything else is an error, because confusing a sign with a word
+ * would give a plausible but wrong answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,9 @@
 typedef struct {
     cli_asked asked;
     cli_rank rank;
+    const char *parts[CLI_OPERANDS_MOST]; /* the question: words and signs */
+    size_t part_count;
+    char *split; /* memory of the parts, if one operand was split */
     cli_tokens tokens;
     bool minus[CLI_OPERANDS_MOST]; /* the sign of each token */
     int64_t *rows;                 /* the row of each token */
@@ -29,47 +33,72 @@ static bool is_sign(const char *word)
     return strcmp(word, "+") == 0 || strcmp(word, "-") == 0;
 }
 
-/* The whole question in one operand would be an unknown word. */
-static int check_quotes(const cli_args *args)
+/* Splits a question in one operand, "king - man + woman", at its spaces. */
+static int split_question(const char *text, job *j)
 {
-    const char *word = args->operands[1];
-    if (args->operand_count == 2 && (strstr(word, " - ") || strstr(word, " + ")))
-        return cli_usage(
-            "'%.60s' is one operand; write words and signs as separate operands, without quotes",
-            word);
+    j->split = strdup(text);
+    if (!j->split) return cli_failed("no memory for '%.60s'", text);
+    for (char *word = strtok(j->split, " "); word; word = strtok(NULL, " ")) {
+        if (j->part_count == CLI_OPERANDS_MOST)
+            return cli_usage("the question has more than %d words and signs", CLI_OPERANDS_MOST);
+        j->parts[j->part_count++] = word;
+    }
+    return CLI_DONE;
+}
+
+static bool has_sign(const cli_args *args)
+{
+    for (size_t i = 1; i < args->operand_count; i++)
+        if (is_sign(args->operands[i])) return true;
+    return false;
+}
+
+static int read_question(const cli_args *args, job *j)
+{
+    const char *const *words = args->operands + 1;
+    size_t count = args->operand_count - 1;
+    if (count == 1 && (strstr(words[0], " - ") || strstr(words[0], " + ")))
+        return split_question(words[0], j);
+    if (count == 3 && !has_sign(args)) {
+        const char *const question[] = {words[1], "-", words[0], "+", words[2]};
+        memcpy(j->parts, question, sizeof question);
+        j->part_count = 5;
+        if (!cli_args_flag(args, "quiet"))
+            cli_complain("note: the question is %s - %s + %s", words[1], words[0], words[2]);
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < count; i++) j->parts[j->part_count++] = words[i];
     return CLI_DONE;
 }
 
 /* Checks the order of signs and words, and stores the sign of each token. */
-static int read_signs(const cli_args *args, job *j)
+static int read_signs(job *j)
 {
     size_t words = 0;
-    bool due = true, minus = false; /* due: the next operand must be a word */
-    for (size_t i = 1; i < args->operand_count; i++) {
-        const char *word = args->operands[i];
+    bool due = true, minus = false; /* due: the next part must be a word */
+    for (size_t i = 0; i < j->part_count; i++) {
+        const char *word = j->parts[i];
         bool sign = is_sign(word);
-        if (sign && due && i > 1)
+        if (sign && due && i > 0)
             return cli_usage("expected a token after '%s', not '%s'; write '\\%s' for the word %s",
-                             args->operands[i - 1], word, word, word);
+                             j->parts[i - 1], word, word, word);
         if (!sign && !due)
-            return cli_usage("expected + or - between '%.60s' and '%.60s'", args->operands[i - 1],
-                             word);
+            return cli_usage("expected + or - between '%.60s' and '%.60s'", j->parts[i - 1], word);
         if (sign)
             minus = word[0] == '-';
         else
             j->minus[words++] = minus;
         due = sign;
     }
-    if (due)
-        return cli_usage("expected a token after '%s'", args->operands[args->operand_count - 1]);
-    return check_quotes(args);
+    if (due) return cli_usage("expected a token after '%s'", j->parts[j->part_count - 1]);
+    return CLI_DONE;
 }
 
-static int read_words(const cli_args *args, job *j)
+static int read_words(job *j)
 {
     int code = CLI_DONE;
-    for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++) {
-        const char *word = args->operands[i];
+    for (size_t i = 0; i < j->part_count && code == CLI_DONE; i++) {
+        const char *word = j->parts[i];
         if (!is_sign(word)) code = cli_tokens_word(&j->tokens, j->asked.vocab, word, strlen(word));
     }
     return code == CLI_DONE ? cli_tokens_finish(&j->tokens, j->asked.vocab) : code;
@@ -166,7 +195,7 @@ static int set_up(const cli_args *args, job *j)
 {
     int code = cli_asked_open(args, args->operands[0], &j->asked);
     if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
-    if (code == CLI_DONE) code = read_words(args, j);
+    if (code == CLI_DONE) code = read_words(j);
     if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
     j->options = (embla_analogy_options){
         .rows = j->rank.rows,
@@ -181,10 +210,12 @@ static int run(const cli_args *args)
     job j = {0};
     if (args->operand_count < 2)
         return cli_usage("analogy needs tokens, such as king - man + woman");
-    int code = read_signs(args, &j);
+    int code = read_question(args, &j);
+    if (code == CLI_DONE) code = read_signs(&j);
     if (code == CLI_DONE) code = set_up(args, &j);
     if (code == CLI_DONE) code = solve(&j);
     free(j.rows);
+    free(j.split);
     cli_tokens_free(&j.tokens);
     cli_asked_free(&j.asked);
     return code;
@@ -206,8 +237,9 @@ const cli_verb cli_verb_analogy = {
     .about = "solve analogies such as king - man + woman",
     .text =
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla lookup'. "
-        "+ and - are separate operands, with spaces around them. '\\-' is the word -, and '\\-x' "
-        "is a word that begins with -.\n\n"
+        "+ and - have spaces around them; the whole question may be one operand in quotes. Three "
+        "tokens without signs, man king woman, mean king - man + woman. '\\-' is the word -, and "
+        "'\\-x' is a word that begins with -.\n\n"
         "Rows are normalised to length 1, added and subtracted; the answers are the rows with the "
         "largest cosine with the sum (3CosAdd). With --multiply (3CosMul) the score is a ratio. "
         "Its numerator is the product of (1 + cosine) / 2 over the added tokens, its denominator "

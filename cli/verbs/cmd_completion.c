@@ -40,7 +40,7 @@ static void bash_values(const cli_verb *verb)
     for (size_t n = 0; (option = cli_option_at(verb, n)); n++) {
         if (!option->value) continue;
         printf("        %s,--%s) words='", verb->name, option->name);
-        print_words(option->choices, " ");
+        print_words(cli_option_listed(option), " ");
         printf("' ;;\n");
     }
 }
@@ -109,7 +109,7 @@ static void zsh_options(const cli_verb *verb)
             printf(":FILE:_files");
         } else if (option->value) {
             printf(":%s:(", option->value);
-            print_words(option->choices, " ");
+            print_words(cli_option_listed(option), " ");
             printf(")");
         }
         printf("'");
@@ -165,7 +165,7 @@ static void fish_options(const cli_option *option, const char *condition)
         if (option->value) printf(is_file(option) ? " -r -F" : " -x");
         if (option->choices) {
             printf(" -a '");
-            print_words(option->choices, " ");
+            print_words(cli_option_listed(option), " ");
             printf("'");
         }
         printf(" -d '");

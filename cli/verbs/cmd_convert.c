@@ -240,6 +240,21 @@ static int check_path(const cli_model *model, const char *path, bool force)
                             path);
 }
 
+/* The n-th dtype that a file can be written in. i8 and f4_e2m1 need a scale beside the table, which
+ * no format stores; some dtypes can only be read. */
+static const char *writable_dtype(size_t n)
+{
+    static const float zeros[256];
+    unsigned char out[sizeof zeros * 2];
+    for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
+        embla_dtype dtype = (embla_dtype)d;
+        if (dtype == EMBLA_I8 || dtype == EMBLA_F4_E2M1) continue;
+        if (embla_encode(dtype, zeros, 256, 0, out) != EMBLA_OK) continue;
+        if (n-- == 0) return embla_dtype_name(dtype);
+    }
+    return NULL;
+}
+
 /* An unknown file extension without --to is wrong usage. */
 static int report_failure(const cli_args *args, embla_status status)
 {
@@ -298,6 +313,7 @@ static const cli_option options[] = {
     {.name = "dtype",
      .value = "DTYPE",
      .choices = cli_model_dtype,
+     .listed = writable_dtype,
      .help = "dtype of token table, head and positions; unchanged if not given"},
     {.name = "tables", .help = "write only the tables"},
     {.name = "force", .help = "replace OUT if it exists, and its NAME.vocab.txt"},

@@ -90,6 +90,10 @@ static int open_model(const cli_args *args, job *j)
 static int read_prompt(const cli_args *args, job *j)
 {
     const char *text = cli_args_text(args, "prompt");
+    if (args->operand_count > 1 && text)
+        return cli_usage("the prompt is given twice: '%.60s' and --prompt '%.60s'",
+                         args->operands[1], text);
+    if (args->operand_count > 1) text = args->operands[1];
     int64_t most = cli_args_count(args, "tokens");
     int code = cli_speaker_prompt(&j->speaker, text, &j->tokens, &j->prompt);
     if (code != CLI_DONE) return code;
@@ -317,8 +321,10 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "prompt",
      .value = "TEXT",
-     .help = "text to continue (default: the begin-of-text token, or token 0)"},
+     .help = "text to continue, the same as PROMPT (default: the begin-of-text token, or token 0)"},
     {.name = "tokens",
+     .also = "max-tokens",
+     .letter = 'n',
      .value = "N",
      .standard = "256",
      .count = true,
@@ -347,10 +353,10 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_generate = {
     .name = "generate",
-    .synopsis = "MODEL",
+    .synopsis = "MODEL [PROMPT]",
     .operand = "MODEL",
     .operands_least = 1,
-    .operands_most = 1,
+    .operands_most = 2,
     .about = "generate text from a model",
     .text = "MODEL is a folder written by 'embla train', a GPT-2 or Llama folder with config.json "
             "and safetensors, or a file of llama2.c or llm.c. The prompt and the generated text "

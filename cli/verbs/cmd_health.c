@@ -320,10 +320,10 @@ static void print_ranked(const job *j)
                      "the table's mean is subtracted:",
                      cli_plural((int64_t)unused, "row", rows));
     else
-        cli_out_fact("under-trained", "%s, the smallest first:",
-                     has_separate_head(j) && !j->head
-                         ? "by norm, because the head is a separate table"
-                         : "by norm, because no rows are known to be unused");
+        cli_out_fact(
+            "shortest rows", "%s. This may mean nothing: frequent tokens can have short rows too.",
+            has_separate_head(j) && !j->head ? "by norm, because the head is a separate table"
+                                             : "by norm, because no rows are known to be unused");
     putchar('\n');
     cli_rank_print(&j->rank, j->ranked, by_unused ? 1 : j->sum->norm_quantiles[4]);
 }
@@ -510,7 +510,8 @@ static int draw(const void *context)
 static int run(const cli_args *args)
 {
     job j = {.args = args};
-    int code = set_up(&j);
+    int code = cli_asked_check_svg(args);
+    if (code == CLI_DONE) code = set_up(&j);
     if (code == CLI_DONE) code = list_ranked(&j);
     if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
     if (code == CLI_DONE) {

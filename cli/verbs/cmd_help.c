@@ -47,8 +47,9 @@ static const char *help_text(const cli_option *option, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", option->help);
     const char *gap = " (";
-    for (size_t n = 0; option->choices && option->choices(n) && used < size; n++) {
-        used += (size_t)snprintf(text + used, size - used, "%s%s", gap, option->choices(n));
+    cli_choices listed = cli_option_listed(option);
+    for (size_t n = 0; listed && listed(n) && used < size; n++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%s", gap, listed(n));
         gap = ", ";
     }
     if (option->standard && used < size) {
@@ -149,7 +150,7 @@ static void json_verb(cli_json *json, const cli_verb *verb)
         cli_json_text(json, "value", option->value);
         cli_json_text(json, "default", option->standard);
         cli_json_text(json, "help", option->help);
-        json_choices(json, option->choices);
+        json_choices(json, cli_option_listed(option));
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');

@@ -112,7 +112,7 @@ static int check_path(const cli_args *args, const job *j)
          (S_ISLNK(found.st_mode) && stat(j->path, &found) == 0 && S_ISREG(found.st_mode))))
         return cli_failed("%s already exists; choose another name, or use --force to replace it",
                           j->path);
-    return CLI_DONE;
+    return cli_out_check(j->path, true);
 }
 
 /* How many rows, and how many neighbours of each. */

@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/answers.h"
+#include "core/line_input.h"
 #include "core/verbs.h"
 
 enum { QUERIES = 1024, QUERY_BYTES = 64 << 20 }; /* maximum of one pass */
@@ -23,6 +25,7 @@ typedef struct {
     int64_t *rows;  /* the row of each token */
     float *vectors; /* from --vector; NULL means that the queries are tokens */
     size_t count;   /* number of queries */
+    size_t printed; /* answers before these queries */
     size_t dim, room;
     embla_near_options options;
     bool self;
@@ -148,10 +151,10 @@ static void print_heading(const job *j, size_t n)
 {
     char word[CLI_WORD_TEXT], rows[CLI_CELL];
     if (j->vectors)
-        snprintf(word, sizeof word, "vector %zu", n + 1);
+        snprintf(word, sizeof word, "vector %zu", j->printed + n + 1);
     else
         (void)cli_token_show(&j->asked, j->tokens.ids[n], !j->rank.utf8, CLI_WORD_COLUMNS, word);
-    printf("%s%s", n > 0 ? "\n" : "", word);
+    printf("%s%s", j->printed + n > 0 ? "\n" : "", word);
     if (!j->vectors && j->asked.vocab) printf(", token %" PRId64, j->tokens.ids[n]);
     printf(": %s among %s\n\n", embla_measure_name(j->options.measure),
            cli_plural(j->rank.rows, "row", rows));
@@ -180,7 +183,7 @@ static void print_answer(job *j, size_t n, const embla_neighbour *found)
     }
     if (j->rank.form == CLI_RANK_TABLE)
         print_heading(j, n);
-    else if (n > 0)
+    else if (j->printed + n > 0)
         putchar('\n');
     cli_rank_print(&j->rank, found, j->options.measure == EMBLA_MEASURE_COSINE ? 1 : 0);
 }
@@ -249,7 +252,71 @@ static int print_answers(job *j)
     return code;
 }
 
+/* ---- answers to lines as they arrive ---- */
+
+/* Adds the lines that have arrived, at least one. *more is false when the input has ended. */
+static int read_batch(job *j, cli_lines *lines, bool *more)
+{
+    int code = CLI_DONE;
+    *more = true;
+    while (code == CLI_DONE && j->tokens.count < QUERIES) {
+        char *line;
+        size_t length;
+        cli_line_status status = cli_lines_next(lines, j->tokens.count == 0, &line, &length);
+        if (status == CLI_LINE_LATER) break;
+        *more = status == CLI_LINE;
+        if (!*more) return status == CLI_LINE_NONE ? CLI_DONE : CLI_FAILED;
+        code = cli_tokens_line(&j->tokens, j->asked.vocab, line, length, lines->number);
+        if (j->tokens.missing > 0) break; /* answer before this one is reported */
+    }
+    return code;
+}
+
+/* Answers a batch. A word that is missing is reported after the answers before it. */
+static int answer_batch(job *j, embla_near_report *report)
+{
+    int code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
+    j->count = j->tokens.count;
+    if (code == CLI_DONE && j->count > 0) code = search_all(j, report);
+    j->printed += j->count;
+    (void)fflush(stdout);
+    if (code == CLI_DONE) code = cli_tokens_finish(&j->tokens, j->asked.vocab);
+    free(j->rows);
+    j->rows = NULL;
+    cli_tokens_free(&j->tokens);
+    return code;
+}
+
+/* Answers each line before the next is needed. On a terminal a mistake does not end it. */
+static int answer_lines(job *j)
+{
+    cli_lines lines = {0};
+    embla_near_report report = {0};
+    bool talks = isatty(STDIN_FILENO), more = true;
+    int code = CLI_DONE;
+    while (more && code == CLI_DONE) {
+        if (talks) fputs("token> ", stderr);
+        int read = read_batch(j, &lines, &more);
+        code = answer_batch(j, &report); /* lines before a wrong one are answered */
+        if (code == CLI_DONE) code = read;
+        if (talks && more) code = CLI_DONE;
+    }
+    if (talks) fputc('\n', stderr);
+    if (code == CLI_DONE && j->printed == 0 && !talks)
+        code = cli_usage("standard input is empty: near needs a token or a vector");
+    cli_lines_free(&lines);
+    if (code == CLI_DONE) cli_rank_report(&j->rank, &report);
+    return code;
+}
+
 /* ---- the verb ---- */
+
+/* Whether the only token is '-' and answers can be printed one after the other. */
+static bool is_stream(const cli_args *args, const job *j)
+{
+    return args->operand_count == 2 && strcmp(args->operands[1], "-") == 0 &&
+           j->rank.form != CLI_RANK_JSON;
+}
 
 static const char *measure_name(size_t n)
 {
@@ -266,7 +333,7 @@ static int set_up(const cli_args *args, job *j)
     j->options = (embla_near_options){.rows = j->rank.rows, .threads = j->rank.threads};
     while (strcmp(embla_measure_name(j->options.measure), cli_args_text(args, "measure")) != 0)
         j->options.measure++;
-    code = read_input(args, j);
+    if (!is_stream(args, j)) code = read_input(args, j);
     return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
 }
 
@@ -279,7 +346,7 @@ static int run(const cli_args *args)
     if (vector && words)
         return cli_usage("--vector cannot be used with the token '%.60s'", args->operands[1]);
     int code = set_up(args, &j);
-    if (code == CLI_DONE) code = print_answers(&j);
+    if (code == CLI_DONE) code = is_stream(args, &j) ? answer_lines(&j) : print_answers(&j);
     free(j.rows);
     free(j.vectors);
     cli_tokens_free(&j.tokens);
@@ -310,8 +377,9 @@ const cli_verb cli_verb_near = {
     .about = "find the rows nearest to those of tokens",
     .text =
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
-        "lookup'; - reads one token per line from standard input. Each token gets its own "
-        "list, the nearest row first; ties are in row order. Every row of the table is "
+        "lookup'; - reads one token per line from standard input and answers each line as it "
+        "arrives. Each token gets its own list, the nearest row first; ties are in row order. "
+        "Every row of the table is "
         "compared, in the dtype in which it is stored, so the result is exact. Rows with a NaN "
         "or an infinity are skipped, and their number is reported.\n\n"
         "The measures:\n- cosine of the angle, larger is nearer; a row of zeros has 0;\n- dot, the "

@@ -240,7 +240,8 @@ static int run(const cli_args *args)
     job j = {.args = args};
     if (cli_args_flag(args, "force") && !cli_args_given(args, "svg"))
         return cli_usage("--force needs --svg FILE");
-    int code = set_up(&j);
+    int code = cli_asked_check_svg(args);
+    if (code == CLI_DONE) code = set_up(&j);
     if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
     if (code == CLI_DONE) {
         if (cli_args_flag(args, "json"))

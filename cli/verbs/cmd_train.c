@@ -182,7 +182,7 @@ static int read_intervals(const cli_args *args, cli_training *t)
 {
     t->every_asked = cli_args_given(args, "every");
     t->every = default_interval(t->steps);
-    t->plot = cli_args_text(args, "plot");
+    if (cli_args_given(args, "plot")) t->plot = cli_args_text(args, "plot");
     int code = read_count(args, "every", INT64_MAX, &t->every);
     if (code == CLI_DONE) code = read_count(args, "save-every", INT64_MAX, &t->save_every);
     if (code == CLI_DONE) code = read_count(args, "keep", INT32_MAX, &t->keep);
@@ -366,6 +366,8 @@ static const cli_option options[] = {
     COUNT("ngram-dim", "dim of the n-gram table (default: derived from --dim)"),
     COUNT("ngram-layer", "layer that receives the n-gram rows, from 0 (default: 0)"),
     REAL("ngram-rate", "learning rate of the n-gram rows (default: 0.05)"),
+    {.name = "any-memory",
+     .help = "start even if the training needs more memory than is available"},
     {.name = "ngram-shared",
      .value = "PATH",
      .help = "keep the n-gram table in this file, where other processes can read it; for example "

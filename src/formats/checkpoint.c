@@ -243,6 +243,21 @@ static const char *find_similar(const embla_checkpoint *cp, const char *name)
     return NULL;
 }
 
+enum { LISTED = 256 };
+
+/* The names of the first tensors, as many as fit, then "..". */
+static void list_tensors(const embla_checkpoint *cp, char list[LISTED])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < cp->count; i++) {
+        const char *name = cp->entries[i].name;
+        bool fits = used + strlen(name) + sizeof ", .." <= LISTED;
+        used += (size_t)snprintf(list + used, LISTED - used, "%s%s", i > 0 ? ", " : "",
+                                 fits ? name : "..");
+        if (!fits) return;
+    }
+}
+
 embla_status embla_checkpoint_named(const embla_checkpoint *cp, const char *name,
                                     const embla_entry **out)
 {
@@ -256,9 +271,10 @@ embla_status embla_checkpoint_named(const embla_checkpoint *cp, const char *name
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "%.200s has no tensor '%.128s'; did you mean '%.128s'?", cp->shown, name,
                           similar);
-    return embla_fail(EMBLA_ERR_NOT_FOUND,
-                      "%.200s has no tensor '%.128s' (number of its tensors: %zu)", cp->shown, name,
-                      cp->count);
+    char list[LISTED] = "";
+    list_tensors(cp, list);
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s has no tensor '%.128s'; it has %zu: %s",
+                      cp->shown, name, cp->count, list);
 }
 
 embla_status embla_checkpoint_find(const embla_checkpoint *cp, const char *name, embla_tensor *out)

@@ -8,6 +8,7 @@
  *   Qwen       config.json "ngram_size", .. and I64 tensors; GGUF ARCH.ple.*
  *   LongCat    config.json "ngram_vocab_size_ratio" or "oe_vocab_size_ratio", ..
  *   Gemma      config.json "vocab_size_per_layer_input"; GGUF embedding_length_per_layer_input
+ *   our own    config.json of embla_gpt_save: "ngram_rows", "ngram_heads", ..
  */
 #include <stdio.h>
 #include <string.h>
@@ -477,6 +478,31 @@ static embla_status open_identity(reading *r, int32_t layer)
     return require_integer(r, (names){"vocab_size_per_layer_input", NULL}, &r->p.vocab);
 }
 
+/* ---- our own models ---- */
+
+/* The table that a training of ours has made: Qwen's hash, in one layer. */
+static embla_status open_own(reading *r, int32_t layer)
+{
+    embla_ngram_parameters *p = &r->p;
+    int64_t rows = 0;
+    bool found, seeded;
+    p->kind = EMBLA_NGRAM_QWEN;
+    EMBLA_TRY(require_int32(r, (names){"ngram_orders", NULL}, &p->orders));
+    EMBLA_TRY(require_int32(r, (names){"ngram_heads", NULL}, &p->heads));
+    EMBLA_TRY(check_shape(r));
+    EMBLA_TRY(read_integer(r, (names){"ngram_rows", NULL}, &rows, &found));
+    EMBLA_TRY(read_integer(r, (names){"ngram_seed", NULL}, &p->seed, &seeded));
+    if (!found || !seeded || rows < 1 || rows > EMBLA_ROWS_MOST)
+        return fail_format(r, "'ngram_rows' or 'ngram_seed' is missing or out of range");
+    EMBLA_TRY(require_integer(r, (names){"vocab_size", NULL}, &p->vocab));
+    EMBLA_TRY(require_int32(r, (names){"ngram_layer", NULL}, &r->layers[0]));
+    r->layer_count = 1;
+    EMBLA_TRY(embla_ngram_choose(r->cp->shown, r->layers, 1, layer, &r->table));
+    p->base = rows / (int64_t)columns_of(p);
+    p->eos = (int32_t)(p->vocab - 1);
+    return EMBLA_OK;
+}
+
 /* ---- which model ---- */
 
 static bool has_key(reading *r, names called)
@@ -507,6 +533,7 @@ static embla_status open_config(reading *r, int32_t layer, const embla_fold *fol
             if (embla_checkpoint_real(r->cp, key, &ratio) == EMBLA_OK)
                 return open_longcat(r, layer, ratio);
     if (has_key(r, (names){"vocab_size_per_layer_input", NULL})) return open_identity(r, layer);
+    if (has_key(r, (names){"ngram_rows", NULL})) return open_own(r, layer);
     return fail_no_ngram(r);
 }
 

@@ -226,6 +226,29 @@ static embla_status same_words(const embla_plan *w, bool *out)
     return EMBLA_OK;
 }
 
+/* Refuses to replace the words if they belong to another file too: x.npy and x.safetensors share
+ * x.vocab.txt. */
+static embla_status check_neighbours(embla_plan *w)
+{
+    static const char *const extensions[] = {".npy", ".safetensors"}; /* formats without words */
+    size_t stem = strlen(w->beside) - strlen(".vocab.txt"), room = stem + sizeof ".safetensors";
+    void *memory = NULL;
+    EMBLA_TRY(embla_arena_take(&w->arena, room, "a path", &memory));
+    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++) {
+        struct stat found;
+        bool there = false;
+        (void)snprintf(memory, room, "%.*s%s", (int)stem, w->beside, extensions[i]);
+        if (strcmp(memory, w->path) == 0) continue;
+        EMBLA_TRY(embla_plan_stat(AT_FDCWD, memory, O_NOFOLLOW, &found, &there));
+        if (there)
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "%.256s has the words of %.256s too, and they differ; choose another "
+                              "name",
+                              w->beside, (const char *)memory);
+    }
+    return EMBLA_OK;
+}
+
 /* Checks NAME.vocab.txt. It may be absent, or have the same words, or older words that we wrote.
  * Any other file is never replaced, nor is a file that is being read. */
 static embla_status check_beside(embla_plan *w)
@@ -257,7 +280,9 @@ static embla_status check_beside(embla_plan *w)
     EMBLA_TRY(same_words(w, &same));
     w->words_replace = true;
     w->words_beside = !same;
-    return !same ? embla_plan_target(w->beside, w->options->overwrite) : EMBLA_OK;
+    if (same) return EMBLA_OK;
+    EMBLA_TRY(embla_plan_target(w->beside, w->options->overwrite));
+    return check_neighbours(w);
 }
 
 /* True if the new file finds the words of the source by itself: both are in the folder of the

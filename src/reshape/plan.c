@@ -53,8 +53,8 @@ static embla_status format_by_extension(const char *path, const embla_format **o
         if (more > 0 && (size_t)more < sizeof list - used) used += (size_t)more;
     }
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "%.128s: unknown file extension; use one of %s, or name the format", path,
-                      list);
+                      "%.128s: unknown file extension; use one of %s, or name the format%s", path,
+                      list, ends(path, ".bin") ? ", such as word2vec-bin," : "");
 }
 
 /* ---- the target path ---- */
@@ -211,7 +211,9 @@ static embla_status measure(const embla_plan *w, embla_stream *s)
     if (!recode) return EMBLA_OK;
     if (embla_dtype_row_bytes(s->element->dtype, dim, &s->new_row) != EMBLA_OK)
         return embla_fail(
-            EMBLA_ERR_SHAPE, "tensor '%.128s': rows of %zu numbers are not whole blocks of %s (%u)",
+            EMBLA_ERR_SHAPE,
+            "tensor '%.128s': rows of %zu numbers are not whole blocks of %s (%u); f16, bf16 and "
+            "f8_e4m3 have no blocks",
             e->name, dim, embla_dtype_name(s->element->dtype), (unsigned)s->element->block);
     if (!embla_mul_ok(s->rows, s->new_row, &s->bytes) || s->bytes > (uint64_t)INT64_MAX)
         return embla_fail(EMBLA_ERR_SHAPE, "tensor '%.128s' would be too large for a file",
@@ -273,6 +275,9 @@ static embla_status collect_parts(embla_plan *w)
         if (&cp->entries[i] != w->tokens && !w->account->lines[i].why)
             EMBLA_TRY(add_part(w, &cp->entries[i]));
     if (w->count > 0) return EMBLA_OK;
+    if (cp->count == 0)
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s: there is nothing to write: no tensors",
+                          cp->shown);
     return embla_fail(EMBLA_ERR_NOT_FOUND,
                       "%.200s: there is nothing to write: none of its %zu tensors has a name known "
                       "for a table",

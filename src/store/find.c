@@ -30,6 +30,7 @@ static const struct {
     {"per_layer_token_embd.weight", NULL},      /* GGUF: Qwen, Gemma */
     {"embed_tokens_per_layer.weight", NULL},    /* Gemma */
     {"engram_embd.weight", NULL},               /* GGUF: DeepSeek */
+    {"ngram.table", NULL},                      /* embla_gpt_save */
 };
 
 static bool ends_with(const char *name, const char *tail)

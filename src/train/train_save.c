@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/best.h"
+#include "base/checked.h"
 #include "files/durable.h"
 #include "files/io.h"
 #include "train/train.h"
@@ -334,6 +335,26 @@ embla_status embla_train_load(embla_train *train, const char *path)
     return status;
 }
 
+/* The metadata must describe a model that this file can hold, so that nobody allocates one that it
+ * cannot. The file has the weights, and the state of the optimizer for each. */
+static embla_status check_size(const embla_checkpoint *cp, const char *path,
+                               const embla_gpt_shape *shape)
+{
+    embla_gpt_memory plan;
+    uint64_t size = cp->shards[0].map->size, grams;
+    embla_status status = embla_gpt_plan_memory(shape, 1, 1, &plan);
+    if (status == EMBLA_ERR_MEMORY) return status;
+    bool fits = status == EMBLA_OK && (uint64_t)plan.optimizer <= size &&
+                embla_mul_ok((uint64_t)shape->ngram.rows, shape->ngram.dim * sizeof(float),
+                             &grams) &&
+                grams <= size;
+    if (fits) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s is damaged: it has %" PRIu64
+                      " bytes, and its metadata describe a model that does not fit in them",
+                      path, size);
+}
+
 embla_status embla_train_describe_saved(const char *path, embla_train_saved *out)
 {
     embla_checkpoint *cp = NULL;
@@ -342,9 +363,10 @@ embla_status embla_train_describe_saved(const char *path, embla_train_saved *out
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_describe_saved: %s is NULL",
                           path ? "out" : "path");
     EMBLA_TRY(open_saved(path, &cp, &saved));
+    embla_status status = check_size(cp, path, &saved.saved.shape);
     embla_checkpoint_free(cp);
-    *out = saved.saved;
-    return EMBLA_OK;
+    if (status == EMBLA_OK) *out = saved.saved;
+    return status;
 }
 
 /* ---- folders of checkpoints ---- */

@@ -9,7 +9,7 @@ try analogy fox.vec quick slow
 try analogy fox.vec quick -
 try analogy fox.vec quick - + slow
 try analogy fox.vec - - slow
-try analogy fox.vec 'quick - slow'
+try analogy fox.vec 'quick - slow' -k 1
 try analogy fox.vec quick -slow
 try analogy fox.vec quick - slwo + Lazy
 try analogy fox.vec quick - slwo

@@ -29,3 +29,8 @@ try convert fox.vec w.npy --force
 cat w.vocab.txt
 try export fox.vec out.npy
 ls
+# words that another file shares are not replaced
+try convert fox.vec shared.npy -q
+head -n 4 fox.vec | sed '1s/.*/3 8/' >three.vec
+try convert three.vec shared.safetensors --force
+wc -l <shared.vocab.txt

@@ -2,7 +2,7 @@
 # A training that was interrupted ends with the same numbers as one that was not.
 seq 300 >numbers.txt
 line=(numbers.txt --preset microgpt --steps 6000 --save-every 1000 --validation 0.1 --threads 1)
-embla train "${line[@]}" -o whole >/dev/null
+embla train "${line[@]}" -o whole --plot cut.svg >/dev/null
 ( # with jobs of its own, so that Ctrl-C reaches what runs in the background
     set -m
     embla train "${line[@]}" -o cut >out 2>err &

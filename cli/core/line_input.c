@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/line_input.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/complain.h"
+
+enum { READ_BYTES = 1 << 16 };
+
+/* Whether a read would return at once. */
+static bool is_ready(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 0) > 0;
+}
+
+/* Makes room for READ_BYTES and the zero after a last line without an end. */
+static bool make_room(cli_lines *lines)
+{
+    if (lines->at > 0) {
+        memmove(lines->bytes, lines->bytes + lines->at, lines->used - lines->at);
+        lines->used -= lines->at;
+        lines->at = 0;
+    }
+    if (lines->room - lines->used > READ_BYTES) return true;
+    size_t room = 2 * lines->room + READ_BYTES + 1;
+    char *bytes = realloc(lines->bytes, room);
+    if (!bytes) return false;
+    lines->bytes = bytes;
+    lines->room = room;
+    return true;
+}
+
+static bool read_more(cli_lines *lines)
+{
+    ssize_t count;
+    if (!make_room(lines)) {
+        (void)cli_failed("no memory for a line of %zu bytes", lines->used);
+        return false;
+    }
+    do {
+        count = read(STDIN_FILENO, lines->bytes + lines->used, READ_BYTES);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) {
+        (void)cli_failed("cannot read standard input: %s", strerror(errno));
+        return false;
+    }
+    lines->used += (size_t)count;
+    lines->ended = count == 0;
+    return true;
+}
+
+cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t *length)
+{
+    char *end;
+    size_t seen = 0; /* bytes without a line end */
+    for (;;) {
+        size_t left = lines->used - lines->at;
+        end = left > seen ? memchr(lines->bytes + lines->at + seen, '\n', left - seen) : NULL;
+        if (end || lines->ended) break;
+        seen = left;
+        if (!wait && !is_ready()) return CLI_LINE_LATER;
+        if (!read_more(lines)) return CLI_LINE_FAILED;
+    }
+    if (!end && lines->at == lines->used) return CLI_LINE_NONE;
+    *line = lines->bytes + lines->at;
+    *length = end ? (size_t)(end - *line) : lines->used - lines->at;
+    lines->at += *length + (end != NULL);
+    lines->number++;
+    if (*length > 0 && (*line)[*length - 1] == '\r') (*length)--;
+    (*line)[*length] = '\0';
+    return CLI_LINE;
+}
+
+void cli_lines_free(cli_lines *lines)
+{
+    free(lines->bytes);
+    *lines = (cli_lines){0};
+}
