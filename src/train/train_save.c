@@ -344,10 +344,10 @@ static embla_status check_size(const embla_checkpoint *cp, const char *path,
     uint64_t size = cp->shards[0].map->size, grams;
     embla_status status = embla_gpt_plan_memory(shape, 1, 1, &plan);
     if (status == EMBLA_ERR_MEMORY) return status;
-    bool fits = status == EMBLA_OK && (uint64_t)plan.optimizer <= size &&
-                embla_mul_ok((uint64_t)shape->ngram.rows, shape->ngram.dim * sizeof(float),
-                             &grams) &&
-                grams <= size;
+    bool fits =
+        status == EMBLA_OK && (uint64_t)plan.optimizer <= size &&
+        embla_mul_ok((uint64_t)shape->ngram.rows, shape->ngram.dim * sizeof(float), &grams) &&
+        grams <= size;
     if (fits) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
                       "%.200s is damaged: it has %" PRIu64
