@@ -80,6 +80,8 @@ int main(int argc, char **argv)
     /* A reader that closes the pipe (| head) ends the program silently, even if the parent process
      * ignores the signal. */
     signal(SIGPIPE, SIG_DFL);
+    /* A file that reaches the limit of its size (ulimit -f) gives an error message too. */
+    signal(SIGXFSZ, SIG_IGN);
     /* A file that is truncated while it is read gives an error message, not a crash. */
     if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
     int code = cli_run(argc, argv);

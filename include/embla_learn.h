@@ -66,8 +66,8 @@ typedef struct {
     size_t top_k; /* keep the k most probable tokens; 0 means off. Order: temperature, top_k, top_p,
                      min_p */
     uint64_t seed;
-    int64_t
-        step; /* vector i of a call is draw step + i; the same seed and draw give the same token */
+    /* Vector i of a call is draw step + i. The same seed and draw give the same token. */
+    int64_t step;
     int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_sample_options;
@@ -106,8 +106,7 @@ typedef struct {
     double loss;   /* cross-entropy with smoothing and z-loss; 0 if nothing was counted */
     double z_loss; /* the z-loss part of it */
     int64_t counted, ignored;
-    int64_t
-        correct; /* counted targets that had the highest logit; of equal logits the lowest token */
+    int64_t correct; /* counted targets with the highest logit; of equal ones, the lowest token */
     uint64_t reserved[4];
 } embla_loss_report;
 
@@ -174,7 +173,7 @@ typedef struct {
     const int64_t *cutoffs; /* ascending, in 1 .. rows-1: tokens below the first are in the head, */
     size_t cutoff_count; /* the others in clusters, one for each cutoff; 0 means all in the head */
     double
-        divide; /* cluster i (from 1) has dim / divide^i numbers in a row, at least 1; 0 means 4 */
+        divide; /* cluster i (from 1) has rows of dim / divide^i numbers, at least 1; 0 means 4 */
     uint64_t seed;        /* of the initial weights: normal, 1 / sqrt(numbers in a row) */
     uint64_t reserved[4]; /* must be 0 */
 } embla_adaptive_options;

@@ -25,12 +25,55 @@ static void watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, in_child);
 }
+
+/* libgomp ends the process if the system refuses a thread: too many processes, or no address space
+ * for its stack. So before OpenMP gets that many, as many threads of our own are tried. */
+enum { TRIED_MOST = 1024 };
+static pthread_mutex_t trying = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int tried = 1, granted = 1; /* the most that were tried, and how many there were */
+
+static void *wait_for_end(void *gate)
+{
+    (void)pthread_mutex_lock(gate);
+    (void)pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* How many threads can exist at once, the calling one included, up to `wanted`. */
+static int try_threads(int wanted)
+{
+    pthread_t threads[TRIED_MOST];
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    int count = 0;
+    (void)pthread_mutex_lock(&gate);
+    while (count + 1 < wanted && count < TRIED_MOST &&
+           pthread_create(&threads[count], NULL, wait_for_end, &gate) == 0)
+        count++;
+    (void)pthread_mutex_unlock(&gate);
+    for (int i = 0; i < count; i++) (void)pthread_join(threads[i], NULL);
+    (void)pthread_mutex_destroy(&gate);
+    return count + 1;
+}
+
+static int grant_threads(int wanted)
+{
+    if (wanted > atomic_load_explicit(&tried, memory_order_acquire)) {
+        (void)pthread_mutex_lock(&trying);
+        if (wanted > atomic_load(&tried)) {
+            atomic_store(&granted, try_threads(wanted));
+            atomic_store_explicit(&tried, wanted, memory_order_release);
+        }
+        (void)pthread_mutex_unlock(&trying);
+    }
+    int most = atomic_load_explicit(&granted, memory_order_relaxed);
+    return wanted < most ? wanted : most;
+}
 #endif
 
 enum { SHARE = 128 << 10 }; /* minimum bytes for each thread */
 
-/* More threads than CPUs can be useful on a shared machine. But OpenMP ends the process if the
- * system refuses a thread, so no call may ask for thousands. */
+/* More threads than CPUs can be useful on a shared machine. But no call may ask for
+ * thousands: each has a stack. */
 int embla_threads_max(void)
 {
     enum { FOR_EACH_CPU = 4, LEAST = 16 };
@@ -62,7 +105,11 @@ int embla_threads_for(int asked, size_t bytes)
     (void)asked;
 #endif
     if (threads > embla_threads_max()) threads = embla_threads_max();
-    return worth < (size_t)threads ? (int)worth : threads;
+    if (worth < (size_t)threads) threads = (int)worth;
+#ifdef _OPENMP
+    threads = grant_threads(threads);
+#endif
+    return threads;
 }
 
 int embla_threads_mine(void)
@@ -71,5 +118,14 @@ int embla_threads_mine(void)
     return omp_get_thread_num();
 #else
     return 0;
+#endif
+}
+
+size_t embla_threads_team(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_num_threads();
+#else
+    return 1;
 #endif
 }

@@ -15,5 +15,7 @@ EMBLA_PRIVATE int embla_threads_for(int asked, size_t bytes);
 
 /* The index of this thread in a loop, from 0. */
 EMBLA_PRIVATE int embla_threads_mine(void);
+/* The number of threads in the current team; 1 outside a parallel region. */
+EMBLA_PRIVATE size_t embla_threads_team(void);
 
 #endif

@@ -118,6 +118,18 @@ static embla_status check_strides(size_t a_width, size_t a_stride, size_t b_widt
     return EMBLA_OK;
 }
 
+/* Address space, measured under `ulimit -v`: each thread in a product uses 10 to 40 MiB; OpenBLAS
+ * takes 128 MiB for itself and for each call, and stacks for its threads. */
+enum { PRODUCT_THREAD = 48 << 20, EIGEN_LOAD = 448 << 20, EIGEN_CALL = 288 << 20 };
+
+/* All threads of a team may be in a product at once. */
+static embla_status reserve_products(bool spread)
+{
+    size_t threads = spread ? (size_t)embla_threads_max() / 4 : embla_threads_team();
+    return embla_library_reserve((threads > 0 ? threads : 1) * (size_t)PRODUCT_THREAD,
+                                 products_state.name);
+}
+
 /* After a fork OpenMP has no threads, and would wait for them. */
 static bool can_spread(void)
 {
@@ -137,6 +149,7 @@ embla_status embla_engine_product(const embla_product *product)
         return EMBLA_OK;
     }
     p.spread = p.spread && can_spread();
+    EMBLA_TRY(reserve_products(p.spread));
     return products->multiply(&p);
 }
 
@@ -230,6 +243,7 @@ embla_status embla_engine_product_bf16(const embla_product_bf16 *product)
         return EMBLA_OK;
     }
     p->spread = p->spread && can_spread();
+    EMBLA_TRY(reserve_products(p->spread));
     if (multiply_native(p, &status)) return status;
     if (p->space) return multiply_widened(p, p->space);
     EMBLA_TRY(embla_mem_new(bytes, "bf16 widened to f32", &space));
@@ -276,8 +290,10 @@ embla_status embla_engine_eigen(double *matrix, size_t n, size_t vectors, double
                           "%zu eigenvectors of a %zu x %zu matrix; the largest matrix is %d x %d, "
                           "and it has as many eigenvectors as rows",
                           vectors, n, n, EIGEN_SIDE, EIGEN_SIDE);
+    if (!atomic_load(&lapack_loaded)) EMBLA_TRY(embla_library_reserve(EIGEN_LOAD, "LAPACK"));
     (void)pthread_once(&lapack_once, load_lapack);
     if (*lapack_state.error) return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s", lapack_state.error);
     if (n == 0) return EMBLA_OK;
+    EMBLA_TRY(embla_library_reserve(EIGEN_CALL, "LAPACK"));
     return lapack->eigen(matrix, n, vectors, values, out);
 }

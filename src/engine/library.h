@@ -51,6 +51,9 @@ extern const embla_eigen_library embla_lapacke;
  * process ends. Returns NULL if there is none, and writes a sentence that names the package. */
 void *embla_library_load(const char *const *names, const char *package,
                          char error[EMBLA_LIBRARY_SENTENCE]);
+/* EMBLA_ERR_MEMORY if the process may not map so many bytes now. OpenBLAS waits for ever for a
+ * buffer that it cannot get, and oneDNN ends the process: both are asked only if there is room. */
+EMBLA_CHECKED embla_status embla_library_reserve(size_t bytes, const char *library);
 /* Returns NULL if the library has no such symbol, and then sets *missing if it was NULL. */
 void *embla_library_symbol(void *library, const char *name, const char **missing);
 

@@ -14,9 +14,12 @@ import ctypes
 import json
 import lzma
 import os
-import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # beside common.py
+
+import common  # before numpy, because it chooses OpenBLAS's kernels
 
 try:
     import numpy
@@ -28,7 +31,7 @@ tried = {"values": 0, "points": 0}
 
 
 def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return common.run(*command)
 
 
 def spectrum(embla, path, *options):
@@ -77,7 +80,7 @@ def check_values(embla, path, array, name):
 
 class Report(ctypes.Structure):
     _fields_ = [("rows", ctypes.c_int64), ("nonfinite", ctypes.c_int64),
-                ("share", ctypes.c_double * 2)]
+                ("share", ctypes.c_double * 2), ("reserved", ctypes.c_uint64 * 4)]
 
 
 def library(embla):
@@ -101,7 +104,7 @@ def plane(lab, array):
                                   array.ctypes.data_as(ctypes.c_void_p),
                                   ctypes.c_size_t(array.nbytes), None, ctypes.byref(table))
     assert status == 0, lab.embla_error()
-    status = lab.embla_plane(table, 0, xy.ctypes.data_as(ctypes.c_void_p), ctypes.byref(report))
+    status = lab.embla_plane(table, None, xy.ctypes.data_as(ctypes.c_void_p), ctypes.byref(report))
     assert status == 0, lab.embla_error()
     lab.embla_table_free(table)
     return xy, report
