@@ -498,7 +498,8 @@ static embla_status open_own(reading *r, int32_t layer)
     EMBLA_TRY(require_int32(r, (names){"ngram_layer", NULL}, &r->layers[0]));
     r->layer_count = 1;
     EMBLA_TRY(embla_ngram_choose(r->cp->shown, r->layers, 1, layer, &r->table));
-    p->base = rows / (int64_t)columns_of(p);
+    int64_t columns = (int64_t)columns_of(p);
+    p->base = columns > 0 ? rows / columns : 0;
     p->eos = (int32_t)(p->vocab - 1);
     return EMBLA_OK;
 }
