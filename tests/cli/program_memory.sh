@@ -7,7 +7,7 @@ seq 300 >numbers.txt
 embla train numbers.txt -o m --preset microgpt --steps 20 --ngram-rows 100 -q >/dev/null
 awk 'BEGIN { srand(1); print 600, 64; for (i = 0; i < 600; i++) { printf "w%d", i
     for (j = 0; j < 64; j++) printf " %.3f", rand() - 0.5; print "" } }' >words.vec
-(ulimit -v 100000 && embla version) >/dev/null 2>&1 || { echo "skipped: the program does not start in 100 MB (a sanitizer)"; exit 77; }
+(ulimit -v 100000 && embla version; exit $?) >/dev/null 2>&1 || { echo "skipped: the program does not start in 100 MB (a sanitizer)"; exit 77; }
 limited() { # KILOBYTES COMMAND..
     local most=$1 code
     shift

@@ -5,7 +5,7 @@ seq 300 >numbers.txt
 small=(--preset microgpt --threads 1)
 embla train numbers.txt -o x --batch 1000000000 2>&1 | sed -E 's/only .* is available \(.*\)/only N is available/'
 [[ -e x ]] && echo "x exists"
-if (ulimit -v 400000 && embla version) >/dev/null 2>&1; then # a sanitizer needs more to begin with
+if (ulimit -v 400000 && embla version; exit $?) >/dev/null 2>&1; then # a sanitizer needs more to begin with
     (ulimit -v 400000 && embla train numbers.txt -o x --batch 64 2>&1 | sed -E 's/.*(\(ulimit -v\)).*/\1/')
 else
     echo "(ulimit -v)"
