@@ -68,7 +68,7 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
     for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++) {
         const char *word = args->operands[i];
         if (strcmp(word, "-") == 0)
-            code = cli_tokens_lines(tokens, asked->vocab, false, stdin);
+            code = cli_tokens_lines(tokens, asked->vocab, false);
         else
             code = cli_tokens_word(tokens, asked->vocab, word, strlen(word));
         if (code == CLI_DONE && !cli_args_flag(args, "quiet")) note_space(asked->vocab, word);

@@ -71,7 +71,7 @@ cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t 
     *length = end ? (size_t)(end - *line) : lines->used - lines->at;
     lines->at += *length + (end != NULL);
     lines->number++;
-    if (*length > 0 && (*line)[*length - 1] == '\r') (*length)--;
+    if (end && *length > 0 && (*line)[*length - 1] == '\r') (*length)--;
     (*line)[*length] = '\0';
     return CLI_LINE;
 }

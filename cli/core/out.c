@@ -288,9 +288,14 @@ static bool open_temporary(const struct stat *old)
     return good;
 }
 
+static int refuse_existing(const char *path)
+{
+    return cli_failed("%s already exists; choose another name, or use --force to replace it", path);
+}
+
 int cli_out_check(const char *path, bool force)
 {
-    struct stat link;
+    struct stat link, file;
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
     if (!folder) return cli_failed("no memory for the path %.200s", path);
@@ -298,10 +303,8 @@ int cli_out_check(const char *path, bool force)
     int error = errno;
     free(folder);
     if (lstat(path, &link) == 0) {
-        if (S_ISREG(link.st_mode) && !force)
-            return cli_failed(
-                "%s already exists; choose another name, or use --force to replace it", path);
-        return CLI_DONE;
+        bool regular = stat(path, &file) == 0 && S_ISREG(file.st_mode); /* links are followed */
+        return regular && !force ? refuse_existing(path) : CLI_DONE;
     }
     return usable ? CLI_DONE : cli_failed("%s: %s", path, strerror(error));
 }
@@ -319,9 +322,7 @@ int cli_out_to(const char *path, bool force)
         device = true;
         return CLI_DONE;
     }
-    if (there && !force)
-        return cli_failed("%s already exists; choose another name, or use --force to replace it",
-                          path);
+    if (there && !force) return refuse_existing(path);
     typed_path = path;
     target = found ? realpath(path, NULL) : strdup(path); /* follow links */
     if (target && open_temporary(found ? &old : NULL)) return CLI_DONE;

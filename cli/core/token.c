@@ -6,8 +6,8 @@
  */
 #include "core/token.h"
 
-#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,6 +16,7 @@
 #include "embla_lab.h"
 
 #include "core/complain.h"
+#include "core/line_input.h"
 #include "core/out.h"
 #include "core/visible.h"
 
@@ -319,47 +320,32 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
     return add_missing(tokens, word, length);
 }
 
-/* Adds a line of `used` bytes without its end. An empty line is the empty word or an error;
- * skipping it would misalign rows and lines. */
-static int add_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
-                    size_t used, size_t number_of_line)
+/* An empty line is the empty word or an error; skipping it would misalign rows and lines. */
+int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
+                    size_t length, size_t number)
 {
     char where[CLI_CELL];
     int32_t token;
-    snprintf(where, sizeof where, "standard input, line %zu", number_of_line);
-    if (ids && strlen(line) != used)
+    snprintf(where, sizeof where, "standard input, line %zu", number);
+    if (ids && strlen(line) != length)
         return cli_usage("%s: '%.60s' is followed by a zero byte", where, line);
     if (ids && line[strspn(line, " \t\r")] == '\0')
         return cli_usage("%s is empty; expected a token number such as 5", where);
     if (ids) return cli_tokens_list(tokens, line, where);
-    if (used == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
+    if (length == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
         return cli_failed("%s is empty, and the vocabulary has no empty word", where);
-    return cli_tokens_word(tokens, vocab, line, used);
+    return cli_tokens_word(tokens, vocab, line, length);
 }
 
-int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, const char *line, size_t length,
-                    size_t number)
+int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids)
 {
-    return add_line(tokens, vocab, false, line, length, number);
-}
-
-int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from)
-{
-    char *line = NULL;
-    size_t room = 0, lines = 0;
-    ssize_t length;
+    cli_lines lines = {0};
+    char *line;
+    size_t length;
     int code = CLI_DONE;
-    while (code == CLI_DONE && (length = getline(&line, &room, from)) >= 0) {
-        size_t used = (size_t)length;
-        if (used > 0 && line[used - 1] == '\n') {
-            used--;
-            if (used > 0 && line[used - 1] == '\r') used--;
-        }
-        line[used] = '\0';
-        code = add_line(tokens, vocab, ids, line, used, ++lines);
-    }
-    if (code == CLI_DONE && ferror(from))
-        code = cli_failed("cannot read standard input: %s", strerror(errno));
-    free(line);
-    return code;
+    cli_line_status status = CLI_LINE;
+    while (code == CLI_DONE && (status = cli_lines_next(&lines, true, &line, &length)) == CLI_LINE)
+        code = cli_tokens_line(tokens, vocab, ids, line, length, lines.number);
+    cli_lines_free(&lines);
+    return status == CLI_LINE_FAILED ? CLI_FAILED : code;
 }

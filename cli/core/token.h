@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "embla.h"
 
@@ -32,11 +31,11 @@ int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where);
 /* Appends one token: a word of vocab (may be NULL) or #id; after a backslash always a word. A
  * missing word is kept for cli_tokens_finish. */
 int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length);
-/* Adds one line of words and #ids that the caller has read. */
-int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, const char *line, size_t length,
-                    size_t number);
-/* Reads one token per line: only ids, or words and #ids. Lines may end in CR LF. */
-int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids, FILE *from);
+/* Adds the line of this number that the caller has read: only ids, or a word or #id. */
+int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
+                    size_t length, size_t number);
+/* Adds all lines of standard input in the same way. Lines may end in CR LF. */
+int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids);
 /* Call it after the last token. CLI_FAILED after a message if words are missing. */
 int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab);
 

@@ -34,7 +34,7 @@ static int tokens_of(const cli_args *args, job *j)
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
     if (ids && strcmp(ids, "-") == 0)
-        code = cli_tokens_lines(&j->tokens, j->asked.vocab, true, stdin);
+        code = cli_tokens_lines(&j->tokens, j->asked.vocab, true);
     else if (ids)
         code = cli_tokens_list(&j->tokens, ids, "--ids");
     return code == CLI_DONE ? cli_asked_tokens(args, &j->asked, &j->tokens) : code;

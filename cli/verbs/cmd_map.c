@@ -103,16 +103,10 @@ static int read_size(const cli_args *args, job *j)
 /* Checks that the file can be written, before the long computation. */
 static int check_path(const cli_args *args, const job *j)
 {
-    struct stat found;
     if (cli_model_has_file(&j->model, j->path))
         return cli_failed("%s is the input file and cannot be overwritten; choose another name",
                           j->path);
-    if (!cli_args_flag(args, "force") && lstat(j->path, &found) == 0 &&
-        (S_ISREG(found.st_mode) ||
-         (S_ISLNK(found.st_mode) && stat(j->path, &found) == 0 && S_ISREG(found.st_mode))))
-        return cli_failed("%s already exists; choose another name, or use --force to replace it",
-                          j->path);
-    return cli_out_check(j->path, true);
+    return cli_out_check(j->path, cli_args_flag(args, "force"));
 }
 
 /* How many rows, and how many neighbours of each. */

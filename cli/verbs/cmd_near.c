@@ -4,7 +4,6 @@
  * All queries are read and checked before the table is searched. One pass over the table answers up
  * to QUERIES queries, so a long list needs little more memory than a short one.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,23 +74,23 @@ static int add_vector(job *j, const char *text, const char *where)
     return read_vector(text, j->dim, where, vector);
 }
 
-static int read_vectors(job *j, FILE *from)
+static int read_vectors(job *j)
 {
-    char *line = NULL, where[CLI_CELL];
-    size_t room = 0, lines = 0;
-    ssize_t length;
+    cli_lines lines = {0};
+    char *line, where[CLI_CELL];
+    size_t length;
     int code = CLI_DONE;
-    while (code == CLI_DONE && (length = getline(&line, &room, from)) >= 0) {
-        snprintf(where, sizeof where, "standard input, line %zu", ++lines);
-        if (strlen(line) != (size_t)length)
+    cli_line_status status = CLI_LINE;
+    while (code == CLI_DONE &&
+           (status = cli_lines_next(&lines, true, &line, &length)) == CLI_LINE) {
+        snprintf(where, sizeof where, "standard input, line %zu", lines.number);
+        if (strlen(line) != length)
             code = cli_usage("%s: '%.60s' is followed by a zero byte", where, line);
         else
             code = add_vector(j, line, where);
     }
-    if (code == CLI_DONE && ferror(from))
-        code = cli_failed("cannot read standard input: %s", strerror(errno));
-    free(line);
-    return code;
+    cli_lines_free(&lines);
+    return status == CLI_LINE_FAILED ? CLI_FAILED : code;
 }
 
 /* ---- queries ---- */
@@ -101,8 +100,7 @@ static int read_input(const cli_args *args, job *j)
     const char *vector = cli_args_text(args, "vector");
     int code = CLI_DONE;
     if (vector) {
-        code =
-            strcmp(vector, "-") == 0 ? read_vectors(j, stdin) : add_vector(j, vector, "--vector");
+        code = strcmp(vector, "-") == 0 ? read_vectors(j) : add_vector(j, vector, "--vector");
     } else {
         code = cli_asked_tokens(args, &j->asked, &j->tokens);
         if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
@@ -266,7 +264,7 @@ static int read_batch(job *j, cli_lines *lines, bool *more)
         if (status == CLI_LINE_LATER) break;
         *more = status == CLI_LINE;
         if (!*more) return status == CLI_LINE_NONE ? CLI_DONE : CLI_FAILED;
-        code = cli_tokens_line(&j->tokens, j->asked.vocab, line, length, lines->number);
+        code = cli_tokens_line(&j->tokens, j->asked.vocab, false, line, length, lines->number);
         if (j->tokens.missing > 0) break; /* answer before this one is reported */
     }
     return code;

@@ -56,7 +56,7 @@ static int read_tokens(const cli_args *args, job *j)
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
     if (ids && strcmp(ids, "-") == 0)
-        code = cli_tokens_lines(&j->tokens, vocab, true, stdin);
+        code = cli_tokens_lines(&j->tokens, vocab, true);
     else if (ids)
         code = cli_tokens_list(&j->tokens, ids, "--ids");
     for (size_t i = j->model_name ? 0 : 1; i < args->operand_count && code == CLI_DONE; i++) {

@@ -107,9 +107,11 @@ static void clear(float *out, size_t m, size_t n, size_t stride)
     for (size_t i = 0; i < m; i++) memset(out + i * stride, 0, n * sizeof *out);
 }
 
-static embla_status check_strides(size_t a_width, size_t a_stride, size_t b_width, size_t b_stride,
-                                  size_t n, size_t out_stride)
+static embla_status check_strides(embla_product_form form, size_t m, size_t n, size_t k,
+                                  size_t a_stride, size_t b_stride, size_t out_stride)
 {
+    size_t a_width = form == EMBLA_PRODUCT_AT_B ? m : k;
+    size_t b_width = form == EMBLA_PRODUCT_A_BT ? k : n;
     if (a_stride < a_width || b_stride < b_width || out_stride < n)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the strides of a product are %zu, %zu and %zu; its rows have %zu, %zu "
@@ -125,9 +127,8 @@ enum { PRODUCT_THREAD = 48 << 20, EIGEN_LOAD = 448 << 20, EIGEN_CALL = 288 << 20
 /* All threads of a team may be in a product at once. */
 static embla_status reserve_products(bool spread)
 {
-    size_t threads = spread ? (size_t)embla_threads_max() / 4 : embla_threads_team();
-    return embla_library_reserve((threads > 0 ? threads : 1) * (size_t)PRODUCT_THREAD,
-                                 products_state.name);
+    size_t threads = spread ? (size_t)embla_threads_for(0, SIZE_MAX) : embla_threads_team();
+    return embla_library_reserve(threads * PRODUCT_THREAD, products_state.name);
 }
 
 /* After a fork OpenMP has no threads, and would wait for them. */
@@ -139,9 +140,7 @@ static bool can_spread(void)
 embla_status embla_engine_product(const embla_product *product)
 {
     embla_product p = *product;
-    size_t a_width = p.form == EMBLA_PRODUCT_AT_B ? p.m : p.k;
-    size_t b_width = p.form == EMBLA_PRODUCT_A_BT ? p.k : p.n;
-    EMBLA_TRY(check_strides(a_width, p.a_stride, b_width, p.b_stride, p.n, p.out_stride));
+    EMBLA_TRY(check_strides(p.form, p.m, p.n, p.k, p.a_stride, p.b_stride, p.out_stride));
     EMBLA_TRY(check_products());
     if (p.m == 0 || p.n == 0) return EMBLA_OK;
     if (p.k == 0) {
@@ -230,12 +229,10 @@ static bool multiply_native(const embla_product_bf16 *p, embla_status *status)
 embla_status embla_engine_product_bf16(const embla_product_bf16 *product)
 {
     embla_product_bf16 copy = *product, *p = &copy;
-    size_t a_width = p->form == EMBLA_PRODUCT_AT_B ? p->m : p->k;
-    size_t b_width = p->form == EMBLA_PRODUCT_A_BT ? p->k : p->n;
     size_t bytes = EMBLA_BF16_SPACE * sizeof(float);
     embla_status status = EMBLA_OK;
     void *space;
-    EMBLA_TRY(check_strides(a_width, p->a_stride, b_width, p->b_stride, p->n, p->out_stride));
+    EMBLA_TRY(check_strides(p->form, p->m, p->n, p->k, p->a_stride, p->b_stride, p->out_stride));
     EMBLA_TRY(check_products());
     if (p->m == 0 || p->n == 0) return EMBLA_OK;
     if (p->k == 0) {
@@ -255,9 +252,7 @@ embla_status embla_engine_product_bf16(const embla_product_bf16 *product)
 embla_status embla_engine_prepare_bf16(const embla_product_bf16 *product, embla_prepared **out)
 {
     embla_product_bf16 p = *product;
-    size_t a_width = p.form == EMBLA_PRODUCT_AT_B ? p.m : p.k;
-    size_t b_width = p.form == EMBLA_PRODUCT_A_BT ? p.k : p.n;
-    EMBLA_TRY(check_strides(a_width, p.a_stride, b_width, p.b_stride, p.n, p.out_stride));
+    EMBLA_TRY(check_strides(p.form, p.m, p.n, p.k, p.a_stride, p.b_stride, p.out_stride));
     EMBLA_TRY(check_products());
     if (p.m == 0 || p.n == 0 || p.k == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
