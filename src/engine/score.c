@@ -21,41 +21,35 @@ typedef struct {
     size_t count;
 } pass;
 
-/* Adds the numbers from column `first` on, decoded. The end of a row that is not a multiple of
- * LANES is padded with zeros. */
-static void sum_decoded(const pass *p, size_t first, const embla_score_sums *all)
+/* Adds the numbers of rows that are decoded first. */
+static void sum_decoded(const pass *p, const embla_score_sums *all)
 {
     const embla_stored *stored = p->job->rows;
-    float space[ROWS][EMBLA_PIECE], ends[EMBLA_SCORE_VECTORS][LANES];
-    for (size_t at = first; at < stored->dim; at += EMBLA_PIECE) {
-        size_t n = stored->dim - at < EMBLA_PIECE ? stored->dim - at : EMBLA_PIECE;
-        size_t whole = n / LANES * LANES, rest = n - whole;
+    float space[ROWS][EMBLA_PIECE];
+    for (size_t at = 0; at < stored->dim; at += EMBLA_PIECE) {
         embla_score_sums s = *all;
         s.vectors += at;
-        s.n = whole;
+        s.from_zero = at == 0;
+        s.n = stored->dim - at < EMBLA_PIECE ? stored->dim - at : EMBLA_PIECE;
         for (size_t r = 0; r < s.side; r++) {
             const char *bytes = all->rows[r] + embla_dtype_bytes(stored->info, at);
-            p->decode(bytes, n, stored->scale, EMBLA_WRITE_PLAIN, space[r]);
-            if (rest > 0) memset(space[r] + n, 0, (LANES - rest) * sizeof space[r][0]);
+            p->decode(bytes, s.n, stored->scale, EMBLA_WRITE_PLAIN, space[r]);
             s.rows[r] = (const char *)space[r];
         }
-        p->f32(&s);
-        if (rest == 0) continue;
-        memset(ends, 0, sizeof ends);
-        for (size_t v = 0; v < p->count; v++)
-            memcpy(ends[v], s.vectors + v * s.stride + whole, rest * sizeof ends[v][0]);
-        for (size_t r = 0; r < s.side; r++) s.rows[r] = (const char *)(space[r] + whole);
-        s.vectors = ends[0];
-        s.stride = s.n = LANES;
         p->f32(&s);
     }
 }
 
-static float add_lanes(float lanes[LANES])
+/* Four floats that are added with one instruction, on every instruction set. */
+typedef float four __attribute__((vector_size(4 * sizeof(float))));
+
+/* Adds the lanes of one sum, in halves: lane j and j + 8, then j and j + 4, .. */
+EMBLA_BODY float add_lanes(const float lanes[LANES])
 {
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++) lanes[j] += lanes[j + half];
-    return lanes[0];
+    four q[LANES / 4];
+    memcpy(q, lanes, sizeof q);
+    q[0] = (q[0] + q[2]) + (q[1] + q[3]);
+    return (q[0][0] + q[0][2]) + (q[0][1] + q[0][3]);
 }
 
 /* `side` rows of the job: at, at + apart, .. */
@@ -65,22 +59,22 @@ static void sum_rows(const pass *p, size_t at, size_t apart, size_t side)
     const embla_stored *stored = job->rows;
     float lanes[EMBLA_SCORE_VECTORS * ROWS * LANES], squares[ROWS * LANES];
     const bool with_squares = job->squares && p->first == 0;
-    size_t whole = p->own ? stored->dim / LANES * LANES : 0;
     embla_score_sums s = {.vectors = job->vectors + p->first * stored->dim,
-                          .n = whole,
+                          .n = stored->dim,
                           .stride = stored->dim,
                           .side = side,
                           .count = p->count,
                           .scale = stored->scale,
                           .whole = job->whole,
+                          .from_zero = true,
                           .lanes = lanes,
                           .squares = with_squares ? squares : NULL};
-    memset(lanes, 0, p->count * ROWS * LANES * sizeof lanes[0]);
-    if (with_squares) memset(squares, 0, sizeof squares);
     for (size_t r = 0; r < side; r++)
         s.rows[r] = stored->data + ((size_t)job->first + at + r * apart) * stored->stride;
-    if (whole > 0) p->own(&s);
-    if (whole < stored->dim) sum_decoded(p, whole, &s);
+    if (p->own)
+        p->own(&s);
+    else
+        sum_decoded(p, &s);
     for (size_t r = 0; r < side; r++) {
         float *out = job->dots + p->first * job->stride + at + r * apart;
         for (size_t v = 0; v < p->count; v++)

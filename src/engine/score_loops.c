@@ -29,14 +29,15 @@ EMBLA_BODY size_t size_of(embla_dtype dtype)
 
 /* ---- scalar: the reference ---- */
 
-EMBLA_BODY void scalar_lanes(float *lanes, const float *x, const float *y)
+EMBLA_BODY void scalar_lanes(float *lanes, const float *x, const float *y, size_t n)
 {
-    for (size_t j = 0; j < LANES; j++) lanes[j] += x[j] * y[j];
+    for (size_t j = 0; j < n; j++) lanes[j] += x[j] * y[j];
 }
 
-EMBLA_BODY void scalar_decode(embla_dtype dtype, const char *bytes, float scale, float x[LANES])
+EMBLA_BODY void scalar_decode(embla_dtype dtype, const char *bytes, size_t n, float scale,
+                              float x[LANES])
 {
-    for (size_t j = 0; j < LANES; j++) {
+    for (size_t j = 0; j < n; j++) {
         if (dtype == EMBLA_F32) memcpy(&x[j], bytes + 4 * j, sizeof x[j]);
         if (dtype == EMBLA_BF16) x[j] = embla_f32_from_bf16(embla_load_u16(bytes + 2 * j));
         if (dtype == EMBLA_F16) x[j] = embla_f32_from_f16(embla_load_u16(bytes + 2 * j));
@@ -49,10 +50,11 @@ EMBLA_BODY void scalar_sums(const sums *s, size_t v, embla_dtype dtype, bool squ
     const float *y = s->vectors + v * s->stride;
     for (size_t r = 0; r < s->side; r++)
         for (size_t i = 0; i < s->n; i += LANES) {
-            float x[LANES];
-            scalar_decode(dtype, s->rows[r] + i * size_of(dtype), s->scale, x);
-            scalar_lanes(s->lanes + (v * ROWS + r) * LANES, x, y + i);
-            if (squares) scalar_lanes(s->squares + r * LANES, x, x);
+            float x[LANES] = {0};
+            size_t n = s->n - i < LANES ? s->n - i : LANES;
+            scalar_decode(dtype, s->rows[r] + i * size_of(dtype), n, s->scale, x);
+            scalar_lanes(s->lanes + (v * ROWS + r) * LANES, x, y + i, n);
+            if (squares) scalar_lanes(s->squares + r * LANES, x, x, n);
         }
 }
 
@@ -72,13 +74,15 @@ EMBLA_BODY void scalar_q8_0(const sums *s, size_t v, bool squares)
                 ds[j] = d;
                 dds[j] = d * d;
             }
-            scalar_lanes(s->lanes + (v * ROWS + r) * LANES, pairs, ds);
-            if (squares) scalar_lanes(s->squares + r * LANES, own, dds);
+            scalar_lanes(s->lanes + (v * ROWS + r) * LANES, pairs, ds, LANES);
+            if (squares) scalar_lanes(s->squares + r * LANES, own, dds, LANES);
         }
 }
 
 EMBLA_BODY void scalar_all(const sums *s, embla_dtype dtype, bool squares)
 {
+    if (s->from_zero) memset(s->lanes, 0, s->count * ROWS * LANES * sizeof s->lanes[0]);
+    if (s->from_zero && squares) memset(s->squares, 0, ROWS * LANES * sizeof s->squares[0]);
     for (size_t v = 0; v < s->count; v++) {
         if (dtype == EMBLA_Q8_0)
             scalar_q8_0(s, v, squares && v == 0);
@@ -96,6 +100,11 @@ typedef struct {
     __m512 dots[EMBLA_SCORE_VECTORS][ROWS], squares[ROWS];
 } wide_state;
 
+EMBLA_AVX512 EMBLA_BODY __m512 wide_start(const sums *s, const float *lanes)
+{
+    return s->from_zero ? _mm512_setzero_ps() : _mm512_loadu_ps(lanes);
+}
+
 EMBLA_AVX512 EMBLA_BODY void wide_load(const sums *s, size_t first, size_t side, size_t count,
                                        bool squares, wide_state *state)
 {
@@ -104,8 +113,8 @@ EMBLA_AVX512 EMBLA_BODY void wide_load(const sums *s, size_t first, size_t side,
     for (size_t r = 0; r < side; r++) {
 #pragma GCC unroll 4
         for (size_t v = 0; v < count; v++)
-            state->dots[v][r] = _mm512_loadu_ps(lanes + (v * ROWS + r) * LANES);
-        if (squares) state->squares[r] = _mm512_loadu_ps(s->squares + r * LANES);
+            state->dots[v][r] = wide_start(s, lanes + (v * ROWS + r) * LANES);
+        if (squares) state->squares[r] = wide_start(s, s->squares + r * LANES);
     }
 }
 
@@ -145,6 +154,35 @@ EMBLA_AVX512 EMBLA_BODY __m512 wide_decode(embla_dtype dtype, const char *bytes,
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
+/* The n < 16 numbers at the end of a row; the other lanes are 0. */
+EMBLA_AVX512 EMBLA_BODY __m512 wide_decode_end(embla_dtype dtype, const char *bytes, size_t n,
+                                               float scale)
+{
+    const __mmask16 first = (__mmask16)((1u << n) - 1);
+    if (dtype == EMBLA_F32) return _mm512_maskz_loadu_ps(first, bytes);
+    char copy[2 * LANES] = {0};
+    memcpy(copy, bytes, n * size_of(dtype));
+    return wide_decode(dtype, copy, scale);
+}
+
+/* Adds the numbers at the end of each row. */
+EMBLA_AVX512 EMBLA_BODY void wide_end(const sums *s, size_t first, size_t side, size_t count,
+                                      embla_dtype dtype, bool squares, wide_state *state)
+{
+    const size_t rest = s->n % LANES, at = s->n - rest;
+    const __mmask16 mask = (__mmask16)((1u << rest) - 1);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < side; r++) {
+        __m512 x = wide_decode_end(dtype, s->rows[r] + at * size_of(dtype), rest, s->scale);
+        if (squares) state->squares[r] = wide_add(state->squares[r], x, x, true);
+#pragma GCC unroll 4
+        for (size_t v = 0; v < count; v++) {
+            __m512 h = _mm512_maskz_loadu_ps(mask, s->vectors + (first + v) * s->stride + at);
+            state->dots[v][r] = wide_add(state->dots[v][r], x, h, squares);
+        }
+    }
+}
+
 /* side, count, dtype and squares are constants where this is inlined, so that all sums are in
  * registers. */
 EMBLA_AVX512 EMBLA_BODY void wide_sums(const sums *s, size_t first, size_t side, size_t count,
@@ -158,7 +196,7 @@ EMBLA_AVX512 EMBLA_BODY void wide_sums(const sums *s, size_t first, size_t side,
     wide_load(s, first, side, count, squares, &state);
 #pragma GCC unroll 4
     for (size_t r = 0; r < side; r++) rows[r] = s->rows[r];
-    for (size_t i = 0; i < s->n; i += LANES) {
+    for (size_t i = 0; i + LANES <= s->n; i += LANES) {
 #pragma GCC unroll 4
         for (size_t r = 0; r < side; r++) {
             x[r] = wide_decode(dtype, rows[r] + i * size, s->scale);
@@ -173,6 +211,7 @@ EMBLA_AVX512 EMBLA_BODY void wide_sums(const sums *s, size_t first, size_t side,
                 state.dots[v][r] = wide_add(state.dots[v][r], x[r], h, squares);
         }
     }
+    if (s->n % LANES > 0) wide_end(s, first, side, count, dtype, squares, &state);
     wide_store(s, first, side, count, squares, &state);
 }
 
@@ -301,15 +340,20 @@ typedef struct {
     __m256 low[ROWS], high[ROWS], squares[ROWS];
 } narrow_state;
 
+EMBLA_AVX2 EMBLA_BODY __m256 narrow_start(const sums *s, const float *lanes)
+{
+    return s->from_zero ? _mm256_setzero_ps() : _mm256_loadu_ps(lanes);
+}
+
 EMBLA_AVX2 EMBLA_BODY void narrow_load(const sums *s, size_t v, size_t side, bool squares,
                                        narrow_state *state)
 {
     const float *lanes = s->lanes + v * ROWS * LANES;
 #pragma GCC unroll 4
     for (size_t r = 0; r < side; r++) {
-        state->low[r] = _mm256_loadu_ps(lanes + r * LANES);
-        state->high[r] = _mm256_loadu_ps(lanes + r * LANES + HALF);
-        if (squares) state->squares[r] = _mm256_loadu_ps(s->squares + r * LANES);
+        state->low[r] = narrow_start(s, lanes + r * LANES);
+        state->high[r] = narrow_start(s, lanes + r * LANES + HALF);
+        if (squares) state->squares[r] = narrow_start(s, s->squares + r * LANES);
     }
 }
 
@@ -321,7 +365,10 @@ EMBLA_AVX2 EMBLA_BODY void narrow_store(const sums *s, size_t v, size_t side, bo
     for (size_t r = 0; r < side; r++) {
         _mm256_storeu_ps(lanes + r * LANES, state->low[r]);
         _mm256_storeu_ps(lanes + r * LANES + HALF, state->high[r]);
-        if (squares) _mm256_storeu_ps(s->squares + r * LANES, state->squares[r]);
+        if (squares) {
+            _mm256_storeu_ps(s->squares + r * LANES, state->squares[r]);
+            if (s->from_zero) _mm256_storeu_ps(s->squares + r * LANES + HALF, _mm256_setzero_ps());
+        }
     }
 }
 
@@ -347,25 +394,40 @@ EMBLA_AVX2 EMBLA_BODY __m256 narrow_squares(__m256 a, __m256 b)
     return _mm256_add_ps(_mm256_mul_ps(a, a), _mm256_mul_ps(b, b));
 }
 
+/* Adds the products of 16 numbers of row r with 16 of a vector. */
+EMBLA_AVX2 EMBLA_BODY void narrow_add(narrow_state *state, size_t r, embla_dtype dtype,
+                                      const char *at, float scale, const float *y, bool squares)
+{
+    __m256 low = narrow_decode(dtype, at, scale);
+    __m256 high = narrow_decode(dtype, at + HALF * size_of(dtype), scale);
+    state->low[r] = _mm256_add_ps(state->low[r], _mm256_mul_ps(low, _mm256_loadu_ps(y)));
+    state->high[r] = _mm256_add_ps(state->high[r], _mm256_mul_ps(high, _mm256_loadu_ps(y + HALF)));
+    if (squares) state->squares[r] = _mm256_add_ps(state->squares[r], narrow_squares(low, high));
+}
+
 EMBLA_AVX2 EMBLA_BODY void narrow_sums(const sums *s, size_t v, size_t side, embla_dtype dtype,
                                        bool squares)
 {
-    const size_t size = size_of(dtype);
+    const size_t size = size_of(dtype), rest = s->n % LANES, whole = s->n - rest;
     const float *y = s->vectors + v * s->stride;
     narrow_state state;
     narrow_load(s, v, side, squares, &state);
-    for (size_t i = 0; i < s->n; i += LANES) {
-        __m256 h = _mm256_loadu_ps(y + i), g = _mm256_loadu_ps(y + i + HALF);
+    for (size_t i = 0; i < whole; i += LANES) {
 #pragma GCC unroll 4
         for (size_t r = 0; r < side; r++) {
             const char *at = s->rows[r] + i * size;
-            __m256 low = narrow_decode(dtype, at, s->scale);
-            __m256 high = narrow_decode(dtype, at + HALF * size, s->scale);
             __builtin_prefetch(at + AHEAD);
-            state.low[r] = _mm256_add_ps(state.low[r], _mm256_mul_ps(low, h));
-            state.high[r] = _mm256_add_ps(state.high[r], _mm256_mul_ps(high, g));
-            if (squares)
-                state.squares[r] = _mm256_add_ps(state.squares[r], narrow_squares(low, high));
+            narrow_add(&state, r, dtype, at, s->scale, y + i, squares);
+        }
+    }
+    if (rest > 0) { /* the end of each row, followed by zeros */
+        float end[LANES] = {0};
+        memcpy(end, y + whole, rest * sizeof end[0]);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < side; r++) {
+            char copy[LANES * sizeof(float)] = {0};
+            memcpy(copy, s->rows[r] + whole * size, rest * size);
+            narrow_add(&state, r, dtype, copy, s->scale, end, squares);
         }
     }
     narrow_store(s, v, side, squares, &state);

@@ -13,7 +13,8 @@ enum {
 };
 
 /* Adds the products of n numbers of some rows with some vectors to lanes in memory, so that a row
- * may come in pieces. n is a multiple of EMBLA_SCORE_LANES, and whole blocks of the dtype. */
+ * may come in pieces. n is a number of whole blocks of the dtype; only the last piece of a row may
+ * have an n that is not a multiple of EMBLA_SCORE_LANES. */
 typedef struct {
     const char *rows[EMBLA_SCORE_ROWS];
     const float *vectors;
@@ -22,6 +23,7 @@ typedef struct {
     size_t count;         /* vectors: 1 .. EMBLA_SCORE_VECTORS */
     float scale;          /* of the dtype */
     const int16_t *whole; /* the vectors as integers: for squares of q8_0 */
+    bool from_zero;       /* the lanes are written, not added to */
     float *lanes;         /* count x EMBLA_SCORE_ROWS x EMBLA_SCORE_LANES */
     float *squares;       /* EMBLA_SCORE_ROWS x EMBLA_SCORE_LANES; NULL means not wanted */
 } embla_score_sums;

@@ -27,6 +27,7 @@ enum {
     BLOCK_BYTES = 256 << 10, /* of stored rows in a block, about */
     BLOCK_ROWS = 1024,       /* in a block, at most */
     SIDE_BY_SIDE = 65536,    /* longer rows are decoded one at a time: 4 MiB at most */
+    FILTER_VECTORS = 2,      /* floats in memory times fewer vectors: exact sums are as fast */
     FILTER_SHARE = 4,        /* the filter pays while it leaves at most a row in so many.. */
     PAUSE_MOST = 64          /* ..and else pauses for 1, 2, 4 .. blocks, up to so many */
 };
@@ -52,6 +53,7 @@ typedef struct {
     embla_estimate estimate;
     embla_decode_fn *decode; /* NULL: rows are used where they are */
     size_t dim, block;       /* rows in a block */
+    bool filters;            /* estimates come first; see FILTER_VECTORS */
     worker *workers;
     int threads;
 } pass;
@@ -152,7 +154,7 @@ static size_t filter(const pass *p, worker *w, int64_t first, size_t n)
 /* The rows of a block that need exact sums: to w->kept; returns how many they are. */
 static size_t choose_rows(const pass *p, worker *w, int64_t first, size_t n)
 {
-    if (w->pause == 0 && lists_are_full(p, w)) {
+    if (p->filters && w->pause == 0 && lists_are_full(p, w)) {
         size_t kept = filter(p, w, first, n);
         w->paused = kept <= n / FILTER_SHARE ? 0 : w->paused == 0 ? 1 : 2 * w->paused;
         if (w->paused > PAUSE_MOST) w->paused = PAUSE_MOST;
@@ -266,6 +268,7 @@ static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
     *p = (pass){.scan = scan, .kernels = embla_kernels_get(), .dim = table->dim};
     if (!embla_table_in_place(table))
         p->decode = embla_dtype_decoder(table->dtype, p->kernels->isa);
+    p->filters = p->decode || scan->count >= FILTER_VECTORS;
     p->block = BLOCK_BYTES / table->row_bytes / EMBLA_DOTS * EMBLA_DOTS;
     if (p->block > BLOCK_ROWS) p->block = BLOCK_ROWS;
     if (p->block < EMBLA_DOTS) p->block = EMBLA_DOTS;
