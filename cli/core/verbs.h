@@ -6,6 +6,7 @@
 
 #include "core/args.h"
 
+extern const cli_verb cli_verb_demo;
 extern const cli_verb cli_verb_info;
 extern const cli_verb cli_verb_doctor;
 extern const cli_verb cli_verb_lookup;

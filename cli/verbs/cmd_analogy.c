@@ -246,7 +246,7 @@ const cli_verb cli_verb_analogy = {
         "the same over the subtracted tokens. So no single word can outweigh the others. Tokens of "
         "the question are excluded unless --keep-words is given.\n\n"
         "The text format is that of 'embla near': rank, token, id and score, separated by tabs.",
-    .example = "embla analogy examples/quick-brown-fox.vec quick - slow + lazy --top 3",
+    .example = "embla analogy words.vec king - man + woman --top 3",
     .options = options,
     .signs = true,
     .run = run};

@@ -336,6 +336,6 @@ const cli_verb cli_verb_convert = {
             "new dtype, or not finite. It also gives the largest difference.\n\n"
             "OUT gets its name after it has been written, read back and compared, so an incomplete "
             "file never replaces an existing one. IN is never changed.",
-    .example = "embla convert examples/quick-brown-fox.vec fox.safetensors --dtype bf16",
+    .example = "embla convert words.vec words.safetensors --dtype bf16",
     .options = options,
     .run = run};

@@ -351,6 +351,6 @@ const cli_verb cli_verb_diff = {
             "either table has an infinite distance.\n\n"
             "The exit code is 0 if all rows and words are equal and in the same order. It is 3 if "
             "a row changed, moved, or exists in only one table.",
-    .example = "embla diff examples/quick-brown-fox.vec examples/quick-brown-fox.vec",
+    .example = "embla diff words.vec words.vec",
     .options = options,
     .run = run};

@@ -121,6 +121,6 @@ const cli_verb cli_verb_doctor = {
         "A finding is an error, a warning, fine, or skipped if there is nothing to compare. The "
         "remedy follows the arrow. The exit code is 3 if there is an error (with --strict: or a "
         "warning), and 1 if the checkpoint cannot be opened.",
-    .example = "embla doctor examples/quick-brown-fox.vec",
+    .example = "embla doctor village",
     .options = options,
     .run = run};

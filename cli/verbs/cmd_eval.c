@@ -487,7 +487,6 @@ const cli_verb cli_verb_eval = {
         "a word, then without; then both ways in lower case. Questions with a word that has no "
         "row, or a row that is not finite, are left out. 'covered' counts the remaining ones, and "
         "all scores refer to them. The exit code is 1 if nothing is covered.",
-    .example = "printf 'lazy dog 9\\nquick slow 8\\nfox the 2\\n' > pairs.txt && "
-               "embla eval examples/quick-brown-fox.vec pairs.txt",
+    .example = "embla eval words.vec analogies.txt",
     .options = options,
     .run = run};

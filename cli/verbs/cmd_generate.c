@@ -371,6 +371,6 @@ const cli_verb cli_verb_generate = {
             "llama2.c, Llama and our own models tokenize. GPT-2 first splits text into words, "
             "which differs for some spaces. A model without a vocabulary prints token numbers, and "
             "its prompt is a list such as 5,7.",
-    .example = "seq 99 > n && embla train n --preset microgpt -o m -q && embla generate m",
+    .example = "embla generate names --count 5",
     .options = options,
     .run = run};

@@ -563,6 +563,6 @@ const cli_verb cli_verb_health = {
         "candidate, not a verdict.\n\n"
         "The exit code is 3 if a row is not finite. With --strict it is also 3 if more than one "
         "token has a row of zeros, or two tokens have equal rows.",
-    .example = "embla health examples/quick-brown-fox.vec",
+    .example = "embla health words.vec",
     .options = options,
     .run = run};

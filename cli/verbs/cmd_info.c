@@ -441,6 +441,6 @@ const cli_verb cli_verb_info = {
         "read, and at most 64 rows of table and head.\n\n"
         "A file without a table (only a vocabulary) is accepted. If several tensors could be "
         "the table, they are listed and the exit code is 1.",
-    .example = "embla info examples/quick-brown-fox.vec",
+    .example = "embla info village",
     .options = options,
     .run = run};

@@ -304,6 +304,6 @@ const cli_verb cli_verb_lookup = {
         "number that is not finite;\n- jsonl: one object per row;\n- npy, raw: little-endian "
         "f32.\nBackslashes and invisible characters in words are escaped (\\n, \\x1b). A token "
         "without a row is an error, and nothing is printed.",
-    .example = "embla lookup examples/quick-brown-fox.vec the quick brown fox .",
+    .example = "embla lookup words.vec king queen cat",
     .options = options,
     .run = run};

@@ -474,6 +474,6 @@ const cli_verb cli_verb_map = {
             "directions. The nearest rows are computed when the page is made. If that takes too "
             "long they are left out, unless --neighbours is given. A picture (.svg, .png) shows "
             "words where there is space, early rows first.",
-    .example = "embla map examples/quick-brown-fox.vec -o fox.html",
+    .example = "embla map words.vec -o words.html",
     .options = options,
     .run = run};

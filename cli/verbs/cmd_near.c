@@ -386,6 +386,6 @@ const cli_verb cli_verb_near = {
         "with an empty line between lists. Backslashes and invisible characters in words are "
         "escaped (\\n, \\x1b). A row without a word is printed as #5. If several tokens share "
         "a row, the first of them is printed.",
-    .example = "embla near examples/quick-brown-fox.vec fox --top 3",
+    .example = "embla near words.vec cat --top 5",
     .options = options,
     .run = run};

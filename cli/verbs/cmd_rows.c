@@ -430,6 +430,6 @@ const cli_verb cli_verb_rows = {
             "selects, in head order. A dot stands for a position before the start of the text or "
             "before an end-of-text token. With --json the output is one object, which includes the "
             "constants of the hasher.",
-    .example = "embla rows --model qwen3.8-flash-next 100 200 300",
+    .example = "embla rows village t h e",
     .options = options,
     .run = run};

@@ -285,6 +285,6 @@ const cli_verb cli_verb_spectrum = {
             "The singular values are computed from the dim x dim matrix of column products. Values "
             "below about 1/3000 of the largest are lost in rounding and printed as 0. The chart "
             "has a log scale. Rows with a NaN or an infinity are left out and counted.",
-    .example = "embla spectrum examples/quick-brown-fox.vec",
+    .example = "embla spectrum words.vec",
     .options = options,
     .run = run};

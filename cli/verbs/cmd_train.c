@@ -395,6 +395,6 @@ const cli_verb cli_verb_train = {
             "batch for every two steps.\n\n"
             "On a terminal a progress line is redrawn; elsewhere lines are printed. With --json "
             "each line is an object, and \"event\" is start, report, done or interrupted.",
-    .example = "seq 500 > numbers.txt && embla train numbers.txt --preset microgpt -o numbers",
+    .example = "embla train names.txt --preset microgpt -o letters",
     .options = options,
     .run = run};

@@ -128,6 +128,6 @@ const cli_verb cli_verb_verify = {
             "warm --shared'. Then it reads the same rows again from the files, one by one, and "
             "compares the bytes.\n\n"
             "The exit code is 3 if a row differs.",
-    .example = "embla convert examples/quick-brown-fox.vec b.npy && embla verify b.npy::array",
+    .example = "embla verify village",
     .options = options,
     .run = run};

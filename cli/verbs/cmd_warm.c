@@ -192,6 +192,6 @@ const cli_verb cli_verb_warm = {
             "if the system has them. One process builds it under a lock; it gets its name when it "
             "is complete. If the copy already exists, its checksums are verified. It stays in "
             "memory until 'embla warm FILE --remove' or rm.",
-    .example = "embla convert examples/quick-brown-fox.vec a.npy && embla warm a.npy::array",
+    .example = "embla warm village",
     .options = options,
     .run = run};

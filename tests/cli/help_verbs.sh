@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every verb has help, the same from `help VERB` and `VERB --help`, within 80 columns,
-# and an example that runs.
-mkdir examples
-cp "$SOURCE"/examples/*.vec examples
+# and an example that runs in a copy of the demo.
+EMBLA_DEMO=$SOURCE/demo embla demo -o demo -q
+cd demo || exit 1
 for verb in $(embla help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     embla help "$verb" >one || echo "help $verb: exit $?"
     embla "$verb" --help >two || echo "$verb --help: exit $?"
@@ -10,5 +10,5 @@ for verb in $(embla help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     awk 'length > 80' one
     example=$(tail -n 1 one)
     [[ $verb == bench ]] && example="$example --list" # names the cases it would run
-    [[ -n $(bash -c "$example") ]] && echo "$verb: help and example"
+    if [[ -n $(bash -c "$example") ]]; then echo "$verb: help and example"; fi
 done

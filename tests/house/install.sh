@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs into an empty folder and moves that folder. Then builds and runs a C and a C++ program
-# outside the tree against it: by pkg-config and by find_package, shared and static.
+# outside the tree against it: by pkg-config and by find_package, shared and static. The commands of
+# the README run on the installed demo.
 #   usage: install.sh PROJECT BUILD CC
 set -eu
 project=$1 build=$2 cc=$3
@@ -48,3 +49,12 @@ done
 for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header##*/}"; done
 "$prefix/bin/embla" --version >/dev/null
 [ -s "$prefix/share/man/man1/embla.1" ]
+
+# the demo, and every command of the README on it
+(cd "$work" && "$prefix/bin/embla" demo -o demo -q)
+[ "$("$prefix/bin/embla" demo --folder)" = "$(realpath "$prefix/share/embla/demo")" ]
+if command -v python3 >/dev/null; then
+    python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md"
+else
+    echo "python3 is not here: the commands of the README were not run"
+fi
