@@ -90,6 +90,14 @@ void cli_progress_wipe(cli_progress *progress)
     progress->above = 0;
 }
 
+void cli_progress_leave(cli_progress *progress)
+{
+    if (!progress->drawn) return;
+    fputc('\n', stderr);
+    progress->drawn = false;
+    progress->above = 0;
+}
+
 /* One write, because lines written one by one flicker. */
 void cli_progress_draw(cli_progress *progress, const char *text)
 {

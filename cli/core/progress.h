@@ -29,6 +29,8 @@ bool cli_progress_call(void *context, const char *what, int64_t done, int64_t to
 void cli_progress_draw(cli_progress *progress, const char *text);
 /* Erases the drawing, so that something else can be printed. */
 void cli_progress_wipe(cli_progress *progress);
+/* Leaves the drawing on the screen and continues below it. */
+void cli_progress_leave(cli_progress *progress);
 /* The usable columns and the lines of the terminal of stderr. */
 int cli_progress_width(void);
 int cli_progress_height(void);

@@ -18,6 +18,7 @@
 
 #include "core/out.h"
 #include "train/train_plot.h"
+#include "train/train_sample.h"
 #include "train/train_view.h"
 
 enum {
@@ -42,7 +43,10 @@ static void restore_line(void *context, const cli_log_line *line)
 {
     cli_training *t = context;
     record_loss(t, line->loss);
-    if (!isnan(line->validation)) t->validation = line->validation;
+    if (!isnan(line->validation)) {
+        t->validation = line->validation;
+        if (!(t->best <= line->validation)) t->best = line->validation, t->best_step = line->step;
+    }
     t->before = line->seconds;
 }
 
@@ -63,6 +67,24 @@ static int save(cli_training *t)
     free(note);
     t->saved = cli_progress_now();
     return code;
+}
+
+/* Writes the model with the lowest validation loss to FOLDER/best. A failure is reported, but does
+ * not end the training. */
+static void save_best(cli_training *t)
+{
+    char path[4096];
+    if (!isfinite(t->validation) || t->validation >= t->best) return; /* false for a NaN */
+    t->best = t->validation;
+    t->best_step = embla_train_steps(t->train);
+    int used = snprintf(path, sizeof path, "%s/best", t->folder);
+    if (used >= 0 && (size_t)used < sizeof path &&
+        embla_gpt_save(t->gpt, path, t->words) == EMBLA_OK)
+        return;
+    cli_progress_wipe(&t->progress);
+    cli_complain("the best model, of step %" PRId64 ", was not saved in %s/best: %s; training "
+                 "continues",
+                 t->best_step, t->folder, embla_error());
 }
 
 /* A failed save during training (a full disk) is reported, but does not end the training. */
@@ -91,19 +113,32 @@ static bool validation_due(const cli_training *t)
     return t->validates && (step == t->steps || step % t->validate_every == 0);
 }
 
-/* During training validation uses few batches, so that it takes a few percent of the time; at the
- * end it may take a sixth. The batches do not depend on when the training runs. */
-static int validate(cli_training *t)
+static int validate_on(cli_training *t, int64_t batches, int64_t least)
 {
-    bool last = embla_train_steps(t->train) >= t->steps;
-    int64_t batches = last ? t->steps / LAST_SHARE : t->validate_every / VALIDATION_SHARE;
-    int64_t least = last ? LAST_LEAST : VALIDATION_LEAST;
-    if (batches < least) batches = least;
-    t->batches = batches;
-    if (embla_train_validate(t->train, (size_t)batches, &t->validation) != EMBLA_OK)
+    t->batches = batches < least ? least : batches;
+    if (embla_train_validate(t->train, (size_t)t->batches, &t->validation) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     t->validated = t->paused = true;
     return CLI_DONE;
+}
+
+/* During training validation uses few batches, so that it takes a few percent of the time; the best
+ * model is chosen by them. At the end it may take a sixth. The batches do not depend on when the
+ * training runs. */
+static int validate(cli_training *t)
+{
+    bool last = embla_train_steps(t->train) >= t->steps;
+    int code = validate_on(t, t->validate_every / VALIDATION_SHARE, VALIDATION_LEAST);
+    if (code == CLI_DONE) save_best(t);
+    if (code == CLI_DONE && last) code = validate_on(t, t->steps / LAST_SHARE, LAST_LEAST);
+    return code;
+}
+
+static int sample_if_due(cli_training *t)
+{
+    if (t->sample_every == 0 || embla_train_steps(t->train) % t->sample_every != 0) return CLI_DONE;
+    t->paused = true;
+    return cli_sample_print(t);
 }
 
 /* Prints a report and draws the plot, if it is time. */
@@ -147,6 +182,7 @@ static int after_step(cli_training *t)
     if (code == CLI_DONE && !cli_log_add(&t->log, &line))
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
+    if (code == CLI_DONE) code = sample_if_due(t);
     if (code == CLI_DONE) code = cli_view_draw(t, now);
     if (now - t->flushed >= 0.5) {
         t->flushed = now;
@@ -154,6 +190,7 @@ static int after_step(cli_training *t)
     }
     if (code == CLI_DONE && save_due(t, now)) save_during_training(t);
     if (t->paused) t->pauses += cli_progress_now() - now;
+    t->out_of_time = t->minutes > 0 && now - t->begun >= 60 * t->minutes;
     return code;
 }
 
@@ -162,7 +199,7 @@ static int run_steps(cli_training *t)
     int code = CLI_DONE;
     t->begun = t->spoken = t->saved = t->flushed = cli_progress_now();
     while (code == CLI_DONE && embla_train_steps(t->train) < t->steps && !cli_progress_caught() &&
-           !ferror(stdout)) {
+           !ferror(stdout) && !t->out_of_time) {
         if (embla_train_step(t->train, &t->last) != EMBLA_OK)
             code = cli_failed("%s", embla_error());
         else
@@ -172,6 +209,7 @@ static int run_steps(cli_training *t)
                               "learned; try a lower --rate or --clip",
                               LEFT_OUT_MOST);
     }
+    if (t->watched) cli_progress_leave(&t->progress); /* the last state of the rows */
     return code;
 }
 
@@ -221,7 +259,7 @@ int cli_training_run(cli_training *t)
 {
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
     (void)signal(SIGPIPE, SIG_IGN);
-    t->validation = NAN;
+    t->validation = t->best = NAN;
     cli_progress_begin(&t->progress, t->quiet || t->json);
     int code = prepare(t);
     if (code == CLI_DONE) {

@@ -281,6 +281,7 @@ static void json_report(const cli_training *t, const char *event)
     cli_json_real(&json, "loss", t->recents > 0 ? t->last.loss : NAN);
     cli_json_real(&json, "mean_loss", cli_training_loss(t));
     cli_json_real(&json, "validation", t->validation);
+    cli_json_real(&json, "best_validation", t->best);
     cli_json_real(&json, "rate", t->last.rate);
     cli_json_real(&json, "norm", t->last.norm);
     cli_json_whole(&json, "tokens", t->tokens);
@@ -368,18 +369,26 @@ static void print_end(const cli_training *t)
     if (isfinite(t->validation))
         cli_out_fact("validation", "%.4f%s%s%s", t->validation, more ? ", over the first " : "",
                      more ? cli_commas(t->batches, pace) : "", more ? " batches" : "");
+    if (isfinite(t->best) && t->best_step < done)
+        cli_out_fact("best", "%.4f after step %s, in %s/best", t->best,
+                     cli_commas(t->best_step, pace), t->folder);
     if (t->left_out > 0)
         cli_out_fact("left out", "%s: the gradient was not finite",
                      cli_plural(t->left_out, "step", pace));
     cli_out_fact("written", "%s: model.safetensors, checkpoints, loss.csv%s%s", t->folder,
                  t->plot ? "; " : "", t->plot ? t->plot : "");
-    if (done >= t->steps) cli_out_fact("next", "embla generate %s", t->folder);
+    if (done >= t->steps)
+        cli_out_fact("next", "embla generate %s", t->folder);
+    else if (t->out_of_time)
+        cli_out_fact("next", "the time is over; embla train --resume %s continues", t->folder);
 }
 
 void cli_view_end(const cli_training *t)
 {
     if (t->json)
-        json_report(t, embla_train_steps(t->train) < t->steps ? "interrupted" : "done");
+        json_report(t, embla_train_steps(t->train) >= t->steps ? "done"
+                       : t->out_of_time                        ? "out of time"
+                                                               : "interrupted");
     else
         print_end(t);
 }

@@ -36,6 +36,8 @@ typedef struct {
     int64_t validate_every;
     int64_t save_every; /* 0 means by time */
     int64_t keep;
+    int64_t sample_every; /* 0 means no samples */
+    double minutes;       /* maximum time of this run; 0 means none */
     double spread;
     embla_gpt_shape shape;
     embla_train_options options;
@@ -59,9 +61,12 @@ typedef struct {
     int64_t recents;
     double validation; /* the newest; NaN means none yet */
     int64_t batches;   /* maximum number of batches of that validation */
-    bool validated;    /* validation ran after the last step */
-    bool paused;       /* validation, drawing or saving took time after the last step */
-    int64_t first;     /* first step of this run */
+    double best;       /* the lowest validation loss; NaN means none yet */
+    int64_t best_step;
+    bool out_of_time; /* --minutes have passed */
+    bool validated;   /* validation ran after the last step */
+    bool paused;      /* validation, drawing or saving took time after the last step */
+    int64_t first;    /* first step of this run */
     int64_t tokens, left_out;
     int64_t left_out_now;                         /* consecutive */
     double seconds;                               /* step time of this run.. */

@@ -186,6 +186,8 @@ static int read_intervals(const cli_args *args, cli_training *t)
     int code = read_count(args, "every", INT64_MAX, &t->every);
     if (code == CLI_DONE) code = read_count(args, "save-every", INT64_MAX, &t->save_every);
     if (code == CLI_DONE) code = read_count(args, "keep", INT32_MAX, &t->keep);
+    if (code == CLI_DONE) code = read_count(args, "sample-every", INT64_MAX, &t->sample_every);
+    if (code == CLI_DONE) code = read_real(args, "minutes", 0, 1e6, &t->minutes);
     if (code == CLI_DONE && t->plot) code = cli_plot_check(t->plot);
     return code;
 }
@@ -244,9 +246,10 @@ static int start_new(const cli_args *args, cli_training *t)
 /* The options that --resume accepts. All others keep their saved values. */
 static bool allowed_with_resume(const char *name)
 {
-    static const char *const names[] = {"resume",       "steps", "plot",   "watch", "every",
-                                        "save-every",   "keep",  "json",   "quiet", "threads",
-                                        "ngram-shared", "help",  "version"};
+    static const char *const names[] = {"resume",  "steps",      "plot",         "watch",
+                                        "every",   "save-every", "keep",         "json",
+                                        "quiet",   "threads",    "ngram-shared", "help",
+                                        "version", "minutes",    "sample-every"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
@@ -314,6 +317,7 @@ static const cli_option options[] = {
      .help = "folder for the model, the checkpoints and loss.csv"},
     {.name = "resume", .value = "FOLDER", .help = "continue from the newest checkpoint in FOLDER"},
     COUNT("steps", "total number of steps; 0 writes the initial weights"),
+    REAL("minutes", "end after X minutes and save; --resume continues"),
     COUNT("batch", "sequences per step"),
     COUNT("length", "tokens per sequence; also the number of positions"),
     COUNT("layers", "number of layers"),
@@ -353,6 +357,7 @@ static const cli_option options[] = {
      .count = true,
      .help = "keep the N newest checkpoints"},
     COUNT("every", "report every N steps (default: ten reports, and at least one a minute)"),
+    COUNT("sample-every", "print a text that the model writes, every N steps"),
     {.name = "plot", .value = "FILE", .help = "draw the loss curve to FILE (SVG) at each report"},
     {.name = "watch",
      .value = "TOKENS",
@@ -380,21 +385,24 @@ const cli_verb cli_verb_train = {
     .operand = "TEXT",
     .operands_most = 1,
     .about = "train a model on a text",
-    .text = "TEXT is a text file or a folder of text files. Its characters become the tokens. A "
-            "decoder learns to predict the next token. FOLDER receives the model in a format that "
-            "other programs open (config.json, model.safetensors, tokenizer.json), loss.csv with "
-            "one line for each step, and checkpoints. Options that are not given come from the "
-            "preset. The vocabulary comes from the text.\n\n"
-            "Ctrl-C finishes the current step and saves. --resume FOLDER continues from there, "
-            "also after a crash and with any number of threads. The result is the same, bit for "
-            "bit, as without the interruption. Only --steps, --every, --save-every, --keep, "
-            "--plot, --watch, --ngram-shared and --threads may be given with --resume. Additional "
-            "--steps use the final rate of the schedule.\n\n"
-            "The reported loss is the mean of the last 100 steps. During training, validation uses "
-            "the first part of the validation text. At the end it uses all of it, but at most one "
-            "batch for every two steps.\n\n"
-            "On a terminal a progress line is redrawn; elsewhere lines are printed. With --json "
-            "each line is an object, and \"event\" is start, report, done or interrupted.",
+    .text =
+        "TEXT is a text file or a folder of text files. Its characters become the tokens. A "
+        "decoder learns to predict the next token. FOLDER receives the model in a format that "
+        "other programs open (config.json, model.safetensors, tokenizer.json), loss.csv with "
+        "one line for each step, and checkpoints. Options that are not given come from the "
+        "preset. The vocabulary comes from the text.\n\n"
+        "Ctrl-C finishes the current step and saves. --resume FOLDER continues from there, "
+        "also after a crash and with any number of threads. The result is the same, bit for "
+        "bit, as without the interruption. Only --steps, --minutes, --every, --save-every, "
+        "--keep, --sample-every, --plot, --watch, --ngram-shared and --threads may be given with "
+        "--resume. Additional --steps use the final rate of the schedule.\n\n"
+        "The reported loss is the mean of the last 100 steps. During training, validation uses "
+        "the first part of the validation text. At the end it uses all of it, but at most one "
+        "batch for every two steps. FOLDER/best is the model with the lowest validation loss "
+        "during training.\n\n"
+        "On a terminal a progress line is redrawn; elsewhere lines are printed. With --json "
+        "each line is an object, and \"event\" is start, report, sample, done, interrupted or out "
+        "of time.",
     .example = "embla train names.txt --preset microgpt -o letters",
     .options = options,
     .run = run};
