@@ -539,7 +539,8 @@ const cli_verb cli_verb_map = {
             "pointer, a search box, and the nearest rows of a clicked row, by cosine in all "
             "directions. The nearest rows are computed when the page is made. If that takes too "
             "long they are left out, unless --neighbours is given. A picture (.svg, .png) shows "
-            "words where there is space, early rows first; up to 200 rows, all of them are tried.",
+            "words where there is space: of up to 200 rows all, of more rows some, early rows "
+            "first.",
     .example = "embla map examples/quick-brown-fox.vec -o fox.html",
     .options = options,
     .run = run};
