@@ -11,10 +11,15 @@
 
 enum { READ_BYTES = 1 << 16 };
 
-/* Whether a read would return at once. */
-static bool is_ready(void)
+const char *cli_lines_name(const cli_lines *lines)
 {
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return lines->name ? lines->name : "standard input";
+}
+
+/* Whether a read would return at once. */
+static bool is_ready(const cli_lines *lines)
+{
+    struct pollfd input = {.fd = lines->file, .events = POLLIN};
     return poll(&input, 1, 0) > 0;
 }
 
@@ -43,10 +48,10 @@ static bool read_more(cli_lines *lines)
         return false;
     }
     do {
-        count = read(STDIN_FILENO, lines->bytes + lines->used, READ_BYTES);
+        count = read(lines->file, lines->bytes + lines->used, READ_BYTES);
     } while (count < 0 && errno == EINTR);
     if (count < 0) {
-        (void)cli_failed("cannot read standard input: %s", strerror(errno));
+        (void)cli_failed("cannot read %s: %s", cli_lines_name(lines), strerror(errno));
         return false;
     }
     lines->used += (size_t)count;
@@ -63,7 +68,7 @@ cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t 
         end = left > seen ? memchr(lines->bytes + lines->at + seen, '\n', left - seen) : NULL;
         if (end || lines->ended) break;
         seen = left;
-        if (!wait && !is_ready()) return CLI_LINE_LATER;
+        if (!wait && !is_ready(lines)) return CLI_LINE_LATER;
         if (!read_more(lines)) return CLI_LINE_FAILED;
     }
     if (!end && lines->at == lines->used) return CLI_LINE_NONE;

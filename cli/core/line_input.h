@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of standard input as they arrive, so that a verb can answer each before the next comes. */
+/* Lines of standard input or of a file. They are returned as they arrive, so that a verb can answer
+ * each before the next comes. */
 #ifndef CLI_CORE_LINE_INPUT_H
 #define CLI_CORE_LINE_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Zeroed it reads standard input. */
 typedef struct {
+    int file;         /* descriptor, which the caller closes */
+    const char *name; /* of the file, in messages; NULL means standard input */
     char *bytes;
     size_t at, used, room; /* bytes at .. used - 1 were read and not yet returned */
     size_t number;         /* of the last line, from 1 */
@@ -20,6 +24,8 @@ typedef enum {
     CLI_LINE_FAILED, /* after a message */
 } cli_line_status;
 
+/* The name of the file, or "standard input". */
+const char *cli_lines_name(const cli_lines *lines);
 /* The next line. It is valid until the next call. wait: wait until there is one. */
 cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t *length);
 void cli_lines_free(cli_lines *lines);

@@ -6,11 +6,14 @@
  */
 #include "core/token.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "embla_lab.h"
@@ -322,11 +325,11 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
 
 /* An empty line is the empty word or an error; skipping it would misalign rows and lines. */
 int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
-                    size_t length, size_t number)
+                    size_t length, const cli_lines *from)
 {
-    char where[CLI_CELL];
+    char where[2 * CLI_CELL];
     int32_t token;
-    snprintf(where, sizeof where, "standard input, line %zu", number);
+    snprintf(where, sizeof where, "%.100s, line %zu", cli_lines_name(from), from->number);
     if (ids && strlen(line) != length)
         return cli_usage("%s: '%.60s' is followed by a zero byte", where, line);
     if (ids && line[strspn(line, " \t\r")] == '\0')
@@ -337,15 +340,47 @@ int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cons
     return cli_tokens_word(tokens, vocab, line, length);
 }
 
-int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids)
+static int add_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cli_lines *lines)
 {
-    cli_lines lines = {0};
     char *line;
     size_t length;
     int code = CLI_DONE;
     cli_line_status status = CLI_LINE;
-    while (code == CLI_DONE && (status = cli_lines_next(&lines, true, &line, &length)) == CLI_LINE)
-        code = cli_tokens_line(tokens, vocab, ids, line, length, lines.number);
-    cli_lines_free(&lines);
+    while (code == CLI_DONE && (status = cli_lines_next(lines, true, &line, &length)) == CLI_LINE)
+        code = cli_tokens_line(tokens, vocab, ids, line, length, lines);
+    cli_lines_free(lines);
     return status == CLI_LINE_FAILED ? CLI_FAILED : code;
+}
+
+int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids)
+{
+    cli_lines lines = {0};
+    return add_lines(tokens, vocab, ids, &lines);
+}
+
+static int add_file(cli_tokens *tokens, const embla_vocab *vocab, const char *path,
+                    const char *where)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return cli_failed("%s: cannot open '%s': %s", where, path, strerror(errno));
+    cli_lines lines = {.file = file, .name = path};
+    int code = add_lines(tokens, vocab, false, &lines);
+    (void)close(file);
+    return code;
+}
+
+int cli_tokens_words(cli_tokens *tokens, const embla_vocab *vocab, const char *text,
+                     const char *where)
+{
+    int code = CLI_DONE;
+    if (text[0] == '@') return add_file(tokens, vocab, text + 1, where);
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        if (length == 0)
+            return cli_usage("%s: an empty word; separate words by commas, as in king,queen",
+                             where);
+        code = cli_tokens_word(tokens, vocab, text, length);
+        text += length;
+        if (code != CLI_DONE || *text == '\0') return code;
+    }
 }

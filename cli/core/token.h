@@ -9,6 +9,8 @@
 
 #include "embla.h"
 
+#include "core/line_input.h"
+
 /* Maximum number of missing words in one message. */
 enum { CLI_MISSING_NAMED = 5 };
 
@@ -31,11 +33,15 @@ int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where);
 /* Appends one token: a word of vocab (may be NULL) or #id; after a backslash always a word. A
  * missing word is kept for cli_tokens_finish. */
 int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length);
-/* Adds the line of this number that the caller has read: only ids, or a word or #id. */
+/* Adds a line that the caller has read from `from`: only ids, or a word or #id. */
 int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
-                    size_t length, size_t number);
+                    size_t length, const cli_lines *from);
 /* Adds all lines of standard input in the same way. Lines may end in CR LF. */
 int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids);
+/* Adds the tokens of an option: words or #id, separated by commas, or one on each line of the file
+ * with "@FILE". where names the option in messages. */
+int cli_tokens_words(cli_tokens *tokens, const embla_vocab *vocab, const char *text,
+                     const char *where);
 /* Call it after the last token. CLI_FAILED after a message if words are missing. */
 int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab);
 

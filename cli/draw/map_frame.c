@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared parts of the maps: the visible part of the plane, colours, and words that do not overlap.
+/* Shared parts of the maps: the visible part of the plane, colours, words and captions.
  */
 #include "draw/map_frame.h"
 
@@ -62,9 +62,10 @@ static void normalise(cli_map *map)
     for (int axis = 0; axis < 2; axis++)
         if (most[axis] - least[axis] > 2 * half) half = (most[axis] - least[axis]) / 2;
     for (int64_t i = 0; i < 2 * map->rows; i++) {
+        if (isnan(map->places[i])) continue;
         double middle = (least[i % 2] + most[i % 2]) / 2;
         double at = half > 0 ? ((double)map->places[i] - middle) / half : 0;
-        map->places[i] = (float)(at < -1 ? -1 : at > 1 ? 1 : at); /* keeps a NaN */
+        map->places[i] = (float)(at < -1 ? -1 : at > 1 ? 1 : at);
     }
 }
 
@@ -74,13 +75,18 @@ void cli_map_frame_all(cli_map *map)
     for (int axis = 0; axis < 2; axis++) {
         double least, most;
         axis_range(map, axis, &least, &most);
+        for (size_t i = 0; i < map->listed_count; i++) { /* no outlier: they are always visible */
+            least = fmin(least, (double)map->places[2 * map->listed[i] + axis]);
+            most = fmax(most, (double)map->places[2 * map->listed[i] + axis]);
+        }
         map->middle[axis] = (least + most) / 2;
         map->half[axis] = (most - least) / 2;
     }
-    map->outside = 0;
+    map->outside = map->points = 0;
     for (int64_t row = 0; row < map->rows; row++) {
         double x = (double)map->places[2 * row], y = (double)map->places[2 * row + 1];
         if (isnan(x)) continue;
+        map->points++;
         map->outside += fabs(x - map->middle[0]) > map->half[0] + 1e-6 ||
                         fabs(y - map->middle[1]) > map->half[1] + 1e-6;
     }
@@ -142,19 +148,20 @@ uint8_t *cli_map_shades(const cli_map *map)
     for (int64_t row = 0; shades && row < map->rows; row++) {
         double at = numbers ? (double)row / (double)map->rows : 0;
         if (norms) at = rank_of(order, kept, map->norms[row]);
-        shades[row] = (uint8_t)(at * 255);
+        int shade = (int)(at * CLI_MAP_SHADES);
+        shades[row] = (uint8_t)(shade < CLI_MAP_SHADES ? shade : CLI_MAP_SHADES - 1);
     }
     free(order);
     return shades;
 }
 
-uint32_t cli_map_color(const cli_map *map, uint8_t shade, bool dark)
+uint32_t cli_map_color(const cli_map *map, int shade, bool dark)
 {
     /* the ramps of map_page.html */
     static const uint32_t ramps[2][5] = {{0x26309e, 0x6f2aa8, 0xb23a8c, 0xde6350, 0xee9a2f},
                                          {0x5f73e6, 0xa566d6, 0xe2679f, 0xf79a67, 0xf8ec8b}};
     if (strcmp(map->color, "none") == 0) return dark ? 0x8aaaf0 : 0x3458aa;
-    double at = shade / 255.0 * 4;
+    double at = 4.0 * (2 * shade + 1) / (2 * CLI_MAP_SHADES);
     int part = at < 3 ? (int)at : 3;
     uint32_t out = 0;
     for (int shift = 16; shift >= 0; shift -= 8) {
@@ -164,9 +171,9 @@ uint32_t cli_map_color(const cli_map *map, uint8_t shade, bool dark)
     return out;
 }
 
-double cli_map_radius(const cli_map *map, double pixels)
+double cli_map_radius(const cli_map *map, double area)
 {
-    double radius = 0.8 * sqrt(0.2 * pixels / (double)(map->rows > 0 ? map->rows : 1));
+    double radius = 0.8 * sqrt(0.2 * area / (double)(map->points > 0 ? map->points : 1));
     return radius < 1 ? 1 : radius > 4.5 ? 4.5 : radius;
 }
 
@@ -179,93 +186,14 @@ const char *cli_map_word(const cli_map *map, int64_t row, size_t *length)
     return cli_word_of(map->vocab, token, length);
 }
 
-size_t cli_map_label(const cli_map *map, int64_t row, bool ascii, char text[CLI_WORD_TEXT])
+void cli_map_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT])
 {
     size_t length;
     const char *word = cli_map_word(map, row, &length);
-    if (word) return cli_word_show(word, length, ascii, CLI_WORD_COLUMNS, text);
-    return (size_t)snprintf(text, CLI_WORD_TEXT, "#%lld", (long long)row);
-}
-
-/* Whether a word begins with a mark for a space. */
-static bool begins_with_space_mark(const char *word, size_t length)
-{
-    return (length >= 3 && memcmp(word, "\xe2\x96\x81", 3) == 0) ||
-           (length >= 2 && memcmp(word, "\xc4\xa0", 2) == 0);
-}
-
-/* The label of a row in ASCII, "_dog" for a word with a mark for a space. Returns its width, 0 if
- * the word is not ASCII. */
-static size_t ascii_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT])
-{
-    size_t length, cut = 0, columns;
-    const char *word = cli_map_word(map, row, &length);
-    if (!word) return cli_map_label(map, row, true, text);
-    if (begins_with_space_mark(word, length)) cut = word[0] == '\xc4' ? 2 : 3;
-    for (size_t i = cut; i < length; i++)
-        if ((unsigned char)word[i] < 0x20 || (unsigned char)word[i] > 0x7e) return 0;
-    columns = cli_word_show(word + cut, length - cut, true, CLI_WORD_COLUMNS, text);
-    if (cut == 0) return columns;
-    memmove(text + 1, text, strlen(text) + 1);
-    text[0] = '_';
-    return columns + 1;
-}
-
-/* The words placed so far, and which cells of the grid have one. */
-enum { CELLS = 64 };
-typedef struct {
-    cli_map_text *texts;
-    size_t count;
-    bool full[CELLS][CELLS];
-} placed_words;
-
-static bool is_free(const placed_words *done, const cli_map_text *text, double height)
-{
-    for (size_t i = 0; i < done->count; i++) {
-        const cli_map_text *other = &done->texts[i];
-        if (text->x < other->x + other->width + 6 && other->x < text->x + text->width + 6 &&
-            fabs(text->y - other->y) < height * 1.15)
-            return false;
-    }
-    return true;
-}
-
-static bool place_word(const cli_map *map, const cli_map_frame *frame,
-                       const cli_map_lettering *lettering, int64_t row, placed_words *done)
-{
-    cli_map_text *text = &done->texts[done->count];
-    double x, y;
-    if (!cli_map_at(map, frame, row, &x, &y)) return false;
-    /* cells are about three times as wide as high, like words */
-    int column = (int)((x - frame->left) / (lettering->height * 10));
-    int line = (int)((y - frame->top) / (lettering->height * 3.4));
-    bool *full = &done->full[line < CELLS ? line : CELLS - 1][column < CELLS ? column : CELLS - 1];
-    if (*full) return false;
-    size_t columns = lettering->ascii ? ascii_label(map, row, text->text)
-                                      : cli_map_label(map, row, false, text->text);
-    if (columns == 0) return false;
-    text->row = row;
-    text->width = lettering->width(text->text, columns, lettering->height);
-    text->x = x + lettering->gap;
-    text->y = y + lettering->height * 0.3;
-    if (text->x + text->width > frame->left + frame->width)
-        text->x = x - lettering->gap - text->width;
-    if (text->x < frame->left || !is_free(done, text, lettering->height)) return false;
-    return *full = true;
-}
-
-size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
-                     const cli_map_lettering *lettering, cli_map_text out[CLI_MAP_TEXTS])
-{
-    placed_words *done = calloc(1, sizeof *done);
-    size_t count;
-    if (!done) return 0; /* the picture is drawn without words */
-    done->texts = out;
-    for (int64_t row = 0; row < map->rows && done->count < CLI_MAP_TEXTS; row++)
-        if (place_word(map, frame, lettering, row, done)) done->count++;
-    count = done->count;
-    free(done);
-    return count;
+    if (word)
+        (void)cli_word_show(word, length, false, CLI_WORD_COLUMNS, text);
+    else
+        (void)snprintf(text, CLI_WORD_TEXT, "#%lld", (long long)row);
 }
 
 /* ---- captions ---- */
@@ -273,8 +201,8 @@ size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
 void cli_map_facts(const cli_map *map, char *text, size_t size)
 {
     char rows[CLI_CELL], of[CLI_CELL], left[CLI_CELL];
-    int used = snprintf(text, size, "%s", cli_commas(map->rows, rows));
-    if (map->rows < map->all)
+    int used = snprintf(text, size, "%s", cli_commas(map->only ? map->points : map->rows, rows));
+    if (map->rows < map->all || map->only)
         used += snprintf(text + used, size - (size_t)used, " of %s", cli_commas(map->all, of));
     used += snprintf(text + used, size - (size_t)used, " rows x %s", cli_commas(map->dim, of));
     if (strcmp(map->color, "none") != 0)

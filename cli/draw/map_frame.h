@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a table as points on a plane.
  *
- * cmd_map.c fills a cli_map; map_html.c, map_svg.c and map_png.c print it to stdout. map_frame.c
- * computes positions, colours and labels for the pictures.
+ * cmd_map.c fills a cli_map; map_html.c, map_svg.c and map_png.c print it to stdout. A picture is
+ * drawn by map_picture.c, with positions and colours of map_frame.c and the labels of map_labels.c.
  */
 #ifndef CLI_DRAW_MAP_FRAME_H
 #define CLI_DRAW_MAP_FRAME_H
@@ -23,8 +23,9 @@ typedef struct {
     const char *title;
     int64_t rows, all; /* rows of the map (--rows), rows of the table */
     int64_t dim, nonfinite;
-    float *places; /* positions, rows x 2, within -1 .. 1; NaN for a row that is not finite */
-    float *norms;  /* NaN for a row that is not finite */
+    int64_t points; /* rows that have a position */
+    float *places;  /* positions, rows x 2, within -1 .. 1; NaN for a row that is not drawn */
+    float *norms;   /* NaN for a row that is not finite */
     double share[2];
     double middle[2], half[2]; /* of the visible part, see cli_map_frame_all */
     int64_t outside;           /* number of points outside it */
@@ -36,6 +37,10 @@ typedef struct {
     size_t neighbours;
     const char *why_none; /* the reason if there are no neighbours */
     int width, height;    /* of a picture */
+    int64_t *listed; /* rows of --words, each once; these are highlighted and always labelled */
+    size_t listed_count;
+    bool *is_listed; /* per row; NULL without --words */
+    bool only;       /* --only: the other rows have no position */
 } cli_map;
 
 /* Scales the positions to -1 .. 1 and computes the visible part. */
@@ -43,17 +48,18 @@ void cli_map_frame_all(cli_map *map);
 
 /* The word of a row; NULL if there is none. */
 const char *cli_map_word(const cli_map *map, int64_t row, size_t *length);
-/* The label of a row: cli_word_show, or "#5" without a word. Returns its width in columns. */
-size_t cli_map_label(const cli_map *map, int64_t row, bool ascii, char text[CLI_WORD_TEXT]);
+/* The label of a row: cli_word_show, or "#5" without a word. */
+void cli_map_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT]);
 
-/* The colour of each row, 0 to 255 along a ramp, by row number or by the rank of the norm. Ranks
- * are used because a few large norms would leave one colour for all others. NULL if there is no
- * memory. */
+/* Shades of a picture: the ramp of colours in steps that the eye hardly tells apart. */
+enum { CLI_MAP_SHADES = 24 };
+/* The shade of each row, by row number or by the rank of the norm. Ranks are used because a few
+ * large norms would leave one colour for all others. NULL if there is no memory. */
 uint8_t *cli_map_shades(const cli_map *map);
-/* A colour of the ramp, 0xrrggbb; always the same with color "none". */
-uint32_t cli_map_color(const cli_map *map, uint8_t shade, bool dark);
-/* The radius of a point in a plot with this number of pixels. */
-double cli_map_radius(const cli_map *map, double pixels);
+/* The colour of a shade, 0xrrggbb; always the same with color "none". */
+uint32_t cli_map_color(const cli_map *map, int shade, bool dark);
+/* The radius of a point in a plot of this area, for text of 12 units. */
+double cli_map_radius(const cli_map *map, double area);
 
 /* The position of the plane in a picture, in pixels. Both axes have the same scale. */
 typedef struct {
@@ -70,23 +76,27 @@ bool cli_map_at(const cli_map *map, const cli_map_frame *frame, int64_t row, dou
 typedef struct {
     int64_t row;
     double x, y, width;
+    bool listed; /* a row of --words */
+    bool away;   /* not next to its point: a line connects them */
+    double point_x, point_y;
     char text[CLI_WORD_TEXT];
 } cli_map_text;
 
-enum { CLI_MAP_TEXTS = 400 };
-
 typedef struct {
-    bool ascii;    /* only words of ASCII (and marks for a space) */
-    double height; /* of a line, in pixels */
-    double gap;    /* between a point and its word */
-    /* The width in pixels of text with that height; columns is its width on a terminal. */
-    double (*width)(const char *text, size_t columns, double height);
+    double height;     /* of a line, in pixels */
+    double radius;     /* of a point */
+    double gap;        /* between the centre of a point and its word */
+    double listed_gap; /* the same for a row of --words, whose point is larger */
+    void *context;     /* of width */
+    double (*width)(void *context, bool listed, const char *text);
 } cli_map_lettering;
 
-/* Chooses words that do not overlap: early rows first (in most tables the frequent words), at most
- * one in each cell of a grid. Returns their number. */
+/* Chooses words that do not overlap, and a side of the point for each: right, left, above or below,
+ * the one that covers the fewest points. Rows of --words come first and are all chosen; then early
+ * rows (in most tables the frequent words), all up to 200 rows, else at most one in each cell of a
+ * grid. Returns their number; *out is freed by the caller, NULL if there is no memory. */
 size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
-                     const cli_map_lettering *lettering, cli_map_text out[CLI_MAP_TEXTS]);
+                     const cli_map_lettering *lettering, cli_map_text **out);
 
 /* One line of facts: "50,000 rows x 100, coloured by norm". */
 void cli_map_facts(const cli_map *map, char *text, size_t size);

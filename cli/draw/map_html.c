@@ -138,6 +138,11 @@ static void print_attribute(const char *name, const char *text)
 static int print_data(const cli_map *map)
 {
     fputs("<div id=\"meta\" hidden", stdout);
+    print_attribute("only", map->only ? "yes" : "");
+    fputs(" data-picked=\"", stdout);
+    for (size_t i = 0; i < map->listed_count; i++)
+        printf("%s%lld", i > 0 ? " " : "", (long long)map->listed[i]);
+    putchar('"');
     print_attribute("title", map->title);
     print_attribute("color", map->color);
     print_attribute("theme", map->theme);

@@ -5,45 +5,46 @@
  * the bytes of circles. Colours follow the reader's system unless a theme is given.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "core/args.h"
-#include "core/out.h"
-#include "draw/map_frame.h"
+#include "draw/map_picture.h"
 #include "draw/svg.h"
 
-enum { SHADES = 24, FONT = 12, STYLE = 4096 };
+enum { STYLE = 4096 };
 
-static uint8_t middle_shade(int part)
-{
-    return (uint8_t)((2 * part + 1) * 255 / (2 * SHADES));
-}
+/* ---- style ---- */
 
 /* Appends the CSS rules of one theme, which override those of svg.c. */
 static size_t append_theme(const cli_map *map, bool dark, char *style, size_t used)
 {
+    const cli_map_theme *theme = &cli_map_themes[dark];
     used += (size_t)snprintf(
         style + used, STYLE - used,
-        "text{fill:%s}.title{fill:%s}.label{fill:%s}.paper{fill:%s}.halo{stroke:%s}"
-        ".frame{stroke:%s}\n",
-        dark ? "#a2a9b6" : "#5b616e", dark ? "#eceef2" : "#1b1d22", dark ? "#eceef2" : "#1b1d22",
-        dark ? "#121419" : "#fbfbfa", dark ? "#121419" : "#fbfbfa", dark ? "#31363f" : "#dfe1e6");
-    for (int part = 0; part < SHADES; part++) {
-        unsigned color = cli_map_color(map, middle_shade(part), dark);
-        used += (size_t)snprintf(style + used, STYLE - used, ".s%d{stroke:#%06x}", part, color);
+        "text{fill:#%06x}.title,.label,.word{fill:#%06x}.label.soft{fill:#%06x}"
+        ".paper{fill:#%06x}.halo{stroke:#%06x}.frame{stroke:#%06x}.ring{stroke:#%06x}"
+        ".leader{stroke:#%06x}\n",
+        theme->soft, theme->ink, theme->soft, theme->paper, theme->paper, theme->line, theme->ink,
+        theme->soft);
+    for (int shade = 0; shade < CLI_MAP_SHADES; shade++) {
+        unsigned color = cli_map_color(map, shade, dark);
+        used += (size_t)snprintf(style + used, STYLE - used, ".s%d{stroke:#%06x}", shade, color);
     }
     return used;
 }
 
-static void make_style(const cli_map *map, double radius, char style[STYLE])
+static void make_style(const cli_map_picture *p, char style[STYLE])
 {
+    const cli_map *map = p->map;
     bool automatic = strcmp(map->theme, "auto") == 0;
-    size_t used = (size_t)snprintf(style, STYLE,
-                                   ".p{fill:none;stroke-width:%.2f;stroke-linecap:round;"
-                                   "stroke-opacity:%.2f}.halo{stroke-opacity:.85}"
-                                   ".frame{fill:none}\n",
-                                   2 * radius, map->rows > 2000 ? 0.6 : 0.85);
+    size_t used = (size_t)snprintf(
+        style, STYLE,
+        "text{font-size:%.4gpx}.title{font-size:%.4gpx}.word{font-size:%.4gpx;font-weight:700}"
+        ".p{fill:none;stroke-width:%.2f;stroke-linecap:round;stroke-opacity:%.2f}"
+        ".m{stroke-linecap:round}.halo{stroke-opacity:.85;stroke-width:%.4gpx}.frame{fill:none}\n",
+        cli_map_font(p, CLI_MAP_CAPTION), cli_map_font(p, CLI_MAP_TITLE),
+        cli_map_font(p, CLI_MAP_WORD), 2 * p->radius, p->opacity, 3 * p->unit);
     used = append_theme(map, strcmp(map->theme, "dark") == 0, style, used);
     if (!automatic) return;
     used += (size_t)snprintf(style + used, STYLE - used, "\n@media (prefers-color-scheme:dark){");
@@ -51,84 +52,101 @@ static void make_style(const cli_map *map, double radius, char style[STYLE])
     snprintf(style + used, STYLE - used, "}\n");
 }
 
-static void print_points(const cli_map *map, const cli_map_frame *frame, const uint8_t *shades)
+/* ---- the parts ---- */
+
+/* The approximate width of a character in a sans-serif font, in parts of the font size. */
+static double character_width(uint32_t code)
 {
-    for (int part = SHADES - 1; part >= 0; part--) {
-        bool any = false;
-        for (int64_t row = map->rows - 1; row >= 0; row--) { /* early rows are drawn on top */
-            double x, y;
-            if (shades[row] * SHADES / 256 != part || !cli_map_at(map, frame, row, &x, &y))
-                continue;
-            if (!any) printf("<path class=\"p s%d\" d=\"", part);
-            any = true;
-            printf("M%.1f %.1fh0", x, y);
-        }
-        if (any) puts("\"/>");
+    if (code >= 0x1100 && (code < 0x1200 || (code >= 0x2e80 && code < 0xa000) ||
+                           (code >= 0xac00 && code < 0xd7b0) || code >= 0xf900))
+        return 1;
+    if (code < 128 && strchr("ijl.,;:'|!()[]{} ", (int)code)) return 0.38;
+    if (code < 128 && strchr("frtI/\\-\"", (int)code)) return 0.46;
+    if (code < 128 && strchr("mwMW@%", (int)code)) return 0.98;
+    return code >= 'A' && code <= 'Z' ? 0.74 : 0.63;
+}
+
+/* The approximate width in the reader's font, rather too wide than too narrow. */
+static double text_width(cli_map_picture *to, cli_map_kind kind, const char *text)
+{
+    double width = 0;
+    for (size_t left = strlen(text), bytes; left > 0; left -= bytes, text += bytes) {
+        bytes = embla_utf8_length(text, left);
+        width += character_width(bytes > 0 ? embla_utf8_code(text, bytes) : '?');
+        bytes = bytes > 0 ? bytes : 1;
     }
+    return width * cli_map_font(to, kind) * (kind == CLI_MAP_WORD ? 1.1 : 1);
 }
 
-/* The approximate width in the system's font. */
-static double width_of(const char *text, size_t columns, double height)
+static void print_text(cli_map_picture *to, cli_map_kind kind, cli_map_anchor anchor, double x,
+                       double y, bool upward, const char *text)
 {
-    (void)text;
-    return (double)columns * height * 0.46;
+    static const char *const anchors[] = {"start", "middle", "end"};
+    static const char *const classes[] = {"title", NULL, "label halo", "word halo"};
+    bool soft = kind == CLI_MAP_LABEL && to->map->listed_count > 0;
+    if (upward) printf("<g transform=\"translate(%.1f %.1f) rotate(-90)\">", x, y);
+    cli_svg_text(upward ? 0 : x, upward ? 0 : y, soft ? "label halo soft" : classes[kind],
+                 anchors[anchor], text);
+    if (upward) puts("</g>");
 }
 
-static void print_words(const cli_map *map, const cli_map_frame *frame, double radius)
+static void print_frame(cli_map_picture *to, const cli_map_frame *frame)
 {
-    const cli_map_lettering lettering = {
-        .height = FONT * 1.25, .gap = radius + 3, .width = width_of};
-    cli_map_text *texts = malloc(CLI_MAP_TEXTS * sizeof *texts);
-    size_t count = texts ? cli_map_texts(map, frame, &lettering, texts) : 0;
-    for (size_t i = 0; i < count; i++)
-        cli_svg_text(texts[i].x, texts[i].y, "label halo", "start", texts[i].text);
-    free(texts);
+    (void)to;
+    printf(
+        "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>\n",
+        frame->left, frame->top, frame->width, frame->height);
 }
 
-/* The colour legend, above the right corner. */
-static void print_legend(const cli_map *map, double right, double y)
+static void print_points(cli_map_picture *to, int shade, const double *xy, size_t count)
 {
-    bool rows = strcmp(map->color, "row") == 0;
-    double width = 6, end = right - 36, left = end - SHADES * width;
-    if (strcmp(map->color, "none") == 0) return;
-    for (int part = 0; part < SHADES; part++)
-        printf("<path class=\"s%d\" stroke-width=\"8\" d=\"M%.1f %.1fh%.1f\"/>\n", part,
-               left + part * width, y, part + 1 < SHADES ? width + 0.3 : width);
-    cli_svg_text(left - 8, y + 4, NULL, "end", rows ? "first row" : "short rows");
-    cli_svg_text(end + 8, y + 4, NULL, "start", rows ? "last" : "long");
+    (void)to;
+    printf("<path class=\"p s%d\" d=\"", shade);
+    for (size_t i = 0; i < count; i++) printf("M%.1f %.1fh0", xy[2 * i], xy[2 * i + 1]);
+    puts("\"/>");
+}
+
+/* The ring is a larger point below. */
+static void print_mark(cli_map_picture *to, int shade, double x, double y, double radius)
+{
+    printf("<path class=\"m ring\" stroke-width=\"%.2f\" d=\"M%.1f %.1fh0\"/>"
+           "<path class=\"m s%d\" stroke-width=\"%.2f\" d=\"M%.1f %.1fh0\"/>\n",
+           2 * radius + 1.5 * to->unit, x, y, shade, 2 * radius - 1.5 * to->unit, x, y);
+}
+
+static void print_line(cli_map_picture *to, double x0, double y0, double x1, double y1)
+{
+    printf("<path class=\"leader\" stroke-width=\"%.4g\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", to->unit,
+           x0, y0, x1, y1);
+}
+
+static void print_bar(cli_map_picture *to, int shade, double x, double y, double width,
+                      double height)
+{
+    (void)to;
+    printf("<path class=\"s%d\" stroke-width=\"%.4g\" d=\"M%.1f %.1fh%.1f\"/>\n", shade, height, x,
+           y + height / 2, width);
 }
 
 int cli_map_svg(const cli_map *map)
 {
-    cli_map_frame frame =
-        cli_map_frame_in(map, 44, 72, (double)map->width - 68, (double)map->height - 112);
-    double radius = cli_map_radius(map, frame.width * frame.height);
-    char style[STYLE], facts[256], axis[128];
-    uint8_t *shades = cli_map_shades(map);
-    if (!shades) return cli_failed("no memory for the colours of %lld rows", (long long)map->rows);
-    make_style(map, radius, style);
+    static const cli_map_backend backend = {.width = text_width,
+                                            .text = print_text,
+                                            .frame = print_frame,
+                                            .points = print_points,
+                                            .mark = print_mark,
+                                            .line = print_line,
+                                            .bar = print_bar};
+    cli_map_picture picture = cli_map_picture_of(map, &backend, NULL);
+    char style[STYLE];
+    make_style(&picture, style);
     cli_svg svg = {.title = map->title,
                    .width = map->width,
                    .height = map->height,
                    .plain = true,
                    .style = style};
     cli_svg_open(&svg);
-    cli_svg_text(24, 34, "title", "start", map->title);
-    cli_map_facts(map, facts, sizeof facts);
-    cli_svg_text(24, 55, "subtitle", "start", facts);
-    if (map->width >= 640) print_legend(map, frame.left + frame.width, 51);
-    printf(
-        "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>\n",
-        frame.left, frame.top, frame.width, frame.height);
-    print_points(map, &frame, shades);
-    print_words(map, &frame, radius);
-    cli_map_axis(map, 0, axis, sizeof axis);
-    cli_svg_text(frame.left + frame.width / 2, map->height - 16, NULL, "middle", axis);
-    cli_map_axis(map, 1, axis, sizeof axis);
-    printf("<g transform=\"translate(30 %.1f) rotate(-90)\">", frame.top + frame.height / 2);
-    cli_svg_text(0, 0, NULL, "middle", axis);
-    puts("</g>");
+    int code = cli_map_draw(&picture);
     cli_svg_close(&svg);
-    free(shades);
-    return CLI_DONE;
+    return code;
 }

@@ -16,15 +16,15 @@
 
 #include "embla_lab.h"
 
-#include "core/model.h"
+#include "core/answers.h"
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/verbs.h"
 #include "draw/map_frame.h"
-#include "draw/png_out.h"
+#include "draw/paint.h"
 
-/* Rows of a map without --rows; maximum of --neighbours; rows per lookup. */
-enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024 };
+/* Rows of a map without --rows; maximum of --neighbours; rows per lookup; maximum of --words. */
+enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024, WORDS_MOST = 1000 };
 /* Multiply-adds for neighbours without --neighbours: about ten seconds on two cores. */
 static const double MADDS_UNASKED = 2e12;
 
@@ -49,12 +49,13 @@ static const char *theme_name(size_t n)
 }
 
 typedef struct {
-    cli_model model;
-    embla_table *table; /* of map.rows rows */
+    cli_asked asked;
+    embla_table *table; /* of map.rows rows: that of asked, or a copy of its first rows */
     cli_map map;
     const char *path;
     char title[256], why_none[256];
     int kind, threads;
+    bool quiet;
     int64_t bytes; /* size of the file; -1 means unknown */
 } job;
 
@@ -74,11 +75,11 @@ static int read_kind(const cli_args *args, job *j)
     if (j->kind == KINDS)
         return cli_usage(
             "--output: unknown file extension of '%s'; use .html, .svg or .png, or --format", path);
-    if (j->kind == PNG && !cli_png_able())
-        return cli_failed("this program was built without libpng; write .svg or .html instead");
     if (j->kind != HTML && cli_args_given(args, "neighbours"))
         return cli_usage("--neighbours needs a page (.html): a picture does not show them");
-    return CLI_DONE;
+    if (cli_args_flag(args, "only") && !cli_args_given(args, "words"))
+        return cli_usage("--only needs --words, the rows to draw");
+    return j->kind == PNG ? cli_paint_load() : CLI_DONE;
 }
 
 /* "1600x1200" */
@@ -103,7 +104,7 @@ static int read_size(const cli_args *args, job *j)
 /* Checks that the file can be written, before the long computation. */
 static int check_path(const cli_args *args, const job *j)
 {
-    if (cli_model_has_file(&j->model, j->path))
+    if (cli_model_has_file(&j->asked.model, j->path))
         return cli_failed("%s is the input file and cannot be overwritten; choose another name",
                           j->path);
     return cli_out_check(j->path, cli_args_flag(args, "force"));
@@ -165,7 +166,6 @@ static int copy_first_rows(job *j)
             return cli_failed("%s", embla_error());
         }
     }
-    embla_table_free(j->table);
     j->table = part;
     return CLI_DONE;
 }
@@ -228,7 +228,7 @@ static int measure_rows(job *j, int64_t first, size_t count, piece *p)
     return CLI_DONE;
 }
 
-static int measure_all_rows(const cli_args *args, job *j)
+static int measure_all_rows(job *j)
 {
     cli_progress progress;
     size_t dim = (size_t)j->map.dim, k = j->map.neighbours > 0 ? j->map.neighbours : 1;
@@ -237,7 +237,7 @@ static int measure_all_rows(const cli_args *args, job *j)
     if (p) p->values = malloc(PIECE * dim * sizeof *p->values);
     if (p) p->found = malloc(PIECE * k * sizeof *p->found);
     int code = p && p->values && p->found ? CLI_DONE : cli_failed("no memory for %d rows", PIECE);
-    cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
+    cli_progress_begin(&progress, j->quiet);
     for (int64_t at = 0; at < j->map.rows && code == CLI_DONE; at += PIECE) {
         int64_t count = j->map.rows - at < PIECE ? j->map.rows - at : PIECE;
         if (!cli_progress_step(&progress, "neighbours", at * row_bytes, j->map.rows * row_bytes))
@@ -257,11 +257,69 @@ static int measure_all_rows(const cli_args *args, job *j)
 /* Finds the first token of each row, which gives the row its word. */
 static int find_tokens(job *j)
 {
-    if (!j->model.facts.mapping || !j->map.vocab) return CLI_DONE;
+    if (!j->asked.model.facts.mapping || !j->map.vocab) return CLI_DONE;
     j->map.tokens = malloc((size_t)j->map.rows * sizeof *j->map.tokens);
     if (!j->map.tokens) return cli_failed("no memory for %" PRId64 " rows", j->map.rows);
     return cli_first_tokens(j->table, j->map.rows, j->map.tokens, NULL);
 }
+
+/* ---- --words ---- */
+
+/* Marks the rows of tokens, each once. */
+static int mark_rows(job *j, const cli_tokens *tokens)
+{
+    cli_map *map = &j->map;
+    int64_t *rows;
+    char first[CLI_CELL], last[CLI_CELL];
+    int code = cli_asked_rows(&j->asked, tokens, &rows);
+    map->listed = rows;
+    map->is_listed = calloc((size_t)map->rows, sizeof *map->is_listed);
+    if (code == CLI_DONE && !map->is_listed)
+        code = cli_failed("no memory for %" PRId64 " rows", map->rows);
+    for (size_t i = 0; i < tokens->count && code == CLI_DONE; i++) {
+        if (rows[i] >= map->rows)
+            return cli_failed("--words: row %s is not on a map of %s; use a larger --rows",
+                              cli_commas(rows[i], first), cli_plural(map->rows, "row", last));
+        if (map->is_listed[rows[i]]) continue;
+        map->is_listed[rows[i]] = true;
+        map->listed[map->listed_count++] = rows[i];
+    }
+    return code;
+}
+
+static int read_words(const cli_args *args, job *j)
+{
+    const char *list = cli_args_text(args, "words");
+    cli_tokens tokens = {0};
+    if (!list) return CLI_DONE;
+    int code = cli_tokens_words(&tokens, j->asked.vocab, list, "--words");
+    if (code == CLI_DONE) code = cli_tokens_finish(&tokens, j->asked.vocab);
+    if (code == CLI_DONE && tokens.count == 0) code = cli_usage("--words: the list is empty");
+    if (code == CLI_DONE && tokens.count > WORDS_MOST)
+        code = cli_usage("--words: %zu words; the maximum is %d", tokens.count, WORDS_MOST);
+    if (code == CLI_DONE) code = mark_rows(j, &tokens);
+    cli_tokens_free(&tokens);
+    return code;
+}
+
+/* Notes which rows of --words have no position. */
+static void note_nonfinite(const cli_map *map)
+{
+    for (size_t i = 0; i < map->listed_count; i++)
+        if (isnan(map->places[2 * map->listed[i]]))
+            cli_complain("note: row %" PRId64
+                         " of --words contains NaN or infinity and is not on the map",
+                         map->listed[i]);
+}
+
+/* --only: the other rows lose their positions after the plane has been computed from all. */
+static void drop_positions(cli_map *map)
+{
+    for (int64_t row = 0; row < map->rows; row++)
+        if (!map->is_listed[row]) map->places[2 * row] = map->places[2 * row + 1] = NAN;
+}
+
+/* ---- positions ---- */
 
 /* Computes the positions of all rows, and limits the number of neighbours. */
 static int compute_positions(job *j)
@@ -279,6 +337,8 @@ static int compute_positions(job *j)
     map->nonfinite = report.nonfinite;
     for (int axis = 0; axis < 2; axis++)
         map->share[axis] = isfinite(report.share[axis]) ? report.share[axis] : 0;
+    if (!j->quiet) note_nonfinite(map);
+    if (map->only) drop_positions(map);
     cli_map_frame_all(map);
     int64_t others = map->rows - map->nonfinite - 1;
     if (others < 1) map->why_none = "There is no other row.";
@@ -291,12 +351,12 @@ static int compute_positions(job *j)
 }
 
 /* Computes positions, norms, words and neighbours. */
-static int compute_map(const cli_args *args, job *j)
+static int compute_map(job *j)
 {
     int code = find_tokens(j); /* first, because the copy of the first rows has no mapping */
     if (code == CLI_DONE) code = copy_first_rows(j);
     if (code == CLI_DONE) code = compute_positions(j);
-    return code == CLI_DONE ? measure_all_rows(args, j) : code;
+    return code == CLI_DONE ? measure_all_rows(j) : code;
 }
 
 /* ---- report ---- */
@@ -311,12 +371,17 @@ static void print_json(const job *j)
     cli_json_whole(&json, "bytes", j->bytes);
     cli_json_whole(&json, "rows", map->all);
     cli_json_whole(&json, "dim", map->dim);
-    cli_json_whole(&json, "points", map->rows - map->nonfinite);
+    cli_json_whole(&json, "points", map->points);
     cli_json_whole(&json, "nonfinite", map->nonfinite);
     cli_json_open(&json, "share", '[');
     for (int axis = 0; axis < 2; axis++) cli_json_real(&json, NULL, map->share[axis]);
     cli_json_close(&json, ']');
     cli_json_text(&json, "color", map->color);
+    if (map->listed) {
+        cli_json_open(&json, "words", '[');
+        for (size_t i = 0; i < map->listed_count; i++) cli_json_whole(&json, NULL, map->listed[i]);
+        cli_json_close(&json, ']');
+    }
     if (j->kind == HTML) cli_json_whole(&json, "neighbours", (int64_t)map->neighbours);
     cli_json_close(&json, '}');
     putchar('\n');
@@ -326,8 +391,8 @@ static void print_facts(const job *j)
 {
     const cli_map *map = &j->map;
     char size[CLI_CELL], count[CLI_CELL];
-    cli_out_fact("written", "%s: %s, %s", j->path,
-                 cli_plural(map->rows - map->nonfinite, "point", count), cli_size(j->bytes, size));
+    cli_out_fact("written", "%s: %s, %s", j->path, cli_plural(map->points, "point", count),
+                 cli_size(j->bytes, size));
     if (map->rows < map->all) cli_out_fact("rows", "the first of %s", cli_commas(map->all, count));
     if (map->nonfinite > 0)
         cli_out_fact("left out", "%s with a NaN or an infinity",
@@ -350,18 +415,9 @@ static void print_facts(const job *j)
 static int set_up(const cli_args *args, job *j)
 {
     const char *title = cli_args_text(args, "title"), *name = args->operands[0];
-    int code = cli_model_open(args, name, &j->model);
+    int code = cli_asked_open(args, name, &j->asked);
     if (code != CLI_DONE) return code;
-    if (j->model.no_matrix) return cli_failed("%s", j->model.table_error);
-    if (embla_table_open(j->model.checkpoint, NULL, NULL, &j->table) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    if (!cli_args_flag(args, "quiet")) {
-        if (j->model.vocab_error[0]) cli_complain("no words: %s", j->model.vocab_error);
-        if (j->model.no_words[0]) cli_complain("no words: %s", j->model.no_words);
-        size_t count;
-        const char *const *notes = embla_checkpoint_notes(j->model.checkpoint, &count);
-        for (size_t n = 0; n < count; n++) cli_complain("note: %s", notes[n]);
-    }
+    j->table = j->asked.table;
     /* a folder's name may end in a slash */
     size_t length = strlen(name), start;
     while (length > 1 && name[length - 1] == '/') length--;
@@ -371,11 +427,14 @@ static int set_up(const cli_args *args, job *j)
     j->map.title = title ? title : j->title;
     j->map.all = embla_table_rows(j->table);
     j->map.dim = (int64_t)embla_table_dim(j->table);
-    j->map.vocab = j->model.vocab;
+    j->map.vocab = j->asked.vocab;
     j->map.color = cli_args_text(args, "color");
     j->map.theme = cli_args_text(args, "theme");
     j->threads = (int)cli_args_count(args, "threads");
+    j->quiet = cli_args_flag(args, "quiet");
+    j->map.only = cli_args_flag(args, "only");
     code = read_counts(args, j);
+    if (code == CLI_DONE) code = read_words(args, j);
     return code == CLI_DONE ? check_path(args, j) : code;
 }
 
@@ -398,7 +457,7 @@ static int write_file(const cli_args *args, job *j)
         j->bytes = stat(j->path, &file) == 0 ? (int64_t)file.st_size : 0;
         if (cli_args_flag(args, "json"))
             print_json(j);
-        else if (!cli_args_flag(args, "quiet"))
+        else if (!j->quiet)
             print_facts(j);
     }
     if (kept >= 0) (void)close(kept);
@@ -411,14 +470,16 @@ static int run(const cli_args *args)
     int code = read_kind(args, &j);
     if (code == CLI_DONE) code = read_size(args, &j);
     if (code == CLI_DONE) code = set_up(args, &j);
-    if (code == CLI_DONE) code = compute_map(args, &j);
+    if (code == CLI_DONE) code = compute_map(&j);
     if (code == CLI_DONE) code = write_file(args, &j);
     free(j.map.places);
     free(j.map.norms);
     free(j.map.near);
     free(j.map.tokens);
-    embla_table_free(j.table);
-    cli_model_free(&j.model);
+    free(j.map.listed);
+    free(j.map.is_listed);
+    if (j.table != j.asked.table) embla_table_free(j.table);
+    cli_asked_free(&j.asked);
     return code;
 }
 
@@ -443,6 +504,11 @@ static const cli_option options[] = {
      .standard = "8",
      .count = true,
      .help = "nearest rows to show in a page; 0 means none"},
+    {.name = "words",
+     .value = "LIST",
+     .help = "highlight and always label these rows: words or #row, separated by commas, or @FILE "
+             "with one on each line"},
+    {.name = "only", .help = "draw only the rows of --words, on the plane of all rows"},
     {.name = "rows",
      .value = "N",
      .count = true,
@@ -473,7 +539,8 @@ const cli_verb cli_verb_map = {
             "pointer, a search box, and the nearest rows of a clicked row, by cosine in all "
             "directions. The nearest rows are computed when the page is made. If that takes too "
             "long they are left out, unless --neighbours is given. A picture (.svg, .png) shows "
-            "words where there is space, early rows first.",
+            "words where there is space: of up to 200 rows all, of more rows some, early rows "
+            "first.",
     .example = "embla map words.vec -o words.html",
     .options = options,
     .run = run};

@@ -264,7 +264,7 @@ static int read_batch(job *j, cli_lines *lines, bool *more)
         if (status == CLI_LINE_LATER) break;
         *more = status == CLI_LINE;
         if (!*more) return status == CLI_LINE_NONE ? CLI_DONE : CLI_FAILED;
-        code = cli_tokens_line(&j->tokens, j->asked.vocab, false, line, length, lines->number);
+        code = cli_tokens_line(&j->tokens, j->asked.vocab, false, line, length, lines);
         if (j->tokens.missing > 0) break; /* answer before this one is reported */
     }
     return code;

@@ -31,7 +31,7 @@ async function open(name, { width = 1600, height = 1000, scheme = 'light', query
   page.on('pageerror', error => wrong.push('error: ' + error.message));
   page.on('request', request => { if (!request.url().startsWith('file://' + folder + '/' + name) && !request.url().startsWith('data:')) wrong.push('fetched: ' + request.url()); });
   await page.goto(`file://${folder}/${name}${query}`);
-  await page.waitForFunction('window.emblaReady');
+  if (name.endsWith('.html')) await page.waitForFunction('window.emblaReady');
   page.took = Date.now() - begun;
   page.wrong = wrong;
   return page;
@@ -98,6 +98,60 @@ async function small() {
     });
     await close(page, name);
   }
+}
+
+/* Pairs of boxes (left, top, right, bottom, text) that share more than a pixel. */
+const overlaps = boxes => boxes.flatMap((a, i) => boxes.slice(0, i).filter(b => Math.min(a[2], b[2]) - Math.max(a[0], b[0]) > 1 && Math.min(a[3], b[3]) - Math.max(a[1], b[1]) > 1).map(b => [a[4], b[4]]));
+
+/* Labels of a picture, as wide as this browser's font is. Ascent and descent that no letter of "word17" uses are cut. */
+const boxesOf = page => page.evaluate(() => Array.from(document.querySelectorAll('text.label, text.word'), text => {
+  const box = text.getBBox();
+  return [box.x, box.y + 0.2 * box.height, box.x + box.width, box.y + 0.85 * box.height, text.textContent];
+}));
+
+async function labels() {
+  for (const name of ['rows.svg', 'words.svg']) {
+    const page = await open(name), boxes = await boxesOf(page);
+    await check(name + ' has its labels', () => assert(boxes.length > 150, String(boxes.length)));
+    await check(name + ': none over another', () => assert.deepEqual(overlaps(boxes), []));
+    await keep(page, name);
+    await close(page, name);
+  }
+  const page = await open('rows.html');
+  await check('a page of 200 rows has its labels', async () => assert(await page.evaluate('embla.labels().length') > 130, String(await page.evaluate('embla.labels().length'))));
+  const boxes = (await page.evaluate('embla.labels()')).map(l => [l.left, l.top, l.left + l.width, l.top + 16, String(l.row)]);
+  await check('none over another', () => assert.deepEqual(overlaps(boxes), []));
+  await check('on four sides', async () => {
+    const sides = await page.evaluate(() => Array.from(new Set(embla.labels().map(l => { const [x, y] = embla.place(l.row); return l.left > x ? 'right' : l.left + l.width < x ? 'left' : l.top > y ? 'below' : 'above'; }))).sort());
+    assert.deepEqual(sides, ['above', 'below', 'left', 'right']);
+  });
+  await keep(page, 'rows');
+  await close(page, 'rows.html');
+}
+
+async function picked() {
+  let page = await open('words.html');
+  const written = () => page.evaluate('embla.labels().map(l => l.row)');
+  await check('the words are listed', async () => assert.deepEqual(await page.locator('#picked button').allTextContents(), ['word3', 'word7', 'word100']));
+  await check('and labelled', async () => { for (const row of [3, 7, 100]) assert((await written()).includes(row)); });
+  await check('once', async () => assert.equal((await written()).filter(row => row === 3).length, 1));
+  await keep(page, 'words');
+  await page.locator('#picked button', { hasText: 'word100' }).click();
+  await check('a click selects the row', async () => assert.equal(await selected(page), 100));
+  await check('which the list shows', async () => assert.deepEqual(await page.locator('#picked button[aria-pressed=true]').allTextContents(), ['word100']));
+  await page.click('#reset');
+  await settle(page);
+  await check('the others stay labelled', async () => { for (const row of [3, 7, 100]) assert((await written()).includes(row)); });
+  await close(page, 'words');
+  page = await open('only.html');
+  await check('only these are drawn', async () => assert.deepEqual((await written()).sort(), [100, 3, 7]));
+  await check('and counted', async () => assert.equal(await page.textContent('#facts'), '3 of 200 rows × 3'));
+  await check('the others are found', async () => assert.equal(await page.evaluate("embla.find('word5')[0]"), 5));
+  await check('and can be selected', async () => {
+    await page.evaluate('embla.select(5, true)');
+    assert.equal(await page.textContent('#word'), 'word5');
+  });
+  await close(page, 'only');
 }
 
 async function find(page) {
@@ -172,13 +226,22 @@ async function click(page) {
 async function glove() {
   let page = await open('glove.html');
   console.log(`glove: ready after ${page.took} ms, ${await page.evaluate('embla.count')} points by ${await page.evaluate('embla.painter')}`);
-  let took = page.took; /* the best of three: others may be using the machine */
-  for (let i = 0; i < 2 && took >= 2000; i++) {
+  /* compared with a loop of the same browser, because others may be using the machine: the best of
+   * three */
+  let times = Infinity;
+  for (let i = 0; i < 3; i++) {
     const again = await open('glove.html');
-    took = Math.min(took, again.took);
+    const loop = await again.evaluate(() => {
+      const start = performance.now();
+      let sum = 0;
+      for (let n = 0; n < 1e8; n++) sum = (sum + n * n) % 1000003;
+      return performance.now() - start + 0 * sum;
+    });
+    console.log(`glove: ready after ${again.took} ms, a loop takes ${Math.round(loop)} ms`);
+    times = Math.min(times, again.took / loop);
     await again.close();
   }
-  await check('ready in time', () => assert(slow || took < 2000, `${took} ms`));
+  await check('ready in time', () => assert(slow || times < 5, `${times} times the loop`));
   await check('all points', async () => assert.equal(await page.evaluate('embla.count'), slow ? 4000 : 50000));
   await check('they are drawn', async () => assert(await drawn(page) > 20000));
   await keep(page, 'light');
@@ -212,6 +275,8 @@ async function glove() {
 
 await odd();
 await small();
+await labels();
+await picked();
 if (existsSync(folder + '/glove.html')) await glove();
 await browser.close();
 console.log(`${checks} checks, ${failed} failed`);

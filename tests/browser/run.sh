@@ -35,6 +35,20 @@ printf '1 2\nalone 1 2\n' >one.vec
 printf '3 1\na 1\nb 1\nc 1\n' >same.vec
 "$program" map same.vec -o same.html --quiet || exit 1
 
+# 200 rows: pictures and a page whose labels are held against each other
+awk 'BEGIN {
+    print 200, 3
+    for (i = 0; i < 200; i++) {
+        for (k = 0; k < 3; k++) { s = (s * 69069 + 12345) % 4294967296; v[k] = s / 4294967296 - 0.5 }
+        print "word" i, v[0], v[1], v[2] / 9
+    }
+}' >rows.vec
+"$program" map rows.vec -o rows.html --quiet || exit 1
+"$program" map rows.vec -o rows.svg --quiet || exit 1
+"$program" map rows.vec -o words.svg --quiet --words word3,word7,word100 || exit 1
+"$program" map rows.vec -o words.html --quiet --words word3,word7,word100 || exit 1
+"$program" map rows.vec -o only.html --quiet --words word3,word7,word100 --only || exit 1
+
 glove=${EMBLA_DATA-}/glove-50k/glove.6B.100d.50k.txt.xz
 if [[ -e $glove ]] && command -v xz >/dev/null; then
     xz -dc "$glove" >glove.txt

@@ -47,7 +47,7 @@ home_of() {
     cblas.h)             echo "engine/cblas.c" ;;
     lapacke.h)           echo "engine/lapacke.c" ;;
     xxhash.h)            echo "base/checksum.c" ;;
-    png.h)               echo "none: cli/draw/png.c has it" ;;
+    cairo*.h | pango/*)  echo "none: cli/draw/paint.c has it" ;;
     liburing.h)          echo "store/direct.c" ;;
     utf8proc.h)          echo "text/normalize.c" ;;
     pcre2.h)             echo "text/split.c" ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A project that adds ours with FetchContent gets libembla and nothing else: no lab, no program,
-# no tests, nothing installed. It needs no headers of oneDNN, BLAS, LAPACK or PNG.
+# no tests, nothing installed. It needs no headers of oneDNN, BLAS, LAPACK or Pango.
 #   usage: subproject.sh PROJECT CC [LAUNCHER]
 set -eu
 project=$1 cc=$2 launcher=${3:-}
@@ -21,7 +21,7 @@ got=$("$build/engine")
 
 found=$(find "$build" -name 'libembla_lab*' -o -name embla -type f -o -name 'test_*' -type f)
 [ -z "$found" ] || fail "built, though nobody asked for it: $found"
-found=$(grep -E '^(DNNL|CBLAS|LAPACKE|PNG|CMOCKA|JANSSON)_' "$build/CMakeCache.txt" || true)
+found=$(grep -E '^(DNNL|CBLAS|LAPACKE|PANGOCAIRO|CMOCKA|JANSSON)_' "$build/CMakeCache.txt" || true)
 [ -z "$found" ] || fail "looked for, though it is not needed: $found"
 found=$(ctest --test-dir "$build" -N | sed -n 's/^Total Tests: //p')
 [ "$found" = 0 ] || fail "$found tests were added"
