@@ -134,6 +134,14 @@ EMBLA_API EMBLA_CHECKED embla_status embla_analogy(const embla_table *table, con
                                                    const embla_analogy_options *options,
                                                    embla_neighbour *out, embla_near_report *report);
 
+/* ---- odd: the row that does not match ---- */
+
+/* Writes to cosines (count) how well each of count rows fits the others: its cosine with the mean
+ * of all of them, each divided by its norm. The index of the lowest goes to *odd; of equal ones the
+ * first. A row of zeros has the cosine 0. */
+EMBLA_API EMBLA_CHECKED embla_status embla_odd_row(const embla_table *table, const int64_t *rows,
+                                                   size_t count, double *cosines, size_t *odd);
+
 /* ---- eval: how well a table agrees with people ---- */
 
 typedef struct embla_eval embla_eval;

@@ -172,21 +172,22 @@ static int unknown_option(const cli_verb *verb, const char *word)
 /* Names of similar verbs in other tools. */
 static const struct {
     const char *word, *verb;
-} synonyms[] = {{"size", "cost"},        {"params", "cost"},       {"memory", "cost"},
-                {"benchmark", "bench"},  {"perf", "bench"},        {"completions", "completion"},
-                {"man", "help"},         {"ls", "info"},           {"inspect", "info"},
-                {"show", "info"},        {"list", "info"},         {"tokens", "info"},
-                {"vocab", "info"},       {"check", "doctor"},      {"get", "lookup"},
-                {"row", "lookup"},       {"embed", "lookup"},      {"encode", "lookup"},
-                {"vector", "lookup"},    {"export", "convert"},    {"quantize", "convert"},
-                {"quantise", "convert"}, {"nn", "near"},           {"nearest", "near"},
-                {"neighbours", "near"},  {"neighbors", "near"},    {"similar", "near"},
-                {"similarity", "near"},  {"search", "near"},       {"analogies", "analogy"},
-                {"norms", "health"},     {"glitch", "health"},     {"svd", "spectrum"},
-                {"pca", "map"},          {"plot", "map"},          {"umap", "map"},
-                {"tsne", "map"},         {"compare", "diff"},      {"evaluate", "eval"},
-                {"sample", "generate"},  {"complete", "generate"}, {"learn", "train"},
-                {"fit", "train"}};
+} synonyms[] = {
+    {"size", "cost"},         {"params", "cost"},       {"memory", "cost"},
+    {"benchmark", "bench"},   {"perf", "bench"},        {"completions", "completion"},
+    {"man", "help"},          {"ls", "info"},           {"inspect", "info"},
+    {"show", "info"},         {"list", "info"},         {"tokens", "info"},
+    {"vocab", "info"},        {"check", "doctor"},      {"get", "lookup"},
+    {"row", "lookup"},        {"embed", "lookup"},      {"encode", "lookup"},
+    {"vector", "lookup"},     {"export", "convert"},    {"quantize", "convert"},
+    {"quantise", "convert"},  {"nn", "near"},           {"nearest", "near"},
+    {"neighbours", "near"},   {"neighbors", "near"},    {"similar", "near"},
+    {"similarity", "near"},   {"search", "near"},       {"doesnt_match", "doesnt-match"},
+    {"odd", "doesnt-match"},  {"analogies", "analogy"}, {"norms", "health"},
+    {"glitch", "health"},     {"svd", "spectrum"},      {"pca", "map"},
+    {"plot", "map"},          {"umap", "map"},          {"tsne", "map"},
+    {"compare", "diff"},      {"evaluate", "eval"},     {"sample", "generate"},
+    {"complete", "generate"}, {"learn", "train"},       {"fit", "train"}};
 
 /* What other tools do that no verb of ours does yet, and what serves instead. */
 static const struct {

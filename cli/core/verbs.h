@@ -12,6 +12,7 @@ extern const cli_verb cli_verb_doctor;
 extern const cli_verb cli_verb_lookup;
 extern const cli_verb cli_verb_near;
 extern const cli_verb cli_verb_analogy;
+extern const cli_verb cli_verb_doesnt_match;
 extern const cli_verb cli_verb_eval;
 extern const cli_verb cli_verb_health;
 extern const cli_verb cli_verb_spectrum;

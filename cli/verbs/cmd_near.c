@@ -15,13 +15,19 @@
 #include "core/line_input.h"
 #include "core/verbs.h"
 
-enum { QUERIES = 1024, QUERY_BYTES = 64 << 20 }; /* maximum of one pass */
+enum {
+    QUERIES = 1024, /* maximum of one pass */
+    QUERY_BYTES = 64 << 20,
+    EXCLUDED = 1000 /* maximum of --exclude */
+};
 
 typedef struct {
     cli_asked asked;
     cli_rank rank;
     cli_tokens tokens;
-    int64_t *rows;  /* the row of each token */
+    int64_t *rows;       /* the row of each token */
+    cli_tokens excluded; /* --exclude */
+    int64_t *excluded_rows;
     float *vectors; /* from --vector; NULL means that the queries are tokens */
     size_t count;   /* number of queries */
     size_t printed; /* answers before these queries */
@@ -188,7 +194,7 @@ static void print_answer(job *j, size_t n, const embla_neighbour *found)
 
 typedef struct {
     float *queries;
-    int64_t *own; /* the query's own row, which is excluded */
+    int64_t *left_out; /* for each query its own row, then the rows of --exclude */
     embla_neighbour *found;
     size_t most;
 } buffers;
@@ -201,9 +207,13 @@ static int search(job *j, const buffers *b, embla_near_report *report)
         size_t count = j->count - at < b->most ? j->count - at : b->most;
         code = read_queries(j, at, count, b->queries);
         if (code != CLI_DONE) return code;
-        for (size_t i = 0; i < count; i++) b->own[i] = j->rows && !j->self ? j->rows[at + i] : -1;
-        options.leave_out = b->own;
-        options.left_out = 1;
+        for (size_t i = 0; i < count; i++) {
+            int64_t *rows = b->left_out + i * (1 + j->excluded.count);
+            rows[0] = j->rows && !j->self ? j->rows[at + i] : -1;
+            for (size_t n = 0; n < j->excluded.count; n++) rows[1 + n] = j->excluded_rows[n];
+        }
+        options.leave_out = b->left_out;
+        options.left_out = 1 + j->excluded.count;
         if (embla_near(j->asked.table, b->queries, count, j->rank.top, &options, b->found,
                        report) != EMBLA_OK)
             return cli_failed("%s", embla_error());
@@ -218,12 +228,12 @@ static int search_all(job *j, embla_near_report *report)
     buffers b = {.most = each < QUERY_BYTES / QUERIES ? QUERIES : QUERY_BYTES / each + 1};
     if (b.most > j->count) b.most = j->count;
     b.queries = malloc(b.most * j->dim * sizeof *b.queries);
-    b.own = malloc(b.most * sizeof *b.own);
+    b.left_out = calloc(b.most * (1 + j->excluded.count), sizeof *b.left_out);
     b.found = calloc(b.most * j->rank.top, sizeof *b.found);
-    int code = b.queries && b.own && b.found ? search(j, &b, report)
-                                             : cli_failed("no memory for %zu answers", b.most);
+    int code = b.queries && b.left_out && b.found ? search(j, &b, report)
+                                                  : cli_failed("no memory for %zu answers", b.most);
     free(b.queries);
-    free(b.own);
+    free(b.left_out);
     free(b.found);
     return code;
 }
@@ -321,6 +331,19 @@ static const char *measure_name(size_t n)
     return embla_measure_name((embla_measure)n);
 }
 
+/* Reads --exclude: rows that are in no list. */
+static int read_excluded(const cli_args *args, job *j)
+{
+    const char *list = cli_args_text(args, "exclude");
+    if (!list) return CLI_DONE;
+    int code = cli_tokens_words(&j->excluded, j->asked.vocab, list, "--exclude");
+    if (code == CLI_DONE) code = cli_tokens_finish(&j->excluded, j->asked.vocab);
+    if (code == CLI_DONE && j->excluded.count > EXCLUDED)
+        code = cli_usage("--exclude has %zu tokens; the maximum is %d", j->excluded.count,
+                         (int)EXCLUDED);
+    return code == CLI_DONE ? cli_asked_rows(&j->asked, &j->excluded, &j->excluded_rows) : code;
+}
+
 static int set_up(const cli_args *args, job *j)
 {
     int code = cli_asked_open(args, args->operands[0], &j->asked);
@@ -331,7 +354,8 @@ static int set_up(const cli_args *args, job *j)
     j->options = (embla_near_options){.rows = j->rank.rows, .threads = j->rank.threads};
     while (strcmp(embla_measure_name(j->options.measure), cli_args_text(args, "measure")) != 0)
         j->options.measure++;
-    if (!is_stream(args, j)) code = read_input(args, j);
+    code = read_excluded(args, j);
+    if (code == CLI_DONE && !is_stream(args, j)) code = read_input(args, j);
     return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
 }
 
@@ -346,7 +370,9 @@ static int run(const cli_args *args)
     int code = set_up(args, &j);
     if (code == CLI_DONE) code = is_stream(args, &j) ? answer_lines(&j) : print_answers(&j);
     free(j.rows);
+    free(j.excluded_rows);
     free(j.vectors);
+    cli_tokens_free(&j.excluded);
     cli_tokens_free(&j.tokens);
     cli_asked_free(&j.asked);
     return code;
@@ -360,6 +386,10 @@ static const cli_option options[] = {
      .choices = measure_name,
      .help = "similarity or distance"},
     {.name = "self", .help = "include the token's own row in the results"},
+    {.name = "exclude",
+     .value = "LIST",
+     .help = "leave out these tokens: words or #5, separated by commas, or @FILE with one on each "
+             "line"},
     {.name = "vector",
      .value = "NUMBERS",
      .help = "search for a vector, 0.5,-1,..; - reads one per line from standard input"},

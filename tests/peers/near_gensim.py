@@ -69,6 +69,15 @@ def check_analogies(embla, path, model):
         count(same_list(ours, model.most_similar_cosmul(**question)), first, less, more, ours)
 
 
+def check_odd(embla, path, model):
+    """Which word does not match, of five random words that the command line takes as they are."""
+    random = numpy.random.default_rng(4)
+    plain = [word for word in model.index_to_key[:20000] if word.isascii() and word.isalpha()]
+    for _ in range(40):
+        words = [plain[number] for number in random.choice(len(plain), 5, replace=False)]
+        count(answer(embla, "doesnt-match", path, *words)["token"] == model.doesnt_match(words), words)
+
+
 def sixth(source, path):
     """Every sixth question of each section: gensim asks one at a time."""
     with open(source, encoding="utf-8") as lines, open(path, "w", encoding="utf-8") as file:
@@ -118,6 +127,7 @@ def main():
         path = glove(folder)
         model = KeyedVectors.load_word2vec_format(path, no_header=True)
         check_near(embla, path, model)
+        check_odd(embla, path, model)
         check_analogies(embla, path, model)
         check_pairs(embla, path, model)
         check_questions(embla, path, model, folder)
