@@ -102,6 +102,13 @@ embla_status cli_open_path(const char *path, const embla_open_options *options,
     return EMBLA_ERR_NOT_FOUND;
 }
 
+int cli_open_packed(const char *path, const embla_open_options *options, bool quiet,
+                    embla_checkpoint **out)
+{
+    (void)quiet;
+    return cli_open_path(path, options, out) == EMBLA_OK ? CLI_DONE : CLI_FAILED;
+}
+
 embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,
                              embla_corpus **out)
 {

@@ -399,6 +399,8 @@ typedef struct {
      * the checkpoint has no known table. EMBLA_ERR_UNSUPPORTED for i8: no format stores its
      * scale. */
     embla_dtype dtype;
+    int64_t rows;     /* write only the first so many rows; 0 means all. Only where one tensor is
+                       * written: EMBLA_ERR_UNSUPPORTED otherwise */
     bool tables_only; /* write tensors that have a role; leave out all others */
     bool overwrite;   /* replace path, and words beside it that embla_convert has written, when
                        * the new file is complete */

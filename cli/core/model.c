@@ -93,8 +93,8 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     if (cli_args_given(args, "as") &&
         embla_dtype_find(cli_args_text(args, "as"), &options.as) != EMBLA_OK)
         return cli_usage("%s", embla_error());
-    if (cli_open_path(path, &options, &model.checkpoint) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
+    int code = cli_open_packed(path, &options, cli_args_flag(args, "quiet"), &model.checkpoint);
+    if (code != CLI_DONE) return code;
     find_table(&model);
     if (embla_checkpoint_facts(model.checkpoint, &model.facts) != EMBLA_OK) {
         cli_model_free(&model);

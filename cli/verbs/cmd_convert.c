@@ -269,6 +269,7 @@ static int write_file(const cli_args *args, const cli_model *model, embla_accoun
     const char *path = args->operands[1];
     cli_progress progress;
     embla_convert_options options = {.to = cli_args_text(args, "to"),
+                                     .rows = cli_args_count(args, "rows"),
                                      .tables_only = cli_args_flag(args, "tables"),
                                      .overwrite = cli_args_flag(args, "force"),
                                      .progress = cli_progress_call,
@@ -315,6 +316,11 @@ static const cli_option options[] = {
      .choices = cli_model_dtype,
      .listed = writable_dtype,
      .help = "dtype of token table, head and positions; unchanged if not given"},
+    {.name = "rows",
+     .value = "N",
+     .standard = "0",
+     .count = true,
+     .help = "write only the first N rows of the table; 0 means all"},
     {.name = "tables", .help = "write only the tables"},
     {.name = "force", .help = "replace OUT if it exists, and its NAME.vocab.txt"},
     {.name = "checksums", .help = "print the checksum of every written tensor (XXH3, 128 bits)"},

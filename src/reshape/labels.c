@@ -312,6 +312,8 @@ static embla_status collect_words(embla_plan *w)
     if (!w->tokens || w->same_gguf) return EMBLA_OK;
     EMBLA_TRY(
         embla_labels_find(w->cp, w->tokens, w->mapping != NULL, &w->arena, w->account, &w->labels));
+    if (w->labels.count > w->streams[0].rows && !w->mapping && w->options->rows > 0)
+        w->labels.count = (size_t)w->streams[0].rows;
     if (w->place == EMBLA_LABELS_GGUF && w->tokens->rank != 2) w->labels.count = 0;
     if (w->place == EMBLA_LABELS_VEC || (w->place == EMBLA_LABELS_GGUF && w->labels.count > 0))
         return embla_labels_note(&w->labels, w->place, w->streams[0].rows, w->format->name,

@@ -208,6 +208,10 @@ static embla_status measure(const embla_plan *w, embla_stream *s)
     s->by_rows = true;
     s->counted = table;
     s->dim = table ? dim : 0;
+    if (w->options->rows > 0 && (uint64_t)w->options->rows < s->rows) {
+        s->rows = (uint64_t)w->options->rows;
+        s->bytes = s->rows * s->new_row;
+    }
     if (!recode) return EMBLA_OK;
     if (embla_dtype_row_bytes(s->element->dtype, dim, &s->new_row) != EMBLA_OK)
         return embla_fail(
@@ -241,6 +245,8 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
                          .read = embla_stream_read,
                          .context = s};
     memcpy(part->shape, entry->shape, sizeof part->shape);
+    const uint64_t all = part->shape[0];
+    if (s->counted && part->rank > 1) part->shape[0] = s->rows;
     if (w->place == EMBLA_LABELS_VEC && part->rank == 1) { /* one row */
         part->shape[1] = part->shape[0];
         part->shape[0] = 1;
@@ -250,7 +256,8 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
         embla_arena_text(&w->account->arena, part->name, strlen(part->name), &line->new_name));
     line->new_type = s->element->name;
     line->table = s->counted;
-    line->rows = line->new_rows = s->counted ? (int64_t)s->rows : 0;
+    line->new_rows = s->counted ? (int64_t)s->rows : 0;
+    line->rows = s->counted && part->rank > 1 ? (int64_t)all : line->new_rows;
     line->bytes = (int64_t)s->bytes;
     w->count++;
     return EMBLA_OK;
@@ -294,6 +301,29 @@ static embla_status need_table(const embla_plan *w)
                       "%.200s has no known table, and only tables can change their dtype; choose a "
                       "tensor with 'FILE::TENSOR'",
                       w->cp->shown);
+}
+
+/* The option rows cuts one table; other tensors would no longer fit it. */
+static embla_status check_rows(const embla_plan *w)
+{
+    const embla_convert_options *o = w->options;
+    if (o->rows < 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be at least 0",
+                          o->rows);
+    if (o->rows == 0) return EMBLA_OK;
+    if (w->count != 1 || w->mapping)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.200s: only one table can be cut to %" PRId64
+                          " rows, but %zu tensors are written%s; choose one with 'FILE::TENSOR'",
+                          w->cp->shown, o->rows, w->count,
+                          w->mapping ? " and tokens share rows" : "");
+    if (!w->streams[0].counted || w->same_gguf)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "tensor '%.128s' cannot be cut to %" PRId64 " rows: %s",
+                          w->streams[0].entry->name, o->rows,
+                          w->same_gguf ? "a copy of a GGUF keeps all words; write another format"
+                                       : "it is no table");
+    return EMBLA_OK;
 }
 
 /* Finds Model2Vec's mapping of tokens to rows, which only formats of many tensors can store. */
@@ -485,6 +515,7 @@ embla_status embla_plan_make(embla_plan *w)
     EMBLA_TRY(need_table(w));
     EMBLA_TRY(find_folder(w));
     EMBLA_TRY(collect_parts(w));
+    EMBLA_TRY(check_rows(w));
     EMBLA_TRY(find_tie(w));
     EMBLA_TRY(collect_pairs(w));
     EMBLA_TRY(embla_plan_words(w));

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library maps files, so a compressed one must be unpacked first. The program that made it does
+ * that: it is installed where such files are used, and runs in its own process, so that a damaged
+ * file cannot harm this one.
+ */
+#include "core/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/complain.h"
+#include "core/out.h"
+#include "core/progress.h"
+
+static const struct {
+    const char *program, *ending;
+    unsigned char magic[6];
+    size_t bytes;
+} packers[] = {{"gzip", ".gz", {0x1f, 0x8b}, 2},
+               {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6},
+               {"zstd", ".zst", {0x28, 0xb5, 0x2f, 0xfd}, 4}};
+#define PACKERS (sizeof packers / sizeof packers[0])
+
+/* The number of the program that packed path; PACKERS means none. */
+static size_t packer_of(const char *path)
+{
+    unsigned char first[6] = {0};
+    struct stat about;
+    size_t n = 0;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return PACKERS;
+    FILE *file = fopen(path, "rb");
+    size_t count = file ? fread(first, 1, sizeof first, file) : 0;
+    if (file) (void)fclose(file);
+    while (n < PACKERS &&
+           (count < packers[n].bytes || memcmp(first, packers[n].magic, packers[n].bytes) != 0))
+        n++;
+    return n;
+}
+
+/* The name of path without its folder and without the ending. */
+static char *plain_name(const char *path, const char *ending)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name), end = strlen(ending);
+    if (length > end && strcmp(name + length - end, ending) == 0) length -= end;
+    return strndup(name, length);
+}
+
+/* Creates the folder and the file, and returns the file; -1 after a message. */
+static int create(const char *path, const char *ending, cli_unpacked *out)
+{
+    const char *root = getenv("TMPDIR");
+    char *name = plain_name(path, ending), *folder = NULL;
+    int file = -1;
+    if (!name || asprintf(&folder, "%s/embla-XXXXXX", root && *root ? root : "/tmp") < 0) {
+        free(name);
+        (void)cli_failed("no memory for the name of a temporary file");
+        return -1;
+    }
+    if (!mkdtemp(folder)) {
+        (void)cli_failed("cannot create a folder for the decompressed file, '%s': %s", folder,
+                         strerror(errno));
+        free(folder);
+    } else {
+        out->folder = folder;
+        if (asprintf(&out->path, "%s/%s", folder, name) < 0) out->path = NULL;
+        if (out->path) file = open(out->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+        if (file < 0) (void)cli_failed("cannot create a file in '%s': %s", folder, strerror(errno));
+    }
+    free(name);
+    return file;
+}
+
+/* Waits for the program, and shows how much it has written. Kills it after Ctrl-C. Returns its
+ * status. */
+static int wait_for(pid_t child, int file, const char *path, cli_progress *progress)
+{
+    struct stat about = {0};
+    int status = 0;
+    char text[256], size[CLI_CELL];
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (cli_progress_caught()) (void)kill(child, SIGTERM);
+        if (progress->shown && fstat(file, &about) == 0) {
+            (void)snprintf(text, sizeof text, "decompressing %.50s  %s", path,
+                           cli_size((int64_t)about.st_size, size));
+            cli_progress_draw(progress, text);
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+    }
+    cli_progress_wipe(progress);
+    return status;
+}
+
+static int run_program(const char *program, const char *path, int file, cli_progress *progress)
+{
+    const char *const words[] = {program, "-dc", "--", path, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child = 0;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return cli_failed("%s: %s", program, strerror(error));
+    error = posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO);
+    if (error == 0)
+        error =
+            posix_spawnp(&child, program, &actions, NULL, (char *const *)(uintptr_t)words, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        return cli_failed("%s is compressed, and %s, which decompresses it, cannot be started: %s",
+                          path, program, strerror(error));
+    int status = wait_for(child, file, path, progress);
+    if (status == 0) return CLI_DONE;
+    if (cli_progress_caught()) return CLI_FAILED;
+    return cli_failed("%s was not decompressed: %s ended with %s %d", path, program,
+                      WIFEXITED(status) ? "exit code" : "signal",
+                      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+int cli_unpack(const char *path, bool quiet, cli_unpacked *out)
+{
+    cli_progress progress = {0};
+    *out = (cli_unpacked){0};
+    size_t n = packer_of(path);
+    if (n == PACKERS) return CLI_DONE;
+    cli_progress_begin(&progress, quiet);
+    int file = create(path, packers[n].ending, out);
+    int code = file < 0 ? CLI_FAILED : run_program(packers[n].program, path, file, &progress);
+    if (file >= 0 && close(file) != 0 && code == CLI_DONE)
+        code = cli_failed("%s: %s", out->path, strerror(errno));
+    if (code != CLI_DONE) cli_unpack_free(out);
+    cli_progress_end(&progress, "interrupted");
+    return code;
+}
+
+void cli_unpack_free(cli_unpacked *unpacked)
+{
+    if (unpacked->path) (void)unlink(unpacked->path);
+    if (unpacked->folder) (void)rmdir(unpacked->folder);
+    free(unpacked->path);
+    free(unpacked->folder);
+    *unpacked = (cli_unpacked){0};
+}
