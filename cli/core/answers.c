@@ -268,23 +268,23 @@ static double largest_of(const embla_neighbour *found, size_t count)
     return largest;
 }
 
-enum { BAR = 12 }; /* columns of a full bar */
+enum { BAR = 12 }; /* columns of a full bar; fewer on a narrow terminal */
 
 /* Prints a bar, in eighths of a column with UTF-8. A negative score has no bar. padded: text
  * follows the bar. */
-static void print_bar(double part, bool utf8, bool padded)
+static void print_bar(double part, int columns, bool utf8, bool padded)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    int steps = part > 0 ? (int)(8 * BAR * fmin(part, 1) + 0.5) : 0;
+    int steps = part > 0 ? (int)(8 * columns * fmin(part, 1) + 0.5) : 0;
     int full = utf8 ? steps / 8 : (steps + 4) / 8, rest = utf8 ? steps % 8 : 0;
     if (full + rest > 0 || padded) printf("  ");
     for (int i = 0; i < full; i++) fputs(utf8 ? "█" : "#", stdout);
     fputs(eighths[rest], stdout);
-    if (padded) printf("%*s", BAR - full - (rest > 0), "");
+    if (padded) printf("%*s", columns - full - (rest > 0), "");
 }
 
 typedef struct {
-    int rank, token, id, score; /* columns */
+    int rank, token, id, score, bar; /* columns */
 } widths;
 
 static void print_line(const cli_rank *rank, const embla_neighbour *found, size_t n,
@@ -296,7 +296,7 @@ static void print_line(const cli_rank *rank, const embla_neighbour *found, size_
     (void)format_score(found->score, largest, score);
     printf("%*zu  %s%*s  %*" PRId64 "  %*s", wide->rank, n, word, wide->token - (int)columns, "",
            wide->id, token, wide->score, score);
-    print_bar(bars > 0 ? found->score / bars : 0, rank->utf8, sharing > 1);
+    print_bar(bars > 0 ? found->score / bars : 0, wide->bar, rank->utf8, sharing > 1);
     if (sharing > 1) printf("  and %s", cli_plural(sharing - 1, "other token", score));
     putchar('\n');
 }
@@ -312,7 +312,7 @@ static void print_table(const cli_rank *rank, const embla_neighbour *found, size
     char text[CLI_WORD_TEXT], cell[CLI_CELL];
     double largest = largest_of(found, count);
     widths wide = {(int)strlen("rank"), (int)strlen("token"), (int)strlen("id"),
-                   (int)strlen("score")};
+                   (int)strlen("score"), BAR};
     for (size_t i = 0; i < count; i++) {
         int64_t token = cli_asked_token(rank->asked, found[i].row, NULL);
         size_t columns = cli_token_show(rank->asked, token, !rank->utf8, CLI_WORD_COLUMNS, text);
@@ -321,6 +321,8 @@ static void print_table(const cli_rank *rank, const embla_neighbour *found, size
         wide.score = max_int(wide.score, format_score(found[i].score, largest, cell));
     }
     wide.rank = max_int(wide.rank, snprintf(cell, sizeof cell, "%zu", count));
+    wide.bar = cli_out_width() - wide.rank - wide.token - wide.id - wide.score - 8;
+    wide.bar = wide.bar > BAR ? BAR : max_int(wide.bar, 0);
     printf("%*s  %-*s  %*s  %*s\n", wide.rank, "rank", wide.token, "token", wide.id, "id",
            wide.score, "score");
     for (size_t i = 0; i < count; i++)

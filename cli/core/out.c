@@ -81,7 +81,8 @@ static void wrap(const char *text, int column, int indent, int width)
 
 void cli_out_wrapped(const char *text, int column, int indent)
 {
-    wrap(text, column, indent, CLI_WIDTH);
+    int width = cli_out_width();
+    wrap(text, column, indent, width < CLI_WIDTH ? width : CLI_WIDTH);
 }
 
 void cli_out_fact(const char *label, const char *format, ...)
@@ -124,13 +125,32 @@ void cli_grid_put(cli_grid *grid, const char *format, ...)
     va_end(list);
 }
 
+/* For a terminal that is too narrow: each row as its first cell, and below it the other cells with
+ * the headings of their columns. */
+static void print_narrow(const cli_grid *grid)
+{
+    for (size_t i = grid->no_heading ? 0 : grid->columns; i < grid->used; i++) {
+        const char *heading = grid->no_heading ? "" : grid->cells[i % grid->columns];
+        const char *cell = grid->cells[i];
+        if (i % grid->columns == 0)
+            printf("%s\n", cell);
+        else if (*cell)
+            printf("  %s%s%s\n", heading, *heading ? ": " : "", cell);
+    }
+}
+
 void cli_grid_print(const cli_grid *grid, const char *align)
 {
-    int widths[16] = {0};
+    int widths[16] = {0}, whole = -2;
     assert(grid->columns <= 16 && grid->columns == strlen(align));
     for (size_t i = 0; i < grid->used; i++) {
         int length = (int)strlen(grid->cells[i]);
         if (length > widths[i % grid->columns]) widths[i % grid->columns] = length;
+    }
+    for (size_t i = 0; i < grid->columns; i++) whole += widths[i] + 2;
+    if (whole > cli_out_width() && isatty(STDOUT_FILENO)) {
+        print_narrow(grid);
+        return;
     }
     for (size_t i = 0; i < grid->used; i++) {
         size_t column = i % grid->columns;

@@ -35,9 +35,11 @@ void cli_out_fact(const char *label, const char *format, ...) __attribute__((for
  * bars have eighths. A share above 0 is always visible. */
 const char *cli_out_block(double share, int tall, int line, bool utf8);
 
-/* Cells are added row by row, then printed in columns: 'l' aligns left, 'r' right. */
+/* Cells are added row by row, then printed in columns: 'l' aligns left, 'r' right. The first row is
+ * the heading. On a terminal that is too narrow each cell has its own line. */
 typedef struct {
     size_t columns, used;
+    bool no_heading; /* the first row is not a heading */
     char cells[256][CLI_CELL];
 } cli_grid;
 

@@ -181,7 +181,7 @@ static void print_work(const priced *entry)
 {
     const embla_cost_model *model = &entry->model;
     const embla_cost *cost = &entry->cost;
-    cli_grid grid = {.columns = 4};
+    cli_grid grid = {.columns = 4, .no_heading = true};
     char text[CLI_CELL];
     int64_t rows =
         1 + (model->positions > 0) + (model->ngram_rows > 0 ? model->ngram_per_token : 0);

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "embla_store.h"
 
@@ -73,10 +74,14 @@ static line line_of(const report *r, const embla_tensor *tensor)
     return out;
 }
 
+/* On a terminal that is too narrow the name has its own line. */
 static void print_line(const line *l, const int *widths, const char *name)
 {
+    int used = (int)strlen(name);
+    for (size_t i = 0; i < COLUMNS; i++) used += widths[i] + 2;
     printf("%-*s  %*s  %-*s  %*s  %*s  ", widths[0], l->cells[0], widths[1], l->cells[1], widths[2],
            l->cells[2], widths[3], l->cells[3], widths[4], l->cells[4]);
+    if (used > cli_out_width() && isatty(STDOUT_FILENO)) printf("\n  ");
     cli_out_safe(name);
     putchar('\n');
 }

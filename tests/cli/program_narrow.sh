@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# On a terminal of 60 columns no line is broken; at 40 lookup still draws numbers.
+command -v script >/dev/null || { echo "skipped: script is not here"; exit 77; }
+cp -r "$SOURCE"/demo/{words.vec,analogies.txt,village,names,names.txt} .
+on_terminal() { # COLUMNS COMMAND: what it prints, without colours
+    script -qec "stty cols $1 rows 50; $2" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g'
+}
+for command in "help near" "help train" "cost gpt2" "cost andrea-120m gpt2 llama-3.1-8b" "eval words.vec analogies.txt" \
+    "health words.vec" "info village" "info village --all" "doctor village" "lookup words.vec king queen" \
+    "near words.vec cat" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
+    "generate names --count 2" "train names.txt --preset microgpt --steps 20 -o trained"; do
+    on_terminal 60 "embla $command" >screen
+    [[ -s screen ]] || echo "nothing: $command"
+    LC_ALL=C.UTF-8 awk -v c="$command" 'length > 60 { print c ": " $0 }' screen
+done
+on_terminal 60 "embla cost gpt2" | sed -n '/^token table/,/^positions/p'
+on_terminal 40 "embla lookup words.vec king" | grep -c -- ' 0.14 ..'
