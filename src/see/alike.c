@@ -233,6 +233,7 @@ static double cosine_of(const embla_alike *alike, int64_t row, int64_t other, co
     size_t start = start_of(table);
     const float *y = embla_table_piece(table, alike->decode, other, 0, start, space + table->dim);
     double most = kernels->dot(x, y, start) / norms + alike->rest[row] * alike->rest[other];
+    if (start == table->dim) return most; /* that was the whole row */
     if (most < alike->alike - ROUNDING) return -1;
     y = embla_table_piece(table, alike->decode, other, 0, table->dim, space + table->dim);
     return kernels->dot(x, y, table->dim) / norms;
@@ -294,7 +295,8 @@ static bool is_compared(const embla_alike *alike, int64_t row)
 }
 
 /* Compares rows from .. end-1 with earlier rows, on all threads, while the grid does not change.
- * Then compares them with each other, in order; a block has fewer rows than the limits. */
+ * Then compares them with each other, in order; a row has fewer rows before it in its block than
+ * the limits. */
 static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t end, int threads)
 {
     size_t two = 2 * alike->table->dim;
@@ -327,7 +329,7 @@ static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t 
 
 static void find_groups(embla_alike *alike, const grid *g, int threads)
 {
-    enum { BLOCK = 512 }; /* fewer than EMBLA_ALIKE_COMPARED */
+    enum { BLOCK = 512 }; /* at most EMBLA_ALIKE_COMPARED */
     int64_t rows = alike->table->rows;
     for (int64_t from = 0; from < rows; from += BLOCK)
         find_block(alike, g, from, rows - from < BLOCK ? rows : from + BLOCK, threads);

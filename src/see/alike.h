@@ -9,9 +9,10 @@
  * long chain of neighbours does not become one group.
  *
  * The work is bounded: a row looks at no more than EMBLA_ALIKE_LOOKED first rows, and is compared
- * with no more than EMBLA_ALIKE_COMPARED of them. Only very many rows that nearly, but not quite,
- * share a direction reach these limits. They are counted in `uncertain`: such a row may belong to
- * a group with an even lower first row, or to a group although it starts its own.
+ * with no more than EMBLA_ALIKE_COMPARED of them, and with the few hundred rows just before it.
+ * Only very many rows that nearly, but not quite, share a direction reach these limits. They are
+ * counted in `uncertain`: such a row may belong to a group with an even lower first row, or to a
+ * group although it starts its own.
  */
 #ifndef EMBLA_SEE_ALIKE_H
 #define EMBLA_SEE_ALIKE_H
@@ -20,7 +21,7 @@
 #include "base/checksum.h"
 #include "table/table.h"
 
-enum { EMBLA_ALIKE_PLACES = 8, EMBLA_ALIKE_LOOKED = 8192, EMBLA_ALIKE_COMPARED = 1024 };
+enum { EMBLA_ALIKE_PLACES = 8, EMBLA_ALIKE_LOOKED = 8192, EMBLA_ALIKE_COMPARED = 512 };
 
 typedef struct {
     const embla_table *table;
