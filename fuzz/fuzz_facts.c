@@ -7,40 +7,12 @@
  *   - the table opens if and only if each entry of the mapping is a row, and each token then has
  *     the row that the mapping says.
  */
-#include <errno.h>
 #include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "embla.h"
-#include "input.h"
+#include "folder.h"
 
 enum { ROWS = 5, DIM = 2, TOKENS = 3 };
-
-static char folder[64], weights[96], config[96];
-
-static void make_folder(void)
-{
-    if (folder[0]) return;
-    (void)snprintf(folder, sizeof folder, "%s/embla-fuzz-facts-%d",
-                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) exit(1);
-    (void)snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
-    (void)snprintf(config, sizeof config, "%s/config.json", folder);
-}
-
-static void remove_folder(void)
-{
-    (void)unlink(weights);
-    (void)unlink(config);
-    (void)rmdir(folder);
-}
-
-static void write_file(const char *path, const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    if (!file || (size > 0 && fwrite(bytes, size, 1, file) != 1) || fclose(file) != 0) exit(1);
-}
 
 static void write_weights(const char *table, const int32_t *mapping)
 {
@@ -55,7 +27,7 @@ static void write_weights(const char *table, const int32_t *mapping)
     memcpy(bytes, &header, sizeof header);
     memcpy(bytes + 8 + header, numbers, sizeof numbers);
     memcpy(bytes + 8 + header + sizeof numbers, mapping, TOKENS * sizeof *mapping);
-    write_file(weights, bytes, 8 + header + 64);
+    folder_write("model.safetensors", bytes, 8 + header + 64);
 }
 
 static void check_table(const embla_checkpoint *cp, const embla_facts *facts,
@@ -81,17 +53,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"embeddings", "model.embed_tokens.weight",
                                         "model.embed_tokens_per_layer.weight", "nothing"};
-    static bool registered;
     input in = {data, size};
     int32_t mapping[TOKENS];
     embla_checkpoint *cp = NULL;
     embla_facts facts;
-    make_folder();
-    if (!registered) registered = atexit(remove_folder) == 0;
+    folder_make("facts");
     const char *name = names[take_below(&in, sizeof names / sizeof names[0])];
     take(&in, mapping, sizeof mapping);
     write_weights(name, mapping);
-    write_file(config, in.data, in.size);
+    folder_write("config.json", in.data, in.size);
     embla_status status = embla_checkpoint_open(folder, NULL, &cp);
     if (status != EMBLA_OK) {
         PROMISE(!cp && *embla_error());

@@ -83,4 +83,21 @@ static inline size_t resize(uint8_t *data, size_t size, size_t wanted)
     return wanted;
 }
 
+/* Changes the header of a safetensors file, or the numbers after it, and sets the header's length.
+ * Returns the new size. */
+static inline size_t mutate_safetensors(uint8_t *data, size_t size, size_t most, unsigned *seed)
+{
+    if (size <= 8 || embla_le64(data) > size - 8) return LLVMFuzzerMutate(data, size, most);
+    size_t header = (size_t)embla_le64(data), numbers = size - 8 - header;
+    if (numbers > 0 && choose(seed, 4) == 0)
+        return 8 + header + LLVMFuzzerMutate(data + 8 + header, numbers, most - 8 - header);
+    char *aside = block(numbers);
+    if (numbers > 0) memcpy(aside, data + 8 + header, numbers);
+    header = LLVMFuzzerMutate(data + 8, header, most - 8 - numbers);
+    embla_put_le64(header, data);
+    if (numbers > 0) memcpy(data + 8 + header, aside, numbers);
+    free(aside);
+    return 8 + header + numbers;
+}
+
 #endif

@@ -232,11 +232,15 @@ typedef struct {
     double anisotropy; /* mean cosine of two rows that are not zero; NaN if there are not two */
     double mean_norm;  /* norm of the mean row */
     double from_mean, from_mean_deviation; /* distance from the mean row: mean, deviation */
-    uint64_t reserved[4];
+    /* Rows that nearly share a direction with more than about 1,000 groups and were not compared
+     * with all of them. Such a row may belong to another group than is listed. */
+    int64_t uncertain;
+    uint64_t reserved[3];
 } embla_health_summary;
 
 /* Rows with one direction: their cosine with the first row of the group is above options.alike.
- * Duplicates are included. A row belongs to the group with the lowest first row. */
+ * Duplicates are included. A row belongs to the group with the lowest first row, except for the
+ * rows that embla_health_summary.uncertain counts. */
 typedef struct {
     int64_t count;
     const int64_t *rows; /* ascending */
@@ -253,8 +257,9 @@ typedef enum {
 } embla_health_ranking;
 
 /* Examines all rows. It reads the table twice, and compares rows of similar direction with each
- * other: n rows that nearly share a direction take time in n^2. Numbers are read as floats; -0
- * equals 0. */
+ * other. A row is compared with at most 1,024 others, so the time does not grow with the square of
+ * the rows; embla_health_summary.uncertain counts the rows that reach this limit. Numbers are read
+ * as floats; -0 equals 0. */
 EMBLA_API EMBLA_CHECKED embla_status embla_health_new(const embla_table *table,
                                                       const embla_health_options *options,
                                                       embla_health **out);

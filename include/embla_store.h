@@ -158,7 +158,9 @@ typedef struct {
     bool small_pages;           /* ram: do not ask for huge pages */
     bool found_only;      /* shared: do not create a copy. EMBLA_ERR_NOT_FOUND if there is none,
                              EMBLA_ERR_BUSY while another process creates it */
-    uint64_t reserved[4]; /* must be 0 */
+    double shared_wait;   /* shared: seconds to wait for a process that creates the copy, then
+                             EMBLA_ERR_BUSY; 0 means no limit */
+    uint64_t reserved[3]; /* must be 0 */
 } embla_store_options;
 
 /* A run of rows in a file. */

@@ -596,6 +596,33 @@ static void a_config_that_cannot_be_read_is_a_note(void **state)
     embla_checkpoint_free(cp);
 }
 
+/* Root can read every file: there the test goes on as another user for a moment. */
+static void a_config_that_may_not_be_read_is_a_note(void **state)
+{
+    enum { NOBODY = 65534 };
+    toy_tensor tensors[] = {{"wte.weight", 6, 4, 1}};
+    bool root = geteuid() == 0;
+    (void)state;
+    toy_safetensors(scratch_path(&place, "model.safetensors"), tensors, 1);
+    assert_int_equal(chmod(place.path, 0644) | chmod(place.folder, 0755), 0);
+    toy_text(scratch_path(&place, "config.json"), "{\"model_type\": \"gpt2\"}");
+    assert_int_equal(chmod(place.path, root ? 0600 : 0), 0);
+    if (root) assert_int_equal(seteuid(NOBODY), 0);
+    embla_checkpoint *cp = NULL;
+    embla_status status = embla_checkpoint_open(place.folder, NULL, &cp);
+    if (root) assert_int_equal(seteuid(0), 0);
+    assert_ok(status);
+    assert_non_null(strstr(note_at(cp, 0), "config.json is not used"));
+    assert_non_null(strstr(note_at(cp, 0), "Permission denied"));
+    assert_null(note_at(cp, 1));
+    embla_checkpoint_free(cp);
+    scratch_remove(&place, "config.json");
+    assert_int_equal(symlink("config.json", scratch_path(&place, "config.json")), 0);
+    cp = opened("");
+    assert_non_null(strstr(note_at(cp, 0), "Too many levels of symbolic links"));
+    embla_checkpoint_free(cp);
+}
+
 static void numbers_and_texts_of_the_config(void **state)
 {
     toy_tensor tensors[] = {{"wte.weight", 6, 4, 1}};
@@ -744,6 +771,7 @@ int main(void)
         TEST(rule_s13_a_shard_that_is_a_link_is_refused),
         TEST(a_shard_that_a_download_cache_links_to_its_blob_is_read),
         TEST(a_config_that_cannot_be_read_is_a_note),
+        TEST(a_config_that_may_not_be_read_is_a_note),
         TEST(numbers_and_texts_of_the_config),
         TEST(a_table_outlives_its_checkpoint),
         TEST(a_file_that_everyone_may_write_to_is_copied),

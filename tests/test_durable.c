@@ -103,12 +103,14 @@ static void a_file_gets_its_name_only_when_it_is_complete(void **state)
 /* The n-th call of the system fails, for n = 1, 2, ..: the sentences tell the order. */
 static void rule_d1_the_steps_come_in_this_order(void **state)
 {
-    static const char *const steps[] = {
-        ": cannot open it",      ": cannot open it",      "cannot list it",
-        "out: cannot create it", "out: cannot lock it",   "cannot reserve",
-        "cannot write it",       "cannot set its length", "cannot set its mode",
-        "sync it to the disk",   "cannot close it",       "rename the temporary file to it",
-        "sync it to the disk"};
+    static const char *const steps[] = {": cannot open it",    ": cannot open it",
+                                        "cannot list it",      "out: cannot create it",
+                                        "out: cannot lock it", "cannot reserve",
+                                        "cannot write it",     "cannot set its length",
+                                        "cannot set its mode", "out: cannot create it",
+                                        "cannot get its size", "sync it to the disk",
+                                        "cannot close it",     "rename the temporary file to it",
+                                        "sync it to the disk"};
     scratch s;
     size_t step = 0;
     (void)state;
@@ -270,6 +272,33 @@ static void the_mode_is_that_of_any_new_file(void **state)
         assert_int_equal(found.st_mode & 07777, 0666 & ~masks[i]);
         assert_int_equal(unlink(s.path), 0);
     }
+    scratch_free(&s);
+}
+
+/* The mask is found without /proc: below a root that has none, as in a small container. */
+static void the_mode_of_a_new_file_needs_no_proc(void **state)
+{
+    scratch s;
+    struct stat found;
+    int ended = -1;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can change its root folder: skipped\n");
+        skip();
+    }
+    scratch_new(&s);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)umask(077);
+        bool in = chroot(s.folder) == 0 && chdir("/") == 0;
+        _exit(in && write_all("/out") == EMBLA_OK ? 0 : 1);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    assert_int_equal(stat(scratch_path(&s, "out"), &found), 0);
+    assert_int_equal(found.st_mode & 07777, 0600);
+    assert_int_equal(scratch_count(&s, NULL), 1); /* no probe is left */
     scratch_free(&s);
 }
 
@@ -669,6 +698,7 @@ int main(void)
         cmocka_unit_test(pieces_of_any_size_follow_each_other),
         cmocka_unit_test(a_full_disk_is_met_at_the_start),
         cmocka_unit_test(the_mode_is_that_of_any_new_file),
+        cmocka_unit_test(the_mode_of_a_new_file_needs_no_proc),
         cmocka_unit_test(a_file_that_is_replaced_passes_its_mode_on),
         cmocka_unit_test(rule_d1_a_name_that_is_taken_is_never_written_to),
         cmocka_unit_test(a_new_file_replaces_nothing),

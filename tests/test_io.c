@@ -89,7 +89,7 @@ static embla_status io_call(int which, int folder, int fd)
     case CUT:
         return embla_io_cut(fd, "file", 50);
     case MODE:
-        return embla_io_mode(fd, "file", folder, "other");
+        return embla_io_mode(fd, "file", folder, "other", "probe");
     case LOCK:
         if ((status = embla_io_lock(fd, "file", &again)) == EMBLA_OK) embla_io_drop(again);
         return status;

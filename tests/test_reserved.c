@@ -11,7 +11,7 @@
 
 /* Each word alone is enough. */
 #define REFUSED(type, call)                                                                        \
-    for (size_t word = 0; word < 4; word++) {                                                      \
+    for (size_t word = 0; word < COUNT_OF(((type *)0)->reserved); word++) {                        \
         type options = {0};                                                                        \
         options.reserved[word] = (uint64_t)1 << (63 * (word % 2));                                 \
         assert_status(call, EMBLA_ERR_UNSUPPORTED);                                                \

@@ -7,6 +7,7 @@
  * a full folder, and a system without huge pages.
  */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -864,8 +865,8 @@ static void nothing_that_has_the_name_is_replaced(void **state)
     g.options.shared_name = "mine";
     g.options.progress = watch;
     g.options.context = &w;
-    assert_status(open_it(&g, &store), EMBLA_ERR_ARGUMENT);
-    assert_error_has("exists");
+    assert_status(open_it(&g, &store), EMBLA_ERR_FORMAT);
+    assert_error_has("too short to be a copy");
     assert_null(store);
     assert_true(scratch_holds(path, "theirs", 6));
     assert_int_equal(scratch_count(&g.shared, NULL), 1);
@@ -895,10 +896,12 @@ static void a_copy_that_is_cut_short_is_a_status(void **state)
 
 /* ---- leftovers and locks ---- */
 
+/* "mine.UID.lock", ".mine.UID.tmp.0123456789abcdef" in the folder of copies. */
 static const char *beside(given *g, const char *before, const char *after)
 {
     static char path[SCRATCH_PATH];
-    (void)snprintf(path, sizeof path, "%s/%smine%s", g->shared.folder, before, after);
+    (void)snprintf(path, sizeof path, "%s/%smine.%u%s", g->shared.folder, before,
+                   (unsigned)geteuid(), after);
     return path;
 }
 
@@ -908,7 +911,7 @@ static void leftovers_of_a_dead_builder_are_swept(void **state)
     (void)state;
     given_new(&g, 1000);
     g.options.shared_name = "mine";
-    scratch_write(beside(&g, ".", ".tmp"), "half", 4);
+    scratch_write(beside(&g, ".", ".tmp.0123456789abcdef"), "half", 4);
     scratch_write(beside(&g, "", ".lock"), "", 0);
     embla_store *store = opened(&g);
     assert_true(info_of(store).built);
@@ -1007,7 +1010,7 @@ static void a_copy_that_is_being_made_is_busy(void **state)
     int release;
     pid_t child = hold_lock(&g, false, &release);
     assert_status(open_it(&g, &store), EMBLA_ERR_BUSY);
-    assert_error_has("another process is building this copy");
+    assert_error_has("is building this copy");
     close(release);
     join(child);
     assert_status(open_it(&g, &store), EMBLA_ERR_NOT_FOUND); /* the lock is nobody's */
@@ -1023,6 +1026,149 @@ static void a_copy_that_is_being_made_is_busy(void **state)
     assert_ok(embla_store_unshare(store));
     assert_int_equal(w.calls, calls); /* the context of the opening may be gone */
     embla_store_free(store);
+    given_free(&g);
+}
+
+/* ---- a deadline, and who holds the lock ---- */
+
+static void who_waits_too_long_is_told_for_whom(void **state)
+{
+    given g;
+    embla_store *store = NULL;
+    char holder[64];
+    int release;
+    (void)state;
+    given_new(&g, 1000);
+    g.options.shared_name = "mine";
+    g.options.shared_wait = 0.2;
+    pid_t child = hold_lock(&g, false, &release);
+    struct timespec begun, ended;
+    (void)clock_gettime(CLOCK_MONOTONIC, &begun);
+    assert_status(open_it(&g, &store), EMBLA_ERR_BUSY);
+    (void)clock_gettime(CLOCK_MONOTONIC, &ended);
+    assert_null(store);
+    (void)snprintf(holder, sizeof holder, "process %ld of user %u is building", (long)child,
+                   (unsigned)geteuid());
+    if (access("/proc/locks", R_OK) == 0)
+        assert_error_has(holder);
+    else
+        assert_error_has("another process is building");
+    assert_error_has("waited 0.2 s, the limit is 0.2 s");
+    assert_error_has(beside(&g, "", ".lock"));
+    double waited =
+        (double)(ended.tv_sec - begun.tv_sec) + 1e-9 * (double)(ended.tv_nsec - begun.tv_nsec);
+    assert_true(waited >= 0.2);
+    close(release);
+    join(child);
+    store = opened(&g); /* the same deadline, and nobody holds the lock */
+    embla_store_free(store);
+    static const double bad[] = {-1, -0.001, NAN};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        store = NULL;
+        g.options.shared_wait = bad[i];
+        assert_status(open_it(&g, &store), EMBLA_ERR_ARGUMENT);
+        assert_error_has("shared_wait is");
+    }
+    given_free(&g);
+}
+
+static void a_lock_that_is_a_link_is_named(void **state)
+{
+    given g;
+    embla_store *store = NULL;
+    (void)state;
+    given_new(&g, 10);
+    g.options.shared_name = "mine";
+    assert_int_equal(symlink("elsewhere", beside(&g, "", ".lock")), 0);
+    assert_status(open_it(&g, &store), EMBLA_ERR_IO);
+    assert_error_has(beside(&g, "", ".lock"));
+    assert_error_has("is a symbolic link");
+    assert_null(store);
+    given_free(&g);
+}
+
+/* Another user holds a lock under our name, and has a folder under the fixed part of a temporary
+ * name. Neither keeps us from building. */
+static void another_user_cannot_stop_us(void **state)
+{
+    enum { NOBODY = 65534 };
+    static const unsigned modes[] = {0600, 0666};
+    embla_store *store = NULL;
+    given g;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can act as another user: skipped\n");
+        skip();
+    }
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        given_new(&g, 1000);
+        assert_int_equal(chmod(g.shared.folder, 01777) | chmod(g.s.folder, 0755), 0);
+        for (int file = 0; file < 2; file++) assert_int_equal(chmod(g.files[file], 0644), 0);
+        g.options.shared_name = "mine";
+        g.options.shared_wait = 0.5;
+        /* we are nobody; root is the other user, and root's lock of our name is held */
+        assert_int_equal(seteuid(NOBODY), 0);
+        const char *lock = beside(&g, "", ".lock");
+        assert_int_equal(seteuid(0), 0);
+        int fd = open(lock, O_RDWR | O_CREAT, modes[i]);
+        assert_true(fd >= 0 && fchmod(fd, modes[i]) == 0 && flock(fd, LOCK_EX) == 0);
+        char blocking[SCRATCH_PATH];
+        (void)snprintf(blocking, sizeof blocking, "%s/.mine.%u.tmp", g.shared.folder, NOBODY);
+        assert_int_equal(mkdir(blocking, 0700), 0);
+        assert_int_equal(seteuid(NOBODY), 0);
+        g.options.found_only = true;
+        embla_status absent = open_it(&g, &store);
+        g.options.found_only = false;
+        embla_status status = open_it(&g, &store);
+        bool built = status == EMBLA_OK && info_of(store).built;
+        embla_status removed = status == EMBLA_OK ? embla_store_unshare(store) : status;
+        assert_int_equal(seteuid(0), 0);
+        assert_status(absent, EMBLA_ERR_NOT_FOUND);
+        assert_ok(status);
+        assert_true(built);
+        check_rows(&g, store);
+        assert_ok(removed);
+        assert_int_equal(scratch_count(&g.shared, NULL), 2); /* what root has there */
+        embla_store_free(store);
+        store = NULL;
+        close(fd);
+        given_free(&g);
+    }
+}
+
+/* Of two that build without a lock, as above, one wins; the other uses its copy. */
+static void two_may_build_at_once(void **state)
+{
+    enum { NOBODY = 65534, CHILDREN = 4 };
+    given g;
+    pid_t children[CHILDREN];
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can act as another user: skipped\n");
+        skip();
+    }
+    given_new(&g, 100000);
+    assert_int_equal(chmod(g.shared.folder, 01777) | chmod(g.s.folder, 0755), 0);
+    for (int file = 0; file < 2; file++) assert_int_equal(chmod(g.files[file], 0644), 0);
+    g.options.shared_name = "mine";
+    char lock[SCRATCH_PATH];
+    (void)snprintf(lock, sizeof lock, "%s/mine.%u.lock", g.shared.folder, NOBODY);
+    scratch_write(lock, "", 0); /* root's */
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            embla_store *store = NULL;
+            bool good = setuid(NOBODY) == 0 && open_it(&g, &store) == EMBLA_OK &&
+                        memcmp(store->data, g.expected, (size_t)g.rows * ROW) == 0;
+            if (!good) fprintf(stderr, "%s\n", embla_error());
+            embla_store_free(store);
+            free(g.expected);
+            _exit(good ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < CHILDREN; i++) join(children[i]);
+    assert_int_equal(scratch_count(&g.shared, NULL), 2); /* the lock and the copy */
     given_free(&g);
 }
 
@@ -1184,6 +1330,10 @@ int main(void)
         cmocka_unit_test(leftovers_of_a_dead_builder_are_swept),
         cmocka_unit_test(who_comes_second_waits),
         cmocka_unit_test(a_copy_that_is_being_made_is_busy),
+        cmocka_unit_test(who_waits_too_long_is_told_for_whom),
+        cmocka_unit_test(a_lock_that_is_a_link_is_named),
+        cmocka_unit_test(another_user_cannot_stop_us),
+        cmocka_unit_test(two_may_build_at_once),
         cmocka_unit_test(a_forked_child_keeps_no_lock),
         cmocka_unit_test(of_many_at_once_one_builds),
         cmocka_unit_test(of_many_threads_one_builds),

@@ -217,24 +217,79 @@ static int32_t merged_token(prompt_tokens *p, int32_t a, int32_t b)
     return find_word(p->speaker, p->joined, first + second, &token) ? token : INT32_MAX;
 }
 
-/* Merges neighbours from index from on. pair[i] is the token of tokens i and i + 1. */
-static void merge_pairs(prompt_tokens *p, size_t from, int32_t *pair)
+/* Tokens of a prompt while they are merged: a list in both directions, and a heap of the pairs that
+ * form a word. A pair whose tokens have changed since stays in the heap and is skipped when it
+ * comes up. So n tokens take n log n steps. */
+typedef struct {
+    prompt_tokens *prompt;
+    size_t from, end;    /* the tokens to merge */
+    size_t *next, *last; /* of each token: the one after it, the one before it */
+    uint64_t *heap;      /* token of the merged word << PLACE_BITS | index of its first token */
+    size_t count;
+} merging;
+
+/* The lowest token comes first, and of equal ones the leftmost. A token has 31 bits. */
+enum { PLACE_BITS = 33 };
+
+static void push_pair(merging *m, uint64_t pair)
 {
-    for (size_t i = from; i + 1 < p->count; i++)
-        pair[i] = merged_token(p, p->tokens[i], p->tokens[i + 1]);
-    for (;;) {
-        size_t best = from;
-        for (size_t i = from; i + 1 < p->count; i++)
-            if (pair[i] < pair[best]) best = i;
-        if (best + 1 >= p->count || pair[best] == INT32_MAX) return;
-        p->tokens[best] = pair[best];
-        size_t after = p->count - best - 2;
-        memmove(p->tokens + best + 1, p->tokens + best + 2, after * sizeof *p->tokens);
-        memmove(pair + best, pair + best + 1, after * sizeof *pair);
-        p->count--;
-        if (best > from) pair[best - 1] = merged_token(p, p->tokens[best - 1], p->tokens[best]);
-        if (best + 1 < p->count) pair[best] = merged_token(p, p->tokens[best], p->tokens[best + 1]);
+    size_t i = m->count++;
+    for (; i > 0 && pair < m->heap[(i - 1) / 2]; i = (i - 1) / 2) m->heap[i] = m->heap[(i - 1) / 2];
+    m->heap[i] = pair;
+}
+
+static uint64_t pop_pair(merging *m)
+{
+    uint64_t top = m->heap[0], moved = m->heap[--m->count];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < m->count; i = child) {
+        if (child + 1 < m->count && m->heap[child + 1] < m->heap[child]) child++;
+        if (moved <= m->heap[child]) break;
+        m->heap[i] = m->heap[child];
     }
+    m->heap[i] = moved;
+    return top;
+}
+
+/* The token that the token at index `at` forms with the next one; INT32_MAX means none. */
+static int32_t pair_at(const merging *m, size_t at)
+{
+    prompt_tokens *p = m->prompt;
+    if (p->tokens[at] < 0 || m->next[at] >= m->end) return INT32_MAX;
+    return merged_token(p, p->tokens[at], p->tokens[m->next[at]]);
+}
+
+static void add_pair(merging *m, size_t at)
+{
+    int32_t token = pair_at(m, at);
+    if (token != INT32_MAX) push_pair(m, (uint64_t)token << PLACE_BITS | at);
+}
+
+/* Each merge removes a token and adds at most two pairs, so the heap has fewer than 3 x count. */
+static void merge_pairs(merging *m)
+{
+    int32_t *tokens = m->prompt->tokens;
+    for (size_t i = m->from; i < m->end; i++) {
+        m->next[i] = i + 1;
+        m->last[i] = i - 1; /* that of the first is not used */
+    }
+    for (size_t i = m->from; i < m->end; i++) add_pair(m, i);
+    while (m->count > 0) {
+        uint64_t best = pop_pair(m);
+        size_t at = best & ((UINT64_C(1) << PLACE_BITS) - 1);
+        int32_t token = (int32_t)(best >> PLACE_BITS);
+        if (pair_at(m, at) != token) continue;
+        size_t gone = m->next[at], after = m->next[gone];
+        tokens[at] = token;
+        tokens[gone] = -1;
+        m->next[at] = after;
+        if (after < m->end) m->last[after] = at;
+        if (at > m->from) add_pair(m, m->last[at]);
+        add_pair(m, at);
+    }
+    size_t kept = m->from;
+    for (size_t i = m->from; i < m->end; i = m->next[i]) tokens[kept++] = tokens[i];
+    m->prompt->count = kept;
 }
 
 /* A copy of text with spaces as the vocabulary marks them; pieces get one more in front. Writes its
@@ -273,14 +328,19 @@ static int tokenize(prompt_tokens *p, const char *written, size_t bytes)
     for (size_t at = 0; at < bytes && code == CLI_DONE; at += used)
         code = add_character(p, written + at, bytes - at, &used);
     if (code != CLI_DONE || p->count - from < 2) return code;
+    size_t count = p->count;
+    merging m = {.prompt = p, .from = from, .end = count};
     p->room = longest_word(p->speaker);
     p->joined = malloc(p->room + 1);
-    int32_t *pair = malloc(p->count * sizeof *pair);
-    if (p->joined && pair)
-        merge_pairs(p, from, pair);
+    m.next = calloc(2 * count, sizeof *m.next); /* and m.last */
+    m.heap = calloc(3 * count, sizeof *m.heap);
+    m.last = m.next ? m.next + count : NULL;
+    if (p->joined && m.next && m.heap && count >> PLACE_BITS == 0)
+        merge_pairs(&m);
     else
         code = cli_failed("no memory for a prompt of %zu bytes", bytes);
-    free(pair);
+    free(m.heap);
+    free(m.next);
     free(p->joined);
     return code;
 }

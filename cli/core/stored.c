@@ -48,14 +48,16 @@ int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stor
     *out = (cli_stored){.path = args->operands[0]};
     if (layer > INT32_MAX) return cli_usage("--layer is too large; no model has so many layers");
     if (options->placement != EMBLA_PLACEMENT_SHARED &&
-        (cli_args_given(args, "name") || cli_args_given(args, "folder")))
-        return cli_usage(
-            "--name and --folder need a shared copy (warm --shared, verify --place shared)");
+        (cli_args_given(args, "name") || cli_args_given(args, "folder") ||
+         cli_args_given(args, "wait")))
+        return cli_usage("--name, --folder and --wait need a shared copy (warm --shared, verify "
+                         "--place shared)");
     if (cli_args_given(args, "as") &&
         embla_dtype_find(cli_args_text(args, "as"), &open.as) != EMBLA_OK)
         return cli_usage("%s", embla_error());
     options->shared_name = cli_args_text(args, "name");
     options->shared_folder = cli_args_text(args, "folder");
+    options->shared_wait = (double)cli_args_count(args, "wait");
     options->threads = (int)cli_args_count(args, "threads");
     options->progress = cli_progress_call;
     options->context = &out->progress;

@@ -23,6 +23,11 @@
          .value = "DIR",                                                                           \
          .standard = "/dev/shm",                                                                   \
          .help = "folder of shared copies"},                                                       \
+        {.name = "wait",                                                                           \
+         .value = "SECONDS",                                                                       \
+         .standard = "600",                                                                        \
+         .count = true,                                                                            \
+         .help = "wait this long for a process that creates the copy; 0 means no limit"},          \
         CLI_OPEN_OPTIONS
 
 typedef struct {

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,11 +91,14 @@ static void save_best(cli_training *t)
 /* A failed save during training (a full disk) is reported, but does not end the training. */
 static void save_during_training(cli_training *t)
 {
+    char newest[PATH_MAX];
     cli_progress_wipe(&t->progress);
-    if (save(t) != CLI_DONE)
-        cli_complain("no checkpoint saved at step %" PRId64
-                     "; the previous one is intact, and training continues",
-                     embla_train_steps(t->train));
+    if (save(t) != CLI_DONE) {
+        bool kept = embla_train_newest(t->checkpoints, newest, sizeof newest, NULL) == EMBLA_OK;
+        cli_complain("no checkpoint saved at step %" PRId64 "; %s, and training continues",
+                     embla_train_steps(t->train),
+                     kept ? "the previous one is intact" : "there is no earlier one");
+    }
     t->paused = true;
 }
 

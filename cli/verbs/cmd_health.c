@@ -226,6 +226,11 @@ static void print_groups(const job *j)
     if (left > 0)
         cli_out_fact("", "and %s in %s", cli_plural(left, "row", rows),
                      cli_plural((int64_t)(count - GROUPS_SHOWN), "further group", text));
+    if (j->sum->uncertain > 0)
+        cli_out_fact("",
+                     "not compared with all rows of nearly their direction, because there are too "
+                     "many: %s, which may belong to another group",
+                     cli_plural(j->sum->uncertain, "row", rows));
     if (count > 0 && j->sum->dim < 8)
         cli_out_fact("", "-> with a dim of %s many rows share a direction by chance",
                      cli_commas(j->sum->dim, rows));
@@ -467,6 +472,7 @@ static void print_json(const job *j, int code)
     cli_json_real(&json, "mean_norm", s->mean_norm);
     cli_json_real(&json, "from_mean", s->from_mean);
     cli_json_real(&json, "from_mean_deviation", s->from_mean_deviation);
+    cli_json_whole(&json, "uncertain", s->uncertain);
     json_groups(&json, j);
     json_ranked(&json, j);
     cli_json_close(&json, '}');

@@ -8,9 +8,12 @@
 
 #include "base/status.h"
 
-EMBLA_CHECKED static inline embla_status embla_reserved_check(const uint64_t reserved[4])
+EMBLA_CHECKED static inline embla_status embla_reserved_check(const uint64_t *reserved,
+                                                              size_t count)
 {
-    if ((reserved[0] | reserved[1] | reserved[2] | reserved[3]) == 0) return EMBLA_OK;
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++) any |= reserved[i];
+    if (any == 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
                       "a reserved field is not 0: the struct was not zeroed, or it uses an option "
                       "that Embla %s does not have",
@@ -19,6 +22,8 @@ EMBLA_CHECKED static inline embla_status embla_reserved_check(const uint64_t res
 
 /* For a pointer to any options, which may be NULL. */
 #define embla_options_check(options)                                                               \
-    ((options) ? embla_reserved_check((options)->reserved) : EMBLA_OK)
+    ((options)                                                                                     \
+         ? embla_reserved_check((options)->reserved, sizeof(options)->reserved / sizeof(uint64_t)) \
+         : EMBLA_OK)
 
 #endif

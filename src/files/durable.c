@@ -145,6 +145,17 @@ embla_status embla_durable_reserve(embla_durable *d, uint64_t size)
     return size > 0 ? embla_io_reserve(d->fd, d->shown, size) : EMBLA_OK;
 }
 
+/* Sets the mode of the finished file. The name of the probe has the form of a temporary name, so
+ * that a probe whose process was killed is swept like one. */
+static embla_status set_mode(embla_durable *d)
+{
+    char probe[NAME];
+    size_t last = strlen(d->temporary) - 1;
+    memcpy(probe, d->temporary, last + 2);
+    probe[last] = probe[last] == '0' ? '1' : '0';
+    return embla_io_mode(d->fd, d->shown, d->folder, d->name, probe);
+}
+
 static embla_status flush(embla_durable *d)
 {
     size_t waiting = d->used;
@@ -181,7 +192,7 @@ embla_status embla_durable_sync(embla_durable *d, const char **temporary)
     if (d->fd >= 0) {
         EMBLA_TRY(flush(d));
         EMBLA_TRY(embla_io_cut(d->fd, d->shown, d->size)); /* more may have been reserved */
-        EMBLA_TRY(embla_io_mode(d->fd, d->shown, d->folder, d->name));
+        EMBLA_TRY(set_mode(d));
         EMBLA_TRY(embla_io_sync(d->fd, d->shown));
         int fd = d->fd;
         d->fd = -1;

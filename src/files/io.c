@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -94,7 +95,8 @@ embla_status embla_io_open_as(int folder, const char *name, const char *shown, i
     do fd = must_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
-        if (errno == ELOOP) return embla_fail(EMBLA_ERR_IO, "%.256s is a symbolic link", shown);
+        if (errno == ELOOP && flags & O_NOFOLLOW)
+            return embla_fail(EMBLA_ERR_IO, "%.256s is a symbolic link", shown);
         return refused(flags & O_CREAT ? "create it" : "open it", shown);
     }
     atomic_fetch_add(&live, 1);
@@ -205,27 +207,34 @@ embla_status embla_io_cut(int fd, const char *name, uint64_t size)
     return EMBLA_OK;
 }
 
-/* The mode of a new file. umask() can only be read by setting it, which other threads would
- * notice, so the mask is read from /proc/self/status. */
-static mode_t new_mode(void)
-{
-    unsigned mask = 022;
-    FILE *status = fopen("/proc/self/status", "re");
-    char line[128];
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "Umask: %o", &mask) == 1) break;
-    if (status) (void)fclose(status);
-    return 0666 & ~(mode_t)mask;
-}
-
-embla_status embla_io_mode(int fd, const char *name, int folder, const char *old)
+/* Finds the mode of a new file by creating an empty one. umask() can only be read by setting it,
+ * which other threads would notice; /proc may be missing; a folder's default ACL replaces the
+ * mask. */
+static embla_status find_new_mode(int folder, const char *probe, const char *shown, mode_t *out)
 {
     struct stat found;
+    int fd = -1;
+    EMBLA_TRY(embla_io_open_as(folder, probe, shown, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,
+                               &fd));
+    embla_status status = embla_io_stat(fd, shown, &found);
+    embla_io_remove(folder, probe);
+    embla_io_drop(fd);
+    if (status == EMBLA_OK) *out = found.st_mode & 0666;
+    return status;
+}
+
+embla_status embla_io_mode(int fd, const char *name, int folder, const char *old, const char *probe)
+{
+    struct stat found;
+    mode_t mode = 0;
     bool told = must_fail();
     bool there = !told && fstatat(folder, old, &found, AT_SYMLINK_NOFOLLOW) == 0;
     /* If the old mode is unknown, fail: a private file must not become readable by everyone. */
     if (told || (!there && errno != ENOENT)) return refused("set its mode", name);
-    mode_t mode = there && S_ISREG(found.st_mode) ? found.st_mode & 01777 : new_mode();
+    if (there && S_ISREG(found.st_mode))
+        mode = found.st_mode & 01777;
+    else
+        EMBLA_TRY(find_new_mode(folder, probe, name, &mode));
     return fchmod(fd, mode) == 0 ? EMBLA_OK : refused("set its mode", name);
 }
 
@@ -404,6 +413,11 @@ embla_status embla_io_folder(const char *path)
     return sync_parent(path);
 }
 
+bool embla_io_readable(int folder, const char *name)
+{
+    return faccessat(folder, name, R_OK, AT_EACCESS) == 0;
+}
+
 size_t embla_io_link(int folder, const char *name, char *out, size_t size)
 {
     ssize_t length = must_fail() ? -1 : readlinkat(folder, name, out, size);
@@ -447,6 +461,36 @@ embla_status embla_io_lock_try(int fd, const char *name, bool *got)
     if (result != 0 && errno != EWOULDBLOCK) return refused("lock it", name);
     *got = result == 0;
     return EMBLA_OK;
+}
+
+/* A line of /proc/locks: "1: FLOCK ADVISORY WRITE 4711 00:19:23 0 EOF", with the device in
+ * hexadecimal digits. */
+bool embla_io_lock_holder(int fd, long *process, unsigned *user)
+{
+    struct stat file, holder;
+    char line[256], name[64];
+    bool found = false;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (locks && fstat(fd, &file) == 0)
+        while (!found && fgets(line, sizeof line, locks)) {
+            unsigned its_major, its_minor;
+            unsigned long inode;
+            found = sscanf(line, "%*u: FLOCK ADVISORY WRITE %ld %x:%x:%lu", process, &its_major,
+                           &its_minor, &inode) == 4 &&
+                    *process > 0 && inode == file.st_ino && its_major == major(file.st_dev) &&
+                    its_minor == minor(file.st_dev);
+        }
+    if (locks) (void)fclose(locks);
+    (void)snprintf(name, sizeof name, "/proc/%ld", found ? *process : 0);
+    if (!found || stat(name, &holder) != 0) return false;
+    *user = holder.st_uid;
+    return true;
+}
+
+bool embla_io_is_foreign(int folder, const char *name)
+{
+    struct stat found;
+    return fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_uid != geteuid();
 }
 
 void embla_io_unlock(int fd)

@@ -44,8 +44,10 @@ EMBLA_CHECKED embla_status embla_io_reserve(int fd, const char *name, uint64_t b
 /* Sets the file's length to size. */
 EMBLA_CHECKED embla_status embla_io_cut(int fd, const char *name, uint64_t size);
 /* Sets the file's mode to that of the file `old` in the folder, which it will replace, without
- * the setuid and setgid bits. If there is no such file: the mode of a new file (umask). */
-EMBLA_CHECKED embla_status embla_io_mode(int fd, const char *name, int folder, const char *old);
+ * the setuid and setgid bits. If there is no such file: the mode of a new file. To find it, an
+ * empty file with the name `probe` is created in the folder and removed. */
+EMBLA_CHECKED embla_status embla_io_mode(int fd, const char *name, int folder, const char *old,
+                                         const char *probe);
 /* Locks a file that was just created, for as long as *keeper is open. *keeper is a second
  * descriptor of the file, so the first one can be closed, and its close checked, without
  * releasing the lock. *keeper is -1 if another process took the file for a leftover and removed
@@ -77,6 +79,10 @@ EMBLA_CHECKED embla_status embla_io_resident(const void *memory, size_t bytes, c
 /* Creates a folder and syncs its name to the disk. An existing folder is not an error. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);
 
+/* Whether this user may read a file of the folder. False also if there is none, or if links lead
+ * nowhere. */
+bool embla_io_readable(int folder, const char *name);
+
 /* Writes the target of a symbolic link to out, with a 0 after it, and returns its length. Returns
  * 0 if name is not a link, or if the target does not fit. */
 size_t embla_io_link(int folder, const char *name, char *out, size_t size);
@@ -94,6 +100,11 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_list(int folder, const char *n
  * embla_io_unlock, or when the last descriptor of that open file is closed, also if the process
  * dies. EMBLA_ERR_IO also if the file system has no locks. */
 EMBLA_CHECKED embla_status embla_io_lock_try(int fd, const char *name, bool *got);
+/* Finds which process holds the lock of an open file, and its user. Returns false if the system
+ * does not tell: without /proc, or if the process is in another container. */
+bool embla_io_lock_holder(int fd, long *process, unsigned *user);
+/* Whether a name of the folder belongs to another user. A link belongs to who made it. */
+bool embla_io_is_foreign(int folder, const char *name);
 /* Releases the lock, even if a forked child also has the descriptor, and closes fd. */
 void embla_io_unlock(int fd);
 /* Allocates the space of `bytes` bytes from offset, or fails. Afterwards a write to them through

@@ -261,7 +261,9 @@ static embla_status note(embla_checkpoint *cp, const char *text)
     return EMBLA_OK;
 }
 
-/* A config.json that cannot be read is ignored with a note: the tensors can still be used. */
+/* A config.json that is not valid, or that this user may not read, is ignored with a note: the
+ * tensors can still be used. A failing disk is an error, because the next attempt may succeed and
+ * give another result. */
 static embla_status read_config(embla_checkpoint *cp)
 {
     const char *shown = NULL, *bytes = NULL;
@@ -271,7 +273,8 @@ static embla_status read_config(embla_checkpoint *cp)
     if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
     if (status == EMBLA_OK)
         status = embla_json_read(bytes, size, shown, CONFIG_DEPTH, "T1", &cp->config);
-    if (status != EMBLA_ERR_FORMAT && status != EMBLA_ERR_UNSUPPORTED) return status;
+    bool denied = status == EMBLA_ERR_IO && !embla_io_readable(cp->folder, "config.json");
+    if (status != EMBLA_ERR_FORMAT && status != EMBLA_ERR_UNSUPPORTED && !denied) return status;
     char text[512];
     (void)snprintf(text, sizeof text, "config.json is not used: %.400s", embla_error());
     return note(cp, text);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads GGUF by rules G1 to G11: once, front to back, with a cursor. Every count and length is
  * compared with the bytes left before it is used, so a small file cannot cost much memory or
- * time. Of the keys only general.alignment is interpreted here, because the tensors' offsets
- * depend on it. The vocabulary is checked at the end (gguf_keys.c), so that users of a directory
- * need not check it again.
+ * time. A sparse file is small and has many bytes left: what must be read element by element has
+ * a limit for the whole file. Of the keys only general.alignment is interpreted here, because the
+ * tensors' offsets depend on it. The vocabulary is checked at the end (gguf_keys.c), so that users
+ * of a directory need not check it again.
  */
 #include "formats/gguf.h"
 
@@ -38,6 +39,7 @@ typedef struct {
     embla_directory *directory;
     embla_gguf *gguf;
     uint64_t tensors, keys; /* their numbers, from the file's header */
+    uint64_t one_by_one;    /* strings and bools in the arrays so far */
 } reading;
 
 static bool sniff(const uint8_t *head, size_t have, uint64_t size)
@@ -212,6 +214,13 @@ static embla_status read_array(reading *r, embla_gguf_key *key)
                           "%.200s: key '%.128s' is an array of %" PRIu64
                           " elements; the limit is %d (G4)",
                           r->map->name, key->key, key->count, (int)EMBLA_GGUF_ARRAY_MOST);
+    if (key->element == EMBLA_GGUF_STRING || key->element == EMBLA_GGUF_BOOL)
+        r->one_by_one += key->count; /* at most 2^20 keys of 2^28 elements */
+    if (r->one_by_one > EMBLA_GGUF_READ_MOST)
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s: the arrays up to key '%.128s' have %" PRIu64
+                          " strings and bools together; the limit is %d (G4)",
+                          r->map->name, key->key, r->one_by_one, (int)EMBLA_GGUF_READ_MOST);
     return EMBLA_OK;
 }
 

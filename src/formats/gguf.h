@@ -40,6 +40,7 @@ enum {
     EMBLA_GGUF_COUNT_MOST = 1000000, /* tensors, and keys */
     EMBLA_GGUF_TEXT_MOST = 64 << 20, /* bytes of a string */
     EMBLA_GGUF_ARRAY_MOST = 1 << 28, /* elements */
+    EMBLA_GGUF_READ_MOST = 1 << 24,  /* strings and bools in all arrays of a file together */
     EMBLA_GGUF_ALIGNMENT = 32,       /* the default, without general.alignment */
     EMBLA_GGUF_ALIGNMENT_MOST = 65536,
     EMBLA_GGUF_SPLITS_MOST = 1000 /* files of one model */

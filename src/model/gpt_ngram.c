@@ -68,7 +68,7 @@ static embla_status check_between(const char *what, uint64_t is, uint64_t least,
 embla_status embla_gpt_ngram_check(embla_gpt_shape *s)
 {
     embla_gpt_ngram *g = &s->ngram;
-    EMBLA_TRY(embla_reserved_check(g->reserved));
+    EMBLA_TRY(embla_options_check(g));
     if (g->rows == 0) { /* other fields are ignored */
         *g = (embla_gpt_ngram){0};
         return EMBLA_OK;

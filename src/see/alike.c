@@ -7,9 +7,10 @@
  * full.
  *
  * Only the first rows of groups are in the grid: a hundred thousand rows of one direction cost a
- * hundred thousand comparisons, not their square. The square is needed only for many rows that are
- * nearly, but not quite, of one direction, because only a comparison tells them apart. Threads
- * share that work, and most comparisons end after a quarter of a row.
+ * hundred thousand comparisons, not their square. Many rows that are nearly, but not quite, of one
+ * direction would need the square, because only a comparison tells them apart. So each row has a
+ * limit. It depends only on earlier rows, not on threads. Threads share the work, and most
+ * comparisons end after a quarter of a row.
  */
 #include "see/alike.h"
 
@@ -232,32 +233,48 @@ static double cosine_of(const embla_alike *alike, int64_t row, int64_t other, co
     size_t start = start_of(table);
     const float *y = embla_table_piece(table, alike->decode, other, 0, start, space + table->dim);
     double most = kernels->dot(x, y, start) / norms + alike->rest[row] * alike->rest[other];
+    if (start == table->dim) return most; /* that was the whole row */
     if (most < alike->alike - ROUNDING) return -1;
     y = embla_table_piece(table, alike->decode, other, 0, table->dim, space + table->dim);
     return kernels->dot(x, y, table->dim) / norms;
 }
 
+/* The work of one search. */
+typedef struct {
+    int64_t looked, compared;
+} effort;
+
+static bool is_exhausted(const effort *e)
+{
+    return e->looked >= EMBLA_ALIKE_LOOKED || e->compared >= EMBLA_ALIKE_COMPARED;
+}
+
 /* Finds the lowest first row, from number `from` on, with the direction of row, and lets row join
- * its group. */
-static void join_group(embla_alike *alike, const grid *g, int64_t row, int64_t from, float *space)
+ * its group. Stops at the limits. */
+static effort join_group(embla_alike *alike, const grid *g, int64_t row, int64_t from, float *space)
 {
     const embla_table *table = alike->table;
     int64_t cells[AXES][2];
     const float *x = NULL;
+    effort e = {0};
     cells_of(g, alike->places[row], cells);
     for (unsigned corner = 0; corner < 1u << g->axes; corner++) {
         /* the latest row of a cell has the highest number and comes first */
         for (int64_t i = slot_of(g, cell_key(g, cells, corner))->head; i > from;
              i = g->next[i - 1]) {
             int64_t other = i - 1;
+            if (is_exhausted(&e)) return e;
+            e.looked++;
             if (other > alike->first[row] || !near_enough(alike, g, row, other)) continue;
             if (!x) x = embla_table_piece(table, alike->decode, row, 0, table->dim, space);
+            e.compared++;
             double cosine = cosine_of(alike, row, other, x, space);
             if (!(cosine > alike->alike)) continue;
             alike->first[row] = other;
             alike->cosine[row] = cosine < 1 ? cosine : 1;
         }
     }
+    return e;
 }
 
 /* Adds the first row of a group to the grid, so that later rows find it. */
@@ -277,18 +294,27 @@ static bool is_compared(const embla_alike *alike, int64_t row)
     return alike->norms[row] > 0 && alike->original[row] == row;
 }
 
-/* Compares rows from .. end-1 with all earlier rows, on all threads, while the grid does not
- * change. Then compares them with each other, in order. */
+/* Compares rows from .. end-1 with earlier rows, on all threads, while the grid does not change.
+ * Then compares them with each other, in order; a row has fewer rows before it in its block than
+ * the limits. */
 static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t end, int threads)
 {
     size_t two = 2 * alike->table->dim;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 8)
+    int64_t looked = 0, uncertain = 0;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 8)                \
+    reduction(+ : looked, uncertain)
     for (int64_t row = from; row < end; row++) {
         alike->first[row] = row;
         alike->cosine[row] = 1;
-        if (from > 0 && is_compared(alike, row))
-            join_group(alike, g, row, 0, g->space + (size_t)embla_threads_mine() * two);
+        if (from > 0 && is_compared(alike, row)) {
+            float *space = g->space + (size_t)embla_threads_mine() * two;
+            effort e = join_group(alike, g, row, 0, space);
+            looked += e.looked;
+            uncertain += is_exhausted(&e);
+        }
     }
+    alike->looked += looked;
+    alike->uncertain += uncertain;
     for (int64_t row = from; row < end; row++) {
         int64_t original = alike->original[row];
         if (original != row) {
@@ -296,14 +322,14 @@ static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t 
             alike->cosine[row] = alike->cosine[original];
         }
         if (!is_compared(alike, row) || alike->first[row] != row) continue;
-        join_group(alike, g, row, from, g->space);
+        alike->looked += join_group(alike, g, row, from, g->space).looked;
         if (alike->first[row] == row) add_to_grid(alike, g, row);
     }
 }
 
 static void find_groups(embla_alike *alike, const grid *g, int threads)
 {
-    enum { BLOCK = 512 };
+    enum { BLOCK = 512 }; /* at most EMBLA_ALIKE_COMPARED */
     int64_t rows = alike->table->rows;
     for (int64_t from = 0; from < rows; from += BLOCK)
         find_block(alike, g, from, rows - from < BLOCK ? rows : from + BLOCK, threads);

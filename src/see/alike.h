@@ -7,6 +7,12 @@
  * first row. Rows are processed in the order of their numbers: each joins the lowest first row with
  * the same direction, or starts a group of its own. So groups are the same on every machine, and a
  * long chain of neighbours does not become one group.
+ *
+ * The work is bounded: a row looks at no more than EMBLA_ALIKE_LOOKED first rows, and is compared
+ * with no more than EMBLA_ALIKE_COMPARED of them, and with the few hundred rows just before it.
+ * Only very many rows that nearly, but not quite, share a direction reach these limits. They are
+ * counted in `uncertain`: such a row may belong to a group with an even lower first row, or to a
+ * group although it starts its own.
  */
 #ifndef EMBLA_SEE_ALIKE_H
 #define EMBLA_SEE_ALIKE_H
@@ -15,7 +21,7 @@
 #include "base/checksum.h"
 #include "table/table.h"
 
-enum { EMBLA_ALIKE_PLACES = 8 };
+enum { EMBLA_ALIKE_PLACES = 8, EMBLA_ALIKE_LOOKED = 8192, EMBLA_ALIKE_COMPARED = 512 };
 
 typedef struct {
     const embla_table *table;
@@ -32,6 +38,8 @@ typedef struct {
     int64_t *original; /* the lowest row with equal values, or the row itself */
     int64_t *first;    /* the first row of its group, or the row itself */
     double *cosine;    /* cosine with that first row; 1 for the first row */
+    int64_t uncertain; /* rows that reached a limit */
+    int64_t looked;    /* how often a row looked at a first row: the work that can be quadratic */
     embla_arena arena; /* memory of all of the above */
 } embla_alike;
 

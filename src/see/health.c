@@ -113,7 +113,8 @@ static embla_status first_pass(work *w)
 static void count_rows(work *w)
 {
     embla_health_summary *s = &w->health->summary;
-    *s = (embla_health_summary){.rows = w->table->rows, .dim = (int64_t)w->table->dim};
+    *s = (embla_health_summary){
+        .rows = w->table->rows, .dim = (int64_t)w->table->dim, .uncertain = w->alike.uncertain};
     for (int64_t row = 0; row < s->rows; row++) {
         s->nonfinite += w->alike.norms[row] < 0;
         s->zero += w->alike.norms[row] == 0;

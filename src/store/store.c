@@ -66,6 +66,10 @@ static embla_status copy_options(embla_store *store, const embla_store_options *
     if (o->buffer && o->placement != EMBLA_PLACEMENT_RAM)
         return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer is only for the placement ram, not for %s",
                           store->placement->name);
+    if (!(o->shared_wait >= 0))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "shared_wait is %g s; it must be 0 (no limit) or greater",
+                          o->shared_wait);
     EMBLA_TRY(copy_text(store, &o->shared_folder));
     return copy_text(store, &o->shared_name);
 }

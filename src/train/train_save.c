@@ -442,10 +442,30 @@ static embla_status remove_old(const char *folder, size_t keep, int64_t written)
     return status;
 }
 
+/* Adds to a message of a failed save which checkpoints there still are. */
+static embla_status report_kept(embla_status failed, const char *folder, int64_t step)
+{
+    checkpoint_list s = {0};
+    char why[256];
+    int fd = -1;
+    (void)snprintf(why, sizeof why, "%.255s", embla_error());
+    embla_status status = embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd);
+    if (status == EMBLA_OK) {
+        status = list_checkpoints(fd, folder, &s);
+        embla_io_drop(fd);
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < s.steps.count; i++) count += s.steps.items[i].row != step;
+    embla_arena_free(&s.arena);
+    if (status != EMBLA_OK) return embla_fail(failed, "%s", why);
+    if (count == 0) return embla_fail(failed, "%s; there is no earlier checkpoint", why);
+    return embla_fail(failed, "%s; earlier checkpoints are kept: %zu", why, count);
+}
+
 embla_status embla_train_checkpoint(const embla_train *train, const char *folder, size_t keep,
                                     const char *note)
 {
-    char path[4096], why[256];
+    char path[4096];
     if (!train || !folder)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_checkpoint: %s is NULL",
                           train ? "folder" : "train");
@@ -453,10 +473,7 @@ embla_status embla_train_checkpoint(const embla_train *train, const char *folder
     EMBLA_TRY(checkpoint_path(folder, train->step, path, sizeof path));
     EMBLA_TRY(embla_io_folder(folder));
     embla_status status = embla_train_save(train, path, note);
-    if (status == EMBLA_ERR_IO) {
-        (void)snprintf(why, sizeof why, "%.255s", embla_error());
-        return embla_fail(status, "%s; earlier checkpoints are kept", why);
-    }
+    if (status == EMBLA_ERR_IO) return report_kept(status, folder, train->step);
     EMBLA_TRY(status);
     return remove_old(folder, keep, train->step);
 }

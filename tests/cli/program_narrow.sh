@@ -8,7 +8,7 @@ on_terminal() { # COLUMNS COMMAND: what it prints, without colours
 for command in "help near" "help train" "cost gpt2" "cost andrea-120m gpt2 llama-3.1-8b" "eval words.vec analogies.txt" \
     "health words.vec" "info village" "info village --all" "doctor village" "lookup words.vec king queen" \
     "near words.vec cat" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
-    "generate names --count 2" "train names.txt --preset microgpt --steps 20 -o trained"; do
+    "generate names --count 2"; do
     on_terminal 60 "embla $command" >screen
     [[ -s screen ]] || echo "nothing: $command"
     LC_ALL=C.UTF-8 awk -v c="$command" 'length > 60 { print c ": " $0 }' screen

@@ -4,7 +4,8 @@
 command -v flock >/dev/null || { echo "skipped: there is no flock"; exit 77; }
 make_model giant g
 mkdir shm
-exec 9>shm/mine.lock
+lock=shm/mine.$(id -u).lock
+exec 9>$lock
 flock 9
 embla warm g --shared --folder shm --name mine >out 2>err 9>&- &
 warm=$!
@@ -17,7 +18,10 @@ kill -TERM $warm
 wait $warm
 echo "exit $?"
 cat out err
-ls -A shm
+[ "$(ls -A shm)" = "${lock#shm/}" ] && echo 'the lock is still there'
+# who waits no longer than a second is told who holds the lock: this shell opened it, flock locked it
+embla warm g --shared --folder shm --name mine --wait 1 2>&1 9>&- |
+    sed -E "s/process [0-9]+ of user $(id -u)|another process/SOMEBODY/; s/\.$(id -u)\./.UID./"
 exec 9>&-
 embla warm g --shared --folder shm --name mine | grep -c built
 ls -A shm

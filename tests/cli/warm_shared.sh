@@ -39,7 +39,7 @@ rm shm/mine
 try warm g --shared --folder shm --name mine | plain
 # of one who was killed
 rm -f shm/mine
-echo half >shm/.mine.tmp
-: >shm/mine.lock
+echo half >shm/.mine.$(id -u).tmp.0123456789abcdef
+: >shm/mine.$(id -u).lock
 try warm g --shared --folder shm --name mine --quiet | plain
 ls -A shm

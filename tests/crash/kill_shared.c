@@ -30,7 +30,7 @@
 
 enum { PATH = 4096, ROW = 160, OPENERS = 3 };
 
-static char folder[PATH], source[PATH], copy[PATH], temporary[PATH], lock[PATH];
+static char folder[PATH], source[PATH], copy[PATH], lock[PATH];
 static int64_t rows;
 static void *expected; /* the whole file of a copy that nobody disturbed */
 static size_t expected_bytes;
@@ -256,8 +256,9 @@ static double prepare(uint64_t megabytes)
     double longest = 0;
     in_folder("rows", source);
     in_folder("copy", copy);
-    in_folder(".copy.tmp", temporary);
-    in_folder("copy.lock", lock);
+    char lock_name[64];
+    (void)snprintf(lock_name, sizeof lock_name, "copy.%u.lock", (unsigned)geteuid());
+    in_folder(lock_name, lock);
     make_source(megabytes);
     for (int i = 0; i < 3; i++) {
         double begun = now();
@@ -296,7 +297,7 @@ int main(int argc, char **argv)
            "leftovers, %d after the last\n",
            rounds, takes, c.kills, c.builders, c.waiters, c.ended, c.complete, c.absent, c.corrupt,
            c.found, c.lost, c.hung, c.wrong, c.most, last);
-    (void)(unlink(copy) | unlink(source) | unlink(temporary) | unlink(lock) | rmdir(folder));
+    (void)(unlink(copy) | unlink(source) | unlink(lock) | rmdir(folder));
     return c.corrupt == 0 && c.hung == 0 && c.wrong == 0 && c.lost == 0 && c.most <= 2 &&
                    last_status == 0 && last == 0 && right
                ? 0
