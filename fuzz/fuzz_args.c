@@ -106,7 +106,8 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
                     embla_checkpoint **out)
 {
     (void)quiet;
-    return cli_open_path(path, options, out) == EMBLA_OK ? CLI_DONE : CLI_FAILED;
+    if (cli_open_path(path, options, out) == EMBLA_OK) return CLI_DONE;
+    return cli_failed("%s", embla_error());
 }
 
 embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,
