@@ -362,11 +362,12 @@ typedef struct {
     uint64_t reserved[4];       /* must be 0 */
 } embla_layout_options;
 
-/* Places every row on a plane so that the nearest rows of the graph stay near (t-SNE), and writes x
- * and y of each row to xy (rows x 2). Distances between far points have no meaning. graph is the
- * graph of this table. The first positions are those of embla_plane. The bits are the same for any
- * number of threads, but depend on the engine as in embla_plane. report may be NULL. If the call
- * fails, xy is unchanged. EMBLA_ERR_SHAPE if graph is of another number of rows. */
+/* Places every row on a plane so that its nearest rows stay near (t-SNE), and writes x and y of
+ * each row to xy (rows x 2). Distances between far points have no meaning. graph is the graph of
+ * this table; the 30 nearest rows of each row are used. The first positions are those of
+ * embla_plane. The bits are the same for any number of threads, but depend on the engine as in
+ * embla_plane. report may be NULL. If the call fails, xy is unchanged. EMBLA_ERR_SHAPE if graph is
+ * of another number of rows. */
 EMBLA_API EMBLA_CHECKED embla_status embla_layout(const embla_table *table,
                                                   const embla_graph *graph,
                                                   const embla_layout_options *options, float *xy,
@@ -392,9 +393,9 @@ typedef struct {
 } embla_cluster;
 
 /* Divides the rows of a graph into clusters: most ties of a row are to rows of its own cluster
- * (Louvain's method). A cluster of less than one row in 1,000 joins the cluster to which it has the
- * strongest ties, and so does the smallest one while there are too many. The bits are the same
- * everywhere. */
+ * (Louvain's method). It uses the 30 nearest rows of each row. A cluster of less than one row in
+ * 1,000 joins the cluster with which it has the most ties beyond chance, and so does the smallest
+ * one while there are too many. The bits are the same everywhere. */
 EMBLA_API EMBLA_CHECKED embla_status embla_clusters_new(const embla_graph *graph,
                                                         const embla_clusters_options *options,
                                                         embla_clusters **out);

@@ -206,18 +206,24 @@ typedef struct {
     const level *l;
     int32_t *group;       /* of each cluster; -1 means that it was dropped */
     int32_t *head, *next; /* members of each group: the first, and the one after each; -1 ends */
+    double *total, all;   /* of each group: all its ties; of all groups together */
     int64_t *size;        /* of each group in points; 0 means that it has joined another */
     int32_t count;
 } merging;
 
-/* Joins a group to the group with the strongest ties. Without ties, it is dropped. */
+/* Joins a group to the group where it gains most, as in move_points. Without ties, it is dropped.
+ */
 static void join_or_drop(search *s, merging *m, int32_t group)
 {
     int32_t best = -1, last = m->head[group];
+    double most = 0, share = m->total[group] / m->all;
     for (int32_t c = m->head[group]; c >= 0; c = m->next[c]) add_links(s, m->l, c, m->group);
     for (int32_t f = 0; f < s->found_count; f++) {
         int32_t to = s->found[f];
-        if (to != group && (best < 0 || s->links[to] > s->links[best])) best = to;
+        double gain = s->links[to] - share * m->total[to];
+        if (to == group || (best >= 0 && gain <= most)) continue;
+        best = to;
+        most = gain;
     }
     clear_links(s);
     for (int32_t c = m->head[group]; c >= 0; c = m->next[c]) {
@@ -228,6 +234,7 @@ static void join_or_drop(search *s, merging *m, int32_t group)
         m->next[last] = m->head[best];
         m->head[best] = m->head[group];
         m->size[best] += m->size[group];
+        m->total[best] += m->total[group];
     }
     m->size[group] = 0;
     m->count--;
@@ -252,12 +259,15 @@ static embla_status merge_small(search *s, const level *l, merging *m)
     EMBLA_TRY(take(s->working, count, sizeof *m->head, &m->head));
     EMBLA_TRY(take(s->working, count, sizeof *m->next, &m->next));
     EMBLA_TRY(take(s->working, count, sizeof *m->size, &m->size));
+    EMBLA_TRY(take(s->working, count, sizeof *m->total, &m->total));
     EMBLA_TRY(take(s->working, count, sizeof *order, &order));
     EMBLA_TRY(take(s->working, count, sizeof *space, &space));
     for (int32_t c = 0; c < l->count; c++) {
         m->group[c] = m->head[c] = c;
         m->next[c] = -1;
         m->size[c] = l->size[c];
+        m->total[c] = l->total[c];
+        m->all += l->total[c];
         order[c] = (embla_key){.key = (uint64_t)l->size[c], .row = c};
     }
     embla_order(order, space, (size_t)count);

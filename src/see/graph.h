@@ -2,7 +2,7 @@
 /* The nearest rows of every row, and the ties that follow from them.
  *
  * A graph has, for each row, its k nearest rows with their cosines. Ties make it symmetric: the tie
- * of two rows is strong if one is among the nearest of the other, relative to the distances that
+ * of two rows is strong if one is among the 30 nearest of the other, relative to the distances that
  * are usual there. Layout and clusters both work on ties. Rows that are not finite are no points
  * and have none.
  */
@@ -29,9 +29,9 @@ typedef struct {
     float *weight;  /* above 0; the same in both directions; all ties together weigh `count` */
 } embla_ties;
 
-/* Computes ties in memory of the arena. A point with k neighbours is tied as if to k / 3 that are
- * equally near, so k / 3 is what t-SNE calls the perplexity. The bits are the same for any number
- * of threads and any instruction set. */
+/* Computes ties in memory of the arena. A point with k neighbours, of which 30 at most are
+ * used, is tied as if to k / 3 that are equally near: t-SNE calls this the perplexity. The bits are
+ * the same for any number of threads and any instruction set. */
 EMBLA_CHECKED embla_status embla_ties_of(const embla_graph *graph, int threads, embla_arena *arena,
                                          embla_ties *out);
 

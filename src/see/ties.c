@@ -13,7 +13,8 @@
 #include "base/threads.h"
 #include "see/graph.h"
 
-enum { SEARCHES = 40 }; /* steps to find a width */
+/* Steps to find a width; nearest rows that are used. */
+enum { SEARCHES = 40, NEAREST = 30 };
 
 /* ---- the weights that a point gives ---- */
 
@@ -82,9 +83,9 @@ typedef struct {
 
 static void give_from(const joining *j, int32_t point)
 {
-    double weights[1024];
+    double weights[NEAREST];
     size_t k = j->k;
-    const embla_neighbour *near = j->graph->near + (size_t)j->rows[point] * k;
+    const embla_neighbour *near = j->graph->near + (size_t)j->rows[point] * j->graph->k;
     half_tie *given = j->given + (size_t)point * k;
     divide_weight(near, k, (double)k / 3.0 > 1.0 ? (double)k / 3.0 : 1.0, weights);
     for (size_t i = 0; i < k; i++) {
@@ -169,7 +170,8 @@ embla_status embla_ties_of(const embla_graph *graph, int threads, embla_arena *a
     const char *what = "the ties of rows";
     embla_arena working = {0};
     embla_ties ties = {.count = (int32_t)graph->finite};
-    joining j = {.graph = graph, .k = graph->k, .count = ties.count};
+    joining j = {.graph = graph, .count = ties.count};
+    j.k = graph->k < NEAREST ? graph->k : NEAREST;
     uint64_t count = (uint64_t)graph->finite;
     EMBLA_TRY(embla_arena_many(arena, count, sizeof *ties.rows, what, &ties.rows));
     EMBLA_TRY(embla_arena_many(arena, count + 1, sizeof *ties.start, what, &ties.start));
