@@ -229,7 +229,7 @@ async function move(page) {
 async function click(page) {
   const row = await page.evaluate(() => { /* one that lies alone: its neighbours on the screen are far */
     const n = Math.min(embla.count, 4000), at = Array.from({ length: n }, (_, i) => embla.place(i));
-    return at.findIndex(([x, y], i) => x > 60 && y > 60 && Array.from({ length: embla.count }, (_, j) => embla.place(j)).every(([u, v], j) => i === j || Math.hypot(x - u, y - v) > 8));
+    return at.findIndex(([x, y], i) => x > 60 && y > 60 && Array.from({ length: embla.count }, (_, j) => embla.place(j)).every(([u, v], j) => i === j || Math.hypot(x - u, y - v) > 4));
   });
   const at = await spot(page, row);
   await page.mouse.move(at[0] + 1, at[1] + 1);
