@@ -4,6 +4,7 @@
  *   model's sizes -> cost (parameters, bytes, operations)
  *   table -> near, analogy, eval      what its rows mean
  *   table -> health, spectrum, plane  what is wrong with it, and how it looks
+ *   table -> graph -> layout, clusters  which rows belong together
  *   two tables -> diff                which rows differ
  *   checkpoint -> convert -> checkpoint in another format, with an account of every row
  *
@@ -333,6 +334,91 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table,
                                                  const embla_plane_options *options, float *xy,
                                                  embla_plane_report *report);
+
+/* ---- graph: the nearest rows of every row ---- */
+
+typedef struct embla_graph embla_graph;
+
+typedef struct {
+    size_t k; /* nearest rows of each row, at most 1,024; 0 means 30 */
+    int threads;
+    embla_progress_fn progress; /* NULL means none; counts rows */
+    void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
+} embla_graph_options;
+
+/* Finds the k nearest rows of every row by cosine, as embla_near does. No row is its own neighbour.
+ * If fewer than k other rows are finite, each row has so many neighbours. It takes rows^2 * dim
+ * multiply-adds, and rows * k * 16 bytes of memory. The bits are the same for any number of threads
+ * and any engine. EMBLA_ERR_UNSUPPORTED for a table of more than 2^31 - 1 rows. */
+EMBLA_API EMBLA_CHECKED embla_status embla_graph_new(const embla_table *table,
+                                                     const embla_graph_options *options,
+                                                     embla_graph **out);
+EMBLA_API void embla_graph_free(embla_graph *graph);
+/* The *count nearest rows of a row, nearest first. The handle owns the array. *count is 0 for a row
+ * that has a NaN or an infinity, and for a row number outside the table. */
+EMBLA_API const embla_neighbour *embla_graph_near(const embla_graph *graph, int64_t row,
+                                                  size_t *count);
+
+/* ---- layout: every row near its nearest rows ---- */
+
+typedef struct {
+    int64_t rows, nonfinite; /* points; rows skipped, whose x and y are NaN */
+    uint64_t reserved[4];
+} embla_layout_report;
+
+typedef struct {
+    int steps; /* steps of the optimization, at most 100,000; 0 means 750 */
+    int threads;
+    embla_progress_fn progress; /* NULL means none; counts steps */
+    void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
+} embla_layout_options;
+
+/* Places every row on a plane so that its nearest rows stay near (t-SNE), and writes x and y of
+ * each row to xy (rows x 2). Distances between far points have no meaning. graph is the graph of
+ * this table; the 30 nearest rows of each row are used. The first positions are those of
+ * embla_plane. The bits are the same for any number of threads, but depend on the engine as in
+ * embla_plane. report may be NULL. If the call fails, xy is unchanged. EMBLA_ERR_SHAPE if graph is
+ * of another number of rows. */
+EMBLA_API EMBLA_CHECKED embla_status embla_layout(const embla_table *table,
+                                                  const embla_graph *graph,
+                                                  const embla_layout_options *options, float *xy,
+                                                  embla_layout_report *report);
+
+/* ---- clusters: rows that belong together ---- */
+
+typedef struct embla_clusters embla_clusters;
+
+typedef struct {
+    size_t most; /* number of clusters at most, 1 to 1,024; 0 means 24 */
+    int threads;
+    embla_progress_fn progress; /* NULL means none; counts rounds */
+    void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
+} embla_clusters_options;
+
+typedef struct {
+    int64_t rows;           /* rows in the cluster */
+    const int64_t *central; /* rows with the strongest ties to the rest of it, strongest first */
+    size_t central_count;   /* at most 16 */
+    uint64_t reserved[4];
+} embla_cluster;
+
+/* Divides the rows of a graph into clusters: most ties of a row are to rows of its own cluster
+ * (Louvain's method). It uses the 30 nearest rows of each row. A cluster of less than one row in
+ * 1,000 joins the cluster with which it has the most ties beyond chance, and so does the smallest
+ * one while there are too many. The bits are the same everywhere. */
+EMBLA_API EMBLA_CHECKED embla_status embla_clusters_new(const embla_graph *graph,
+                                                        const embla_clusters_options *options,
+                                                        embla_clusters **out);
+EMBLA_API void embla_clusters_free(embla_clusters *clusters);
+/* The *count clusters, largest first. The handle owns the array. */
+EMBLA_API const embla_cluster *embla_clusters_list(const embla_clusters *clusters, size_t *count);
+/* The cluster of each of *count rows, as an index into that list. -1 means none: the row has a NaN
+ * or an infinity, or it has no ties to a cluster that is large enough. The handle owns the array.
+ */
+EMBLA_API const int32_t *embla_clusters_labels(const embla_clusters *clusters, size_t *count);
 
 /* ---- diff: two tables, row by row ---- */
 

@@ -53,6 +53,8 @@ static void the_lab_refuses_them(void **state)
     embla_table *table = check_table(EMBLA_F32, 4, 8, 1);
     embla_health *health = NULL;
     embla_diff *diff = NULL;
+    embla_graph *graph = NULL;
+    embla_clusters *clusters = NULL;
     embla_neighbour near[1];
     embla_cost cost;
     const int64_t row = 1;
@@ -66,8 +68,11 @@ static void the_lab_refuses_them(void **state)
     REFUSED(embla_health_options, embla_health_new(table, &options, &health));
     REFUSED(embla_spectrum_options, embla_spectrum(table, &options, singular, &spectrum));
     REFUSED(embla_plane_options, embla_plane(table, &options, xy, NULL));
+    REFUSED(embla_graph_options, embla_graph_new(table, &options, &graph));
+    REFUSED(embla_layout_options, embla_layout(table, graph, &options, xy, NULL));
+    REFUSED(embla_clusters_options, embla_clusters_new(graph, &options, &clusters));
     REFUSED(embla_diff_options, embla_diff_new(table, table, &options, &diff));
-    assert_true(!health && !diff);
+    assert_true(!health && !diff && !graph && !clusters);
     embla_table_free(table);
 }
 

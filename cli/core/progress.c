@@ -135,8 +135,11 @@ static void draw(cli_progress *progress, double time, int64_t done, int64_t all)
             all > 0 ? (int)(100.0 * (double)done / (double)all) : 100);
     if (speed > 0) { /* unknown before the first step */
         double left = (double)(all - done) / speed;
-        fprintf(stderr, "  %s/s  %d:%02d left", cli_size((int64_t)speed, size), (int)(left / 60),
-                (int)left % 60);
+        if (progress->unit)
+            fprintf(stderr, "  %.*f %s/s", speed < 10, speed, progress->unit);
+        else
+            fprintf(stderr, "  %s/s", cli_size((int64_t)speed, size));
+        fprintf(stderr, "  %d:%02d left", (int)(left / 60), (int)left % 60);
     }
     (void)fflush(stderr);
     progress->drawn = true;

@@ -15,12 +15,13 @@ typedef struct {
     int above;          /* number of lines above it */
     double start, last; /* seconds: start of the phase, last drawing */
     char what[32];      /* name of the phase */
+    const char *unit;   /* what is counted: "rows"; NULL means bytes */
 } cli_progress;
 
 /* Begins, and catches the signals that end the program. quiet: draw nothing. */
 void cli_progress_begin(cli_progress *progress, bool quiet);
-/* done of all bytes are finished. Draws at most ten times a second. False if the user has
- * cancelled. */
+/* done of all bytes (or units) are finished. Draws at most ten times a second. False if the user
+ * has cancelled. */
 bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, int64_t all);
 /* cli_progress_step as an embla_progress_fn; context is the cli_progress. */
 bool cli_progress_call(void *context, const char *what, int64_t done, int64_t total);

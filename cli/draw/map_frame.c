@@ -139,6 +139,9 @@ uint8_t *cli_map_shades(const cli_map *map)
 {
     int64_t kept = 0;
     bool norms = strcmp(map->color, "norm") == 0, numbers = strcmp(map->color, "row") == 0;
+    size_t labelled;
+    bool clusters = strcmp(map->color, "cluster") == 0;
+    const int32_t *labels = embla_clusters_labels(map->clusters, &labelled);
     uint8_t *shades = calloc((size_t)map->rows, 1);
     float *order = norms && shades ? sorted_finite(map->norms, map->rows, 1, &kept) : NULL;
     if (norms && !order) {
@@ -149,6 +152,7 @@ uint8_t *cli_map_shades(const cli_map *map)
         double at = numbers ? (double)row / (double)map->rows : 0;
         if (norms) at = rank_of(order, kept, map->norms[row]);
         int shade = (int)(at * CLI_MAP_SHADES);
+        if (clusters) shade = labels[row] < 0 ? CLI_MAP_CLUSTERS : labels[row];
         shades[row] = (uint8_t)(shade < CLI_MAP_SHADES ? shade : CLI_MAP_SHADES - 1);
     }
     free(order);
@@ -160,6 +164,7 @@ uint32_t cli_map_color(const cli_map *map, int shade, bool dark)
     /* the ramps of map_page.html */
     static const uint32_t ramps[2][5] = {{0x26309e, 0x6f2aa8, 0xb23a8c, 0xde6350, 0xee9a2f},
                                          {0x5f73e6, 0xa566d6, 0xe2679f, 0xf79a67, 0xf8ec8b}};
+    if (strcmp(map->color, "cluster") == 0) return cli_map_cluster_color(shade, dark);
     if (strcmp(map->color, "none") == 0) return dark ? 0x8aaaf0 : 0x3458aa;
     double at = 4.0 * (2 * shade + 1) / (2 * CLI_MAP_SHADES);
     int part = at < 3 ? (int)at : 3;
@@ -207,7 +212,7 @@ void cli_map_facts(const cli_map *map, char *text, size_t size)
     used += snprintf(text + used, size - (size_t)used, " rows x %s", cli_commas(map->dim, of));
     if (strcmp(map->color, "none") != 0)
         used += snprintf(text + used, size - (size_t)used, ", coloured by %s",
-                         strcmp(map->color, "row") == 0 ? "row number" : "norm");
+                         strcmp(map->color, "row") == 0 ? "row number" : map->color);
     if (map->nonfinite > 0)
         used += snprintf(text + used, size - (size_t)used, "; not finite: %s",
                          cli_commas(map->nonfinite, left));
@@ -218,6 +223,12 @@ void cli_map_facts(const cli_map *map, char *text, size_t size)
 
 void cli_map_axis(const cli_map *map, int axis, char *text, size_t size)
 {
-    snprintf(text, size, "%s principal component: %.1f %% of the variance",
-             axis == 0 ? "first" : "second", 100 * map->share[axis]);
+    if (map->by_neighbours)
+        snprintf(text, size, "%s",
+                 axis == 0 ? "near rows are near each other; the axes and large distances have no "
+                             "meaning"
+                           : "");
+    else
+        snprintf(text, size, "%s principal component: %.1f %% of the variance",
+                 axis == 0 ? "first" : "second", 100 * map->share[axis]);
 }

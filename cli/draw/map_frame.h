@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "embla.h"
+#include "embla_lab.h"
 
 #include "core/visible.h"
 
@@ -23,15 +23,17 @@ typedef struct {
     const char *title;
     int64_t rows, all; /* rows of the map (--rows), rows of the table */
     int64_t dim, nonfinite;
-    int64_t points; /* rows that have a position */
-    float *places;  /* positions, rows x 2, within -1 .. 1; NaN for a row that is not drawn */
-    float *norms;   /* NaN for a row that is not finite */
-    double share[2];
+    int64_t points;     /* rows that have a position */
+    float *places;      /* positions, rows x 2, within -1 .. 1; NaN for a row that is not drawn */
+    float *norms;       /* NaN for a row that is not finite */
+    bool by_neighbours; /* positions are those of embla_layout, else of embla_plane */
+    double share[2];    /* of the variance, along each axis of embla_plane */
+    embla_clusters *clusters;  /* NULL if there are none */
     double middle[2], half[2]; /* of the visible part, see cli_map_frame_all */
     int64_t outside;           /* number of points outside it */
     const embla_vocab *vocab;  /* NULL means no words */
     int64_t *tokens;   /* first token of each row, -1 means none; NULL means the row number */
-    const char *color; /* "norm", "row", "none" */
+    const char *color; /* "cluster", "norm", "row", "none" */
     const char *theme; /* "auto", "light", "dark" */
     uint8_t *near;     /* rows x neighbours x CLI_MAP_NEAR_BYTES */
     size_t neighbours;
@@ -53,8 +55,8 @@ void cli_map_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT]);
 
 /* Shades of a picture: the ramp of colours in steps that the eye hardly tells apart. */
 enum { CLI_MAP_SHADES = 24 };
-/* The shade of each row, by row number or by the rank of the norm. Ranks are used because a few
- * large norms would leave one colour for all others. NULL if there is no memory. */
+/* The shade of each row: its cluster, or by row number, or by the rank of the norm. Ranks are used
+ * because a few large norms would leave one colour for all others. NULL if there is no memory. */
 uint8_t *cli_map_shades(const cli_map *map);
 /* The colour of a shade, 0xrrggbb; always the same with color "none". */
 uint32_t cli_map_color(const cli_map *map, int shade, bool dark);
@@ -74,9 +76,9 @@ bool cli_map_at(const cli_map *map, const cli_map_frame *frame, int64_t row, dou
 
 /* A word beside its point; x, y is the left end of its baseline. */
 typedef struct {
-    int64_t row;
+    int64_t row; /* -1 for the name of a cluster */
     double x, y, width;
-    bool listed; /* a row of --words */
+    bool listed; /* a row of --words, or the name of a cluster */
     bool away;   /* not next to its point: a line connects them */
     double point_x, point_y;
     char text[CLI_WORD_TEXT];
@@ -98,9 +100,22 @@ typedef struct {
 size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
                      const cli_map_lettering *lettering, cli_map_text **out);
 
+/* ---- clusters (map_cluster.c); map->clusters is not NULL ---- */
+
+enum { CLI_MAP_CLUSTERS = 20 }; /* at most so many, so that the eye can tell their colours apart */
+/* The colour of a cluster, 0xrrggbb; grey for rows without one. */
+uint32_t cli_map_cluster_color(int cluster, bool dark);
+/* The most central words of a cluster: "sauce, butter, garlic". */
+void cli_map_cluster_name(const cli_map *map, size_t cluster, size_t words, char *text,
+                          size_t size);
+/* Where most points of each cluster are: x and y in the plane for each, NaN if none is drawn. The
+ * caller frees them. NULL if there is no memory. */
+double *cli_map_cluster_places(const cli_map *map);
+
 /* One line of facts: "50,000 rows x 100, coloured by norm". */
 void cli_map_facts(const cli_map *map, char *text, size_t size);
-/* "first principal component: 12.3 % of the variance". */
+/* "first principal component: 12.3 % of the variance". Axes of a layout have no meaning: the text
+ * of the first says so, that of the second is empty. */
 void cli_map_axis(const cli_map *map, int axis, char *text, size_t size);
 
 /* These print the whole file to stdout. CLI_DONE, or CLI_FAILED after a message. */

@@ -19,6 +19,7 @@ enum {
     CROWD = 256,      /* cells that count points, per axis */
     SIDES = 4,        /* right, left, above, below */
     HIGHLIGHT = 1000, /* a row of --words counts as so many points */
+    LINES_NAME = 5,   /* positions that are tried for the name of a cluster */
     LINES_AWAY = 40,  /* a row of --words is moved by at most so many lines */
 };
 
@@ -165,6 +166,33 @@ static void place_listed(labels *l)
     }
 }
 
+/* Names clusters, the largest first, where most of their points are and no other name is. */
+static void place_clusters(labels *l)
+{
+    size_t count;
+    (void)embla_clusters_list(l->map->clusters, &count);
+    double *places = cli_map_cluster_places(l->map);
+    for (size_t c = 0; places && c < count; c++) {
+        const cli_map_frame *f = l->frame;
+        cli_map_text *text = &l->texts[l->count];
+        *text = (cli_map_text){.row = -1, .listed = true};
+        if (isnan(places[2 * c])) continue;
+        cli_map_cluster_name(l->map, c, 2, text->text, sizeof text->text);
+        text->width = l->lettering->width(l->lettering->context, true, text->text);
+        text->point_x = f->left + f->width / 2 + (places[2 * c] - f->x) * f->scale;
+        text->point_y = f->top + f->height / 2 - (places[2 * c + 1] - f->y) * f->scale;
+        text->x = text->point_x - text->width / 2;
+        for (int line = 0; line < LINES_NAME; line++) { /* 0, 1, -1, 2, -2 lines away */
+            int lines = line % 2 ? line / 2 + 1 : -(line / 2);
+            text->y = text->point_y + (0.28 + 1.1 * lines) * l->lettering->height;
+            if (!is_free(l, text)) continue;
+            l->count++;
+            break;
+        }
+    }
+    free(places);
+}
+
 /* Labels rows that have none, in two rounds: first those that cover no point, so that they keep
  * their places, then the others. */
 static void place_all(labels *l)
@@ -211,7 +239,7 @@ size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
 {
     labels *l = calloc(1, sizeof *l);
     size_t count = 0;
-    *out = calloc(map->listed_count + TEXTS_MOST + 1, sizeof **out);
+    *out = calloc(map->listed_count + CLI_MAP_CLUSTERS + TEXTS_MOST + 1, sizeof **out);
     if (l && *out) {
         l->map = map;
         l->frame = frame;
@@ -219,6 +247,7 @@ size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
         l->texts = *out;
         count_points(l);
         place_listed(l);
+        if (strcmp(map->color, "cluster") == 0) place_clusters(l);
         if (map->points <= ROWS_ALL)
             place_all(l);
         else

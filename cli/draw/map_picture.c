@@ -117,7 +117,7 @@ static void draw_legend(cli_map_picture *p, double from)
     double u = p->unit, y = 47 * u, width = 6 * u, right = p->frame.left + p->frame.width;
     double end = right - p->backend->width(p, CLI_MAP_CAPTION, most) - 8 * u;
     double left = end - CLI_MAP_SHADES * width;
-    if (strcmp(p->map->color, "none") == 0) return;
+    if (strcmp(p->map->color, "none") == 0 || strcmp(p->map->color, "cluster") == 0) return;
     if (left - p->backend->width(p, CLI_MAP_CAPTION, least) < from + 24 * u) return;
     for (int shade = 0; shade < CLI_MAP_SHADES; shade++) /* to the end: no seams between them */
         p->backend->bar(p, shade, left + shade * width, y, (CLI_MAP_SHADES - shade) * width, 8 * u);
@@ -138,8 +138,9 @@ static void draw_captions(cli_map_picture *p)
     p->backend->text(p, CLI_MAP_CAPTION, CLI_MAP_MIDDLE, f->left + f->width / 2,
                      p->map->height - 16 * u, false, text);
     cli_map_axis(p->map, 1, text, sizeof text);
-    p->backend->text(p, CLI_MAP_CAPTION, CLI_MAP_MIDDLE, 30 * u, f->top + f->height / 2, true,
-                     text);
+    if (text[0])
+        p->backend->text(p, CLI_MAP_CAPTION, CLI_MAP_MIDDLE, 30 * u, f->top + f->height / 2, true,
+                         text);
 }
 
 int cli_map_draw(cli_map_picture *p)

@@ -20,22 +20,31 @@
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/verbs.h"
-#include "draw/map_frame.h"
+#include "draw/map_points.h"
 #include "draw/paint.h"
 
 /* Rows of a map without --rows; maximum of --neighbours; rows per lookup; maximum of --words. */
 enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024, WORDS_MOST = 1000 };
-/* Multiply-adds for neighbours without --neighbours: about ten seconds on two cores. */
+/* Multiply-adds for nearest rows that were not asked for: about ten seconds on two cores. */
 static const double MADDS_UNASKED = 2e12;
+/* Rows from which on the layout auto is one of neighbours: PCA shows few rows well, and a layout
+ * needs more than the 30 nearest rows to choose from. */
+enum { ROWS_LAYOUT = 500 };
 
 enum { HTML, SVG, PNG, KINDS };
 static const char *const kinds[KINDS] = {"html", "svg", "png"};
-static const char *const colors[] = {"norm", "row", "none"};
+static const char *const layouts[] = {"auto", "neighbours", "pca"};
+static const char *const colors[] = {"cluster", "norm", "row", "none"};
 static const char *const themes[] = {"auto", "light", "dark"};
 
 static const char *kind_name(size_t n)
 {
     return n < KINDS ? kinds[n] : NULL;
+}
+
+static const char *layout_name(size_t n)
+{
+    return n < sizeof layouts / sizeof layouts[0] ? layouts[n] : NULL;
 }
 
 static const char *color_name(size_t n)
@@ -55,8 +64,8 @@ typedef struct {
     const char *path;
     char title[256], why_none[256];
     int kind, threads;
-    bool quiet;
-    int64_t bytes; /* size of the file; -1 means unknown */
+    bool quiet, clusters; /* clusters: find them */
+    int64_t bytes;        /* size of the file; -1 means unknown */
 } job;
 
 /* ---- options ---- */
@@ -110,6 +119,19 @@ static int check_path(const cli_args *args, const job *j)
     return cli_out_check(j->path, cli_args_flag(args, "force"));
 }
 
+/* Chooses the layout and the colours that were not given; madds is the cost of a search for the
+ * nearest rows of all rows. */
+static void read_layout(const cli_args *args, double madds, job *j)
+{
+    const char *layout = cli_args_text(args, "layout"), *color = cli_args_text(args, "color");
+    bool choose = strcmp(layout, "auto") == 0;
+    j->map.by_neighbours = choose ? j->map.rows >= ROWS_LAYOUT && madds <= MADDS_UNASKED
+                                  : strcmp(layout, "neighbours") == 0;
+    j->map.color = color ? color : j->map.by_neighbours ? "cluster" : "row";
+    /* a page can change its colours, so it has clusters whenever the nearest rows are known */
+    j->clusters = strcmp(j->map.color, "cluster") == 0 || (j->map.by_neighbours && j->kind == HTML);
+}
+
 /* How many rows, and how many neighbours of each. */
 static int read_counts(const cli_args *args, job *j)
 {
@@ -129,10 +151,12 @@ static int read_counts(const cli_args *args, job *j)
         return cli_usage("--neighbours is %" PRId64 "; the maximum is %d", near, NEIGHBOURS_MOST);
     map->neighbours = j->kind == HTML ? (size_t)near : 0;
     double madds = (double)map->rows * (double)map->rows * (double)map->dim;
+    read_layout(args, madds, j);
     map->why_none = NULL;
     if (j->kind == HTML && cli_args_given(args, "neighbours") && near == 0)
         map->why_none = "This file contains no neighbours: it was made with --neighbours 0.";
-    if (madds <= MADDS_UNASKED || cli_args_given(args, "neighbours") || j->kind != HTML)
+    bool found = j->clusters || map->by_neighbours; /* they are known anyway */
+    if (madds <= MADDS_UNASKED || found || cli_args_given(args, "neighbours") || j->kind != HTML)
         return CLI_DONE;
     map->neighbours = 0;
     snprintf(j->why_none, sizeof j->why_none,
@@ -168,90 +192,6 @@ static int copy_first_rows(job *j)
     }
     j->table = part;
     return CLI_DONE;
-}
-
-/* Decodes rows first .. first + count - 1; finite[i] is whether row i is finite. */
-static int read_rows(const job *j, int64_t first, size_t count, float *values, bool *finite)
-{
-    const embla_lookup_options options = {.threads = j->threads};
-    int64_t rows[PIECE];
-    size_t dim = (size_t)j->map.dim;
-    for (size_t i = 0; i < count; i++) rows[i] = first + (int64_t)i;
-    if (embla_lookup_rows(j->table, rows, count, &options, values) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    for (size_t i = 0; i < count; i++) {
-        finite[i] = true;
-        for (size_t k = 0; k < dim; k++) finite[i] = finite[i] && isfinite(values[i * dim + k]);
-    }
-    return CLI_DONE;
-}
-
-static void store_neighbours(job *j, int64_t row, const embla_neighbour *found)
-{
-    uint8_t *to = j->map.near + (size_t)row * j->map.neighbours * CLI_MAP_NEAR_BYTES;
-    for (size_t i = 0; i < j->map.neighbours; i++, to += CLI_MAP_NEAR_BYTES) {
-        double score = found[i].score < -1 ? -1 : found[i].score > 1 ? 1 : found[i].score;
-        unsigned place = (unsigned)((score + 1) / 2 * 65535 + 0.5);
-        uint32_t other = found[i].row < 0 ? 0xffffff : (uint32_t)found[i].row;
-        for (int b = 0; b < 3; b++) to[b] = (uint8_t)(other >> (8 * b));
-        to[3] = (uint8_t)place;
-        to[4] = (uint8_t)(place >> 8);
-    }
-}
-
-/* Buffers for one batch of rows. */
-typedef struct {
-    float *values;
-    embla_neighbour *found;
-    int64_t own[PIECE];
-    bool finite[PIECE];
-} piece;
-
-/* Computes norms and neighbours of a batch of rows. A row is not its own neighbour. */
-static int measure_rows(job *j, int64_t first, size_t count, piece *p)
-{
-    size_t dim = (size_t)j->map.dim, k = j->map.neighbours, kept = 0;
-    int code = read_rows(j, first, count, p->values, p->finite);
-    if (code != CLI_DONE) return code;
-    for (size_t i = 0; i < count; i++) {
-        const float *row = p->values + i * dim;
-        j->map.norms[first + (int64_t)i] = p->finite[i] ? (float)embla_norm(row, dim) : NAN;
-        if (!p->finite[i]) continue;
-        if (kept != i) memmove(p->values + kept * dim, row, dim * sizeof *row);
-        p->own[kept++] = first + (int64_t)i;
-    }
-    if (k == 0 || kept == 0) return CLI_DONE;
-    const embla_near_options options = {.leave_out = p->own, .left_out = 1, .threads = j->threads};
-    if (embla_near(j->table, p->values, kept, k, &options, p->found, NULL) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    for (size_t i = 0; i < kept; i++) store_neighbours(j, p->own[i], p->found + i * k);
-    return CLI_DONE;
-}
-
-static int measure_all_rows(job *j)
-{
-    cli_progress progress;
-    size_t dim = (size_t)j->map.dim, k = j->map.neighbours > 0 ? j->map.neighbours : 1;
-    int64_t row_bytes = (int64_t)embla_table_row_bytes(j->table);
-    piece *p = calloc(1, sizeof *p);
-    if (p) p->values = malloc(PIECE * dim * sizeof *p->values);
-    if (p) p->found = malloc(PIECE * k * sizeof *p->found);
-    int code = p && p->values && p->found ? CLI_DONE : cli_failed("no memory for %d rows", PIECE);
-    cli_progress_begin(&progress, j->quiet);
-    for (int64_t at = 0; at < j->map.rows && code == CLI_DONE; at += PIECE) {
-        int64_t count = j->map.rows - at < PIECE ? j->map.rows - at : PIECE;
-        if (!cli_progress_step(&progress, "neighbours", at * row_bytes, j->map.rows * row_bytes))
-            code = CLI_FAILED; /* cli_progress_end prints the message */
-        else
-            code = measure_rows(j, at, (size_t)count, p);
-    }
-    cli_progress_end(&progress, "interrupted; nothing has been written");
-    if (p) {
-        free(p->values);
-        free(p->found);
-    }
-    free(p);
-    return code;
 }
 
 /* Finds the first token of each row, which gives the row its word. */
@@ -319,47 +259,38 @@ static void drop_positions(cli_map *map)
         if (!map->is_listed[row]) map->places[2 * row] = map->places[2 * row + 1] = NAN;
 }
 
-/* ---- positions ---- */
-
-/* Computes the positions of all rows, and limits the number of neighbours. */
-static int compute_positions(job *j)
-{
-    cli_map *map = &j->map;
-    embla_plane_report report;
-    size_t rows = (size_t)map->rows;
-    map->places = malloc(rows * 2 * sizeof *map->places);
-    map->norms = malloc(rows * sizeof *map->norms);
-    if (!map->places || !map->norms)
-        return cli_failed("no memory for the positions of %zu rows", rows);
-    if (embla_plane(j->table, &(embla_plane_options){.threads = j->threads}, map->places,
-                    &report) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    map->nonfinite = report.nonfinite;
-    for (int axis = 0; axis < 2; axis++)
-        map->share[axis] = isfinite(report.share[axis]) ? report.share[axis] : 0;
-    if (!j->quiet) note_nonfinite(map);
-    if (map->only) drop_positions(map);
-    cli_map_frame_all(map);
-    int64_t others = map->rows - map->nonfinite - 1;
-    if (others < 1) map->why_none = "There is no other row.";
-    if ((int64_t)map->neighbours > others) map->neighbours = others > 0 ? (size_t)others : 0;
-    if (map->neighbours == 0) return CLI_DONE;
-    map->near = malloc(rows * map->neighbours * CLI_MAP_NEAR_BYTES);
-    if (!map->near) return cli_failed("no memory for the neighbours of %zu rows", rows);
-    memset(map->near, 0xff, rows * map->neighbours * CLI_MAP_NEAR_BYTES);
-    return CLI_DONE;
-}
-
 /* Computes positions, norms, words and neighbours. */
 static int compute_map(job *j)
 {
     int code = find_tokens(j); /* first, because the copy of the first rows has no mapping */
     if (code == CLI_DONE) code = copy_first_rows(j);
-    if (code == CLI_DONE) code = compute_positions(j);
-    return code == CLI_DONE ? measure_all_rows(j) : code;
+    if (code == CLI_DONE)
+        code = cli_map_compute(j->table, j->threads, j->quiet, j->clusters, &j->map);
+    if (code != CLI_DONE) return code;
+    if (!j->quiet) note_nonfinite(&j->map);
+    if (j->map.only) drop_positions(&j->map);
+    cli_map_frame_all(&j->map);
+    return CLI_DONE;
 }
 
 /* ---- report ---- */
+
+static void print_json_clusters(const cli_map *map, cli_json *json)
+{
+    size_t count;
+    const embla_cluster *list = embla_clusters_list(map->clusters, &count);
+    cli_json_open(json, "clusters", '[');
+    for (size_t c = 0; c < count; c++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_whole(json, "rows", list[c].rows);
+        cli_json_open(json, "central", '[');
+        for (size_t i = 0; i < list[c].central_count; i++)
+            cli_json_whole(json, NULL, list[c].central[i]);
+        cli_json_close(json, ']');
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
 
 static void print_json(const job *j)
 {
@@ -373,10 +304,14 @@ static void print_json(const job *j)
     cli_json_whole(&json, "dim", map->dim);
     cli_json_whole(&json, "points", map->points);
     cli_json_whole(&json, "nonfinite", map->nonfinite);
-    cli_json_open(&json, "share", '[');
-    for (int axis = 0; axis < 2; axis++) cli_json_real(&json, NULL, map->share[axis]);
-    cli_json_close(&json, ']');
+    cli_json_text(&json, "layout", map->by_neighbours ? "neighbours" : "pca");
+    if (!map->by_neighbours) {
+        cli_json_open(&json, "share", '[');
+        for (int axis = 0; axis < 2; axis++) cli_json_real(&json, NULL, map->share[axis]);
+        cli_json_close(&json, ']');
+    }
     cli_json_text(&json, "color", map->color);
+    if (map->clusters) print_json_clusters(map, &json);
     if (map->listed) {
         cli_json_open(&json, "words", '[');
         for (size_t i = 0; i < map->listed_count; i++) cli_json_whole(&json, NULL, map->listed[i]);
@@ -385,6 +320,22 @@ static void print_json(const job *j)
     if (j->kind == HTML) cli_json_whole(&json, "neighbours", (int64_t)map->neighbours);
     cli_json_close(&json, '}');
     putchar('\n');
+}
+
+/* The number of clusters, and the names of the largest. */
+static void print_clusters(const cli_map *map)
+{
+    enum { NAMED = 3 };
+    size_t count, used = 0;
+    char names[256] = "", name[CLI_WORD_TEXT];
+    (void)embla_clusters_list(map->clusters, &count);
+    for (size_t c = 0; c < count && c < NAMED; c++) {
+        cli_map_cluster_name(map, c, 2, name, sizeof name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s(%.80s)", c > 0 ? " " : "",
+                                 name);
+        if (used >= sizeof names) break;
+    }
+    cli_out_fact("clusters", "%zu: %s%s", count, names, count > NAMED ? " .." : "");
 }
 
 static void print_facts(const job *j)
@@ -397,8 +348,12 @@ static void print_facts(const job *j)
     if (map->nonfinite > 0)
         cli_out_fact("left out", "%s with a NaN or an infinity",
                      cli_plural(map->nonfinite, "row", count));
-    cli_out_fact("axes", "%.1f %% and %.1f %% of the variance", 100 * map->share[0],
-                 100 * map->share[1]);
+    if (map->by_neighbours)
+        cli_out_fact("layout", "near rows are near each other; large distances have no meaning");
+    else
+        cli_out_fact("axes", "%.1f %% and %.1f %% of the variance", 100 * map->share[0],
+                     100 * map->share[1]);
+    if (map->clusters) print_clusters(map);
     if (map->outside > 0 && j->kind != HTML)
         cli_out_fact("beyond",
                      "%s outside the frame, which would otherwise shrink the rest to a spot",
@@ -428,7 +383,6 @@ static int set_up(const cli_args *args, job *j)
     j->map.all = embla_table_rows(j->table);
     j->map.dim = (int64_t)embla_table_dim(j->table);
     j->map.vocab = j->asked.vocab;
-    j->map.color = cli_args_text(args, "color");
     j->map.theme = cli_args_text(args, "theme");
     j->threads = (int)cli_args_count(args, "threads");
     j->quiet = cli_args_flag(args, "quiet");
@@ -472,9 +426,7 @@ static int run(const cli_args *args)
     if (code == CLI_DONE) code = set_up(args, &j);
     if (code == CLI_DONE) code = compute_map(&j);
     if (code == CLI_DONE) code = write_file(args, &j);
-    free(j.map.places);
-    free(j.map.norms);
-    free(j.map.near);
+    cli_map_release(&j.map);
     free(j.map.tokens);
     free(j.map.listed);
     free(j.map.is_listed);
@@ -494,11 +446,17 @@ static const cli_option options[] = {
      .help = "format to write; taken from the extension of FILE if not given"},
     {.name = "force", .help = "replace FILE if it exists"},
     {.name = "title", .value = "TEXT", .help = "title of the map (default: the name of the file)"},
+    {.name = "layout",
+     .value = "LAYOUT",
+     .standard = "auto",
+     .choices = layout_name,
+     .help = "neighbours keeps near rows near (t-SNE); pca projects on the two main directions; "
+             "auto is neighbours from 500 rows on, unless that takes long"},
     {.name = "color",
      .value = "WHAT",
-     .standard = "row",
      .choices = color_name,
-     .help = "colour by norm or row number; in many tables a high row number means a rare word"},
+     .help = "colour by cluster, norm or row number; in many tables a high row number means a rare "
+             "word (default: cluster with --layout neighbours, otherwise row)"},
     {.name = "neighbours",
      .value = "K",
      .standard = "8",
@@ -531,10 +489,13 @@ const cli_verb cli_verb_map = {
     .operands_least = 1,
     .operands_most = 1,
     .about = "draw every row as a point on a plane: a web page, an SVG or a PNG",
-    .text = "FILE is a checkpoint as for 'embla info'. Its rows are projected onto their first two "
-            "principal components (PCA). All rows are drawn, up to 300,000; a larger table needs "
-            "--rows. Rows that are close in the plane can be far apart in the other directions; "
-            "the map states how much of the variance it shows.\n\n"
+    .text = "FILE is a checkpoint as for 'embla info'. All rows are drawn, up to 300,000; a larger "
+            "table needs --rows. --layout neighbours places every row near its nearest rows, by "
+            "cosine in all directions; the axes and large distances have no meaning. --layout pca "
+            "projects the rows onto their first two principal components and states how much of "
+            "the variance they show; rows that are close there can be far apart in the other "
+            "directions. Clusters are groups of rows that are near each other in all directions. "
+            "They are named by their most central words.\n\n"
             "A page (.html) is one file that needs no network. It shows the word under the "
             "pointer, a search box, and the nearest rows of a clicked row, by cosine in all "
             "directions. The nearest rows are computed when the page is made. If that takes too "

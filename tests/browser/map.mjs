@@ -50,6 +50,23 @@ const spot = async (page, row) => {
   const [x, y] = await page.evaluate(`embla.place(${row})`), box = await page.locator('#marks').boundingBox();
   return [box.x + x, box.y + y];
 };
+/* The legend names every cluster, and a click on a name shows its most central row. */
+async function clusters(page) {
+  const names = await page.locator('#clusters span').allTextContents();
+  await check('clusters have names', () => assert(names.length > 5 && names.length <= 20 && names.every(name => name.includes(', ')), names.join('; ')));
+  await check('the axes have no meaning', async () => assert((await page.textContent('#axes')).includes('no meaning')));
+  await page.click('#clusters li:nth-child(1) button');
+  await settle(page);
+  await check('a cluster is shown', async () => assert(names[0].startsWith(await page.textContent('#word') + ',')));
+  await page.click('#close');
+  await page.click('#color label:nth-child(2)');
+  await check('a scale in place of the legend', async () => assert(await page.isHidden('#clusters') && await page.isVisible('#scale')));
+  await page.click('#by-cluster');
+  await check('the legend again', async () => assert(await page.isVisible('#clusters') && await page.isHidden('#scale')));
+  await page.click('#reset');
+  await settle(page);
+}
+
 /* Pixels of the points' canvas that are not empty: something has been drawn. */
 const drawn = page => page.evaluate(() => {
   const from = document.getElementById('points'), to = document.createElement('canvas');
@@ -212,7 +229,7 @@ async function move(page) {
 async function click(page) {
   const row = await page.evaluate(() => { /* one that lies alone: its neighbours on the screen are far */
     const n = Math.min(embla.count, 4000), at = Array.from({ length: n }, (_, i) => embla.place(i));
-    return at.findIndex(([x, y], i) => x > 60 && y > 60 && Array.from({ length: embla.count }, (_, j) => embla.place(j)).every(([u, v], j) => i === j || Math.hypot(x - u, y - v) > 8));
+    return at.findIndex(([x, y], i) => x > 60 && y > 60 && Array.from({ length: embla.count }, (_, j) => embla.place(j)).every(([u, v], j) => i === j || Math.hypot(x - u, y - v) > 4));
   });
   const at = await spot(page, row);
   await page.mouse.move(at[0] + 1, at[1] + 1);
@@ -245,14 +262,17 @@ async function glove() {
   await check('all points', async () => assert.equal(await page.evaluate('embla.count'), slow ? 4000 : 50000));
   await check('they are drawn', async () => assert(await drawn(page) > 20000));
   await keep(page, 'light');
+  await clusters(page);
   await find(page);
   await move(page);
   await click(page);
   await page.click('#theme label:nth-child(3)');
   await check('dark by the switch', async () => assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(18, 20, 25)'));
-  await page.click('#color label:nth-child(1)');
   await settle(page);
   await keep(page, 'dark');
+  await page.click('#color label:nth-child(1)');
+  await settle(page);
+  await check('coloured by norm', async () => assert(await page.isVisible('#scale')));
   await close(page, 'glove');
   page = await open('glove.html', { scheme: 'dark', query: '#654' });
   await check('dark by the system', async () => assert.equal(await page.getAttribute('html', 'data-theme'), 'dark'));
