@@ -4,4 +4,7 @@
 #   usage: docs/words.sh EMBLA
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-exec "$1" map "$here/../demo/words.vec" -o "$here/words.svg" --force -q
+cd "$here/../demo"
+"$1" map words.vec --layout neighbours --color cluster --theme light --size 1400x900 \
+    --words king,queen,prince,man,woman,cat,dog,horse,tuesday,friday,bread,honey,red,blue,mother,sister,three,winter,spring \
+    -o "$here/words.svg" --force -q
