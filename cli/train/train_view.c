@@ -235,17 +235,23 @@ static bool watching(const cli_training *t)
     return t->watch.corpus != NULL;
 }
 
-/* Writes the redrawn line, no wider than the terminal. */
+/* Writes the redrawn line, no wider than the terminal: if it does not fit, without the speed. */
 static void progress_line(const cli_training *t, FILE *to)
 {
     char text[256], step[CLI_CELL], steps[CLI_CELL], loss[CLI_CELL], left[CLI_CELL];
-    char speed[CLI_CELL], validation[CLI_CELL] = "";
+    char speed[CLI_CELL], validation[CLI_CELL] = "", paced[2 * CLI_CELL] = "";
+    (void)snprintf(paced, sizeof paced, "  %s tokens/s",
+                   cli_commas((int64_t)cli_training_speed(t), speed));
     if (isfinite(t->validation))
         (void)snprintf(validation, sizeof validation, "  validation %.4f", t->validation);
-    (void)snprintf(text, sizeof text, "step %s of %s  loss %s%s  %s tokens/s  %s left",
-                   cli_commas(embla_train_steps(t->train), step), cli_commas(t->steps, steps),
-                   real_text(cli_training_loss(t), loss), validation,
-                   cli_commas((int64_t)cli_training_speed(t), speed), left_text(t, left));
+    for (int tries = 0; tries < 2; tries++) {
+        int used =
+            snprintf(text, sizeof text, "step %s of %s  loss %s%s%s  %s left",
+                     cli_commas(embla_train_steps(t->train), step), cli_commas(t->steps, steps),
+                     real_text(cli_training_loss(t), loss), validation, paced, left_text(t, left));
+        if (used <= cli_progress_width()) break;
+        paced[0] = '\0';
+    }
     fprintf(to, "%.*s", cli_progress_width(), text);
 }
 

@@ -212,7 +212,7 @@ void cli_watch_print(const cli_watch *w, FILE *to, int columns, int most)
     int lines = 1;
     if (most < 2) return;
     fprintf(to, "%-*s  %8s  %8s  %.*s\n", WORD, "token", "moved", "now",
-            columns > 40 ? columns - 40 : 0, "nearest, with cosines");
+            columns > 40 ? columns - 40 : 0, columns > 61 ? "nearest, with cosines" : "nearest");
     for (size_t i = 0; i < w->found_count && lines < most; i++, lines++)
         print_row(w, &w->found[i], ascii, to, columns);
 }
