@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "blobs.h"
+#include "see/graph.h"
 
 static embla_graph *graph_of(const embla_table *table, size_t k, int threads)
 {
@@ -57,6 +58,45 @@ static void a_graph_has_no_more_neighbours_than_rows(void **state)
     embla_graph *graph = graph_of(table, 0, 0);
     assert_non_null(embla_graph_near(graph, 0, &count));
     assert_int_equal(count, 2);
+    embla_graph_free(graph);
+    embla_table_free(table);
+}
+
+/* The weight of the tie from one point to another; 0 if there is none. */
+static float tie_of(const embla_ties *ties, int32_t from, int32_t to)
+{
+    for (int64_t t = ties->start[from]; t < ties->start[from + 1]; t++)
+        if (ties->to[t] == to) return ties->weight[t];
+    return 0;
+}
+
+static void ties_are_symmetric(void **state)
+{
+    enum { ROWS = 700 };
+    embla_table *table = blobs_table(ROWS, 10, 8, 0.6f);
+    embla_arena arena = {0};
+    embla_ties ties;
+    double all = 0;
+    (void)state;
+    ((float *)embla_table_data(table))[5] = NAN;
+    embla_graph *graph = graph_of(table, 12, 2);
+    assert_ok(embla_ties_of(graph, 2, &arena, &ties));
+    assert_int_equal(ties.count, ROWS - 1);
+    for (int32_t i = 0; i < ties.count; i++) {
+        size_t count;
+        const embla_neighbour *near = embla_graph_near(graph, ties.rows[i], &count);
+        assert_int_equal(ties.rows[i], i + 1);
+        for (size_t n = 0; n < count / 2; n++) /* the farther half may be beyond the width */
+            assert_true(tie_of(&ties, i, (int32_t)near[n].row - 1) > 0);
+        for (int64_t t = ties.start[i]; t < ties.start[i + 1]; t++) {
+            assert_true(ties.to[t] != i && ties.weight[t] > 0);
+            assert_true(t == ties.start[i] || ties.to[t] > ties.to[t - 1]);
+            assert_true(tie_of(&ties, ties.to[t], i) == ties.weight[t]);
+            all += (double)ties.weight[t];
+        }
+    }
+    assert_near(all, ties.count, 1e-3);
+    embla_arena_free(&arena);
     embla_graph_free(graph);
     embla_table_free(table);
 }
@@ -220,6 +260,9 @@ static void equal_rows_and_rows_of_zeros_have_a_layout(void **state)
     lay_out(ROWS, DIM, rows, xy); /* all zeros */
     for (size_t i = 0; i < COUNT_OF(rows); i++) rows[i] = (float)(i % DIM);
     lay_out(ROWS, DIM, rows, xy); /* all equal */
+    float most[2] = {0};
+    for (size_t i = 0; i < COUNT_OF(xy); i++) most[i % 2] = fmaxf(most[i % 2], fabsf(xy[i]));
+    assert_true(most[0] > 0.1f && most[1] > 0.1f); /* they do not stay in one place */
     for (size_t i = 0; i < COUNT_OF(rows) / 2; i++) rows[i] = (float)(i * 7 % 11) - 5.0f;
     lay_out(ROWS, DIM, rows, xy); /* half of them */
     memset(rows, 0, 30 * DIM * sizeof *rows);
@@ -341,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_has_the_nearest_rows),
         cmocka_unit_test(a_graph_has_no_more_neighbours_than_rows),
+        cmocka_unit_test(ties_are_symmetric),
         cmocka_unit_test(neighbours_stay_neighbours),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(every_instruction_set_gives_the_same_bits),

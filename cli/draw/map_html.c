@@ -144,7 +144,7 @@ static int print_cluster_list(const cli_map *map)
     double *places = map->clusters ? cli_map_cluster_places(map) : NULL;
     if (map->clusters && !places) return cli_failed("no memory for the names of clusters");
     fputs(" data-clusters=\"", stdout);
-    for (size_t c = 0; c < count; c++) {
+    for (size_t c = 0; places && c < count; c++) {
         printf("%s%.6g %.6g", c > 0 ? ";" : "", places[2 * c], places[2 * c + 1]);
         for (size_t i = 0; i < list[c].central_count && i < NAMED; i++)
             printf(" %lld", (long long)list[c].central[i]);

@@ -348,8 +348,8 @@ static embla_status new_grid(embla_repel *r, size_t nodes, float spacing)
     void *memory;
     free_grid(r);
     r->team = embla_threads_for(r->threads, 16 * size * size);
-    size_t numbers =
-        nodes * nodes + nodes * size + (nodes + 1) * size + 2 * size + (size_t)r->team * size * WIDE;
+    size_t numbers = nodes * nodes + nodes * size + (nodes + 1) * size + 2 * size +
+                     (size_t)r->team * size * WIDE;
     r->grid_bytes = numbers * sizeof(float);
     EMBLA_TRY(embla_mem_new(r->grid_bytes, "the grid of a layout", &memory));
     r->nodes = nodes;
