@@ -65,8 +65,7 @@ static embla_status generate(const cli_training *t, embla_decoder *decoder, size
 static void print_lines(const cli_training *t, const char *text, size_t size)
 {
     char step[CLI_CELL];
-    printf("%*ssample after step %s\n", INDENT, "",
-           cli_commas(embla_train_steps(t->train), step));
+    printf("%*ssample after step %s\n", INDENT, "", cli_commas(embla_train_steps(t->train), step));
     for (size_t at = 0; at < size;) {
         size_t length = strcspn(text + at, "\n");
         char *line = strndup(text + at, length);
