@@ -25,10 +25,11 @@ static int fail_packed(const char *path, const char *temporary)
 int cli_open_packed(const char *path, const embla_open_options *options, bool quiet,
                     embla_checkpoint **out)
 {
-    cli_unpacked unpacked;
+    cli_unpacked unpacked = {0};
+    if (cli_open_path(path, options, out) == EMBLA_OK) return CLI_DONE;
     int code = cli_unpack(path, quiet, &unpacked);
     if (code != CLI_DONE) return code;
-    if (cli_open_path(unpacked.path ? unpacked.path : path, options, out) != EMBLA_OK)
+    if (!unpacked.path || cli_open_path(unpacked.path, options, out) != EMBLA_OK)
         code = fail_packed(path, unpacked.path);
     cli_unpack_free(&unpacked);
     return code;

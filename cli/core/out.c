@@ -56,6 +56,11 @@ int cli_out_width(void)
     return size.ws_col < 40 ? 40 : size.ws_col > 100 ? 100 : size.ws_col;
 }
 
+bool cli_out_fits(int columns)
+{
+    return columns <= cli_out_width() || !isatty(STDOUT_FILENO);
+}
+
 static void wrap(const char *text, int column, int indent, int width)
 {
     int start = column;
@@ -148,7 +153,7 @@ void cli_grid_print(const cli_grid *grid, const char *align)
         if (length > widths[i % grid->columns]) widths[i % grid->columns] = length;
     }
     for (size_t i = 0; i < grid->columns; i++) whole += widths[i] + 2;
-    if (whole > cli_out_width() && isatty(STDOUT_FILENO)) {
+    if (!cli_out_fits(whole)) {
         print_narrow(grid);
         return;
     }

@@ -26,6 +26,8 @@ void cli_out_wrapped(const char *text, int column, int indent);
 
 /* The width of the terminal, limited to 40 .. 100; CLI_WIDTH without a terminal. */
 int cli_out_width(void);
+/* False if stdout is a terminal that is narrower than a line of so many columns. */
+bool cli_out_fits(int columns);
 
 /* Prints "label  text", wrapped and indented, with unprintable characters escaped. */
 #define CLI_LABEL 14

@@ -126,7 +126,7 @@ static const struct {
 };
 #define STEPS (sizeof steps / sizeof steps[0])
 
-static void print_command(size_t step, char *text, size_t size)
+static void write_command(size_t step, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -163,7 +163,7 @@ static int walk(const char *folder)
             command[count] = (char *)(uintptr_t)steps[i].command[count];
         command[count] = NULL;
         if (i > 0 && !next_step(waits)) return CLI_DONE;
-        print_command(i, text, sizeof text);
+        write_command(i, text, sizeof text);
         printf("\n%zu. ", i + 1);
         cli_out_wrapped(steps[i].why, 3, 3);
         printf("\n   $ %s\n\n", text);
@@ -187,7 +187,7 @@ static int print_json(const char *folder)
     cli_json_open(&json, "commands", '[');
     for (size_t i = 0; i < STEPS; i++) {
         char text[128];
-        print_command(i, text, sizeof text);
+        write_command(i, text, sizeof text);
         cli_json_open(&json, NULL, '{');
         cli_json_text(&json, "command", text);
         cli_json_text(&json, "about", steps[i].why);

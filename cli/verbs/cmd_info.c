@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_store.h"
 
@@ -81,7 +80,7 @@ static void print_line(const line *l, const int *widths, const char *name)
     for (size_t i = 0; i < COLUMNS; i++) used += widths[i] + 2;
     printf("%-*s  %*s  %-*s  %*s  %*s  ", widths[0], l->cells[0], widths[1], l->cells[1], widths[2],
            l->cells[2], widths[3], l->cells[3], widths[4], l->cells[4]);
-    if (used > cli_out_width() && isatty(STDOUT_FILENO)) printf("\n  ");
+    if (!cli_out_fits(used)) printf("\n  ");
     cli_out_safe(name);
     putchar('\n');
 }
