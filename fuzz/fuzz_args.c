@@ -11,6 +11,7 @@
 #include "core/verbs.h"
 #include "input.h"
 #include "train/train_make.h"
+#include "train/words_run.h"
 
 enum { WORDS = 40, BOUND = 64 << 10 };
 
@@ -31,6 +32,19 @@ static FILE *counting(tally *t)
     FILE *stream = fopencookie(t, "w", (cookie_io_functions_t){.write = count});
     if (!stream) exit(1);
     return stream;
+}
+
+/* Replaces the learning of words: options are parsed, no text is read. */
+int cli_words_run(cli_words *w, const char *watch)
+{
+    PROMISE(w->named && w->options.dim > 0);
+    return cli_failed("no text %s", watch ? watch : "");
+}
+
+void cli_words_free(cli_words *w)
+{
+    for (size_t i = 0; i < w->eval_count; i++) free(w->evals[i]);
+    free(w->state);
 }
 
 /* Replaces the benchmark: options are parsed, nothing is measured. */

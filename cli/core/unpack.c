@@ -139,6 +139,54 @@ int cli_unpack(const char *path, bool quiet, cli_unpacked *out)
     return code;
 }
 
+/* Writes all bytes, or says why not. */
+static int write_all(int file, const char *bytes, size_t count, const char *path)
+{
+    while (count > 0) {
+        ssize_t n = write(file, bytes, count);
+        if (n < 0 && errno == EINTR && !cli_progress_caught()) continue;
+        if (n < 0) return cli_failed("%s: %s", path, strerror(errno));
+        bytes += n;
+        count -= (size_t)n;
+    }
+    return CLI_DONE;
+}
+
+static int copy_stdin(int file, const char *path, cli_progress *progress)
+{
+    static char piece[1 << 16];
+    char text[128], size[CLI_CELL];
+    int64_t copied = 0;
+    for (double last = 0;;) {
+        ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+        if (cli_progress_caught()) return CLI_FAILED;
+        if (n == 0) return CLI_DONE;
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return cli_failed("standard input: %s", strerror(errno));
+        int code = write_all(file, piece, (size_t)n, path);
+        if (code != CLI_DONE) return code;
+        copied += n;
+        if (!progress->shown || cli_progress_now() - last < 0.1) continue;
+        (void)snprintf(text, sizeof text, "reading standard input  %s", cli_size(copied, size));
+        cli_progress_draw(progress, text);
+        last = cli_progress_now();
+    }
+}
+
+int cli_unpack_stdin(bool quiet, cli_unpacked *out)
+{
+    cli_progress progress = {0};
+    *out = (cli_unpacked){0};
+    cli_progress_begin(&progress, quiet);
+    int file = create("standard-input", "", out);
+    int code = file < 0 ? CLI_FAILED : copy_stdin(file, out->path, &progress);
+    if (file >= 0 && close(file) != 0 && code == CLI_DONE)
+        code = cli_failed("%s: %s", out->path, strerror(errno));
+    if (code != CLI_DONE) cli_unpack_free(out);
+    cli_progress_end(&progress, "interrupted");
+    return code;
+}
+
 void cli_unpack_free(cli_unpacked *unpacked)
 {
     if (unpacked->path) (void)unlink(unpacked->path);

@@ -13,6 +13,8 @@ typedef struct {
 /* Decompresses path to a folder in $TMPDIR (/tmp), if its first bytes are those of a compressed
  * file. Shows progress unless quiet. CLI_DONE, or CLI_FAILED after a message. */
 int cli_unpack(const char *path, bool quiet, cli_unpacked *out);
+/* Copies standard input to such a file, which is then found in the same way. */
+int cli_unpack_stdin(bool quiet, cli_unpacked *out);
 /* Removes the temporary file. Its mappings remain. */
 void cli_unpack_free(cli_unpacked *unpacked);
 

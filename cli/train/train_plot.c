@@ -213,9 +213,23 @@ int cli_plot_check(const char *path)
     return cli_failed("%s already exists and is not an SVG; choose another name for --plot", path);
 }
 
+/* What draw needs. */
+typedef struct {
+    const curve *curve;
+    cli_svg *svg;
+    int64_t steps;
+    const char *text;
+} picture;
+
+static void draw_picture(const void *context)
+{
+    const picture *p = context;
+    draw(p->curve, p->svg, p->steps, p->text);
+}
+
 /* Redirects stdout to the temporary file while drawing. */
-static int write_svg(const char *path, const char *temporary, const curve *c, cli_svg *svg,
-                     int64_t steps, const char *text)
+static int write_svg(const char *path, const char *temporary, void (*print)(const void *context),
+                     const void *context)
 {
     (void)fflush(stdout);
     int out = dup(STDOUT_FILENO);
@@ -223,7 +237,7 @@ static int write_svg(const char *path, const char *temporary, const curve *c, cl
     bool good = out >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) >= 0;
     int error = errno;
     if (good) {
-        draw(c, svg, steps, text);
+        print(context);
         good = fflush(stdout) == 0;
         error = errno;
         if (!good) clearerr(stdout);
@@ -237,25 +251,31 @@ static int write_svg(const char *path, const char *temporary, const curve *c, cl
     return cli_failed("%s: %s", path, strerror(error));
 }
 
+int cli_plot_to(const char *path, void (*print)(const void *context), const void *context)
+{
+    char *temporary = NULL;
+    if (asprintf(&temporary, "%s.part", path) < 0) return cli_failed("no memory for a name");
+    int code = write_svg(path, temporary, print, context);
+    free(temporary);
+    return code;
+}
+
 int cli_plot_write(const char *path, const char *log, int64_t steps, const char *text)
 {
-    size_t size = strlen(path) + sizeof ".part";
-    char *temporary = malloc(size);
     curve c = {0};
     cli_svg svg = {0};
+    const picture p = {&c, &svg, steps, text};
     int code = CLI_DONE;
-    if (temporary) (void)snprintf(temporary, size, "%s.part", path);
     if (!cli_log_read(log, INT64_MAX, add_log_line, &c, NULL))
         code = cli_failed("%s: %s", log, strerror(errno));
-    else if (!temporary || c.full || !sum_losses(&c) || !set_axis_range(&c, &svg.y))
+    else if (c.full || !sum_losses(&c) || !set_axis_range(&c, &svg.y))
         code = cli_failed("no memory to draw %zu steps", c.count);
     else
-        code = write_svg(path, temporary, &c, &svg, steps, text);
+        code = cli_plot_to(path, draw_picture, &p);
     free(c.x);
     free(c.y);
     free(c.sums);
     free(c.vx);
     free(c.vy);
-    free(temporary);
     return code;
 }

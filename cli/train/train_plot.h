@@ -13,4 +13,7 @@ int cli_plot_check(const char *path);
  * the name in the title. */
 int cli_plot_write(const char *path, const char *log, int64_t steps, const char *text);
 
+/* Writes what print prints to stdout to path, replacing the file in one step. */
+int cli_plot_to(const char *path, void (*print)(const void *context), const void *context);
+
 #endif

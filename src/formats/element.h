@@ -18,7 +18,7 @@ typedef struct {
 } embla_element;
 
 /* Find a type by its name in a format; NULL if there is no such type. */
-const embla_element *embla_element_safetensors(const char *name, size_t length);
+EMBLA_PRIVATE const embla_element *embla_element_safetensors(const char *name, size_t length);
 const embla_element *embla_element_ggml(uint32_t id);
 const embla_element *embla_element_npy(const char *letter_and_size); /* "f4" */
 /* The type of a table's dtype; never NULL for a valid dtype. */

@@ -10,9 +10,8 @@
 #define EMBLA_TRAIN_TRAIN_H
 
 #include "base/arena.h"
-#include "base/checksum.h"
 #include "embla_train.h"
-#include "formats/checkpoint.h"
+#include "formats/saved.h"
 #include "model/gpt.h"
 
 /* A range of weights that all decay, or all do not. */
@@ -67,11 +66,6 @@ EMBLA_CHECKED embla_status embla_train_state_read(const embla_directory *directo
 EMBLA_CHECKED embla_status embla_train_state_compare(const embla_train_state *ours,
                                                      const embla_train_state *saved,
                                                      const char *name);
-/* The value of a key, or NULL. */
-const char *embla_train_value(const embla_directory *directory, const char *key);
-
-enum { EMBLA_TRAIN_SUM_TEXT = 33 }; /* 32 digits and a 0 */
-void embla_train_sum_text(embla_checksum sum, char out[EMBLA_TRAIN_SUM_TEXT]);
 
 /* A double represents every integer up to here exactly. */
 #define EMBLA_TRAIN_STEPS_MOST ((int64_t)1 << 53)

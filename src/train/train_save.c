@@ -7,10 +7,7 @@
  *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams
  *   metadata                   train/train_state.c, and "checksum"
  *
- * The checksum covers everything that is read: for each tensor the XXH3 of name, shape and numbers,
- * and for each metadata pair that of key and value. The hashes are added, so their order in the
- * file does not matter. A load reads the file twice: first to verify it, then to copy the numbers.
- * So nothing changes if the file is damaged, and no second copy is needed in memory.
+ * formats/saved.h writes and reads the file, and has the checksum.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,172 +15,61 @@
 
 #include "base/best.h"
 #include "base/checked.h"
-#include "files/durable.h"
 #include "files/io.h"
 #include "train/train.h"
 
-#define KEY_SUM "checksum"
-#define BEFORE  "step-"
-#define AFTER   ".safetensors"
+#define BEFORE "step-"
+#define AFTER  ".safetensors"
 
-enum { PIECE = 1 << 20, NAME = 96, DIGITS = 10 };
+enum { NAME = 96, DIGITS = 10 };
 
 /* ---- list of tensors ---- */
 
-/* One tensor of a checkpoint, and its numbers in memory. */
-typedef struct {
-    const char *name;
-    const embla_element *element;
-    uint64_t rows, dim, bytes;
-    char *at;
-    const embla_entry *entry; /* its tensor in the file, once found */
-} piece;
-
-typedef struct {
-    embla_arena arena;
-    piece *pieces;
-    size_t count;
-} tensor_list;
-
-static embla_status add_piece(tensor_list *v, const char *name, embla_dtype dtype, int64_t rows,
-                              size_t dim, void *at)
-{
-    piece *p = &v->pieces[v->count++];
-    p->element = embla_element_of(dtype);
-    p->rows = (uint64_t)rows;
-    p->dim = dim;
-    p->bytes = p->rows * dim * (dtype == EMBLA_F64 ? sizeof(double) : sizeof(float));
-    p->at = at;
-    return embla_arena_text(&v->arena, name, strlen(name), &p->name);
-}
-
-static embla_status add_tensor(tensor_list *v, const embla_train *t, const embla_gpt_part *part)
+static embla_status add_tensor(embla_saved *v, const embla_train *t, const embla_gpt_part *part)
 {
     const embla_gpt *gpt = t->gpt;
     embla_dtype dtype = gpt->precision == EMBLA_GPT_F64 ? EMBLA_F64 : EMBLA_F32;
     size_t at = part->at * gpt->real;
     char name[NAME];
     (void)snprintf(name, sizeof name, "model.%s", part->name);
-    EMBLA_TRY(add_piece(v, name, dtype, part->rows, part->dim, gpt->weights + at));
+    EMBLA_TRY(embla_saved_add(v, name, dtype, part->rows, part->dim, gpt->weights + at));
     (void)snprintf(name, sizeof name, "optimizer.%s.mean", part->name);
-    EMBLA_TRY(add_piece(v, name, dtype, part->rows, part->dim, t->mean + at));
+    EMBLA_TRY(embla_saved_add(v, name, dtype, part->rows, part->dim, t->mean + at));
     (void)snprintf(name, sizeof name, "optimizer.%s.squares", part->name);
-    return add_piece(v, name, dtype, part->rows, part->dim, t->squares + at);
+    return embla_saved_add(v, name, dtype, part->rows, part->dim, t->squares + at);
 }
 
-static embla_status list_tensors(const embla_train *t, tensor_list *v)
+static embla_status list_tensors(const embla_train *t, embla_saved *v)
 {
     const embla_gpt *gpt = t->gpt;
-    EMBLA_TRY(embla_arena_many(&v->arena, 3 * (uint64_t)gpt->part_count + 2, sizeof *v->pieces,
-                               "tensors", &v->pieces));
+    EMBLA_TRY(embla_saved_begin(v, 3 * (uint64_t)gpt->part_count + 2));
     for (size_t i = 0; i < gpt->part_count; i++) EMBLA_TRY(add_tensor(v, t, &gpt->parts[i]));
     if (!t->ngram) return EMBLA_OK;
     embla_table *table = embla_gpt_ngram_table(t->gpt);
     embla_optim_state squares;
     EMBLA_TRY(embla_optim_state_at(t->ngram, 0, &squares));
-    EMBLA_TRY(add_piece(v, "ngram.table", EMBLA_F32, embla_table_rows(table),
-                        embla_table_dim(table), embla_table_data(table)));
-    return add_piece(v, "ngram.squares", EMBLA_F32, squares.rows, squares.dim, squares.values);
-}
-
-/* ---- checksums ---- */
-
-static void sum_add(embla_checksum *sum, const embla_checksum_state *state)
-{
-    embla_checksum one = embla_checksum_end(state);
-    sum->high += one.high;
-    sum->low += one.low;
-}
-
-/* Hashes name and shape; the numbers follow. */
-static void sum_begin(embla_checksum_state *state, const char *name, uint32_t rank,
-                      const uint64_t *shape)
-{
-    embla_checksum_begin(state);
-    embla_checksum_add(state, name, strlen(name) + 1);
-    embla_checksum_add(state, &rank, sizeof rank);
-    embla_checksum_add(state, shape, rank * sizeof *shape);
-}
-
-static void sum_pairs(const embla_pair *pairs, size_t count, embla_checksum *sum)
-{
-    for (size_t i = 0; i < count; i++) {
-        embla_checksum_state state;
-        if (strcmp(pairs[i].key, KEY_SUM) == 0) continue;
-        embla_checksum_begin(&state);
-        embla_checksum_add(&state, pairs[i].key, strlen(pairs[i].key) + 1);
-        embla_checksum_add(&state, pairs[i].value, strlen(pairs[i].value) + 1);
-        sum_add(sum, &state);
-    }
-}
-
-static void sum_pieces(const tensor_list *v, embla_checksum *sum)
-{
-    for (size_t i = 0; i < v->count; i++) {
-        const piece *p = &v->pieces[i];
-        const uint64_t shape[2] = {p->rows, p->dim};
-        embla_checksum_state state;
-        sum_begin(&state, p->name, 2, shape);
-        embla_checksum_add(&state, p->at, (size_t)p->bytes);
-        sum_add(sum, &state);
-    }
+    EMBLA_TRY(embla_saved_add(v, "ngram.table", EMBLA_F32, embla_table_rows(table),
+                              embla_table_dim(table), embla_table_data(table)));
+    return embla_saved_add(v, "ngram.squares", EMBLA_F32, squares.rows, squares.dim,
+                           squares.values);
 }
 
 /* ---- saving ---- */
 
-static embla_status read_piece(void *context, uint64_t offset, size_t bytes, void *out)
+static embla_status save_all(const embla_train *t, const char *path, const embla_train_state *state,
+                             embla_saved *v)
 {
-    const piece *p = context;
-    memcpy(out, p->at + offset, bytes);
-    return EMBLA_OK;
-}
-
-static embla_status write_file(tensor_list *v, const embla_train_state *state, embla_durable *file)
-{
-    embla_part *parts = NULL;
     embla_pair *pairs = NULL;
     size_t count = 0;
-    embla_checksum sum = {0};
-    char text[EMBLA_TRAIN_SUM_TEXT];
-    const embla_format *format = NULL;
-    EMBLA_TRY(embla_arena_many(&v->arena, v->count, sizeof *parts, "tensors", &parts));
-    for (size_t i = 0; i < v->count; i++) {
-        piece *p = &v->pieces[i];
-        parts[i] = (embla_part){.name = p->name,
-                                .element = p->element,
-                                .rank = 2,
-                                .shape = {p->rows, p->dim},
-                                .bytes = p->bytes,
-                                .read = read_piece,
-                                .context = p};
-    }
-    EMBLA_TRY(embla_train_state_write(state, &v->arena, &pairs, &count));
-    sum_pairs(pairs, count, &sum);
-    sum_pieces(v, &sum);
-    embla_train_sum_text(sum, text);
-    pairs[count++] = (embla_pair){KEY_SUM, text};
-    const embla_contents contents = {
-        .parts = parts, .count = v->count, .pairs = pairs, .pair_count = count};
-    EMBLA_TRY(embla_format_find("safetensors", &format));
-    return format->write(file, &contents);
-}
-
-static embla_status save_all(const embla_train *t, const char *path, const embla_train_state *state,
-                             tensor_list *v)
-{
-    embla_durable *file = NULL;
     EMBLA_TRY(list_tensors(t, v));
-    EMBLA_TRY(embla_durable_open(path, &file));
-    embla_status status = write_file(v, state, file);
-    if (status == EMBLA_OK) return embla_durable_commit(file);
-    embla_durable_abandon(file);
-    return status;
+    EMBLA_TRY(embla_train_state_write(state, &v->arena, &pairs, &count));
+    return embla_saved_write(v, pairs, count, path);
 }
 
 embla_status embla_train_save(const embla_train *train, const char *path, const char *note)
 {
     embla_train_state state;
-    tensor_list v = {0};
+    embla_saved v = {0};
     size_t length = note ? strlen(note) : 0;
     if (!train || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_save: %s is NULL",
@@ -207,14 +93,8 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
 static embla_status open_saved(const char *path, embla_checkpoint **out, embla_train_state *state)
 {
     embla_checkpoint *cp = NULL;
-    EMBLA_TRY(embla_checkpoint_open(path, NULL, &cp));
-    embla_status status = EMBLA_OK;
-    if (cp->shard_count != 1 || strcmp(cp->format->name, "safetensors") != 0)
-        status = embla_fail(EMBLA_ERR_FORMAT,
-                            "%.200s is not a training checkpoint: it has %zu files of format %s, "
-                            "instead of one safetensors file",
-                            path, cp->shard_count, cp->format->name);
-    if (status == EMBLA_OK) status = embla_train_state_read(&cp->shards[0].directory, path, state);
+    EMBLA_TRY(embla_saved_open(path, "a training checkpoint", &cp));
+    embla_status status = embla_train_state_read(&cp->shards[0].directory, path, state);
     if (status != EMBLA_OK) {
         embla_checkpoint_free(cp);
         return status;
@@ -223,96 +103,18 @@ static embla_status open_saved(const char *path, embla_checkpoint **out, embla_t
     return EMBLA_OK;
 }
 
-/* Hashes the numbers of a tensor and copies them to `to`. If that is NULL, `space` is used as a
- * buffer. */
-static embla_status sum_entry(const embla_checkpoint *cp, const embla_entry *e, char *to,
-                              char *space, embla_checksum *sum)
-{
-    embla_checksum_state state;
-    sum_begin(&state, e->name, e->rank, e->shape);
-    for (uint64_t at = 0; at < e->bytes; at += PIECE) {
-        size_t n = e->bytes - at < PIECE ? (size_t)(e->bytes - at) : PIECE;
-        char *out = to ? to + at : space;
-        EMBLA_TRY(embla_entry_read(cp, e, at, n, out));
-        embla_checksum_add(&state, out, n);
-    }
-    sum_add(sum, &state);
-    return EMBLA_OK;
-}
-
-static embla_status compare_sum(const embla_checkpoint *cp, const char *path, embla_checksum sum)
-{
-    const char *said = embla_train_value(&cp->shards[0].directory, KEY_SUM);
-    char found[EMBLA_TRAIN_SUM_TEXT];
-    embla_train_sum_text(sum, found);
-    if (said && strcmp(said, found) == 0) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_FORMAT,
-                      "%.200s is damaged: its contents have the checksum %s, but %.64s is recorded",
-                      path, found, said ? said : "none");
-}
-
-/* Reads the whole file and verifies its checksum. */
-static embla_status check_sum(const embla_checkpoint *cp, const char *path)
-{
-    const embla_directory *d = &cp->shards[0].directory;
-    embla_arena arena = {0};
-    embla_checksum sum = {0};
-    char *space = NULL;
-    embla_status status = embla_arena_many(&arena, PIECE, 1, "a piece of a file", &space);
-    sum_pairs(d->pairs, d->pair_count, &sum);
-    for (size_t i = 0; i < cp->count && status == EMBLA_OK; i++)
-        status = sum_entry(cp, &cp->entries[i], NULL, space, &sum);
-    embla_arena_free(&arena);
-    return status == EMBLA_OK ? compare_sum(cp, path, sum) : status;
-}
-
 /* ---- loading ---- */
 
-/* The file must have exactly the tensors of this training run. */
-static embla_status match_entries(const embla_checkpoint *cp, const char *path, tensor_list *v)
-{
-    if (cp->count != v->count)
-        return embla_fail(EMBLA_ERR_FORMAT, "%.200s has %zu tensors; this training run has %zu",
-                          path, cp->count, v->count);
-    for (size_t i = 0; i < v->count; i++) {
-        piece *p = &v->pieces[i];
-        if (embla_checkpoint_named(cp, p->name, &p->entry) != EMBLA_OK)
-            return embla_fail(EMBLA_ERR_FORMAT, "%.200s: tensor '%s' is missing", path, p->name);
-        const embla_entry *e = p->entry;
-        if (e->element == p->element && e->rank == 2 && e->shape[0] == p->rows &&
-            e->shape[1] == p->dim && e->bytes == p->bytes)
-            continue;
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s: tensor '%s' has rank %u and %" PRIu64
-                          " bytes of %s; expected: %" PRIu64 " x %" PRIu64 " of %s",
-                          path, p->name, (unsigned)e->rank, e->bytes, e->element->name, p->rows,
-                          p->dim, p->element->name);
-    }
-    return EMBLA_OK;
-}
-
-/* Copies the numbers. From here on the training run changes. */
-static embla_status copy_numbers(const embla_checkpoint *cp, const char *path, const tensor_list *v)
-{
-    const embla_directory *d = &cp->shards[0].directory;
-    embla_checksum sum = {0};
-    sum_pairs(d->pairs, d->pair_count, &sum);
-    for (size_t i = 0; i < v->count; i++)
-        EMBLA_TRY(sum_entry(cp, v->pieces[i].entry, v->pieces[i].at, NULL, &sum));
-    return compare_sum(cp, path, sum);
-}
-
 static embla_status load_all(embla_train *t, const embla_checkpoint *cp, const char *path,
-                             const embla_train_state *saved, tensor_list *v)
+                             const embla_train_state *saved, embla_saved *v)
 {
     embla_train_state ours;
     embla_train_state_of(t, &ours);
     EMBLA_TRY(embla_train_state_compare(&ours, saved, path));
     EMBLA_TRY(list_tensors(t, v));
-    EMBLA_TRY(match_entries(cp, path, v));
-    EMBLA_TRY(check_sum(cp, path));
-    t->torn = true;
-    EMBLA_TRY(copy_numbers(cp, path, v));
+    EMBLA_TRY(embla_saved_check(v, cp, path));
+    t->torn = true; /* from here on the training run changes */
+    EMBLA_TRY(embla_saved_copy(v, cp, path));
     t->torn = false;
     t->step = saved->saved.step;
     t->updates = saved->updates;
@@ -324,7 +126,7 @@ embla_status embla_train_load(embla_train *train, const char *path)
 {
     embla_checkpoint *cp = NULL;
     embla_train_state saved;
-    tensor_list v = {0};
+    embla_saved v = {0};
     if (!train || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_load: %s is NULL",
                           train ? "path" : "train");
@@ -484,7 +286,7 @@ static embla_status verify_checkpoint(const char *path)
     embla_checkpoint *cp = NULL;
     embla_train_state saved;
     EMBLA_TRY(open_saved(path, &cp, &saved));
-    embla_status status = check_sum(cp, path);
+    embla_status status = embla_saved_verify(cp, path);
     embla_checkpoint_free(cp);
     return status;
 }

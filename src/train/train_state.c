@@ -229,11 +229,6 @@ embla_status embla_train_sum(const embla_corpus *corpus, embla_checksum *out)
     return EMBLA_OK;
 }
 
-void embla_train_sum_text(embla_checksum sum, char out[EMBLA_TRAIN_SUM_TEXT])
-{
-    (void)snprintf(out, EMBLA_TRAIN_SUM_TEXT, "%016" PRIx64 "%016" PRIx64, sum.high, sum.low);
-}
-
 /* ---- the state ---- */
 
 void embla_train_state_of(const embla_train *train, embla_train_state *out)
@@ -270,18 +265,11 @@ embla_status embla_train_state_write(const embla_train_state *state, embla_arena
     return EMBLA_OK;
 }
 
-const char *embla_train_value(const embla_directory *directory, const char *key)
-{
-    for (size_t i = 0; i < directory->pair_count; i++)
-        if (strcmp(directory->pairs[i].key, key) == 0) return directory->pairs[i].value;
-    return NULL;
-}
-
 embla_status embla_train_state_read(const embla_directory *directory, const char *name,
                                     embla_train_state *out)
 {
-    const char *version = embla_train_value(directory, KEY_MARK);
-    const char *note = embla_train_value(directory, KEY_NOTE);
+    const char *version = embla_saved_value(directory, KEY_MARK);
+    const char *note = embla_saved_value(directory, KEY_NOTE);
     memset(out, 0, sizeof *out);
     if (!version)
         return embla_fail(EMBLA_ERR_FORMAT,
@@ -298,7 +286,7 @@ embla_status embla_train_state_read(const embla_directory *directory, const char
             note ? strlen(note) : 0, sizeof out->saved.note);
     memcpy(out->saved.note, note, strlen(note) + 1);
     for (size_t i = 0; i < FIELDS; i++) {
-        const char *text = embla_train_value(directory, fields[i].key);
+        const char *text = embla_saved_value(directory, fields[i].key);
         if (!text || !parse_field(text, &fields[i], out))
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: '%s' is '%.48s', which is not a valid value", name,
@@ -326,10 +314,10 @@ static void field_text_for_people(const embla_train_state *state, const field *f
 static embla_status compare_sums(const embla_train_state *ours, const embla_train_state *saved,
                                  const char *name)
 {
-    char a[EMBLA_TRAIN_SUM_TEXT], b[EMBLA_TRAIN_SUM_TEXT];
+    char a[EMBLA_SUM_TEXT], b[EMBLA_SUM_TEXT];
     if (ours->sum.high == saved->sum.high && ours->sum.low == saved->sum.low) return EMBLA_OK;
-    embla_train_sum_text(saved->sum, a);
-    embla_train_sum_text(ours->sum, b);
+    embla_sum_text(saved->sum, a);
+    embla_sum_text(ours->sum, b);
     return embla_fail(EMBLA_ERR_ARGUMENT,
                       "%.200s: the saved training run used a corpus with the checksum %s, this one "
                       "has %s: the same number of tokens, but different ones",

@@ -24,6 +24,7 @@ allowed() {
     learn)   echo "learn engine table formats files base" ;;
     model)   echo "model learn ngram engine table formats files base" ;;
     train)   echo "train model learn text formats files base" ;;
+    wordvec) echo "wordvec text formats files base" ;;
     *)       echo "unknown room: $1" >&2; return 2 ;;
     esac
 }
@@ -36,6 +37,7 @@ public() {
     text)                  echo "embla.h embla_text.h" ;;
     engine | see | reshape) echo "embla.h embla_lab.h" ;;
     learn)                 echo "embla.h embla_learn.h" ;;
+    wordvec)               echo "embla.h embla_text.h embla_wordvec.h" ;;
     model | train)         echo "embla.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
     esac
 }

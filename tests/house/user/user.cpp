@@ -5,6 +5,7 @@
 #include <embla_store.h>
 #include <embla_text.h>
 #include <embla_train.h>
+#include <embla_wordvec.h>
 
 #include <cstdio>
 #include <vector>

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla words: learns a table of words from raw text. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/verbs.h"
+#include "train/train_plot.h"
+#include "train/words_run.h"
+
+/* ---- options ---- */
+
+/* A count of the command line, at least 1; *out is unchanged if the option is not given. */
+static int read_size(const cli_args *args, const char *name, size_t *out)
+{
+    if (!cli_args_given(args, name)) return CLI_DONE;
+    int64_t value = cli_args_count(args, name);
+    if (value < 1) return cli_usage("--%s is 0; the minimum is 1", name);
+    *out = (size_t)value;
+    return CLI_DONE;
+}
+
+/* A positive number; with zero, 0 is allowed and becomes -1, which turns the option off. */
+static int read_real(const cli_args *args, const char *name, bool zero, double *out)
+{
+    char *end = NULL;
+    if (!cli_args_given(args, name)) return CLI_DONE;
+    const char *text = cli_args_text(args, name);
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value))
+        return cli_usage("--%s: '%.60s' is not a number such as 0.05", name, text);
+    if (value < 0 || (value == 0 && !zero))
+        return cli_usage("--%s is %.60s; it must be %s", name, text,
+                         zero ? "0 or more" : "more than 0");
+    *out = value == 0 ? -1 : value;
+    return CLI_DONE;
+}
+
+/* --subwords 3-6 */
+static int read_grams(const cli_args *args, embla_wordvec_options *o)
+{
+    unsigned least = 0, most = 0;
+    char rest = 0;
+    if (!cli_args_given(args, "subwords")) return CLI_DONE;
+    const char *text = cli_args_text(args, "subwords");
+    if (sscanf(text, "%3u-%3u%c", &least, &most, &rest) != 2 || least < 1 || least > most ||
+        most > 16)
+        return cli_usage("--subwords: '%.60s' is not a range such as 3-6, of 1 to 16 characters",
+                         text);
+    o->gram_least = least;
+    o->gram_most = most;
+    return CLI_DONE;
+}
+
+static int read_options(const cli_args *args, embla_wordvec_options *o)
+{
+    const char *kind = cli_args_text(args, "kind"), *clean = cli_args_text(args, "clean");
+    *o = (embla_wordvec_options){.seed = (uint64_t)cli_args_count(args, "seed"),
+                                 .threads = (int)cli_args_count(args, "threads"),
+                                 .hogwild = cli_args_flag(args, "hogwild"),
+                                 .dim = 100,
+                                 .window = 5,
+                                 .negatives = 5,
+                                 .epochs = 5,
+                                 .rate = 0.05,
+                                 .sample = 1e-4};
+    while (strcmp(embla_wordvec_kind_name(o->kind), kind) != 0) o->kind++;
+    while (strcmp(embla_wordvec_clean_name(o->clean), clean) != 0) o->clean++;
+    size_t least = 5, most = 0, buckets = 0;
+    int code = read_size(args, "dim", &o->dim);
+    if (code == CLI_DONE) code = read_size(args, "window", &o->window);
+    if (code == CLI_DONE) code = read_size(args, "negatives", &o->negatives);
+    if (code == CLI_DONE) code = read_size(args, "epochs", &o->epochs);
+    if (code == CLI_DONE) code = read_size(args, "least", &least);
+    if (code == CLI_DONE) code = read_size(args, "most-words", &most);
+    if (code == CLI_DONE) code = read_size(args, "buckets", &buckets);
+    if (code == CLI_DONE) code = read_real(args, "rate", false, &o->rate);
+    if (code == CLI_DONE) code = read_real(args, "sample", true, &o->sample);
+    if (code == CLI_DONE) code = read_grams(args, o);
+    o->least = (int64_t)least;
+    o->most = (int64_t)most;
+    o->buckets = (int64_t)buckets;
+    if (code == CLI_DONE && buckets > 0 && o->gram_most == 0)
+        return cli_usage("--buckets has no effect without --subwords");
+    if (code == CLI_DONE && o->hogwild && o->gram_most > 0)
+        return cli_usage("--hogwild and --subwords cannot be used together");
+    return code;
+}
+
+/* --eval A,B */
+static int read_evals(const cli_args *args, cli_words *w)
+{
+    if (!cli_args_given(args, "eval")) return CLI_DONE;
+    const char *at = cli_args_text(args, "eval");
+    while (*at) {
+        size_t length = strcspn(at, ",");
+        if (length == 0 || w->eval_count == CLI_WORDS_EVALS)
+            return cli_usage("--eval takes 1 to %d files, separated by commas",
+                             (int)CLI_WORDS_EVALS);
+        char *path = strndup(at, length);
+        if (!path) return cli_failed("no memory for a name");
+        w->evals[w->eval_count++] = path;
+        FILE *file = fopen(path, "re");
+        if (!file) return cli_failed("--eval: %s: cannot open it", path);
+        (void)fclose(file);
+        at += length + (at[length] == ',');
+    }
+    return CLI_DONE;
+}
+
+static int read_all(const cli_args *args, cli_words *w)
+{
+    w->named = args->operands[0];
+    w->json = cli_args_flag(args, "json");
+    w->quiet = cli_args_flag(args, "quiet");
+    w->resume = cli_args_flag(args, "resume");
+    w->force = cli_args_flag(args, "force");
+    w->dry_run = cli_args_flag(args, "dry-run");
+    w->save_every = (double)cli_args_count(args, "save-every");
+    int code = read_options(args, &w->options);
+    if (code == CLI_DONE) code = read_evals(args, w);
+    if (code != CLI_DONE || w->dry_run) return code;
+    if (!cli_args_given(args, "output"))
+        return cli_usage("words needs -o FILE, for example -o words.safetensors");
+    w->output = cli_args_text(args, "output");
+    if (asprintf(&w->state, "%s.state", w->output) < 0) {
+        w->state = NULL;
+        return cli_failed("no memory for a name");
+    }
+    if (cli_args_given(args, "plot")) {
+        w->plot = cli_args_text(args, "plot");
+        code = cli_plot_check(w->plot);
+    }
+    return code;
+}
+
+static int run(const cli_args *args)
+{
+    cli_words *w = calloc(1, sizeof *w);
+    if (!w) return cli_failed("no memory for a training");
+    int code = read_all(args, w);
+    if (code == CLI_DONE)
+        code =
+            cli_words_run(w, cli_args_given(args, "watch") ? cli_args_text(args, "watch") : NULL);
+    cli_words_free(w);
+    free(w);
+    return code;
+}
+
+/* ---- the table ---- */
+
+static const char *kind_name(size_t n)
+{
+    return embla_wordvec_kind_name((embla_wordvec_kind)n);
+}
+
+static const char *clean_name(size_t n)
+{
+    return embla_wordvec_clean_name((embla_wordvec_clean)n);
+}
+
+#define COUNT(option, given, text)                                                                 \
+    {                                                                                              \
+        .name = option, .value = "N", .standard = given, .count = true, .help = text               \
+    }
+
+static const cli_option options[] = {
+    {.name = "output", .letter = 'o', .value = "FILE", .help = "file for the table and its words"},
+    {.name = "kind",
+     .value = "KIND",
+     .standard = "skipgram",
+     .choices = kind_name,
+     .help = "what is predicted: the word from each neighbour, or from their mean (cbow, faster)"},
+    {.name = "clean",
+     .value = "HOW",
+     .standard = "plain",
+     .choices = clean_name,
+     .help = "plain: words are between white space; words: letters and digits of any language, in "
+             "lower case; letters: a to z, in lower case"},
+    COUNT("dim", "100", "numbers in a row"),
+    COUNT("window", "5", "largest distance of neighbours; each window is 1 to N"),
+    COUNT("negatives", "5", "words drawn at random for each window"),
+    COUNT("epochs", "5", "times the text is read"),
+    {.name = "rate",
+     .value = "X",
+     .standard = "0.05",
+     .help = "learning rate at the start; it falls to 0"},
+    {.name = "sample",
+     .value = "X",
+     .standard = "1e-4",
+     .help = "words above this share of the text are left out at random; 0 keeps all"},
+    COUNT("least", "5", "words that occur less often get no row"),
+    COUNT("most-words", NULL, "only the N most frequent words get a row"),
+    {.name = "subwords",
+     .value = "MIN-MAX",
+     .help = "also learn rows of character n-grams, as fastText does; 3-6 is usual"},
+    COUNT("buckets", NULL, "n-grams share N rows at most (default: 2,000,000)"),
+    COUNT("seed", "1", "seed of the initial rows and of everything drawn"),
+    {.name = "hogwild", .help = "do not wait for other threads: faster, but not reproducible"},
+    {.name = "resume", .help = "continue from FILE.state"},
+    COUNT("save-every", "300", "seconds between saved states"),
+    {.name = "eval",
+     .value = "FILES",
+     .help = "score analogies or pairs after each epoch; several with commas"},
+    {.name = "watch",
+     .value = "WORDS",
+     .help = "show the cosines of these words while they learn: cat,dog,tuesday"},
+    {.name = "plot", .value = "FILE", .help = "draw these cosines, or the loss, to FILE (SVG)"},
+    {.name = "dry-run", .help = "count the words and say how much memory training takes"},
+    {.name = "force", .help = "replace FILE"},
+    {.name = NULL}};
+
+const cli_verb cli_verb_words = {
+    .name = "words",
+    .synopsis = "TEXT",
+    .operand = "TEXT",
+    .operands_least = 1,
+    .operands_most = 1,
+    .about = "learn a table of words from raw text",
+    .text =
+        "TEXT is a text file, a folder of text files, or - for standard input; files compressed "
+        "with gzip, xz or zstd are read too. Words that are used alike get rows alike. The "
+        "methods are word2vec's (skip-gram and CBOW with negative sampling) and, with --subwords, "
+        "fastText's. A line is a context of its own: no window crosses its end.\n\n"
+        "FILE gets the rows, most frequent word first. With a name that ends in .safetensors it "
+        "also gets the counts of the words and the rows of n-grams; the words go to "
+        "NAME.vocab.txt beside it. Other formats are chosen by the end of the name: "
+        ".vec and .bin (word2vec), .txt (GloVe), .npy, .gguf. With subwords 'embla near' and "
+        "'embla lookup' also accept words "
+        "that the text does not have.\n\n"
+        "The same text, options and seed give the same file, bit for bit, with any number of "
+        "threads. Ctrl-C saves to FILE.state, and the same command with --resume continues, also "
+        "after a crash; the result is the same as without the interruption.",
+    .example = "embla words village.txt -o village-words.safetensors --clean words --epochs 20",
+    .options = options,
+    .run = run};

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One block of text: its words, the negatives, and a window around each word. */
+#include "wordvec/lane.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "wordvec/window.h"
+
+enum {
+    LINE_MOST = 10000, /* a longer line is cut, as in gensim; windows do not cross */
+    LOSS_EVERY = 64    /* windows whose loss is computed */
+};
+
+/* ---- memory ---- */
+
+size_t embla_lane_words(const embla_shop *shop)
+{
+    return (size_t)(shop->block / 2 + 2); /* each has at least a byte and a separator */
+}
+
+/* The most rows of words that a block can need. */
+static size_t rows_most(const embla_shop *shop, size_t more)
+{
+    size_t words = embla_lane_words(shop) + more, all = (size_t)shop->lexicon->count;
+    return words < all ? words : all;
+}
+
+static uint64_t copies_bytes(const embla_shop *shop, size_t more, size_t each)
+{
+    return rows_most(shop, more) * (each * shop->stride * sizeof(float) + sizeof(int32_t)) +
+           (uint64_t)shop->lexicon->count * sizeof(int32_t);
+}
+
+uint64_t embla_lane_bytes(const embla_shop *shop)
+{
+    uint64_t bytes = 2 * embla_lane_words(shop) * sizeof(int32_t) + shop->pool * sizeof(float *);
+    if (shop->options->hogwild) return bytes;
+    return bytes + copies_bytes(shop, 0, shop->grams ? 2 : 1) + copies_bytes(shop, shop->pool, 1);
+}
+
+static embla_status make_copies(const embla_shop *shop, size_t more, bool starts,
+                                embla_arena *arena, embla_copies *c)
+{
+    void *rows = NULL, *first = NULL;
+    c->room = rows_most(shop, more);
+    EMBLA_TRY(embla_mem_new(c->room * shop->stride * sizeof(float), "copies of rows", &rows));
+    c->rows = rows;
+    if (starts)
+        EMBLA_TRY(embla_mem_new(c->room * shop->stride * sizeof(float), "copies of rows", &first));
+    c->starts = first;
+    EMBLA_TRY(embla_arena_many(arena, c->room, sizeof *c->tokens, "copies of rows", &c->tokens));
+    return embla_arena_many(arena, (uint64_t)shop->lexicon->count, sizeof *c->copy_of,
+                            "an index of copies", &c->copy_of);
+}
+
+embla_status embla_lane_make(const embla_shop *shop, embla_arena *arena, embla_lane *out)
+{
+    out->stride = shop->stride;
+    out->room = 2 * embla_lane_words(shop); /* a line end may follow each word */
+    EMBLA_TRY(
+        embla_arena_many(arena, out->room, sizeof *out->words, "words of a block", &out->words));
+    EMBLA_TRY(embla_arena_many(arena, shop->pool, sizeof *out->pool, "negatives", &out->pool));
+    if (shop->options->hogwild) return EMBLA_OK;
+    EMBLA_TRY(make_copies(shop, 0, shop->grams != NULL, arena, &out->input));
+    return make_copies(shop, shop->pool, false, arena, &out->output);
+}
+
+void embla_lane_free(embla_lane *lane)
+{
+    size_t bytes = lane->stride * sizeof(float);
+    embla_mem_free(lane->input.rows, lane->input.room * bytes);
+    embla_mem_free(lane->input.starts, lane->input.room * bytes);
+    embla_mem_free(lane->output.rows, lane->output.room * bytes);
+    lane->input.rows = lane->input.starts = lane->output.rows = NULL;
+}
+
+void embla_copies_clear(embla_copies *c)
+{
+    for (size_t i = 0; i < c->count; i++) c->copy_of[c->tokens[i]] = 0;
+    c->count = 0;
+}
+
+/* ---- rows ---- */
+
+/* A new copy for a token, to be filled. */
+static float *new_copy(const embla_shop *shop, embla_copies *c, int32_t token)
+{
+    size_t at = c->count++;
+    c->tokens[at] = token;
+    c->copy_of[token] = (int32_t)(at + 1);
+    return c->rows + at * shop->stride;
+}
+
+/* The row of a neighbour. With n-grams it is the mean of the rows that make up the word. */
+static inline float *input_row(const embla_shop *shop, embla_lane *lane, int32_t token)
+{
+    embla_copies *c = &lane->input;
+    const float *row = shop->input + (size_t)token * shop->stride;
+    if (shop->options->hogwild) return shop->input + (size_t)token * shop->stride;
+    if (c->copy_of[token]) return c->rows + (size_t)(c->copy_of[token] - 1) * shop->stride;
+    float *copy = new_copy(shop, c, token);
+    if (shop->grams) {
+        float *start = c->starts + (copy - c->rows);
+        embla_grams_mean(shop->grams, token, row, shop->stride, start);
+        row = start;
+    }
+    return memcpy(copy, row, shop->stride * sizeof *row);
+}
+
+static inline float *output_row(const embla_shop *shop, embla_lane *lane, int32_t token)
+{
+    embla_copies *c = &lane->output;
+    float *row = shop->output + (size_t)token * shop->stride;
+    if (shop->options->hogwild) return row;
+    if (c->copy_of[token]) return c->rows + (size_t)(c->copy_of[token] - 1) * shop->stride;
+    return memcpy(new_copy(shop, c, token), row, shop->stride * sizeof *row);
+}
+
+/* ---- a block ---- */
+
+typedef struct {
+    uint64_t state;
+} dice;
+
+static inline uint64_t roll(dice *d)
+{
+    uint64_t random = embla_splitmix64(d->state);
+    d->state += EMBLA_GOLDEN;
+    return random;
+}
+
+/* A number below n, of 32 random bits. */
+static inline size_t below(uint32_t random, size_t n)
+{
+    return (size_t)((uint64_t)random * n >> 32);
+}
+
+/* Reads the words of a block that have rows, and leaves out frequent ones at random. */
+static size_t read_words(const embla_shop *shop, embla_lane *lane, uint64_t block, dice *d)
+{
+    embla_word_reader reader;
+    uint64_t from = block * shop->block;
+    size_t count = 0, line = 0;
+    embla_reader_begin(&reader, shop->reading, from, from + shop->block);
+    lane->tokens = 0;
+    while (embla_reader_next(&reader) && count + 2 < lane->room) {
+        int32_t token = embla_lexicon_find(shop->lexicon, reader.word, reader.length);
+        lane->tokens++;
+        if (line > 0 && (reader.new_line || line == LINE_MOST)) {
+            lane->words[count++] = -1;
+            line = 0;
+        }
+        if (token < 0 || (uint32_t)(roll(d) >> 32) > shop->lexicon->keep[token]) continue;
+        lane->words[count++] = token;
+        line++;
+    }
+    lane->words[count] = -1;
+    return count;
+}
+
+/* Adds a neighbour. Skip-gram has each row once, so that all of its changes start from it. */
+static inline void add_input(embla_window *w, float *row, bool once)
+{
+    for (size_t i = 0; once && i < w->input_count; i++)
+        if (w->inputs[i] == row) {
+            w->times[i] += 1;
+            return;
+        }
+    w->times[w->input_count] = 1;
+    w->inputs[w->input_count++] = row;
+}
+
+/* Adds a negative, unless it is already there. */
+static inline void add_output(embla_window *w, float *row)
+{
+    for (size_t i = 0; i < w->output_count; i++)
+        if (w->outputs[i] == row) return;
+    w->outputs[w->output_count++] = row;
+}
+
+/* The window around word `at` of a line. */
+static void train_window(const embla_shop *shop, embla_lane *lane, const int32_t *line,
+                         size_t length, size_t at, embla_window *w, dice *d)
+{
+    const embla_wordvec_options *o = shop->options;
+    size_t reach = 1 + below((uint32_t)roll(d), o->window);
+    size_t first = at > reach ? at - reach : 0,
+           last = at + reach < length ? at + reach : length - 1;
+    bool skipgram = o->kind == EMBLA_WORDVEC_SKIPGRAM;
+    uint64_t random = 0;
+    w->input_count = w->output_count = 0;
+    for (size_t i = first; i <= last; i++)
+        if (i != at) add_input(w, input_row(shop, lane, line[i]), skipgram);
+    add_output(w, output_row(shop, lane, line[at]));
+    for (size_t i = 0; i < o->negatives; i++) {
+        random = i % 2 == 0 ? roll(d) : random >> 32;
+        add_output(w, lane->pool[below((uint32_t)random, shop->pool)]);
+    }
+    if (skipgram)
+        embla_window_skipgram(w);
+    else
+        embla_window_cbow(w);
+}
+
+void embla_lane_train(const embla_shop *shop, embla_lane *lane, uint64_t epoch, uint64_t block,
+                      float rate)
+{
+    dice d = {embla_splitmix64(embla_splitmix64(shop->options->seed ^ epoch << 48) ^ block)};
+    embla_window w = {.stride = shop->stride, .rate = rate};
+    size_t count = read_words(shop, lane, block, &d), begin = 0;
+    for (size_t i = 0; i < shop->pool && count > 0; i++)
+        lane->pool[i] = output_row(shop, lane, embla_lexicon_draw(shop->lexicon, roll(&d)));
+    while (begin < count) {
+        size_t length = 0;
+        while (lane->words[begin + length] >= 0) length++;
+        for (size_t i = 0; length > 1 && i < length; i++) {
+            w.wants_loss = (begin + i) % LOSS_EVERY == 0;
+            train_window(shop, lane, lane->words + begin, length, i, &w, &d);
+        }
+        begin += length + 1;
+    }
+    lane->loss = w.loss;
+    lane->pairs = w.pairs;
+}

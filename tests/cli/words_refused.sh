@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Wrong arguments, and texts without words.
+printf 'a b a b a c\n' >text
+: >empty
+printf 'one two three\n' >rare
+try words text
+try words -o x
+try words text -o x.safetensors --dim 0
+try words text -o x.safetensors --dim 100000
+try words text -o x.safetensors --rate -1
+try words text -o x.safetensors --rate much
+try words text -o x.safetensors --subwords 6
+try words text -o x.safetensors --subwords 6-3
+try words text -o x.safetensors --buckets 10
+try words text -o x.safetensors --hogwild --subwords 3-6
+try words text -o x.safetensors --kind glove
+try words text -o x.safetensors --eval nothing.txt
+try words text -o x.safetensors --plot x.png
+try words text -o x.safetensors --least 1 --watch a
+try words text -o x.safetensors --least 1 --watch a,zebra
+try words empty -o x.safetensors
+try words rare -o x.safetensors
+try words missing -o x.safetensors
+try words text -o nowhere/x.safetensors --least 1
+try words text -o x.pt --least 1
+echo >y.safetensors
+try words text -o y.safetensors --least 1
+ls
