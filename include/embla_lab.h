@@ -333,12 +333,16 @@ typedef struct {
 } embla_plane_report;
 
 typedef struct {
+    /* basis_count row numbers: the plane is that of these rows, and all rows are projected on it.
+     * NULL means the plane of all rows. */
+    const int64_t *basis;
+    size_t basis_count;
     int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_plane_options;
 
 /* Projects the rows on their two main directions (PCA), and writes x and y of each row to xy (rows
- * x 2). The sign of an axis is chosen so that its
+ * x 2). Shares of the variance are those of the basis. The sign of an axis is chosen so that its
  * largest component is positive. The bits depend on the engine, as in embla_spectrum. report may be
  * NULL. After EMBLA_ERR_IO the contents of xy are undefined. */
 EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table,
