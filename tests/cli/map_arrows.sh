@@ -29,6 +29,13 @@ embla map many.vec -o m.svg --arrows w1:w2 --layout neighbours --json --force | 
 printf '3 2\na 1 1\nb 1 1\nc 5 0\n' >same.vec
 embla map same.vec -o s.svg --arrows a:b,c:c,a:c -q
 grep -c 'class="arrow"' s.svg
+# the head is at the second row: on a plane of one direction, to the right
+printf '2 2\na 1 1\nb 9 1\n' >right.vec
+embla map right.vec -o r.svg --arrows a:b -q
+tip() { sed -n 's|.*class="arrow"[^>]*d="M\([0-9.]*\) .*class="head" d="M\([0-9.]*\) .*|\1 \2|p' "$1"; }
+tip r.svg | awk '{ print ($2 > $1 ? "to the right" : "to the left") }'
+embla map right.vec -o l.svg --arrows b:a -q
+tip l.svg | awk '{ print ($2 > $1 ? "to the right" : "to the left") }'
 # what cannot be
 try map words.vec -o x.svg --arrows king
 try map words.vec -o x.svg --arrows king:
