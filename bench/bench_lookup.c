@@ -256,7 +256,7 @@ static int run_shape(session *s, shape sh)
                 size_t row_bytes;
                 name_case(&c, name, sizeof name);
                 if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK ||
-                    (c.output == PRODUCT && d != EMBLA_F32))
+                    (c.output == PRODUCT && (d != EMBLA_F32 || !bench_has_products())))
                     continue;
                 if (!bench_wants(&s->cases, name, in_default_set(&c))) continue;
                 if (!f32) f32 = make_table(EMBLA_F32, sh);
