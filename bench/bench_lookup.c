@@ -5,10 +5,12 @@
  *   IDS     uniform, or zipf: token k has probability proportional to 1/(k+1), as in text
  *   OUTPUT  rotating: through memory too large for the caches, as in training or prefill;
  *           recycled: to the same place each time;
- *           single: one row per call, to the same place
+ *           single: one row per call, to the same place;
+ *           one-hot: a few rows as the product of one-hot vectors and the table
  * The limit for f32 is memcpy: the same number of bytes, from the same table in order, to the same
  * kind of output, with the same number of threads. The limit for any other dtype, decoded to f32,
- * is the lookup in the f32 table.
+ * is the lookup in the f32 table. The limit for one-hot is the lookup of the same rows: its ratio
+ * shows what the product costs, which gives the same bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +20,10 @@
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
+#include "bench/products.h"
 #include "embla.h"
 
-enum { BATCH = 8192, BATCHES = 16, TURNS = 21 };
+enum { BATCH = 8192, BATCHES = 16, TURNS = 21, ONE_HOT = 16 };
 
 typedef struct {
     int64_t rows;
@@ -30,8 +33,8 @@ typedef struct {
 static const shape shapes[] = {{27, 16}, {8449, 768}, {50257, 768}, {131072, 4096}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static const char *const id_kinds[] = {"uniform", "zipf"};
-static const char *const outputs[] = {"rotating", "recycled", "single"};
-enum { ROTATING, RECYCLED, SINGLE, OUTPUTS };
+static const char *const outputs[] = {"rotating", "recycled", "single", "one-hot"};
+enum { ROTATING, RECYCLED, SINGLE, PRODUCT, OUTPUTS };
 
 /* Everything that one case needs. */
 typedef struct {
@@ -43,12 +46,13 @@ typedef struct {
     const int32_t *tokens; /* BATCHES x BATCH */
     char *pool;            /* memory for outputs */
     size_t pool_bytes, out_bytes;
+    float *one_hot; /* ONE_HOT x rows: zeros between two calls */
     bool failed;
 } bench_case;
 
 static size_t case_rows(const bench_case *c)
 {
-    return c->output == SINGLE ? 1 : BATCH;
+    return c->output == SINGLE ? 1 : c->output == PRODUCT ? ONE_HOT : BATCH;
 }
 
 static const int32_t *case_tokens(const bench_case *c, size_t step)
@@ -81,6 +85,19 @@ static void run_f32(void *context, size_t step)
 {
     bench_case *c = context;
     look_up(c, c->f32, step);
+}
+
+/* The same rows as a product: a vector of zeros with a 1 at the token, times the table. */
+static void run_product(void *context, size_t step)
+{
+    bench_case *c = context;
+    const size_t rows = (size_t)c->shape.rows, dim = c->shape.dim;
+    const int32_t *tokens = case_tokens(c, step);
+    for (size_t i = 0; i < ONE_HOT; i++) c->one_hot[i * rows + (size_t)tokens[i]] = 1;
+    if (!bench_product(c->one_hot, embla_table_row(c->f32, 0), ONE_HOT, rows, dim,
+                       (float *)case_out(c, step)))
+        c->failed = true;
+    for (size_t i = 0; i < ONE_HOT; i++) c->one_hot[i * rows + (size_t)tokens[i]] = 0;
 }
 
 /* Copies bytes from the table, from an offset on, with wrap-around. */
@@ -117,11 +134,11 @@ static void run_memcpy(void *context, size_t step)
 }
 
 /* Verifies the last result in a simple way: figures for wrong rows are worthless. */
-static bool is_right(bench_case *c, size_t step)
+static bool is_right(bench_case *c, bench_fn *run, size_t step)
 {
     float want[4096];
     memset(case_out(c, step), 0xff, c->out_bytes);
-    run_ours(c, step);
+    run(c, step);
     const char *got = case_out(c, step);
     size_t dim = c->shape.dim;
     for (size_t i = 0; i < case_rows(c) && !c->failed; i++) {
@@ -135,11 +152,12 @@ static bool is_right(bench_case *c, size_t step)
 
 static int run_case(bench_case *c, const char *name, const bench_options *options)
 {
-    bool plain = c->dtype == EMBLA_F32;
+    bool product = c->output == PRODUCT, plain = c->dtype == EMBLA_F32 && !product;
     double rows = (double)case_rows(c), row_bytes = (double)c->shape.dim * sizeof(float);
     size_t calls = c->output == SINGLE ? 4096 : c->out_bytes < (4u << 20) ? 32 : 1;
-    bench_times times = bench_measure(run_ours, plain ? run_memcpy : run_f32, c, TURNS, calls);
-    if (!is_right(c, 3)) {
+    bench_fn *ours = product ? run_product : run_ours, *limit = plain ? run_memcpy : run_f32;
+    bench_times times = bench_measure_team(ours, limit, c, TURNS, calls, c->threads);
+    if (!is_right(c, ours, 3)) {
         options->complain("bench lookup: %s: wrong rows: %s", name, embla_error());
         return 1;
     }
@@ -149,7 +167,9 @@ static int run_case(bench_case *c, const char *name, const bench_options *option
                            .name = name,
                            .threads = c->threads,
                            .unit = plain ? "GB/s" : "Mrows/s",
-                           .limit_is = plain ? "memcpy" : "f32 lookup",
+                           .limit_is = plain     ? "memcpy"
+                                       : product ? "lookup"
+                                                 : "f32 lookup",
                            .value = work / times.seconds,
                            .limit = work / times.limit_seconds};
     bench_print(options, &result);
@@ -158,10 +178,12 @@ static int run_case(bench_case *c, const char *name, const bench_options *option
 
 /* ---- which cases ---- */
 
-/* The default set: f32 everywhere; other dtypes, and single rows, only where we publish figures. */
+/* The default set: f32 everywhere; other dtypes, single rows and products only where we publish
+ * figures. */
 static bool in_default_set(const bench_case *c)
 {
     bool middle = c->shape.rows == 50257;
+    if (c->output == PRODUCT) return middle && c->ids == 0;
     if (c->output == SINGLE) return middle && c->dtype == EMBLA_F32;
     if (c->dtype == EMBLA_F32) return true;
     return middle && c->ids == 0 && c->output == ROTATING;
@@ -233,15 +255,19 @@ static int run_shape(session *s, shape sh)
                 char name[96];
                 size_t row_bytes;
                 name_case(&c, name, sizeof name);
-                if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK) continue;
+                if (embla_dtype_row_bytes(c.dtype, sh.dim, &row_bytes) != EMBLA_OK ||
+                    (c.output == PRODUCT && (d != EMBLA_F32 || !bench_has_products())))
+                    continue;
                 if (!bench_wants(&s->cases, name, in_default_set(&c))) continue;
                 if (!f32) f32 = make_table(EMBLA_F32, sh);
                 if (!c.pool) c.pool = bench_memory(c.pool_bytes);
+                if (!c.one_hot && c.output == PRODUCT)
+                    c.one_hot = calloc(ONE_HOT * (size_t)sh.rows, sizeof *c.one_hot);
                 if (!table && d != EMBLA_F32) table = make_table(c.dtype, sh);
                 c.f32 = f32;
                 c.table = d == EMBLA_F32 ? f32 : table;
                 made = made || bench_tokens(c.ids != 0, sh.rows, BATCHES * BATCH, s->tokens);
-                if (!c.pool || !c.table || !f32 || !made) {
+                if (!c.pool || !c.table || !f32 || !made || (c.output == PRODUCT && !c.one_hot)) {
                     s->options->complain("bench lookup: no memory for %s: %s", name, embla_error());
                     exit_code = 1;
                     break;
@@ -254,6 +280,7 @@ static int run_shape(session *s, shape sh)
     }
     embla_table_free(f32);
     free(c.pool);
+    free(c.one_hot);
     return exit_code;
 }
 

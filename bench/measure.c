@@ -79,15 +79,16 @@ void bench_print(const bench_options *options, const bench_result *result)
     double ratio = result->value / result->limit;
     if (options->json) {
         printf("{\"bench\":\"%s\",\"case\":\"%s\",\"threads\":%d,\"value\":%.4g,\"unit\":\"%s\","
-               "\"limit\":%.4g,\"limit_is\":\"%s\",\"ratio\":%.3f}\n",
+               "\"limit\":%.4g,\"limit_is\":\"%s\",\"ratio\":%.4g}\n",
                result->bench, result->name, result->threads, result->value, result->unit,
                result->limit, result->limit_is, ratio);
     } else {
         if (!headed && !options->quiet)
             printf("%-36s %2s %7s %7s %-7s %5s %s\n", "case", "T", "value", "limit", "unit",
                    "ratio", "limit is");
-        printf("%-36s %2d %7.4g %7.4g %-7s %5.2f %s\n", result->name, result->threads,
-               result->value, result->limit, result->unit, ratio, result->limit_is);
+        printf("%-36s %2d %7.4g %7.4g %-7s %5.*f %s\n", result->name, result->threads,
+               result->value, result->limit, result->unit, ratio < 0.01 ? 5 : 2, ratio,
+               result->limit_is);
         headed = true;
     }
     (void)fflush(stdout);

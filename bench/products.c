@@ -50,6 +50,27 @@ bool bench_layer_run(const bench_layer *l)
     return embla_engine_product(&dx) == EMBLA_OK && embla_engine_product(&dw) == EMBLA_OK;
 }
 
+bool bench_has_products(void)
+{
+    return embla_engine_has_products();
+}
+
+bool bench_product(const float *a, const float *b, size_t m, size_t k, size_t n, float *out)
+{
+    const embla_product product = {.m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .a = a,
+                                   .b = b,
+                                   .a_stride = k,
+                                   .b_stride = n,
+                                   .out = out,
+                                   .out_stride = n,
+                                   .form = EMBLA_PRODUCT_A_B,
+                                   .spread = true};
+    return embla_engine_product(&product) == EMBLA_OK;
+}
+
 /* ---- bf16 ---- */
 
 enum { PRODUCTS = 3 };

@@ -26,6 +26,12 @@ typedef struct {
  * embla_error() then says why. */
 bool bench_layer_run(const bench_layer *layer);
 
+/* Whether the engine computes products; the first call loads it. */
+bool bench_has_products(void);
+/* out (m x n) = a (m x k) times b (k x n), in f32, on all threads of the engine. Returns false if
+ * the engine failed. */
+bool bench_product(const float *a, const float *b, size_t m, size_t k, size_t n, float *out);
+
 /* The products of bf16 factors, prepared: both factors of each lie in the layout that the engine
  * prefers. What a product of stored rows costs beyond this is the cost of their layout. */
 typedef struct bench_bare bench_bare;

@@ -124,6 +124,18 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
     return cli_failed("%s", embla_error());
 }
 
+embla_status cli_open_words(const char *path, embla_vocab **out)
+{
+    PROMISE(path && out);
+    return EMBLA_ERR_NOT_FOUND;
+}
+
+embla_status cli_make_table(embla_dtype dtype, int64_t rows, size_t dim, embla_table **out)
+{
+    PROMISE(embla_dtype_name(dtype) && rows > 0 && dim > 0 && out);
+    return EMBLA_ERR_MEMORY;
+}
+
 embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,
                              embla_corpus **out)
 {

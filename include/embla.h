@@ -273,6 +273,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_table_write(embla_table *table, int64
 /* ---- checkpoint: a file or a model's folder, and the tensors in it ---- */
 
 typedef struct embla_checkpoint embla_checkpoint;
+typedef struct embla_vocab embla_vocab; /* words, see below */
 
 typedef struct {
     bool lenient;         /* accept mistakes that are safe; docs/formats.md lists them */
@@ -409,6 +410,15 @@ EMBLA_API EMBLA_CHECKED embla_status embla_table_open(const embla_checkpoint *ch
                                                       const embla_table_options *options,
                                                       embla_table **out);
 
+/* Makes a checkpoint of a table in memory, with one tensor, `vectors`. embla_convert (embla_lab.h)
+ * then writes it to a file of any format. vocab has the words of the rows; NULL means none. Nothing
+ * is copied: table and vocab must stay valid, and the rows unchanged, until the checkpoint is
+ * freed. EMBLA_ERR_UNSUPPORTED for a table with gaps between rows, a scale or a mapping.
+ * EMBLA_ERR_SHAPE if vocab has more tokens than the table has rows. */
+EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_view(const embla_table *table,
+                                                           const embla_vocab *vocab,
+                                                           embla_checkpoint **out);
+
 /* Whether the head (output projection, lm_head) uses the token table. */
 typedef enum {
     EMBLA_TIE_TIED = 1,         /* one tensor is both */
@@ -444,8 +454,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_checkpoint_tie(const embla_checkpoint
 EMBLA_API EMBLA_CHECKED embla_status embla_guard(void);
 
 /* ---- vocab: the words that rows stand for ---- */
-
-typedef struct embla_vocab embla_vocab;
 
 /* Opens the words of a checkpoint's token table. They are in the file itself or in a file beside
  * it: NAME.vocab.txt, tokenizer.json, vocab.json, vocab.txt or tokenizer.bin (docs/formats.md has

@@ -46,12 +46,18 @@ typedef struct {
 
 typedef struct {
     embla_cost_part tokens, positions, head, ngram, trunk; /* a tied head costs 0 */
-    embla_cost_part tables;                                /* all but the trunk */
+    embla_cost_part inputs; /* tables that a lookup reads: tokens, positions and n-grams */
+    embla_cost_part tables; /* the same and the head: all but the trunk */
     embla_cost_part total;
     int64_t lookup_bytes;  /* bytes a lookup reads for one token, positions and n-grams included */
     int64_t one_hot_madds; /* multiply-adds if the lookup were a product with a one-hot vector */
     int64_t head_madds;    /* multiply-adds of the head for one token, tied or not */
     int64_t head_bytes;    /* bytes the head reads for one token */
+    int64_t read_bytes;    /* bytes that lookup, trunk and head read for one token, if every weight
+                              is read once; 0 if the trunk is unknown */
+    /* head_madds in attention layers, of which each has 4 dim^2 multiply-adds for one token: the
+     * projections to queries, keys and values, and the one after them. It is rows / (4 dim). */
+    double head_layers;
     uint64_t reserved[4];
 } embla_cost;
 
@@ -59,6 +65,10 @@ typedef struct {
  * large for 64 bits. EMBLA_ERR_SHAPE for a dim that is not a multiple of the dtype's block. */
 EMBLA_API EMBLA_CHECKED embla_status embla_cost_compute(const embla_cost_model *model,
                                                         embla_cost *out);
+
+/* The n-th note, n from 0, about a figure that is often quoted for such a model and is wrong. NULL
+ * past the last. */
+EMBLA_API const char *embla_cost_note(const embla_cost_model *model, size_t n);
 
 /* The name of the n-th published model, n from 0. NULL past the last. */
 EMBLA_API const char *embla_cost_preset_name(size_t n);
@@ -323,14 +333,18 @@ typedef struct {
 } embla_plane_report;
 
 typedef struct {
+    /* basis_count row numbers: the plane is that of these rows, and all rows are projected on it.
+     * NULL means the plane of all rows. */
+    const int64_t *basis;
+    size_t basis_count;
     int threads;
     uint64_t reserved[4]; /* must be 0 */
 } embla_plane_options;
 
 /* Projects the rows on their two main directions (PCA), and writes x and y of each row to xy (rows
- * x 2). The sign of an axis is chosen so that its largest component is positive. The bits depend on
- * the engine, as in embla_spectrum. report may be NULL. After EMBLA_ERR_IO the contents of xy are
- * undefined. */
+ * x 2). Shares of the variance are those of the basis. The sign of an axis is chosen so that its
+ * largest component is positive. The bits depend on the engine, as in embla_spectrum. report may be
+ * NULL. After EMBLA_ERR_IO the contents of xy are undefined. */
 EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table,
                                                  const embla_plane_options *options, float *xy,
                                                  embla_plane_report *report);

@@ -3,6 +3,9 @@
  * put right (128,000 x 4,096 in bytes; ANDREA-120M in parameters), published totals of
  * the presets, and sizes that no 64 bits hold.
  */
+#include <math.h>
+#include <string.h>
+
 #include "check.h"
 
 #include "embla_lab.h"
@@ -32,6 +35,67 @@ static void bytes_of_128000_by_4096_are_right(void **state)
     assert_int_equal(cost_of(model).tokens.bytes, 1048576000);
     model.dtype = EMBLA_Q4_0;
     assert_int_equal(cost_of(model).tokens.bytes, 128000 * 128 * 18);
+}
+
+static void the_head_of_128000_by_4096_is_worth_8_attention_layers(void **state)
+{
+    (void)state;
+    embla_cost cost = cost_of((embla_cost_model){.rows = 128000, .dim = 4096, .untied = true});
+    assert_true(cost.head_layers == 524288000.0 / (4.0 * 4096 * 4096));
+    assert_true(cost.head_layers == 7.8125);
+    assert_int_equal(cost.read_bytes, 0); /* no trunk is known */
+}
+
+static void input_tables_are_all_tables_without_the_head(void **state)
+{
+    (void)state;
+    embla_cost andrea = cost_of_preset("andrea-120m"),
+               giant = cost_of_preset("deepseek-v4.1-flash");
+    assert_int_equal(andrea.inputs.parameters, 7275264);
+    assert_int_equal(andrea.inputs.bytes, 4 * 7275264);
+    assert_int_equal(andrea.tables.parameters - andrea.inputs.parameters, andrea.head.parameters);
+    assert_int_equal(giant.inputs.bytes, giant.tokens.bytes + giant.ngram.bytes);
+}
+
+/* A token reads the trunk once, the head once, and one row of each input table. */
+static void bytes_read_for_a_token_are_trunk_head_and_rows(void **state)
+{
+    (void)state;
+    embla_cost gpt2 = cost_of_preset("gpt2"); /* tied: the head reads the token table */
+    assert_int_equal(gpt2.read_bytes, 4 * (INT64_C(85056000) + 50257 * 768 + 2 * 768));
+    assert_int_equal(gpt2.read_bytes, gpt2.trunk.bytes + gpt2.head_bytes + gpt2.lookup_bytes);
+}
+
+static void notes_say_which_quoted_figures_are_wrong(void **state)
+{
+    embla_cost_model model = {.rows = 128000, .dim = 4096};
+    (void)state;
+    assert_non_null(strstr(embla_cost_note(&model, 0), "2.10 GB in f32"));
+    assert_null(embla_cost_note(&model, 1));
+    model.untied = true;
+    assert_non_null(strstr(embla_cost_note(&model, 1), "no longer so"));
+    assert_null(embla_cost_note(&model, 2));
+    assert_ok(embla_cost_preset("andrea-120m", &model));
+    embla_cost cost = cost_of(model);
+    double share = (double)cost.tokens.parameters / (double)cost.total.parameters;
+    assert_true(fabs(share - 0.0657) < 0.00005);
+    assert_non_null(strstr(embla_cost_note(&model, 0), "6.57%"));
+    assert_ok(embla_cost_preset("gpt2", &model));
+    assert_null(embla_cost_note(&model, 0));
+    assert_null(embla_cost_note(NULL, 0));
+}
+
+/* The note about tying names every preset that ties. */
+static void the_note_about_tying_names_the_presets_that_tie(void **state)
+{
+    const embla_cost_model untied = {.rows = 1, .dim = 1, .untied = true};
+    const char *note = embla_cost_note(&untied, 0);
+    (void)state;
+    for (size_t n = 0; embla_cost_preset_name(n); n++) {
+        embla_cost_model model;
+        assert_ok(embla_cost_preset(embla_cost_preset_name(n), &model));
+        assert_int_equal(strstr(note, embla_cost_preset_name(n)) != NULL, !model.untied);
+    }
 }
 
 /* 2Vd + Td + 12Ld^2 */
@@ -229,6 +293,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_of_128000_by_4096_are_right),
+        cmocka_unit_test(the_head_of_128000_by_4096_is_worth_8_attention_layers),
+        cmocka_unit_test(input_tables_are_all_tables_without_the_head),
+        cmocka_unit_test(bytes_read_for_a_token_are_trunk_head_and_rows),
+        cmocka_unit_test(notes_say_which_quoted_figures_are_wrong),
+        cmocka_unit_test(the_note_about_tying_names_the_presets_that_tie),
         cmocka_unit_test(andrea_120m_has_98698752_parameters),
         cmocka_unit_test(presets_have_their_published_totals),
         cmocka_unit_test(every_preset_can_be_found_and_costed),

@@ -74,6 +74,26 @@ static embla_status convert_it(void)
     return status;
 }
 
+/* A table in memory with words, as a file. */
+static embla_status write_table(void)
+{
+    static const float rows[2 * SAMPLE_DIM] = {1, 2, 3};
+    embla_table *table = NULL;
+    embla_vocab *vocab = NULL;
+    embla_checkpoint *checkpoint = NULL;
+    embla_account *account = NULL;
+    embla_status status = embla_vocab_open_file(source, &vocab);
+    if (status == EMBLA_OK)
+        status = embla_table_view(EMBLA_F32, 2, SAMPLE_DIM, rows, sizeof rows, NULL, &table);
+    if (status == EMBLA_OK) status = embla_checkpoint_view(table, vocab, &checkpoint);
+    if (status == EMBLA_OK) status = embla_convert(checkpoint, out, how, &account);
+    embla_account_free(account);
+    embla_checkpoint_free(checkpoint);
+    embla_vocab_free(vocab);
+    embla_table_free(table);
+    return status;
+}
+
 /* ---- how many calls there are to fail ---- */
 
 enum { MANY = 1 << 20 };
@@ -346,6 +366,18 @@ static void converting_survives_every_failure(void **state)
     }
 }
 
+static void writing_a_table_in_memory_survives_every_failure(void **state)
+{
+    static const embla_convert_options options = {.overwrite = true};
+    (void)state;
+    scratch_write(scratch_path(&folder, "two.txt"), "a\nb\n", 4);
+    from("two.txt");
+    to("memory.safetensors", &options);
+    assert_ok(write_table()); /* its words are beside it from now on */
+    fail_allocations(write_table, "a table in memory");
+    fail_calls(write_table, "a table in memory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +386,7 @@ int main(void)
         cmocka_unit_test(lookup_survives_every_failure),
         cmocka_unit_test(words_survive_every_failure),
         cmocka_unit_test(converting_survives_every_failure),
+        cmocka_unit_test(writing_a_table_in_memory_survives_every_failure),
     };
     return cmocka_run_group_tests_name("faults", tests, make_files, remove_files);
 }

@@ -305,6 +305,46 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
     embla_table_free(table);
 }
 
+/* A basis has its own plane, and all rows are projected on it. */
+static void a_basis_has_its_own_plane(void **state)
+{
+    enum { ROWS = 40, DIM = 6, BASIS = 5 };
+    static const int64_t basis[BASIS] = {3, 8, 30, 31, 39};
+    float xy[2 * ROWS], own[2 * BASIS], row[DIM];
+    embla_table *table = NULL, *part = NULL;
+    embla_plane_report report, wanted;
+    (void)state;
+    SKIP_WITHOUT_ENGINE();
+    assert_ok(embla_table_new(EMBLA_F32, ROWS, DIM, NULL, &table));
+    assert_ok(embla_table_init(table, &(embla_init_options){.seed = 5}));
+    ((float *)embla_table_data(table))[7 * DIM + 2] = NAN;  /* not in the basis */
+    ((float *)embla_table_data(table))[30 * DIM + 1] = NAN; /* row 2 of the basis */
+    assert_ok(embla_table_new(EMBLA_F32, BASIS, DIM, NULL, &part));
+    for (int64_t i = 0; i < BASIS; i++) {
+        assert_ok(embla_lookup_rows(table, &basis[i], 1, NULL, row));
+        assert_ok(embla_table_write(part, i, 1, row));
+    }
+    const embla_plane_options options = {.basis = basis, .basis_count = BASIS, .threads = 2};
+    assert_ok(embla_plane(table, &options, xy, &report));
+    assert_ok(embla_plane(part, NULL, own, &wanted));
+    for (size_t i = 0; i < BASIS; i++)
+        for (size_t a = 0; a < 2 && i != 2; a++)
+            assert_true(xy[2 * basis[i] + (int64_t)a] == own[2 * i + a]);
+    assert_true(isnan(own[4]) && isnan(xy[60]) && isfinite(xy[4])); /* row 2 of the table */
+    assert_true(report.share[0] == wanted.share[0] && report.share[1] == wanted.share[1]);
+    assert_true(isnan(xy[14]) && isnan(xy[15]) && isfinite(xy[16]));
+    assert_int_equal(report.rows, ROWS - 2);
+    assert_int_equal(report.nonfinite, 2);
+    assert_status(embla_plane(table,
+                              &(embla_plane_options){.basis = &(int64_t){ROWS}, .basis_count = 1},
+                              xy, NULL),
+                  EMBLA_ERR_RANGE);
+    assert_status(embla_plane(table, &(embla_plane_options){.basis = basis}, xy, NULL),
+                  EMBLA_ERR_ARGUMENT);
+    embla_table_free(part);
+    embla_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +354,7 @@ int main(void)
         cmocka_unit_test(scale_does_not_matter),
         cmocka_unit_test(tables_without_two_directions),
         cmocka_unit_test(signs_are_fixed),
+        cmocka_unit_test(a_basis_has_its_own_plane),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(an_allocation_that_fails_is_reported_and_leaks_nothing),

@@ -113,6 +113,22 @@ int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **r
     return code;
 }
 
+int cli_asked_check_row(const cli_asked *asked, int64_t token, const float *row,
+                        const char *trouble)
+{
+    char word[CLI_WORD_TEXT];
+    for (size_t i = 0; i < embla_table_dim(asked->table); i++) {
+        if (isfinite(row[i])) continue;
+        (void)cli_token_show(asked, token, true, CLI_WORD_COLUMNS, word);
+        return cli_failed("token %" PRId64 " (%s) %s: number %zu of its row is %s", token, word,
+                          trouble, i,
+                          isnan(row[i]) ? "NaN"
+                          : row[i] < 0  ? "-infinity"
+                                        : "infinity");
+    }
+    return CLI_DONE;
+}
+
 int cli_asked_find_tokens(cli_asked *asked)
 {
     size_t rows = (size_t)embla_table_rows(asked->table);

@@ -37,6 +37,10 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
 /* Writes the rows of tokens to *rows, which the caller frees; NULL if there are no tokens.
  * CLI_FAILED after a message if a token has no row. */
 int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **rows);
+/* CLI_FAILED after "token 5 (cat) has no neighbours: number 2 of its row is NaN", where trouble is
+ * "has no neighbours", if a number of the row is not finite. */
+int cli_asked_check_row(const cli_asked *asked, int64_t token, const float *row,
+                        const char *trouble);
 /* Finds the tokens of all rows. Call it once before rows are printed. */
 int cli_asked_find_tokens(cli_asked *asked);
 /* The first token of a row, and how many tokens share the row; -1 and 0 if there is none. */

@@ -173,21 +173,21 @@ static int unknown_option(const cli_verb *verb, const char *word)
 static const struct {
     const char *word, *verb;
 } synonyms[] = {
-    {"size", "cost"},         {"params", "cost"},       {"memory", "cost"},
-    {"benchmark", "bench"},   {"perf", "bench"},        {"completions", "completion"},
-    {"man", "help"},          {"ls", "info"},           {"inspect", "info"},
-    {"show", "info"},         {"list", "info"},         {"tokens", "info"},
-    {"vocab", "info"},        {"check", "doctor"},      {"get", "lookup"},
-    {"row", "lookup"},        {"embed", "lookup"},      {"encode", "lookup"},
-    {"vector", "lookup"},     {"export", "convert"},    {"quantize", "convert"},
-    {"quantise", "convert"},  {"nn", "near"},           {"nearest", "near"},
-    {"neighbours", "near"},   {"neighbors", "near"},    {"similar", "near"},
-    {"similarity", "near"},   {"search", "near"},       {"doesnt_match", "doesnt-match"},
-    {"odd", "doesnt-match"},  {"analogies", "analogy"}, {"norms", "health"},
-    {"glitch", "health"},     {"svd", "spectrum"},      {"pca", "map"},
-    {"plot", "map"},          {"umap", "map"},          {"tsne", "map"},
-    {"compare", "diff"},      {"evaluate", "eval"},     {"sample", "generate"},
-    {"complete", "generate"}, {"learn", "train"},       {"fit", "train"}};
+    {"size", "cost"},          {"params", "cost"},       {"memory", "cost"},
+    {"benchmark", "bench"},    {"perf", "bench"},        {"completions", "completion"},
+    {"man", "help"},           {"ls", "info"},           {"inspect", "info"},
+    {"show", "info"},          {"list", "info"},         {"tokens", "info"},
+    {"vocab", "info"},         {"check", "doctor"},      {"get", "lookup"},
+    {"row", "lookup"},         {"init", "new"},          {"encode", "lookup"},
+    {"vector", "lookup"},      {"export", "convert"},    {"quantize", "convert"},
+    {"quantise", "convert"},   {"nn", "near"},           {"nearest", "near"},
+    {"neighbours", "near"},    {"neighbors", "near"},    {"similar", "near"},
+    {"similarity", "compare"}, {"search", "near"},       {"doesnt_match", "doesnt-match"},
+    {"odd", "doesnt-match"},   {"analogies", "analogy"}, {"norms", "health"},
+    {"glitch", "health"},      {"svd", "spectrum"},      {"pca", "map"},
+    {"plot", "map"},           {"umap", "map"},          {"tsne", "map"},
+    {"distance", "compare"},   {"evaluate", "eval"},     {"sample", "generate"},
+    {"complete", "generate"},  {"learn", "train"},       {"fit", "train"}};
 
 /* What other tools do that no verb of ours does yet, and what serves instead. */
 static const struct {
@@ -336,6 +336,8 @@ static int read_operand(const char *word, cli_args *args)
         return unknown_verb(word);
     if (verb->choices && !is_choice(word, verb->choices))
         return unknown_word(verb->operand, word, verb->choices);
+    if (verb->operands_most == 0)
+        return cli_usage("%s takes no operands; remove '%s'", verb->name, word);
     if (args->operand_count == verb->operands_most)
         return cli_usage("%s takes at most %zu operand%s; remove '%s'", verb->name,
                          verb->operands_most, verb->operands_most == 1 ? "" : "s", word);

@@ -18,6 +18,29 @@ const char *cli_model_dtype(size_t n)
     return embla_dtype_name((embla_dtype)(n + 1));
 }
 
+/* i8 and f4_e2m1 need a scale beside the table, which no format stores; some dtypes can only be
+ * read. */
+const char *cli_writable_dtype(size_t n)
+{
+    static const float zeros[256];
+    unsigned char out[sizeof zeros * 2];
+    for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
+        embla_dtype dtype = (embla_dtype)d;
+        if (dtype == EMBLA_I8 || dtype == EMBLA_F4_E2M1) continue;
+        if (embla_encode(dtype, zeros, 256, 0, out) != EMBLA_OK) continue;
+        if (n-- == 0) return embla_dtype_name(dtype);
+    }
+    return NULL;
+}
+
+int cli_convert_failed(const cli_args *args, embla_status status)
+{
+    bool nameless = status == EMBLA_ERR_ARGUMENT && !cli_args_given(args, "to") &&
+                    strstr(embla_error(), "unknown file extension");
+    return nameless ? cli_usage("%s with --to FORMAT", embla_error())
+                    : cli_failed("%s", embla_error());
+}
+
 static void copy_error(char text[CLI_SENTENCE])
 {
     snprintf(text, CLI_SENTENCE, "%s", embla_error());

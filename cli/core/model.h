@@ -5,6 +5,7 @@
 #define CLI_CORE_MODEL_H
 
 #include "embla.h"
+#include "embla_lab.h"
 
 #include "core/args.h"
 #include "core/out.h"
@@ -20,6 +21,8 @@
 const char *cli_as_name(size_t n);
 /* The name of the n-th dtype, for options. */
 const char *cli_model_dtype(size_t n);
+/* The same for a dtype that a file can be written in. */
+const char *cli_writable_dtype(size_t n);
 
 enum { CLI_SENTENCE = 512 };
 
@@ -44,6 +47,15 @@ EMBLA_CHECKED embla_status cli_open_path(const char *path, const embla_open_opti
 /* The same for a file that may be compressed. CLI_DONE, or CLI_FAILED after a message. */
 int cli_open_packed(const char *path, const embla_open_options *options, bool quiet,
                     embla_checkpoint **out);
+
+/* embla_vocab_open_file and embla_table_new; a fuzzer replaces them, too. */
+EMBLA_CHECKED embla_status cli_open_words(const char *path, embla_vocab **out);
+EMBLA_CHECKED embla_status cli_make_table(embla_dtype dtype, int64_t rows, size_t dim,
+                                          embla_table **out);
+
+/* Reports that embla_convert failed with status. An unknown file extension without --to is wrong
+ * usage. */
+int cli_convert_failed(const cli_args *args, embla_status status);
 
 /* Opens path with the options of args. CLI_DONE, or CLI_FAILED after a message. A missing table or
  * vocabulary is not an error. */

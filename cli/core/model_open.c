@@ -35,6 +35,16 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
     return code;
 }
 
+embla_status cli_open_words(const char *path, embla_vocab **out)
+{
+    return embla_vocab_open_file(path, out);
+}
+
+embla_status cli_make_table(embla_dtype dtype, int64_t rows, size_t dim, embla_table **out)
+{
+    return embla_table_new(dtype, rows, dim, NULL, out);
+}
+
 embla_status cli_open_corpus(const char *path, const embla_corpus_options *options,
                              embla_corpus **out)
 {

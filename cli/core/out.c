@@ -130,6 +130,12 @@ void cli_grid_put(cli_grid *grid, const char *format, ...)
     va_end(list);
 }
 
+/* Prints a cell; `after` spaces follow it, -after spaces precede it. */
+static void print_cell(const char *cell, int after)
+{
+    printf("%*s%s%*s", after < 0 ? -after : 0, "", cell, after > 0 ? after : 0, "");
+}
+
 /* For a terminal that is too narrow: each row as its first cell, and below it the other cells with
  * the headings of their columns. */
 static void print_narrow(const cli_grid *grid)
@@ -149,8 +155,8 @@ void cli_grid_print(const cli_grid *grid, const char *align)
     int widths[16] = {0}, whole = -2;
     assert(grid->columns <= 16 && grid->columns == strlen(align));
     for (size_t i = 0; i < grid->used; i++) {
-        int length = (int)strlen(grid->cells[i]);
-        if (length > widths[i % grid->columns]) widths[i % grid->columns] = length;
+        int wide = (int)cli_columns(grid->cells[i]);
+        if (wide > widths[i % grid->columns]) widths[i % grid->columns] = wide;
     }
     for (size_t i = 0; i < grid->columns; i++) whole += widths[i] + 2;
     if (!cli_out_fits(whole)) {
@@ -160,12 +166,8 @@ void cli_grid_print(const cli_grid *grid, const char *align)
     for (size_t i = 0; i < grid->used; i++) {
         size_t column = i % grid->columns;
         bool last = column + 1 == grid->columns;
-        if (align[column] == 'r')
-            printf("%*s", widths[column], grid->cells[i]);
-        else if (last)
-            printf("%s", grid->cells[i]);
-        else
-            printf("%-*s", widths[column], grid->cells[i]);
+        int rest = widths[column] - (int)cli_columns(grid->cells[i]);
+        print_cell(grid->cells[i], align[column] == 'r' ? -rest : last ? 0 : rest);
         printf(last ? "\n" : "  ");
     }
 }
@@ -332,6 +334,18 @@ int cli_out_check(const char *path, bool force)
         return regular && !force ? refuse_existing(path) : CLI_DONE;
     }
     return usable ? CLI_DONE : cli_failed("%s: %s", path, strerror(error));
+}
+
+int cli_out_check_new(const char *path, bool force)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0) return CLI_DONE;
+    if (!S_ISREG(found.st_mode))
+        return cli_failed("%s is %s; choose the name of a file to write", path,
+                          S_ISDIR(found.st_mode)   ? "a folder"
+                          : S_ISLNK(found.st_mode) ? "a symbolic link"
+                                                   : "a device or a pipe");
+    return force ? CLI_DONE : refuse_existing(path);
 }
 
 int cli_out_to(const char *path, bool force)

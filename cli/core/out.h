@@ -78,6 +78,9 @@ const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL]);
 /* Checks before long work that path can be written: its folder exists, and path does not unless
  * force. CLI_FAILED after a message. */
 int cli_out_check(const char *path, bool force);
+/* Checks that path can get a file of embla_convert: nothing is there, or with force a regular file.
+ * CLI_FAILED after a message. */
+int cli_out_check_new(const char *path, bool force);
 /* Redirects stdout to path, through a temporary file beside it that is renamed when complete. A
  * device or a pipe is written directly. An existing file is replaced only with force. CLI_DONE, or
  * CLI_FAILED after a message. */

@@ -29,6 +29,24 @@ size_t cli_printable(const char *text, size_t left)
     return length > 0 && !is_hidden(embla_utf8_code(text, length)) ? length : 0;
 }
 
+/* wcwidth knows no character in a locale without UTF-8: each then has one column. */
+static size_t columns_of(uint32_t code)
+{
+    int columns = code > 0x7f ? wcwidth((wchar_t)code) : 1;
+    return columns >= 0 ? (size_t)columns : 1;
+}
+
+size_t cli_columns(const char *text)
+{
+    size_t columns = 0;
+    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+        length = embla_utf8_length(text, left);
+        columns += length > 0 ? columns_of(embla_utf8_code(text, length)) : 1;
+        if (length == 0) length = 1;
+    }
+    return columns;
+}
+
 /* ---- words ---- */
 
 /* Writes the printable form of the character or byte at word to out, and its length in word to
@@ -50,8 +68,7 @@ static size_t escape_character(const char *word, size_t left, bool ascii, char o
         return (size_t)snprintf(out, 16, code > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)code);
     memcpy(out, word, length);
     out[length] = '\0';
-    int columns = length > 1 ? wcwidth((wchar_t)code) : 1;
-    return columns >= 0 ? (size_t)columns : 1;
+    return columns_of(code);
 }
 
 const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length)

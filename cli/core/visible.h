@@ -17,6 +17,10 @@
  * or not printable. */
 size_t cli_printable(const char *text, size_t left);
 
+/* The columns that printable UTF-8 text takes on a terminal. Call cli_utf8_wanted first: the locale
+ * decides. */
+size_t cli_columns(const char *text);
+
 /* The maximum width of a word in columns, and a buffer size for it. */
 enum { CLI_WORD_COLUMNS = 24, CLI_WORD_TEXT = 4 * CLI_WORD_COLUMNS + 16 };
 

@@ -221,6 +221,11 @@ void cli_map_facts(const cli_map *map, char *text, size_t size)
                  cli_commas(map->outside, left));
 }
 
+const char *cli_map_layout(const cli_map *map)
+{
+    return map->by_neighbours ? "neighbours" : map->by_arrows ? "arrows" : "pca";
+}
+
 void cli_map_axis(const cli_map *map, int axis, char *text, size_t size)
 {
     if (map->by_neighbours)
@@ -229,6 +234,7 @@ void cli_map_axis(const cli_map *map, int axis, char *text, size_t size)
                              "meaning"
                            : "");
     else
-        snprintf(text, size, "%s principal component: %.1f %% of the variance",
-                 axis == 0 ? "first" : "second", 100 * map->share[axis]);
+        snprintf(text, size, "%s principal component%s: %.1f %%%s", axis == 0 ? "first" : "second",
+                 map->by_arrows ? " of the arrows' ends" : "", 100 * map->share[axis],
+                 map->by_arrows ? "" : " of the variance");
 }

@@ -27,6 +27,7 @@ typedef struct {
     float *places;      /* positions, rows x 2, within -1 .. 1; NaN for a row that is not drawn */
     float *norms;       /* NaN for a row that is not finite */
     bool by_neighbours; /* positions are those of embla_layout, else of embla_plane */
+    bool by_arrows;     /* the plane is that of the ends of the arrows */
     double share[2];    /* of the variance, along each axis of embla_plane */
     embla_clusters *clusters;  /* NULL if there are none */
     double middle[2], half[2]; /* of the visible part, see cli_map_frame_all */
@@ -43,6 +44,8 @@ typedef struct {
     size_t listed_count;
     bool *is_listed; /* per row; NULL without --words */
     bool only;       /* --only: the other rows have no position */
+    int64_t *arrows; /* --arrows: from and to of each, in turn; both are listed */
+    size_t arrow_count;
 } cli_map;
 
 /* Scales the positions to -1 .. 1 and computes the visible part. */
@@ -114,6 +117,8 @@ double *cli_map_cluster_places(const cli_map *map);
 
 /* One line of facts: "50,000 rows x 100, coloured by norm". */
 void cli_map_facts(const cli_map *map, char *text, size_t size);
+/* The name of the layout: "neighbours", "arrows" or "pca". */
+const char *cli_map_layout(const cli_map *map);
 /* "first principal component: 12.3 % of the variance". Axes of a layout have no meaning: the text
  * of the first says so, that of the second is empty. */
 void cli_map_axis(const cli_map *map, int axis, char *text, size_t size);

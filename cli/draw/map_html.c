@@ -171,12 +171,17 @@ static void print_cluster_labels(const cli_map *map)
 static int print_data(const cli_map *map)
 {
     fputs("<div id=\"meta\" hidden", stdout);
-    print_attribute("layout", map->by_neighbours ? "neighbours" : "pca");
+    print_attribute("layout", cli_map_layout(map));
     int code = print_cluster_list(map);
     print_attribute("only", map->only ? "yes" : "");
     fputs(" data-picked=\"", stdout);
     for (size_t i = 0; i < map->listed_count; i++)
         printf("%s%lld", i > 0 ? " " : "", (long long)map->listed[i]);
+    putchar('"');
+    fputs(" data-arrows=\"", stdout);
+    for (size_t i = 0; i < map->arrow_count; i++)
+        printf("%s%lld %lld", i > 0 ? ";" : "", (long long)map->arrows[2 * i],
+               (long long)map->arrows[2 * i + 1]);
     putchar('"');
     print_attribute("title", map->title);
     print_attribute("color", map->color);

@@ -68,6 +68,28 @@ static void draw_marks(cli_map_picture *p, const uint8_t *shades)
             p->backend->mark(p, shades[p->map->listed[i]], x, y, mark_radius(p));
 }
 
+/* Draws an arrow from the edge of one mark to the edge of another; nothing if they touch. */
+static void draw_arrow(cli_map_picture *p, double x0, double y0, double x1, double y1)
+{
+    const double u = p->unit, gap = mark_radius(p) + 3 * u, length = 11 * u, half = 4.5 * u;
+    double far = hypot(x1 - x0, y1 - y0), dx = (x1 - x0) / far, dy = (y1 - y0) / far;
+    if (!(far > 2 * gap + length)) return;
+    x0 += gap * dx, y0 += gap * dy, x1 -= gap * dx, y1 -= gap * dy;
+    double x = x1 - length * dx, y = y1 - length * dy; /* the base of the head */
+    const double head[6] = {x1, y1, x - half * dy, y + half * dx, x + half * dy, y - half * dx};
+    p->backend->arrow(p, x0, y0, x, y, head);
+}
+
+static void draw_arrows(cli_map_picture *p)
+{
+    const cli_map *map = p->map;
+    double x0, y0, x1, y1;
+    for (size_t i = 0; i < map->arrow_count; i++)
+        if (cli_map_at(map, &p->frame, map->arrows[2 * i], &x0, &y0) &&
+            cli_map_at(map, &p->frame, map->arrows[2 * i + 1], &x1, &y1))
+            draw_arrow(p, x0, y0, x1, y1);
+}
+
 /* ---- labels ---- */
 
 static double label_width(void *context, bool listed, const char *text)
@@ -99,6 +121,7 @@ static void draw_labels(cli_map_picture *p, const uint8_t *shades)
     cli_map_text *texts;
     size_t count = cli_map_texts(p->map, &p->frame, &lettering, &texts);
     draw_leaders(p, texts, count);
+    draw_arrows(p);
     draw_marks(p, shades);
     for (size_t i = count; i-- > 0;)
         p->backend->text(p, texts[i].listed ? CLI_MAP_WORD : CLI_MAP_LABEL, CLI_MAP_START,

@@ -31,6 +31,10 @@ typedef struct {
     /* a highlighted point, larger than the others */
     void (*mark)(cli_map_picture *to, int shade, double x, double y, double radius);
     void (*line)(cli_map_picture *to, double x0, double y0, double x1, double y1);
+    /* a shaft that ends in the middle of the base of its head; points of the head: x and y in turn
+     */
+    void (*arrow)(cli_map_picture *to, double x0, double y0, double x1, double y1,
+                  const double head[6]);
     /* a piece of the legend */
     void (*bar)(cli_map_picture *to, int shade, double x, double y, double width, double height);
 } cli_map_backend;

@@ -69,6 +69,14 @@ static void draw_line(cli_map_picture *to, double x0, double y0, double x1, doub
     cli_paint_line(to->context, x0, y0, x1, y1, to->unit);
 }
 
+static void draw_arrow(cli_map_picture *to, double x0, double y0, double x1, double y1,
+                       const double head[6])
+{
+    cli_paint_color(to->context, theme_of(to->map)->ink, 1);
+    cli_paint_line(to->context, x0, y0, x1, y1, 1.8 * to->unit);
+    cli_paint_triangle(to->context, head);
+}
+
 static void draw_bar(cli_map_picture *to, int shade, double x, double y, double width,
                      double height)
 {
@@ -85,6 +93,7 @@ int cli_map_png(const cli_map *map)
                                             .points = draw_points,
                                             .mark = draw_mark,
                                             .line = draw_line,
+                                            .arrow = draw_arrow,
                                             .bar = draw_bar};
     cli_paint *paint = cli_paint_new(map->width, map->height, theme_of(map)->paper);
     if (!paint) return CLI_FAILED;

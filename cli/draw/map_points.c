@@ -103,8 +103,10 @@ static int project(const job *j)
 {
     embla_plane_report found = {0};
     cli_map *map = j->map;
-    embla_status status =
-        embla_plane(j->table, &(embla_plane_options){.threads = j->threads}, map->places, &found);
+    const embla_plane_options options = {.basis = map->by_arrows ? map->arrows : NULL,
+                                         .basis_count = 2 * map->arrow_count,
+                                         .threads = j->threads};
+    embla_status status = embla_plane(j->table, &options, map->places, &found);
     map->nonfinite = found.nonfinite;
     for (int axis = 0; axis < 2; axis++)
         map->share[axis] = isfinite(found.share[axis]) ? found.share[axis] : 0;

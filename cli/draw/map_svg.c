@@ -24,9 +24,9 @@ static size_t append_theme(const cli_map *map, bool dark, char *style, size_t us
         style + used, STYLE - used,
         "text{fill:#%06x}.title,.label,.word{fill:#%06x}.label.soft{fill:#%06x}"
         ".paper{fill:#%06x}.halo{stroke:#%06x}.frame{stroke:#%06x}.ring{stroke:#%06x}"
-        ".leader{stroke:#%06x}\n",
+        ".leader{stroke:#%06x}.arrow{stroke:#%06x}.head{fill:#%06x}\n",
         theme->soft, theme->ink, theme->soft, theme->paper, theme->paper, theme->line, theme->ink,
-        theme->soft);
+        theme->soft, theme->ink, theme->ink);
     for (int shade = 0; shade < CLI_MAP_SHADES; shade++) {
         unsigned color = cli_map_color(map, shade, dark);
         used += (size_t)snprintf(style + used, STYLE - used, ".s%d{stroke:#%06x}", shade, color);
@@ -120,6 +120,14 @@ static void print_line(cli_map_picture *to, double x0, double y0, double x1, dou
            x0, y0, x1, y1);
 }
 
+static void print_arrow(cli_map_picture *to, double x0, double y0, double x1, double y1,
+                        const double head[6])
+{
+    printf("<path class=\"arrow\" stroke-width=\"%.4g\" d=\"M%.1f %.1fL%.1f %.1f\"/>"
+           "<path class=\"head\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fZ\"/>\n",
+           1.8 * to->unit, x0, y0, x1, y1, head[0], head[1], head[2], head[3], head[4], head[5]);
+}
+
 static void print_bar(cli_map_picture *to, int shade, double x, double y, double width,
                       double height)
 {
@@ -136,6 +144,7 @@ int cli_map_svg(const cli_map *map)
                                             .points = print_points,
                                             .mark = print_mark,
                                             .line = print_line,
+                                            .arrow = print_arrow,
                                             .bar = print_bar};
     cli_map_picture picture = cli_map_picture_of(map, &backend, NULL);
     char style[STYLE];

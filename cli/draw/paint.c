@@ -156,6 +156,15 @@ void cli_paint_line(cli_paint *paint, double x0, double y0, double x1, double y1
     stroke(paint, line);
 }
 
+void cli_paint_triangle(cli_paint *paint, const double corners[6])
+{
+    lib.cairo_new_path(paint->cairo);
+    lib.cairo_move_to(paint->cairo, corners[0], corners[1]);
+    lib.cairo_line_to(paint->cairo, corners[2], corners[3]);
+    lib.cairo_line_to(paint->cairo, corners[4], corners[5]);
+    lib.cairo_fill(paint->cairo);
+}
+
 /* ---- text ---- */
 
 void cli_paint_font(cli_paint *paint, double size, bool bold)

@@ -25,6 +25,8 @@ void cli_paint_ring(cli_paint *paint, double x, double y, double radius, double 
 void cli_paint_bar(cli_paint *paint, double x, double y, double width, double height);
 void cli_paint_box(cli_paint *paint, double x, double y, double width, double height, double line);
 void cli_paint_line(cli_paint *paint, double x0, double y0, double x1, double y1, double line);
+/* A filled triangle: x and y of its corners, in turn. */
+void cli_paint_triangle(cli_paint *paint, const double corners[6]);
 
 /* The font of all text from now on: sans-serif. */
 void cli_paint_font(cli_paint *paint, double size, bool bold);

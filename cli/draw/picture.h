@@ -8,14 +8,12 @@
 
 #include "embla.h"
 
+#include "draw/pen.h"
+
 typedef struct {
     const embla_table *table;
-    const int64_t *tokens;    /* the tokens */
-    const int64_t *rows;      /* the row of each token */
-    size_t count;             /* number of tokens */
-    size_t dim;               /* maximum numbers per row */
-    const embla_vocab *vocab; /* NULL means no words */
-    bool mapped;              /* tokens differ from row numbers: show both */
+    cli_pen_tokens tokens;
+    size_t dim; /* maximum numbers per row */
     bool color;
 } cli_picture;
 
@@ -23,9 +21,18 @@ typedef struct {
  * does not fit: below 30 columns, or with very long row numbers. */
 int cli_picture_draw(const cli_picture *picture, bool *drawn);
 
-/* The values of --color, and whether one means colour. auto means a terminal with colour, and
- * NO_COLOR unset or empty. */
-const char *cli_color_name(size_t n);
-bool cli_color_wanted(const char *name);
+/* A sum as a picture: for each token its row, the row of its position, and their sum. */
+typedef struct {
+    cli_pen_tokens tokens;
+    const char *headings[3];  /* "rows, 27 x 16", "positions, 8 x 16", "sum, 3 x 16" */
+    const float *values[3];   /* rows, positions and sums of the first CLI_PEN_ROWS tokens,
+                               * CLI_PEN_NUMBERS apart; positions NULL means none */
+    size_t count, dim;        /* numbers of a row in values, and in the table */
+    const int64_t *positions; /* the row of each of these tokens in the position table */
+    bool color;
+} cli_sum;
+
+/* The same results as cli_picture_draw. */
+int cli_sum_draw(const cli_sum *sum, bool *drawn);
 
 #endif

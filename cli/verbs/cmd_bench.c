@@ -96,12 +96,13 @@ const cli_verb cli_verb_bench = {
     .about = "measure speed against a limit measured in the same run",
     .text = "Runs BENCHMARK, each case on 1 and on 2 threads (T), or on --threads. Cases of lookup "
             "are named SHAPE/DTYPE/IDS/OUTPUT. The output goes to memory larger than the caches "
-            "(rotating), to the same buffer each time (recycled), or is one row per call (single). "
+            "(rotating), to the same buffer each time (recycled), or is one row per call (single); "
+            "one-hot computes 16 rows as the product of one-hot vectors and the table. "
             "Cases of open are named SHAPE/DTYPE/WHAT: all rows of a file are looked up in order "
             "(scan), or the file is opened and closed (open). The file has 1 GiB unless --case "
             "chooses another; it is written to $TMPDIR or /tmp and removed at the end.\n\n"
             "The output is the speed, the limit that is measured alternately with it (memcpy of "
-            "the same bytes, or the f32 lookup), and their ratio; above 1 is faster than the "
+            "the same bytes, or the lookup in f32), and their ratio; above 1 is faster than the "
             "limit. With --json each case is one JSON object per line.",
     .example = "embla bench lookup --case '27x16/f32/uniform/.*'",
     .options = options,

@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "embla_lab.h"
 
@@ -221,49 +220,6 @@ static void print_json(const embla_account *account, const char *from, const cha
 
 /* ---- the verb ---- */
 
-/* CLI_DONE if path can be written. */
-static int check_path(const cli_model *model, const char *path, bool force)
-{
-    struct stat found;
-    if (cli_model_has_file(model, path))
-        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
-                          path);
-    if (lstat(path, &found) != 0) return CLI_DONE;
-    if (!S_ISREG(found.st_mode))
-        return cli_failed("%s is %s; choose the name of a file to write", path,
-                          S_ISDIR(found.st_mode)   ? "a folder"
-                          : S_ISLNK(found.st_mode) ? "a symbolic link"
-                                                   : "a device or a pipe");
-    return force
-               ? CLI_DONE
-               : cli_failed("%s already exists; choose another name, or use --force to replace it",
-                            path);
-}
-
-/* The n-th dtype that a file can be written in. i8 and f4_e2m1 need a scale beside the table, which
- * no format stores; some dtypes can only be read. */
-static const char *writable_dtype(size_t n)
-{
-    static const float zeros[256];
-    unsigned char out[sizeof zeros * 2];
-    for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
-        embla_dtype dtype = (embla_dtype)d;
-        if (dtype == EMBLA_I8 || dtype == EMBLA_F4_E2M1) continue;
-        if (embla_encode(dtype, zeros, 256, 0, out) != EMBLA_OK) continue;
-        if (n-- == 0) return embla_dtype_name(dtype);
-    }
-    return NULL;
-}
-
-/* An unknown file extension without --to is wrong usage. */
-static int report_failure(const cli_args *args, embla_status status)
-{
-    bool nameless = status == EMBLA_ERR_ARGUMENT && !cli_args_given(args, "to") &&
-                    strstr(embla_error(), "unknown file extension");
-    return nameless ? cli_usage("%s with --to FORMAT", embla_error())
-                    : cli_failed("%s", embla_error());
-}
-
 static int write_file(const cli_args *args, const cli_model *model, embla_account **out)
 {
     const char *path = args->operands[1];
@@ -277,13 +233,16 @@ static int write_file(const cli_args *args, const cli_model *model, embla_accoun
     if (cli_args_given(args, "dtype") &&
         embla_dtype_find(cli_args_text(args, "dtype"), &options.dtype) != EMBLA_OK)
         return cli_usage("%s", embla_error());
-    int code = check_path(model, path, options.overwrite);
+    if (cli_model_has_file(model, path))
+        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
+                          path);
+    int code = cli_out_check_new(path, options.overwrite);
     if (code != CLI_DONE) return code;
     cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
     embla_status status = embla_convert(model->checkpoint, path, &options, out);
     cli_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file is complete"
                                                    : "interrupted; nothing has been written");
-    return status == EMBLA_OK ? CLI_DONE : report_failure(args, status);
+    return status == EMBLA_OK ? CLI_DONE : cli_convert_failed(args, status);
 }
 
 static int run(const cli_args *args)
@@ -314,7 +273,7 @@ static const cli_option options[] = {
     {.name = "dtype",
      .value = "DTYPE",
      .choices = cli_model_dtype,
-     .listed = writable_dtype,
+     .listed = cli_writable_dtype,
      .help = "dtype of token table, head and positions; unchanged if not given"},
     {.name = "rows",
      .value = "N",

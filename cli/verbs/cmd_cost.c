@@ -158,11 +158,13 @@ static void print_parts(const priced *entry)
     if (model->positions > 0)
         add_part(&grid, entry, "positions", shape_text(model->positions, model->dim, text),
                  cost->positions);
-    add_part(&grid, entry, "head",
-             model->untied ? shape_text(model->rows, model->dim, text) : "tied", cost->head);
     if (model->ngram_rows > 0)
         add_part(&grid, entry, "n-gram tables",
                  shape_text(model->ngram_rows, model->ngram_dim, text), cost->ngram);
+    if (model->positions > 0 || model->ngram_rows > 0)
+        add_part(&grid, entry, "input tables", "", cost->inputs);
+    add_part(&grid, entry, "head",
+             model->untied ? shape_text(model->rows, model->dim, text) : "tied", cost->head);
     add_part(&grid, entry, "all tables", "", cost->tables);
     if (whole) add_part(&grid, entry, "trunk", "", cost->trunk);
     if (whole) add_part(&grid, entry, "total", "", cost->total);
@@ -192,6 +194,16 @@ static void print_work(const priced *entry)
     cli_grid_put(&grid, "all but %s by zero", cli_commas(model->dim, text));
     add_work(&grid, "head, one token", cost->head_madds, "multiply-adds");
     cli_grid_put(&grid, "reads %s", cli_size(cost->head_bytes, text));
+    cli_grid_put(&grid, "  as attention");
+    cli_grid_put(&grid, "%.2f", cost->head_layers);
+    cli_grid_put(&grid, "layers");
+    cli_grid_put(&grid, "of 4 dim^2 multiply-adds each");
+    if (cost->read_bytes > 0) {
+        cli_grid_put(&grid, "  of the bytes read");
+        cli_grid_put(&grid, "%.2f%%", 100 * (double)cost->head_bytes / (double)cost->read_bytes);
+        cli_grid_put(&grid, "share");
+        cli_grid_put(&grid, "of %s: head, trunk and lookup", cli_size(cost->read_bytes, text));
+    }
     add_work(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
              "parameters");
     cli_grid_put(&grid, "%s; the operations stay the same", cli_size(cost->tokens.bytes, text));
@@ -210,6 +222,9 @@ static void print_one(const priced *entry)
     print_parts(entry);
     putchar('\n');
     print_work(entry);
+    if (embla_cost_note(model, 0)) putchar('\n');
+    for (size_t n = 0; embla_cost_note(model, n); n++)
+        cli_out_fact("note", "%s", embla_cost_note(model, n));
 }
 
 static void print_several(const priced *entries, size_t count)
@@ -266,6 +281,7 @@ static void json_entry(cli_json *json, const priced *entry)
     json_part(json, "position_table", cost->positions);
     json_part(json, "head", cost->head);
     json_part(json, "ngram_tables", cost->ngram);
+    json_part(json, "input_tables", cost->inputs);
     json_part(json, "tables", cost->tables);
     json_part(json, "trunk", cost->trunk);
     json_part(json, "total", cost->total);
@@ -278,6 +294,18 @@ static void json_entry(cli_json *json, const priced *entry)
     cli_json_count(json, "one_hot_madds_per_token", cost->one_hot_madds);
     cli_json_count(json, "head_madds_per_token", cost->head_madds);
     cli_json_count(json, "head_bytes_per_token", cost->head_bytes);
+    cli_json_real(json, "head_attention_layers", cost->head_layers);
+    if (cost->read_bytes > 0) {
+        cli_json_count(json, "read_bytes_per_token", cost->read_bytes);
+        cli_json_real(json, "head_read_share", (double)cost->head_bytes / (double)cost->read_bytes);
+    } else {
+        cli_json_text(json, "read_bytes_per_token", NULL);
+        cli_json_text(json, "head_read_share", NULL);
+    }
+    cli_json_open(json, "notes", '[');
+    for (size_t n = 0; embla_cost_note(model, n); n++)
+        cli_json_text(json, NULL, embla_cost_note(model, n));
+    cli_json_close(json, ']');
     cli_json_close(json, '}');
 }
 
@@ -394,7 +422,9 @@ const cli_verb cli_verb_cost = {
     .text =
         "Prints the parameters, bytes and share of each table. Also prints the bytes that a lookup "
         "reads and the multiply-adds of the head, both for one token. A tied head needs as many "
-        "operations as an untied one. Several presets are compared, one per line: the "
+        "operations as an untied one. The head is compared with attention layers, which have 4 "
+        "dim^2 multiply-adds each, and with all weights that are read for one token. Several "
+        "presets are compared, one per line: the "
         "bytes of all tables, their share of the parameters, and the bytes of one lookup.\n\n"
         "Options change the presets. Without a preset, --rows and --dim are required and the other "
         "options have the defaults below. Shares are printed if the size of the trunk is known. "

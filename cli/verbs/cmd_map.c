@@ -25,6 +25,7 @@
 
 /* Rows of a map without --rows; maximum of --neighbours; rows per lookup; maximum of --words. */
 enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024, WORDS_MOST = 1000 };
+enum { ARROWS_MOST = 100 };
 /* Multiply-adds for nearest rows that were not asked for: about ten seconds on two cores. */
 static const double MADDS_UNASKED = 2e12;
 /* Rows from which on the layout auto is one of neighbours: PCA shows few rows well, and a layout
@@ -33,7 +34,7 @@ enum { ROWS_LAYOUT = 500 };
 
 enum { HTML, SVG, PNG, KINDS };
 static const char *const kinds[KINDS] = {"html", "svg", "png"};
-static const char *const layouts[] = {"auto", "neighbours", "pca"};
+static const char *const layouts[] = {"auto", "neighbours", "pca", "arrows"};
 static const char *const colors[] = {"cluster", "norm", "row", "none"};
 static const char *const themes[] = {"auto", "light", "dark"};
 
@@ -86,8 +87,11 @@ static int read_kind(const cli_args *args, job *j)
             "--output: unknown file extension of '%s'; use .html, .svg or .png, or --format", path);
     if (j->kind != HTML && cli_args_given(args, "neighbours"))
         return cli_usage("--neighbours needs a page (.html): a picture does not show them");
-    if (cli_args_flag(args, "only") && !cli_args_given(args, "words"))
-        return cli_usage("--only needs --words, the rows to draw");
+    if (cli_args_flag(args, "only") && !cli_args_given(args, "words") &&
+        !cli_args_given(args, "arrows"))
+        return cli_usage("--only needs --words or --arrows, the rows to draw");
+    if (strcmp(cli_args_text(args, "layout"), "arrows") == 0 && !cli_args_given(args, "arrows"))
+        return cli_usage("--layout arrows needs --arrows");
     return j->kind == PNG ? cli_paint_load() : CLI_DONE;
 }
 
@@ -124,8 +128,9 @@ static int check_path(const cli_args *args, const job *j)
 static void read_layout(const cli_args *args, double madds, job *j)
 {
     const char *layout = cli_args_text(args, "layout"), *color = cli_args_text(args, "color");
-    bool choose = strcmp(layout, "auto") == 0;
-    j->map.by_neighbours = choose ? j->map.rows >= ROWS_LAYOUT && madds <= MADDS_UNASKED
+    bool choose = strcmp(layout, "auto") == 0, arrows = cli_args_given(args, "arrows");
+    j->map.by_arrows = choose ? arrows : strcmp(layout, "arrows") == 0;
+    j->map.by_neighbours = choose ? !arrows && j->map.rows >= ROWS_LAYOUT && madds <= MADDS_UNASKED
                                   : strcmp(layout, "neighbours") == 0;
     j->map.color = color ? color : j->map.by_neighbours ? "cluster" : "row";
     /* a page can change its colours, so it has clusters whenever the nearest rows are known */
@@ -203,52 +208,100 @@ static int find_tokens(job *j)
     return cli_first_tokens(j->table, j->map.rows, j->map.tokens, NULL);
 }
 
-/* ---- --words ---- */
+/* ---- --words and --arrows ---- */
 
-/* Marks the rows of tokens, each once. */
-static int mark_rows(job *j, const cli_tokens *tokens)
+/* Marks the rows of tokens, each once. The first `words` tokens are those of --words. */
+static int mark_rows(job *j, const cli_tokens *tokens, const int64_t *rows, size_t words)
 {
     cli_map *map = &j->map;
-    int64_t *rows;
-    char first[CLI_CELL], last[CLI_CELL];
-    int code = cli_asked_rows(&j->asked, tokens, &rows);
-    map->listed = rows;
+    char number[CLI_CELL], all[CLI_CELL];
+    map->listed = calloc(tokens->count, sizeof *map->listed);
     map->is_listed = calloc((size_t)map->rows, sizeof *map->is_listed);
-    if (code == CLI_DONE && !map->is_listed)
-        code = cli_failed("no memory for %" PRId64 " rows", map->rows);
-    for (size_t i = 0; i < tokens->count && code == CLI_DONE; i++) {
+    if (!map->listed || !map->is_listed)
+        return cli_failed("no memory for %" PRId64 " rows", map->rows);
+    for (size_t i = 0; i < tokens->count; i++) {
         if (rows[i] >= map->rows)
-            return cli_failed("--words: row %s is not on a map of %s; use a larger --rows",
-                              cli_commas(rows[i], first), cli_plural(map->rows, "row", last));
+            return cli_failed("--%s: row %s is not on a map of %s; use a larger --rows",
+                              i < words ? "words" : "arrows", cli_commas(rows[i], number),
+                              cli_plural(map->rows, "row", all));
         if (map->is_listed[rows[i]]) continue;
         map->is_listed[rows[i]] = true;
         map->listed[map->listed_count++] = rows[i];
     }
+    return CLI_DONE;
+}
+
+static int read_words(const cli_args *args, const job *j, cli_tokens *tokens)
+{
+    const char *list = cli_args_text(args, "words");
+    if (!list) return CLI_DONE;
+    int code = cli_tokens_words(tokens, j->asked.vocab, list, "--words");
+    if (code == CLI_DONE && tokens->count + tokens->missing == 0)
+        code = cli_usage("--words: the list is empty");
+    if (code == CLI_DONE && tokens->count > WORDS_MOST)
+        code = cli_usage("--words: %zu words; the maximum is %d", tokens->count, WORDS_MOST);
     return code;
 }
 
-static int read_words(const cli_args *args, job *j)
+/* Adds the two tokens of each arrow of "king:queen,man:woman". A colon at the start or at the end
+ * of a word belongs to the word. */
+static int read_arrows(const cli_args *args, const job *j, cli_tokens *tokens)
 {
-    const char *list = cli_args_text(args, "words");
+    const char *list = cli_args_text(args, "arrows");
+    size_t before = tokens->count + tokens->missing;
+    int code = CLI_DONE;
+    for (const char *at = list; at && code == CLI_DONE; at = strchr(at, ',')) {
+        at += *at == ',' && at > list;
+        size_t length = strcspn(at, ",");
+        const char *colon = length > 1 ? memchr(at + 1, ':', length - 1) : NULL;
+        if (!colon || colon + 1 == at + length)
+            return cli_usage("--arrows: '%.*s' is not FROM:TO, such as king:queen",
+                             (int)(length < 60 ? length : 60), at);
+        code = cli_tokens_word(tokens, j->asked.vocab, at, (size_t)(colon - at));
+        if (code == CLI_DONE)
+            code = cli_tokens_word(tokens, j->asked.vocab, colon + 1,
+                                   length - (size_t)(colon + 1 - at));
+    }
+    size_t count = (tokens->count + tokens->missing - before) / 2;
+    if (code == CLI_DONE && count > ARROWS_MOST)
+        code = cli_usage("--arrows: %zu arrows; the maximum is %d", count, ARROWS_MOST);
+    return code;
+}
+
+/* Keeps the rows of the arrows, which are the tokens after the first `words`. */
+static int set_arrows(job *j, const cli_tokens *tokens, const int64_t *rows, size_t words)
+{
+    size_t count = tokens->count - words;
+    if (count == 0) return CLI_DONE;
+    j->map.arrows = malloc(count * sizeof *rows);
+    if (!j->map.arrows) return cli_failed("no memory for %zu arrows", count / 2);
+    memcpy(j->map.arrows, rows + words, count * sizeof *rows);
+    j->map.arrow_count = count / 2;
+    return CLI_DONE;
+}
+
+static int read_marks(const cli_args *args, job *j)
+{
     cli_tokens tokens = {0};
-    if (!list) return CLI_DONE;
-    int code = cli_tokens_words(&tokens, j->asked.vocab, list, "--words");
+    int64_t *rows = NULL;
+    int code = read_words(args, j, &tokens);
+    size_t words = tokens.count;
+    if (code == CLI_DONE) code = read_arrows(args, j, &tokens);
     if (code == CLI_DONE) code = cli_tokens_finish(&tokens, j->asked.vocab);
-    if (code == CLI_DONE && tokens.count == 0) code = cli_usage("--words: the list is empty");
-    if (code == CLI_DONE && tokens.count > WORDS_MOST)
-        code = cli_usage("--words: %zu words; the maximum is %d", tokens.count, WORDS_MOST);
-    if (code == CLI_DONE) code = mark_rows(j, &tokens);
+    if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &tokens, &rows);
+    if (code == CLI_DONE && tokens.count > 0) code = mark_rows(j, &tokens, rows, words);
+    if (code == CLI_DONE) code = set_arrows(j, &tokens, rows, words);
+    free(rows);
     cli_tokens_free(&tokens);
     return code;
 }
 
-/* Notes which rows of --words have no position. */
+/* Notes which highlighted rows have no position. */
 static void note_nonfinite(const cli_map *map)
 {
     for (size_t i = 0; i < map->listed_count; i++)
         if (isnan(map->places[2 * map->listed[i]]))
-            cli_complain("note: row %" PRId64
-                         " of --words contains NaN or infinity and is not on the map",
+            cli_complain("note: row %" PRId64 " contains NaN or infinity and is not on the map",
                          map->listed[i]);
 }
 
@@ -304,7 +357,7 @@ static void print_json(const job *j)
     cli_json_whole(&json, "dim", map->dim);
     cli_json_whole(&json, "points", map->points);
     cli_json_whole(&json, "nonfinite", map->nonfinite);
-    cli_json_text(&json, "layout", map->by_neighbours ? "neighbours" : "pca");
+    cli_json_text(&json, "layout", cli_map_layout(map));
     if (!map->by_neighbours) {
         cli_json_open(&json, "share", '[');
         for (int axis = 0; axis < 2; axis++) cli_json_real(&json, NULL, map->share[axis]);
@@ -315,6 +368,16 @@ static void print_json(const job *j)
     if (map->listed) {
         cli_json_open(&json, "words", '[');
         for (size_t i = 0; i < map->listed_count; i++) cli_json_whole(&json, NULL, map->listed[i]);
+        cli_json_close(&json, ']');
+    }
+    if (map->arrows) {
+        cli_json_open(&json, "arrows", '[');
+        for (size_t i = 0; i < map->arrow_count; i++) {
+            cli_json_open(&json, NULL, '[');
+            for (size_t end = 0; end < 2; end++)
+                cli_json_whole(&json, NULL, map->arrows[2 * i + end]);
+            cli_json_close(&json, ']');
+        }
         cli_json_close(&json, ']');
     }
     if (j->kind == HTML) cli_json_whole(&json, "neighbours", (int64_t)map->neighbours);
@@ -351,8 +414,9 @@ static void print_facts(const job *j)
     if (map->by_neighbours)
         cli_out_fact("layout", "near rows are near each other; large distances have no meaning");
     else
-        cli_out_fact("axes", "%.1f %% and %.1f %% of the variance", 100 * map->share[0],
-                     100 * map->share[1]);
+        cli_out_fact("axes", "%.1f %% and %.1f %% of the variance%s", 100 * map->share[0],
+                     100 * map->share[1],
+                     map->by_arrows ? " of the ends of the arrows, whose plane this is" : "");
     if (map->clusters) print_clusters(map);
     if (map->outside > 0 && j->kind != HTML)
         cli_out_fact("beyond",
@@ -388,7 +452,7 @@ static int set_up(const cli_args *args, job *j)
     j->quiet = cli_args_flag(args, "quiet");
     j->map.only = cli_args_flag(args, "only");
     code = read_counts(args, j);
-    if (code == CLI_DONE) code = read_words(args, j);
+    if (code == CLI_DONE) code = read_marks(args, j);
     return code == CLI_DONE ? check_path(args, j) : code;
 }
 
@@ -430,6 +494,7 @@ static int run(const cli_args *args)
     free(j.map.tokens);
     free(j.map.listed);
     free(j.map.is_listed);
+    free(j.map.arrows);
     if (j.table != j.asked.table) embla_table_free(j.table);
     cli_asked_free(&j.asked);
     return code;
@@ -451,7 +516,8 @@ static const cli_option options[] = {
      .standard = "auto",
      .choices = layout_name,
      .help = "neighbours keeps near rows near (t-SNE); pca projects on the two main directions; "
-             "auto is neighbours from 500 rows on, unless that takes long"},
+             "arrows on those of the ends of --arrows. auto is arrows with --arrows, otherwise "
+             "neighbours from 500 rows on, unless that takes long"},
     {.name = "color",
      .value = "WHAT",
      .choices = color_name,
@@ -466,7 +532,11 @@ static const cli_option options[] = {
      .value = "LIST",
      .help = "highlight and always label these rows: words or #row, separated by commas, or @FILE "
              "with one on each line"},
-    {.name = "only", .help = "draw only the rows of --words, on the plane of all rows"},
+    {.name = "arrows",
+     .value = "LIST",
+     .help = "draw arrows between rows, such as king:queen,man:woman, and highlight both ends"},
+    {.name = "only",
+     .help = "draw only the rows of --words and --arrows, on the plane of all rows"},
     {.name = "rows",
      .value = "N",
      .count = true,
@@ -489,19 +559,23 @@ const cli_verb cli_verb_map = {
     .operands_least = 1,
     .operands_most = 1,
     .about = "draw every row as a point on a plane: a web page, an SVG or a PNG",
-    .text = "FILE is a checkpoint as for 'embla info'. All rows are drawn, up to 300,000; a larger "
-            "table needs --rows. --layout neighbours places every row near its nearest rows, by "
-            "cosine in all directions; the axes and large distances have no meaning. --layout pca "
-            "projects the rows onto their first two principal components and states how much of "
-            "the variance they show; rows that are close there can be far apart in the other "
-            "directions. Clusters are groups of rows that are near each other in all directions. "
-            "They are named by their most central words.\n\n"
-            "A page (.html) is one file that needs no network. It shows the word under the "
-            "pointer, a search box, and the nearest rows of a clicked row, by cosine in all "
-            "directions. The nearest rows are computed when the page is made. If that takes too "
-            "long they are left out, unless --neighbours is given. A picture (.svg, .png) shows "
-            "words where there is space: of up to 200 rows all, of more rows some, early rows "
-            "first.",
+    .text =
+        "FILE is a checkpoint as for 'embla info'. All rows are drawn, up to 300,000; a larger "
+        "table needs --rows. --layout neighbours places every row near its nearest rows, by "
+        "cosine in all directions; the axes and large distances have no meaning. --layout pca "
+        "projects the rows onto their first two principal components and states how much of "
+        "the variance they show; rows that are close there can be far apart in the other "
+        "directions. --layout arrows is the same with the components of the ends of the arrows, "
+        "which shows an analogy best. Clusters are groups of rows that are near each other in all "
+        "directions. "
+        "They are named by their most central words.\n\n"
+        "A page (.html) is one file that needs no network. It shows the word under the "
+        "pointer, a search box, and the nearest rows of a clicked row, by cosine in all "
+        "directions. A button or the key a draws arrows: click two rows. The nearest rows are "
+        "computed when the page is made. If that takes too "
+        "long they are left out, unless --neighbours is given. A picture (.svg, .png) shows "
+        "words where there is space: of up to 200 rows all, of more rows some, early rows "
+        "first.",
     .example = "embla map words.vec -o words.html",
     .options = options,
     .run = run};

@@ -117,22 +117,6 @@ static int read_input(const cli_args *args, job *j)
     return code;
 }
 
-/* A row that is not finite has no neighbours; the message names it. */
-static int check_query(const job *j, size_t n, const float *values)
-{
-    char word[CLI_WORD_TEXT];
-    for (size_t i = 0; i < j->dim; i++) {
-        if (isfinite(values[i])) continue;
-        (void)cli_token_show(&j->asked, j->tokens.ids[n], true, CLI_WORD_COLUMNS, word);
-        return cli_failed("token %" PRId64 " (%s) has no neighbours: number %zu of its row is %s",
-                          j->tokens.ids[n], word, i,
-                          isnan(values[i]) ? "NaN"
-                          : values[i] < 0  ? "-infinity"
-                                           : "infinity");
-    }
-    return CLI_DONE;
-}
-
 /* Copies the vectors of queries at .. at + count - 1 to out. */
 static int read_queries(const job *j, size_t at, size_t count, float *out)
 {
@@ -145,7 +129,8 @@ static int read_queries(const job *j, size_t at, size_t count, float *out)
     if (embla_lookup_rows(j->asked.table, j->rows + at, count, &options, out) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     for (size_t i = 0; i < count && code == CLI_DONE; i++)
-        code = check_query(j, at + i, out + i * j->dim);
+        code = cli_asked_check_row(&j->asked, j->tokens.ids[at + i], out + i * j->dim,
+                                   "has no neighbours");
     return code;
 }
 

@@ -39,7 +39,12 @@ struct embla_checkpoint {
     bool copy;        /* tables are read into memory */
 };
 
-/* Fills in tensors, files and notes: the last step of opening. */
+/* formats/checkpoint_open.c: an empty checkpoint without a folder; embla_checkpoint_free frees it.
+ */
+EMBLA_CHECKED embla_status embla_checkpoint_begin(embla_checkpoint **out);
+/* The last step of opening, when shards are read: lists their tensors and finds their roles. */
+EMBLA_CHECKED embla_status embla_checkpoint_finish(embla_checkpoint *checkpoint);
+/* Fills in tensors, files and notes: the end of embla_checkpoint_finish. */
 EMBLA_CHECKED embla_status embla_checkpoint_list(embla_checkpoint *checkpoint);
 /* The entry that serves as role, with the same sentences as embla_checkpoint_role. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_checkpoint_entry(const embla_checkpoint *checkpoint,

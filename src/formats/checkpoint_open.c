@@ -367,6 +367,23 @@ static embla_status open_all(embla_checkpoint *cp, const char *path,
     EMBLA_TRY(find_folder(cp, &name));
     EMBLA_TRY(name ? open_file(cp, name, options) : open_folder(cp, options));
     EMBLA_TRY(read_config(cp));
+    return embla_checkpoint_finish(cp);
+}
+
+embla_status embla_checkpoint_begin(embla_checkpoint **out)
+{
+    embla_arena arena = {0};
+    void *memory = NULL;
+    EMBLA_TRY(embla_arena_take(&arena, sizeof(embla_checkpoint), "a checkpoint", &memory));
+    embla_checkpoint *cp = memory;
+    cp->arena = arena;
+    cp->folder = -1;
+    *out = cp;
+    return EMBLA_OK;
+}
+
+embla_status embla_checkpoint_finish(embla_checkpoint *cp)
+{
     EMBLA_TRY(list_tensors(cp));
     EMBLA_TRY(embla_roles_find(cp));
     return embla_checkpoint_list(cp);
@@ -377,16 +394,12 @@ embla_status embla_checkpoint_open(const char *path, const embla_open_options *o
 {
     EMBLA_TRY(embla_options_check(options));
     const embla_open_options defaults = {0};
-    embla_arena arena = {0};
-    void *memory = NULL;
+    embla_checkpoint *cp = NULL;
     if (!path || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_open: %s is NULL",
                           path ? "out" : "the path");
     if (!options) options = &defaults;
-    EMBLA_TRY(embla_arena_take(&arena, sizeof(embla_checkpoint), "a checkpoint", &memory));
-    embla_checkpoint *cp = memory;
-    cp->arena = arena;
-    cp->folder = -1;
+    EMBLA_TRY(embla_checkpoint_begin(&cp));
     cp->copy = options->copy;
     embla_status status = open_all(cp, path, options);
     if (status != EMBLA_OK) {

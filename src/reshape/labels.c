@@ -188,6 +188,7 @@ static embla_status shares_words(const embla_plan *w, bool *out)
     struct stat theirs, ours;
     bool there = false;
     *out = false;
+    if (w->cp->folder < 0) return EMBLA_OK; /* a table in memory */
     EMBLA_TRY(
         embla_plan_stat(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
     if (there) EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, 0, &ours, &there));

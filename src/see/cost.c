@@ -4,7 +4,8 @@
  * With V rows, d dim, T positions and L layers:
  *   token table V d, positions T d, head V d (0 when tied), GPT trunk 12 L d^2
  *   lookup      one row of each table: a copy, no arithmetic
- *   head        V d multiply-adds for every token. Tying saves memory, not work.
+ *   head        V d multiply-adds for every token. Tying saves memory, not work. An attention
+ *               layer has 4 d^2, so the head is worth V / (4 d) of them.
  *
  * Every product and sum is checked and fits in an int64_t, so a figure is either exact or refused.
  * Figures are bytes; the program converts them to GB.
@@ -224,9 +225,11 @@ static embla_status check(const embla_cost_model *model)
 static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64_t ngram_bytes,
                          embla_cost *cost)
 {
-    const embla_cost_part tables[] = {cost->tokens, cost->positions, cost->head, cost->ngram};
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (!add_part(&cost->tables, tables[i])) return too_large("all tables");
+    const embla_cost_part inputs[] = {cost->tokens, cost->positions, cost->ngram};
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
+        if (!add_part(&cost->inputs, inputs[i])) return too_large("all tables");
+    cost->tables = cost->inputs;
+    if (!add_part(&cost->tables, cost->head)) return too_large("all tables");
     cost->total = cost->tables;
     if (!add_part(&cost->total, cost->trunk)) return too_large("the model");
 
@@ -236,6 +239,10 @@ static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64
     if (!mul(rows, row_bytes, &cost->lookup_bytes) ||
         !add(cost->lookup_bytes, ngram, &cost->lookup_bytes))
         return too_large("a token's rows");
+    if (cost->trunk.parameters == 0) return EMBLA_OK;
+    if (!add(cost->lookup_bytes, cost->trunk.bytes, &cost->read_bytes) ||
+        !add(cost->read_bytes, cost->tokens.bytes, &cost->read_bytes))
+        return too_large("the bytes read for a token");
     return EMBLA_OK;
 }
 
@@ -267,6 +274,31 @@ embla_status embla_cost_compute(const embla_cost_model *model, embla_cost *out)
     cost.one_hot_madds = cost.tokens.parameters;
     cost.head_madds = cost.tokens.parameters;
     cost.head_bytes = cost.tokens.bytes;
+    cost.head_layers = (double)model->rows / (4 * (double)model->dim);
     *out = cost;
     return EMBLA_OK;
+}
+
+/* ---- figures that are quoted and wrong ---- */
+
+static bool is_shape(const embla_cost_model *model, int64_t least_rows, int64_t most_rows,
+                     int64_t dim)
+{
+    return model->rows >= least_rows && model->rows <= most_rows && model->dim == dim;
+}
+
+const char *embla_cost_note(const embla_cost_model *model, size_t n)
+{
+    if (!model) return NULL;
+    if (is_shape(model, 128000, 128256, 4096) && n-- == 0)
+        return "524 MB is sometimes quoted for this table; it has 524 million parameters, and "
+               "takes "
+               "2.10 GB in f32 and 1.05 GB in bf16";
+    if (is_shape(model, 8449, 8449, 768) && model->layers == 12 && n-- == 0)
+        return "5.4% is sometimes quoted for this token table, as if the model had the 120 million "
+               "parameters of its name; it is 6.57%";
+    if (model->untied && n-- == 0)
+        return "'almost all models tie' is no longer so: of the presets here only gpt2 and gemma-3 "
+               "do";
+    return NULL;
 }

@@ -146,6 +146,35 @@ async function labels() {
   await close(page, 'rows.html');
 }
 
+/* Two clicks draw an arrow, the same two remove it. */
+async function arrows() {
+  const page = await open('arrows.html'), drawn = () => page.evaluate('embla.arrows()');
+  const clicks = async (...rows) => { for (const row of rows) { await page.mouse.click(...await spot(page, row)); await settle(page); } };
+  const written = () => page.evaluate('embla.labels().map(l => l.row)');
+  await check('arrows of the program', async () => assert.deepEqual(await drawn(), [[3, 7], [100, 7]]));
+  await check('their ends are labelled', async () => { for (const row of [3, 7, 100]) assert((await written()).includes(row)); });
+  await keep(page, 'arrows');
+  await clicks(12);
+  await check('without the tool a click selects', async () => assert.equal(await selected(page), 12));
+  await page.click('#arrow');
+  await check('the tool is on', async () => assert.equal(await page.getAttribute('#arrow', 'aria-pressed'), 'true'));
+  await clicks(3);
+  await check('the page says what is next', async () => assert.match(await page.textContent('#count'), /from word3/));
+  await clicks(100);
+  await check('two clicks draw one', async () => assert.deepEqual((await drawn())[2], [3, 100]));
+  await clicks(40, 41);
+  await check('new ends are labelled, once', async () => { for (const row of [40, 41]) assert.equal((await written()).filter(other => other === row).length, 1); });
+  await keep(page, 'arrows-drawn');
+  await clicks(3, 100, 5, 5);
+  await check('again removes it, and none leads to itself', async () => assert.deepEqual(await drawn(), [[3, 7], [100, 7], [40, 41]]));
+  await page.keyboard.press('Escape');
+  await check('escape ends it', async () => assert.equal(await page.getAttribute('#arrow', 'aria-pressed'), 'false'));
+  await page.focus('#marks');
+  await page.keyboard.press('a');
+  await check('a key begins it', async () => assert.equal(await page.getAttribute('#arrow', 'aria-pressed'), 'true'));
+  await close(page, 'arrows');
+}
+
 async function picked() {
   let page = await open('words.html');
   const written = () => page.evaluate('embla.labels().map(l => l.row)');
@@ -297,6 +326,7 @@ await odd();
 await small();
 await labels();
 await picked();
+await arrows();
 if (existsSync(folder + '/glove.html')) await glove();
 await browser.close();
 console.log(`${checks} checks, ${failed} failed`);

@@ -47,6 +47,7 @@ awk 'BEGIN {
 "$program" map rows.vec -o rows.svg --quiet || exit 1
 "$program" map rows.vec -o words.svg --quiet --words word3,word7,word100 || exit 1
 "$program" map rows.vec -o words.html --quiet --words word3,word7,word100 || exit 1
+"$program" map rows.vec -o arrows.html --quiet --arrows word3:word7,word100:word7 || exit 1
 "$program" map rows.vec -o only.html --quiet --words word3,word7,word100 --only || exit 1
 
 glove=${EMBLA_DATA-}/glove-50k/glove.6B.100d.50k.txt.xz

@@ -9,6 +9,8 @@ else
     exit 77
 fi
 for line in "cost gpt2" "cost gpt2 microgpt" "cost --list" "cost --rows 5 --dim 5" "--version" \
-    "help" "help cost" "bench --list" "cost --help"; do
-    embla $line --json | check && echo "$line"
+    "help" "help cost" "bench --list" "cost --help" \
+    "compare $SOURCE/demo/words.vec cat dog tuesday" "embed $SOURCE/demo/names e m" \
+    "new -o t.npy --rows 3 --dim 2 --dry-run"; do
+    embla $line --json | check && echo "${line//$SOURCE\/}"
 done

@@ -7,7 +7,9 @@ on_terminal() { # COLUMNS COMMAND: what it prints, without colours
 }
 for command in "help near" "help train" "cost gpt2" "cost andrea-120m gpt2 llama-3.1-8b" "eval words.vec analogies.txt" \
     "health words.vec" "info village" "info village --all" "doctor village" "lookup words.vec king queen" \
-    "near words.vec cat" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
+    "near words.vec cat" "compare words.vec cat dog" "compare words.vec cat dog tuesday king" \
+    "compare words.vec cat dog --with words.vec" "embed names e m m a" "embed words.vec cat dog --positions sinusoidal" \
+    "new -o t.npy --rows 100 --dim 8 --force" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
     "generate names --count 2"; do
     on_terminal 60 "embla $command" >screen
     [[ -s screen ]] || echo "nothing: $command"

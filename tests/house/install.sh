@@ -54,7 +54,8 @@ for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header
 (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
 [ "$("$prefix/bin/embla" demo --folder)" = "$(realpath "$prefix/share/embla/demo")" ]
 if command -v python3 >/dev/null; then
-    python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md"
+    python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md" \
+        "$project/docs/concepts.md"
 else
     echo "python3 is not here: the commands of the README were not run"
 fi

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints vectors of tokens as text, JSON, npy or raw numbers.
+ */
+#include "core/vectors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 4 << 20 };
+
+/* ---- options ---- */
+
+static const char *const formats[] = {"picture", "text", "tsv", "json", "jsonl", "npy", "raw"};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+const char *cli_vectors_format(size_t n)
+{
+    return n < FORMATS ? formats[n] : NULL;
+}
+
+/* Reads --format, --json and --plain. */
+static int read_form(const cli_args *args, cli_vectors_form *out)
+{
+    const char *name = cli_args_text(args, "format");
+    bool json = cli_args_flag(args, "json"), plain = cli_args_flag(args, "plain");
+    cli_vectors_form form = json    ? CLI_VECTORS_JSON
+                            : plain ? CLI_VECTORS_TEXT
+                                    : CLI_VECTORS_PICTURE;
+    for (int i = 0; i < FORMATS && cli_args_given(args, "format"); i++)
+        if (strcmp(name, formats[i]) == 0) form = (cli_vectors_form)i;
+    if (json && form != CLI_VECTORS_JSON)
+        return cli_usage("--json and --format %s cannot be used together", formats[form]);
+    if (plain && form != CLI_VECTORS_TEXT)
+        return cli_usage("--plain and --%s%s cannot be used together", json ? "json" : "format ",
+                         json ? "" : formats[form]);
+    *out = form;
+    return CLI_DONE;
+}
+
+static int read_tokens(const cli_args *args, cli_vectors *v)
+{
+    const char *ids = cli_args_text(args, "ids");
+    int code = CLI_DONE;
+    if (ids && strcmp(ids, "-") == 0)
+        code = cli_tokens_lines(&v->tokens, v->asked.vocab, true);
+    else if (ids)
+        code = cli_tokens_list(&v->tokens, ids, "--ids");
+    return code == CLI_DONE ? cli_asked_tokens(args, &v->asked, &v->tokens) : code;
+}
+
+int cli_vectors_open(const cli_args *args, cli_vectors *v)
+{
+    *v = (cli_vectors){.threads = (int)cli_args_count(args, "threads")};
+    if (args->operand_count < 2 && !cli_args_given(args, "ids"))
+        return cli_usage("%s needs a TOKEN, or --ids; '-' reads tokens from standard input",
+                         args->verb->name);
+    int code = read_form(args, &v->form);
+    if (code == CLI_DONE) code = cli_asked_open(args, args->operands[0], &v->asked);
+    if (code != CLI_DONE) return code;
+    v->dim = embla_table_dim(v->asked.table);
+    if (cli_args_given(args, "dim")) {
+        int64_t dim = cli_args_count(args, "dim");
+        if (dim < 1 || dim > (int64_t)v->dim)
+            return cli_usage("--dim is %" PRId64
+                             "; it must be between 1 and %zu, the dim of the table",
+                             dim, v->dim);
+        v->dim = (size_t)dim;
+    }
+    code = read_tokens(args, v);
+    return code == CLI_DONE ? cli_asked_rows(&v->asked, &v->tokens, &v->rows) : code;
+}
+
+void cli_vectors_free(cli_vectors *v)
+{
+    free(v->rows);
+    cli_tokens_free(&v->tokens);
+    cli_asked_free(&v->asked);
+}
+
+int cli_vectors_output(const cli_args *args, const cli_vectors *v)
+{
+    const char *path = cli_args_text(args, "output");
+    if (!path && (v->form == CLI_VECTORS_NPY || v->form == CLI_VECTORS_RAW) &&
+        isatty(STDOUT_FILENO))
+        return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
+                         formats[v->form]);
+    if (!path) return CLI_DONE;
+    if (cli_model_has_file(&v->asked.model, path))
+        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
+                          path);
+    return cli_out_to(path, cli_args_flag(args, "force"));
+}
+
+/* ---- formats ---- */
+
+static void print_text(const cli_vectors *v, size_t i, const float *values, char gap)
+{
+    size_t length;
+    const char *word = cli_word_of(v->asked.vocab, v->tokens.ids[i], &length);
+    printf("%" PRId64 "\t", v->tokens.ids[i]);
+    if (word) (void)cli_word_write(word, length, stdout);
+    for (size_t k = 0; k < v->dim; k++) printf("%c%.9g", k == 0 ? '\t' : gap, (double)values[k]);
+    putchar('\n');
+}
+
+static void json_vector(const cli_vectors *v, const cli_vectors_source *source, size_t i,
+                        const float *values, cli_json *json)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_whole(json, "id", v->tokens.ids[i]);
+    cli_json_whole(json, "row", v->rows[i]);
+    cli_token_json(&v->asked, v->tokens.ids[i], json);
+    if (source->json_token) source->json_token(source->context, i, json);
+    cli_json_open(json, "values", '[');
+    for (size_t k = 0; k < v->dim; k++) cli_json_real(json, NULL, values[k]);
+    cli_json_close(json, ']');
+    cli_json_close(json, '}');
+}
+
+/* Little-endian f32 on every machine. */
+static void print_raw(const cli_vectors *v, const float *values)
+{
+    for (size_t k = 0; k < v->dim; k++) {
+        uint32_t bits;
+        unsigned char bytes[4];
+        memcpy(&bits, &values[k], 4);
+        for (int b = 0; b < 4; b++) bytes[b] = (unsigned char)(bits >> (8 * b));
+        (void)fwrite(bytes, 1, 4, stdout);
+    }
+}
+
+/* npy version 1.0: magic, length, a dictionary, and spaces so that the data begins at a multiple
+ * of 64. */
+static void print_npy_header(const cli_vectors *v)
+{
+    char text[160];
+    int used = snprintf(text, sizeof text,
+                        "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }",
+                        v->tokens.count, v->dim);
+    int all = (10 + used + 1 + 63) / 64 * 64 - 10;
+    (void)fwrite("\x93NUMPY\x01\x00", 1, 8, stdout);
+    putchar(all & 0xff);
+    putchar(all >> 8);
+    printf("%s%*s\n", text, all - used - 1, "");
+}
+
+static void print_vector(const cli_vectors *v, const cli_vectors_source *source, size_t i,
+                         const float *values, cli_json *json)
+{
+    switch (v->form) {
+    case CLI_VECTORS_PICTURE:
+    case CLI_VECTORS_TEXT:
+        print_text(v, i, values, ' ');
+        break;
+    case CLI_VECTORS_TSV:
+        print_text(v, i, values, '\t');
+        break;
+    case CLI_VECTORS_JSON:
+        json_vector(v, source, i, values, json);
+        break;
+    case CLI_VECTORS_JSONL:
+        json->comma = false;
+        json_vector(v, source, i, values, json);
+        putchar('\n');
+        break;
+    default:
+        print_raw(v, values);
+        break;
+    }
+}
+
+static int print_vectors(const cli_vectors *v, const cli_vectors_source *source, cli_json *json)
+{
+    size_t dim = embla_table_dim(v->asked.table), bytes = dim * sizeof(float);
+    size_t most = bytes < PIECE_BYTES ? PIECE_BYTES / bytes : 1;
+    float *values = malloc(most * bytes);
+    int code = values ? CLI_DONE : cli_failed("no memory for %zu rows", most);
+    for (size_t at = 0; at < v->tokens.count && code == CLI_DONE; at += most) {
+        size_t count = v->tokens.count - at < most ? v->tokens.count - at : most;
+        code = source->make(source->context, at, count, values);
+        for (size_t i = 0; i < count && code == CLI_DONE; i++)
+            print_vector(v, source, at + i, values + i * dim, json);
+    }
+    free(values);
+    return code;
+}
+
+int cli_vectors_print(const cli_vectors *v, const cli_vectors_source *source)
+{
+    cli_json json = {0};
+    if (v->form == CLI_VECTORS_NPY) print_npy_header(v);
+    if (v->form == CLI_VECTORS_JSON) {
+        cli_json_open(&json, NULL, '{');
+        cli_json_whole(&json, "dim", (int64_t)v->dim);
+        cli_json_text(&json, "dtype", "f32");
+        if (source->json) source->json(source->context, &json);
+        cli_json_open(&json, "rows", '[');
+    }
+    int code = print_vectors(v, source, &json);
+    if (v->form == CLI_VECTORS_JSON) {
+        cli_json_close(&json, ']');
+        cli_json_close(&json, '}');
+        putchar('\n');
+    }
+    return code;
+}
+
+/* ---- pictures ---- */
+
+cli_pen_tokens cli_vectors_tokens(const cli_vectors *v)
+{
+    return (cli_pen_tokens){.tokens = v->tokens.ids,
+                            .rows = v->rows,
+                            .count = v->tokens.count,
+                            .vocab = v->asked.vocab,
+                            .mapped = v->asked.model.facts.mapping != NULL};
+}
+
+void cli_vectors_facts(const cli_vectors *v)
+{
+    const embla_facts *facts = &v->asked.model.facts;
+    if (facts->mapping) cli_out_fact("mapping", "token>row, from tensor '%.64s'", facts->mapping);
+    if (facts->weights)
+        cli_out_fact("weights",
+                     "rows are shown as stored; the model multiplies each by the weight of its "
+                     "token, from tensor '%.64s'",
+                     facts->weights);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of tokens, one for each: what lookup and embed have in common. Tokens of the command
+ * line, formats of data, and the file of --output.
+ *
+ * All tokens are checked before the first vector is printed or a file is opened for writing, so
+ * there is no partial result. Vectors are made and printed in batches, so a long list needs no more
+ * memory than a short one.
+ */
+#ifndef CLI_CORE_VECTORS_H
+#define CLI_CORE_VECTORS_H
+
+#include "core/answers.h"
+#include "draw/pen.h"
+
+typedef enum {
+    CLI_VECTORS_PICTURE,
+    CLI_VECTORS_TEXT,
+    CLI_VECTORS_TSV,
+    CLI_VECTORS_JSON,
+    CLI_VECTORS_JSONL,
+    CLI_VECTORS_NPY,
+    CLI_VECTORS_RAW
+} cli_vectors_form;
+
+typedef struct {
+    cli_asked asked;
+    cli_tokens tokens;
+    int64_t *rows; /* the row of each token */
+    size_t dim;    /* numbers of a vector to print; at most those of the table */
+    int threads;
+    cli_vectors_form form;
+} cli_vectors;
+
+/* Where vectors come from. */
+typedef struct {
+    const void *context; /* of the functions below */
+    /* Writes the vectors of tokens at .. at+count-1 to out (count x dim of the table). CLI_DONE, or
+     * CLI_FAILED after a message. */
+    int (*make)(const void *context, size_t at, size_t count, float *out);
+    /* Prints more keys of the JSON object, and of the object of token i; NULL means none. */
+    void (*json)(const void *context, cli_json *json);
+    void (*json_token)(const void *context, size_t i, cli_json *json);
+} cli_vectors_source;
+
+/* Opens the first operand and finds the rows of the tokens. Returns CLI_DONE, or another code after
+ * a message. Call cli_vectors_free in any case. */
+int cli_vectors_open(const cli_args *args, cli_vectors *out);
+void cli_vectors_free(cli_vectors *vectors);
+
+/* Redirects stdout to the file of --output, if it is given; end it with cli_out_done. */
+int cli_vectors_output(const cli_args *args, const cli_vectors *vectors);
+/* Prints all vectors as data; a picture is printed as text. */
+int cli_vectors_print(const cli_vectors *vectors, const cli_vectors_source *source);
+/* The tokens of a picture. */
+cli_pen_tokens cli_vectors_tokens(const cli_vectors *vectors);
+/* Prints facts about mapping and weights, for below a picture. */
+void cli_vectors_facts(const cli_vectors *vectors);
+
+const char *cli_vectors_format(size_t n);
+#define CLI_VECTORS_OPTIONS                                                                        \
+    {.name = "ids",                                                                                \
+     .value = "LIST",                                                                              \
+     .help = "token numbers, such as 2,5,7; - reads them from standard input"},                    \
+        {.name = "dim",                                                                            \
+         .value = "N",                                                                             \
+         .count = true,                                                                            \
+         .help = "print only the first N numbers of each row"},                                    \
+        {.name = "format",                                                                         \
+         .value = "FORMAT",                                                                        \
+         .standard = "picture",                                                                    \
+         .choices = cli_vectors_format,                                                            \
+         .help = "output format"},                                                                 \
+        {.name = "plain", .help = "same as --format text"},                                        \
+        {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},               \
+        {.name = "force", .help = "replace FILE if it exists"},                                    \
+    {                                                                                              \
+        .name = "color", .value = "WHEN", .standard = "auto", .choices = cli_color_name,           \
+        .help = "use colour in the picture; auto means on a terminal, unless NO_COLOR is set"      \
+    }
+
+#endif

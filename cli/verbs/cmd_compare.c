@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla compare: norms, dot products, cosines, angles and distances of a few rows.
+ *
+ * With --with the same figures come from a second table. Rows of two tables can be multiplied only
+ * if the tables have the same dim; pairs of words can be compared in any two tables.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/answers.h"
+#include "core/verbs.h"
+
+/* Tokens of a table for people, so that a matrix fits a terminal; columns of a word in it. */
+enum { TABLE_TOKENS = 10, WORD = 12 };
+
+/* The tokens of the command line in one table. */
+typedef struct {
+    cli_asked asked;
+    cli_tokens tokens;
+    int64_t *rows;
+    float *values; /* count x dim */
+    size_t dim;
+} side;
+
+enum { COSINE, DOT, ANGLE, EUCLIDEAN, MEASURES };
+static const char *const measures[MEASURES] = {"cosine", "dot", "angle", "euclidean"};
+
+typedef struct {
+    side first, second; /* second: the table of --with */
+    bool two;           /* --with is given */
+    bool across;        /* rows of the two tables have the same dim */
+    size_t count;       /* tokens */
+    int measure;        /* what a matrix shows */
+    bool ascii;
+} job;
+
+/* ---- figures ---- */
+
+/* Of two rows; the angle is in degrees. A row of zeros has no direction: cosine and angle are NaN.
+ */
+typedef struct {
+    double norms[2], values[MEASURES];
+} figures;
+
+static figures compare_rows(const float *x, const float *y, size_t dim)
+{
+    figures f = {.norms = {embla_norm(x, dim), embla_norm(y, dim)}};
+    double sum = 0;
+    for (size_t k = 0; k < dim; k++) {
+        double difference = (double)x[k] - (double)y[k];
+        sum += difference * difference;
+    }
+    bool directed = f.norms[0] > 0 && f.norms[1] > 0;
+    f.values[COSINE] = directed ? embla_cosine(x, y, dim) : NAN;
+    f.values[DOT] = embla_dot(x, y, dim);
+    f.values[ANGLE] = directed ? acos(fmax(-1, fmin(1, f.values[COSINE]))) * 180 / acos(-1.0) : NAN;
+    f.values[EUCLIDEAN] = sqrt(sum);
+    return f;
+}
+
+/* Rows a and b of one table. */
+static figures pair_of(const side *s, size_t a, size_t b)
+{
+    return compare_rows(s->values + a * s->dim, s->values + b * s->dim, s->dim);
+}
+
+/* The rows of one token in both tables. */
+static figures across_of(const job *j, size_t i)
+{
+    size_t at = i * j->first.dim;
+    return compare_rows(j->first.values + at, j->second.values + at, j->first.dim);
+}
+
+/* ---- tables for people ---- */
+
+static const char *word_of(const job *j, size_t i, size_t columns, char text[CLI_WORD_TEXT])
+{
+    (void)cli_token_show(&j->first.asked, j->first.tokens.ids[i], j->ascii, columns, text);
+    return text;
+}
+
+/* Four decimals, one for an angle; significant digits for very large and very small numbers. */
+static const char *number_text(double value, int measure, char text[CLI_CELL])
+{
+    double size = fabs(value);
+    bool plain = measure == COSINE || size == 0 || (size >= 1e-3 && size < 1e5);
+    if (isnan(value))
+        snprintf(text, CLI_CELL, "-");
+    else
+        snprintf(text, CLI_CELL,
+                 measure == ANGLE ? "%.1f"
+                 : plain          ? "%.4f"
+                                  : "%.4g",
+                 size < 5e-5 && plain ? 0.0 : value); /* no -0.0000 */
+    return text;
+}
+
+static void put_number(cli_grid *grid, double value, int measure)
+{
+    char text[CLI_CELL];
+    cli_grid_put(grid, "%s", number_text(value, measure, text));
+}
+
+static void print_figures(const figures *f)
+{
+    static const char *const labels[MEASURES] = {"cosine", "dot product", "angle", "distance"};
+    static const int order[MEASURES] = {DOT, EUCLIDEAN, COSINE, ANGLE};
+    char text[CLI_CELL];
+    for (size_t i = 0; i < MEASURES; i++) {
+        int m = order[i];
+        bool none = isnan(f->values[m]);
+        cli_out_fact(labels[m], "%s%s",
+                     none ? "none: a row of zeros has no direction"
+                          : number_text(f->values[m], m, text),
+                     none || m != ANGLE ? "" : " degrees");
+    }
+}
+
+static void print_pair(const job *j)
+{
+    figures f = pair_of(&j->first, 0, 1);
+    char word[CLI_WORD_TEXT], text[CLI_CELL];
+    for (size_t i = 0; i < 2; i++)
+        cli_out_fact("norm", "%s, %s", number_text(f.norms[i], DOT, text),
+                     word_of(j, i, CLI_WORD_COLUMNS, word));
+    print_figures(&f);
+}
+
+/* Every pair of three or more rows. */
+static void print_matrix(const job *j)
+{
+    char word[CLI_WORD_TEXT], align[TABLE_TOKENS + 3] = "lr";
+    cli_grid grid = {.columns = j->count + 2};
+    memset(align + 2, 'r', j->count);
+    cli_grid_put(&grid, "%s", measures[j->measure]);
+    cli_grid_put(&grid, "norm");
+    for (size_t b = 0; b < j->count; b++) cli_grid_put(&grid, "%s", word_of(j, b, WORD, word));
+    for (size_t a = 0; a < j->count; a++) {
+        cli_grid_put(&grid, "%s", word_of(j, a, WORD, word));
+        put_number(&grid, pair_of(&j->first, a, a).norms[0], DOT);
+        for (size_t b = 0; b < j->count; b++)
+            put_number(&grid, pair_of(&j->first, a, b).values[j->measure], j->measure);
+    }
+    cli_grid_print(&grid, align);
+}
+
+static void print_side(const char *label, const char *path, const side *s)
+{
+    char rows[CLI_CELL];
+    cli_out_fact(label, "%s, %s x %zu", path, cli_commas(embla_table_rows(s->asked.table), rows),
+                 s->dim);
+}
+
+/* Each token in both tables. */
+static void print_across(const job *j)
+{
+    char word[CLI_WORD_TEXT];
+    cli_grid grid = {.columns = j->across ? 7 : 3};
+    cli_grid_put(&grid, "token");
+    cli_grid_put(&grid, "norm 1");
+    cli_grid_put(&grid, "norm 2");
+    for (int m = 0; m < MEASURES && j->across; m++) cli_grid_put(&grid, "%s", measures[m]);
+    for (size_t i = 0; i < j->count; i++) {
+        cli_grid_put(&grid, "%s", word_of(j, i, WORD, word));
+        put_number(&grid, pair_of(&j->first, i, i).norms[0], DOT);
+        put_number(&grid, pair_of(&j->second, i, i).norms[0], DOT);
+        for (int m = 0; m < MEASURES && j->across; m++)
+            put_number(&grid, across_of(j, i).values[m], m);
+    }
+    cli_grid_print(&grid, j->across ? "lrrrrrr" : "lrr");
+}
+
+/* Each pair of tokens in both tables. */
+static void print_pairs_of_both(const job *j)
+{
+    char a[CLI_WORD_TEXT], b[CLI_WORD_TEXT];
+    cli_grid grid = {.columns = 4};
+    cli_grid_put(&grid, "%s", measures[j->measure]);
+    cli_grid_put(&grid, "table 1");
+    cli_grid_put(&grid, "table 2");
+    cli_grid_put(&grid, "difference");
+    for (size_t i = 0; i < j->count; i++) {
+        for (size_t k = i + 1; k < j->count; k++) {
+            double one = pair_of(&j->first, i, k).values[j->measure];
+            double two = pair_of(&j->second, i, k).values[j->measure];
+            cli_grid_put(&grid, "%s, %s", word_of(j, i, WORD, a), word_of(j, k, WORD, b));
+            put_number(&grid, one, j->measure);
+            put_number(&grid, two, j->measure);
+            put_number(&grid, two - one, j->measure);
+        }
+    }
+    cli_grid_print(&grid, "lrrr");
+}
+
+static void print_table(const cli_args *args, const job *j)
+{
+    if (!j->two && j->count == 2) {
+        print_pair(j);
+    } else if (!j->two) {
+        print_matrix(j);
+    } else {
+        print_side("table 1", args->operands[0], &j->first);
+        print_side("table 2", cli_args_text(args, "with"), &j->second);
+        putchar('\n');
+        print_across(j);
+        if (j->count > 1) putchar('\n');
+        if (j->count > 1) print_pairs_of_both(j);
+    }
+}
+
+/* ---- text and JSON for programs ---- */
+
+static void text_line(const side *x, size_t a, const side *y, size_t b, const figures *f)
+{
+    cli_token_write(&x->asked, x->tokens.ids[a]);
+    printf("\t%" PRId64 "\t", x->tokens.ids[a]);
+    cli_token_write(&y->asked, y->tokens.ids[b]);
+    printf("\t%" PRId64 "\t%.9g\t%.9g", y->tokens.ids[b], f->norms[0], f->norms[1]);
+    for (int m = 0; m < MEASURES; m++) printf("\t%.9g", f->values[m]);
+    putchar('\n');
+}
+
+static void text_pairs(const side *s)
+{
+    for (size_t a = 0; a < s->tokens.count; a++) {
+        for (size_t b = a + 1; b < s->tokens.count; b++) {
+            figures f = pair_of(s, a, b);
+            text_line(s, a, s, b, &f);
+        }
+    }
+}
+
+static void print_text(const job *j)
+{
+    text_pairs(&j->first);
+    if (!j->two) return;
+    if (j->count > 1) putchar('\n');
+    text_pairs(&j->second);
+    if (j->count > 1 && j->across) putchar('\n');
+    for (size_t i = 0; i < j->count && j->across; i++) {
+        figures f = across_of(j, i);
+        text_line(&j->first, i, &j->second, i, &f);
+    }
+}
+
+static void json_figures(const figures *f, size_t a, size_t b, cli_json *json)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_whole(json, "a", (int64_t)a);
+    cli_json_whole(json, "b", (int64_t)b);
+    for (int m = 0; m < MEASURES; m++) cli_json_real(json, measures[m], f->values[m]);
+    cli_json_close(json, '}');
+}
+
+static void json_side(const side *s, cli_json *json)
+{
+    cli_json_whole(json, "rows", embla_table_rows(s->asked.table));
+    cli_json_whole(json, "dim", (int64_t)s->dim);
+    cli_json_open(json, "tokens", '[');
+    for (size_t i = 0; i < s->tokens.count; i++) {
+        cli_json_open(json, NULL, '{');
+        cli_token_json(&s->asked, s->tokens.ids[i], json);
+        cli_json_whole(json, "id", s->tokens.ids[i]);
+        cli_json_whole(json, "row", s->rows[i]);
+        cli_json_real(json, "norm", pair_of(s, i, i).norms[0]);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+    cli_json_open(json, "pairs", '[');
+    for (size_t a = 0; a < s->tokens.count; a++) {
+        for (size_t b = a + 1; b < s->tokens.count; b++) {
+            figures f = pair_of(s, a, b);
+            json_figures(&f, a, b, json);
+        }
+    }
+    cli_json_close(json, ']');
+}
+
+static void print_json(const job *j)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    json_side(&j->first, &json);
+    if (j->two) {
+        cli_json_open(&json, "with", '{');
+        json_side(&j->second, &json);
+        cli_json_close(&json, '}');
+    }
+    if (j->across) {
+        cli_json_open(&json, "across", '[');
+        for (size_t i = 0; i < j->count; i++) {
+            figures f = across_of(j, i);
+            json_figures(&f, i, i, &json);
+        }
+        cli_json_close(&json, ']');
+    }
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+/* ---- the verb ---- */
+
+static int read_side(const cli_args *args, const char *path, const cli_tokens *tokens, side *s)
+{
+    const size_t count = tokens->count;
+    int code = cli_asked_rows(&s->asked, tokens, &s->rows);
+    if (code != CLI_DONE) return code;
+    s->dim = embla_table_dim(s->asked.table);
+    s->values = calloc(count, s->dim * sizeof *s->values);
+    if (!s->values) return cli_failed("no memory for %zu rows of %s", count, path);
+    const embla_lookup_options options = {.threads = (int)cli_args_count(args, "threads")};
+    if (embla_lookup_rows(s->asked.table, s->rows, count, &options, s->values) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+        code = cli_asked_check_row(&s->asked, tokens->ids[i], s->values + i * s->dim,
+                                   "cannot be compared");
+    return code;
+}
+
+static void free_side(side *s)
+{
+    free(s->values);
+    free(s->rows);
+    cli_tokens_free(&s->tokens);
+    cli_asked_free(&s->asked);
+}
+
+/* Finds the tokens of the first table in the second by their words, or by their numbers where a
+ * token has no word. */
+static int find_in_second(const char *path, job *j)
+{
+    side *to = &j->second;
+    char text[CLI_WORD_TEXT];
+    int code = CLI_DONE;
+    for (size_t i = 0; i < j->count && code == CLI_DONE; i++) {
+        size_t length;
+        int64_t id = j->first.tokens.ids[i];
+        int32_t found = 0;
+        const char *word = cli_word_of(j->first.asked.vocab, id, &length);
+        if (!word || !to->asked.vocab)
+            code = cli_tokens_add(&to->tokens, id);
+        else if (embla_vocab_find(to->asked.vocab, word, length, &found) == EMBLA_OK)
+            code = cli_tokens_add(&to->tokens, found);
+        else
+            code = cli_failed("%s has no token '%s'; --with needs a table that has all of them",
+                              path, word_of(j, i, CLI_WORD_COLUMNS, text));
+    }
+    return code;
+}
+
+static int open_second(const cli_args *args, job *j)
+{
+    const char *path = cli_args_text(args, "with");
+    int code = cli_asked_open(args, path, &j->second.asked);
+    if (code == CLI_DONE) code = find_in_second(path, j);
+    if (code == CLI_DONE) code = read_side(args, path, &j->second.tokens, &j->second);
+    if (code != CLI_DONE) return code;
+    j->across = j->first.dim == j->second.dim;
+    if (j->count == 1 && !j->across)
+        return cli_failed("the rows of one token have dim %zu and %zu, so they have no cosine; "
+                          "give two tokens to compare them in both tables",
+                          j->first.dim, j->second.dim);
+    return CLI_DONE;
+}
+
+static int set_up(const cli_args *args, bool table, job *j)
+{
+    const char *path = args->operands[0], *measure = cli_args_text(args, "measure");
+    j->two = cli_args_given(args, "with");
+    j->ascii = !cli_utf8_wanted();
+    while (strcmp(measures[j->measure], measure) != 0) j->measure++;
+    int code = cli_asked_open(args, path, &j->first.asked);
+    if (code == CLI_DONE) code = cli_asked_tokens(args, &j->first.asked, &j->first.tokens);
+    if (code != CLI_DONE) return code;
+    j->count = j->first.tokens.count;
+    if (j->count < (j->two ? 1 : 2))
+        return cli_usage("compare has %zu token%s; it needs at least 2, or 1 and --with", j->count,
+                         j->count == 1 ? "" : "s");
+    if (table && j->count > TABLE_TOKENS)
+        return cli_usage("compare has %zu tokens, but a table has at most %d; use --format text "
+                         "or --json",
+                         j->count, TABLE_TOKENS);
+    code = read_side(args, path, &j->first.tokens, &j->first);
+    return code == CLI_DONE && j->two ? open_second(args, j) : code;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {0};
+    const char *format = cli_args_text(args, "format");
+    bool json = cli_args_flag(args, "json"), given = strcmp(format, "auto") != 0;
+    bool table = given ? strcmp(format, "table") == 0 : isatty(STDOUT_FILENO);
+    if (json && given) return cli_usage("--json and --format %s cannot be used together", format);
+    if (args->operand_count < 2)
+        return cli_usage("compare needs a TOKEN; '-' reads tokens from standard input");
+    int code = set_up(args, table && !json, &j);
+    if (code == CLI_DONE && json)
+        print_json(&j);
+    else if (code == CLI_DONE && table)
+        print_table(args, &j);
+    else if (code == CLI_DONE)
+        print_text(&j);
+    free_side(&j.first);
+    free_side(&j.second);
+    return code;
+}
+
+static const char *measure_name(size_t n)
+{
+    return n < MEASURES ? measures[n] : NULL;
+}
+
+static const cli_option options[] = {
+    {.name = "with",
+     .value = "OTHER",
+     .help = "compare the same tokens in the table OTHER too, and each with itself"},
+    {.name = "measure",
+     .value = "MEASURE",
+     .standard = "cosine",
+     .choices = measure_name,
+     .help = "what the table of three or more tokens shows; angles are in degrees"},
+    {.name = "format",
+     .value = "FORMAT",
+     .standard = "auto",
+     .choices = cli_rank_format,
+     .help = "output format; auto means table on a terminal, text elsewhere"},
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_compare = {
+    .name = "compare",
+    .synopsis = "FILE TOKEN [TOKEN]...",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = CLI_OPERANDS_MOST,
+    .about = "show how alike the rows of tokens are",
+    .text =
+        "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
+        "lookup'; - reads one token per line from standard input.\n\n"
+        "For two tokens, the table has the norms of their rows, the dot product, the distance, the "
+        "cosine and the angle. For three to 10 tokens it is a matrix of one measure.\n\n"
+        "--with OTHER looks up the same tokens in a second table. If both tables have the same "
+        "dim, the row of each token is compared with its row in OTHER. Each pair of tokens is "
+        "compared in both tables, whatever their dims are.\n\n"
+        "The text format has one line per pair: token, id, token, id, norm, norm, cosine, dot, "
+        "angle and distance, separated by tabs. With --with the pairs of OTHER follow after an "
+        "empty line, then each token in both tables. A row of zeros has no cosine and no angle "
+        "(nan, null in JSON).",
+    .example = "embla compare words.vec cat dog tuesday",
+    .options = options,
+    .run = run};
