@@ -153,8 +153,12 @@ typedef struct {
     int threads;
     uint64_t seed; /* of dropout; with step: the same draws */
     int64_t step;
-    double weight;        /* multiplies gradients; 0 means 1 */
-    uint64_t reserved[4]; /* must be 0 */
+    double weight; /* multiplies gradients; 0 means 1 */
+    /* for embla_gpt_backward: the loss against so many drawn tokens (embla_sampled_loss), by seed
+     * and step; 0 means against all tokens; f32 only */
+    size_t negatives;
+    embla_proposal proposal; /* how they are drawn */
+    uint64_t reserved[2];    /* must be 0 */
 } embla_gpt_options;
 
 /* Computes the mean cross-entropy of targets (B, T) after tokens (B, T), without dropout. Targets
@@ -262,7 +266,10 @@ typedef struct {
                              gradients are no part of the norm; 0 means that all learns */
     int64_t freeze_below; /* rows below this one of the token table, and of a separate head, are
                              frozen too */
-    uint64_t reserved[2]; /* must be 0 */
+    size_t negatives;     /* sampled softmax: the loss of a step is against so many drawn tokens;
+                             frequent ones are drawn more often if tokens are words or come from a
+                             file; 0 means against all tokens. Validation always uses all */
+    uint64_t reserved[1]; /* must be 0 */
 } embla_train_options;
 
 /* Creates a training of gpt on corpus, at step 0. Both must outlive it. It needs the memory that

@@ -128,8 +128,8 @@ static void print_family(const cli_training *t)
                      strcmp(embla_gpt_family(&preset.shape), "llama") == 0 ? "Llama" : "GPT-2");
 }
 
-/* What --from has not: rows that begin with random numbers; and what keeps its numbers. */
-static void print_frozen(const cli_training *t)
+/* Rows that --from does not have, what is frozen, and the kind of loss. */
+static void print_parts(const cli_training *t)
 {
     static const char *const names[] = {"tokens", "positions", "trunk"};
     const embla_train_options *o = &t->options;
@@ -146,6 +146,9 @@ static void print_frozen(const cli_training *t)
         cli_out_fact("added", "%s, for tokens that %s does not have",
                      cli_plural(t->added_rows, "row", rows), t->from);
     if (used > 0) cli_out_fact("frozen", "%s", text);
+    if (o->negatives > 0)
+        cli_out_fact("loss", "of steps against %s drawn tokens, of validation against all",
+                     cli_commas((int64_t)o->negatives, rows));
 }
 
 static void print_model(const cli_training *t)
@@ -262,7 +265,7 @@ void cli_view_start(const cli_training *t)
         print_corpus(t);
         print_model(t);
         print_family(t);
-        print_frozen(t);
+        print_parts(t);
         print_training(t);
         if (table_shown(t))
             printf("\n%12s  %8s  %10s  %11s  %9s\n", "step", "loss", "validation", "tokens/s",

@@ -16,7 +16,10 @@
 #include "train/train_plot.h"
 #include "train/train_run.h"
 
-enum { WORDS_MOST = 1 << 22 }; /* of embla_corpus_options */
+enum {
+    WORDS_MOST = 1 << 22, /* of embla_corpus_options */
+    NEGATIVES = 1000      /* default of --negatives */
+};
 
 /* ---- numbers ---- */
 
@@ -166,6 +169,26 @@ static int read_frozen(const char *item, size_t length, embla_train_options *o)
     return CLI_DONE;
 }
 
+static const char *loss_name(size_t n)
+{
+    static const char *const names[] = {"full", "sampled"};
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
+}
+
+/* --loss and --negatives. */
+static int read_loss(const cli_args *args, embla_train_options *o)
+{
+    const char *loss = cli_args_text(args, "loss");
+    int64_t negatives = 0;
+    if (!loss || strcmp(loss, "sampled") != 0)
+        return cli_args_given(args, "negatives") ? cli_usage("--negatives needs --loss sampled")
+                                                 : CLI_DONE;
+    negatives = NEGATIVES;
+    int code = read_count(args, "negatives", INT32_MAX, &negatives);
+    o->negatives = (size_t)negatives;
+    return code;
+}
+
 static int read_freeze(const cli_args *args, embla_train_options *o)
 {
     const char *list = cli_args_text(args, "freeze");
@@ -301,6 +324,7 @@ static int read_all(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);
     if (code == CLI_DONE) code = read_freeze(args, &t->options);
+    if (code == CLI_DONE) code = read_loss(args, &t->options);
     if (code == CLI_DONE) code = read_corpus(args, t);
     if (code == CLI_DONE) code = read_intervals(args, t);
     t->validate_every = default_interval(t->steps);
@@ -440,6 +464,12 @@ static const cli_option options[] = {
      .value = "LIST",
      .help = "what does not learn: tokens, positions, trunk, or below:N for the first N rows; "
              "several with commas"},
+    {.name = "loss",
+     .value = "KIND",
+     .standard = "full",
+     .choices = loss_name,
+     .help = "the loss of a step: against all tokens, or sampled against a few drawn ones"},
+    COUNT("negatives", "tokens to draw for each step with --loss sampled (default: 1000)"),
     {.name = "bf16", .help = "compute matrix products in bf16; weights and sums stay in f32"},
     REAL("validation", "share of the text to set aside for validation; 0 disables validation "
                        "(default: 0.1, or 0 with --documents)"),

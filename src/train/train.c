@@ -24,6 +24,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "learn/steps.h"
+#include "text/corpus.h"
 
 enum {
     TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
@@ -82,6 +83,12 @@ static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
                                     : "out is");
     EMBLA_TRY(check_numbers(o, gpt->precision));
     EMBLA_TRY(embla_train_freeze_check(gpt, o));
+    if (o->negatives > 0 &&
+        (gpt->precision == EMBLA_GPT_F64 || o->negatives >= (uint64_t)gpt->shape.vocab))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "negatives is %zu; it must be below the vocabulary's %" PRId64
+                          " tokens, and 0 for a model in f64",
+                          o->negatives, gpt->shape.vocab);
     if (o->batch < 1 || o->batch > INT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "batch is %zu; it must be from 1 to %d", o->batch,
                           (int)INT32_MAX);
@@ -398,8 +405,15 @@ static void prefetch_next_batch(embla_train *t)
 static embla_status compute_gradients(embla_train *t, embla_loss_report *loss)
 {
     const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {
-        .compute = o->compute, .threads = o->threads, .seed = o->seed, .step = t->step};
+    embla_corpus_kind kind = t->corpus->options.kind;
+    bool by_frequency = kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS;
+    const embla_gpt_options how = {.compute = o->compute,
+                                   .threads = o->threads,
+                                   .seed = o->seed,
+                                   .step = t->step,
+                                   .negatives = o->negatives,
+                                   .proposal = by_frequency ? EMBLA_PROPOSAL_LOG_UNIFORM
+                                                            : EMBLA_PROPOSAL_UNIFORM};
     size_t used;
     EMBLA_TRY(next_batch(t, &used));
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);

@@ -109,6 +109,7 @@ static const field fields[] = {
     {"corpus.words", COUNT, CORPUS, AT(saved.corpus.words), true},
     {"options.freeze", CHOICE, OPTION, AT(saved.options.freeze), true},
     {"options.freeze_below", COUNT, OPTION, AT(saved.options.freeze_below), true},
+    {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
