@@ -4,6 +4,7 @@
  *   - documents in order, spelled by the words of their tokens, are the lines of the text, as a
  *     simple loop finds them; a stream is the text; the tokens of a file are its numbers;
  *   - spelled text, encoded again, gives the same tokens;
+ *   - the words of a stream are those that encode finds, and the more frequent has the lower token;
  *   - every token of every batch is below vocab, each is the target of the previous one, and an
  *     epoch together with the validation part has each target of the documents once.
  * The first bytes choose kind, documents, seed, share, batch, and where the text is split into
@@ -161,6 +162,39 @@ static void check_batches(const embla_corpus *c, const choice *k)
     if (c->starts) PROMISE((int64_t)counted == embla_corpus_tokens(c));
 }
 
+/* ---- words ---- */
+
+/* The same text as a stream of words, in one file. */
+static void check_words(const choice *k)
+{
+    const embla_corpus_options options = {.kind = EMBLA_CORPUS_WORDS,
+                                          .validation = -1,
+                                          .in_order = true,
+                                          .words = 1 + (int64_t)(k->options.seed % 16)};
+    static int32_t again[MOST];
+    choice one = *k;
+    size_t count = 0, skip = 0;
+    int64_t unknown = 0, counts[MOST] = {0};
+    one.cut = k->size;
+    embla_corpus *c = open_as(&one, &options);
+    if (!c) return;
+    if (k->size >= 3 && memcmp(k->bytes, "\xef\xbb\xbf", 3) == 0) skip = 3;
+    PROMISE(embla_corpus_encode(c, (const char *)k->bytes + skip, k->size - skip, MOST, again,
+                                &count) == EMBLA_OK);
+    PROMISE((int64_t)count == embla_corpus_tokens(c) && count >= 2);
+    PROMISE(embla_corpus_batch(c, 0, 1, count - 1, tokens, targets, NULL) == EMBLA_OK);
+    PROMISE(memcmp(tokens, again, (count - 1) * sizeof *tokens) == 0);
+    PROMISE(targets[count - 2] == again[count - 1]);
+    for (size_t i = 0; i < count; i++) counts[again[i]]++;
+    int32_t last = embla_corpus_unknown(c, &unknown);
+    PROMISE(counts[last] == unknown && last + 1 == embla_corpus_vocab(c));
+    for (int32_t i = 0; i < last; i++) {
+        PROMISE(counts[i] > 0 && (i == 0 || counts[i] <= counts[i - 1]));
+        PROMISE(embla_corpus_word(c, i, NULL) != NULL);
+    }
+    embla_corpus_free(c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input in = {data, size < MOST ? size : MOST - 8};
@@ -192,6 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     embla_corpus *drawn = open_as(&k, &k.options);
     PROMISE(c || !drawn);
     if (drawn) check_batches(drawn, &k);
+    if (k.options.kind != EMBLA_CORPUS_TOKENS) check_words(&k);
     embla_corpus_free(c);
     embla_corpus_free(drawn);
     PROMISE(embla_mem_live() == live);

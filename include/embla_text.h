@@ -21,7 +21,9 @@ typedef struct embla_corpus embla_corpus;
 typedef enum {
     EMBLA_CORPUS_CHARACTERS = 0, /* a token for each different character (UTF-8), by code point */
     EMBLA_CORPUS_BYTES = 1,      /* 256 tokens */
-    EMBLA_CORPUS_TOKENS = 2      /* a file of tokens: llm.c's .bin, .npy of u2, u4 or i4 */
+    EMBLA_CORPUS_TOKENS = 2,     /* a file of tokens: llm.c's .bin, .npy of u2, u4 or i4 */
+    EMBLA_CORPUS_WORDS = 3       /* a token for each of the most frequent words, and one for all
+                                    other words; embla_next_word has the rule */
 } embla_corpus_kind;
 
 typedef struct {
@@ -31,14 +33,29 @@ typedef struct {
                              documents; a negative number means none */
     uint64_t seed;        /* of the order of documents, and of positions in a stream */
     bool in_order;        /* use documents, or pieces of a stream, in the order of the file */
-    uint64_t reserved[4]; /* must be 0 */
+    int64_t words;        /* for EMBLA_CORPUS_WORDS: how many words at most; 0 means all */
+    uint64_t reserved[3]; /* must be 0 */
 } embla_corpus_options;
+
+/* Finds the next word of a text. Its address goes to *word; the result is its length in bytes, 0 if
+ * there is no further word. The next search begins at *word + length.
+ *   word character  A-Z, a-z, 0-9 and all characters from U+00C0 on, except U+00D7, U+00F7, U+2000
+ *                   to U+2BFF, U+3000 to U+303F, U+FE10 to U+FE6F, U+FF00 to U+FF0F and U+1F000 to
+ *                   U+1FAFF
+ *   word            as many word characters as follow each other; ' or U+2019 between two of them
+ *                   belongs to the word (don't)
+ *   line end        LF is a word of its own
+ *   separator       spaces and other white space, control characters; they belong to no word
+ *   any other       a word of its own: punctuation, symbols, a byte that is not valid UTF-8 */
+EMBLA_API size_t embla_next_word(const char *text, size_t length, const char **word);
 
 /* Opens a text file, a folder of text files, or a file of tokens. The files of a folder are joined
  * in the order of their names; hidden files are skipped, links and folders refused. A text is kept
  * in memory as tokens of 1, 2 or 4 bytes; a file of tokens is mapped. Lines end with LF or CR LF;
- * an empty line is no document. options NULL means characters, as one stream. EMBLA_ERR_FORMAT
- * names the byte that is not valid UTF-8. */
+ * an empty line is no document. options NULL means characters, as one stream. Tokens of words are
+ * numbered by frequency, the most frequent first, and equally frequent ones in the order of their
+ * bytes; the token of unknown words follows them. EMBLA_ERR_FORMAT names the byte that is not valid
+ * UTF-8. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_open(const char *path,
                                                        const embla_corpus_options *options,
                                                        embla_corpus **out);
@@ -48,10 +65,13 @@ EMBLA_API int64_t embla_corpus_tokens(const embla_corpus *corpus);
 EMBLA_API int64_t embla_corpus_vocab(const embla_corpus *corpus);
 EMBLA_API int64_t embla_corpus_documents(const embla_corpus *corpus); /* 1 for a stream */
 /* The text of a token: *length bytes, then a 0. length may be NULL. NULL if the token has no text
- * (BOS, tokens of a file). */
+ * (BOS, the token of unknown words, tokens of a file). */
 EMBLA_API const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length);
 /* The BOS token; -1 if there is none. */
 EMBLA_API int32_t embla_corpus_bos(const embla_corpus *corpus);
+/* The token of all words that are not in the vocabulary; -1 if there is none. *count (may be NULL)
+ * gets how often it occurs in the corpus. A word of more than 255 bytes is never in it. */
+EMBLA_API int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count);
 /* Converts text to tokens. *count is their number; the first `capacity` are written to tokens. No
  * BOS is added. EMBLA_ERR_NOT_FOUND names a character that the corpus does not have. */
 EMBLA_API EMBLA_CHECKED embla_status embla_corpus_encode(const embla_corpus *corpus,

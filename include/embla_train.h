@@ -153,8 +153,12 @@ typedef struct {
     int threads;
     uint64_t seed; /* of dropout; with step: the same draws */
     int64_t step;
-    double weight;        /* multiplies gradients; 0 means 1 */
-    uint64_t reserved[4]; /* must be 0 */
+    double weight; /* multiplies gradients; 0 means 1 */
+    /* for embla_gpt_backward: the loss against so many drawn tokens (embla_sampled_loss), by seed
+     * and step; 0 means against all tokens; f32 only */
+    size_t negatives;
+    embla_proposal proposal; /* how they are drawn */
+    uint64_t reserved[2];    /* must be 0 */
 } embla_gpt_options;
 
 /* Computes the mean cross-entropy of targets (B, T) after tokens (B, T), without dropout. Targets
@@ -200,6 +204,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, co
  * while they change. The table keeps its handle. EMBLA_ERR_ARGUMENT if the file exists. */
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_share(embla_gpt *gpt, const char *path);
 
+/* The model_type that embla_gpt_save writes for a shape: "gpt2", "llama", or "embla", which only
+ * embla_gpt_open reads. NULL if the shape is NULL. */
+EMBLA_API const char *embla_gpt_family(const embla_gpt_shape *shape);
 /* Writes a folder that other programs open: config.json, model.safetensors with the names of GPT-2
  * or Llama, and tokenizer.json if words are given. words has a text for each token; NULL or empty
  * means a token without text. A shape that neither family has gets Embla's own names, for
@@ -239,6 +246,13 @@ EMBLA_API EMBLA_CHECKED embla_status embla_decoder_head(const embla_decoder *dec
 
 typedef struct embla_train embla_train;
 
+/* What a training leaves as it is: bits of embla_train_options.freeze. */
+enum {
+    EMBLA_FREEZE_TOKENS = 1,    /* the token table; if tied, this is also the head */
+    EMBLA_FREEZE_POSITIONS = 2, /* learned positions */
+    EMBLA_FREEZE_TRUNK = 4      /* layers and norms: all but the tables, the head and n-grams */
+};
+
 typedef struct {
     size_t batch, length;    /* sequences in a step; tokens in a sequence (0 means all positions) */
     embla_schedule schedule; /* its steps are those of the whole training */
@@ -248,13 +262,21 @@ typedef struct {
     embla_dtype compute;  /* f32 (default) or bf16 */
     uint64_t seed;        /* of dropout (the corpus has its own) */
     int threads;          /* does not change results */
-    uint64_t reserved[4]; /* must be 0 */
+    unsigned freeze;      /* EMBLA_FREEZE_.., added; frozen numbers keep their bits, and their
+                             gradients are no part of the norm; 0 means that all learns */
+    int64_t freeze_below; /* rows below this one of the token table, and of a separate head, are
+                             frozen too */
+    size_t negatives;     /* sampled softmax: the loss of a step is against so many drawn tokens;
+                             frequent ones are drawn more often if tokens are words or come from a
+                             file; 0 means against all tokens. Validation always uses all */
+    uint64_t reserved[1]; /* must be 0 */
 } embla_train_options;
 
 /* Creates a training of gpt on corpus, at step 0. Both must outlive it. It needs the memory that
  * embla_gpt_plan_memory computes; steps allocate nothing that stays. It uses the gradients of the
  * model, which are 0 between steps. EMBLA_ERR_SHAPE if the corpus has more tokens than the model,
- * or sequences are longer than its positions. */
+ * or sequences are longer than its positions. EMBLA_ERR_ARGUMENT if nothing is left to learn, or
+ * what shall be frozen does not exist. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
                                                      const embla_train_options *options,
                                                      embla_train **out);

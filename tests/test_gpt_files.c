@@ -410,6 +410,46 @@ static void hidden_of(embla_gpt *gpt, float *out)
     memcpy(out, embla_gpt_hidden(gpt), 8 * embla_gpt_describe(gpt)->dim * sizeof(float));
 }
 
+/* Logits of all tokens after the last of hidden (8 x dim). */
+static void logits_of(embla_gpt *gpt, const float *hidden, double *out)
+{
+    const embla_gpt_shape *s = embla_gpt_describe(gpt);
+    const float *head = values_of(gpt, s->untied ? "lm_head" : "wte"), *last = hidden + 7 * s->dim;
+    for (int64_t v = 0; v < s->vocab; v++) {
+        out[v] = 0;
+        for (size_t c = 0; c < s->dim; c++)
+            out[v] += (double)head[(size_t)v * s->dim + c] * (double)last[c];
+    }
+}
+
+/* Four kinds of positions, tied and untied, in the shapes of GPT-2 and of Llama. */
+static void each_kind_of_positions_opens_again_with_the_same_logits(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 16; kind++) {
+        embla_gpt_shape s = kind & 8 ? llama_like() : gpt2_like();
+        float before[8 * 16], after[8 * 16];
+        double a[11], b[11];
+        s.position_kind = (embla_positions_kind)(kind & 3);
+        s.untied = kind & 4;
+        const char *type = embla_gpt_family(&s);
+        bool known =
+            s.position_kind == (kind & 8 ? EMBLA_POSITIONS_ROTARY : EMBLA_POSITIONS_LEARNED);
+        assert_string_equal(type, !known ? "embla" : kind & 8 ? "llama" : "gpt2");
+        goes_round(&s, type);
+        embla_gpt *gpt = model(&s), *back = reopened();
+        hidden_of(gpt, before);
+        hidden_of(back, after);
+        assert_memory_equal(before, after, 8 * s.dim * sizeof(float));
+        logits_of(gpt, before, a);
+        logits_of(back, after, b);
+        assert_memory_equal(a, b, sizeof a);
+        embla_gpt_free(back);
+        embla_gpt_free(gpt);
+    }
+    assert_null(embla_gpt_family(NULL));
+}
+
 /* Pairs side by side become pairs half a head apart: other rows, the same model. */
 static void interleaved_heads_are_saved_in_the_order_of_llama(void **state)
 {
@@ -1198,6 +1238,33 @@ static void words_become_a_tokenizer_of_words(void **state)
     embla_gpt_free(gpt);
 }
 
+/* Words that our rule leaves whole are cut by it; <unk> neither begins nor ends a text. */
+static void words_of_a_corpus_are_cut_by_its_rule(void **state)
+{
+    static const char *const words[] = {"the", "don't", ",", "\n", "<unk>"}, *const lines[] = {
+                                                                                 "a", "b", "c",
+                                                                                 "<unk>", "<bos>"};
+    embla_gpt *gpt = model_of(5);
+    (void)state;
+    assert_ok(embla_gpt_save(gpt, place.folder, words));
+    embla_json_value *tree = tokenizer();
+    assert_string_equal(kind_of(tree, "model"), "WordLevel");
+    assert_string_equal(kind_of(tree, "pre_tokenizer"), "Split");
+    assert_string_equal(kind_of(tree, "decoder"), "null");
+    assert_string_equal(
+        embla_json_string(embla_json_get(embla_json_get(tree, "pre_tokenizer"), "behavior"), NULL),
+        "Removed");
+    assert_int_equal(embla_json_count(embla_json_get(tree, "added_tokens")), 1);
+    embla_json_free(tree);
+    assert_int_equal(bos_of_config(), -1);
+    assert_ok(embla_gpt_save(gpt, place.folder, lines)); /* words, though each is a character */
+    tree = tokenizer();
+    assert_string_equal(kind_of(tree, "decoder"), "null");
+    embla_json_free(tree);
+    assert_int_equal(bos_of_config(), 4);
+    embla_gpt_free(gpt);
+}
+
 /* ---- the folder ---- */
 
 static void the_folder_is_made_where_it_is_missing(void **state)
@@ -1359,6 +1426,7 @@ int main(void)
         TEST(llama_goes_round_bit_for_bit),
         TEST(other_shapes_go_round_bit_for_bit),
         TEST(large_tensors_go_round_bit_for_bit),
+        TEST(each_kind_of_positions_opens_again_with_the_same_logits),
         TEST(untied_tables_that_are_equal_stay_two),
         TEST(a_gpt2_folder_has_the_names_and_shapes_of_gpt2),
         TEST(a_llama_folder_has_the_names_and_shapes_of_llama),
@@ -1377,6 +1445,7 @@ int main(void)
         TEST(characters_become_a_tokenizer_of_characters),
         TEST(bytes_become_a_tokenizer_of_bytes),
         TEST(words_become_a_tokenizer_of_words),
+        TEST(words_of_a_corpus_are_cut_by_its_rule),
         TEST(the_folder_is_made_where_it_is_missing),
         TEST(each_allocation_may_fail),
         TEST(each_call_of_the_system_may_fail),

@@ -5,6 +5,9 @@
  * two neighbours that form the word with the lowest token are merged, until no two form a word.
  * Byte-pair vocabularies number their words in merge order, so this equals llama2.c's merging by
  * score and GPT-2's by rank, except that GPT-2 first splits text into words.
+ *
+ * A prompt for a model of words is cut by embla_next_word. Such words have no spaces, so a text
+ * gets them back by a rule: one between two words, but none before a comma and the like.
  */
 #include "core/speak.h"
 
@@ -15,6 +18,7 @@
 #include "base/utf8.h"
 #include "core/token.h"
 #include "core/visible.h"
+#include "embla_text.h"
 
 #define MARK "\xe2\x96\x81" /* U+2581 */
 enum { MARK_BYTES = 3, LETTER_MOST = 4, BYTE_WORD = 6 };
@@ -79,6 +83,12 @@ static bool has_byte_letters(const cli_speaker *s)
     return true;
 }
 
+/* A vocabulary of whole words has a token for words that it does not have. */
+static bool find_unknown(cli_speaker *s)
+{
+    return find_word(s, "<unk>", 5, &s->unknown) || find_word(s, "[UNK]", 5, &s->unknown);
+}
+
 static cli_speak_style detect_style(cli_speaker *s)
 {
     int32_t token;
@@ -88,13 +98,15 @@ static cli_speak_style detect_style(cli_speaker *s)
         const char *word = embla_vocab_word(s->vocab, (int32_t)i, &length);
         s->marked = word && length > MARK_BYTES && memcmp(word, MARK, MARK_BYTES) == 0;
     }
-    return s->marked || find_byte_word(s, '\n', &token) ? CLI_SPEAK_PIECES : CLI_SPEAK_PLAIN;
+    if (s->marked || find_byte_word(s, '\n', &token)) return CLI_SPEAK_PIECES;
+    return find_unknown(s) ? CLI_SPEAK_WORDS : CLI_SPEAK_PLAIN;
 }
 
 static bool has_line_ends(const cli_speaker *s)
 {
     size_t length;
-    if (s->style != CLI_SPEAK_PLAIN) return s->style != CLI_SPEAK_NUMBERS;
+    if (s->style != CLI_SPEAK_PLAIN && s->style != CLI_SPEAK_WORDS)
+        return s->style != CLI_SPEAK_NUMBERS;
     for (int64_t i = 0; i < s->tokens; i++) {
         const char *word = embla_vocab_word(s->vocab, (int32_t)i, &length);
         if (word && memchr(word, '\n', length)) return true;
@@ -138,11 +150,16 @@ static void find_special_tokens(const cli_model *model, cli_speaker *s)
     s->leads = s->bos >= 0 && !(known && s->bos == end);
 }
 
-void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out)
+void cli_speaker_of_vocab(const embla_vocab *vocab, int64_t tokens, cli_speaker *out)
 {
-    *out = (cli_speaker){.vocab = model->vocab, .tokens = tokens, .bos = -1};
+    *out = (cli_speaker){.vocab = vocab, .tokens = tokens, .bos = -1};
     if (out->vocab) out->style = detect_style(out);
     out->lines = has_line_ends(out);
+}
+
+void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out)
+{
+    cli_speaker_of_vocab(model->vocab, tokens, out);
     find_special_tokens(model, out);
 }
 
@@ -321,8 +338,24 @@ static size_t longest_word(const cli_speaker *s)
     return most;
 }
 
+/* Appends the tokens of the words of a text. */
+static void cut_words(prompt_tokens *p, const char *text, size_t bytes)
+{
+    const char *end = text + bytes, *word;
+    for (size_t used; (used = embla_next_word(text, (size_t)(end - text), &word)) > 0;
+         text = word + used) {
+        int32_t token = p->speaker->unknown;
+        (void)find_word(p->speaker, word, used, &token);
+        p->tokens[p->count++] = token;
+    }
+}
+
 static int tokenize(prompt_tokens *p, const char *written, size_t bytes)
 {
+    if (p->speaker->style == CLI_SPEAK_WORDS) {
+        cut_words(p, written, bytes);
+        return CLI_DONE;
+    }
     size_t used, from = p->count;
     int code = CLI_DONE;
     for (size_t at = 0; at < bytes && code == CLI_DONE; at += used)
@@ -441,6 +474,24 @@ static bool append_piece(cli_said *said, const cli_speaker *s, bool first, const
     return true;
 }
 
+/* Whether a space comes between two words: not beside a line end or a hyphen, not before marks that
+ * follow a word, not after those that precede one. */
+static bool is_spaced(const char *before, size_t before_length, const char *word, size_t length)
+{
+    bool glued_left = length == 1 && strchr("\n.,;:!?)]}%-", word[0]);
+    bool glued_right = before_length == 1 && strchr("\n([{$#-'", before[0]);
+    return !glued_left && !glued_right;
+}
+
+static bool append_word(cli_said *said, const cli_speaker *s, int32_t before, const char *word,
+                        size_t length)
+{
+    size_t before_length = 0;
+    const char *last = before < 0 ? NULL : embla_vocab_word(s->vocab, before, &before_length);
+    if (last && is_spaced(last, before_length, word, length) && !append(said, " ", 1)) return false;
+    return append(said, word, length);
+}
+
 bool cli_said_add(cli_said *said, const cli_speaker *s, int32_t before, int32_t token)
 {
     size_t length = 0;
@@ -457,6 +508,7 @@ bool cli_said_add(cli_said *said, const cli_speaker *s, int32_t before, int32_t 
     }
     if (s->style == CLI_SPEAK_BYTES) return append_bytes(said, word, length);
     if (s->style == CLI_SPEAK_PIECES) return append_piece(said, s, first, word, length);
+    if (s->style == CLI_SPEAK_WORDS) return append_word(said, s, first ? -1 : before, word, length);
     return append(said, word, length);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Corpus, model and training of `embla train`. The vocabulary of a model comes from its text. With
- * --from, shape and words must equal those of the other model, or rows would change their meaning.
+ * --from, shape and words must equal those of the other model, or rows would change their meaning;
+ * only a file of tokens with --vocab may have further tokens, for which rows are added.
  */
 #include "train/train_make.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "core/memory.h"
 #include "core/model.h"
 #include "train/train_view.h"
@@ -88,17 +90,59 @@ static int open_corpus(cli_training *t)
     return CLI_DONE;
 }
 
-/* The words of all tokens, for tokenizer.json; a file of tokens has none. */
+/* Opens the words of a file of tokens: those of --vocab, or of a resumed training those in its
+ * folder. */
+static int open_vocab(const cli_args *args, cli_training *t)
+{
+    const char *path = cli_args_text(args, "vocab");
+    char *own = NULL;
+    int64_t tokens = embla_corpus_vocab(t->corpus);
+    if (t->corpus_options.kind != EMBLA_CORPUS_TOKENS) return CLI_DONE;
+    if (t->resumed && folder_has(t->folder, "tokenizer.json"))
+        path = own = join(t->folder, "tokenizer.json");
+    embla_status status = path ? embla_vocab_open_file(path, &t->vocab) : EMBLA_OK;
+    free(own);
+    if (status != EMBLA_OK) return cli_failed("%s", embla_error());
+    if (t->vocab && embla_vocab_end(t->vocab) < tokens)
+        return cli_failed("%s has words for tokens 0 to %" PRId64 ", but %s has token %" PRId64
+                          "; use the vocabulary that the tokens were made with",
+                          embla_vocab_source(t->vocab), embla_vocab_end(t->vocab) - 1,
+                          t->named ? t->named : t->text, tokens - 1);
+    return CLI_DONE;
+}
+
+/* The words of a vocabulary file. A word that an earlier token has already is left out: each word
+ * of a tokenizer.json has one token. */
+static int copy_words(cli_training *t)
+{
+    size_t count = 0;
+    const embla_word *words = embla_vocab_words(t->vocab, &count);
+    for (size_t i = 0; i < count; i++) {
+        int32_t first = -1;
+        if (embla_utf8_valid(words[i].bytes, words[i].length) != words[i].length)
+            return cli_failed("%s: the word of token %" PRId32 " is not valid UTF-8; use the "
+                              "tokenizer.json or vocab.json of the same tokenizer",
+                              embla_vocab_source(t->vocab), words[i].token);
+        if (embla_vocab_find(t->vocab, words[i].bytes, words[i].length, &first) != EMBLA_OK ||
+            first >= words[i].token)
+            t->words[words[i].token] = words[i].bytes;
+    }
+    return CLI_DONE;
+}
+
+/* The words of all tokens, for tokenizer.json; a file of tokens has none without --vocab. */
 static int set_words(cli_training *t)
 {
     int64_t vocab = t->shape.vocab, known = embla_corpus_vocab(t->corpus);
-    if (t->corpus_options.kind == EMBLA_CORPUS_TOKENS) return CLI_DONE;
+    if (t->corpus_options.kind == EMBLA_CORPUS_TOKENS && !t->vocab) return CLI_DONE;
     t->words = calloc((size_t)vocab, sizeof *t->words);
     if (!t->words) return cli_failed("no memory for %" PRId64 " words", vocab);
+    if (t->vocab) return copy_words(t);
     for (int64_t i = 0; i < vocab && i < known; i++)
         t->words[i] = embla_corpus_word(t->corpus, (int32_t)i, NULL);
-    int32_t bos = embla_corpus_bos(t->corpus);
-    if (bos >= 0) t->words[bos] = CLI_BOS_NAME; /* the corpus has no text for it */
+    int32_t bos = embla_corpus_bos(t->corpus), unknown = embla_corpus_unknown(t->corpus, NULL);
+    if (bos >= 0) t->words[bos] = CLI_BOS_NAME; /* the corpus has no text for these */
+    if (unknown >= 0) t->words[unknown] = CLI_UNKNOWN_NAME;
     return CLI_DONE;
 }
 
@@ -135,33 +179,52 @@ static int compare_shapes(const cli_training *t, const embla_gpt_shape *b)
     return CLI_DONE;
 }
 
-/* Checks that both vocabularies have the same number of tokens and, if known, the same words. */
+/* Rows that the table needs: one for each token of the text and for each word of --vocab. */
+static int64_t tokens_needed(const cli_training *t)
+{
+    int64_t tokens = embla_corpus_vocab(t->corpus);
+    int64_t words = t->vocab ? embla_vocab_end(t->vocab) : 0;
+    return words > tokens ? words : tokens;
+}
+
+/* The word of a token of the text or of --vocab; NULL if it has none. */
+static const char *word_of(const cli_training *t, int32_t token, size_t *length)
+{
+    return t->vocab ? embla_vocab_word(t->vocab, token, length)
+                    : embla_corpus_word(t->corpus, token, length);
+}
+
+/* Checks that both vocabularies have the same words, if they are known, and the same number of
+ * tokens. A file of tokens may have fewer, and with --vocab more: for those rows are added. */
 static int compare_words(const cli_training *t, const embla_gpt_shape *shape,
                          const embla_checkpoint *checkpoint)
 {
-    int64_t vocab = embla_corpus_vocab(t->corpus);
-    bool tokens = t->corpus_options.kind == EMBLA_CORPUS_TOKENS;
+    int64_t vocab = tokens_needed(t), both = vocab < shape->vocab ? vocab : shape->vocab;
     embla_vocab *words = NULL;
     int code = CLI_DONE;
-    if (tokens ? vocab > shape->vocab : vocab != shape->vocab)
+    if (t->corpus_options.kind != EMBLA_CORPUS_TOKENS && vocab != shape->vocab)
         return cli_failed("%s has %" PRId64 " tokens, but %s has %" PRId64, t->from, shape->vocab,
                           t->text, vocab);
-    if (tokens || embla_vocab_open(checkpoint, &words) != EMBLA_OK) return CLI_DONE;
-    for (int64_t i = 0; i < vocab && code == CLI_DONE; i++) {
+    if (!t->vocab && vocab > shape->vocab)
+        return cli_failed("%s has %" PRId64 " tokens, but %s has %" PRId64
+                          "; to add rows for them, name their words with --vocab FILE",
+                          t->from, shape->vocab, t->text, vocab);
+    if (embla_vocab_open(checkpoint, &words) != EMBLA_OK) return CLI_DONE;
+    for (int64_t i = 0; i < both && code == CLI_DONE; i++) {
         size_t a = 0, b = 0;
-        const char *ours = embla_corpus_word(t->corpus, (int32_t)i, &a);
+        const char *ours = word_of(t, (int32_t)i, &a);
         const char *theirs = embla_vocab_word(words, (int32_t)i, &b);
         if (ours && theirs && (a != b || memcmp(ours, theirs, a) != 0))
-            code = cli_failed("the vocabularies differ: token %" PRId64
-                              " is '%.20s' in %s, but '%.20s' in %s",
-                              i, theirs, t->from, ours, t->text);
+            code = cli_failed(
+                "the vocabularies differ: token %" PRId64 " is '%.20s' in %s, but '%.20s' in %s", i,
+                theirs, t->from, ours, t->vocab ? embla_vocab_source(t->vocab) : t->text);
     }
     embla_vocab_free(words);
     return code;
 }
 
-/* Creates a model of t's shape and copies the weights of source; weights that source lacks keep
- * their initial values. */
+/* Creates a model of t's shape and copies the weights of source. Tensors and rows that source lacks
+ * keep their initial values. */
 static int copy_weights(cli_training *t, const embla_gpt *source)
 {
     embla_gpt_tensor from, to;
@@ -169,8 +232,8 @@ static int copy_weights(cli_training *t, const embla_gpt *source)
     if (status != EMBLA_OK) return library_error(status);
     for (size_t i = 0; embla_gpt_tensor_at(t->gpt, i, &to) == EMBLA_OK; i++)
         for (size_t k = 0; embla_gpt_tensor_at(source, k, &from) == EMBLA_OK; k++)
-            if (strcmp(from.name, to.name) == 0 && from.rows == to.rows && from.dim == to.dim)
-                memcpy(to.values, from.values, (size_t)to.rows * to.dim * sizeof *to.values);
+            if (strcmp(from.name, to.name) == 0 && from.rows <= to.rows && from.dim == to.dim)
+                memcpy(to.values, from.values, (size_t)from.rows * to.dim * sizeof *to.values);
     return CLI_DONE;
 }
 
@@ -188,14 +251,19 @@ static int use_source(cli_training *t, embla_gpt **source)
             return cli_usage("%s already has an n-gram table; omit --ngram-rows", t->from);
         t->shape.ngram = ngram;
     }
-    if (dropout == found.dropout && ngram.rows == 0) {
+    if (tokens_needed(t) > found.vocab) {
+        t->shape.vocab = tokens_needed(t);
+        t->added_rows = t->shape.vocab - found.vocab;
+    }
+    if (dropout == found.dropout && ngram.rows == 0 && t->added_rows == 0) {
         t->gpt = *source;
         *source = NULL;
         return CLI_DONE;
     }
     if (found.ngram.rows > 0)
-        return cli_usage("%s has an n-gram table, so its dropout cannot be changed; omit --dropout",
-                         t->from);
+        return cli_usage("%s has an n-gram table, so %s", t->from,
+                         t->added_rows > 0 ? "no rows can be added; use a text with the same tokens"
+                                           : "its dropout cannot be changed; omit --dropout");
     return copy_weights(t, *source);
 }
 
@@ -261,17 +329,17 @@ static int start_watch(const cli_args *args, cli_training *t)
     }
     embla_gpt *start = t->gpt;
     t->gpt = now;
-    if (code == CLI_DONE) code = cli_watch_open(t->corpus, now, start, list, &t->watch);
+    if (code == CLI_DONE) code = cli_watch_open(t->corpus, t->words, now, start, list, &t->watch);
     if (start != now) embla_gpt_free(start);
     return code;
 }
 
-/* The text replaces the preset's vocabulary size; a file of tokens may use a larger preset. */
+/* The text replaces the preset's vocabulary size; a file of tokens may use a larger preset. There
+ * is a row for each word of --vocab. */
 static void set_vocab(cli_training *t)
 {
-    int64_t vocab = embla_corpus_vocab(t->corpus);
     bool tokens = t->corpus_options.kind == EMBLA_CORPUS_TOKENS;
-    if (!tokens || t->shape.vocab < vocab) t->shape.vocab = vocab;
+    if (!tokens || t->shape.vocab < tokens_needed(t)) t->shape.vocab = tokens_needed(t);
 }
 
 static int check_memory(const cli_args *args, const embla_gpt_memory *plan)
@@ -291,6 +359,7 @@ int cli_make_new(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = absolute_path(args->operands[0], &t->text);
     if (code == CLI_DONE && from) code = absolute_path(from, &t->from);
     if (code == CLI_DONE) code = open_corpus(t);
+    if (code == CLI_DONE) code = open_vocab(args, t);
     if (code != CLI_DONE) return code;
     set_vocab(t);
     if (!t->from)
@@ -298,9 +367,9 @@ int cli_make_new(const cli_args *args, cli_training *t)
     if (status != EMBLA_OK) return library_error(status);
     if (!t->from) code = check_memory(args, &plan);
     if (code == CLI_DONE) code = make_model(t);
+    if (code == CLI_DONE) code = set_words(t);
     if (code == CLI_DONE) code = make_training(args, t);
-    if (code == CLI_DONE) code = start_watch(args, t);
-    return code == CLI_DONE ? set_words(t) : code;
+    return code == CLI_DONE ? start_watch(args, t) : code;
 }
 
 /* ---- resuming ---- */
@@ -380,12 +449,13 @@ int cli_make_again(const cli_args *args, cli_training *t)
 {
     int code = cli_log_open(t->folder, &t->log);
     if (code == CLI_DONE) code = open_corpus(t);
+    if (code == CLI_DONE) code = open_vocab(args, t);
+    if (code == CLI_DONE) code = set_words(t);
     if (code != CLI_DONE) return code;
     if (embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     code = make_training(args, t);
     if (code == CLI_DONE && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
-    if (code == CLI_DONE) code = start_watch(args, t);
-    return code == CLI_DONE ? set_words(t) : code;
+    return code == CLI_DONE ? start_watch(args, t) : code;
 }

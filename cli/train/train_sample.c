@@ -12,6 +12,7 @@
 #include "embla_learn.h"
 
 #include "core/out.h"
+#include "core/speak.h"
 #include "core/visible.h"
 
 enum { SAMPLE_TOKENS = 200, INDENT = 4 };
@@ -27,24 +28,28 @@ static int32_t first_token(const cli_training *t)
     return 0;
 }
 
-static void add_token(const cli_training *t, int32_t token, FILE *to)
+/* Opens the words that the training has saved. They say how tokens become text. */
+static int open_words(cli_training *t)
 {
-    size_t length = 0;
-    const char *word = t->words ? embla_corpus_word(t->corpus, token, &length) : NULL;
-    if (word)
-        (void)fwrite(word, 1, length, to);
-    else
-        fprintf(to, "%" PRId32 " ", token);
+    size_t size = strlen(t->folder) + sizeof "/tokenizer.json";
+    char *path = malloc(size);
+    if (!path) return cli_failed("no memory for the path of %s", t->folder);
+    (void)snprintf(path, size, "%s/tokenizer.json", t->folder);
+    embla_status status = embla_vocab_open_file(path, &t->spoken_words);
+    free(path);
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
-/* Writes the text to `to`. */
-static embla_status generate(const cli_training *t, embla_decoder *decoder, size_t most,
-                             float *hidden, FILE *to)
+/* Appends the text to said. */
+static int generate(const cli_training *t, embla_decoder *decoder, size_t most, float *hidden,
+                    cli_said *said)
 {
+    cli_speaker speaker;
     const embla_decoder_options options = {.threads = t->options.threads};
     const int32_t bos = embla_corpus_bos(t->corpus);
-    int32_t token = first_token(t);
+    int32_t token = first_token(t), before = -1;
     embla_head head;
+    cli_speaker_of_vocab(t->spoken_words, t->shape.vocab, &speaker);
     embla_status status = embla_decoder_head(decoder, &head);
     for (size_t i = 0; status == EMBLA_OK && i < most; i++) {
         embla_choice choice = {0};
@@ -56,9 +61,11 @@ static embla_status generate(const cli_training *t, embla_decoder *decoder, size
         if (status == EMBLA_OK) status = embla_head_sample(&head, hidden, 1, &sampling, &choice);
         if (status != EMBLA_OK || choice.token < 0 || choice.token == bos) break;
         token = (int32_t)choice.token;
-        add_token(t, token, to);
+        if (!cli_said_add(said, &speaker, before, token))
+            return cli_failed("no memory for a sample");
+        before = token;
     }
-    return status;
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
 /* Prints the lines of text, indented, with control characters escaped. */
@@ -67,7 +74,8 @@ static void print_lines(const cli_training *t, const char *text, size_t size)
     char step[CLI_CELL];
     printf("%*ssample after step %s\n", INDENT, "", cli_commas(embla_train_steps(t->train), step));
     for (size_t at = 0; at < size;) {
-        size_t length = strcspn(text + at, "\n");
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - text) - at : size - at;
         char *line = strndup(text + at, length);
         printf("%*s", 2 * INDENT, "");
         if (line) cli_out_safe(line);
@@ -93,24 +101,20 @@ int cli_sample_print(cli_training *t)
 {
     const size_t positions = t->shape.positions;
     const size_t most = positions < SAMPLE_TOKENS ? positions : SAMPLE_TOKENS;
-    char *text = NULL;
-    size_t size = 0;
+    cli_said said = {0};
     embla_decoder *decoder = NULL;
     float *hidden = malloc(t->shape.dim * sizeof *hidden);
-    FILE *to = hidden ? open_memstream(&text, &size) : NULL;
-    embla_status status = EMBLA_ERR_MEMORY;
-    if (to) status = embla_decoder_new(t->gpt, most, &decoder);
-    if (status == EMBLA_OK) status = generate(t, decoder, most, hidden, to);
-    int code = !to                  ? cli_failed("no memory for a sample")
-               : status != EMBLA_OK ? cli_failed("%s", embla_error())
-                                    : CLI_DONE;
-    if (to && fclose(to) != 0) code = cli_failed("no memory for a sample");
+    int code = hidden ? CLI_DONE : cli_failed("no memory for a sample");
+    if (code == CLI_DONE && t->words && !t->spoken_words) code = open_words(t);
+    if (code == CLI_DONE && embla_decoder_new(t->gpt, most, &decoder) != EMBLA_OK)
+        code = cli_failed("%s", embla_error());
+    if (code == CLI_DONE) code = generate(t, decoder, most, hidden, &said);
     cli_progress_wipe(&t->progress);
-    if (code == CLI_DONE && t->json) print_json(t, text, size);
-    if (code == CLI_DONE && !t->json) print_lines(t, text, size);
+    if (code == CLI_DONE && t->json) print_json(t, said.bytes ? said.bytes : "", said.count);
+    if (code == CLI_DONE && !t->json) print_lines(t, said.bytes ? said.bytes : "", said.count);
     (void)fflush(stdout);
     embla_decoder_free(decoder);
     free(hidden);
-    free(text);
+    free(said.bytes);
     return code;
 }

@@ -106,6 +106,49 @@ static void print_corpus(const cli_training *t)
                  t->named ? t->named : t->text, cli_plural(embla_corpus_tokens(c), "token", tokens),
                  documents, cli_commas(embla_corpus_vocab(c), vocab),
                  t->validates ? kept : "nothing");
+    int64_t unknown = 0;
+    if (embla_corpus_unknown(c, &unknown) >= 0)
+        cli_out_fact("unknown", "%s (%.2f %%): words outside the vocabulary",
+                     cli_plural(unknown, "token", tokens),
+                     100.0 * (double)unknown / (double)embla_corpus_tokens(c));
+    if (t->vocab)
+        cli_out_fact("vocabulary", "%s, from %s",
+                     cli_plural(embla_vocab_count(t->vocab), "word", tokens),
+                     embla_vocab_source(t->vocab));
+}
+
+/* Options can make a shape of GPT-2 or Llama one that only Embla opens. */
+static void print_family(const cli_training *t)
+{
+    embla_gpt_preset preset;
+    if (!t->preset || embla_gpt_preset_find(t->preset, &preset) != EMBLA_OK) return;
+    if (strcmp(embla_gpt_family(&t->shape), "embla") == 0 &&
+        strcmp(embla_gpt_family(&preset.shape), "embla") != 0)
+        cli_out_fact("format", "model_type embla, for embla alone: %s has no such model",
+                     strcmp(embla_gpt_family(&preset.shape), "llama") == 0 ? "Llama" : "GPT-2");
+}
+
+/* Rows that --from does not have, what is frozen, and the kind of loss. */
+static void print_parts(const cli_training *t)
+{
+    static const char *const names[] = {"tokens", "positions", "trunk"};
+    const embla_train_options *o = &t->options;
+    char text[128] = "", rows[CLI_CELL];
+    size_t used = 0;
+    for (unsigned n = 0; n < 3; n++)
+        if (o->freeze & 1u << n)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
+                                     names[n]);
+    if (o->freeze_below > 0)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%sthe first %s",
+                                 used > 0 ? ", " : "", cli_plural(o->freeze_below, "row", rows));
+    if (t->added_rows > 0)
+        cli_out_fact("added", "%s, for tokens that %s does not have",
+                     cli_plural(t->added_rows, "row", rows), t->from);
+    if (used > 0) cli_out_fact("frozen", "%s", text);
+    if (o->negatives > 0)
+        cli_out_fact("loss", "of steps against %s drawn tokens, of validation against all",
+                     cli_commas((int64_t)o->negatives, rows));
 }
 
 static void print_model(const cli_training *t)
@@ -164,6 +207,7 @@ static void json_start(const cli_training *t)
 {
     cli_json json = {0};
     embla_gpt_memory plan;
+    int64_t unknown = 0;
     const char *engine = engine_of(t);
     plan_memory(t, &plan);
     cli_json_open(&json, NULL, '{');
@@ -175,6 +219,8 @@ static void json_start(const cli_training *t)
     cli_json_whole(&json, "tokens", embla_corpus_tokens(t->corpus));
     cli_json_whole(&json, "documents", embla_corpus_documents(t->corpus));
     cli_json_bool(&json, "validation", t->validates);
+    if (embla_corpus_unknown(t->corpus, &unknown) >= 0) cli_json_whole(&json, "unknown", unknown);
+    cli_json_text(&json, "model_type", embla_gpt_family(&t->shape));
     cli_json_whole(&json, "parameters", embla_gpt_parameters(t->gpt));
     cli_json_whole(&json, "vocab", t->shape.vocab);
     cli_json_whole(&json, "dim", (int64_t)t->shape.dim);
@@ -218,6 +264,8 @@ void cli_view_start(const cli_training *t)
     } else {
         print_corpus(t);
         print_model(t);
+        print_family(t);
+        print_parts(t);
         print_training(t);
         if (table_shown(t))
             printf("\n%12s  %8s  %10s  %11s  %9s\n", "step", "loss", "validation", "tokens/s",

@@ -16,6 +16,15 @@
 
 /* ---- the tokens of --watch ---- */
 
+/* The token whose word is text; -1 if there is none. */
+static int64_t find_word(const cli_watch *w, const char *text, size_t length)
+{
+    for (size_t i = 0; w->words && i < w->rows; i++)
+        if (w->words[i] && strlen(w->words[i]) == length && memcmp(w->words[i], text, length) == 0)
+            return (int64_t)i;
+    return -1;
+}
+
 /* Parses one token: "e" or "#5". */
 static int read_token(cli_watch *w, const char *text, size_t length)
 {
@@ -34,12 +43,20 @@ static int read_token(cli_watch *w, const char *text, size_t length)
         w->asked[w->asked_count++] = number;
         return CLI_DONE;
     }
+    int64_t known = find_word(w, text, length);
+    if (known >= 0) {
+        w->asked[w->asked_count++] = known;
+        return CLI_DONE;
+    }
     if (embla_corpus_encode(w->corpus, text, length, 1, &token, &count) != EMBLA_OK)
         return cli_usage("--watch: %s", embla_error());
     if (count != 1)
         return cli_usage(
             "--watch: '%s' is %zu tokens; separate tokens by commas, or use a number such as #5",
             shown, count);
+    if (token == embla_corpus_unknown(w->corpus, NULL))
+        return cli_usage("--watch: '%s' is not among the %zu words of the vocabulary", shown,
+                         w->rows);
     w->asked[w->asked_count++] = token;
     return CLI_DONE;
 }
@@ -65,16 +82,17 @@ static float *rows_of(const embla_gpt *gpt)
     return NULL;
 }
 
-int cli_watch_open(const embla_corpus *corpus, const embla_gpt *gpt, const embla_gpt *start,
-                   const char *list, cli_watch *out)
+int cli_watch_open(const embla_corpus *corpus, const char **words, const embla_gpt *gpt,
+                   const embla_gpt *start, const char *list, cli_watch *out)
 {
     const embla_gpt_shape *shape = embla_gpt_describe(gpt);
     cli_watch w = {.corpus = corpus,
+                   .words = words,
                    .table = embla_gpt_tokens(gpt),
                    .now = rows_of(gpt),
                    .rows = (size_t)shape->vocab,
                    .dim = shape->dim};
-    if (!w.now || !w.table) return cli_usage("--watch needs a model of f32");
+    if (!w.now || !w.table || w.rows == 0) return cli_usage("--watch needs a model of f32");
     int code = read_list(&w, list);
     if (code != CLI_DONE) return code;
     size_t bytes = w.rows * w.dim * sizeof *w.first;
@@ -178,14 +196,21 @@ int cli_watch_look(cli_watch *w, int threads)
 
 enum { WORD = 10 }; /* columns of a word */
 
+/* The word of a token, or NULL. The corpus also knows a word that is byte 0. */
+static const char *word_of(const cli_watch *w, int64_t token, size_t *length)
+{
+    const char *word = embla_corpus_word(w->corpus, (int32_t)token, length);
+    if (word || !w->words || !w->words[token]) return word;
+    *length = strlen(w->words[token]);
+    return w->words[token];
+}
+
 /* Writes the word of a token to text. Returns its width in columns. */
 static size_t token_text(const cli_watch *w, int64_t token, bool ascii, char text[CLI_WORD_TEXT])
 {
     size_t length = 0;
-    const char *word = embla_corpus_word(w->corpus, (int32_t)token, &length);
+    const char *word = word_of(w, token, &length);
     if (word) return cli_word_show(word, length, ascii, WORD, text);
-    if (token == embla_corpus_bos(w->corpus))
-        return (size_t)snprintf(text, CLI_WORD_TEXT, "%s", CLI_BOS_NAME);
     return (size_t)snprintf(text, CLI_WORD_TEXT, "#%" PRId64, token);
 }
 
@@ -220,7 +245,8 @@ void cli_watch_print(const cli_watch *w, FILE *to, int columns, int most)
 static void json_word(const cli_watch *w, int64_t token, cli_json *json)
 {
     size_t length = 0;
-    const char *word = embla_corpus_word(w->corpus, (int32_t)token, &length);
+    bool bos = token == embla_corpus_bos(w->corpus);
+    const char *word = bos ? NULL : word_of(w, token, &length);
     if (word)
         (void)cli_json_bytes(json, "token", word, length);
     else

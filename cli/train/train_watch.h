@@ -14,8 +14,9 @@
 
 enum { CLI_WATCH_ASKED = 16, CLI_WATCH_MOVERS = 5, CLI_WATCH_NEAR = 5 };
 
-/* The name of the token that begins a document. */
-#define CLI_BOS_NAME "<bos>"
+/* The names of the token that begins a document, and of all words outside the vocabulary. */
+#define CLI_BOS_NAME     "<bos>"
+#define CLI_UNKNOWN_NAME "<unk>"
 
 typedef struct {
     int64_t token;
@@ -26,6 +27,7 @@ typedef struct {
 
 typedef struct {
     const embla_corpus *corpus; /* NULL means that nothing is watched */
+    const char **words;         /* the words of all tokens; NULL means that they have none */
     const embla_table *table;   /* the current rows */
     int64_t asked[CLI_WATCH_ASKED];
     size_t asked_count;
@@ -39,8 +41,8 @@ typedef struct {
 
 /* list is the value of --watch: e,m,a or #5. start has the initial rows; it may be gpt itself and
  * is not used afterwards. Returns the exit code, after a message on failure. */
-int cli_watch_open(const embla_corpus *corpus, const embla_gpt *gpt, const embla_gpt *start,
-                   const char *list, cli_watch *out);
+int cli_watch_open(const embla_corpus *corpus, const char **words, const embla_gpt *gpt,
+                   const embla_gpt *start, const char *list, cli_watch *out);
 void cli_watch_close(cli_watch *watch);
 /* Updates the distances and the nearest rows. */
 int cli_watch_look(cli_watch *watch, int threads);

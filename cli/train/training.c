@@ -65,6 +65,8 @@ void cli_training_free(cli_training *t)
     embla_gpt_free(t->gpt);
     embla_corpus_free(t->corpus);
     free(t->words);
+    embla_vocab_free(t->vocab);
+    embla_vocab_free(t->spoken_words);
     free(t->noted_plot);
     free(t->noted_watch);
     free(t->text);

@@ -49,8 +49,11 @@ typedef struct {
     embla_corpus *corpus;
     embla_gpt *gpt;
     embla_train *train;
-    const char **words; /* words of the tokens; NULL means a file of tokens */
-    bool validates;     /* the corpus has a validation part */
+    const char **words; /* words of the tokens; NULL means a file of tokens without --vocab */
+    embla_vocab *vocab; /* of --vocab, or of a resumed training; NULL means none */
+    embla_vocab *spoken_words; /* of the written tokenizer.json, for samples; NULL until needed */
+    int64_t added_rows;        /* rows for tokens that the model of --from does not have */
+    bool validates;            /* the corpus has a validation part */
 
     /* progress */
     cli_progress progress;

@@ -369,8 +369,9 @@ const cli_verb cli_verb_generate = {
             "A prompt is split into characters or bytes. Then the two neighbours that form the "
             "word with the lowest token number are merged, until no two form a word. This is how "
             "llama2.c, Llama and our own models tokenize. GPT-2 first splits text into words, "
-            "which differs for some spaces. A model without a vocabulary prints token numbers, and "
-            "its prompt is a list such as 5,7.",
+            "which differs for some spaces. For a model of words (train --words) the prompt is cut "
+            "into words, and an unknown word becomes <unk>. A model without a vocabulary prints "
+            "token numbers, and its prompt is a list such as 5,7.",
     .example = "embla generate names --count 5",
     .options = options,
     .run = run};

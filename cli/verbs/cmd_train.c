@@ -16,6 +16,11 @@
 #include "train/train_plot.h"
 #include "train/train_run.h"
 
+enum {
+    WORDS_MOST = 1 << 22, /* of embla_corpus_options */
+    NEGATIVES = 1000      /* default of --negatives */
+};
+
 /* ---- numbers ---- */
 
 /* A number with least <= number < below. *out is unchanged if the option is not given. */
@@ -60,6 +65,24 @@ static int read_size(const cli_args *args, const char *name, size_t *out)
 
 /* ---- options ---- */
 
+static const char *position_name(size_t n)
+{
+    static const char *const names[] = {"learned", "sinusoidal", "rotary", "none"};
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
+}
+
+/* The kind of positions, and whether the head is the token table. */
+static int read_kinds(const cli_args *args, embla_gpt_shape *s)
+{
+    const char *positions = cli_args_text(args, "positions");
+    bool tied = cli_args_flag(args, "tied"), untied = cli_args_flag(args, "untied");
+    if (tied && untied) return cli_usage("--tied and --untied cannot be used together");
+    if (tied || untied) s->untied = untied;
+    for (size_t n = 0; positions && position_name(n); n++)
+        if (strcmp(positions, position_name(n)) == 0) s->position_kind = (embla_positions_kind)n;
+    return CLI_DONE;
+}
+
 /* The hidden size and the number of key-value heads keep their ratio to --dim and --heads. */
 static int read_shape(const cli_args *args, embla_gpt_shape *s)
 {
@@ -69,6 +92,7 @@ static int read_shape(const cli_args *args, embla_gpt_shape *s)
     if (code == CLI_DONE) code = read_size(args, "layers", &s->layers);
     if (code == CLI_DONE) code = read_size(args, "length", &length);
     if (code == CLI_DONE) code = read_real(args, "dropout", 0, 1, &s->dropout);
+    if (code == CLI_DONE) code = read_kinds(args, s);
     if (code != CLI_DONE) return code;
     s->positions = length;
     if (s->hidden > 0 && s->dim != dim) s->hidden = (s->hidden * s->dim / dim + 7) / 8 * 8;
@@ -122,6 +146,63 @@ static int read_ngram(const cli_args *args, cli_training *t)
     return code;
 }
 
+/* One item of --freeze: tokens, positions, trunk or below:N. */
+static int read_frozen(const char *item, size_t length, embla_train_options *o)
+{
+    static const char *const names[] = {"tokens", "positions", "trunk"};
+    static const char below[] = "below:";
+    char *end = NULL;
+    for (size_t n = 0; n < 3; n++)
+        if (length == strlen(names[n]) && memcmp(item, names[n], length) == 0) {
+            o->freeze |= 1u << n;
+            return CLI_DONE;
+        }
+    if (length < sizeof below || memcmp(item, below, sizeof below - 1) != 0)
+        return cli_usage("--freeze: '%.*s' is unknown; use tokens, positions, trunk or below:N",
+                         (int)(length < 60 ? length : 60), item);
+    const char *number = item + sizeof below - 1;
+    long long rows = *number >= '0' && *number <= '9' ? strtoll(number, &end, 10) : 0;
+    if (rows < 1 || rows > INT32_MAX || end != item + length)
+        return cli_usage("--freeze: '%.*s' does not end with a number of rows such as 100",
+                         (int)(length < 60 ? length : 60), item);
+    o->freeze_below = rows;
+    return CLI_DONE;
+}
+
+static const char *loss_name(size_t n)
+{
+    static const char *const names[] = {"full", "sampled"};
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
+}
+
+/* --loss and --negatives. */
+static int read_loss(const cli_args *args, embla_train_options *o)
+{
+    const char *loss = cli_args_text(args, "loss");
+    int64_t negatives = 0;
+    if (!loss || strcmp(loss, "sampled") != 0)
+        return cli_args_given(args, "negatives") ? cli_usage("--negatives needs --loss sampled")
+                                                 : CLI_DONE;
+    negatives = NEGATIVES;
+    int code = read_count(args, "negatives", INT32_MAX, &negatives);
+    o->negatives = (size_t)negatives;
+    return code;
+}
+
+static int read_freeze(const cli_args *args, embla_train_options *o)
+{
+    const char *list = cli_args_text(args, "freeze");
+    int code = CLI_DONE;
+    while (list && code == CLI_DONE) {
+        size_t length = strcspn(list, ",");
+        code = read_frozen(list, length, o);
+        list = list[length] == ',' ? list + length + 1 : NULL;
+    }
+    if (code == CLI_DONE && (o->freeze & EMBLA_FREEZE_TOKENS) && o->freeze_below > 0)
+        code = cli_usage("--freeze: tokens freezes all rows; omit below:%" PRId64, o->freeze_below);
+    return code;
+}
+
 /* The final rate keeps the preset's ratio to the peak rate, unless it is given. */
 static int read_training(const cli_args *args, const embla_gpt_preset *p, cli_training *t)
 {
@@ -153,21 +234,42 @@ static int read_training(const cli_args *args, const embla_gpt_preset *p, cli_tr
     return code;
 }
 
+/* What the tokens are: characters, unless one of three options is given. */
+static int read_token_kind(const cli_args *args, embla_corpus_options *o)
+{
+    static const struct {
+        const char *name;
+        embla_corpus_kind kind;
+    } kinds[] = {{"bytes", EMBLA_CORPUS_BYTES},
+                 {"tokens-file", EMBLA_CORPUS_TOKENS},
+                 {"words", EMBLA_CORPUS_WORDS}};
+    const char *given = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!cli_args_given(args, kinds[i].name)) continue;
+        if (given) return cli_usage("--%s and --%s cannot be used together", given, kinds[i].name);
+        given = kinds[i].name;
+        o->kind = kinds[i].kind;
+    }
+    if (cli_args_given(args, "vocab") && o->kind != EMBLA_CORPUS_TOKENS)
+        return cli_usage("--vocab needs --tokens-file; a text has its own vocabulary");
+    return read_count(args, "words", WORDS_MOST, &o->words);
+}
+
 static int read_corpus(const cli_args *args, cli_training *t)
 {
     embla_corpus_options *o = &t->corpus_options;
-    bool bytes = cli_args_flag(args, "bytes"), tokens = cli_args_flag(args, "tokens-file");
     bool documents = cli_args_flag(args, "documents");
     double share = 0;
-    if (bytes && tokens) return cli_usage("--bytes and --tokens-file cannot be used together");
+    int code = read_token_kind(args, o);
+    bool tokens = o->kind == EMBLA_CORPUS_TOKENS;
+    if (code != CLI_DONE) return code;
     if (documents && tokens)
         return cli_usage(
             "--documents and --tokens-file cannot be used together: a file of tokens has no lines");
-    o->kind = bytes ? EMBLA_CORPUS_BYTES : tokens ? EMBLA_CORPUS_TOKENS : EMBLA_CORPUS_CHARACTERS;
     o->documents = documents || (t->preset && strcmp(t->preset, "microgpt") == 0 && !tokens);
     o->in_order = cli_args_flag(args, "in-order");
     o->seed = t->options.seed;
-    int code = read_real(args, "validation", 0, 1, &share);
+    code = read_real(args, "validation", 0, 1, &share);
     o->validation = cli_args_given(args, "validation") && share == 0 ? -1 : share;
     return code;
 }
@@ -194,13 +296,13 @@ static int read_intervals(const cli_args *args, cli_training *t)
 
 static int read_all(const cli_args *args, cli_training *t)
 {
-    static const char *const shapes[] = {"dim", "heads", "layers"};
+    static const char *const shapes[] = {"dim", "heads", "layers", "positions", "tied", "untied"};
     embla_gpt_preset preset;
     bool from = cli_args_given(args, "from");
     const char *name = cli_args_text(args, "preset");
     if (embla_gpt_preset_find(name, &preset) != EMBLA_OK) return cli_usage("%s", embla_error());
     if (!from || cli_args_given(args, "preset")) t->preset = name;
-    for (size_t i = 0; !t->preset && i < 3; i++)
+    for (size_t i = 0; !t->preset && i < sizeof shapes / sizeof shapes[0]; i++)
         if (cli_args_given(args, shapes[i]))
             return cli_usage("--%s has no effect: without --preset the shape comes from --from",
                              shapes[i]);
@@ -221,6 +323,8 @@ static int read_all(const cli_args *args, cli_training *t)
     int code = read_training(args, &preset, t);
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);
+    if (code == CLI_DONE) code = read_freeze(args, &t->options);
+    if (code == CLI_DONE) code = read_loss(args, &t->options);
     if (code == CLI_DONE) code = read_corpus(args, t);
     if (code == CLI_DONE) code = read_intervals(args, t);
     t->validate_every = default_interval(t->steps);
@@ -323,6 +427,12 @@ static const cli_option options[] = {
     COUNT("layers", "number of layers"),
     COUNT("heads", "attention heads; must divide --dim"),
     COUNT("dim", "embedding dimension (d_model)"),
+    {.name = "positions",
+     .value = "KIND",
+     .choices = position_name,
+     .help = "how the model knows the order of tokens"},
+    {.name = "tied", .help = "use the token table as the head"},
+    {.name = "untied", .help = "use a separate table as the head"},
     REAL("rate", "peak learning rate"),
     REAL("final-rate", "final learning rate (default: scaled from --rate as in the preset)"),
     {.name = "schedule",
@@ -342,10 +452,24 @@ static const cli_option options[] = {
      .count = true,
      .help = "seed of the initial weights, the order of the text and dropout"},
     {.name = "bytes", .help = "use bytes as tokens instead of characters"},
+    COUNT("words", "use the N most frequent words as tokens, and one token for all others"),
     {.name = "documents", .help = "treat each line as a separate document (default for microgpt)"},
     {.name = "tokens-file", .help = "read TEXT as a file of tokens: a .bin of llm.c, or .npy"},
+    {.name = "vocab",
+     .value = "FILE",
+     .help = "words of a file of tokens: tokenizer.json, vocab.json, lines of text, .."},
     {.name = "in-order", .help = "read the text in order instead of in random order"},
     {.name = "from", .value = "MODEL", .help = "start from the weights of MODEL"},
+    {.name = "freeze",
+     .value = "LIST",
+     .help = "what does not learn: tokens, positions, trunk, or below:N for the first N rows; "
+             "several with commas"},
+    {.name = "loss",
+     .value = "KIND",
+     .standard = "full",
+     .choices = loss_name,
+     .help = "the loss of a step: against all tokens, or sampled against a few drawn ones"},
+    COUNT("negatives", "tokens to draw for each step with --loss sampled (default: 1000)"),
     {.name = "bf16", .help = "compute matrix products in bf16; weights and sums stay in f32"},
     REAL("validation", "share of the text to set aside for validation; 0 disables validation "
                        "(default: 0.1, or 0 with --documents)"),
@@ -386,8 +510,9 @@ const cli_verb cli_verb_train = {
     .operands_most = 1,
     .about = "train a model on a text",
     .text =
-        "TEXT is a text file or a folder of text files. Its characters become the tokens. A "
-        "decoder learns to predict the next token. FOLDER receives the model in a format that "
+        "TEXT is a text file or a folder of text files. Its characters become the tokens, or its "
+        "words with --words. A decoder learns to predict the next token. FOLDER receives the model "
+        "in a format that "
         "other programs open (config.json, model.safetensors, tokenizer.json), loss.csv with "
         "one line for each step, and checkpoints. Options that are not given come from the "
         "preset. The vocabulary comes from the text.\n\n"

@@ -28,6 +28,7 @@ typedef struct {
     double weight;
     double dropout; /* 0 means no dropout */
     uint64_t seed;  /* for dropout */
+    embla_negatives negatives;
 } pass;
 
 /* Pointer to an array of the pass, or of a layer. */
@@ -440,6 +441,11 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
     const embla_gpt *gpt = p->gpt;
     size_t head = embla_gpt_head_slot(gpt);
     void *dhidden = array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
+    if (learns && p->negatives.negatives > 0)
+        return embla_layer_sampled_loss(&p->way, (const float *)(void *)hidden_of(p), p->targets,
+                                        p->n, p->shape->dim, embla_gpt_weight(gpt, head),
+                                        p->shape->vocab, p->weight, &p->negatives, dhidden,
+                                        embla_gpt_gradient(gpt, head), report);
     return embla_layer_loss(&p->way, hidden_of(p), p->targets, p->n, p->shape->dim,
                             embla_gpt_weight(gpt, head), p->shape->vocab, p->weight,
                             learns ? dhidden : NULL, learns ? embla_gpt_gradient(gpt, head) : NULL,
@@ -484,6 +490,9 @@ static embla_status check_options(const embla_gpt *gpt, const embla_gpt_options 
                           "a model computes in f32 or bf16; compute is dtype %d", (int)o->compute);
     if (o->compute == EMBLA_BF16 && gpt->precision == EMBLA_GPT_F64)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
+    if (o->negatives > 0 && gpt->precision == EMBLA_GPT_F64)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a loss against %zu drawn tokens needs a model in f32", o->negatives);
     if (!isfinite(o->weight))
         return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", o->weight);
     return EMBLA_OK;
@@ -552,6 +561,10 @@ static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *option
     p->weight = options->weight == 0 ? 1 : options->weight;
     p->dropout = learns ? gpt->shape.dropout : 0;
     p->seed = seed_of(options);
+    p->negatives = (embla_negatives){.negatives = options->negatives,
+                                     .seed = options->seed,
+                                     .step = options->step,
+                                     .proposal = options->proposal};
     EMBLA_TRY(check_tokens(p, p->tokens, false));
     EMBLA_TRY(check_tokens(p, p->targets, true));
     gpt->ran = false;

@@ -14,14 +14,13 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/utf8.h"
 #include "files/durable.h"
 #include "files/io.h"
 #include "files/json_out.h"
-#include "files/names.h"
 #include "formats/format.h"
 #include "model/gpt.h"
 #include "model/gpt_ngram.h"
+#include "model/gpt_tokenizer.h"
 
 /* ---- forms of files ---- */
 
@@ -100,6 +99,15 @@ static const form *form_of(const embla_gpt_shape *s)
     return NULL;
 }
 
+const char *embla_gpt_family(const embla_gpt_shape *shape)
+{
+    if (!shape) return NULL;
+    embla_gpt_shape s = *shape;
+    if (s.kv_heads == 0) s.kv_heads = s.heads;
+    const form *f = form_of(&s);
+    return f == &gpt2_form ? "gpt2" : f == &llama_form ? "llama" : "embla";
+}
+
 /* ---- state of a save ---- */
 
 enum { CONFIG, TOKENIZER, MODEL, FILES };
@@ -108,9 +116,7 @@ typedef struct {
     const embla_gpt *gpt;
     const form *form;
     embla_arena arena;
-    embla_name *words; /* vocab of them; NULL if none were given */
-    uint8_t *special;  /* one for each word: not text, but a special token */
-    int64_t bos;       /* the only special token; -1 if there is none, or several */
+    embla_gpt_words words;
     embla_part *parts;
     size_t part_count;
     embla_durable *files[FILES];
@@ -344,176 +350,13 @@ static embla_status write_config(saving *w)
     else
         write_own_config(&t, s);
     embla_json_say_real(&t, "resid_pdrop", s->dropout);
-    embla_json_say_token(&t, "bos_token_id", w->bos);
-    embla_json_say_token(&t, "eos_token_id", w->bos);
+    embla_json_say_token(&t, "bos_token_id", w->words.bos);
+    embla_json_say_token(&t, "eos_token_id", w->words.bos);
     embla_json_say_flag(&t, "tie_word_embeddings", !s->untied);
     embla_json_say_text(&t, "torch_dtype", "float32");
     embla_json_say_flag(&t, "use_cache", true);
     embla_json_say_whole(&t, "vocab_size", s->vocab);
     embla_json_say(&t, "\n}\n");
-    return t.status;
-}
-
-/* ---- tokenizer.json ---- */
-
-enum { BYTES = 256 };
-
-/* True if each of the first 256 words is the byte with its number. Word 0 cannot be checked: a
- * string cannot contain byte 0. */
-static bool are_bytes(const char *const *words, int64_t count)
-{
-    bool all = count >= BYTES && (!words[0] || !*words[0]);
-    for (int i = 1; all && i < BYTES; i++)
-        all = words[i] && (unsigned char)words[i][0] == i && words[i][1] == '\0';
-    return all;
-}
-
-/* The character for a byte in GPT-2's vocabulary: the byte itself if it is printable, otherwise the
- * next free character from U+0100 on. */
-static size_t byte_character(int byte, char out[4])
-{
-    uint32_t next = 256;
-    for (int b = 0;; b++) {
-        bool seen = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-        if (b == byte) return embla_utf8_encode(seen ? (uint32_t)b : next, out);
-        next += !seen;
-    }
-}
-
-/* True for names of special tokens, such as "<bos>" or "<|endoftext|>". */
-static bool is_special(const char *word, size_t length)
-{
-    return length >= 3 && word[0] == '<' && word[length - 1] == '>';
-}
-
-static embla_status add_word(saving *w, const char *word, int64_t token, bool bytes)
-{
-    char name[32];
-    size_t length = word ? strlen(word) : 0;
-    if (bytes && token < BYTES) {
-        length = byte_character((int)token, name);
-        word = name;
-    } else if (length == 0) {
-        length = (size_t)snprintf(name, sizeof name, "<|%" PRId64 "|>", token);
-        word = name;
-    } else if (embla_utf8_valid(word, length) != length) {
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the text of token %" PRId64 " (%zu bytes) is not valid UTF-8", token,
-                          length);
-    }
-    if (length > UINT32_MAX)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the text of token %" PRId64 " is too long: %zu bytes", token, length);
-    w->special[token] = is_special(word, length) && !(bytes && token < BYTES);
-    w->words[token].length = (uint32_t)length;
-    w->words[token].number = (uint32_t)token;
-    return embla_arena_text(&w->arena, word, length, &w->words[token].bytes);
-}
-
-/* All words must differ, because a tokenizer finds a token by its word. */
-static embla_status check_words(saving *w, size_t count)
-{
-    embla_names sorted;
-    EMBLA_TRY(embla_names_sort(&w->arena, w->words, count, &sorted));
-    for (size_t i = 1; i < sorted.count; i++) {
-        const embla_name *a = sorted.sorted[i - 1], *b = sorted.sorted[i];
-        if (a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0)
-            return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "tokens %" PRIu32 " and %" PRIu32 " have the same text, '%.64s'",
-                              a->number, b->number, a->bytes);
-    }
-    return EMBLA_OK;
-}
-
-static embla_status add_words(saving *w, const char *const *words)
-{
-    int64_t count = w->gpt->shape.vocab;
-    bool bytes = are_bytes(words, count);
-    size_t specials = 0;
-    EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)count, sizeof *w->words, "words", &w->words));
-    EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)count, 1, "words", &w->special));
-    for (int64_t i = 0; i < count; i++) {
-        EMBLA_TRY(add_word(w, words[i], i, bytes));
-        if (w->special[i]) w->bos = specials++ == 0 ? i : -1;
-    }
-    return check_words(w, (size_t)count);
-}
-
-static void write_vocab(embla_json_out *t, const saving *w)
-{
-    embla_json_say(t, "\"vocab\": {");
-    for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
-        embla_json_say(t, "%s\n      ", i > 0 ? "," : "");
-        embla_json_say_string(t, w->words[i].bytes, w->words[i].length);
-        embla_json_say(t, ": %" PRId64, i);
-    }
-    embla_json_say(t, "\n    }");
-}
-
-static void write_added_tokens(embla_json_out *t, const saving *w)
-{
-    bool any = false;
-    embla_json_say(t, ",\n  \"added_tokens\": [");
-    for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
-        if (!w->special[i]) continue;
-        embla_json_say(t, "%s\n    {\"id\": %" PRId64 ", \"content\": ", any ? "," : "", i);
-        embla_json_say_string(t, w->words[i].bytes, w->words[i].length);
-        embla_json_say(t, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
-                          "\"normalized\": false, \"special\": true}");
-        any = true;
-    }
-    embla_json_say(t, "%s]", any ? "\n  " : "");
-}
-
-/* True if each word that is text is one character. */
-static bool are_characters(const saving *w)
-{
-    for (int64_t i = 0; i < w->gpt->shape.vocab; i++) {
-        const embla_name *word = &w->words[i];
-        if (!w->special[i] && embla_utf8_length(word->bytes, word->length) != word->length)
-            return false;
-    }
-    return true;
-}
-
-/* Writes how text is split and joined: bytes as in GPT-2, characters, or words between spaces. */
-static void write_splitting(embla_json_out *t, bool bytes, bool characters)
-{
-    const char *level = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
-                        "\"trim_offsets\": true, \"use_regex\": false}";
-    embla_json_say_key(t, "normalizer");
-    embla_json_say(t, "null");
-    embla_json_say_key(t, "pre_tokenizer");
-    if (bytes)
-        embla_json_say(t, "%s", level);
-    else if (characters)
-        embla_json_say(t, "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[\\\\s\\\\S]\"}, "
-                          "\"behavior\": \"Isolated\", \"invert\": false}");
-    else
-        embla_json_say(t, "{\"type\": \"WhitespaceSplit\"}");
-    embla_json_say_key(t, "post_processor");
-    embla_json_say(t, "null");
-    embla_json_say_key(t, "decoder");
-    embla_json_say(t, "%s", bytes ? level : characters ? "{\"type\": \"Fuse\"}" : "null");
-}
-
-static embla_status write_tokenizer(saving *w, bool bytes)
-{
-    embla_json_out t = {.out = w->files[TOKENIZER]};
-    embla_json_say(&t, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null");
-    write_added_tokens(&t, w);
-    write_splitting(&t, bytes, are_characters(w));
-    embla_json_say_key(&t, "model");
-    if (bytes)
-        embla_json_say(&t, "{\n    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
-                           "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
-                           "\"fuse_unk\": false, \"byte_fallback\": false,\n    ");
-    else
-        embla_json_say(&t, "{\n    \"type\": \"WordLevel\",\n    ");
-    write_vocab(&t, w);
-    /* WordLevel needs a name for unknown words; if no word has it, unknown words are an error */
-    embla_json_say(&t, "%s\n  }\n}\n",
-                   bytes ? ",\n    \"merges\": []" : ",\n    \"unk_token\": \"<unk>\"");
     return t.status;
 }
 
@@ -532,13 +375,13 @@ static embla_status open_file(saving *w, const char *folder, int which)
 static embla_status write_folder(saving *w, const char *folder, const char *const *words)
 {
     EMBLA_TRY(list_parts(w));
-    if (words) EMBLA_TRY(add_words(w, words));
+    if (words) EMBLA_TRY(embla_gpt_words_check(&w->arena, words, w->gpt->shape.vocab, &w->words));
     EMBLA_TRY(embla_io_folder(folder));
     EMBLA_TRY(open_file(w, folder, CONFIG));
     EMBLA_TRY(write_config(w));
     if (words) {
         EMBLA_TRY(open_file(w, folder, TOKENIZER));
-        EMBLA_TRY(write_tokenizer(w, are_bytes(words, w->gpt->shape.vocab)));
+        EMBLA_TRY(embla_gpt_tokenizer_write(&w->words, w->files[TOKENIZER]));
     }
     EMBLA_TRY(open_file(w, folder, MODEL));
     EMBLA_TRY(write_model(w));
@@ -554,7 +397,7 @@ static embla_status write_folder(saving *w, const char *folder, const char *cons
 
 embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder, const char *const *words)
 {
-    saving w = {.gpt = gpt, .bos = -1};
+    saving w = {.gpt = gpt, .words = {.bos = -1}};
     if (!gpt || !folder)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: %s is NULL",
                           gpt ? "the folder" : "the model");

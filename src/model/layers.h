@@ -104,6 +104,14 @@ EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const vo
                                             const void *table, int64_t vocab, double weight,
                                             void *dhidden, void *dtable, embla_loss_report *report);
 
+/* The same in f32, against drawn tokens: embla_sampled_loss. dhidden and dtable are wanted. */
+EMBLA_CHECKED embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *hidden,
+                                                    const int32_t *targets, size_t n, size_t dim,
+                                                    const float *table, int64_t vocab,
+                                                    double weight, const embla_negatives *negatives,
+                                                    float *dhidden, float *dtable,
+                                                    embla_loss_report *report);
+
 /* ---- the gate of an n-gram table ---- */
 
 enum { EMBLA_GATE_STATS = 4 }; /* numbers per token: 1 / root of x and of key, similarity, gate */

@@ -37,6 +37,43 @@ static embla_status by_head(const embla_layer_way *way, const float *hidden, con
     return status;
 }
 
+/* ---- by embla_sampled_loss ---- */
+
+embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *hidden,
+                                      const int32_t *targets, size_t n, size_t dim,
+                                      const float *table, int64_t vocab, double weight,
+                                      const embla_negatives *negatives, float *dhidden,
+                                      float *dtable, embla_loss_report *report)
+{
+    embla_table *view;
+    embla_layout layout = {0};
+    void *memory;
+    size_t rows = embla_layout_add(&layout, n + negatives->negatives, sizeof(int64_t));
+    size_t values = embla_layout_add(&layout, n + negatives->negatives, dim * sizeof(float));
+    const embla_loss_options options = {
+        .weight = weight, .compute = way->compute, .threads = way->threads};
+    if (layout.too_large)
+        return embla_fail(EMBLA_ERR_MEMORY, "%zu rows of gradients do not fit in memory", n);
+    EMBLA_TRY(embla_table_view(EMBLA_F32, vocab, dim, table, (size_t)vocab * dim * sizeof(float),
+                               NULL, &view));
+    embla_status status = embla_mem_new(layout.bytes, "gradients of drawn rows", &memory);
+    if (status != EMBLA_OK) {
+        embla_table_free(view);
+        return status;
+    }
+    embla_sampled_gradients g = {.hidden = dhidden,
+                                 .rows = (int64_t *)(void *)((char *)memory + rows),
+                                 .table = (float *)(void *)((char *)memory + values)};
+    status = embla_sampled_loss(&(embla_head){.table = view}, hidden, targets, n, negatives,
+                                &options, &g, NULL, report);
+    for (size_t i = 0; status == EMBLA_OK && i < g.touched; i++)
+        for (size_t c = 0; c < dim; c++)
+            dtable[(size_t)g.rows[i] * dim + c] += g.table[i * dim + c];
+    embla_mem_free(memory, layout.bytes);
+    embla_table_free(view);
+    return status;
+}
+
 /* ---- by linear layers ---- */
 
 typedef struct {

@@ -256,9 +256,14 @@ embla_status embla_corpus_open(const char *path, const embla_corpus_options *opt
     if (!path || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_open: %s is NULL",
                           path ? "out" : "path");
-    if ((unsigned)options->kind > EMBLA_CORPUS_TOKENS)
+    if ((unsigned)options->kind > EMBLA_CORPUS_WORDS)
         return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d; it must be 0 to %d", (int)options->kind,
-                          (int)EMBLA_CORPUS_TOKENS);
+                          (int)EMBLA_CORPUS_WORDS);
+    if (options->words < 0 || options->words > EMBLA_CORPUS_WORDS_MOST ||
+        (options->words > 0 && options->kind != EMBLA_CORPUS_WORDS))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "words is %" PRId64 "; it must be 0 to %d, and 0 unless tokens are words",
+                          options->words, (int)EMBLA_CORPUS_WORDS_MOST);
     if (!(options->validation < 1))
         return embla_fail(EMBLA_ERR_ARGUMENT, "validation is %g; it must be below 1",
                           options->validation);

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "embla_text.h"
 #include "files/map.h"
+#include "files/names.h"
 
 typedef struct {
     char text[5]; /* UTF-8 or one byte, padded with zeros */
@@ -33,6 +34,10 @@ struct embla_corpus {
     const embla_corpus_letter *letters; /* text of the tokens below letter_count */
     const uint32_t *codes;              /* code points of characters, sorted; NULL for bytes */
     size_t letter_count;
+    const embla_name *words; /* text of the tokens below word_count; NULL if tokens are no words */
+    size_t word_count;
+    embla_names index; /* the same words, to find a token */
+    uint64_t unknown;  /* tokens that are word_count, the token of unknown words */
     embla_arena arena;
 };
 
@@ -62,13 +67,26 @@ EMBLA_CHECKED embla_status embla_corpus_of_text(void *bytes, size_t room,
 EMBLA_CHECKED embla_status embla_corpus_of_map(embla_map *map, const embla_corpus_options *options,
                                                embla_corpus **out);
 
-/* The code point of a valid character of length bytes. */
-static inline uint32_t embla_corpus_code(const uint8_t *p, size_t length)
-{
-    uint32_t code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) code = code << 6 | (p[i] & 0x3fu);
-    return code;
-}
+/* The different words of a text, each with its count and, later, its token: corpus_words.c. */
+typedef struct embla_word_list embla_word_list;
+
+enum {
+    EMBLA_CORPUS_WORD_BYTES = 255,    /* a longer word is unknown */
+    EMBLA_CORPUS_WORDS_MOST = 1 << 22 /* as many as a vocabulary has at most (C5) */
+};
+
+/* Makes an empty list for the words of these bytes, which must stay in memory. */
+EMBLA_CHECKED embla_status embla_word_list_new(const void *text, size_t bytes,
+                                               embla_word_list **out);
+void embla_word_list_free(embla_word_list *list);
+/* Counts the words of a piece of valid UTF-8. Adds their number to *count. */
+EMBLA_CHECKED embla_status embla_word_list_count(embla_word_list *list, const char *text,
+                                                 size_t length, uint64_t *count);
+/* Numbers the most frequent words, and makes them the words of the corpus. name is for messages. */
+EMBLA_CHECKED embla_status embla_word_list_number(embla_word_list *list, const char *name,
+                                                  embla_corpus *c);
+/* The token of a word that was counted. */
+uint32_t embla_word_list_token(const embla_word_list *list, const char *word, size_t length);
 
 /* Element i of the permutation of 0 .. n-1 that (seed, epoch) determines. */
 uint64_t embla_corpus_order(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i);

@@ -42,9 +42,20 @@ int32_t embla_corpus_bos(const embla_corpus *corpus)
 
 const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length)
 {
-    if (token < 0 || (uint64_t)token >= corpus->letter_count) return NULL;
+    if (token < 0) return NULL;
+    if ((uint64_t)token < corpus->word_count) {
+        if (length) *length = corpus->words[token].length;
+        return corpus->words[token].bytes;
+    }
+    if ((uint64_t)token >= corpus->letter_count) return NULL;
     if (length) *length = corpus->letters[token].length;
     return corpus->letters[token].text;
+}
+
+int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count)
+{
+    if (count) *count = (int64_t)corpus->unknown;
+    return corpus->words ? (int32_t)corpus->word_count : -1;
 }
 
 /* ---- text to tokens of the corpus ---- */
@@ -76,7 +87,7 @@ static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t 
         return embla_fail(EMBLA_ERR_FORMAT,
                           "the text is not valid UTF-8: byte %zu of %zu is 0x%02x", at, length,
                           text[at]);
-    uint32_t code = embla_corpus_code(text + at, *used);
+    uint32_t code = embla_utf8_code(text + at, *used);
     int64_t found = find_code(c, code);
     memcpy(shown, text + at, *used);
     if (found < 0)
@@ -86,6 +97,20 @@ static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t 
                           code, code < 0x20 || code == 0x7f ? "" : shown, at, c->letter_count);
     *token = (int32_t)found;
     return EMBLA_OK;
+}
+
+/* Writes the first `capacity` words of a text as tokens; *count is the number of all. */
+static void encode_words(const embla_corpus *c, const char *text, size_t length, size_t capacity,
+                         int32_t *tokens, size_t *count)
+{
+    const char *end = text + length, *word;
+    *count = 0;
+    for (size_t used; length > 0 && (used = embla_next_word(text, length, &word)) > 0;
+         text = word + used, length = (size_t)(end - text)) {
+        const embla_name *found = embla_names_find(&c->index, word, used);
+        if (*count < capacity) tokens[*count] = (int32_t)(found ? found->number : c->word_count);
+        ++*count;
+    }
 }
 
 embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, size_t length,
@@ -100,6 +125,10 @@ embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, s
                           : !count              ? "count"
                           : !text && length > 0 ? "text"
                                                 : "tokens");
+    if (corpus->words) {
+        encode_words(corpus, text, length, capacity, tokens, count);
+        return EMBLA_OK;
+    }
     if (!corpus->letters)
         return embla_fail(
             EMBLA_ERR_UNSUPPORTED,

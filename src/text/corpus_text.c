@@ -6,6 +6,9 @@
  * second scan writes tokens, in as few bytes as the highest number needs. The array cannot be
  * filled with collisions, as a hash table could. Text that is not UTF-8 is refused: a replacement
  * character would be one that the text does not contain.
+ *
+ * Tokens of words are made by the same two scans: the first counts words (corpus_words.c), the
+ * second writes their numbers.
  */
 #include <string.h>
 
@@ -71,7 +74,8 @@ typedef struct {
     const uint8_t *bytes;
     const embla_corpus_part *parts;
     size_t part_count;
-    codes *codes; /* NULL if tokens are bytes */
+    codes *codes;           /* for characters; NULL otherwise */
+    embla_word_list *words; /* for words; NULL otherwise */
     uint64_t lines, documents, letters;
     uint64_t *starts;
     uint64_t next; /* index of the next token to write */
@@ -97,11 +101,28 @@ static bool next_span(const text *t, const uint8_t **at, const uint8_t *end, spa
     return true;
 }
 
+static embla_status fail_not_utf8(const char *name, const uint8_t *part, const uint8_t *at)
+{
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.256s is not valid UTF-8: byte %td is 0x%02x; open it as bytes, not as "
+                      "characters or words",
+                      name, at - part, *at);
+}
+
+/* Checks and counts the words of a span. */
+static embla_status count_words(text *t, const char *name, const uint8_t *part, span s)
+{
+    size_t valid = embla_utf8_valid(s.at, s.length);
+    if (valid < s.length) return fail_not_utf8(name, part, s.at + valid);
+    return embla_word_list_count(t->words, (const char *)s.at, s.length, &t->letters);
+}
+
 /* Checks and marks the characters of a span, and counts them. */
 static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
 {
     const uint8_t *p = s.at, *end = s.at + s.length;
     uint64_t count = 0;
+    if (t->words) return count_words(t, name, part, s);
     if (!t->codes) {
         t->letters += s.length;
         return EMBLA_OK;
@@ -113,12 +134,8 @@ static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
             continue;
         }
         size_t length = embla_utf8_length(p, (size_t)(end - p));
-        if (length == 0)
-            return embla_fail(EMBLA_ERR_FORMAT,
-                              "%.256s is not valid UTF-8: byte %td is 0x%02x; open it as bytes, "
-                              "not as characters",
-                              name, p - part, *p);
-        uint32_t code = embla_corpus_code(p, length);
+        if (length == 0) return fail_not_utf8(name, part, p);
+        uint32_t code = embla_utf8_code(p, length);
         t->codes->marks[code] = 1;
         t->codes->pages[code / PAGE] = 1;
         p += length;
@@ -136,7 +153,7 @@ static inline __attribute__((always_inline)) size_t write_span(const uint32_t *m
     size_t count = 0;
     for (; p < end; count++) {
         size_t length = !marks || *p < 0x80 ? 1 : embla_utf8_length(p, (size_t)(end - p));
-        uint32_t token = marks ? marks[embla_corpus_code(p, length)] : *p;
+        uint32_t token = marks ? marks[embla_utf8_code(p, length)] : *p;
         for (unsigned b = 0; b < width; b++) out[count * width + b] = (uint8_t)(token >> (8 * b));
         p += length;
     }
@@ -150,6 +167,18 @@ static void write_token(text *t, uint64_t token)
     for (unsigned b = 0; b < width; b++) out[b] = (uint8_t)(token >> (8 * b));
 }
 
+static void write_words(text *t, span s)
+{
+    embla_corpus *c = t->corpus;
+    const char *at = (const char *)s.at, *end = at + s.length, *word;
+    for (size_t used; (used = embla_next_word(at, (size_t)(end - at), &word)) > 0;
+         at = word + used) {
+        uint32_t token = embla_word_list_token(t->words, word, used);
+        c->unknown += token == c->word_count;
+        write_token(t, token);
+    }
+}
+
 static void write_document(text *t, span s)
 {
     embla_corpus *c = t->corpus;
@@ -157,10 +186,20 @@ static void write_document(text *t, span s)
     uint8_t *out = (uint8_t *)c->held + t->next * c->width;
     if (t->starts) t->starts[t->documents] = t->next - 1; /* the BOS before it */
     t->documents++;
-    t->next += c->width == 1   ? write_span(marks, s, 1, out)
-               : c->width == 2 ? write_span(marks, s, 2, out)
-                               : write_span(marks, s, 4, out);
+    if (t->words)
+        write_words(t, s);
+    else
+        t->next += c->width == 1   ? write_span(marks, s, 1, out)
+                   : c->width == 2 ? write_span(marks, s, 2, out)
+                                   : write_span(marks, s, 4, out);
     if (t->starts) write_token(t, (uint64_t)c->bos);
+}
+
+/* Whether a span has no token: no bytes, or no word. */
+static bool is_empty(const text *t, span s)
+{
+    const char *word;
+    return s.length == 0 || (t->words && embla_next_word((const char *)s.at, s.length, &word) == 0);
 }
 
 /* Scans all documents once. If write is true their tokens are written, otherwise counted. */
@@ -173,11 +212,11 @@ static embla_status scan_documents(text *t, bool write)
         const uint8_t *from = at, *end = t->bytes + part->end;
         span s = {0};
         if (!write) EMBLA_TRY(embla_corpus_check_packed(part->name, from, (size_t)(end - from)));
-        if (t->codes && end - from >= 3 && memcmp(from, "\xef\xbb\xbf", 3) == 0)
+        if ((t->codes || t->words) && end - from >= 3 && memcmp(from, "\xef\xbb\xbf", 3) == 0)
             at += 3; /* a byte order mark is not part of the text */
         while (next_span(t, &at, end, &s)) {
             t->lines += !write;
-            if (s.length == 0) continue;
+            if (is_empty(t, s)) continue;
             if (write) {
                 write_document(t, s);
             } else {
@@ -194,7 +233,7 @@ static embla_status allocate_tokens(text *t)
 {
     embla_corpus *c = t->corpus;
     uint64_t bytes;
-    c->vocab = (int64_t)c->letter_count;
+    c->vocab = (int64_t)(t->words ? c->word_count + 1 : c->letter_count);
     c->count = t->letters;
     if (c->options.documents) {
         c->bos = (int32_t)c->vocab++;
@@ -204,7 +243,7 @@ static embla_status allocate_tokens(text *t)
                                    "starts of documents", &t->starts));
         c->starts = t->starts;
     }
-    if (!t->codes && !t->starts) { /* bytes are tokens already */
+    if (!t->codes && !t->words && !t->starts) { /* bytes are tokens already */
         c->held = t->memory;
         c->held_bytes = t->room;
         c->at = t->bytes;
@@ -219,6 +258,12 @@ static embla_status allocate_tokens(text *t)
     return EMBLA_OK;
 }
 
+static embla_status number_tokens(text *t, const char *name)
+{
+    if (t->words) return embla_word_list_number(t->words, name, t->corpus);
+    return t->codes ? number_codes(t->corpus, t->codes) : number_bytes(t->corpus);
+}
+
 static embla_status text_to_tokens(text *t)
 {
     embla_corpus *c = t->corpus;
@@ -226,8 +271,11 @@ static embla_status text_to_tokens(text *t)
     EMBLA_TRY(scan_documents(t, false));
     if (t->letters == 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s has no text: %" PRIu64 " lines without %s",
-                          name, t->lines, t->codes ? "characters" : "bytes");
-    EMBLA_TRY(t->codes ? number_codes(c, t->codes) : number_bytes(c));
+                          name, t->lines,
+                          t->codes   ? "characters"
+                          : t->words ? "words"
+                                     : "bytes");
+    EMBLA_TRY(number_tokens(t, name));
     EMBLA_TRY(allocate_tokens(t));
     if (t->starts) write_token(t, (uint64_t)c->bos);
     if (t->memory) EMBLA_TRY(scan_documents(t, true));
@@ -247,7 +295,10 @@ embla_status embla_corpus_of_text(void *bytes, size_t room, const embla_corpus_p
     if (status == EMBLA_OK && options->kind == EMBLA_CORPUS_CHARACTERS)
         status = embla_mem_new(sizeof(codes), "the code points of Unicode", &memory);
     t.codes = memory;
+    if (status == EMBLA_OK && options->kind == EMBLA_CORPUS_WORDS)
+        status = embla_word_list_new(t.bytes, bytes ? room : 0, &t.words);
     if (status == EMBLA_OK) status = text_to_tokens(&t);
+    embla_word_list_free(t.words);
     embla_mem_free(memory, sizeof(codes));
     embla_mem_free(t.memory, room);
     if (status != EMBLA_OK) {

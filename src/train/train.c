@@ -24,6 +24,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "learn/steps.h"
+#include "text/corpus.h"
 
 enum {
     TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
@@ -81,6 +82,13 @@ static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
                           : !o      ? "options are"
                                     : "out is");
     EMBLA_TRY(check_numbers(o, gpt->precision));
+    EMBLA_TRY(embla_train_freeze_check(gpt, o));
+    if (o->negatives > 0 &&
+        (gpt->precision == EMBLA_GPT_F64 || o->negatives >= (uint64_t)gpt->shape.vocab))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "negatives is %zu; it must be below the vocabulary's %" PRId64
+                          " tokens, and 0 for a model in f64",
+                          o->negatives, gpt->shape.vocab);
     if (o->batch < 1 || o->batch > INT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "batch is %zu; it must be from 1 to %d", o->batch,
                           (int)INT32_MAX);
@@ -109,8 +117,8 @@ static embla_train_options with_defaults(const embla_train_options *options, con
 
 /* ---- create, free ---- */
 
-/* Allocates the struct, runs, tokens and targets as one block. The next batch is prepared early
- * only if the model has n-grams. */
+/* Allocates the struct, runs, spans, tokens and targets as one block. The next batch is prepared
+ * early only if the model has n-grams. */
 static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embla_train **out)
 {
     embla_layout layout = {0};
@@ -118,7 +126,9 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     uint64_t count;
     void *memory = NULL;
     (void)embla_layout_add(&layout, 1, sizeof(embla_train));
-    size_t runs = embla_layout_add(&layout, gpt->part_count, sizeof(embla_train_run));
+    /* rows below a number may divide two tables; n-grams add a span */
+    size_t runs = embla_layout_add(&layout, gpt->part_count + 2, sizeof(embla_train_run));
+    size_t spans = embla_layout_add(&layout, gpt->part_count + 3, sizeof(embla_span));
     if (!embla_mul_ok(o->batch, o->length, &count)) layout.too_large = true;
     for (size_t i = 0; i < 2 * buffers && !layout.too_large; i++)
         places[i] = embla_layout_add(&layout, (size_t)count, sizeof(int32_t));
@@ -130,6 +140,7 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     embla_train *t = memory;
     t->bytes = layout.bytes;
     t->runs = (embla_train_run *)(void *)(block + runs);
+    t->spans = (embla_span *)(void *)(block + spans);
     for (size_t i = 0; i < buffers; i++) {
         t->tokens[i] = (int32_t *)(void *)(block + places[2 * i]);
         t->targets[i] = (int32_t *)(void *)(block + places[2 * i + 1]);
@@ -138,32 +149,18 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     return EMBLA_OK;
 }
 
-/* Joins neighbouring tensors that all decay or all do not. A gap belongs to the tensor before
- * it. */
-static void find_runs(embla_train *t)
-{
-    const embla_gpt *gpt = t->gpt;
-    size_t n = 0;
-    for (size_t i = 0; i < gpt->part_count; i++) {
-        bool decays = gpt->parts[i].decays;
-        if (n == 0 || t->runs[n - 1].decays != decays) t->runs[n++].decays = decays;
-        t->runs[n - 1].end = i + 1 < gpt->part_count ? gpt->parts[i + 1].at : gpt->numbers;
-    }
-    t->run_count = n;
-}
-
 static embla_status fill(embla_train *t)
 {
     embla_gpt *gpt = t->gpt;
     embla_table *table = embla_gpt_ngram_table(gpt);
     void *memory = NULL;
     size_t used;
-    find_runs(t);
     EMBLA_TRY(embla_train_sum(t->corpus, &t->sum));
     EMBLA_TRY(embla_corpus_batch(t->corpus, 0, t->options.batch, t->options.length, t->tokens[0],
                                  t->targets[0],
                                  &used)); /* reports errors now, not at the first step */
     EMBLA_TRY(embla_gpt_reserve(gpt, t->options.batch, t->options.length));
+    embla_train_divide(t);
     EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the means of gradients", &memory));
     t->mean = memory;
     EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the squares of gradients", &memory));
@@ -309,7 +306,8 @@ static void move_tile(const update *u, size_t from, size_t end)
     for (size_t run = 0, at = from; at < end; run++) {
         size_t stop = t->runs[run].end < end ? t->runs[run].end : end;
         if (stop <= at) continue;
-        (is_wide ? move_wide : move_narrow)(u, at, stop, t->runs[run].decays);
+        if (!t->runs[run].frozen)
+            (is_wide ? move_wide : move_narrow)(u, at, stop, t->runs[run].decays);
         at = stop;
     }
     memset(gradients, 0, (end - from) * t->gpt->real);
@@ -355,20 +353,22 @@ static double length_wide(const embla_train *t)
 {
     const double *g = wide(t->gpt->gradients, 0);
     double sum = 0.0;
-    for (size_t i = 0; i < t->gpt->numbers; i++) sum += g[i] * g[i];
+    size_t i = 0;
+    for (size_t run = 0; run < t->run_count; run++)
+        for (; i < t->runs[run].end; i++)
+            if (!t->runs[run].frozen) sum += g[i] * g[i];
     return sqrt(sum);
 }
 
-/* The norm of all gradients. Gaps are 0, so the whole block is one span. */
+/* The norm of all gradients that are not frozen. Gaps are 0, so neighbours are one span. */
 static embla_status gradient_norm(const embla_train *t, const ngram_rows *rows, double *out)
 {
     if (t->gpt->precision == EMBLA_GPT_F64) {
         *out = length_wide(t);
         return EMBLA_OK;
     }
-    const embla_span spans[2] = {{narrow(t->gpt->gradients, 0), t->gpt->numbers},
-                                 {rows->values, rows->count * rows->dim}};
-    return embla_clip(spans, t->ngram ? 2 : 1, 0.0,
+    t->spans[t->span_count] = (embla_span){rows->values, rows->count * rows->dim};
+    return embla_clip(t->spans, t->span_count + (t->ngram ? 1 : 0), 0.0,
                       &(embla_clip_options){.threads = t->options.threads}, out);
 }
 
@@ -405,8 +405,15 @@ static void prefetch_next_batch(embla_train *t)
 static embla_status compute_gradients(embla_train *t, embla_loss_report *loss)
 {
     const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {
-        .compute = o->compute, .threads = o->threads, .seed = o->seed, .step = t->step};
+    embla_corpus_kind kind = t->corpus->options.kind;
+    bool by_frequency = kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS;
+    const embla_gpt_options how = {.compute = o->compute,
+                                   .threads = o->threads,
+                                   .seed = o->seed,
+                                   .step = t->step,
+                                   .negatives = o->negatives,
+                                   .proposal = by_frequency ? EMBLA_PROPOSAL_LOG_UNIFORM
+                                                            : EMBLA_PROPOSAL_UNIFORM};
     size_t used;
     EMBLA_TRY(next_batch(t, &used));
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);

@@ -14,10 +14,10 @@
 #include "formats/saved.h"
 #include "model/gpt.h"
 
-/* A range of weights that all decay, or all do not. */
+/* A range of weights that all decay, or all do not, or are all frozen. */
 typedef struct {
     size_t end; /* a run begins where the previous one ends */
-    bool decays;
+    bool decays, frozen;
 } embla_train_run;
 
 struct embla_train {
@@ -29,6 +29,8 @@ struct embla_train {
     int64_t updates;             /* without skipped steps; the step count of AdamW */
     embla_train_run *runs;       /* the last one ends where the weights end */
     size_t run_count;
+    embla_span *spans; /* f32: the gradients that are not frozen; one place more, for n-grams */
+    size_t span_count;
     int32_t *tokens[2], *targets[2]; /* batch x length: this batch and the next one */
     int now;                         /* index of this batch */
     int64_t ahead;                   /* the step that the other batch is for; -1 if there is none */
@@ -48,6 +50,12 @@ typedef struct {
     int64_t tokens, vocab, documents; /* of the corpus */
     embla_checksum sum;               /* of its tokens and their texts */
 } embla_train_state;
+
+/* Checks what shall be frozen. */
+EMBLA_CHECKED embla_status embla_train_freeze_check(const embla_gpt *gpt,
+                                                    const embla_train_options *options);
+/* Fills runs and spans. The gradients must be allocated. */
+void embla_train_divide(embla_train *train);
 
 /* XXH3 of the tokens of a corpus and of their texts. Only a sample is hashed above 64 MiB.
  * EMBLA_ERR_IO if the file of tokens has changed. */

@@ -34,26 +34,27 @@ typedef struct {
     field_kind kind;
     field_group group;
     size_t at;
+    bool later; /* not in the first files: written only if it is not 0, and 0 if it is missing */
 } field;
 
 #define AT(member) offsetof(embla_train_state, member)
 #define SHAPE(name, kind)                                                                          \
     {                                                                                              \
-        "model." #name, kind, MODEL, AT(saved.shape.name)                                          \
+        "model." #name, kind, MODEL, AT(saved.shape.name), false                                   \
     }
 #define TRAIN(name, kind)                                                                          \
     {                                                                                              \
-        "options." #name, kind, OPTION, AT(saved.options.name)                                     \
+        "options." #name, kind, OPTION, AT(saved.options.name), false                              \
     }
 #define TEXTS(name, kind)                                                                          \
     {                                                                                              \
-        "corpus." #name, kind, CORPUS, AT(saved.corpus.name)                                       \
+        "corpus." #name, kind, CORPUS, AT(saved.corpus.name), false                                \
     }
 
 static const field fields[] = {
-    {"step", COUNT, PLACE, AT(saved.step)},
-    {"updates", COUNT, PLACE, AT(updates)},
-    {"model.precision", CHOICE, MODEL, AT(precision)},
+    {"step", COUNT, PLACE, AT(saved.step), false},
+    {"updates", COUNT, PLACE, AT(updates), false},
+    {"model.precision", CHOICE, MODEL, AT(precision), false},
     SHAPE(vocab, COUNT),
     SHAPE(dim, SIZE),
     SHAPE(layers, SIZE),
@@ -100,11 +101,15 @@ static const field fields[] = {
     TEXTS(validation, REAL),
     TEXTS(seed, SEED),
     TEXTS(in_order, FLAG),
-    {"corpus.tokens", COUNT, CORPUS, AT(tokens)},
-    {"corpus.vocab", COUNT, CORPUS, AT(vocab)},
-    {"corpus.lines", COUNT, CORPUS, AT(documents)},
-    {"corpus.sum.high", SEED, CORPUS, AT(sum.high)},
-    {"corpus.sum.low", SEED, CORPUS, AT(sum.low)},
+    {"corpus.tokens", COUNT, CORPUS, AT(tokens), false},
+    {"corpus.vocab", COUNT, CORPUS, AT(vocab), false},
+    {"corpus.lines", COUNT, CORPUS, AT(documents), false},
+    {"corpus.sum.high", SEED, CORPUS, AT(sum.high), false},
+    {"corpus.sum.low", SEED, CORPUS, AT(sum.low), false},
+    {"corpus.words", COUNT, CORPUS, AT(saved.corpus.words), true},
+    {"options.freeze", CHOICE, OPTION, AT(saved.options.freeze), true},
+    {"options.freeze_below", COUNT, OPTION, AT(saved.options.freeze_below), true},
+    {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -225,6 +230,8 @@ embla_status embla_train_sum(const embla_corpus *corpus, embla_checksum *out)
     if (c->map) EMBLA_TRY(embla_map_check(c->map));
     for (size_t i = 0; i < c->letter_count; i++)
         embla_checksum_add(&state, c->letters[i].text, sizeof c->letters[i].text);
+    for (size_t i = 0; i < c->word_count; i++)
+        embla_checksum_add(&state, c->words[i].bytes, c->words[i].length + 1);
     *out = embla_checksum_end(&state);
     return EMBLA_OK;
 }
@@ -255,13 +262,15 @@ embla_status embla_train_state_write(const embla_train_state *state, embla_arena
     EMBLA_TRY(embla_arena_many(arena, FIELDS + 3, sizeof *list, "metadata", &list));
     list[0] = (embla_pair){KEY_MARK, VERSION};
     list[1] = (embla_pair){KEY_NOTE, state->saved.note};
+    size_t used = 2;
     for (size_t i = 0; i < FIELDS; i++) {
         field_text(state, &fields[i], text);
-        list[i + 2].key = fields[i].key;
-        EMBLA_TRY(embla_arena_text(arena, text, strlen(text), &list[i + 2].value));
+        if (fields[i].later && strcmp(text, "0") == 0) continue;
+        list[used].key = fields[i].key;
+        EMBLA_TRY(embla_arena_text(arena, text, strlen(text), &list[used++].value));
     }
     *pairs = list;
-    *count = FIELDS + 2;
+    *count = used;
     return EMBLA_OK;
 }
 
@@ -287,6 +296,7 @@ embla_status embla_train_state_read(const embla_directory *directory, const char
     memcpy(out->saved.note, note, strlen(note) + 1);
     for (size_t i = 0; i < FIELDS; i++) {
         const char *text = embla_saved_value(directory, fields[i].key);
+        if (!text && fields[i].later) continue; /* stays 0 */
         if (!text || !parse_field(text, &fields[i], out))
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: '%s' is '%.48s', which is not a valid value", name,

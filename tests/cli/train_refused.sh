@@ -12,6 +12,10 @@ refused numbers.txt -o x --preset large
 refused numbers.txt -o x --bytes --tokens-file
 refused numbers.txt -o x --documents --tokens-file
 refused numbers.txt -o x --tokens-file
+refused numbers.txt -o x --words 5 --bytes
+refused numbers.txt -o x --words 5 --tokens-file
+refused numbers.txt -o x --words 0
+refused numbers.txt -o x --words 5000000
 refused numbers.txt -o x --heads 5
 refused numbers.txt -o x --dim 0
 refused numbers.txt -o x --length 5000
