@@ -36,6 +36,8 @@ int cli_asked_open(const cli_args *args, const char *path, cli_asked *out)
     if (embla_table_open(out->model.checkpoint, NULL, NULL, &out->table) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     out->vocab = out->model.vocab;
+    if (embla_subwords_open(out->model.checkpoint, &out->subwords) != EMBLA_OK)
+        out->subwords = NULL;
     if (!cli_args_flag(args, "quiet")) print_notes(&out->model);
     return CLI_DONE;
 }
@@ -44,6 +46,9 @@ void cli_asked_free(cli_asked *asked)
 {
     free(asked->first);
     free(asked->sharing);
+    for (size_t i = 0; i < asked->unseen.count; i++) free(asked->unseen.words[i]);
+    free(asked->unseen.words);
+    embla_subwords_free(asked->subwords);
     embla_table_free(asked->table);
     cli_model_free(&asked->model);
     *asked = (cli_asked){0};
@@ -73,6 +78,10 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
             code = cli_tokens_word(tokens, asked->vocab, word, strlen(word));
         if (code == CLI_DONE && !cli_args_flag(args, "quiet")) note_space(asked->vocab, word);
     }
+    if (asked->unseen.count > 0 && !cli_args_flag(args, "quiet"))
+        cli_complain("note: '%.60s'%s not in the vocabulary; vectors of such words are means of "
+                     "their n-grams",
+                     asked->unseen.words[0], asked->unseen.count > 1 ? " and others are" : " is");
     return code == CLI_DONE ? cli_tokens_finish(tokens, asked->vocab) : code;
 }
 
@@ -85,15 +94,47 @@ static int find_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t *
     size_t count = tokens->count, wide = count; /* index of the first that does not fit int32_t */
     for (size_t i = count; i-- > 0;) {
         narrow[i] = (int32_t)tokens->ids[i];
-        if (narrow[i] != tokens->ids[i]) wide = i;
+        if (narrow[i] != tokens->ids[i] && !cli_unseen_word(&asked->unseen, tokens->ids[i]))
+            wide = i;
     }
     if (wide < count && asked->model.facts.mapping)
         return cli_failed("token %" PRId64 " at index %zu is out of range: the mapping has %" PRId64
                           " tokens",
                           tokens->ids[wide], wide, asked->model.facts.tokens);
     memcpy(rows, tokens->ids, count * sizeof *rows);
+    for (size_t i = 0; i < count; i++) /* checked below as row 0, which every table has */
+        if (cli_unseen_word(&asked->unseen, tokens->ids[i])) rows[i] = narrow[i] = 0;
     embla_status status = wide < count ? embla_table_check_rows(asked->table, rows, count)
                                        : embla_table_find_rows(asked->table, narrow, count, rows);
+    for (size_t i = 0; i < count; i++)
+        if (cli_unseen_word(&asked->unseen, tokens->ids[i])) rows[i] = -1;
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
+}
+
+void cli_asked_allow_unseen(cli_asked *asked, cli_tokens *tokens)
+{
+    bool fits =
+        asked->subwords && embla_subwords_dim(asked->subwords) == embla_table_dim(asked->table);
+    tokens->unseen = fits && asked->vocab ? &asked->unseen : NULL;
+}
+
+int cli_asked_vectors(const cli_asked *asked, const int64_t *tokens, const int64_t *rows,
+                      size_t count, int threads, float *out)
+{
+    const embla_lookup_options options = {.threads = threads};
+    size_t dim = embla_table_dim(asked->table), end;
+    embla_status status = EMBLA_OK;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i = end) {
+        for (end = i; end < count && rows[end] >= 0;) end++;
+        if (end > i) {
+            status = embla_lookup_rows(asked->table, rows + i, end - i, &options, out + i * dim);
+        } else {
+            const char *word = cli_unseen_word(&asked->unseen, tokens[i]);
+            status =
+                embla_subwords_vector(asked->subwords, word, strlen(word), out + i * dim, NULL);
+            end = i + 1;
+        }
+    }
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
@@ -184,6 +225,9 @@ bool cli_utf8_wanted(void)
 static const char *word_of(const cli_asked *asked, int64_t token, size_t *length)
 {
     *length = 0;
+    const char *unseen = cli_unseen_word(&asked->unseen, token);
+    if (unseen) *length = strlen(unseen);
+    if (unseen) return unseen;
     return cli_word_of(asked->vocab, token, length);
 }
 

@@ -10,6 +10,7 @@
 
 #include "embla.h"
 #include "embla_lab.h"
+#include "embla_wordvec.h"
 
 #include "core/args.h"
 #include "core/model.h"
@@ -23,6 +24,8 @@ typedef struct {
     cli_model model;
     embla_table *table;
     const embla_vocab *vocab; /* NULL means no vocabulary */
+    embla_subwords *subwords; /* rows of n-grams; NULL means none */
+    cli_unseen unseen;        /* words of the command line that the vocabulary does not have */
     int64_t *first, *sharing; /* per row: first token or -1, number of tokens; may be NULL */
 } cli_asked;
 
@@ -41,6 +44,12 @@ int cli_asked_rows(const cli_asked *asked, const cli_tokens *tokens, int64_t **r
  * "has no neighbours", if a number of the row is not finite. */
 int cli_asked_check_row(const cli_asked *asked, int64_t token, const float *row,
                         const char *trouble);
+/* Lets words that the vocabulary does not have become tokens, if the file has rows of n-grams. */
+void cli_asked_allow_unseen(cli_asked *asked, cli_tokens *tokens);
+/* Writes the vectors of count tokens to out (count x dim). A word that the vocabulary does not have
+ * has row -1; its vector is the mean of its n-grams. CLI_DONE, or CLI_FAILED after a message. */
+int cli_asked_vectors(const cli_asked *asked, const int64_t *tokens, const int64_t *rows,
+                      size_t count, int threads, float *out);
 /* Finds the tokens of all rows. Call it once before rows are printed. */
 int cli_asked_find_tokens(cli_asked *asked);
 /* The first token of a row, and how many tokens share the row; -1 and 0 if there is none. */

@@ -29,7 +29,7 @@ void cli_tokens_free(cli_tokens *tokens)
 {
     free(tokens->ids);
     for (size_t i = 0; i < CLI_MISSING_NAMED; i++) free(tokens->missing_words[i]);
-    *tokens = (cli_tokens){0};
+    *tokens = (cli_tokens){.unseen = tokens->unseen};
 }
 
 int cli_tokens_add(cli_tokens *tokens, int64_t id)
@@ -301,6 +301,17 @@ static bool find_escaped(const embla_vocab *vocab, const char *word, size_t leng
     return found;
 }
 
+static int add_unseen(cli_tokens *tokens, const char *word, size_t length)
+{
+    cli_unseen *u = tokens->unseen;
+    char **words = realloc(u->words, (u->count + 1) * sizeof *words);
+    if (words) u->words = words;
+    char *copy = words ? strndup(word, length) : NULL;
+    if (!copy) return cli_failed("no memory for a word");
+    u->words[u->count++] = copy;
+    return cli_tokens_add(tokens, CLI_UNSEEN - (int64_t)(u->count - 1));
+}
+
 int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length)
 {
     int64_t id;
@@ -320,7 +331,7 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
                           (int)(length < 60 ? length : 60), word);
     if (embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
         return cli_tokens_add(tokens, token);
-    return add_missing(tokens, word, length);
+    return tokens->unseen ? add_unseen(tokens, word, length) : add_missing(tokens, word, length);
 }
 
 /* An empty line is the empty word or an error; skipping it would misalign rows and lines. */

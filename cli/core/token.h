@@ -14,11 +14,27 @@
 /* Maximum number of missing words in one message. */
 enum { CLI_MISSING_NAMED = 5 };
 
+/* Words that a vocabulary does not have, but whose vectors come from their n-grams. Word n is token
+ * CLI_UNSEEN - n, a number that nobody types. */
+#define CLI_UNSEEN INT64_C(-7777777777777777777)
+typedef struct {
+    char **words;
+    size_t count;
+} cli_unseen;
+
+/* The word of such a token; NULL for every other token. */
+static inline const char *cli_unseen_word(const cli_unseen *unseen, int64_t token)
+{
+    uint64_t n = (uint64_t)CLI_UNSEEN - (uint64_t)token;
+    return n < unseen->count ? unseen->words[n] : NULL;
+}
+
 /* A list of tokens. Zeroed it is empty; cli_tokens_free empties it. */
 typedef struct {
     int64_t *ids;
     size_t count, room;
-    size_t missing; /* number of words not in the vocabulary; the first are kept */
+    cli_unseen *unseen; /* where missing words go; NULL means that they are an error */
+    size_t missing;     /* number of words not in the vocabulary; the first are kept */
     char *missing_words[CLI_MISSING_NAMED];
     size_t missing_lengths[CLI_MISSING_NAMED];
 } cli_tokens;

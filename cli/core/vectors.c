@@ -44,6 +44,7 @@ static int read_tokens(const cli_args *args, cli_vectors *v)
 {
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
+    if (v->unseen) cli_asked_allow_unseen(&v->asked, &v->tokens);
     if (ids && strcmp(ids, "-") == 0)
         code = cli_tokens_lines(&v->tokens, v->asked.vocab, true);
     else if (ids)
@@ -51,9 +52,9 @@ static int read_tokens(const cli_args *args, cli_vectors *v)
     return code == CLI_DONE ? cli_asked_tokens(args, &v->asked, &v->tokens) : code;
 }
 
-int cli_vectors_open(const cli_args *args, cli_vectors *v)
+int cli_vectors_open(const cli_args *args, bool unseen, cli_vectors *v)
 {
-    *v = (cli_vectors){.threads = (int)cli_args_count(args, "threads")};
+    *v = (cli_vectors){.threads = (int)cli_args_count(args, "threads"), .unseen = unseen};
     if (args->operand_count < 2 && !cli_args_given(args, "ids"))
         return cli_usage("%s needs a TOKEN, or --ids; '-' reads tokens from standard input",
                          args->verb->name);
@@ -98,10 +99,13 @@ int cli_vectors_output(const cli_args *args, const cli_vectors *v)
 
 static void print_text(const cli_vectors *v, size_t i, const float *values, char gap)
 {
+    int64_t token = v->tokens.ids[i];
     size_t length;
-    const char *word = cli_word_of(v->asked.vocab, v->tokens.ids[i], &length);
-    printf("%" PRId64 "\t", v->tokens.ids[i]);
-    if (word) (void)cli_word_write(word, length, stdout);
+    if (token >= 0)
+        printf("%" PRId64 "\t", token);
+    else
+        fputs("-\t", stdout);
+    if (token < 0 || cli_word_of(v->asked.vocab, token, &length)) cli_token_write(&v->asked, token);
     for (size_t k = 0; k < v->dim; k++) printf("%c%.9g", k == 0 ? '\t' : gap, (double)values[k]);
     putchar('\n');
 }
@@ -110,8 +114,13 @@ static void json_vector(const cli_vectors *v, const cli_vectors_source *source, 
                         const float *values, cli_json *json)
 {
     cli_json_open(json, NULL, '{');
-    cli_json_whole(json, "id", v->tokens.ids[i]);
-    cli_json_whole(json, "row", v->rows[i]);
+    if (v->tokens.ids[i] >= 0) {
+        cli_json_whole(json, "id", v->tokens.ids[i]);
+        cli_json_whole(json, "row", v->rows[i]);
+    } else {
+        cli_json_text(json, "id", NULL);
+        cli_json_text(json, "row", NULL);
+    }
     cli_token_json(&v->asked, v->tokens.ids[i], json);
     if (source->json_token) source->json_token(source->context, i, json);
     cli_json_open(json, "values", '[');

@@ -29,6 +29,7 @@ typedef struct {
     size_t dim;    /* numbers of a vector to print; at most those of the table */
     int threads;
     cli_vectors_form form;
+    bool unseen; /* words that the vocabulary does not have may get vectors of n-grams */
 } cli_vectors;
 
 /* Where vectors come from. */
@@ -42,9 +43,9 @@ typedef struct {
     void (*json_token)(const void *context, size_t i, cli_json *json);
 } cli_vectors_source;
 
-/* Opens the first operand and finds the rows of the tokens. Returns CLI_DONE, or another code after
- * a message. Call cli_vectors_free in any case. */
-int cli_vectors_open(const cli_args *args, cli_vectors *out);
+/* Opens the first operand and finds the rows of the tokens. unseen: see cli_vectors. Returns
+ * CLI_DONE, or another code after a message. Call cli_vectors_free in any case. */
+int cli_vectors_open(const cli_args *args, bool unseen, cli_vectors *out);
 void cli_vectors_free(cli_vectors *vectors);
 
 /* Redirects stdout to the file of --output, if it is given; end it with cli_out_done. */

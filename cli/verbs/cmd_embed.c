@@ -335,7 +335,7 @@ static int narrow_tokens(job *j)
 static int set_up(const cli_args *args, job *j)
 {
     const char *part = cli_args_text(args, "part");
-    int code = cli_vectors_open(args, &j->vectors);
+    int code = cli_vectors_open(args, false, &j->vectors);
     if (code != CLI_DONE) return code;
     while (strcmp(parts[j->part], part) != 0) j->part++;
     if (cli_args_given(args, "part") && j->vectors.form == CLI_VECTORS_PICTURE)

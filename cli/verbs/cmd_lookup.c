@@ -10,10 +10,7 @@
 static int make_rows(const void *context, size_t at, size_t count, float *out)
 {
     const cli_vectors *v = context;
-    const embla_lookup_options options = {.threads = v->threads};
-    if (embla_lookup_rows(v->asked.table, v->rows + at, count, &options, out) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    return CLI_DONE;
+    return cli_asked_vectors(&v->asked, v->tokens.ids + at, v->rows + at, count, v->threads, out);
 }
 
 static int print_data(const cli_vectors *v)
@@ -29,8 +26,8 @@ static int print_picture(const cli_args *args, const cli_vectors *v)
                                  .color = cli_color_wanted(cli_args_text(args, "color"))};
     const embla_facts *facts = &v->asked.model.facts;
     char text[CLI_SENTENCE];
-    bool drawn = true;
-    int code = v->tokens.count > 0 ? cli_picture_draw(&picture, &drawn) : CLI_DONE;
+    bool drawn = v->asked.unseen.count == 0; /* the picture is of rows */
+    int code = v->tokens.count > 0 && drawn ? cli_picture_draw(&picture, &drawn) : CLI_DONE;
     if (code == CLI_DONE && !drawn) return print_data(v);
     if (code != CLI_DONE || cli_args_flag(args, "quiet")) return code;
     const char *scaling = cli_model_scaling(&v->asked.model, text);
@@ -43,7 +40,7 @@ static int print_picture(const cli_args *args, const cli_vectors *v)
 static int run(const cli_args *args)
 {
     cli_vectors v;
-    int code = cli_vectors_open(args, &v);
+    int code = cli_vectors_open(args, true, &v);
     if (code == CLI_DONE) code = cli_vectors_output(args, &v);
     if (code == CLI_DONE)
         code = v.form == CLI_VECTORS_PICTURE ? print_picture(args, &v) : print_data(&v);
@@ -66,7 +63,10 @@ const cli_verb cli_verb_lookup = {
         "stored (' he' with its space), or '#5' for token 5; quote both. - reads one token per "
         "line from standard input. Lines may end in CR LF. An empty line is the empty word, or an "
         "error if there is no such word. After a backslash everything is a word: '\\#5' is the "
-        "word #5, '\\-' is the word -, and two backslashes begin a word with a backslash.\n\n"
+        "word #5, '\\-' is the word -, and two backslashes begin a word with a backslash. If the "
+        "file "
+        "has rows of n-grams ('embla words --subwords', fastText's .bin), a word that it does not "
+        "have gets the mean of its n-grams; its token is printed as - (null in JSON).\n\n"
         "The picture shows the tokens, their rows in the table and the result. It is as wide as "
         "the terminal (or COLUMNS); below 30 columns text is printed instead. The other formats "
         "contain all numbers, exactly:\n- text: token, word and numbers; tabs between the "

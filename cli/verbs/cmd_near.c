@@ -108,6 +108,7 @@ static int read_input(const cli_args *args, job *j)
     if (vector) {
         code = strcmp(vector, "-") == 0 ? read_vectors(j) : add_vector(j, vector, "--vector");
     } else {
+        cli_asked_allow_unseen(&j->asked, &j->tokens);
         code = cli_asked_tokens(args, &j->asked, &j->tokens);
         if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
         j->count = j->tokens.count;
@@ -120,14 +121,13 @@ static int read_input(const cli_args *args, job *j)
 /* Copies the vectors of queries at .. at + count - 1 to out. */
 static int read_queries(const job *j, size_t at, size_t count, float *out)
 {
-    const embla_lookup_options options = {.threads = j->rank.threads};
     int code = CLI_DONE;
     if (j->vectors) {
         memcpy(out, j->vectors + at * j->dim, count * j->dim * sizeof *out);
         return CLI_DONE;
     }
-    if (embla_lookup_rows(j->asked.table, j->rows + at, count, &options, out) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
+    code =
+        cli_asked_vectors(&j->asked, j->tokens.ids + at, j->rows + at, count, j->rank.threads, out);
     for (size_t i = 0; i < count && code == CLI_DONE; i++)
         code = cli_asked_check_row(&j->asked, j->tokens.ids[at + i], out + i * j->dim,
                                    "has no neighbours");
@@ -144,7 +144,10 @@ static void print_heading(const job *j, size_t n)
     else
         (void)cli_token_show(&j->asked, j->tokens.ids[n], !j->rank.utf8, CLI_WORD_COLUMNS, word);
     printf("%s%s", j->printed + n > 0 ? "\n" : "", word);
-    if (!j->vectors && j->asked.vocab) printf(", token %" PRId64, j->tokens.ids[n]);
+    if (!j->vectors && j->rows[n] < 0)
+        fputs(", not in the vocabulary", stdout);
+    else if (!j->vectors && j->asked.vocab)
+        printf(", token %" PRId64, j->tokens.ids[n]);
     printf(": %s among %s\n\n", embla_measure_name(j->options.measure),
            cli_plural(j->rank.rows, "row", rows));
 }
@@ -156,8 +159,13 @@ static void print_json(job *j, size_t n, const embla_neighbour *found)
         cli_json_whole(&j->json, "vector", (int64_t)n + 1);
     } else {
         cli_token_json(&j->asked, j->tokens.ids[n], &j->json);
-        cli_json_whole(&j->json, "id", j->tokens.ids[n]);
-        cli_json_whole(&j->json, "row", j->rows[n]);
+        if (j->rows[n] >= 0) {
+            cli_json_whole(&j->json, "id", j->tokens.ids[n]);
+            cli_json_whole(&j->json, "row", j->rows[n]);
+        } else {
+            cli_json_text(&j->json, "id", NULL);
+            cli_json_text(&j->json, "row", NULL);
+        }
     }
     cli_rank_json(&j->rank, found, &j->json);
     cli_json_close(&j->json, '}');
@@ -285,6 +293,7 @@ static int answer_lines(job *j)
 {
     cli_lines lines = {0};
     embla_near_report report = {0};
+    cli_asked_allow_unseen(&j->asked, &j->tokens);
     bool talks = isatty(STDIN_FILENO), more = true;
     int code = CLI_DONE;
     while (more && code == CLI_DONE) {
