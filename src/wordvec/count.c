@@ -19,7 +19,8 @@ enum {
     SECTION = 8 << 20,    /* bytes of text */
     SECTIONS_MOST = 64,   /* counted at the same time */
     ROOM_FIRST = 1 << 12, /* slots of a new table */
-    TEXT_PIECE = 1 << 18  /* bytes */
+    BATCH = 16,
+    TEXT_PIECE = 1 << 18 /* bytes */
 };
 
 /* ---- hashing ---- */
@@ -33,29 +34,34 @@ uint64_t embla_word_seed(void)
                             (uint64_t)now.tv_sec);
 }
 
-static inline uint64_t hash_word(const uint8_t *p, size_t length, uint64_t seed)
+/* The first 8 bytes of a word as a number; a shorter word is followed by zeros. */
+static inline uint64_t first_bytes(const uint8_t *p, size_t length)
 {
-    uint64_t h = seed ^ length * EMBLA_GOLDEN, piece;
-    for (; length >= 8; p += 8, length -= 8) {
-        memcpy(&piece, p, 8);
-        h = (h ^ piece) * UINT64_C(0xBF58476D1CE4E5B9);
-        h ^= h >> 32;
+    uint64_t first = 0;
+    if (length >= 8) {
+        memcpy(&first, p, 8);
+    } else if (length >= 4) { /* the two halves overlap */
+        uint32_t low, high;
+        memcpy(&low, p, 4);
+        memcpy(&high, p + length - 4, 4);
+        first = low | (uint64_t)high << (8 * (length - 4));
+    } else {
+        for (size_t i = 0; i < length; i++) first |= (uint64_t)p[i] << (8 * i);
     }
-    piece = 0;
-    if (length >= 4) {
-        uint32_t first, last;
-        memcpy(&first, p, 4);
-        memcpy(&last, p + length - 4, 4);
-        piece = (uint64_t)first << 32 | last;
-    } else if (length > 0) {
-        piece = (uint64_t)p[0] << 16 | (uint64_t)p[length / 2] << 8 | p[length - 1];
-    }
-    return embla_mix64(h ^ piece);
+    return first;
+}
+
+/* first is first_bytes(p, length). */
+static inline uint64_t hash_word(const uint8_t *p, size_t length, uint64_t first, uint64_t seed)
+{
+    uint64_t h = embla_mix64(seed ^ length * EMBLA_GOLDEN ^ first);
+    for (size_t at = 8; at < length; at += 8) h = embla_mix64(h ^ first_bytes(p + at, length - at));
+    return h;
 }
 
 uint64_t embla_word_hash(const uint8_t *word, size_t length, uint64_t seed)
 {
-    return hash_word(word, length, seed);
+    return hash_word(word, length, first_bytes(word, length), seed);
 }
 
 /* ---- a table of words ---- */
@@ -84,7 +90,8 @@ static embla_status grow(embla_counter *c)
     embla_word_slot *slots = memory;
     for (size_t i = 0; i < c->room; i++) {
         if (c->slots[i].count == 0) continue;
-        size_t at = c->slots[i].hash & (room - 1);
+        const embla_word_slot *s = &c->slots[i];
+        size_t at = hash_word(s->text + 1, s->length, s->first, c->seed) & (room - 1);
         while (slots[at].count != 0) at = (at + 1) & (room - 1);
         slots[at] = c->slots[i];
     }
@@ -97,7 +104,7 @@ static embla_status grow(embla_counter *c)
 static embla_status keep_text(embla_counter *c, const uint8_t *word, size_t length,
                               const uint8_t **out)
 {
-    if (c->left < length + 1) {
+    if (!c->space || c->left < length + 1) {
         EMBLA_TRY(embla_arena_many(&c->arena, TEXT_PIECE, 1, "words", &c->space));
         c->left = TEXT_PIECE;
     }
@@ -110,22 +117,45 @@ static embla_status keep_text(embla_counter *c, const uint8_t *word, size_t leng
     return EMBLA_OK;
 }
 
-static inline embla_status count_word(embla_counter *c, const uint8_t *word, size_t length,
-                                      uint64_t hash, int64_t times)
+/* A word to be counted. */
+typedef struct {
+    const uint8_t *word;
+    size_t length;
+    uint64_t first, hash;
+} found_word;
+
+/* Whether a slot has this word. */
+static inline bool is_same(const embla_word_slot *slot, const found_word *w)
 {
-    size_t at = hash & (c->room - 1);
+    if (slot->tag != (uint32_t)(w->hash >> 32) || slot->first != w->first ||
+        slot->length != w->length)
+        return false;
+    return w->length <= 8 || memcmp(slot->text + 9, w->word + 8, w->length - 8) == 0;
+}
+
+static inline embla_status count_word(embla_counter *c, const found_word *w, int64_t times)
+{
+    size_t at = w->hash & (c->room - 1);
     for (; c->slots[at].count != 0; at = (at + 1) & (c->room - 1)) {
-        embla_word_slot *slot = &c->slots[at];
-        if (slot->hash == hash && slot->text[0] == length &&
-            memcmp(slot->text + 1, word, length) == 0) {
-            slot->count += times;
-            return EMBLA_OK;
-        }
+        if (!is_same(&c->slots[at], w)) continue;
+        c->slots[at].count += times;
+        return EMBLA_OK;
     }
-    embla_word_slot slot = {.hash = hash, .count = times};
-    EMBLA_TRY(keep_text(c, word, length, &slot.text));
+    embla_word_slot slot = {.first = w->first,
+                            .tag = (uint32_t)(w->hash >> 32),
+                            .length = (uint32_t)w->length,
+                            .count = times};
+    EMBLA_TRY(keep_text(c, w->word, w->length, &slot.text));
     c->slots[at] = slot;
     return ++c->used > c->room / 2 ? grow(c) : EMBLA_OK;
+}
+
+/* Adds the word of a slot of another table. */
+static embla_status count_slot(embla_counter *c, const embla_word_slot *slot)
+{
+    const found_word w = {slot->text + 1, slot->length, slot->first,
+                          hash_word(slot->text + 1, slot->length, slot->first, c->seed)};
+    return count_word(c, &w, slot->count);
 }
 
 /* ---- sections ---- */
@@ -152,6 +182,28 @@ static void sum_section(const embla_reading *r, uint64_t from, uint64_t to, embl
     *out = embla_checksum_end(&state);
 }
 
+/* Counts a few words at a time: their slots are on the way to the cache while others are hashed. */
+static embla_status count_words(embla_word_reader *reader, section *s)
+{
+    uint8_t cleaned[BATCH][EMBLA_WORD_LONGEST + 1];
+    found_word words[BATCH];
+    size_t count = BATCH;
+    while (count == BATCH) {
+        for (count = 0; count < BATCH && embla_reader_next(reader); count++) {
+            found_word *w = &words[count];
+            *w = (found_word){reader->word, reader->length, 0, 0};
+            if (reader->word == reader->cleaned)
+                w->word = memcpy(cleaned[count], reader->word, reader->length);
+            w->first = first_bytes(w->word, w->length);
+            w->hash = hash_word(w->word, w->length, w->first, s->words.seed);
+            __builtin_prefetch(&s->words.slots[w->hash & (s->words.room - 1)], 1);
+        }
+        for (size_t i = 0; i < count; i++) EMBLA_TRY(count_word(&s->words, &words[i], 1));
+        s->tokens += (int64_t)count;
+    }
+    return EMBLA_OK;
+}
+
 static embla_status count_section(const embla_reading *r, uint64_t from, uint64_t seed, section *s)
 {
     embla_word_reader reader;
@@ -159,11 +211,7 @@ static embla_status count_section(const embla_reading *r, uint64_t from, uint64_
     EMBLA_TRY(counter_new(seed, ROOM_FIRST, &s->words));
     sum_section(r, from, to, &s->sum);
     embla_reader_begin(&reader, r, from, to);
-    while (embla_reader_next(&reader)) {
-        s->tokens++;
-        EMBLA_TRY(count_word(&s->words, reader.word, reader.length,
-                             hash_word(reader.word, reader.length, seed), 1));
-    }
+    EMBLA_TRY(count_words(&reader, s));
     s->too_long = reader.too_long;
     return EMBLA_OK;
 }
@@ -178,8 +226,7 @@ static embla_status trim_to(embla_counter *c, int64_t floor)
     embla_status status = EMBLA_OK;
     for (size_t i = 0; i < c->room && status == EMBLA_OK; i++) {
         const embla_word_slot *s = &c->slots[i];
-        if (s->count > floor)
-            status = count_word(&kept, s->text + 1, s->text[0], s->hash, s->count);
+        if (s->count > floor) status = count_slot(&kept, s);
     }
     if (status != EMBLA_OK) {
         embla_counter_free(&kept);
@@ -205,9 +252,7 @@ static embla_status add_section(embla_text_counts *t, const section *s, size_t m
 {
     for (size_t i = 0; i < s->words.room; i++) {
         const embla_word_slot *slot = &s->words.slots[i];
-        if (slot->count > 0)
-            EMBLA_TRY(
-                count_word(&t->words, slot->text + 1, slot->text[0], slot->hash, slot->count));
+        if (slot->count > 0) EMBLA_TRY(count_slot(&t->words, slot));
     }
     t->tokens += s->tokens;
     t->too_long += s->too_long;

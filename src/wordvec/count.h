@@ -7,10 +7,13 @@
 #include "files/names.h"
 #include "wordvec/reading.h"
 
-/* A different word and how often it occurs. text has a byte with the length, then the word. */
+/* A different word and how often it occurs. text has a byte with the length, then the word. Half a
+ * cache line: a word of up to 8 bytes is compared without reading its text. */
 typedef struct {
-    uint64_t hash;
-    int64_t count; /* 0 means that the slot is free */
+    uint64_t first;  /* its first 8 bytes; a shorter word is followed by zeros */
+    uint32_t tag;    /* the high half of its hash */
+    uint32_t length; /* bytes of the word */
+    int64_t count;   /* 0 means that the slot is free */
     const uint8_t *text;
 } embla_word_slot;
 

@@ -228,6 +228,30 @@ static bool next_file(embla_word_reader *w)
     return true;
 }
 
+/* The high bit of each byte of x that is at most 0x20: white space, or a control character. */
+static inline uint64_t low_bytes(uint64_t x)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    return ~(((x & 0x7f * ones) + 0x5f * ones) | x) & 0x80 * ones;
+}
+
+/* The end of the word at `at`, or most. Plain words are read eight bytes at a time. */
+static inline const uint8_t *end_of_word(const embla_reading *r, const uint8_t *at,
+                                         const uint8_t *most)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (!r->bytes && most - at >= 8) {
+        uint64_t eight;
+        memcpy(&eight, at, 8);
+        uint64_t low = low_bytes(eight);
+        at += low ? __builtin_ctzll(low) / 8 : 8;
+        if (low && r->kinds[*at++] == SEPARATES) return at - 1;
+    }
+#endif
+    while (at < most && r->kinds[*at] != SEPARATES) at++;
+    return at;
+}
+
 bool embla_reader_next(embla_word_reader *w)
 {
     const uint8_t *kinds = w->reading->kinds;
@@ -242,7 +266,7 @@ bool embla_reader_next(embla_word_reader *w)
         }
         const uint8_t *from = w->at, *most = w->end;
         if (most - from > EMBLA_WORD_LONGEST) most = from + EMBLA_WORD_LONGEST + 1;
-        while (w->at < most && kinds[*w->at] != SEPARATES) w->at++;
+        w->at = end_of_word(w->reading, from, most);
         w->length = (size_t)(w->at - from);
         if (w->length <= EMBLA_WORD_LONGEST) {
             w->word = from;
