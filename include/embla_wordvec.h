@@ -53,6 +53,9 @@ typedef struct {
     size_t gram_least; /* character n-grams of so many to so many characters have rows too; */
     size_t gram_most;  /* 0 and 0 mean none; the maximum is 16 */
     int64_t buckets;   /* n-grams share so many rows; 0 means 2,000,000. Only used ones exist */
+    double phrases;    /* two words whose score is above this are read as one, "new_york"; 0 means
+                          none, 100 is usual. The score compares how often they occur together with
+                          how often that would happen by chance */
     uint64_t seed;
     bool hogwild; /* threads write to the rows without waiting for each other: faster, but each run
                      gives other bits */
@@ -80,6 +83,7 @@ typedef struct {
     int64_t too_long; /* words that were skipped: longer than 255 bytes */
     int64_t dropped;  /* rare words that were dropped while counting, to bound memory */
     int64_t grams;    /* rows of n-grams */
+    int64_t phrases;  /* pairs of words that are read as one */
     int64_t memory;   /* bytes that training takes in all, the mapped text included */
     uint64_t reserved[4];
 } embla_wordvec_text;

@@ -230,6 +230,7 @@ static const embla_wordvec_options kinds[] = {
     {.dim = 20, .window = 3, .epochs = 2, .sample = -1, .least = 1, .seed = 1},
     {.dim = 33, .window = 5, .epochs = 2, .least = 1, .seed = 2, .kind = EMBLA_WORDVEC_CBOW},
     {.dim = 16,
+     .phrases = 30,
      .epochs = 2,
      .sample = 0.1,
      .least = 1,

@@ -9,6 +9,7 @@
 #include "files/io.h"
 #include "scratch.h"
 #include "wordvec/grams.h"
+#include "wordvec/phrases.h"
 
 /* ---- reading ---- */
 
@@ -260,6 +261,56 @@ static void words_are_drawn_by_their_counts(void **state)
     close_text(&t);
 }
 
+/* ---- phrases ---- */
+
+static void phrases_are_read_as_one(void **state)
+{
+    /* "new york" 4 of 4 times; "is big" and "big is" by chance; "york" and "is" on two lines */
+    static const char bytes[] = "new york\nis big\nnew york is big\nbig is new york\nis\nnew york";
+    const embla_wordvec_options options = {.least = 1, .phrases = 3};
+    text t = open_text(bytes, sizeof bytes - 1, EMBLA_WORDVEC_CLEAN_PLAIN);
+    embla_lexicon phrases;
+    char found[512] = "";
+    (void)state;
+    assert_ok(embla_phrases_find(&t.reading, 1000, &options, &phrases));
+    /* (4 - 1) x 15 / (4 x 4) = 2.8; (2 - 1) x 15 / (4 x 3) = 1.25 */
+    assert_int_equal(phrases.count, 0);
+    embla_lexicon_free(&phrases);
+    const embla_wordvec_options lower = {.least = 1, .phrases = 2.8};
+    assert_ok(embla_phrases_find(&t.reading, 1000, &lower, &phrases));
+    assert_int_equal(phrases.count, 1);
+    spell(&t.reading, 0, UINT64_MAX, found, sizeof found);
+    assert_string_equal(found, "/new_york/is|big/new_york|is|big/big|is|new_york/is/new_york");
+    embla_lexicon_free(&phrases);
+    close_text(&t);
+}
+
+/* A phrase is not longer than a word can be, and a long word is no part of one. */
+static void phrases_of_long_words(void **state)
+{
+    char bytes[6 * 300];
+    size_t used = 0;
+    embla_lexicon phrases;
+    const embla_wordvec_options options = {.least = 1, .phrases = 0.1};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        memset(bytes + used, 'x', 250);
+        used += 250;
+        used += (size_t)snprintf(bytes + used, sizeof bytes - used, " yyyyyyyy zz ");
+    }
+    text t = open_text(bytes, used, EMBLA_WORDVEC_CLEAN_WORDS);
+    assert_ok(embla_phrases_find(&t.reading, 1000, &options, &phrases));
+    for (int64_t i = 0; i < phrases.count; i++)
+        assert_true(phrases.names[i].length <= EMBLA_WORD_LONGEST);
+    embla_word_reader reader;
+    size_t count = 0;
+    embla_reader_begin(&reader, &t.reading, 0, UINT64_MAX);
+    while (embla_reader_next(&reader)) count += reader.length;
+    assert_int_equal(count, 3 * 250 + 3 * (8 + 1 + 2)); /* yyyyyyyy_zz */
+    embla_lexicon_free(&phrases);
+    close_text(&t);
+}
+
 /* ---- n-grams ---- */
 
 /* fasttext.Dictionary, minn 3, maxn 6, bucket 2,000,000: fasttext 0.9.2, get_subwords. */
@@ -301,6 +352,8 @@ int main(void)
                                        cmocka_unit_test(counts_are_those_of_the_text),
                                        cmocka_unit_test(rare_words_are_dropped_to_bound_memory),
                                        cmocka_unit_test(words_are_drawn_by_their_counts),
+                                       cmocka_unit_test(phrases_are_read_as_one),
+                                       cmocka_unit_test(phrases_of_long_words),
                                        cmocka_unit_test(grams_are_those_of_fasttext)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,7 @@ static void json_start(const cli_words *w)
     cli_json_whole(&json, "too_long", w->about.too_long);
     cli_json_whole(&json, "dropped", w->about.dropped);
     cli_json_whole(&json, "subwords", w->about.grams);
+    cli_json_whole(&json, "phrases", w->about.phrases);
     cli_json_whole(&json, "memory", w->about.memory);
     cli_json_text(&json, "kind", embla_wordvec_kind_name(o->kind));
     cli_json_text(&json, "clean", embla_wordvec_clean_name(o->clean));
@@ -116,6 +117,8 @@ static void print_text(const cli_words *w)
     cli_out_fact("vocabulary", "%s that occur %s or more; they are %.1f %% of the text",
                  cli_plural(t->words, "word", words), cli_plural(w->options.least, "time", number),
                  t->tokens > 0 ? 100.0 * (double)t->known / (double)t->tokens : 0.0);
+    if (w->options.phrases > 0)
+        cli_out_fact("phrases", "%s read as one word", cli_plural(t->phrases, "pair", words));
     if (t->too_long > 0)
         cli_out_fact("note", "%s longer than 255 bytes left out",
                      cli_plural(t->too_long, "word", words));

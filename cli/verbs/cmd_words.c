@@ -78,6 +78,7 @@ static int read_options(const cli_args *args, embla_wordvec_options *o)
     if (code == CLI_DONE) code = read_size(args, "buckets", &buckets);
     if (code == CLI_DONE) code = read_real(args, "rate", false, &o->rate);
     if (code == CLI_DONE) code = read_real(args, "sample", true, &o->sample);
+    if (code == CLI_DONE) code = read_real(args, "phrases", false, &o->phrases);
     if (code == CLI_DONE) code = read_grams(args, o);
     o->least = (int64_t)least;
     o->most = (int64_t)most;
@@ -193,6 +194,9 @@ static const cli_option options[] = {
      .help = "words above this share of the text are left out at random; 0 keeps all"},
     COUNT("least", "5", "words that occur less often get no row"),
     COUNT("most-words", NULL, "only the N most frequent words get a row"),
+    {.name = "phrases",
+     .value = "X",
+     .help = "read two words as one (new_york) if their score is above X; 100 is usual"},
     {.name = "subwords",
      .value = "MIN-MAX",
      .help = "also learn rows of character n-grams, as fastText does; 3-6 is usual"},

@@ -192,8 +192,7 @@ static embla_status count_words(embla_word_reader *reader, section *s)
         for (count = 0; count < BATCH && embla_reader_next(reader); count++) {
             found_word *w = &words[count];
             *w = (found_word){reader->word, reader->length, 0, 0};
-            if (reader->word == reader->cleaned)
-                w->word = memcpy(cleaned[count], reader->word, reader->length);
+            if (reader->inside) w->word = memcpy(cleaned[count], reader->word, reader->length);
             w->first = first_bytes(w->word, w->length);
             w->hash = hash_word(w->word, w->length, w->first, s->words.seed);
             __builtin_prefetch(&s->words.slots[w->hash & (s->words.room - 1)], 1);

@@ -10,7 +10,7 @@ typedef struct {
     int32_t token; /* plus 1; 0 means that the slot is free */
 } embla_lexicon_slot;
 
-typedef struct {
+typedef struct embla_lexicon {
     embla_name *names; /* the text of each word */
     int64_t *counts;
     int64_t count;  /* words */

@@ -10,6 +10,7 @@
 #include "files/io.h"
 #include "files/names.h"
 #include "text/corpus.h"
+#include "wordvec/phrases.h"
 
 enum { SEPARATES = 0, PART = 1, TWO = 2 }; /* kinds; TWO begins a letter of two bytes */
 enum { SMALL_FIRST = 0x80, SMALL_END = 0x800, FILES_MOST = 1 << 20 };
@@ -252,7 +253,7 @@ static inline const uint8_t *end_of_word(const embla_reading *r, const uint8_t *
     return at;
 }
 
-bool embla_reader_next(embla_word_reader *w)
+bool embla_reader_single(embla_word_reader *w)
 {
     const uint8_t *kinds = w->reading->kinds;
     w->new_line = false;
@@ -270,10 +271,17 @@ bool embla_reader_next(embla_word_reader *w)
         w->length = (size_t)(w->at - from);
         if (w->length <= EMBLA_WORD_LONGEST) {
             w->word = from;
-            if (w->reading->bytes) clean_word(w, from, w->length);
+            w->inside = w->reading->bytes != NULL;
+            if (w->inside) clean_word(w, from, w->length);
             return true;
         }
         w->too_long++;
         while (w->at < w->stop && kinds[*w->at] != SEPARATES) w->at++;
     }
+}
+
+bool embla_reader_next(embla_word_reader *w)
+{
+    if (w->reading->known) return embla_phrase_pair(w);
+    return w->reading->phrases ? embla_phrase_word(w) : embla_reader_single(w);
 }

@@ -12,6 +12,8 @@
 #include "embla_wordvec.h"
 #include "files/map.h"
 
+struct embla_lexicon;
+
 enum { EMBLA_WORD_LONGEST = 255 }; /* bytes; a longer word is skipped and counted */
 
 typedef struct {
@@ -22,6 +24,9 @@ typedef struct {
     uint8_t
         *small; /* U+0080 to U+07FF in lower case, two bytes of UTF-8 each; NULL means as it is */
     const uint8_t *kinds; /* 256: what a byte is (reading.c) */
+    /* Phrases (phrases.h): while pairs are counted, the words that may be part of one; afterwards
+     * the pairs that are read as one word. NULL means none. */
+    const struct embla_lexicon *known, *phrases;
     const uint8_t *bytes; /* 256: the byte that a word gets for it */
 } embla_reading;
 
@@ -44,7 +49,13 @@ typedef struct {
     int64_t too_long;    /* words skipped */
     size_t length;       /* of the word */
     const uint8_t *word; /* in the file, or in `cleaned` */
+    bool inside;         /* the word is in this struct: the next call overwrites it */
     uint8_t cleaned[EMBLA_WORD_LONGEST + 1];
+    /* of phrases: the word before, or the next one if it has been read already; and both together
+     */
+    uint8_t other[EMBLA_WORD_LONGEST + 1], both[2 * EMBLA_WORD_LONGEST + 2];
+    size_t other_length;
+    bool has_other, other_new_line;
 } embla_word_reader;
 
 /* Begins to read bytes from .. to of the sequence. */
@@ -52,5 +63,7 @@ void embla_reader_begin(embla_word_reader *reader, const embla_reading *reading,
                         uint64_t to);
 /* Finds the next word. False at the end. */
 bool embla_reader_next(embla_word_reader *reader);
+/* The same without phrases. */
+bool embla_reader_single(embla_word_reader *reader);
 
 #endif

@@ -77,6 +77,8 @@ static embla_status check_options(const embla_wordvec_options *o)
                           o->rate);
     if (!(o->sample >= 0) || !(o->sample <= 1))
         return embla_fail(EMBLA_ERR_ARGUMENT, "sample is %g; it must be 0 to 1", o->sample);
+    if (!(o->phrases >= 0))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "phrases is %g; it must be 0 or more", o->phrases);
     if (o->gram_most == 0 && o->gram_least == 0) return EMBLA_OK;
     EMBLA_TRY(check_size("gram_most", (int64_t)o->gram_most, 1, EMBLA_GRAM_LONGEST));
     EMBLA_TRY(check_size("gram_least", (int64_t)o->gram_least, 1, (int64_t)o->gram_most));
@@ -94,6 +96,7 @@ static embla_status find_words(embla_wordvec *w, const char *path)
 {
     const embla_wordvec_options *o = &w->options;
     EMBLA_TRY(embla_reading_open(path, o->clean, &w->arena, &w->reading));
+    if (o->phrases > 0) EMBLA_TRY(embla_phrases_find(&w->reading, DISTINCT_MOST, o, &w->phrases));
     EMBLA_TRY(embla_count_words(&w->reading, DISTINCT_MOST, o, &w->counts));
     embla_status status =
         embla_lexicon_make(&w->counts.words, o->least, o->most, o->sample, &w->lexicon);
@@ -265,6 +268,7 @@ void embla_wordvec_free(embla_wordvec *w)
     embla_table_free(w->means);
     embla_vocab_free(w->vocab);
     embla_lexicon_free(&w->lexicon);
+    embla_lexicon_free(&w->phrases);
     embla_reading_free(&w->reading);
     embla_arena_free(&w->arena);
     embla_mem_free(w, sizeof *w);
@@ -286,6 +290,7 @@ static void describe_text(const embla_wordvec *w, embla_wordvec_text *out)
                                 .too_long = w->counts.too_long,
                                 .dropped = w->counts.dropped,
                                 .grams = w->shop.grams ? w->grams.count : 0,
+                                .phrases = w->phrases.count,
                                 .memory = memory_of(w)};
 }
 

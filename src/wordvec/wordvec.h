@@ -4,6 +4,7 @@
 #define EMBLA_WORDVEC_WORDVEC_H
 
 #include "wordvec/merge.h"
+#include "wordvec/phrases.h"
 
 struct embla_wordvec {
     embla_wordvec_options options;
@@ -11,6 +12,7 @@ struct embla_wordvec {
     embla_reading reading;
     embla_text_counts counts; /* its table of words is empty after the lexicon is made */
     embla_lexicon lexicon;
+    embla_lexicon phrases;
     embla_grams grams;
     embla_vocab *vocab;
     /* Rows of words as inputs and as outputs, of n-grams, and of words with their n-grams; the last

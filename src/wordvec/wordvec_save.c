@@ -59,6 +59,7 @@ static embla_status list_settings(const embla_wordvec *w, pair_list *l)
     EMBLA_TRY(add_pair(l, "sample", "%.17g", o->sample));
     EMBLA_TRY(add_pair(l, "least", "%" PRId64, o->least));
     EMBLA_TRY(add_pair(l, "most", "%" PRId64, o->most));
+    EMBLA_TRY(add_pair(l, "phrases", "%.17g", o->phrases));
     EMBLA_TRY(add_pair(l, "subwords", "%zu-%zu", o->gram_least, o->gram_most));
     EMBLA_TRY(add_pair(l, "buckets", "%" PRId64, o->gram_most > 0 ? o->buckets : 0));
     EMBLA_TRY(add_pair(l, "seed", "%" PRIu64, o->seed));
