@@ -62,8 +62,12 @@ static void draw(const void *context)
                    .height = 440,
                    .x = {.least = 0, .most = (double)w->options.epochs, .label = "epochs"},
                    .y = {.least = 0, .most = 1, .label = cosines ? "cosine" : "loss"}};
-    for (size_t i = 0; !cosines && i < w->point_count; i++)
-        svg.y.most = fmax(svg.y.most, w->points[i].loss);
+    for (size_t i = 0; i < w->point_count; i++) {
+        const cli_words_point *p = &w->points[i];
+        if (!cosines) svg.y.most = fmax(svg.y.most, p->loss);
+        for (size_t n = 0; cosines && n < CLI_WORDS_PAIRS; n++)
+            svg.y.least = fmin(svg.y.least, p->cosines[n]);
+    }
     cli_svg_open(&svg);
     if (x && y && w->point_count > 0) (cosines ? draw_cosines : draw_loss)(w, &svg, x, y);
     cli_svg_close(&svg);

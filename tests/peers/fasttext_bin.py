@@ -7,7 +7,7 @@
 Trains tiny models (skipgram, cbow, supervised, quantized) and compares, value by value:
 the rows that `embla lookup MODEL.bin WORD.. --json` prints with the input matrix as it is
 read here, by the standard library alone; that matrix with `fasttext dump`; and the rows of
-MODEL.vec with `fasttext print-word-vectors`. Exits 77 where there is no fasttext.
+MODEL.vec, and of words that the text does not have, with `fasttext print-word-vectors`. Exits 77 where there is no fasttext.
 """
 import json
 import os
@@ -111,7 +111,16 @@ def check_model(embla, fasttext, path):
         if arguments["maxn"] == 0:  # a word is its own row, and nothing else
             own = ["%.5g" % value for value in numbers(inputs[words.index(word)])]
             assert printed == own, (word, printed, own)
-    for label in labels:
+    if arguments["maxn"] > 0:  # words that the text does not have: the mean of their n-grams
+        unseen = ["kalokalo", "q", "жижижи", "né-né", "x" * 200]
+        unseen += ["kalo%d" % i for i in range(20)]
+        asked = must(fasttext, "print-word-vectors", path, text="\n".join(unseen).encode() + b"\n")
+        found = looked_up(embla, path, unseen)
+        for word, line in zip(unseen, asked.splitlines()):
+            assert found[word][0] is None, word
+            for ours, theirs in zip(found[word][1], line[len(word):].split()):
+                assert abs(ours - float(theirs)) <= 6e-5 * max(1, abs(ours)), (word, ours, theirs)
+    for label in labels if arguments["maxn"] == 0 else []:  # else a word like any other
         assert run(embla, "lookup", path, label, "--json").returncode != 0, label
     return "%d words, %d labels, %d x %d and %d x %d" % (
         len(words), len(labels), len(inputs), arguments["dim"], len(outputs), arguments["dim"])
