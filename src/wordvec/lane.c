@@ -27,17 +27,23 @@ static size_t rows_most(const embla_shop *shop, size_t more)
     return words < all ? words : all;
 }
 
-static uint64_t copies_bytes(const embla_shop *shop, size_t more, size_t each)
+/* Memory is allocated for the most words that a block can have, but only what is accessed counts:
+ * about the words of a usual block, in whole huge pages. */
+static uint64_t accessed(const embla_shop *shop, size_t rows, size_t most)
 {
-    return rows_most(shop, more) * (each * shop->stride * sizeof(float) + sizeof(int32_t)) +
-           (uint64_t)shop->lexicon->count * sizeof(int32_t);
+    enum { HUGE = 2 << 20 };
+    uint64_t row = shop->stride * sizeof(float), bytes = (rows < most ? rows : most) * row;
+    return most * row < HUGE ? bytes : (bytes + HUGE - 1) / HUGE * HUGE;
 }
 
 uint64_t embla_lane_bytes(const embla_shop *shop)
 {
-    uint64_t bytes = 2 * embla_lane_words(shop) * sizeof(int32_t) + shop->pool * sizeof(float *);
+    size_t words = shop->usual, inputs = rows_most(shop, 0), outputs = rows_most(shop, shop->pool);
+    uint64_t bytes = 2 * words * sizeof(int32_t) + shop->pool * sizeof(float *);
     if (shop->options->hogwild) return bytes;
-    return bytes + copies_bytes(shop, 0, shop->grams ? 2 : 1) + copies_bytes(shop, shop->pool, 1);
+    bytes += 2 * (uint64_t)shop->lexicon->count * sizeof(int32_t); /* the indexes */
+    bytes += accessed(shop, words, inputs) * (shop->grams ? 2 : 1);
+    return bytes + accessed(shop, words + shop->pool, outputs);
 }
 
 static embla_status make_copies(const embla_shop *shop, size_t more, bool starts,

@@ -31,6 +31,7 @@ typedef struct {
     size_t stride;
     uint64_t block; /* bytes of text */
     size_t pool;    /* negatives drawn for a block */
+    size_t usual;   /* words of a block that are kept, on average */
 } embla_shop;
 
 typedef struct {
@@ -45,7 +46,7 @@ typedef struct {
 
 /* The most words that a block can have. */
 size_t embla_lane_words(const embla_shop *shop);
-/* The bytes that embla_lane_make allocates. */
+/* The bytes that a lane usually needs. */
 uint64_t embla_lane_bytes(const embla_shop *shop);
 EMBLA_CHECKED embla_status embla_lane_make(const embla_shop *shop, embla_arena *arena,
                                            embla_lane *out);

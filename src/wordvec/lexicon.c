@@ -89,6 +89,7 @@ static embla_status make_keep(embla_lexicon *l, double sample)
         double ratio = sample * (double)l->tokens / (double)l->counts[i];
         double kept = sample > 0 ? sqrt(ratio) + ratio : 1;
         l->keep[i] = kept < 1 ? (uint32_t)(kept * 0x1p32) : UINT32_MAX;
+        l->kept += (double)l->counts[i] * (kept < 1 ? kept : 1);
     }
     return EMBLA_OK;
 }

@@ -15,6 +15,7 @@ typedef struct embla_lexicon {
     int64_t *counts;
     int64_t count;  /* words */
     int64_t tokens; /* the sum of counts */
+    double kept;    /* words of the text that are kept, on average */
     uint32_t *keep; /* a word is kept if a random number of 32 bits is not above this */
     uint64_t *draw; /* sums of count^0.75, scaled so that the last is 2^63 */
     embla_lexicon_slot *slots;

@@ -20,7 +20,8 @@ enum {
     POOL_SHARE = 16,    /* bytes of text for each of them */
     DIM_MOST = 1 << 14,
     DISTINCT_MOST = 1 << 24, /* words that are counted at the same time */
-    HOGWILD_BLOCKS = 16      /* blocks of a step for each thread */
+    HOGWILD_BLOCKS = 16,     /* blocks of a step for each thread */
+    PROCESS = 12 << 20       /* bytes of a process with its libraries, about */
 };
 static const double rate_least = 1e-4; /* of the first rate */
 
@@ -126,6 +127,7 @@ static void cut_text(embla_wordvec *w)
                       .stride = (w->options.dim + EMBLA_WINDOW_LANES - 1) / EMBLA_WINDOW_LANES *
                                 EMBLA_WINDOW_LANES};
     if (s->pool > POOL_MOST) s->pool = POOL_MOST;
+    s->usual = (size_t)(w->lexicon.kept * (double)block / (double)size) + 1;
     w->lane_count = w->options.hogwild ? (size_t)team : EMBLA_LANES;
     w->per_step = (int64_t)(w->options.hogwild ? w->lane_count * HOGWILD_BLOCKS : w->lane_count);
     uint64_t blocks = size / block + (size % block > 0);
@@ -156,14 +158,16 @@ static int64_t memory_of(const embla_wordvec *w)
 {
     const embla_lexicon *l = &w->lexicon;
     uint64_t row = w->shop.stride * sizeof(float), count = (uint64_t)l->count;
-    uint64_t bytes = w->reading.size + 2 * count * row + w->lane_count * embla_lane_bytes(&w->shop);
+    uint64_t bytes =
+        PROCESS + w->reading.size + 2 * count * row + w->lane_count * embla_lane_bytes(&w->shop);
     /* a word: its name, twice with the vocabulary's, an index entry, count, and two numbers */
     bytes += count * (2 * sizeof(embla_name) + 2 * sizeof(void *) + 20 + 16) +
              l->room * sizeof *l->slots;
     if (w->shop.grams) {
         bytes += (uint64_t)w->grams.count * (row + 2 * sizeof(int32_t));
         bytes += w->grams.first[l->count] * sizeof(int32_t) + count * sizeof(uint64_t);
-        bytes += count * row + merge_room(w) * (row + sizeof(int32_t));
+        uint64_t changed = (uint64_t)EMBLA_LANES * w->shop.usual;
+        bytes += count * row + (changed < count ? changed : count) * (row + sizeof(int32_t));
     }
     return (int64_t)bytes;
 }
