@@ -275,6 +275,38 @@ static void threads_and_sets_do_not_matter(void **state)
     scratch_free(&p.s);
 }
 
+/* A text of many words: enough changes for threads to share. */
+static void threads_share_a_merge(void **state)
+{
+    place p;
+    uint64_t seed = 3;
+    char *bytes = malloc(900000);
+    size_t used = 0, length, again;
+    (void)state;
+    assert_non_null(bytes);
+    while (used < 890000)
+        used += (size_t)sprintf(bytes + used, "w%d%c", (int)check_below(&seed, 4000),
+                                check_below(&seed, 9) ? ' ' : '\n');
+    scratch_new(&p.s);
+    (void)snprintf(p.text, sizeof p.text, "%s", scratch_path(&p.s, "text"));
+    scratch_write(p.text, bytes, used);
+    free(bytes);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        embla_wordvec_options options = kinds[i];
+        options.dim = 64;
+        options.epochs = 1;
+        options.threads = 1;
+        float *rows = train_all(&p, &options, &length);
+        for (options.threads = 2; options.threads <= 5; options.threads++) {
+            float *others = train_all(&p, &options, &again);
+            assert_memory_equal(others, rows, length);
+            free(others);
+        }
+        free(rows);
+    }
+    scratch_free(&p.s);
+}
+
 static void hogwild_learns_too(void **state)
 {
     embla_wordvec_options options = small;
@@ -566,6 +598,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(windows_follow_the_gradient),
                                        cmocka_unit_test(words_used_alike_get_rows_alike),
                                        cmocka_unit_test(threads_and_sets_do_not_matter),
+                                       cmocka_unit_test(threads_share_a_merge),
                                        cmocka_unit_test(hogwild_learns_too),
                                        cmocka_unit_test(a_resumed_training_is_the_same),
                                        cmocka_unit_test(another_training_is_refused),

@@ -265,22 +265,24 @@ static void words_are_drawn_by_their_counts(void **state)
 
 static void phrases_are_read_as_one(void **state)
 {
-    /* "new york" 4 of 4 times; "is big" and "big is" by chance; "york" and "is" on two lines */
-    static const char bytes[] = "new york\nis big\nnew york is big\nbig is new york\nis\nnew york";
-    const embla_wordvec_options options = {.least = 1, .phrases = 3};
+    /* "new york" 4 of 5 times, and once on two lines; "is big" and "big is" by chance */
+    static const char bytes[] =
+        "new york\nis big\nnew york is big\nbig is new york\nis\nnew york\nnew\nyork";
+    const embla_wordvec_options options = {.least = 1, .phrases = 2.1};
     text t = open_text(bytes, sizeof bytes - 1, EMBLA_WORDVEC_CLEAN_PLAIN);
     embla_lexicon phrases;
     char found[512] = "";
     (void)state;
     assert_ok(embla_phrases_find(&t.reading, 1000, &options, &phrases));
-    /* (4 - 1) x 15 / (4 x 4) = 2.8; (2 - 1) x 15 / (4 x 3) = 1.25 */
+    /* (4 - 1) x 17 / (5 x 5) = 2.04; (2 - 1) x 17 / (4 x 3) = 1.4 */
     assert_int_equal(phrases.count, 0);
     embla_lexicon_free(&phrases);
-    const embla_wordvec_options lower = {.least = 1, .phrases = 2.8};
+    const embla_wordvec_options lower = {.least = 1, .phrases = 2};
     assert_ok(embla_phrases_find(&t.reading, 1000, &lower, &phrases));
     assert_int_equal(phrases.count, 1);
     spell(&t.reading, 0, UINT64_MAX, found, sizeof found);
-    assert_string_equal(found, "/new_york/is|big/new_york|is|big/big|is|new_york/is/new_york");
+    assert_string_equal(found,
+                        "/new_york/is|big/new_york|is|big/big|is|new_york/is/new_york/new/york");
     embla_lexicon_free(&phrases);
     close_text(&t);
 }

@@ -97,12 +97,10 @@ static embla_status add_map(embla_reading *r, int folder, const char *name, cons
 {
     EMBLA_TRY(embla_map_open(folder, name, shown, folder == AT_FDCWD, &r->maps[r->count]));
     const embla_map *map = r->maps[r->count];
-    EMBLA_TRY(
-        embla_corpus_check_packed(shown, map->bytes, map->size < 16 ? (size_t)map->size : 16));
     r->starts[r->count] = r->size;
     r->size += map->size;
     r->starts[++r->count] = r->size;
-    return EMBLA_OK;
+    return embla_corpus_check_packed(shown, map->bytes, map->size < 16 ? (size_t)map->size : 16);
 }
 
 /* Adds a file of a folder, unless it is empty. */
