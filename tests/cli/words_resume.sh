@@ -19,10 +19,13 @@ for delay in 0.05 0.15 0.3 0.6; do
     cmp whole.safetensors part.safetensors && echo "the same"
 done
 ls
-timeout -s INT 0.3 embla words "$text" -o late.safetensors --clean words --epochs 4000 -q 2>&1 |
-    sed -E 's/after [0-9.]+ of/after N of/'
-try words "$text" -o late.safetensors --clean words --epochs 4000 -q
-try words "$text" -o late.safetensors --clean words --epochs 3000 -q --resume
-try words "$text" -o late.safetensors --clean letters --epochs 4000 -q --resume
-try words names.txt -o late.safetensors --clean words --epochs 4000 --least 1 -q --resume | sed -E 's/is [0-9a-f]{32}, not [0-9a-f]{32}/is A, not B/'
+embla words "$text" -o late.safetensors --clean words --epochs 100000 -q 2>late.err &
+while kill -0 $! && [[ ! -e late.safetensors.state ]]; do sleep 0.01; done # saved before the first step
+kill -TERM $!
+wait $!
+sed -E 's/after [0-9.]+ of/after N of/' late.err
+try words "$text" -o late.safetensors --clean words --epochs 100000 -q
+try words "$text" -o late.safetensors --clean words --epochs 90000 -q --resume
+try words "$text" -o late.safetensors --clean letters --epochs 100000 -q --resume
+try words names.txt -o late.safetensors --clean words --epochs 100000 --least 1 -q --resume | sed -E 's/is [0-9a-f]{32}, not [0-9a-f]{32}/is A, not B/'
 try words "$text" -o none.safetensors --resume
