@@ -136,7 +136,8 @@ EMBLA_API size_t embla_gpt_tensor_count(const embla_gpt *gpt);
 
 typedef struct {
     int64_t weights, gradients, optimizer, activations, total; /* bytes */
-    uint64_t reserved[4];
+    int64_t rounded; /* bytes of the weights in bf16, only if that is computed in; not in total */
+    uint64_t reserved[3];
 } embla_gpt_memory;
 
 /* Computes the memory that training with batches of batch x length needs. Allocates nothing. */
@@ -147,8 +148,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_plan_memory(const embla_gpt_shape
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length);
 
 typedef struct {
-    /* f32 (default) or bf16: factors of linear layers and of the head are rounded, their sums are
-     * f32; attention and all else stay f32 */
+    /* f32 (default) or bf16: factors of linear layers and of the head are rounded, and those of
+     * attention too if the CPU multiplies bf16; sums and all else stay f32 */
     embla_dtype compute;
     int threads;
     uint64_t seed; /* of dropout; with step: the same draws */

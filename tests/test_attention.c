@@ -6,6 +6,7 @@
 #include "reals.h"
 
 #include "engine.h"
+#include "engine/engine.h"
 #include "learn/softmax.h"
 
 static const embla_gpt_precision both[] = {EMBLA_GPT_F32, EMBLA_GPT_F64};
@@ -64,16 +65,25 @@ static embla_attention arguments(const attention *a, embla_gpt_precision p)
                              .stats = reals_at(&a->stats, p)};
 }
 
-static embla_status forward(const attention *a, embla_gpt_precision p, int threads)
+static embla_dtype compute = EMBLA_F32; /* of the floats */
+
+static embla_layer_way way_of(embla_gpt_precision p, int threads)
 {
     embla_layer_way way = reals_way(p, threads);
+    if (p == EMBLA_GPT_F32) way.compute = compute;
+    return way;
+}
+
+static embla_status forward(const attention *a, embla_gpt_precision p, int threads)
+{
+    embla_layer_way way = way_of(p, threads);
     embla_attention given = arguments(a, p);
     return embla_attention_forward(&way, &given);
 }
 
 static embla_status backward(const attention *a, embla_gpt_precision p, int threads)
 {
-    embla_layer_way way = reals_way(p, threads);
+    embla_layer_way way = way_of(p, threads);
     embla_attention given = arguments(a, p);
     return embla_attention_backward(&way, &given, reals_at(&a->dout, p), part_of(a, &a->dqkv, p, 0),
                                     part_of(a, &a->dqkv, p, a->heads),
@@ -303,6 +313,49 @@ static void threads_do_not_change_attention(void **state)
     }
 }
 
+/* Rounding leaves 8 bits: the error of a sum is about 1 / 512 of its length. */
+static void factors_may_be_bf16(void **state)
+{
+    static const size_t lengths[] = {65, 128, 200, 600}, sizes[] = {64, 40};
+    (void)state;
+    if (!embla_engine_has_products()) skip();
+    compute = EMBLA_BF16;
+    embla_engine_use_bf16(1); /* also if the engine must emulate it */
+    for (size_t l = 0; l < COUNT_OF(lengths); l++)
+        for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+            attention a = attention_new(2, lengths[l], 4, (size_t)4 >> (l + s) % 3, sizes[s], 1.0);
+            run_both(&a, 2);
+            check_definition(&a, 1e-12);
+            reals_agree(&a.out, 6e-3);
+            reals_agree(&a.stats, 1e-3);
+            reals_agree(&a.dqkv, 1e-2);
+            for (size_t i = 0; i < COUNT_OF(reals_threads); i++) { /* the same bits */
+                attention b = attention_new(2, a.length, 4, a.kv_heads, a.size, 1.0);
+                run_both(&b, reals_threads[i]);
+                check_same(&a, &b);
+                attention_free(&b);
+            }
+            attention_free(&a);
+        }
+    embla_engine_use_bf16(-1);
+    compute = EMBLA_F32;
+}
+
+/* A CPU that does not multiply bf16 would only lose time. */
+static void without_bf16_products_attention_is_f32(void **state)
+{
+    (void)state;
+    attention a = attention_new(1, 200, 4, 2, 64, 1.0), b = attention_new(1, 200, 4, 2, 64, 1.0);
+    run_both(&a, 2);
+    compute = EMBLA_BF16;
+    embla_engine_use_bf16(0);
+    run_both(&b, 2);
+    embla_engine_use_bf16(-1);
+    compute = EMBLA_F32;
+    check_same(&a, &b);
+    attention_free(&a), attention_free(&b);
+}
+
 static void check_sets_agree(size_t length, size_t size)
 {
     attention first = attention_new(2, length, 4, 2, size, 1.0);
@@ -374,6 +427,16 @@ static void attention_survives_failed_allocations(void **state)
         REALS_EACH_ALLOCATION_FAILS(backward(&a, EMBLA_GPT_F64, 2));
         attention_free(&a);
     }
+    if (!embla_engine_has_products()) return;
+    attention a = attention_new(1, 200, 4, 2, 64, 1.0);
+    compute = EMBLA_BF16;
+    embla_engine_use_bf16(1);
+    run_both(&a, 2); /* the engine keeps memory for each thread */
+    REALS_EACH_ALLOCATION_FAILS(forward(&a, EMBLA_GPT_F32, 2));
+    REALS_EACH_ALLOCATION_FAILS(backward(&a, EMBLA_GPT_F32, 2));
+    embla_engine_use_bf16(-1);
+    compute = EMBLA_F32;
+    attention_free(&a);
 }
 
 /* ---- one token ---- */
@@ -505,6 +568,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(scores_may_be_infinite),
         cmocka_unit_test(attention_has_the_derivatives_of_differences),
         cmocka_unit_test(threads_do_not_change_attention),
+        cmocka_unit_test(factors_may_be_bf16),
+        cmocka_unit_test(without_bf16_products_attention_is_f32),
         cmocka_unit_test(every_set_gives_the_bits_of_short_attention),
         cmocka_unit_test(attention_does_not_look_ahead),
         cmocka_unit_test(nothing_to_attend_to_is_fine),

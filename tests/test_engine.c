@@ -350,6 +350,30 @@ static void bf16_without_memory_is_a_status(void **state)
     assert_true(out[0] == 0 && out[3] == 0);
 }
 
+/* More shapes than a thread keeps, and each again later: from other addresses. */
+static void *many_shapes(void *unused)
+{
+    for (size_t turn = 0; turn < 2; turn++)
+        for (size_t m = 1; m <= 20; m++)
+            for (size_t n = 1; n <= 20; n++)
+                check_bf16((embla_product_bf16){.m = m, .n = n, .k = 1 + (m + n) % 5}, turn, false);
+    return unused;
+}
+
+static void bf16_of_more_shapes_than_are_kept(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    SKIP_WITHOUT_ENGINE();
+    embla_engine_use_bf16(1);
+    (void)many_shapes(NULL);
+    size_t live = embla_mem_live();
+    assert_int_equal(pthread_create(&thread, NULL, many_shapes, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(embla_mem_live(), live); /* a thread that ends keeps nothing */
+    embla_engine_use_bf16(-1);
+}
+
 /* ---- threads ---- */
 
 enum { SIDE = 200, DEEP = 700, CALLERS = 6 };
@@ -741,6 +765,7 @@ int main(void)
         cmocka_unit_test(bf16_is_multiplied_in_float),
         cmocka_unit_test(bf16_of_no_depth),
         cmocka_unit_test(bf16_without_memory_is_a_status),
+        cmocka_unit_test(bf16_of_more_shapes_than_are_kept),
         cmocka_unit_test(many_threads_at_once_give_the_same_bits),
         cmocka_unit_test(eigenvalues_are_what_defines_them),
         cmocka_unit_test(matrices_that_are_special),

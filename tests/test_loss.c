@@ -165,7 +165,7 @@ static embla_status run(problem *p, const embla_loss_shape *shape)
     memset(p->d_table, 0, p->rows * p->dim * sizeof(float));
     memset(p->d_bias, 0, p->rows * sizeof(float));
     return embla_loss_run(&p->head, p->hidden, p->targets, p->count, &p->options, &to, p->each,
-                          &p->report, shape);
+                          &p->report, shape, NULL);
 }
 
 static float rounded(float x, bool bf16)
@@ -682,16 +682,16 @@ static void the_first_of_equals_is_the_right_one(void **state)
     }
     assert_ok(embla_table_view(EMBLA_F32, 50, 1, numbers, sizeof numbers, NULL, &table));
     embla_head head = {.table = table};
-    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape));
+    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape, NULL));
     assert_int_equal(report.correct, 1); /* 20 alone */
     numbers[3] = 3;
-    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape));
+    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape, NULL));
     assert_int_equal(report.correct, 1);
     for (size_t i = 0; i < 50; i++) targets[i] = 20;
-    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape));
+    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape, NULL));
     assert_int_equal(report.correct, 0);
     for (size_t i = 0; i < 50; i++) targets[i] = 3;
-    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape));
+    assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape, NULL));
     assert_int_equal(report.correct, 50);
     embla_table_free(table);
 }
@@ -772,7 +772,7 @@ static void shards_of_whole_chunks_give_the_same_table(void **state)
         assert_ok(
             embla_loss_run(&p.head, p.hidden + from * 24, p.targets + from, n, &p.options,
                            &(embla_loss_gradients){.table = table, .hidden = hidden + from * 24},
-                           NULL, NULL, &shape));
+                           NULL, NULL, &shape, NULL));
     assert_memory_equal(table, p.d_table, 200 * 24 * sizeof(float));
     assert_memory_equal(hidden, p.d_hidden, 70 * 24 * sizeof(float));
     free(table), free(hidden);
@@ -789,7 +789,7 @@ static void shapes_keep_their_promise(void **state)
         for (size_t d = 0; d < COUNT_OF(dims); d++) {
             embla_table table = {.rows = rows[r], .dim = dims[d]};
             embla_head head = {.table = &table, .rows = rows[r]};
-            embla_loss_shape s = embla_loss_shape_of(&head);
+            embla_loss_shape s = embla_loss_shape_of(&head, false);
             size_t all = ((size_t)rows[r] + 15) / 16 * 16;
             assert_true(s.chunk >= 1 && s.block >= 1 && s.part >= 1 && s.groups >= 1);
             assert_true(s.block % 16 == 0 && (rows[r] <= 64 || s.block / 16 % 2 == 1));
@@ -801,8 +801,10 @@ static void shapes_keep_their_promise(void **state)
             if (s.groups > 1) assert_true(s.groups * s.chunk * dims[d] * 4 <= (size_t)8 << 20);
         }
     embla_table gpt2 = {.rows = 50257, .dim = 768}, huge = {.rows = 262144, .dim = 64};
-    assert_int_equal(embla_loss_shape_of(&(embla_head){.table = &gpt2, .rows = 50257}).chunk, 256);
-    assert_int_equal(embla_loss_shape_of(&(embla_head){.table = &huge, .rows = 262144}).chunk, 48);
+    assert_int_equal(embla_loss_shape_of(&(embla_head){.table = &gpt2, .rows = 50257}, false).chunk,
+                     256);
+    assert_int_equal(
+        embla_loss_shape_of(&(embla_head){.table = &huge, .rows = 262144}, false).chunk, 48);
 }
 
 /* ---- refusals ---- */

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "base/mem.h"
+#include "base/scratch.h"
 
 static const size_t HUGE = (size_t)2 << 20;
 
@@ -240,6 +240,34 @@ static void no_memory_for_a_giant_table_is_a_status(void **state)
     assert_int_equal(embla_mem_live(), live);
 }
 
+/* Kept memory is used again, grows, and serves one use at a time. */
+static void scratch_is_kept_between_uses(void **state)
+{
+    embla_scratch kept = {0};
+    embla_scratch_use outer = {0}, inner = {0};
+    size_t live = embla_mem_live();
+    (void)state;
+    assert_ok(embla_scratch_begin(&kept, 100, "a use", &outer));
+    void *first = outer.memory;
+    assert_ok(embla_scratch_begin(&kept, 100, "a use inside", &inner));
+    assert_true(inner.memory != first);
+    embla_scratch_end(&inner);
+    embla_scratch_end(&outer);
+    assert_int_equal(embla_mem_live(), live + 1);
+    embla_mem_fail(1, false); /* no memory is asked for */
+    assert_ok(embla_scratch_begin(&kept, 60, "a smaller use", &outer));
+    assert_true(outer.memory == first);
+    embla_scratch_end(&outer);
+    assert_status(embla_scratch_begin(&kept, 200, "a larger use", &outer), EMBLA_ERR_MEMORY);
+    assert_int_equal(embla_mem_live(), live);
+    assert_ok(embla_scratch_begin(&kept, 200, "a larger use", &outer));
+    embla_scratch_end(&outer);
+    embla_scratch_free(&kept);
+    assert_ok(embla_scratch_begin(NULL, 10, "a use without an owner", &outer));
+    embla_scratch_end(&outer);
+    assert_int_equal(embla_mem_live(), live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +281,7 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail_from_then_on),
         cmocka_unit_test(work_on_tables_needs_no_memory),
         cmocka_unit_test(no_memory_for_a_giant_table_is_a_status),
+        cmocka_unit_test(scratch_is_kept_between_uses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

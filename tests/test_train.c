@@ -666,7 +666,9 @@ static void a_step_that_fails_for_want_of_memory_can_be_made_again(void **state)
                 assert_same_sum("a step that failed", sum_of(&t), before);
                 assert_int_equal(embla_train_steps(t.train), step);
             }
-            assert_int_equal(embla_mem_live(), live);
+            /* both models keep scratch memory, and rounded weights, from the first step on */
+            assert_true(embla_mem_live() <= live + (step == 0 ? 4 : 0));
+            live = embla_mem_live();
             assert_same_sum(variants[i].name, sum_of(&t), sum_of(&calm));
         }
         print_message("%-16s %zu allocations failed in 3 steps\n", variants[i].name, failed);

@@ -342,6 +342,16 @@ static void set_vocab(cli_training *t)
     if (!tokens || t->shape.vocab < tokens_needed(t)) t->shape.vocab = tokens_needed(t);
 }
 
+embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out)
+{
+    embla_status status =
+        embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, out);
+    if (status != EMBLA_OK || t->options.compute != EMBLA_BF16) return status;
+    out->weights += out->rounded;
+    out->total += out->rounded;
+    return EMBLA_OK;
+}
+
 static int check_memory(const cli_args *args, const embla_gpt_memory *plan)
 {
     if (cli_args_flag(args, "any-memory")) return CLI_DONE;
@@ -362,8 +372,7 @@ int cli_make_new(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code != CLI_DONE) return code;
     set_vocab(t);
-    if (!t->from)
-        status = embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, &plan);
+    if (!t->from) status = cli_make_plan(t, &plan);
     if (status != EMBLA_OK) return library_error(status);
     if (!t->from) code = check_memory(args, &plan);
     if (code == CLI_DONE) code = make_model(t);

@@ -19,6 +19,7 @@
 #include "embla_lab.h"
 
 #include "core/out.h"
+#include "train/train_make.h"
 
 /* ---- numbers for people ---- */
 
@@ -78,9 +79,7 @@ static const char *engine_of(const cli_training *t)
 
 static void plan_memory(const cli_training *t, embla_gpt_memory *plan)
 {
-    *plan = (embla_gpt_memory){0};
-    if (embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, plan) != EMBLA_OK)
-        *plan = (embla_gpt_memory){0};
+    if (cli_make_plan(t, plan) != EMBLA_OK) *plan = (embla_gpt_memory){0};
 }
 
 const char *cli_view_memory(const cli_training *t, char text[CLI_CELL])

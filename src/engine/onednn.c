@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "engine/library.h"
 
@@ -26,7 +27,8 @@
 #define DNNL_COMMON(X)                                                                             \
     X(dnnl_version) X(dnnl_sgemm) X(dnnl_get_effective_cpu_isa) X(dnnl_engine_create)              \
     X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy)                               \
-    X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_create)                          \
+    X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_memory_set_data_handle)                    \
+    X(dnnl_primitive_create)                                                                       \
     X(dnnl_primitive_execute) X(dnnl_primitive_destroy) X(dnnl_primitive_desc_destroy)             \
     X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy)                                   \
     X(dnnl_primitive_attr_set_post_ops) X(dnnl_post_ops_create) X(dnnl_post_ops_destroy)           \
@@ -301,30 +303,148 @@ static dnnl_status_t operands_new(const embla_product_bf16 *p, operand *a, opera
     return status;
 }
 
-/* Each product creates its primitive. That is cheap, because oneDNN caches the code of each
- * shape for all threads. A primitive kept from another thread would share its scratch memory. */
-static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
+/* ---- bf16, kept ---- */
+
+/* To create a primitive takes as long as a small product. So each thread keeps the primitives of
+ * the shapes that it used last, and gives them the addresses of the next factors. A primitive
+ * shared by threads would share its scratch memory, too. */
+typedef struct {
+    embla_product_bf16 shape; /* its addresses mean nothing */
+    int threads;
+    operand a, b, out;
+    dnnl_primitive_t primitive;
+    uint64_t used; /* when, counted in products; 0 means never */
+} kept_product;
+
+/* A shape has SIDE places. */
+enum { SETS = 64, SIDE = 4 };
+typedef struct {
+    kept_product products[SETS][SIDE];
+    uint64_t now;
+} kept_products;
+
+static pthread_key_t kept_key;
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static bool kept_works; /* the system has a key for us */
+
+static void kept_clear(kept_product *it)
 {
-    operand a = {0}, b = {0}, out = {0};
+    if (it->primitive) (void)dnn.dnnl_primitive_destroy(it->primitive);
+    operand_free(&it->a);
+    operand_free(&it->b);
+    operand_free(&it->out);
+    *it = (kept_product){0};
+}
+
+static void kept_free(void *memory)
+{
+    kept_products *all = memory;
+    for (size_t i = 0; i < (size_t)SETS * SIDE; i++) kept_clear(&all->products[i / SIDE][i % SIDE]);
+    embla_mem_free(all, sizeof *all);
+}
+
+static void kept_make_key(void)
+{
+    kept_works = pthread_key_create(&kept_key, kept_free) == 0;
+}
+
+/* The kept products of this thread; NULL if there is no memory for them. */
+static kept_products *kept_mine(void)
+{
+    void *memory = NULL;
+    (void)pthread_once(&kept_once, kept_make_key);
+    if (!kept_works) return NULL;
+    memory = pthread_getspecific(kept_key);
+    if (memory) return memory;
+    if (embla_mem_new(sizeof(kept_products), "kept products", &memory) != EMBLA_OK) return NULL;
+    if (pthread_setspecific(kept_key, memory) == 0) return memory;
+    embla_mem_free(memory, sizeof(kept_products));
+    return NULL;
+}
+
+static bool same_shape(const kept_product *it, const embla_product_bf16 *p, int threads)
+{
+    const embla_product_bf16 *s = &it->shape;
+    return it->used > 0 && s->m == p->m && s->n == p->n && s->k == p->k && s->form == p->form &&
+           s->add == p->add && it->threads == threads && s->a_stride == p->a_stride &&
+           s->b_stride == p->b_stride && s->out_stride == p->out_stride;
+}
+
+static size_t set_of(const embla_product_bf16 *p)
+{
+    uint64_t x = embla_mix64(p->m * EMBLA_GOLDEN + p->n) + p->k;
+    x = embla_mix64(x * EMBLA_GOLDEN + p->a_stride + p->b_stride) + p->out_stride;
+    return embla_mix64(x * EMBLA_GOLDEN + (uint64_t)p->form * 2 + p->add) % SETS;
+}
+
+static dnnl_status_t kept_fill(const embla_product_bf16 *p, kept_product *it)
+{
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_t primitive = NULL;
-    dnnl_status_t status = operands_new(p, &a, &b, &out);
+    dnnl_status_t status = operands_new(p, &it->a, &it->b, &it->out);
     if (status == dnnl_success) status = attributes_new(p->add, &attributes);
-    if (status == dnnl_success) status = primitive_new(&a, &b, &out, attributes, &primitive);
-    if (status == dnnl_success) status = execute(primitive, p->spread, &a, &b, &out);
-    if (primitive) (void)dnn.dnnl_primitive_destroy(primitive);
+    if (status == dnnl_success)
+        status = primitive_new(&it->a, &it->b, &it->out, attributes, &it->primitive);
     if (attributes) (void)dnn.dnnl_primitive_attr_destroy(attributes);
-    operand_free(&a);
-    operand_free(&b);
-    operand_free(&out);
     return status;
+}
+
+static dnnl_status_t set_addresses(const embla_product_bf16 *p, const kept_product *it)
+{
+    const void *to[] = {p->a, p->b, p->out};
+    const dnnl_memory_t memories[] = {it->a.memory, it->b.memory, it->out.memory};
+    for (size_t i = 0; i < 3; i++) {
+        dnnl_status_t status =
+            dnn.dnnl_memory_set_data_handle(memories[i], (void *)(uintptr_t)to[i]);
+        if (status != dnnl_success) return status;
+    }
+    return dnnl_success;
+}
+
+/* Finds the kept product of this shape, or creates it in place of the one of its set that was not
+ * used for the longest time. */
+static dnnl_status_t kept_find(const embla_product_bf16 *p, int threads, kept_products *all,
+                               kept_product **out)
+{
+    kept_product *set = all->products[set_of(p)], *oldest = set;
+    all->now++;
+    for (size_t i = 0; i < SIDE; i++) {
+        kept_product *it = &set[i];
+        if (same_shape(it, p, threads)) {
+            it->used = all->now;
+            *out = it;
+            return set_addresses(p, it);
+        }
+        if (it->used < oldest->used) oldest = it;
+    }
+    kept_clear(oldest);
+    dnnl_status_t status = kept_fill(p, oldest);
+    if (status != dnnl_success) {
+        kept_clear(oldest);
+        return status;
+    }
+    oldest->shape = *p;
+    oldest->threads = threads;
+    oldest->used = all->now;
+    *out = oldest;
+    return dnnl_success;
+}
+
+static dnnl_status_t matmul_bf16(const embla_product_bf16 *p, int threads)
+{
+    kept_products *all = kept_mine();
+    kept_product *it = NULL;
+    if (!all) return dnnl_out_of_memory;
+    dnnl_status_t status = kept_find(p, threads, all, &it);
+    return status == dnnl_success ? execute(it->primitive, p->spread, &it->a, &it->b, &it->out)
+                                  : status;
 }
 
 static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 {
-    int threads = p->spread ? 0 : one_thread_begin();
-    dnnl_status_t outcome = matmul_bf16(p);
-    one_thread_end(threads);
+    int before = p->spread ? 0 : one_thread_begin();
+    int threads = p->spread && dnn.omp_get_max_threads ? dnn.omp_get_max_threads() : 1;
+    dnnl_status_t outcome = matmul_bf16(p, threads);
+    one_thread_end(before);
     if (outcome == dnnl_unimplemented) return false;
     *status = status_of(outcome, p->m, p->n, p->k);
     return true;

@@ -5,6 +5,7 @@
 #ifndef EMBLA_LEARN_LOSS_H
 #define EMBLA_LEARN_LOSS_H
 
+#include "base/scratch.h"
 #include "embla_learn.h"
 
 /* Whether a target is counted: every loss leaves out the others. */
@@ -21,14 +22,16 @@ typedef struct {
                       order */
 } embla_loss_shape;
 
-/* head was checked. */
-embla_loss_shape embla_loss_shape_of(const embla_head *head);
+/* head was checked. bf16: products are computed in bf16. */
+embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16);
 
-/* embla_head_loss with this shape; each number in it is at least 1. */
+/* embla_head_loss with this shape (NULL: that of embla_loss_shape_of; each number in it is at least
+ * 1) and with memory that the caller keeps (NULL: none). */
 EMBLA_CHECKED embla_status embla_loss_run(const embla_head *head, const float *hidden,
                                           const int32_t *targets, size_t count,
                                           const embla_loss_options *options,
                                           const embla_loss_gradients *gradients, float *each,
-                                          embla_loss_report *report, const embla_loss_shape *shape);
+                                          embla_loss_report *report, const embla_loss_shape *shape,
+                                          embla_scratch *scratch);
 
 #endif

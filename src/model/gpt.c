@@ -557,7 +557,8 @@ static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *option
     p->n = p->batch * p->length;
     p->way = (embla_layer_way){.precision = gpt->precision,
                                .compute = options->compute ? options->compute : EMBLA_F32,
-                               .threads = options->threads};
+                               .threads = options->threads,
+                               .scratch = &gpt->scratch};
     p->weight = options->weight == 0 ? 1 : options->weight;
     p->dropout = learns ? gpt->shape.dropout : 0;
     p->seed = seed_of(options);
@@ -568,6 +569,8 @@ static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *option
     EMBLA_TRY(check_tokens(p, p->tokens, false));
     EMBLA_TRY(check_tokens(p, p->targets, true));
     gpt->ran = false;
+    if (p->way.compute == EMBLA_BF16)
+        EMBLA_TRY(embla_gpt_bf16_round(gpt, p->way.threads, &p->way.bf16));
     EMBLA_TRY(forward(p, learns));
     EMBLA_TRY(loss_of(p, learns, &found));
     if (learns) EMBLA_TRY(backward(p));

@@ -149,6 +149,8 @@ struct embla_gpt {
     embla_table *head;      /* .. and of lm_head; NULL where tied: tokens is the head */
     embla_scatter *scatter; /* f32, room for at.tokens */
     embla_gpt_grams *grams; /* NULL if there is no n-gram table */
+    uint16_t *rounded;      /* weights in bf16, same layout; NULL until a pass needs them */
+    embla_scratch scratch;  /* of layers */
 };
 
 /* The first number of a slot's tensor, or NULL if there is no such tensor. */
@@ -169,6 +171,11 @@ static inline size_t embla_gpt_head_slot(const embla_gpt *gpt)
 {
     return gpt->shape.untied ? EMBLA_GPT_LM_HEAD : EMBLA_GPT_WTE;
 }
+
+/* Rounds all weights that are factors of products to bf16. */
+EMBLA_CHECKED embla_status embla_gpt_bf16_round(embla_gpt *gpt, int threads, embla_layer_bf16 *out);
+/* Bytes of the rounded weights; 0 before the first use. */
+size_t embla_gpt_bf16_bytes(const embla_gpt *gpt);
 
 /* Checks a shape and fills in defaults. */
 EMBLA_CHECKED embla_status embla_gpt_shape_check(const embla_gpt_shape *shape,

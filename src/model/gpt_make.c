@@ -300,7 +300,8 @@ embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_pr
                               .gradients = (int64_t)bytes,
                               .optimizer = (int64_t)(2 * bytes + remembered),
                               .activations = (int64_t)active,
-                              .total = (int64_t)total};
+                              .total = (int64_t)total,
+                              .rounded = (int64_t)(l.end * sizeof(uint16_t))};
     return EMBLA_OK;
 }
 
@@ -407,6 +408,8 @@ void embla_gpt_free(embla_gpt *gpt)
     embla_table_free(gpt->positions);
     embla_table_free(gpt->tokens);
     embla_mem_free(gpt->sines, sines_bytes(&gpt->shape));
+    embla_mem_free(gpt->rounded, embla_gpt_bf16_bytes(gpt));
+    embla_scratch_free(&gpt->scratch);
     embla_mem_free(gpt->activations, gpt->at.bytes);
     embla_mem_free(gpt->gradients, gpt->numbers * gpt->real);
     embla_mem_free(gpt->weights, gpt->numbers * gpt->real);

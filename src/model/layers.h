@@ -9,20 +9,38 @@
 #ifndef EMBLA_MODEL_LAYERS_H
 #define EMBLA_MODEL_LAYERS_H
 
-#include "base/status.h"
+#include "base/scratch.h"
 #include "embla_train.h"
 
 /* The numbers of a model. A program has f32 models only. f64 is the reference that tests hold them
  * against: plain loops, slow, without the engine. */
 typedef enum { EMBLA_GPT_F32 = 0, EMBLA_GPT_F64 = 1 } embla_gpt_precision;
 
+/* Weights rounded to bf16 once for many calls: number i of `rounded` is number i of `weights`. */
+typedef struct {
+    const float *weights;
+    const uint16_t *rounded;
+    size_t count;
+} embla_layer_bf16;
+
 typedef struct {
     embla_gpt_precision precision;
     /* f32, or bf16 (f32 precision only): the factors of linear layers and of the head are rounded,
-     * their sums are f32; all else, attention too, stays f32 */
+     * and those of attention if the CPU multiplies bf16; sums and all else stay f32 */
     embla_dtype compute;
     int threads;
+    embla_layer_bf16 bf16;  /* matrices that need not be rounded again; may be empty */
+    embla_scratch *scratch; /* kept between calls; may be NULL */
 } embla_layer_way;
+
+/* The rounded copy of a matrix that begins at w, or NULL if there is none. */
+static inline const uint16_t *embla_layer_rounded(const embla_layer_way *way, const float *w)
+{
+    const embla_layer_bf16 *bf16 = &way->bf16;
+    bool in = (uintptr_t)w >= (uintptr_t)bf16->weights &&
+              (uintptr_t)w < (uintptr_t)(bf16->weights + bf16->count);
+    return in ? bf16->rounded + (w - bf16->weights) : NULL;
+}
 
 static inline size_t embla_real_bytes(embla_gpt_precision precision)
 {

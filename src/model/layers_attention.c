@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Causal attention in tiles of scores that are computed, used and discarded (Dao et al.,
- * "FlashAttention", 2022). Short sequences need neither tiles nor the engine. Also rotates heads by
- * position.
+ * "FlashAttention", 2022). Short sequences need neither tiles nor the engine.
  *
  * Forward, a unit of work is a block of queries of one head. Backward, it is all heads of one
  * sequence that share keys and values, in order, because they add to the same gradients. One thread
@@ -11,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/failure.h"
 #include "base/kernels.h"
 #include "base/layout.h"
@@ -30,8 +30,7 @@ enum {
     SMALL = 1 << 17, /* with fewer multiplications, plain loops are faster than the engine */
     SHORT = 64,      /* maximum length of a sequence without tiles */
     SHORT_ROWS = 4,  /* rows processed at once for them */
-    STACK = 4096,    /* numbers that need no allocation */
-    PAIRS = 256      /* pairs of a head that are rotated at a time */
+    STACK = 4096     /* numbers that need no allocation */
 };
 
 /* Shared by all tiles of a call. */
@@ -97,6 +96,9 @@ typedef struct {
     size_t group;         /* heads that share keys and values */
     size_t each;          /* numbers of scratch space for each thread */
     short_job small;
+    bool bf16; /* factors are rounded */
+    /* in bf16, head after head: (B, heads, T, size) and (B, kv_heads, T, size); or NULL */
+    uint16_t *q, *k, *v, *dout16;
 } call;
 
 static size_t blocks_of(size_t n, size_t size)
@@ -132,12 +134,15 @@ static call call_of(const embla_layer_way *way, const embla_attention *a, size_t
     c.tile = (tile_of){.precision = way->precision, .size = a->size};
     c.tile.engine = way->precision == EMBLA_GPT_F32 && a->length > SHORT &&
                     c.job.queries * c.job.keys * a->size > SMALL && embla_engine_has_products();
+    c.bf16 = c.tile.engine && way->compute == EMBLA_BF16 && embla_engine_has_bf16();
     c.small = short_of(way, a);
     c.blocks = blocks_of(a->length, c.job.queries);
-    c.each = c.job.queries * (a->size + 2 * c.job.keys + 1) + a->length;
+    c.each = c.job.queries * (a->size + (c.bf16 ? 3 : 2) * c.job.keys + 1) + a->length;
     c.each = (c.each + unit - 1) / unit * unit;
     return c;
 }
+
+#include "model/layers_attention_bf16_body.h"
 
 typedef embla_status unit_fn(const call *c, size_t unit, char *space);
 
@@ -157,20 +162,22 @@ static embla_status run_units(const call *c, unit_fn *f, int team, char *space)
 }
 
 /* work is the number of multiplications of all units. */
-static embla_status run(const call *c, unit_fn *f, size_t work)
+static embla_status run(call *c, unit_fn *f, size_t work)
 {
     double stack[STACK];
     embla_layout layout = {0};
-    void *memory;
+    embla_scratch_use use;
     int team = embla_threads_for(c->way->threads, work);
     if ((size_t)team > c->units) team = (int)c->units;
-    if (team <= 1 && c->each <= STACK) return run_units(c, f, 1, (char *)stack);
+    if (team <= 1 && c->each <= STACK && !c->bf16) return run_units(c, f, 1, (char *)stack);
     (void)embla_layout_add(&layout, c->each * (size_t)team, embla_real_bytes(c->way->precision));
+    size_t rounded = embla_layout_add(&layout, c->bf16 ? rounded_numbers(c) : 0, sizeof(uint16_t));
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "the tiles of attention do not fit in memory");
-    EMBLA_TRY(embla_mem_new(layout.bytes, "tiles of attention", &memory));
-    embla_status status = run_units(c, f, team, memory);
-    embla_mem_free(memory, layout.bytes);
+    EMBLA_TRY(embla_scratch_begin(c->way->scratch, layout.bytes, "tiles of attention", &use));
+    if (c->bf16) round_heads(c, team, (uint16_t *)(void *)((char *)use.memory + rounded));
+    embla_status status = run_units(c, f, team, use.memory);
+    embla_scratch_end(&use);
     return status;
 }
 
@@ -190,6 +197,9 @@ static embla_status forward_unit(const call *c, size_t unit, char *space)
     size_t k = first * a->kv_stride + h / c->group * a->size;
     size_t out = (first + tile.query) * c->job.out_stride + h * a->size;
     size_t stats = (b * a->heads + h) * a->length + tile.query;
+    if (c->bf16)
+        return forward_block_bf16(c, tile, b, h, (float *)a->out + out, (float *)a->stats + stats,
+                                  (float *)(void *)space);
     if (tile.precision == EMBLA_GPT_F64)
         return forward_block_f64(&c->job, tile, (const double *)a->q + q, (const double *)a->k + k,
                                  (const double *)a->v + k, (double *)a->out + out,
@@ -233,6 +243,7 @@ BACKWARD_UNIT(group_f64, double, head_f64, clear_f64, backward_head_f64)
 static embla_status backward_unit(const call *c, size_t unit, char *space)
 {
     if (c->way->precision == EMBLA_GPT_F64) return group_f64(c, unit, (double *)(void *)space);
+    if (c->bf16) return group_bf16(c, unit, (float *)(void *)space);
     return group_f32(c, unit, (float *)(void *)space);
 }
 
@@ -379,103 +390,4 @@ embla_status embla_attention_one(const embla_layer_way *way, const float *q, con
     c.tile = (tile_of){.precision = EMBLA_GPT_F32, .size = size, .all = true, .total = count};
     c.each = (c.job.queries * (size + c.job.keys + 1) + 15) / 16 * 16;
     return run(&c, one_unit, count * heads * size * 2);
-}
-
-/* ---- rotating heads ---- */
-
-/* Rotation by one position: all tokens at that position, in all sequences. */
-typedef struct {
-    const embla_gpt_shape *shape;
-    embla_gpt_precision precision;
-    size_t size, heads, n, length, first, stride;
-    bool back;
-    const double *rates; /* frequency of each pair */
-    void *x;
-} rotation;
-
-static void turn_f32(const rotation *t, float *x, size_t pair, size_t n, const double *cosine,
-                     const double *sine)
-{
-    bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
-    float c[PAIRS], s[PAIRS];
-    for (size_t i = 0; i < n; i++) c[i] = (float)cosine[i], s[i] = (float)sine[i];
-    for (size_t h = 0; h < t->heads; h++, x += t->size) {
-        embla_rotate_job job = {.first = x + (split ? pair : 2 * pair),
-                                .step = split ? 1 : 2,
-                                .pairs = n,
-                                .cosine = c,
-                                .sine = s};
-        job.second = split ? job.first + t->size / 2 : job.first + 1;
-        embla_kernels_get()->rotate(&job);
-    }
-}
-
-static void turn_f64(const rotation *t, double *x, size_t pair, size_t n, const double *cosine,
-                     const double *sine)
-{
-    bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
-    for (size_t h = 0; h < t->heads; h++, x += t->size)
-        for (size_t i = 0; i < n; i++) {
-            double *a = x + (split ? pair + i : 2 * (pair + i)),
-                   *b = split ? a + t->size / 2 : a + 1;
-            double first = *a, second = *b;
-            *a = first * cosine[i] - second * sine[i];
-            *b = first * sine[i] + second * cosine[i];
-        }
-}
-
-static void rotate_position(const rotation *t, size_t p)
-{
-    double cosine[PAIRS], sine[PAIRS];
-    for (size_t pair = 0; pair < t->size / 2; pair += PAIRS) {
-        size_t left = t->size / 2 - pair, n = left < PAIRS ? left : PAIRS;
-        for (size_t i = 0; i < n; i++) {
-            double angle = (double)(t->first + p) * t->rates[pair + i];
-            cosine[i] = cos(angle);
-            sine[i] = t->back ? -sin(angle) : sin(angle);
-        }
-        for (size_t token = p; token < t->n; token += t->length)
-            if (t->precision == EMBLA_GPT_F64)
-                turn_f64(t, (double *)t->x + token * t->stride, pair, n, cosine, sine);
-            else
-                turn_f32(t, (float *)t->x + token * t->stride, pair, n, cosine, sine);
-    }
-}
-
-embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shape *shape,
-                                size_t size, size_t heads, size_t n, size_t length, size_t first,
-                                size_t stride, bool back, void *x)
-{
-    double few[PAIRS], *rates = few;
-    double theta = shape->rope_theta == 0.0 ? 10000.0 : shape->rope_theta;
-    size_t positions = n < length ? n : length, bytes = size / 2 * sizeof(double);
-    void *memory = NULL;
-    if (size % 2 != 0)
-        return embla_fail(EMBLA_ERR_SHAPE,
-                          "a head has %zu numbers; rotary positions need an even number", size);
-    if (size / 2 > PAIRS) {
-        EMBLA_TRY(embla_mem_new(bytes, "the frequencies of a rotary embedding", &memory));
-        rates = memory;
-    }
-    for (size_t i = 0; i < size / 2; i++) rates[i] = pow(theta, -2.0 * (double)i / (double)size);
-    rotation t = {.shape = shape,
-                  .precision = way->precision,
-                  .size = size,
-                  .heads = heads,
-                  .n = n,
-                  .length = length,
-                  .first = first,
-                  .stride = stride,
-                  .back = back,
-                  .rates = rates,
-                  .x = x};
-    int team = embla_threads_for(way->threads, 2 * n * heads * size * sizeof(float));
-    if (team <= 1)
-        for (size_t p = 0; p < positions; p++) rotate_position(&t, p);
-    else {
-#pragma omp parallel for num_threads(team) schedule(static)
-        for (size_t p = 0; p < positions; p++) rotate_position(&t, p);
-    }
-    embla_mem_free(memory, bytes);
-    return EMBLA_OK;
 }

@@ -83,7 +83,18 @@ static void OF(raise_tile)(const tile_of *tile, REAL *scores, REAL *most, double
         sum[r] += OF(row_sum)(scores + r * tile->keys, tile->keys);
 }
 
-/* A block of queries with all keys up to its last. space: see space_of. */
+/* Divides the rows of out by their sums. stats may be NULL. */
+static void OF(finish_block)(const tile_of *tile, const REAL *most, const double *sums, REAL *out,
+                             size_t out_stride, REAL *stats)
+{
+    for (size_t r = 0; r < tile->queries; r++) {
+        REAL share = (REAL)(1.0 / sums[r]);
+        for (size_t i = 0; i < tile->size; i++) out[r * out_stride + i] *= share;
+        if (stats) stats[r] = (REAL)((double)most[r] + log(sums[r]));
+    }
+}
+
+/* A block of queries with all keys up to its last. space: see call_of. */
 static embla_status OF(forward_block)(const head_job *job, tile_of tile, const REAL *q,
                                       const REAL *k, const REAL *v, REAL *out, REAL *stats,
                                       REAL *space)
@@ -111,11 +122,7 @@ static embla_status OF(forward_block)(const head_job *job, tile_of tile, const R
                                  .add = tile.key > 0};
         EMBLA_TRY(embla_product_either(tile.precision, tile.engine, &p));
     }
-    for (size_t r = 0; r < tile.queries; r++) {
-        REAL share = (REAL)(1.0 / sums[r]);
-        for (size_t i = 0; i < size; i++) out[r * job->out_stride + i] *= share;
-        if (stats) stats[r] = (REAL)((double)most[r] + log(sums[r]));
-    }
+    OF(finish_block)(&tile, most, sums, out, job->out_stride, stats);
     return EMBLA_OK;
 }
 
@@ -178,6 +185,12 @@ static void OF(clear)(REAL *x, size_t tokens, size_t stride, size_t size)
         for (size_t i = 0; i < size; i++) x[t * stride + i] = 0;
 }
 
+static void OF(scale)(REAL *x, size_t tokens, size_t stride, size_t size, REAL scale)
+{
+    for (size_t t = 0; t < tokens; t++)
+        for (size_t i = 0; i < size; i++) x[t * stride + i] *= scale;
+}
+
 /* One head of a group; dk and dv are added to, dq is written. */
 static embla_status OF(backward_head)(const head_job *job, tile_of tile, const OF(head) * h,
                                       REAL *space)
@@ -193,7 +206,6 @@ static embla_status OF(backward_head)(const head_job *job, tile_of tile, const O
             EMBLA_TRY(OF(backward_tile)(job, &tile, h, space));
         }
     }
-    for (size_t t = 0; t < job->length; t++)
-        for (size_t i = 0; i < tile.size; i++) h->dq[t * job->q_stride + i] *= (REAL)job->scale;
+    OF(scale)(h->dq, job->length, job->q_stride, tile.size, (REAL)job->scale);
     return EMBLA_OK;
 }

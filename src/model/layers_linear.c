@@ -233,11 +233,11 @@ static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t 
 
 /* ---- factors in bf16 ---- */
 
-/* One factor: count floats, rounded to bf16; stored as uint16_t for the engine, otherwise as
- * floats. */
+/* One factor: count floats, rounded to bf16; as uint16_t for the engine, otherwise as floats. */
 typedef struct {
     const float *from;
     size_t count, place;
+    const void *at; /* the rounded numbers */
 } rounded;
 
 static void round_factor(const embla_layer_way *way, bool engine, const rounded *factor, char *to)
@@ -256,21 +256,29 @@ static void round_factor(const embla_layer_way *way, bool engine, const rounded 
     }
 }
 
-/* Allocates and fills the rounded factors, and scratch space for bf16 products if needed. */
-static embla_status round_factors(call *c, rounded *factors, size_t count, int team, void **memory,
-                                  embla_layout *layout)
+/* Rounds the factors that have no rounded copy yet, and gets memory for bf16 products if needed. */
+static embla_status round_factors(call *c, rounded *factors, size_t count, int team,
+                                  embla_scratch_use *use)
 {
+    embla_layout layout = {0};
     size_t unit = c->engine ? sizeof(uint16_t) : sizeof(float), space;
     bool widen = c->engine && !embla_engine_has_bf16();
-    for (size_t i = 0; i < count; i++)
-        factors[i].place = embla_layout_add(layout, factors[i].count, unit);
-    space = embla_layout_add(layout, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
-    if (layout->too_large)
+    for (size_t i = 0; i < count; i++) {
+        if (c->engine) factors[i].at = embla_layer_rounded(c->way, factors[i].from);
+        factors[i].place = embla_layout_add(&layout, factors[i].at ? 0 : factors[i].count, unit);
+    }
+    space = embla_layout_add(&layout, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
+    if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "the factors in bf16 do not fit in memory");
-    EMBLA_TRY(embla_mem_new(layout->bytes, "factors of a linear layer in bf16", memory));
-    for (size_t i = 0; i < count; i++)
-        round_factor(c->way, c->engine, &factors[i], (char *)*memory + factors[i].place);
-    c->space = widen ? (float *)(void *)((char *)*memory + space) : NULL;
+    EMBLA_TRY(embla_scratch_begin(c->way->scratch, layout.bytes,
+                                  "factors of a linear layer in bf16", use));
+    for (size_t i = 0; i < count; i++) {
+        char *to = (char *)use->memory + factors[i].place;
+        if (factors[i].at) continue;
+        round_factor(c->way, c->engine, &factors[i], to);
+        factors[i].at = to;
+    }
+    c->space = widen ? (float *)(void *)((char *)use->memory + space) : NULL;
     c->bf16 = c->engine;
     return EMBLA_OK;
 }
@@ -287,8 +295,7 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
 {
     call c = {.way = way, .engine = engine_pays(way, n, in, out)};
     rounded factors[] = {{.from = x, .count = n * in}, {.from = w, .count = out * in}};
-    embla_layout layout = {0};
-    void *memory = NULL;
+    embla_scratch_use use = {0};
     embla_plain_product product = {.m = n,
                                    .n = out,
                                    .k = in,
@@ -304,12 +311,12 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
     add_product(&c, &product, bias);
     int team = team_for(&c, n * in * out);
     if (rounds(way)) {
-        EMBLA_TRY(round_factors(&c, factors, 2, team, &memory, &layout));
-        c.parts[0].product.a = (char *)memory + factors[0].place;
-        c.parts[0].product.b = (char *)memory + factors[1].place;
+        EMBLA_TRY(round_factors(&c, factors, 2, team, &use));
+        c.parts[0].product.a = factors[0].at;
+        c.parts[0].product.b = factors[1].at;
     }
     embla_status status = run(&c, team);
-    embla_mem_free(memory, layout.bytes);
+    embla_scratch_end(&use);
     return status;
 }
 
@@ -321,16 +328,15 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     rounded factors[] = {{.from = dy, .count = n * out},
                          {.from = w, .count = dx ? out * in : 0},
                          {.from = x, .count = dw ? n * in : 0}};
-    embla_layout layout = {0};
-    void *memory = NULL;
+    embla_scratch_use use = {0};
     if (n == 0 || out == 0) return EMBLA_OK;
     const void *left = dy;
     int team = embla_threads_for(way->threads, n * in * out);
     if (rounds(way)) {
-        EMBLA_TRY(round_factors(&c, factors, 3, team, &memory, &layout));
-        left = (char *)memory + factors[0].place;
-        w = (char *)memory + factors[1].place;
-        x = (char *)memory + factors[2].place;
+        EMBLA_TRY(round_factors(&c, factors, 3, team, &use));
+        left = factors[0].at;
+        w = factors[1].at;
+        x = factors[2].at;
     }
     embla_plain_product p = {.a = left, .a_stride = out, .b_stride = in, .out_stride = in};
     if (dx) {
@@ -346,6 +352,6 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     p = (embla_plain_product){.n = out, .k = n, .a = dy, .a_stride = out, .out = dbias};
     if (dbias) add_part(&c, &(part_of_call){.product = p, .sums = true, .columns = BIAS});
     embla_status status = run(&c, team);
-    embla_mem_free(memory, layout.bytes);
+    embla_scratch_end(&use);
     return status;
 }

@@ -7,8 +7,8 @@
 
 #include "base/layout.h"
 #include "base/math.h"
-#include "base/mem.h"
 #include "engine/engine.h"
+#include "learn/loss.h"
 #include "learn/softmax.h"
 #include "model/layers.h"
 
@@ -29,10 +29,16 @@ static embla_status by_head(const embla_layer_way *way, const float *hidden, con
     embla_loss_options options = {
         .weight = weight, .compute = way->compute, .threads = way->threads};
     embla_loss_gradients gradients = {.hidden = dhidden, .table = dhidden ? dtable : NULL};
-    EMBLA_TRY(embla_table_view(EMBLA_F32, vocab, dim, table, (size_t)vocab * dim * sizeof(float),
-                               NULL, &view));
-    embla_status status = embla_head_loss(&(embla_head){.table = view}, hidden, targets, n,
-                                          &options, &gradients, NULL, report);
+    const uint16_t *rounded = embla_layer_rounded(way, table);
+    size_t numbers = (size_t)vocab * dim;
+    if (rounded)
+        EMBLA_TRY(embla_table_view(EMBLA_BF16, vocab, dim, rounded, numbers * sizeof *rounded, NULL,
+                                   &view));
+    else
+        EMBLA_TRY(
+            embla_table_view(EMBLA_F32, vocab, dim, table, numbers * sizeof *table, NULL, &view));
+    embla_status status = embla_loss_run(&(embla_head){.table = view}, hidden, targets, n, &options,
+                                         &gradients, NULL, report, NULL, way->scratch);
     embla_table_free(view);
     return status;
 }
@@ -47,7 +53,7 @@ embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *h
 {
     embla_table *view;
     embla_layout layout = {0};
-    void *memory;
+    embla_scratch_use use;
     size_t rows = embla_layout_add(&layout, n + negatives->negatives, sizeof(int64_t));
     size_t values = embla_layout_add(&layout, n + negatives->negatives, dim * sizeof(float));
     const embla_loss_options options = {
@@ -56,20 +62,21 @@ embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *h
         return embla_fail(EMBLA_ERR_MEMORY, "%zu rows of gradients do not fit in memory", n);
     EMBLA_TRY(embla_table_view(EMBLA_F32, vocab, dim, table, (size_t)vocab * dim * sizeof(float),
                                NULL, &view));
-    embla_status status = embla_mem_new(layout.bytes, "gradients of drawn rows", &memory);
+    embla_status status =
+        embla_scratch_begin(way->scratch, layout.bytes, "gradients of drawn rows", &use);
     if (status != EMBLA_OK) {
         embla_table_free(view);
         return status;
     }
     embla_sampled_gradients g = {.hidden = dhidden,
-                                 .rows = (int64_t *)(void *)((char *)memory + rows),
-                                 .table = (float *)(void *)((char *)memory + values)};
+                                 .rows = (int64_t *)(void *)((char *)use.memory + rows),
+                                 .table = (float *)(void *)((char *)use.memory + values)};
     status = embla_sampled_loss(&(embla_head){.table = view}, hidden, targets, n, negatives,
                                 &options, &g, NULL, report);
     for (size_t i = 0; status == EMBLA_OK && i < g.touched; i++)
         for (size_t c = 0; c < dim; c++)
             dtable[(size_t)g.rows[i] * dim + c] += g.table[i * dim + c];
-    embla_mem_free(memory, layout.bytes);
+    embla_scratch_end(&use);
     embla_table_free(view);
     return status;
 }
@@ -200,19 +207,21 @@ static embla_status run_with_space(head_call *c)
 {
     double stack[STACK];
     embla_layout layout = {0};
-    void *memory = stack;
+    embla_scratch_use use = {.memory = stack};
     size_t vectors = embla_layout_add(&layout, 2 * c->chunk * c->dim, c->unit);
     size_t logits = embla_layout_add(&layout, c->chunk * c->vocab, c->unit);
     bool large = layout.bytes > sizeof stack;
     if (layout.too_large) return embla_fail(EMBLA_ERR_MEMORY, "the logits do not fit in memory");
-    if (large) EMBLA_TRY(embla_mem_new(layout.bytes, "the logits of a chunk", &memory));
+    if (large)
+        EMBLA_TRY(
+            embla_scratch_begin(c->way->scratch, layout.bytes, "the logits of a chunk", &use));
     head_call here = *c;
-    here.vectors = (char *)memory + vectors;
-    here.logits = (char *)memory + logits;
+    here.vectors = (char *)use.memory + vectors;
+    here.logits = (char *)use.memory + logits;
     embla_status status = run_chunks(&here);
     c->loss = here.loss;
     c->correct = here.correct;
-    if (large) embla_mem_free(memory, layout.bytes);
+    if (large) embla_scratch_end(&use);
     return status;
 }
 

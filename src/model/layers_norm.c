@@ -119,14 +119,13 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
     size_t size = block_of(n), blocks = n / size + (n % size > 0);
     double stack[STACK], *sums = dgain || dbias ? stack : NULL;
     embla_layout layout = {0};
-    void *memory = NULL;
+    embla_scratch_use use = {0};
     if (sums && blocks * 2 * dim > STACK) {
         (void)embla_layout_add(&layout, blocks * 2 * dim, sizeof(double));
-        EMBLA_TRY(embla_mem_new(layout.bytes, "the gradients of a norm", &memory));
-        sums = memory;
-    } else if (sums) {
-        memset(sums, 0, blocks * 2 * dim * sizeof *sums);
+        EMBLA_TRY(embla_scratch_begin(way->scratch, layout.bytes, "the gradients of a norm", &use));
+        sums = use.memory;
     }
+    if (sums) memset(sums, 0, blocks * 2 * dim * sizeof *sums);
     int team = embla_threads_for(way->threads, 4 * n * dim * embla_real_bytes(way->precision));
     if (team <= 1)
         for (size_t b = 0; b < blocks; b++) back_block(way, &job, n, b, sums);
@@ -136,7 +135,7 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
     }
     if (sums) add_sums(way, sums, blocks, 2 * dim, dim, dgain);
     if (sums) add_sums(way, sums + dim, blocks, 2 * dim, dim, dbias);
-    embla_mem_free(memory, layout.bytes);
+    embla_scratch_end(&use);
     return EMBLA_OK;
 }
 

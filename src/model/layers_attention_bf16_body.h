@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention with factors in bf16, for CPUs that multiply bf16.
+ * No include guard: it is included once, by layers_attention.c, after what it uses.
+ *
+ * Queries (times 1 / sqrt(size)), keys, values and the gradient of the output are rounded once for
+ * each call. Probabilities and the gradients of scores are computed in f32 and rounded tile by
+ * tile. All sums are f32.
+ */
+
+/* ---- rounding ---- */
+
+static size_t rounded_numbers(const call *c)
+{
+    const embla_attention *a = c->a;
+    size_t heads = (c->dout ? 2 : 1) * a->heads + 2 * a->kv_heads;
+    return a->batch * a->length * heads * a->size;
+}
+
+static void round_numbers(const float *in, size_t n, float scale, uint16_t *out)
+{
+    enum { PIECE = 256 };
+    embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
+    float scaled[PIECE];
+    if (scale == 1.0f) {
+        encode(in, n, 1.0f, out);
+        return;
+    }
+    for (size_t i = 0; i < n; i += PIECE) {
+        size_t some = n - i < PIECE ? n - i : PIECE;
+        for (size_t j = 0; j < some; j++) scaled[j] = in[i + j] * scale;
+        encode(scaled, some, 1.0f, out + i);
+    }
+}
+
+/* One head of a sequence: tokens are `stride` numbers apart in x, and follow each other in out. */
+static void round_head(const call *c, const void *x, size_t stride, size_t heads, size_t head,
+                       float scale, uint16_t *out)
+{
+    size_t length = c->a->length, size = c->a->size, b = head / heads, h = head % heads;
+    const float *from = (const float *)x + b * length * stride + h * size;
+    for (size_t t = 0; t < length; t++)
+        round_numbers(from + t * stride, size, scale, out + (head * length + t) * size);
+}
+
+static void round_heads(call *c, int team, uint16_t *memory)
+{
+    const embla_attention *a = c->a;
+    size_t queries = a->batch * a->heads, keys = a->batch * a->kv_heads;
+    size_t each = a->length * a->size;
+    (void)team;
+    c->q = memory;
+    c->k = c->q + queries * each;
+    c->v = c->k + keys * each;
+    c->dout16 = c->v + keys * each;
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+    for (size_t head = 0; head < queries; head++) {
+        round_head(c, a->q, a->q_stride, a->heads, head, (float)c->job.scale, c->q);
+        if (c->dout) round_head(c, c->dout, c->job.out_stride, a->heads, head, 1.0f, c->dout16);
+    }
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+    for (size_t head = 0; head < keys; head++) {
+        round_head(c, a->k, a->kv_stride, a->kv_heads, head, 1.0f, c->k);
+        round_head(c, a->v, a->kv_stride, a->kv_heads, head, 1.0f, c->v);
+    }
+}
+
+/* ---- forward ---- */
+
+/* scores = queries times keys transposed; both are rounded heads. */
+static embla_status scores_bf16(const tile_of *tile, const uint16_t *queries, const uint16_t *keys,
+                                float *scores)
+{
+    return embla_engine_product_bf16(&(embla_product_bf16){.m = tile->queries,
+                                                           .n = tile->keys,
+                                                           .k = tile->size,
+                                                           .a = queries,
+                                                           .b = keys,
+                                                           .a_stride = tile->size,
+                                                           .b_stride = tile->size,
+                                                           .out = scores,
+                                                           .out_stride = tile->keys,
+                                                           .form = EMBLA_PRODUCT_A_BT});
+}
+
+/* The same as forward_block_f32. */
+static embla_status forward_block_bf16(const call *c, tile_of tile, size_t b, size_t h, float *out,
+                                       float *stats, float *space)
+{
+    const head_job *job = &c->job;
+    size_t size = tile.size, kv = b * c->a->kv_heads + h / c->group;
+    const uint16_t *k = c->k + kv * job->length * size, *v = c->v + kv * job->length * size;
+    const uint16_t *q = c->q + ((b * c->a->heads + h) * job->length + tile.query) * size;
+    float *scores = space, *most = scores + job->queries * job->keys;
+    uint16_t *rounded = (uint16_t *)(void *)(most + job->queries);
+    double sums[QUERIES] = {0};
+    for (tile.key = 0; tile.key < tile.total; tile.key += job->keys) {
+        tile.keys = tile.total - tile.key < job->keys ? tile.total - tile.key : job->keys;
+        EMBLA_TRY(scores_bf16(&tile, q, k + tile.key * size, scores));
+        raise_tile_f32(&tile, scores, most, sums, out, job->out_stride);
+        round_numbers(scores, tile.queries * tile.keys, 1.0f, rounded);
+        EMBLA_TRY(embla_engine_product_bf16(&(embla_product_bf16){.m = tile.queries,
+                                                                  .n = size,
+                                                                  .k = tile.keys,
+                                                                  .a = rounded,
+                                                                  .b = v + tile.key * size,
+                                                                  .a_stride = tile.keys,
+                                                                  .b_stride = size,
+                                                                  .out = out,
+                                                                  .out_stride = job->out_stride,
+                                                                  .form = EMBLA_PRODUCT_A_B,
+                                                                  .add = tile.key > 0}));
+    }
+    finish_block_f32(&tile, most, sums, out, job->out_stride, stats);
+    return EMBLA_OK;
+}
+
+/* ---- backward ---- */
+
+/* One head of one sequence, rounded, and where its gradients go. */
+typedef struct {
+    const uint16_t *q, *k, *v, *dout;
+    const float *stats;
+    float *dq, *dk, *dv, *inner;
+} head_bf16;
+
+/* The same as backward_tile_f32. */
+static embla_status backward_tile_bf16(const head_job *job, const tile_of *tile, const head_bf16 *h,
+                                       float *space)
+{
+    size_t size = tile->size, numbers = tile->queries * tile->keys;
+    float *scores = space, *steps = scores + job->queries * job->keys;
+    uint16_t *p16 = (uint16_t *)(void *)(steps + job->queries * job->keys);
+    uint16_t *steps16 = p16 + job->queries * job->keys;
+    const uint16_t *dout = h->dout + tile->query * size, *k = h->k + tile->key * size;
+    const uint16_t *q = h->q + tile->query * size;
+    embla_product_bf16 p = {.a_stride = tile->keys, .b_stride = size, .add = true};
+    EMBLA_TRY(scores_bf16(tile, q, k, scores));
+    EMBLA_TRY(scores_bf16(tile, dout, h->v + tile->key * size, steps));
+    EMBLA_PICK(lessen_f32)(tile, h->stats + tile->query, scores);
+    row_exp_f32(scores, numbers, 0, scores);
+    EMBLA_PICK(step_f32)(tile, h->inner + tile->query, scores, steps);
+    round_numbers(scores, numbers, 1.0f, p16);
+    round_numbers(steps, numbers, 1.0f, steps16);
+    p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B;
+    p.out_stride = job->kv_stride;
+    p.a = p16, p.b = dout, p.out = h->dv + tile->key * job->kv_stride;
+    EMBLA_TRY(embla_engine_product_bf16(&p));
+    p.a = steps16, p.b = q, p.out = h->dk + tile->key * job->kv_stride;
+    EMBLA_TRY(embla_engine_product_bf16(&p));
+    p.m = tile->queries, p.k = tile->keys, p.form = EMBLA_PRODUCT_A_B;
+    p.b = k, p.out = h->dq + tile->query * job->q_stride, p.out_stride = job->q_stride;
+    return embla_engine_product_bf16(&p);
+}
+
+static embla_status backward_head_bf16(const head_job *job, tile_of tile, const head_bf16 *h,
+                                       float *space)
+{
+    clear_f32(h->dq, job->length, job->q_stride, tile.size);
+    for (tile.key = 0; tile.key < job->length; tile.key += job->keys) {
+        tile.keys = job->length - tile.key < job->keys ? job->length - tile.key : job->keys;
+        for (tile.query = tile.key / job->queries * job->queries; tile.query < job->length;
+             tile.query += job->queries) {
+            size_t left = job->length - tile.query;
+            tile.queries = left < job->queries ? left : job->queries;
+            EMBLA_TRY(backward_tile_bf16(job, &tile, h, space));
+        }
+    }
+    scale_f32(h->dq, job->length, job->q_stride, tile.size, (float)job->scale);
+    return EMBLA_OK;
+}
+
+/* All heads of one sequence that share keys and values. */
+static embla_status group_bf16(const call *c, size_t unit, float *space)
+{
+    const embla_attention *a = c->a;
+    size_t b = unit / a->kv_heads, kv = unit % a->kv_heads, first = b * a->length;
+    size_t k = first * a->kv_stride + kv * a->size, each = a->length * a->size;
+    float *dk = (float *)c->dk + k, *dv = (float *)c->dv + k;
+    clear_f32(dk, a->length, a->kv_stride, a->size);
+    clear_f32(dv, a->length, a->kv_stride, a->size);
+    for (size_t h = kv * c->group; h < (kv + 1) * c->group; h++) {
+        size_t out = first * c->job.out_stride + h * a->size, head = b * a->heads + h;
+        head_bf16 here = {.q = c->q + head * each,
+                          .k = c->k + unit * each,
+                          .v = c->v + unit * each,
+                          .dout = c->dout16 + head * each,
+                          .stats = (const float *)a->stats + head * a->length,
+                          .dq = (float *)c->dq + first * a->q_stride + h * a->size,
+                          .dk = dk,
+                          .dv = dv,
+                          .inner = space};
+        EMBLA_PICK(inner_products_f32)
+        (&c->job, (const float *)c->dout + out, (const float *)a->out + out, a->size, here.inner);
+        EMBLA_TRY(backward_head_bf16(&c->job, c->tile, &here, space + a->length));
+    }
+    return EMBLA_OK;
+}
