@@ -82,4 +82,35 @@ static inline void embla_best_sort(embla_best *best)
     }
 }
 
+/* ---- the best items one by one: cheaper than sorting if few are wanted ---- */
+
+/* Moves item down from `at` until both items below it are worse. */
+static inline void embla_best_settle(embla_scored *items, size_t count, size_t at,
+                                     embla_scored item)
+{
+    for (size_t below = 2 * at + 1; below < count; below = 2 * at + 1) {
+        if (below + 1 < count && embla_is_better(items[below + 1], items[below])) below++;
+        if (!embla_is_better(items[below], item)) break;
+        items[at] = items[below];
+        at = below;
+    }
+    items[at] = item;
+}
+
+/* Turns the heap around, with the best item at its root. Nothing can be added after this. */
+static inline void embla_best_turn(embla_best *best)
+{
+    for (size_t at = best->count / 2; at-- > 0;)
+        embla_best_settle(best->items, best->count, at, best->items[at]);
+}
+
+/* Takes the best item out of the first `left` items of a heap that was turned, and puts it behind
+ * them: after n calls the n best are at the end, the best one last. */
+static inline void embla_best_take(embla_best *best, size_t left)
+{
+    embla_scored first = best->items[0];
+    embla_best_settle(best->items, left - 1, 0, best->items[left - 1]);
+    best->items[left - 1] = first;
+}
+
 #endif

@@ -7,9 +7,8 @@
  * min-p each keep the first tokens of one order (higher logit first, then lower token). Together
  * they keep the tokens before a cut in that order, and the cut is found among the kept tokens.
  *
- * If the cut lies deeper than ROOM tokens (a flat distribution), further passes narrow it down by
- * counts and masses in integers, whose sums do not depend on the order. A draw does not depend on
- * the order either: the luck of each token is independent.
+ * If the cut lies deeper than ROOM tokens (a flat distribution), further passes find it
+ * (learn/sieve.h). A draw does not depend on the order of tokens: the luck of each is independent.
  */
 #include "learn/choose.h"
 
@@ -18,8 +17,8 @@
 #include "base/kernels.h"
 #include "base/options.h"
 #include "base/threads.h"
-#include "engine/score.h"
 #include "learn/head.h"
+#include "learn/sieve.h"
 #include "learn/softmax.h"
 #include "table/table.h"
 
@@ -28,8 +27,7 @@ enum {
     LIST_BYTES = 16 << 20,  /* approximate bytes of one thread's lists */
     GROUP_MOST = 1024,      /* maximum vectors of a pass */
     GROUP_CHUNKS = 1 << 20, /* maximum sums of chunks of a pass */
-    WALK_BLOCK = 128,       /* groups are multiples of this, where possible */
-    BITS = 12               /* bits of a logit that one further pass finds */
+    WALK_BLOCK = 128        /* groups are multiples of this, where possible */
 };
 
 #define COLDEST                                                                                    \
@@ -229,7 +227,6 @@ static embla_best *merge_lists(look *l, size_t v)
     embla_best *all = &l->lists[v];
     for (size_t t = 1; t < (size_t)l->walk->threads; t++)
         embla_best_join(all, &l->lists[t * l->count + v]);
-    embla_best_sort(all);
     return all;
 }
 
@@ -282,7 +279,8 @@ static embla_status top_group(const embla_logit_walk *walk, size_t vector, size_
     if (status == EMBLA_OK) status = embla_walk_run(walk, vector, count, NULL, collect_logits, &l);
     for (size_t v = 0; status == EMBLA_OK && v < count; v++) {
         const mass total = total_of(&l, v);
-        const embla_best *best = merge_lists(&l, v);
+        embla_best *best = merge_lists(&l, v);
+        embla_best_sort(best);
         for (size_t i = 0; i < k; i++)
             out[v * k + i] =
                 choice_of(i < best->count ? best->items[i] : (embla_scored){.row = -1}, &total);
@@ -323,128 +321,6 @@ embla_status embla_head_top(const embla_head *head, const float *hidden, size_t 
     return status;
 }
 
-/* ---- further passes for a deep cut ---- */
-
-enum { BUCKETS = 1 << BITS };
-
-/* A pass that counts the tokens inside the cut by a few bits of their logits, mapped to integers in
- * order. Only logits whose higher bits equal those of `among` count. */
-typedef struct {
-    const embla_logit_walk *walk;
-    mass total;
-    double inverse, unit; /* unit is the mass of the likeliest token, as an integer */
-    embla_cut cut;
-    uint32_t among;
-    unsigned shift, above; /* bits below and above the counted ones */
-    uint64_t *tallies;     /* threads x {counts, masses} x BUCKETS */
-    int64_t
-        *ties; /* of each chunk: tokens with the cut's logit; NULL means that tallies are wanted */
-    float tie;
-} sieve;
-
-static void tally_logits(void *context, const embla_logits *logits)
-{
-    const sieve *s = context;
-    uint64_t *counts = s->tallies + (size_t)logits->thread * 2 * BUCKETS;
-    uint64_t *masses = counts + BUCKETS;
-    int64_t ties = 0;
-    for (size_t i = 0; i < logits->n; i++) {
-        float x = logits->logits[i];
-        if (!(x > -INFINITY)) continue;
-        if (!embla_is_inside(&s->cut, (embla_scored){logits->first + (int64_t)i, (double)x}))
-            continue;
-        ties += x == s->tie;
-        uint32_t place = embla_place_of(x);
-        if (s->ties || (uint64_t)(place ^ s->among) >> s->above != 0) continue;
-        double power = embla_exp_below(embla_below((double)x, (double)s->total.most) * s->inverse);
-        size_t bucket = (place >> s->shift) & (BUCKETS - 1);
-        counts[bucket]++;
-        masses[bucket] += (uint64_t)(power * s->unit + 0.5);
-    }
-    if (s->ties) s->ties[logits->chunk] = ties;
-}
-
-static embla_status tally(sieve *s)
-{
-    memset(s->tallies, 0, (size_t)s->walk->threads * 2 * BUCKETS * sizeof *s->tallies);
-    EMBLA_TRY(embla_walk_run(s->walk, 0, 1, NULL, tally_logits, s));
-    for (size_t t = 1; t < (size_t)s->walk->threads; t++)
-        for (size_t b = 0; b < 2 * BUCKETS; b++) s->tallies[b] += s->tallies[t * 2 * BUCKETS + b];
-    return EMBLA_OK;
-}
-
-/* Finds the n-th token (from 1) inside the cut with the logit s->tie. */
-static embla_status find_tie(sieve *s, uint64_t n, int64_t *token)
-{
-    const embla_logit_walk *w = s->walk;
-    embla_arena arena = {0};
-    void *ties = NULL, *logits = NULL;
-    embla_status status =
-        embla_arena_many(&arena, (size_t)w->chunks, sizeof *s->ties, "ties", &ties);
-    if (status == EMBLA_OK)
-        status = embla_arena_many(&arena, w->chunk, sizeof(float), "logits", &logits);
-    s->ties = ties;
-    if (status == EMBLA_OK) status = embla_walk_run(w, 0, 1, NULL, tally_logits, s);
-    if (status == EMBLA_OK) {
-        int64_t chunk = 0;
-        for (; n > (uint64_t)s->ties[chunk]; chunk++) n -= (uint64_t)s->ties[chunk];
-        const int64_t first = chunk * (int64_t)w->chunk;
-        const int64_t left = w->head.rows - first;
-        const size_t length = left < (int64_t)w->chunk ? (size_t)left : w->chunk;
-        float *x = logits;
-        const embla_stored rows = embla_table_stored(w->head.table);
-        embla_score(&(embla_score_job){.rows = &rows,
-                                       .first = first,
-                                       .n = length,
-                                       .vectors = w->hidden,
-                                       .count = 1,
-                                       .dots = x,
-                                       .stride = length});
-        embla_head_finish(&w->head, first, length, x);
-        for (size_t i = 0; i < length && n > 0; i++) {
-            *token = first + (int64_t)i;
-            n -= x[i] == s->tie && embla_is_inside(&s->cut, (embla_scored){*token, (double)x[i]});
-        }
-    }
-    s->ties = NULL;
-    embla_arena_free(&arena);
-    return status;
-}
-
-/* Moves the cut to the token where, from the likeliest on, `most` tokens or the share of the total
- * mass is reached; 0 disables either. Three passes find the logit, and a fourth finds the token if
- * several have that logit. */
-static embla_status move_cut(sieve *s, uint64_t most, double share)
-{
-    static const unsigned shifts[] = {32 - BITS, 32 - 2 * BITS, 0}; /* 12, 12 and 8 bits */
-    const uint64_t *tallies = s->tallies + (most > 0 ? 0 : BUCKETS);
-    uint64_t before = 0, want = most;
-    size_t bucket = 0;
-    s->among = 0;
-    for (size_t p = 0; p < 3; p++) {
-        s->shift = shifts[p];
-        s->above = p == 0 ? 32 : shifts[p - 1];
-        EMBLA_TRY(tally(s));
-        if (p == 0) {
-            uint64_t all = 0;
-            for (size_t b = 0; b < BUCKETS; b++) all += tallies[b];
-            if (most == 0) want = (uint64_t)ceil(share * (double)all);
-            if (want < 1) want = 1;
-            if (want >= all) return EMBLA_OK; /* everything stays */
-        }
-        for (bucket = BUCKETS - 1; before + tallies[bucket] < want; bucket--)
-            before += tallies[bucket];
-        s->among = (s->among & ~((BUCKETS - 1u) << s->shift)) | (uint32_t)bucket << s->shift;
-    }
-    uint64_t each = tallies[bucket] / s->tallies[bucket];
-    uint64_t needed = (want - before + each - 1) / each;
-    s->tie = embla_at_place(s->among);
-    embla_scored last = {INT64_MAX, (double)s->tie};
-    if (needed < s->tallies[bucket]) EMBLA_TRY(find_tie(s, needed, &last.row));
-    s->cut.last = last;
-    return EMBLA_OK;
-}
-
 /* ---- sampling ---- */
 
 /* Normalized options; 0 means off. */
@@ -468,20 +344,21 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
                             all->threads, who, &walk));
     look l = {.walk = &walk, .count = 1, .inverse = first->inverse};
     int row_bits = 64 - __builtin_clzll((uint64_t)walk.head.rows);
-    sieve s = {.walk = &walk, .inverse = l.inverse, .cut = embla_no_cut};
+    embla_sieve s = {.walk = &walk, .inverse = l.inverse, .cut = embla_no_cut};
     s.unit = ldexp(1.0, row_bits > 10 ? 62 - row_bits : 52);
     embla_status status = new_masses(&l, &arena);
     if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, collect_logits, &l);
     if (status == EMBLA_OK) status = new_leaders(&l, &arena);
     if (status == EMBLA_OK)
-        status = embla_arena_many(&arena, (size_t)walk.threads * 2 * BUCKETS, sizeof *s.tallies,
-                                  "tallies", &s.tallies);
-    if (status == EMBLA_OK) *total = s.total = total_of(&l, 0);
-    if (status == EMBLA_OK && r->top_k > 0) status = move_cut(&s, r->top_k, 0.0);
-    if (status == EMBLA_OK && r->top_p > 0.0) status = move_cut(&s, 0, r->top_p);
+        status = embla_arena_many(&arena, (size_t)walk.threads * 2 * EMBLA_SIEVE_BUCKETS,
+                                  sizeof *s.tallies, "tallies", &s.tallies);
+    if (status == EMBLA_OK) *total = total_of(&l, 0);
+    s.most = total->most;
+    if (status == EMBLA_OK && r->top_k > 0) status = embla_sieve_move(&s, r->top_k, 0.0);
+    if (status == EMBLA_OK && r->top_p > 0.0) status = embla_sieve_move(&s, 0, r->top_p);
     l.masses = NULL;
     l.cut = s.cut;
-    l.cut.floor = floor_of(r, s.total.most);
+    l.cut.floor = floor_of(r, total->most);
     l.seed = first->seed;
     l.draw = first->draw + first->vector + v;
     if (status == EMBLA_OK) status = embla_walk_run(&walk, 0, 1, NULL, collect_logits, &l);
@@ -490,11 +367,24 @@ static embla_status draw_deep(const look *first, size_t v, const rules *r, mass 
     return status;
 }
 
+/* Kept tokens, of which the likeliest are taken one by one: most are never needed. */
+typedef struct {
+    embla_best *kept;
+    size_t taken;
+} candidates;
+
+/* The i-th likeliest token, from 0. */
+static embla_scored candidate(candidates *c, size_t i)
+{
+    for (; c->taken <= i; c->taken++) embla_best_take(c->kept, c->kept->count - c->taken);
+    return c->kept->items[c->kept->count - 1 - i];
+}
+
 /* How many of the kept tokens, the likeliest first, take part in the draw. Returns 0 if the cut
  * lies deeper than the kept tokens. Tokens below a floor are not kept and do not take part. */
-static size_t count_drawable(const look *l, const rules *r, const embla_best *kept,
-                             const mass *total)
+static size_t count_drawable(const look *l, const rules *r, candidates *c, const mass *total)
 {
+    const embla_best *kept = c->kept;
     const double floor = floor_of(r, total->most);
     const bool full = kept->count == kept->room && kept->room < (uint64_t)l->walk->head.rows;
     bool deeper = full && (r->top_k == 0 || r->top_k > kept->room);
@@ -503,21 +393,21 @@ static size_t count_drawable(const look *l, const rules *r, const embla_best *ke
     if (r->top_p > 0.0) {
         double all = r->top_k > 0 ? 0.0 : total->tempered, sum = 0.0;
         for (size_t i = 0; r->top_k > 0 && i < n; i++)
-            all += exp(embla_below(kept->items[i].score, (double)total->most) * l->inverse);
+            all += exp(embla_below(candidate(c, i).score, (double)total->most) * l->inverse);
         for (n = 0; n < kept->count && (n == 0 || sum < r->top_p * all); n++)
-            sum += exp(embla_below(kept->items[n].score, (double)total->most) * l->inverse);
+            sum += exp(embla_below(candidate(c, n).score, (double)total->most) * l->inverse);
         deeper = deeper && sum < r->top_p * all;
     }
-    if (deeper && kept->items[n - 1].score >= floor) return 0;
-    while (n > 1 && kept->items[n - 1].score < floor) n--;
+    if (deeper && candidate(c, n - 1).score >= floor) return 0;
+    while (n > 1 && candidate(c, n - 1).score < floor) n--;
     return n;
 }
 
-static embla_scored draw_kept(const look *l, size_t v, const embla_best *kept, size_t n)
+static embla_scored draw_kept(const look *l, size_t v, candidates *c, size_t n)
 {
     embla_leader best = {.who = {.row = -1}};
     for (size_t i = 0; i < n; i++) {
-        const embla_scored who = kept->items[i];
+        const embla_scored who = candidate(c, i);
         uint64_t lot = (uint64_t)who.row / EMBLA_LOT;
         const float none[EMBLA_LOT] = {0};
         embla_luck_words words;
@@ -536,10 +426,11 @@ static embla_status draw_vector(look *l, size_t v, const rules *r, embla_choice 
     if (l->leaders) {
         who = winner(l, v).who;
     } else if (total.most > -INFINITY) {
-        const embla_best *kept = merge_lists(l, v);
-        size_t n = count_drawable(l, r, kept, &total);
+        candidates c = {.kept = merge_lists(l, v)};
+        embla_best_turn(c.kept);
+        size_t n = count_drawable(l, r, &c, &total);
         if (n > 0)
-            who = draw_kept(l, v, kept, n);
+            who = draw_kept(l, v, &c, n);
         else
             EMBLA_TRY(draw_deep(l, v, r, &total, &who));
     }

@@ -2,6 +2,8 @@
 /* Lookups in a table: passes the table to lookup/ as a source of rows. */
 #include "lookup/lookup.h"
 
+#include <string.h>
+
 #include "base/kernels.h"
 #include "base/options.h"
 #include "table/table.h"
@@ -36,6 +38,15 @@ static bool is_small(const embla_table *table, const void *numbers, size_t count
         return false;
     return table && numbers && out && count - 1 < FEW && table->dtype == EMBLA_F32 && !table->map &&
            !table->token_rows;
+}
+
+/* Copies row `row` if the call is for that one row only and the table has it. Checks and loops for
+ * many rows would take longer than the copy. */
+static inline bool copied_one(const embla_table *table, int64_t row, size_t count, void *out)
+{
+    if (count != 1 || (uint64_t)row >= (uint64_t)table->rows) return false;
+    memcpy(out, table->data + (size_t)row * table->row_stride, table->row_bytes);
+    return true;
 }
 
 static void copy_few(const embla_kernels *kernels, const embla_table *table, const int64_t *rows,
@@ -82,6 +93,7 @@ embla_status embla_lookup(const embla_table *table, const int32_t *tokens, size_
     EMBLA_TRY(embla_options_check(options));
     if (!is_small(table, tokens, count, options, out))
         return lookup(table, tokens, NULL, count, options, out);
+    if (copied_one(table, tokens[0], count, out)) return EMBLA_OK;
     const embla_kernels *kernels = embla_kernels_get();
     int64_t rows[FEW];
     EMBLA_TRY(embla_lookup_check_tokens(tokens, count, table->rows, false));
@@ -96,6 +108,7 @@ embla_status embla_lookup_rows(const embla_table *table, const int64_t *rows, si
     EMBLA_TRY(embla_options_check(options));
     if (!is_small(table, rows, count, options, out))
         return lookup(table, NULL, rows, count, options, out);
+    if (copied_one(table, rows[0], count, out)) return EMBLA_OK;
     EMBLA_TRY(embla_lookup_check_rows(rows, count, table->rows, "row"));
     copy_few(embla_kernels_get(), table, rows, count, out);
     return EMBLA_OK;
