@@ -43,7 +43,9 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_write_mode
     const embla_copy_job j = *job; /* a local copy: writes through out cannot change it */
     const char *in;
     char *out = j.out;
-    embla_fetch fetch = embla_fetch_of(j.data, j.row_stride, j.row_bytes);
+    size_t bytes = j.row_bytes + embla_fetch_offset(j.data, j.row_stride);
+    bool one_more = (bytes - 1) / EMBLA_LINE > (j.row_bytes - 1) / EMBLA_LINE;
+    embla_fetch fetch = embla_fetch_of(j.data, j.row_stride, bytes);
     if (!fetched && j.row_bytes == EMBLA_LINE) { /* microGPT's 16 floats: only the copy */
         for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
             if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write(out);
@@ -54,6 +56,7 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_write_mode
     for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
         if (fetched) embla_fetch_at(&fetch, j.rows, i, j.known);
         in = j.data + (size_t)j.rows[i] * j.row_stride;
+        if (fetched && one_more) embla_fetch_line(&fetch);
         embla_body_copy_row(out, in, j.row_bytes, mode, fetched ? &fetch : NULL, line, part);
     }
 }

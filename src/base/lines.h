@@ -43,6 +43,14 @@ typedef struct {
     size_t offset, end; /* offset of the next line; end of the rows */
 } embla_fetch;
 
+/* The maximum offset of a row within a cache line. A prefetch of that many bytes more gets the
+ * row's last bytes, too. */
+EMBLA_BODY size_t embla_fetch_offset(const char *data, size_t row_stride)
+{
+    uintptr_t low = (uintptr_t)data | row_stride | EMBLA_LINE;
+    return EMBLA_LINE - (size_t)(low & -low);
+}
+
 /* For rows of a table. Long rows need small groups: two groups must stay in the L2 cache together
  * with the output. */
 EMBLA_BODY embla_fetch embla_fetch_of(const char *data, size_t row_stride, size_t row_bytes)

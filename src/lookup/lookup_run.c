@@ -258,14 +258,6 @@ static inline void decode_row(walk *w, ahead *a, const char *codes, const char *
 
 /* ---- tiles ---- */
 
-/* The maximum offset of a row within a cache line. One more line must be prefetched to get the
- * row's last bytes. */
-static size_t offset_in_line(const char *data, size_t stride)
-{
-    uintptr_t low = (uintptr_t)data | stride | EMBLA_LINE;
-    return EMBLA_LINE - (size_t)(low & -low);
-}
-
 /* Decodes rows in place. */
 static void direct_tile(walk *w, const embla_row_part *block, const int64_t *rows, size_t n,
                         size_t known)
@@ -274,7 +266,7 @@ static void direct_tile(walk *w, const embla_row_part *block, const int64_t *row
     const char *codes = call->codes + (block->code_at - call->part.code_at);
     const char *scales = call->scales + (block->scale_at - call->part.scale_at);
     bool one = scales_follow(block, codes, scales), whole = w->n <= w->p->piece;
-    size_t bytes = (one ? block->bytes : block->code_bytes) + offset_in_line(codes, call->stride);
+    size_t bytes = (one ? block->bytes : block->code_bytes) + embla_fetch_offset(codes, call->stride);
     ahead a = {.fetch = embla_fetch_of(codes, call->stride, bytes),
                .lines = call->prefetch ? (bytes - 1) / EMBLA_LINE + 1 : 0};
     embla_fetch fetch = a.fetch; /* a local copy that can stay in registers */
