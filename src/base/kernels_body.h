@@ -30,10 +30,12 @@ EMBLA_BODY void embla_body_copy_row(char *out, const char *in, size_t bytes, emb
         if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write(out + i);
         line(out + i, in + i);
     }
-    if (i < bytes) {
-        if (fetch) embla_fetch_line(fetch);
+    if (i == bytes) return;
+    if (fetch) embla_fetch_line(fetch);
+    if (mode != EMBLA_WRITE_STREAM && bytes >= EMBLA_LINE) /* a whole line is faster than a part */
+        line(out + bytes - EMBLA_LINE, in + bytes - EMBLA_LINE);
+    else
         part(out + i, in + i, bytes - i);
-    }
 }
 
 /* Copies all rows, group by group. mode and fetched are constants after inlining. */
@@ -50,6 +52,15 @@ EMBLA_BODY void embla_body_copy_rows(const embla_copy_job *job, embla_write_mode
         for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
             if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write(out);
             line(out, j.data + (size_t)j.rows[i] * j.row_stride);
+        }
+        return;
+    }
+    if (fetched && bytes <= EMBLA_SHORT_ROW) {
+        for (size_t i = 0; i < j.count; i++, out += j.out_stride) {
+            if (i + EMBLA_GROUP < j.known)
+                embla_fetch_row(j.data + (size_t)j.rows[i + EMBLA_GROUP] * j.row_stride, bytes);
+            in = j.data + (size_t)j.rows[i] * j.row_stride;
+            embla_body_copy_row(out, in, j.row_bytes, mode, NULL, line, part);
         }
         return;
     }

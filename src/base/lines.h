@@ -21,6 +21,7 @@ enum {
     EMBLA_LINE = 64,  /* bytes of a cache line */
     EMBLA_GROUP = 16, /* maximum rows in a group */
     EMBLA_GROUP_LEAST = 4,
+    EMBLA_SHORT_ROW = 320,   /* maximum bytes of a row that is prefetched at once */
     EMBLA_AHEAD_BYTES = 512, /* bytes between a line that is written and one that is prefetched */
     EMBLA_SMALL_TABLE =
         256 << 10 /* bytes that stay in the L2 cache: tables up to this size need no prefetching */
@@ -81,6 +82,12 @@ EMBLA_BODY void embla_fetch_line(embla_fetch *f)
     if (++f->turn < f->count) return;
     f->turn = 0;
     f->offset += EMBLA_LINE;
+}
+
+/* Prefetches a whole row, for rows of a few lines: taking turns is not worth its instructions. */
+EMBLA_BODY void embla_fetch_row(const char *row, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += EMBLA_LINE) __builtin_prefetch(row + i);
 }
 
 /* Prefetches the line some way beyond p for writing. Never faults. */
