@@ -11,7 +11,9 @@
  *    of hidden (one for each group of blocks, added in order at the end).
  *
  * So there are three products in all, the gradient belongs to exactly the logits of the loss, and
- * no bit depends on the number of threads.
+ * no bit depends on the number of threads. Where rows are short and very many, a chunk that fits
+ * into memory has too few tokens; then step 3 computes the logits of a block again, the same bits,
+ * and no more than a tile for each thread is held.
  *
  * A tile is a block of logits, tokens x rows, stored densely: a stride of a power of two, or of the
  * whole vocabulary, would leave most of a cache unused.
@@ -31,11 +33,7 @@
 #include "learn/softmax.h"
 #include "table/table.h"
 
-/* Floats of all logits of a chunk (50 MiB: 256 tokens of 50,257 rows), its hidden vectors, the sums
- * of their gradients, and rows that are decoded at a time (bf16 is faster in larger products).
- * Together with the engine's own memory this stays below 64 MiB. */
-enum { LOGITS = 50 << 18, VECTORS = 1 << 19, SUMS = 2 << 20, ROWS = 1 << 18, ROWS_BF16 = 5 << 18 };
-enum { CHUNK_MOST = 256, BLOCK = 1424, BLOCK_LEAST = 64, GROUPS_MOST = 12, LINE = 16 };
+enum { LINE = EMBLA_LOSS_LINE };
 
 /* Statistics of a token's logits in a block. */
 typedef struct {
@@ -47,6 +45,8 @@ typedef struct {
     size_t place; /* index among all tokens of the call */
     size_t target;
     double loss, z;
+    float logit;             /* of the target */
+    bool first;              /* no earlier token of the target's block has a logit as high */
     float base;              /* the largest logit */
     float factor, at_target; /* gradient = e^(logit - base) * factor - less; and at the target */
     bool correct;
@@ -55,6 +55,7 @@ typedef struct {
 /* Memory of one thread. */
 typedef struct {
     void *rows;     /* part x dim, decoded: f32, or bf16 */
+    float *logits;  /* a tile, if logits are not held */
     uint16_t *tile; /* gradients of a tile as bf16 */
     float *space;   /* for products of bf16 */
     float *line;    /* one token's logits of a block, before they are overwritten by gradients */
@@ -100,30 +101,6 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Blocks are an odd number of cache lines, so that the columns of a tile do not share one set of a
- * cache. Their number is close to a multiple of four, so that a few threads finish together. */
-static size_t block_of(size_t rows)
-{
-    if (rows <= BLOCK_LEAST) return round_up(rows, LINE);
-    size_t blocks = round_up((rows + BLOCK - 1) / BLOCK, 4);
-    return round_up((rows + blocks - 1) / blocks, LINE) | LINE;
-}
-
-embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16)
-{
-    size_t rows = (size_t)head->rows, dim = head->table->dim;
-    embla_loss_shape shape = {.block = block_of(rows)};
-    shape.chunk = least(least(LOGITS / round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);
-    if (shape.chunk > LINE) shape.chunk -= shape.chunk % LINE;
-    if (shape.chunk == 0) shape.chunk = 1; /* for more than 13 million rows, or 500,000 numbers */
-    shape.part = least(shape.block, (bf16 ? ROWS_BF16 : ROWS) / dim);
-    if (shape.part == 0) shape.part = 1;
-    size_t blocks = (rows + shape.block - 1) / shape.block;
-    shape.groups = least(least(SUMS / (shape.chunk * dim), GROUPS_MOST), blocks);
-    if (shape.groups == 0) shape.groups = 1;
-    return shape;
-}
-
 static size_t rows_in(const job *j, size_t block)
 {
     return least(j->shape.block, j->rows - block * j->shape.block);
@@ -135,8 +112,9 @@ static size_t stride_of(const job *j, size_t block)
     return round_up(rows_in(j, block), LINE);
 }
 
-static float *tile_of(const job *j, size_t block)
+static float *tile_of(const job *j, size_t block, const own *o)
 {
+    if (j->shape.again) return o->logits;
     return j->logits + block * round_up(j->shape.block, LINE) * j->shape.chunk;
 }
 
@@ -145,6 +123,7 @@ static float *tile_of(const job *j, size_t block)
 /* Floats of all tiles of a chunk. */
 static uint64_t logits_of(const job *j)
 {
+    if (j->shape.again) return 0;
     return ((j->blocks - 1) * round_up(j->shape.block, LINE) + stride_of(j, j->blocks - 1)) *
            j->shape.chunk;
 }
@@ -160,7 +139,7 @@ static bool is_in_place(const job *j)
 
 /* Offsets of a thread's arrays from the start of its memory. */
 typedef struct {
-    size_t rows, tile, space, line, sums;
+    size_t rows, logits, tile, space, line, sums;
     bool widen; /* for CPUs without products of bf16 */
 } own_places;
 
@@ -170,6 +149,7 @@ static own_places thread_bytes(const job *j, embla_layout *share)
     bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_engine_has_bf16();
     own_places at = {.widen = widen};
     at.rows = embla_layout_add(share, is_in_place(j) ? 0 : j->shape.part * j->dim, unit);
+    at.logits = embla_layout_add(share, j->shape.again ? tile : 0, sizeof(float));
     at.tile = embla_layout_add(share, narrow ? tile : 0, sizeof(uint16_t));
     at.space = embla_layout_add(share, widen ? EMBLA_BF16_SPACE : 0, sizeof(float));
     at.line = embla_layout_add(share, j->shape.block, sizeof(float));
@@ -205,6 +185,7 @@ static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *
     for (int t = 0; t < j->team; t++) {
         char *its = base + shares + (size_t)t * share.bytes;
         j->owns[t] = (own){.rows = its + mine.rows,
+                           .logits = (float *)(void *)(its + mine.logits),
                            .tile = (uint16_t *)(void *)(its + mine.tile),
                            .space = mine.widen ? (float *)(void *)(its + mine.space) : NULL,
                            .line = (float *)(void *)(its + mine.line),
@@ -290,19 +271,39 @@ static part_of_sum summarize_tile(const job *j, const float *logits, size_t n)
     return part;
 }
 
-static embla_status forward(job *j, size_t block, const own *o)
+/* Computes the logits of a block. */
+static embla_status fill_tile(const job *j, size_t block, const own *o)
 {
     size_t first = block * j->shape.block, n = rows_in(j, block), stride = stride_of(j, block);
-    float *tile = tile_of(j, block);
+    float *tile = tile_of(j, block, o);
     for (size_t r = 0; r < n; r += part_of(j, n)) {
         size_t some = least(part_of(j, n), n - r);
         embla_product p = {.m = j->here, .n = some, .k = j->dim, .form = EMBLA_PRODUCT_A_BT};
         p.out = tile + r, p.out_stride = stride;
         EMBLA_TRY(product(j, o, p, vectors_of(j), decode_rows(j, (int64_t)(first + r), some, o)));
     }
-    for (size_t i = 0; i < j->here; i++) {
+    for (size_t i = 0; i < j->here; i++)
         embla_head_finish(&j->head, (int64_t)first, n, tile + i * stride);
-        j->parts[i * j->blocks + block] = summarize_tile(j, tile + i * stride, n);
+    return EMBLA_OK;
+}
+
+/* Remembers the logit of a token's target, which is row `at` of the block. */
+static void find_target(token *t, const float *logits, size_t at)
+{
+    t->logit = logits[at];
+    t->first = true;
+    for (size_t r = 0; r < at && t->first; r++) t->first = !(logits[r] >= t->logit);
+}
+
+static embla_status forward(job *j, size_t block, const own *o)
+{
+    size_t first = block * j->shape.block, n = rows_in(j, block), stride = stride_of(j, block);
+    EMBLA_TRY(fill_tile(j, block, o));
+    for (size_t i = 0; i < j->here; i++) {
+        const float *logits = tile_of(j, block, o) + i * stride;
+        size_t at = j->tokens[i].target - first;
+        j->parts[i * j->blocks + block] = summarize_tile(j, logits, n);
+        if (at < n) find_target(&j->tokens[i], logits, at);
     }
     return EMBLA_OK;
 }
@@ -310,16 +311,14 @@ static embla_status forward(job *j, size_t block, const own *o)
 /* ---- the loss of a token ---- */
 
 /* Whether the target has the highest logit, and no earlier token has the same. */
-static bool is_highest(const job *j, size_t i, float logit)
+static bool is_highest(const job *j, size_t i)
 {
     const part_of_sum *parts = j->parts + i * j->blocks;
-    size_t target = j->tokens[i].target, block = target / j->shape.block;
-    const float *row = tile_of(j, block) + i * stride_of(j, block);
+    const token *t = &j->tokens[i];
+    size_t block = t->target / j->shape.block;
     for (size_t b = 0; b < j->blocks; b++)
-        if (b < block ? parts[b].max >= logit : parts[b].max > logit) return false;
-    for (size_t r = 0; r < target % j->shape.block; r++)
-        if (row[r] >= logit) return false;
-    return true;
+        if (b < block ? parts[b].max >= t->logit : parts[b].max > t->logit) return false;
+    return t->first;
 }
 
 /* Turns a token's sums of all blocks, in order, into its loss and what its gradient needs. */
@@ -328,8 +327,6 @@ static void finish_token(job *j, size_t i)
     const part_of_sum *parts = j->parts + i * j->blocks;
     const embla_loss_options *options = &j->options;
     token *t = &j->tokens[i];
-    size_t block = t->target / j->shape.block;
-    double logit = (double)tile_of(j, block)[i * stride_of(j, block) + t->target % j->shape.block];
     float max = parts[0].max;
     double sum = 0.0, plain = 0.0;
     for (size_t b = 1; b < j->blocks; b++) max = parts[b].max > max ? parts[b].max : max;
@@ -339,11 +336,12 @@ static void finish_token(job *j, size_t i)
         sum += parts[b].sum * exp(over - (double)t->base);
         plain += parts[b].plain;
     }
-    double lse = (double)t->base + log(sum), smooth = options->smoothing, nll = lse - logit;
+    double lse = (double)t->base + log(sum), smooth = options->smoothing,
+           nll = lse - (double)t->logit;
     t->z = options->z_loss > 0.0 ? options->z_loss * lse * lse : 0.0;
     t->loss = smooth > 0.0 ? (1.0 - smooth) * nll + smooth * (lse - plain / (double)j->rows) : nll;
     t->loss += t->z;
-    t->correct = sum > 0.0 && is_highest(j, i, (float)logit);
+    t->correct = sum > 0.0 && is_highest(j, i);
     double both = 1.0 + 2.0 * options->z_loss * lse;
     t->factor = (float)(j->weight * both / sum);
     /* p * both - (1 - smooth) - smooth / rows, accurate also near p = 1 */
@@ -361,7 +359,7 @@ static void to_gradients(job *j, size_t block, const own *o)
     if (j->to.bias) memset(o->sums, 0, n * sizeof *o->sums);
     for (size_t i = 0; i < j->here; i++) {
         const token *t = &j->tokens[i];
-        float *row = tile_of(j, block) + i * stride;
+        float *row = tile_of(j, block, o) + i * stride;
         if (j->head.soft_cap != 0.0f) memcpy(o->line, row, n * sizeof *row);
         embla_softmax_gradient(row, n, t->base, t->factor, j->less);
         if (t->target - first < n) row[t->target - first] = t->at_target;
@@ -397,7 +395,8 @@ static embla_status backward(job *j, size_t group, const own *o)
     float *sum = j->sums + group * j->shape.chunk * j->dim;
     for (size_t b = from; b < to; b++) {
         size_t first = b * j->shape.block;
-        factor tile = {j->bf16 ? (const void *)o->tile : tile_of(j, b), stride_of(j, b)};
+        factor tile = {j->bf16 ? (const void *)o->tile : tile_of(j, b, o), stride_of(j, b)};
+        if (j->shape.again) EMBLA_TRY(fill_tile(j, b, o));
         to_gradients(j, b, o);
         embla_product p = {
             .m = rows_in(j, b), .n = j->dim, .k = j->here, .form = EMBLA_PRODUCT_AT_B};

@@ -14,12 +14,16 @@ static inline bool embla_loss_counts(const embla_loss_options *options, int32_t 
     return target != EMBLA_TARGET_IGNORE && !(options->has_ignore && target == options->ignore);
 }
 
+/* Floats of a cache line: rows of a tile begin on lines. */
+enum { EMBLA_LOSS_LINE = 16 };
+
 typedef struct {
     size_t chunk;  /* counted tokens whose logits are held at once */
     size_t block;  /* rows of the table in one product; a block belongs to one thread */
     size_t part;   /* rows of a block that are decoded at a time, if needed */
     size_t groups; /* groups of blocks: each has its own sum of the gradient of hidden, added in
                       order */
+    bool again;    /* logits are not held, but computed once more for the gradient */
 } embla_loss_shape;
 
 /* head was checked. bf16: products are computed in bf16. */

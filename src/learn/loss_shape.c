@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the work of a loss is cut (docs/decisions/013). */
+#include "learn/loss.h"
+#include "table/table.h"
+
+enum { LINE = EMBLA_LOSS_LINE };
+
+/* Floats of all logits of a chunk (50 MiB: 256 tokens of 50,257 rows), its hidden vectors, the sums
+ * of their gradients, and rows that are decoded at a time (bf16 is faster in larger products).
+ * Together with the engine's own memory this stays below 64 MiB. */
+enum { LOGITS = 50 << 18, VECTORS = 1 << 19, SUMS = 2 << 20, ROWS = 1 << 18, ROWS_BF16 = 5 << 18 };
+enum { CHUNK_MOST = 256, BLOCK = 1424, BLOCK_LEAST = 64, GROUPS_MOST = 12 };
+/* Numbers of a row up to which logits are computed again, if the chunk would be shorter; maximum
+ * sums of blocks that are held then. */
+enum { AGAIN_DIM = 128, AGAIN_CHUNK = 128, PARTS = 1 << 20 };
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Blocks are an odd number of cache lines, so that the columns of a tile do not share one set of a
+ * cache. Their number is close to a multiple of four, so that a few threads finish together. */
+static size_t block_of(size_t rows)
+{
+    if (rows <= BLOCK_LEAST) return round_up(rows, LINE);
+    size_t blocks = round_up((rows + BLOCK - 1) / BLOCK, 4);
+    return round_up((rows + blocks - 1) / blocks, LINE) | LINE;
+}
+
+embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16)
+{
+    size_t rows = (size_t)head->rows, dim = head->table->dim;
+    embla_loss_shape shape = {.block = block_of(rows)};
+    shape.chunk = least(least(LOGITS / round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);
+    size_t blocks = (rows + shape.block - 1) / shape.block;
+    size_t again = least(PARTS / blocks, CHUNK_MOST);
+    shape.again = shape.chunk < AGAIN_CHUNK && dim <= AGAIN_DIM && again > shape.chunk;
+    if (shape.again) shape.chunk = again;
+    if (shape.chunk > LINE) shape.chunk -= shape.chunk % LINE;
+    if (shape.chunk == 0) shape.chunk = 1; /* for more than 13 million rows, or 500,000 numbers */
+    shape.part = least(shape.block, (bf16 ? ROWS_BF16 : ROWS) / dim);
+    if (shape.part == 0) shape.part = 1;
+    shape.groups = least(least(SUMS / (shape.chunk * dim), GROUPS_MOST), blocks);
+    if (shape.groups == 0) shape.groups = 1;
+    return shape;
+}
