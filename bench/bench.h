@@ -8,11 +8,22 @@
 #define BENCH_BENCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* What `embla bench all` adds to the options of a benchmark. */
+typedef struct {
+    const char *set;   /* a regular expression for the cases that it runs */
+    const char *about; /* a title for the benchmark; NULL after it was printed */
+    size_t asked_for;  /* cases so far, of all benchmarks */
+    /* Called when a case begins, and with NULL before its result is printed. */
+    void (*at)(const char *name);
+} bench_all;
 
 typedef struct {
     const char *case_regex; /* run the cases whose name matches; NULL means the default set */
     int threads;            /* 0 means the number of the default set */
     bool json, quiet, list;
+    bench_all *all; /* NULL unless all benchmarks run */
     /* prints one error message on stderr; quoted text is made safe */
     void (*complain)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 } bench_options;

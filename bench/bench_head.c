@@ -181,8 +181,8 @@ static int run_shape(const shape *s, const bench_options *options)
     embla_table *table = NULL;
     size_t bytes = c.count * (size_t)s->rows * sizeof(float);
     bool chosen = s->kind == GREEDY || s->kind == TOP_P;
+    const bench_teams teams = bench_teams_for(options, BENCH_TWO);
     int exit_code = 0;
-    c.threads = options->threads > 0 ? options->threads : 2;
     c.hidden = bench_memory(c.count * s->dim * sizeof(float));
     c.logits = chosen ? NULL : bench_memory(bytes);
     c.products = s->kind == LOGITS ? bench_memory(bytes) : NULL;
@@ -190,10 +190,11 @@ static int run_shape(const shape *s, const bench_options *options)
                  embla_table_new(s->dtype, s->rows, s->dim, NULL, &table) == EMBLA_OK;
     ready = ready && fill(&c, table);
     c.head = (embla_head){.table = table, .scale = 3.5f * sqrtf((float)s->dim)};
-    if (ready)
+    for (size_t t = 0; t < teams.count && ready && exit_code == 0; t++) {
+        c.threads = teams.threads[t];
         exit_code = run_case(&c, options);
-    else
-        options->complain("bench head: no memory for %s: left out", s->name);
+    }
+    if (!ready) options->complain("bench head: no memory for %s: left out", s->name);
     embla_table_free(table);
     free(c.products);
     free(c.logits);

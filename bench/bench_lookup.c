@@ -227,11 +227,11 @@ static embla_table *make_table(embla_dtype dtype, shape sh)
 /* Runs the case for each number of threads. */
 static int run_threads(session *s, bench_case *c, const char *name)
 {
-    int most = s->options->threads > 0 ? s->options->threads : 2;
+    const bench_teams teams =
+        bench_teams_for(s->options, c->output == SINGLE ? BENCH_ALONE : BENCH_BOTH);
     int failed = 0;
-    if (c->output == SINGLE) most = 1;
-    for (int t = s->options->threads > 0 ? most : 1; t <= most && !failed; t++) {
-        c->threads = t;
+    for (size_t t = 0; t < teams.count && !failed; t++) {
+        c->threads = teams.threads[t];
         failed = run_case(c, name, s->options);
     }
     return failed;

@@ -214,7 +214,8 @@ static bool fill_bf16(bench_case *c)
 /* Runs all cases of one shape. Without enough memory, prints a message and no figure. */
 static int run_shape(const shape *s, const bench_options *options)
 {
-    bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 2};
+    bench_case c = {.shape = s};
+    const bench_teams teams = bench_teams_for(options, BENCH_TWO);
     size_t vectors = s->count * s->dim * sizeof(float), rows = (size_t)s->rows;
     int exit_code = 0;
     c.block = LOGITS_MOST / (rows * sizeof(float));
@@ -225,12 +226,15 @@ static int run_shape(const shape *s, const bench_options *options)
     c.logits = bench_memory(c.block * rows * sizeof(float));
     c.each = malloc(s->count * sizeof *c.each);
     c.targets = malloc(s->count * sizeof *c.targets);
-    if (c.hidden && c.hidden_gradient && c.table_gradient && c.logits && c.each && c.targets &&
-        fill(&c) && fill_bf16(&c))
+    bool ready = c.hidden && c.hidden_gradient && c.table_gradient && c.logits && c.each &&
+                 c.targets && fill(&c) && fill_bf16(&c);
+    for (size_t t = 0; t < teams.count && ready && exit_code == 0; t++) {
+        c.threads = teams.threads[t];
         exit_code = run_case(&c, options);
-    else
-        options->complain("bench head: no memory for %s: left out", s->name);
-    bench_bare_free(c.bare);
+        bench_bare_free(c.bare);
+        c.bare = NULL;
+    }
+    if (!ready) options->complain("bench head: no memory for %s: left out", s->name);
     embla_table_free(c.table);
     free(c.logits16);
     free(c.table16);

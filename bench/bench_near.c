@@ -161,9 +161,10 @@ static bool fill_queries(const shape *s, float *queries)
 
 static int run_threads(bench_case *c, const bench_options *options)
 {
-    int most = options->threads > 0 ? options->threads : 2, failed = 0;
-    for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
-        c->threads = t;
+    const bench_teams teams = bench_teams_for(options, BENCH_BOTH);
+    int failed = 0;
+    for (size_t t = 0; t < teams.count && !failed; t++) {
+        c->threads = teams.threads[t];
         failed = run_case(c, options);
     }
     return failed;

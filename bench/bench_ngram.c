@@ -152,12 +152,13 @@ static bool fill(bench_case *c)
 /* The limit uses one thread, and so do we, unless more are requested. */
 static int run_shape(const shape *s, const bench_options *options)
 {
-    bench_case c = {.shape = s, .threads = options->threads > 0 ? options->threads : 1};
+    bench_case c = {.shape = s};
+    const bench_teams teams = bench_teams_for(options, BENCH_ONE);
     embla_ngram *ngram = NULL;
-    int exit_code = 1;
+    int exit_code = 0;
     if (embla_ngram_new_model(s->model, -1, NULL, &ngram) != EMBLA_OK) {
         options->complain("bench ngram: %s", embla_error());
-        return exit_code;
+        return 1;
     }
     c.ngram = ngram;
     embla_ngram_describe(ngram, &c.info);
@@ -165,10 +166,14 @@ static int run_shape(const shape *s, const bench_options *options)
     c.tokens = malloc((REACH + TOKENS) * sizeof *c.tokens);
     c.rows = bench_memory(TOKENS * c.info.columns * sizeof *c.rows);
     c.others = bench_memory(TOKENS * c.info.columns * sizeof *c.others);
-    if (c.powers && c.tokens && c.rows && c.others && fill(&c))
-        exit_code = run_case(&c, options);
-    else
+    if (!c.powers || !c.tokens || !c.rows || !c.others || !fill(&c)) {
         options->complain("bench ngram: no memory for %s", s->name);
+        exit_code = 1;
+    }
+    for (size_t t = 0; t < teams.count && exit_code == 0; t++) {
+        c.threads = teams.threads[t];
+        exit_code = run_case(&c, options);
+    }
     free(c.powers);
     free(c.tokens);
     free(c.rows);

@@ -207,10 +207,10 @@ static int run_case(bench_case *c, int kind, const char *name, const bench_optio
 
 static int run_threads(bench_case *c, int kind, const char *name, const bench_options *options)
 {
-    int most = options->threads > 0 ? options->threads : 2, failed = 0;
-    if (kind == OPEN) most = 1;
-    for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
-        c->threads = t;
+    const bench_teams teams = bench_teams_for(options, kind == OPEN ? BENCH_ALONE : BENCH_BOTH);
+    int failed = 0;
+    for (size_t t = 0; t < teams.count && !failed; t++) {
+        c->threads = teams.threads[t];
         failed = run_case(c, kind, name, options);
     }
     return failed;

@@ -330,9 +330,9 @@ static bool make_optim(bench_case *c)
 }
 
 /* Without enough memory, prints a message and no figure. */
-static int run_one(const step_case *step, const bench_options *options)
+static int run_one(const step_case *step, int threads, const bench_options *options)
 {
-    bench_case c = {.step = step, .threads = options->threads > 0 ? options->threads : 2};
+    bench_case c = {.step = step, .threads = threads};
     int exit_code = 0;
     if (fill(&c) && make_optim(&c))
         exit_code = run_case(&c, options);
@@ -350,10 +350,13 @@ int bench_optim(const bench_options *options)
     bench_cases wanted;
     int exit_code = bench_begin("optim", options, &wanted);
     if (exit_code != 0) return exit_code;
+    const bench_teams teams = bench_teams_for(options, BENCH_TWO);
     for (size_t i = 0; i < CASES && exit_code == 0; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "%dx%d/%s", ROWS, DIM, cases[i].name);
-        if (bench_wants(&wanted, name, true)) exit_code = run_one(&cases[i], options);
+        if (!bench_wants(&wanted, name, true)) continue;
+        for (size_t t = 0; t < teams.count && exit_code == 0; t++)
+            exit_code = run_one(&cases[i], teams.threads[t], options);
     }
     return bench_end(&wanted, exit_code);
 }

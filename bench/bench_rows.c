@@ -165,13 +165,13 @@ typedef struct {
     embla_dtype dtype;
     size_t tokens;
     double limit_times; /* the limit is this many times the measured value */
-    int threads;        /* 0 means one, then two */
+    bench_usual usual;
     bool standard[ID_KINDS];
     bool first_only; /* in the default set only for the first kind of row */
 } what_kind;
 
 static const what_kind whats[] = {
-    {"raw", "memcpy", run_raw, run_memcpy, EMBLA_F32, TOKENS, 1.0, 0, {true, true}, false},
+    {"raw", "memcpy", run_raw, run_memcpy, EMBLA_F32, TOKENS, 1.0, BENCH_BOTH, {true, true}, false},
     {"raw/threads",
      "1 thread x 2",
      run_raw,
@@ -179,7 +179,7 @@ static const what_kind whats[] = {
      EMBLA_F32,
      TOKENS,
      2.0,
-     2,
+     BENCH_TWO,
      {true, true},
      false},
     {"raw/pages",
@@ -189,14 +189,32 @@ static const what_kind whats[] = {
      EMBLA_F32,
      TOKENS,
      1.0,
-     0,
+     BENCH_BOTH,
      {true, false},
      false},
-    {"f32", "raw", run_decoded, run_raw, EMBLA_F32, TOKENS, 1.0, 0, {true, true}, false},
-    {"f32/naive", "raw", run_naive, run_raw, EMBLA_F32, TOKENS, 1.0, 1, {true, false}, false},
-    {"f32/step", "raw", run_decoded, run_raw, EMBLA_F32, STEP_TOKENS, 1.0, 1, {true, false}, false},
-    {"bf16", "raw", run_decoded, run_raw, EMBLA_BF16, TOKENS, 1.0, 0, {true, false}, true},
-    {"batch", "raw", run_batch, run_raw, EMBLA_F32, TOKENS, 1.0, 1, {false, true}, true},
+    {"f32", "raw", run_decoded, run_raw, EMBLA_F32, TOKENS, 1.0, BENCH_BOTH, {true, true}, false},
+    {"f32/naive",
+     "raw",
+     run_naive,
+     run_raw,
+     EMBLA_F32,
+     TOKENS,
+     1.0,
+     BENCH_ONE,
+     {true, false},
+     false},
+    {"f32/step",
+     "raw",
+     run_decoded,
+     run_raw,
+     EMBLA_F32,
+     STEP_TOKENS,
+     1.0,
+     BENCH_ONE,
+     {true, false},
+     false},
+    {"bf16", "raw", run_decoded, run_raw, EMBLA_BF16, TOKENS, 1.0, BENCH_BOTH, {true, false}, true},
+    {"batch", "raw", run_batch, run_raw, EMBLA_F32, TOKENS, 1.0, BENCH_ONE, {false, true}, true},
 };
 enum { WHATS = sizeof whats / sizeof whats[0] };
 
@@ -228,9 +246,9 @@ static bool is_right(bench_case *c, const what_kind *what)
 static int run_case(bench_case *c, const what_kind *what, const char *name,
                     const bench_options *options)
 {
-    int first = options->threads ? options->threads : what->threads ? what->threads : 1;
-    int last = options->threads ? options->threads : what->threads ? what->threads : 2;
-    for (c->threads = first; c->threads <= last; c->threads++) {
+    const bench_teams teams = bench_teams_for(options, what->usual);
+    for (size_t t = 0; t < teams.count; t++) {
+        c->threads = teams.threads[t];
         double rows = (double)TOKENS * (double)c->kind->heads * 1e-6;
         c->dtype = what->dtype;
         c->tokens = what->tokens;

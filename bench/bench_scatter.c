@@ -223,10 +223,10 @@ static bool make_room(bench_case *c)
 
 static int run_threads(bench_case *c, const char *name, const bench_options *options)
 {
-    int most = options->threads > 0 ? options->threads : 2, failed = 0;
-    if (c->what == PLAN) most = 1;
-    for (int t = options->threads > 0 ? most : 1; t <= most && !failed; t++) {
-        c->threads = t;
+    const bench_teams teams = bench_teams_for(options, c->what == PLAN ? BENCH_ALONE : BENCH_BOTH);
+    int failed = 0;
+    for (size_t t = 0; t < teams.count && !failed; t++) {
+        c->threads = teams.threads[t];
         failed = run_case(c, name, options);
     }
     return failed;

@@ -389,11 +389,10 @@ static embla_status make_training(bench_case *c)
 }
 
 /* Runs all cases of one model. Without enough memory, prints a message and no figure. */
-static int run_model(const model *m, const bench_options *options)
+static int run_model(const model *m, int threads, const bench_options *options)
 {
-    bench_case c = {.model = m, .threads = options->threads > 0 ? options->threads : 2};
+    bench_case c = {.model = m, .threads = threads};
     int exit_code = 1;
-    if (m->small) c.threads = 1;
     bool written = make_file(m);
     embla_status status = written ? make_training(&c) : EMBLA_OK;
     if (!written) {
@@ -427,7 +426,12 @@ int bench_train(const bench_options *options)
     bench_cases cases;
     int exit_code = bench_begin("train", options, &cases);
     if (exit_code != 0) return exit_code;
-    for (size_t i = 0; i < MODELS && exit_code == 0; i++)
-        if (bench_wants(&cases, models[i].name, true)) exit_code = run_model(&models[i], options);
+    for (size_t i = 0; i < MODELS && exit_code == 0; i++) {
+        const bench_teams teams =
+            bench_teams_for(options, models[i].small ? BENCH_ALONE : BENCH_TWO);
+        if (!bench_wants(&cases, models[i].name, true)) continue;
+        for (size_t t = 0; t < teams.count && exit_code == 0; t++)
+            exit_code = run_model(&models[i], teams.threads[t], options);
+    }
     return bench_end(&cases, exit_code);
 }

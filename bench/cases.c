@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selection of cases by name, and random tokens. */
+/* Selection of cases by name, numbers of threads, and random tokens. */
 #include "bench/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/measure.h"
+
 int bench_begin(const char *bench, const bench_options *options, bench_cases *out)
 {
+    enum { FLAGS = REG_EXTENDED | REG_NOSUB };
     int wrong = 0;
     *out = (bench_cases){.bench = bench, .options = options};
-    if (options->case_regex)
-        wrong = regcomp(&out->regex, options->case_regex, REG_EXTENDED | REG_NOSUB);
+    if (options->case_regex) wrong = regcomp(&out->regex, options->case_regex, FLAGS);
+    if (!wrong && options->all && regcomp(&out->set, options->all->set, FLAGS) != 0) {
+        options->complain("bench %s: no memory", bench);
+        if (options->case_regex) regfree(&out->regex);
+        return 1;
+    }
     if (!wrong) return 0;
     char why[96];
     (void)regerror(wrong, &out->regex, why, sizeof why);
@@ -18,30 +25,58 @@ int bench_begin(const char *bench, const bench_options *options, bench_cases *ou
     return 2;
 }
 
+static bool is_in_set(const bench_cases *cases, const char *name, bool standard)
+{
+    const bench_options *options = cases->options;
+    char full[128];
+    if (!options->all)
+        return options->case_regex ? regexec(&cases->regex, name, 0, NULL, 0) == 0 : standard;
+    (void)snprintf(full, sizeof full, "%s/%s", cases->bench, name);
+    return regexec(&cases->set, name, 0, NULL, 0) == 0 &&
+           (!options->case_regex || regexec(&cases->regex, full, 0, NULL, 0) == 0);
+}
+
 bool bench_wants(bench_cases *cases, const char *name, bool standard)
 {
     const bench_options *options = cases->options;
-    if (options->case_regex) standard = regexec(&cases->regex, name, 0, NULL, 0) == 0;
-    if (!standard) return false;
+    if (!is_in_set(cases, name, standard)) return false;
     cases->asked_for++;
-    if (!options->list) return true;
-    if (options->json)
-        printf("{\"bench\":\"%s\",\"case\":\"%s\"}\n", cases->bench, name);
-    else
-        printf("%s\n", name);
-    return false;
+    if (options->list) {
+        if (options->json)
+            printf("{\"bench\":\"%s\",\"case\":\"%s\"}\n", cases->bench, name);
+        else
+            printf("%s%s%s\n", options->all ? cases->bench : "", options->all ? "/" : "", name);
+    } else if (options->all) {
+        options->all->at(name);
+    }
+    return !options->list;
 }
 
 int bench_end(bench_cases *cases, int exit_code)
 {
     const bench_options *options = cases->options;
-    if (exit_code == 0 && cases->asked_for == 0) {
+    if (options->all) {
+        options->all->asked_for += cases->asked_for;
+        regfree(&cases->set);
+    } else if (exit_code == 0 && cases->asked_for == 0) {
         options->complain("bench %s: no case matches '%.60s'; --list shows them", cases->bench,
                           options->case_regex);
         exit_code = 2;
     }
     if (options->case_regex) regfree(&cases->regex);
     return exit_code;
+}
+
+bench_teams bench_teams_for(const bench_options *options, bench_usual usual)
+{
+    if (usual == BENCH_ALONE) return (bench_teams){.count = 1, .threads = {1}};
+    if (options->threads > 0) return (bench_teams){.count = 1, .threads = {options->threads}};
+    if (options->all) {
+        int all = bench_threads();
+        return (bench_teams){.count = all > 1 ? 2 : 1, .threads = {1, all}};
+    }
+    if (usual == BENCH_BOTH) return (bench_teams){.count = 2, .threads = {1, 2}};
+    return (bench_teams){.count = 1, .threads = {usual == BENCH_ONE ? 1 : 2}};
 }
 
 static uint64_t next_random(uint64_t *state) /* xorshift64*, Vigna 2016 */

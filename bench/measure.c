@@ -53,15 +53,23 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
                          .seconds = median(times[1], turns)};
 }
 
-int bench_team(int threads)
+int bench_threads(void)
 {
 #ifdef _OPENMP
-    int before = omp_get_max_threads();
-    omp_set_num_threads(threads);
-    return before;
+    return omp_get_max_threads();
 #else
-    return threads;
+    return 1;
 #endif
+}
+
+int bench_team(int threads)
+{
+    int before = bench_threads();
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#endif
+    (void)threads;
+    return before;
 }
 
 bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
@@ -77,6 +85,7 @@ void bench_print(const bench_options *options, const bench_result *result)
 {
     static bool headed;
     double ratio = result->value / result->limit;
+    if (options->all) options->all->at(NULL);
     if (options->json) {
         printf("{\"bench\":\"%s\",\"case\":\"%s\",\"threads\":%d,\"value\":%.4g,\"unit\":\"%s\","
                "\"limit\":%.4g,\"limit_is\":\"%s\",\"ratio\":%.4g}\n",
@@ -86,12 +95,17 @@ void bench_print(const bench_options *options, const bench_result *result)
         if (!headed && !options->quiet)
             printf("%-36s %2s %7s %7s %-7s %5s %s\n", "case", "T", "value", "limit", "unit",
                    "ratio", "limit is");
+        if (options->all && options->all->about && !options->quiet) {
+            printf("%s: %s\n", result->bench, options->all->about);
+            options->all->about = NULL;
+        }
         printf("%-36s %2d %7.4g %7.4g %-7s %5.*f %s\n", result->name, result->threads,
                result->value, result->limit, result->unit, ratio < 0.01 ? 5 : 2, ratio,
                result->limit_is);
         headed = true;
     }
     (void)fflush(stdout);
+    if (options->all) options->all->at(result->name);
 }
 
 /* Eight sums, a line at a time: the compiler vectorises them. */

@@ -22,7 +22,9 @@ typedef struct {
 bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                           size_t calls);
 
-/* Sets OpenMP's default number of threads and returns the number before. */
+/* OpenMP's default number of threads. */
+int bench_threads(void);
+/* Sets it and returns the number before. */
 int bench_team(int threads);
 /* The same as bench_measure, while OpenMP's default is `threads`: for libraries that start threads
  * of their own. */

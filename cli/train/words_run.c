@@ -144,6 +144,7 @@ static int run_steps(cli_words *w)
 {
     int code = CLI_DONE;
     w->begun = w->spoken = w->saved = cli_progress_now();
+    w->pauses = 0; /* the first state was saved before */
     while (code == CLI_DONE && w->last.step < w->last.steps && !cli_progress_caught() &&
            !ferror(stdout)) {
         if (embla_wordvec_step(w->words, &w->last) != EMBLA_OK)
