@@ -111,17 +111,26 @@ typedef struct {
 } embla_loss_report;
 
 /* Computes the cross-entropy of targets (count) under the logits of hidden (count x dim), forward
- * and backward. memory     At most 64 MiB beside the arguments, for any number of tokens; 4 bytes
- * for each row above 13 million rows; about 2 MiB for each thread unless table and compute are f32.
- *              The call allocates and frees it.
- *   outputs    The gradient of hidden may overwrite hidden. each (may be NULL) gets the loss of
- * each target, 0 if it is not counted. report may be NULL. numbers    A NaN logit makes its
- * target's loss and gradients NaN, and those of the table. -infinity is a probability of 0; a
- * target with it has an infinite loss, and NaN if all logits are -infinity. chunks     Counted
- * targets are processed in chunks whose size depends only on rows and dim. A batch may be split
- * over calls (with sum and one weight). If all calls but the last have whole chunks, the table's
- * gradient has the same bits as with one call. EMBLA_ERR_RANGE for a target that is neither a token
- * nor ignored. EMBLA_ERR_UNSUPPORTED without an engine (embla_lab.h). */
+ * and backward.
+ *
+ * Outputs: the gradient of hidden may overwrite hidden. each (may be NULL) gets the loss of each
+ * target, 0 if it is not counted. report may be NULL.
+ *
+ * Numbers: a NaN logit makes its target's loss and gradients NaN, and those of the table. -infinity
+ * is a probability of 0; a target with it has an infinite loss, and NaN if all logits are
+ * -infinity.
+ *
+ * Memory, which the call allocates and frees: at most 64 MiB beside the arguments, for any number
+ * of tokens; 4 bytes for each row above 13 million rows; about 2 MiB for each thread unless table
+ * and compute are f32. If compute is bf16 and the table is not, also the table in bf16 if that has
+ * at most 128 MiB.
+ *
+ * Chunks: counted targets are processed in chunks whose size depends only on rows and dim. A batch
+ * may be split over calls (with sum and one weight). If all calls but the last have whole chunks,
+ * the table's gradient has the same bits as with one call.
+ *
+ * EMBLA_ERR_RANGE for a target that is neither a token nor ignored. EMBLA_ERR_UNSUPPORTED without
+ * an engine (embla_lab.h). */
 EMBLA_API EMBLA_CHECKED embla_status embla_head_loss(const embla_head *head, const float *hidden,
                                                      const int32_t *targets, size_t count,
                                                      const embla_loss_options *options,

@@ -307,10 +307,11 @@ static void the_slow_loss_is_its_own_derivative(void **state)
     }
 }
 
-static const embla_loss_shape cuts[] = {{256, 1424, 1424, 12, false}, {1, 16, 1, 1, false},
-                                        {5, 16, 3, 4, false},         {16, 48, 16, 3, false},
-                                        {7, 33, 33, 100, false},      {256, 1424, 1424, 12, true},
-                                        {5, 16, 3, 4, true},          {7, 33, 33, 100, true}};
+static const embla_loss_shape cuts[] = {
+    {256, 1424, 1424, 12, false, true}, {1, 16, 1, 1, false, false},
+    {5, 16, 3, 4, false, false},        {16, 48, 16, 3, false, false},
+    {7, 33, 33, 100, false, false},     {256, 1424, 1424, 12, true, false},
+    {5, 16, 3, 4, true, false},         {7, 33, 33, 100, true, true}};
 
 static void all_gradients_are_those_of_the_slow_loss(void **state)
 {
@@ -674,7 +675,7 @@ static void the_first_of_equals_is_the_right_one(void **state)
     int32_t targets[50];
     embla_loss_report report;
     embla_table *table = NULL;
-    const embla_loss_shape shape = {3, 16, 16, 2, false};
+    const embla_loss_shape shape = {3, 16, 16, 2, false, false};
     (void)state;
     SKIP_WITHOUT_ENGINE();
     for (size_t i = 0; i < 50; i++) {
@@ -742,7 +743,8 @@ static void check_threads(problem *p, const embla_loss_shape *shape)
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     static const embla_dtype dtypes[] = {EMBLA_F32, EMBLA_BF16, EMBLA_Q8_0};
-    static const embla_loss_shape small = {64, 272, 48, 7, false}, again = {64, 272, 48, 7, true};
+    static const embla_loss_shape small = {64, 272, 48, 7, false, false},
+                                  again = {64, 272, 48, 7, true, true};
     (void)state;
     SKIP_WITHOUT_ENGINE();
     for (size_t k = 0; k < COUNT_OF(dtypes); k++)
@@ -762,7 +764,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 /* A batch in two calls, cut after a whole number of chunks, adds the same bits to the table. */
 static void shards_of_whole_chunks_give_the_same_table(void **state)
 {
-    const embla_loss_shape shape = {16, 48, 48, 3, false};
+    const embla_loss_shape shape = {16, 48, 48, 3, false, false};
     problem p = problem_new(EMBLA_F32, 200, 24, 70, 9);
     float *table = zeros(200 * 24, sizeof *table), *hidden = zeros(70 * 24, sizeof *hidden);
     (void)state;

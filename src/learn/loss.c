@@ -82,6 +82,7 @@ typedef struct {
     size_t here; /* its tokens */
     float *logits, *vectors, *sums;
     uint16_t *vectors16; /* vectors as bf16 */
+    uint16_t *rounded;   /* the table as bf16, or NULL */
     part_of_sum *parts;  /* tokens x blocks */
     token *tokens;
     own *owns; /* one for each thread */
@@ -128,13 +129,25 @@ static uint64_t logits_of(const job *j)
            j->shape.chunk;
 }
 
-static bool is_in_place(const job *j)
+static bool is_stored_as_wanted(const job *j)
 {
     const embla_table *table = j->head.table;
     embla_dtype wanted = j->bf16 ? EMBLA_BF16 : EMBLA_F32;
     size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
     return table->dtype == wanted && (uintptr_t)table->data % unit == 0 &&
            table->row_stride % unit == 0;
+}
+
+/* Whether the table is rounded once for the call. */
+static bool rounds_table(const job *j)
+{
+    return j->bf16 && j->shape.rounds && !is_stored_as_wanted(j);
+}
+
+/* Whether no row has to be decoded when it is used. */
+static bool is_in_place(const job *j)
+{
+    return rounds_table(j) || is_stored_as_wanted(j);
 }
 
 /* Offsets of a thread's arrays from the start of its memory. */
@@ -165,6 +178,8 @@ static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *
     size_t logits = embla_layout_add(&layout, logits_of(j), sizeof(float));
     size_t wide = embla_layout_add(&layout, vectors, sizeof(float));
     size_t half = embla_layout_add(&layout, j->bf16 ? vectors : 0, sizeof(uint16_t));
+    size_t rounded =
+        embla_layout_add(&layout, rounds_table(j) ? j->rows * j->dim : 0, sizeof(uint16_t));
     size_t groups = j->to.hidden ? j->shape.groups : 0;
     size_t sums = embla_layout_add(&layout, groups * vectors, sizeof(float));
     size_t parts = embla_layout_add(&layout, chunk * j->blocks, sizeof(part_of_sum));
@@ -178,6 +193,7 @@ static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *
     j->logits = (float *)(void *)(base + logits);
     j->vectors = (float *)(void *)(base + wide);
     j->vectors16 = (uint16_t *)(void *)(base + half);
+    j->rounded = rounds_table(j) ? (uint16_t *)(void *)(base + rounded) : NULL;
     j->sums = (float *)(void *)(base + sums);
     j->parts = (part_of_sum *)(void *)(base + parts);
     j->tokens = (token *)(void *)(base + tokens);
@@ -222,11 +238,18 @@ static void decode_row(const job *j, int64_t row, void *out)
 static factor decode_rows(const job *j, int64_t first, size_t n, const own *o)
 {
     size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
+    if (j->rounded) return (factor){j->rounded + (size_t)first * j->dim, j->dim};
     if (is_in_place(j))
         return (factor){embla_table_at(j->head.table, first), j->head.table->row_stride / unit};
     for (size_t r = 0; r < n; r++)
         decode_row(j, first + (int64_t)r, (char *)o->rows + r * j->dim * unit);
     return (factor){o->rows, j->dim};
+}
+
+static void round_table(const job *j)
+{
+#pragma omp parallel for num_threads(j->team) if (j->team > 1) schedule(static)
+    for (size_t r = 0; r < j->rows; r++) decode_row(j, (int64_t)r, j->rounded + r * j->dim);
 }
 
 static factor vectors_of(const job *j)
@@ -479,23 +502,6 @@ static embla_status run_chunks(job *j, float *each, embla_loss_report *report)
 
 /* ---- checks ---- */
 
-static embla_status check_options(const embla_loss_options *options)
-{
-    if (!(options->smoothing >= 0.0 && options->smoothing < 1.0))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "smoothing is %g; it must be 0 or greater and below 1",
-                          options->smoothing);
-    if (!(options->z_loss >= 0.0 && isfinite(options->z_loss)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "z_loss is %g; it must be finite and 0 or greater",
-                          options->z_loss);
-    if (!isfinite(options->weight))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", options->weight);
-    if (options->compute != 0 && options->compute != EMBLA_F32 && options->compute != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "compute is %s; a loss supports f32 and bf16",
-                          embla_dtype_name(options->compute));
-    return embla_threads_check(options->threads);
-}
-
 /* Checks that every target is a token or ignored, and counts the tokens. */
 static embla_status count_targets(job *j)
 {
@@ -515,7 +521,7 @@ static embla_status count_targets(job *j)
 static embla_status prepare(const embla_head *head, job *j)
 {
     EMBLA_TRY(embla_head_check(head, &j->head));
-    EMBLA_TRY(check_options(&j->options));
+    EMBLA_TRY(embla_loss_check_options(&j->options));
     if (j->count > 0 && (!j->hidden || !j->targets))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_head_loss: hidden or targets is NULL");
     if (j->to.bias && !j->head.bias)
@@ -563,6 +569,7 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
     if (j.counted > 0) { /* all checks come before the first write */
         EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* checks that there is an engine */
         EMBLA_TRY(allocate(&j, scratch, &use));
+        if (j.rounded) round_table(&j);
     }
     for (size_t i = 0; each && i < count; i++) each[i] = 0.0f;
     embla_status status = run_chunks(&j, each, &said);

@@ -24,7 +24,10 @@ typedef struct {
     size_t groups; /* groups of blocks: each has its own sum of the gradient of hidden, added in
                       order */
     bool again;    /* logits are not held, but computed once more for the gradient */
+    bool rounds;   /* in bf16, a table that is not bf16 is rounded once for the call */
 } embla_loss_shape;
+
+EMBLA_CHECKED embla_status embla_loss_check_options(const embla_loss_options *options);
 
 /* head was checked. bf16: products are computed in bf16. */
 embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the work of a loss is cut (docs/decisions/013). */
+/* How the work of a loss is cut (docs/decisions/013), and which options it has. */
 #include "learn/loss.h"
+
+#include <math.h>
+
+#include "base/threads.h"
 #include "table/table.h"
 
 enum { LINE = EMBLA_LOSS_LINE };
@@ -10,6 +14,8 @@ enum { LINE = EMBLA_LOSS_LINE };
  * Together with the engine's own memory this stays below 64 MiB. */
 enum { LOGITS = 50 << 18, VECTORS = 1 << 19, SUMS = 2 << 20, ROWS = 1 << 18, ROWS_BF16 = 5 << 18 };
 enum { CHUNK_MOST = 256, BLOCK = 1424, BLOCK_LEAST = 64, GROUPS_MOST = 12 };
+/* Numbers of a table (128 MiB of bf16) that is rounded once for a call, not for each chunk. */
+enum { ROUNDED = 64 << 20 };
 /* Numbers of a row up to which logits are computed again, if the chunk would be shorter; maximum
  * sums of blocks that are held then. */
 enum { AGAIN_DIM = 128, AGAIN_CHUNK = 128, PARTS = 1 << 20 };
@@ -46,7 +52,25 @@ embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16)
     if (shape.chunk == 0) shape.chunk = 1; /* for more than 13 million rows, or 500,000 numbers */
     shape.part = least(shape.block, (bf16 ? ROWS_BF16 : ROWS) / dim);
     if (shape.part == 0) shape.part = 1;
+    shape.rounds = bf16 && rows <= ROUNDED / dim;
     shape.groups = least(least(SUMS / (shape.chunk * dim), GROUPS_MOST), blocks);
     if (shape.groups == 0) shape.groups = 1;
     return shape;
+}
+
+embla_status embla_loss_check_options(const embla_loss_options *options)
+{
+    if (!(options->smoothing >= 0.0 && options->smoothing < 1.0))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "smoothing is %g; it must be 0 or greater and below 1",
+                          options->smoothing);
+    if (!(options->z_loss >= 0.0 && isfinite(options->z_loss)))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "z_loss is %g; it must be finite and 0 or greater",
+                          options->z_loss);
+    if (!isfinite(options->weight))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", options->weight);
+    if (options->compute != 0 && options->compute != EMBLA_F32 && options->compute != EMBLA_BF16)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "compute is %s; a loss supports f32 and bf16",
+                          embla_dtype_name(options->compute));
+    return embla_threads_check(options->threads);
 }
