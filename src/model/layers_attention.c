@@ -340,6 +340,7 @@ embla_status embla_attention_backward(const embla_layer_way *way, const embla_at
     call c = call_of(way, a, KEYS_BACK);
     c.dout = dout, c.dq = dq, c.dk = dk, c.dv = dv;
     c.units = a->batch * a->kv_heads;
+    if (c.bf16) c.each += 3 * a->length * a->size; /* gradients of a head */
     if (a->length > SHORT) return run(&c, backward_unit, work);
     c.each = short_back_space(&c.small);
     return run(&c, short_group, work);

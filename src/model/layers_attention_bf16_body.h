@@ -64,6 +64,12 @@ static void round_heads(call *c, int team, uint16_t *memory)
     }
 }
 
+/* Copies the numbers of a head of some tokens to where tokens are `stride` numbers apart. */
+static void spread_head(const float *in, size_t tokens, size_t size, size_t stride, float *out)
+{
+    for (size_t t = 0; t < tokens; t++) memcpy(out + t * stride, in + t * size, size * sizeof *in);
+}
+
 /* ---- forward ---- */
 
 /* scores = queries times keys transposed; both are rounded heads. */
@@ -82,7 +88,34 @@ static embla_status scores_bf16(const tile_of *tile, const uint16_t *queries, co
                                                            .form = EMBLA_PRODUCT_A_BT});
 }
 
-/* The same as forward_block_f32. */
+/* Zeros and rounds a row of a tile of which n numbers are not masked. */
+static void round_row(embla_encode_fn *encode, float *row, size_t n, size_t keys, uint16_t *out)
+{
+    memset(row + n, 0, (keys - n) * sizeof *row);
+    encode(row, keys, 1.0f, out);
+}
+
+/* The same as raise_tile_f32, and the exponentials are rounded: row by row, while a row is in the
+ * L1 cache. */
+static void raise_rows_bf16(const tile_of *tile, float *scores, float *most, double *sums,
+                            float *out, size_t out_stride, uint16_t *rounded)
+{
+    embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
+    tile_of one = *tile;
+    one.queries = 1;
+    for (size_t r = 0; r < tile->queries; r++) {
+        float *row = scores + r * tile->keys;
+        size_t n = visible_keys(tile, r);
+        one.query = tile->query + r;
+        follow_most_f32(&one, row, most + r, sums + r, out + r * out_stride, out_stride);
+        row_exp_f32(row, n, most[r], row);
+        sums[r] += row_sum_f32(row, n);
+        round_row(encode, row, n, tile->keys, rounded + r * tile->keys);
+    }
+}
+
+/* The same as forward_block_f32. Sums are next to each other until they are complete: far apart,
+ * the rows of a tile would share a few sets of a cache. */
 static embla_status forward_block_bf16(const call *c, tile_of tile, size_t b, size_t h, float *out,
                                        float *stats, float *space)
 {
@@ -90,14 +123,14 @@ static embla_status forward_block_bf16(const call *c, tile_of tile, size_t b, si
     size_t size = tile.size, kv = b * c->a->kv_heads + h / c->group;
     const uint16_t *k = c->k + kv * job->length * size, *v = c->v + kv * job->length * size;
     const uint16_t *q = c->q + ((b * c->a->heads + h) * job->length + tile.query) * size;
-    float *scores = space, *most = scores + job->queries * job->keys;
+    float *made = space, *scores = made + job->queries * size;
+    float *most = scores + job->queries * job->keys;
     uint16_t *rounded = (uint16_t *)(void *)(most + job->queries);
     double sums[QUERIES] = {0};
     for (tile.key = 0; tile.key < tile.total; tile.key += job->keys) {
         tile.keys = tile.total - tile.key < job->keys ? tile.total - tile.key : job->keys;
         EMBLA_TRY(scores_bf16(&tile, q, k + tile.key * size, scores));
-        raise_tile_f32(&tile, scores, most, sums, out, job->out_stride);
-        round_numbers(scores, tile.queries * tile.keys, 1.0f, rounded);
+        raise_rows_bf16(&tile, scores, most, sums, made, size, rounded);
         EMBLA_TRY(embla_engine_product_bf16(&(embla_product_bf16){.m = tile.queries,
                                                                   .n = size,
                                                                   .k = tile.keys,
@@ -105,12 +138,13 @@ static embla_status forward_block_bf16(const call *c, tile_of tile, size_t b, si
                                                                   .b = v + tile.key * size,
                                                                   .a_stride = tile.keys,
                                                                   .b_stride = size,
-                                                                  .out = out,
-                                                                  .out_stride = job->out_stride,
+                                                                  .out = made,
+                                                                  .out_stride = size,
                                                                   .form = EMBLA_PRODUCT_A_B,
                                                                   .add = tile.key > 0}));
     }
-    finish_block_f32(&tile, most, sums, out, job->out_stride, stats);
+    finish_block_f32(&tile, most, sums, made, size, stats);
+    spread_head(made, tile.queries, size, job->out_stride, out);
     return EMBLA_OK;
 }
 
@@ -123,11 +157,30 @@ typedef struct {
     float *dq, *dk, *dv, *inner;
 } head_bf16;
 
+/* The same as step_f32, for n numbers of one row. */
+EMBLA_ISA_FUNCTION(void, step_row, (const float *restrict p, size_t n, float less, float *step),
+                   for (size_t i = 0; i < n; i++) step[i] = p[i] * (step[i] - less);)
+
+/* Turns scores into probabilities and steps into gradients of scores, and rounds both, row by
+ * row. */
+static void step_rows_bf16(const tile_of *tile, const head_bf16 *h, float *scores, float *steps,
+                           uint16_t *p16, uint16_t *steps16)
+{
+    embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
+    for (size_t r = 0; r < tile->queries; r++) {
+        size_t at = r * tile->keys, n = visible_keys(tile, r);
+        row_exp_f32(scores + at, n, h->stats[tile->query + r], scores + at);
+        EMBLA_PICK(step_row)(scores + at, n, h->inner[tile->query + r], steps + at);
+        round_row(encode, scores + at, n, tile->keys, p16 + at);
+        round_row(encode, steps + at, n, tile->keys, steps16 + at);
+    }
+}
+
 /* The same as backward_tile_f32. */
 static embla_status backward_tile_bf16(const head_job *job, const tile_of *tile, const head_bf16 *h,
                                        float *space)
 {
-    size_t size = tile->size, numbers = tile->queries * tile->keys;
+    size_t size = tile->size;
     float *scores = space, *steps = scores + job->queries * job->keys;
     uint16_t *p16 = (uint16_t *)(void *)(steps + job->queries * job->keys);
     uint16_t *steps16 = p16 + job->queries * job->keys;
@@ -136,11 +189,7 @@ static embla_status backward_tile_bf16(const head_job *job, const tile_of *tile,
     embla_product_bf16 p = {.a_stride = tile->keys, .b_stride = size, .add = true};
     EMBLA_TRY(scores_bf16(tile, q, k, scores));
     EMBLA_TRY(scores_bf16(tile, dout, h->v + tile->key * size, steps));
-    EMBLA_PICK(lessen_f32)(tile, h->stats + tile->query, scores);
-    row_exp_f32(scores, numbers, 0, scores);
-    EMBLA_PICK(step_f32)(tile, h->inner + tile->query, scores, steps);
-    round_numbers(scores, numbers, 1.0f, p16);
-    round_numbers(steps, numbers, 1.0f, steps16);
+    step_rows_bf16(tile, h, scores, steps, p16, steps16);
     p.m = tile->keys, p.n = size, p.k = tile->queries, p.form = EMBLA_PRODUCT_AT_B;
     p.out_stride = job->kv_stride;
     p.a = p16, p.b = dout, p.out = h->dv + tile->key * job->kv_stride;
@@ -169,15 +218,17 @@ static embla_status backward_head_bf16(const head_job *job, tile_of tile, const 
     return EMBLA_OK;
 }
 
-/* All heads of one sequence that share keys and values. */
+/* All heads of one sequence that share keys and values. Their gradients are summed next to each
+ * other, as in forward. */
 static embla_status group_bf16(const call *c, size_t unit, float *space)
 {
     const embla_attention *a = c->a;
     size_t b = unit / a->kv_heads, kv = unit % a->kv_heads, first = b * a->length;
     size_t k = first * a->kv_stride + kv * a->size, each = a->length * a->size;
-    float *dk = (float *)c->dk + k, *dv = (float *)c->dv + k;
-    clear_f32(dk, a->length, a->kv_stride, a->size);
-    clear_f32(dv, a->length, a->kv_stride, a->size);
+    float *dq = space + a->length, *dk = dq + each, *dv = dk + each;
+    head_job job = c->job;
+    job.q_stride = job.kv_stride = a->size;
+    memset(dk, 0, 2 * each * sizeof *dk);
     for (size_t h = kv * c->group; h < (kv + 1) * c->group; h++) {
         size_t out = first * c->job.out_stride + h * a->size, head = b * a->heads + h;
         head_bf16 here = {.q = c->q + head * each,
@@ -185,13 +236,17 @@ static embla_status group_bf16(const call *c, size_t unit, float *space)
                           .v = c->v + unit * each,
                           .dout = c->dout16 + head * each,
                           .stats = (const float *)a->stats + head * a->length,
-                          .dq = (float *)c->dq + first * a->q_stride + h * a->size,
+                          .dq = dq,
                           .dk = dk,
                           .dv = dv,
                           .inner = space};
         EMBLA_PICK(inner_products_f32)
         (&c->job, (const float *)c->dout + out, (const float *)a->out + out, a->size, here.inner);
-        EMBLA_TRY(backward_head_bf16(&c->job, c->tile, &here, space + a->length));
+        EMBLA_TRY(backward_head_bf16(&job, c->tile, &here, dv + each));
+        spread_head(dq, a->length, a->size, a->q_stride,
+                    (float *)c->dq + first * a->q_stride + h * a->size);
     }
+    spread_head(dk, a->length, a->size, a->kv_stride, (float *)c->dk + k);
+    spread_head(dv, a->length, a->size, a->kv_stride, (float *)c->dv + k);
     return EMBLA_OK;
 }

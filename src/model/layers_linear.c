@@ -23,9 +23,11 @@ enum {
     ROWS_LEAST = 96, /* minimum rows, if smaller blocks .. */
     BLOCKS = 8,      /* .. are needed to give threads this many blocks */
     COLUMNS = 384,   /* maximum columns of a block */
-    PLAIN = 64,      /* rows and columns of a block for plain loops */
-    BIAS = 256,      /* columns of a bias gradient that one thread sums */
-    PARTS = 3        /* products, or sums, of one call */
+    ROWS_BF16 = 512, /* the same for bf16, whose factors are packed anew for each block */
+    COLUMNS_BF16 = 512,
+    PLAIN = 64, /* rows and columns of a block for plain loops */
+    BIAS = 256, /* columns of a bias gradient that one thread sums */
+    PARTS = 3   /* products, or sums, of one call */
 };
 
 #define EMBLA_REAL 32
@@ -105,16 +107,22 @@ static size_t part_length(size_t n, size_t most, size_t unit)
     return blocks_of(blocks_of(n, parts), unit) * unit;
 }
 
+static bool rounds(const embla_layer_way *way)
+{
+    return way->precision == EMBLA_GPT_F32 && way->compute == EMBLA_BF16;
+}
+
 static void add_product(call *c, const embla_plain_product *product, const void *bias)
 {
     enum { UNIT = 16 };
     part_of_call part = {.product = *product, .bias = bias, .rows = PLAIN, .columns = PLAIN};
     if (c->engine) {
-        part.columns = part_length(product->n, COLUMNS, UNIT);
+        size_t most = rounds(c->way) ? ROWS_BF16 : ROWS;
+        part.columns = part_length(product->n, rounds(c->way) ? COLUMNS_BF16 : COLUMNS, UNIT);
         size_t across = blocks_of(product->n, part.columns);
         size_t rows = blocks_of(product->m * across, BLOCKS);
         rows = rows < ROWS_LEAST ? ROWS_LEAST : rows;
-        part.rows = part_length(product->m, rows < ROWS ? rows : ROWS, UNIT);
+        part.rows = part_length(product->m, rows < most ? rows : most, UNIT);
     }
     add_part(c, &part);
 }
@@ -284,11 +292,6 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
 }
 
 /* ---- forward and backward ---- */
-
-static bool rounds(const embla_layer_way *way)
-{
-    return way->precision == EMBLA_GPT_F32 && way->compute == EMBLA_BF16;
-}
 
 embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n, size_t in,
                                   const void *w, const void *bias, size_t out, bool add, void *y)
