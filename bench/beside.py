@@ -11,8 +11,8 @@ modules belong to /usr/bin/python3, newer ones to a venv: give --python several 
 is started once, and runs ours and its peers in the same process.
 
 A line for each job and peer: ours, theirs, and how many times ours is faster (medians). For jobs
-that `embla bench` has, the last column is our speed relative to the limit that it measures. --write
-writes the page. --small takes little tables, to try the script. Exit code 77: there is no peer.
+that `embla bench` has, the last column is our speed relative to the limit that it measures. A star
+after a ratio says that other programs were busy meanwhile. --write writes the page. --small takes little tables, to try the script. Exit code 77: there is no peer.
 
 Debian's OpenBLAS does not know newer CPUs and uses its slowest code there. OpenMP threads that wait
 busily slow down those of BLAS. Both are set right in the environment, for both sides.
@@ -99,14 +99,16 @@ class Report:
             print(json.dumps({"bench": "beside", "case": "%s, %s" % (entry["job"], entry["by"]),
                               "threads": entry["threads"], "value": float("%.4g" % entry["ours"]),
                               "unit": entry["unit"], "limit": float("%.4g" % entry["theirs"]),
-                              "limit_is": entry["by"], "ratio": float("%.3g" % ratio)}), flush=True)
+                              "limit_is": entry["by"], "ratio": float("%.3g" % ratio),
+                              "others": entry["others"] and round(entry["others"], 3)}), flush=True)
             return
         if len(self.results) == 1:
-            print("%-58s %-32s %12s %12s %7s  %s" % ("job", "peer", "ours", "theirs", "ratio",
+            print("%-58s %-32s %15s %15s %7s  %s" % ("job", "peer", "ours", "theirs", "ratio",
                                                    "of the limit"))
-        print("%-58s %-32s %12s %12s %7.2f  %s" % (
+        print("%-58s %-32s %15s %15s %6.2f%-1s  %s" % (
             entry["job"], entry["by"], amount(entry["ours"], entry["unit"]),
-            amount(entry["theirs"], entry["unit"]), ratio, of_limit(entry)), flush=True)
+            amount(entry["theirs"], entry["unit"]), ratio, disturbed(entry), of_limit(entry)),
+              flush=True)
 
 
 def amount(rate, unit):
@@ -119,6 +121,11 @@ def amount(rate, unit):
 
 def of_limit(entry):
     return "%.2f of %s" % tuple(entry["limit"]) if entry["limit"] else ""
+
+
+def disturbed(entry):
+    """A star if other programs were busy meanwhile: who waits for its threads loses most."""
+    return "*" if entry["disturbed"] else ""
 
 
 def run_worker(report, python, first, folder):
@@ -168,14 +175,16 @@ NOTES = """
 - Lookup: 8,192 rows to f32. NumPy's `take` writes to the same memory each time, as we do; `torch.nn.functional.embedding` allocates its result.
 - One row a call: a loop of 1,000 calls in Python; most of the time is the call itself, on both sides.
 - The mean of rows: tokens are ready on both sides; model2vec's tokenizer is not timed. Embla looks up the rows, then pools them.
-- Nearest rows: exact, by dot product on rows of length 1. NumPy multiplies and uses `argpartition`.
+- Nearest rows: exact, by dot product on rows of length 1. NumPy multiplies and uses `argpartition`. faiss is set to multiply matrices from 20 queries (`distance_compute_blas_threshold`), as its older versions do: the default of faiss 1.15 is 128,000, and 256 queries take ten times as long with it.
+- Gradient of all rows: ours clears and reuses one array; PyTorch allocates 154 MB for each result.
 - Decoding uses one thread on both sides.
+- Reading a file: it is in the page cache, and both sides allocate the result. Ours is a NumPy array, for which NumPy asks for huge pages.
 - Optimizers of PyTorch are fused where it has such a variant for CPUs.
 - GPT-2: a batch, forward, backward, gradient clipping and AdamW. PyTorch runs eagerly, with `scaled_dot_product_attention` where it has it, and autocast for bf16.
 - Word vectors: one epoch of a made-up text of 2 million words, 30,000 different ones, distributed as in real text; dim 100, window 5, 5 negatives. gensim's vocabulary is counted beforehand. The time of fastText includes counting and writing, and so does ours beside it.
 - Debian's OpenBLAS does not know newer CPUs, so `OPENBLAS_CORETYPE=SkylakeX` is set on a CPU with AVX-512, and `OMP_WAIT_POLICY=passive` everywhere, for both sides.
 - PyTorch with a version that ends in +cu is PyPI's package: it can use a GPU, but here it runs on the CPU.
-- The limit is measured by `embla bench`: for example memcpy of the same bytes, or the bare matrix products. It was not measured for jobs without a figure.
+- The limit is measured by `embla bench`: for example memcpy of the same bytes, or the bare matrix products. There is no figure for a job that has no limit, or if other programs were busy.
 """
 
 
@@ -202,10 +211,15 @@ def page(report):
     text += "|---|---|---:|---:|---:|---|\n"
     order = list(dict.fromkeys(result["job"] for result in report.results))
     for result in sorted(report.results, key=lambda result: order.index(result["job"])):
-        text += "| %s | %s | %s | %s | %.2f | %s |\n" % (
+        text += "| %s | %s | %s | %s | %.2f%s | %s |\n" % (
             result["job"], result["by"], amount(result["ours"], result["unit"]),
             amount(result["theirs"], result["unit"]), result["ours"] / result["theirs"],
-            of_limit(result))
+            disturbed(result).replace("*", "\\*"), of_limit(result))
+    marked = sum(bool(disturbed(result)) for result in report.results)
+    if marked:
+        text += "\n\\* Other programs were busy meanwhile (%d of %d rows). " % (
+            marked, len(report.results))
+        text += "Such figures can be far off, in either direction: do not quote them.\n"
     return text + NOTES + REPRODUCE
 
 

@@ -10,14 +10,18 @@ the median of its runs. A change counts if it exceeds three standard deviations 
 --least.
 
 The noise comes from the runs of one file, if both files have at least two runs of a case: the
-larger of the spread of this case and the usual spread of all cases. Otherwise it comes from all
-cases together: the median absolute deviation of their changes from the median change.
+larger of the spread of this case and the usual spread of all cases. Then a case falls only if every
+new run is below every old one. Otherwise the noise comes from all cases together: the median
+absolute deviation of their changes from the median change. One run cannot tell a slower program
+from a moment in which the machine was busy; the cases that fell should be run again, and the
+command for it is printed.
 
 Exit code: 0 if nothing fell, 3 if something fell, 2 for wrong usage or a file that cannot be read.
 """
 import argparse
 import json
 import math
+import re
 import statistics
 import sys
 
@@ -103,6 +107,11 @@ def spread(old, new):
     return math.sqrt(squares / (len(old) + len(new) - 2))
 
 
+def apart(old, new):
+    """Whether all runs of one side are above all of the other."""
+    return max(old) < min(new) or max(new) < min(old)
+
+
 class Comparison:
     def __init__(self, old, new, least):
         self.old, self.new = old, new
@@ -125,19 +134,19 @@ class Comparison:
                 sigma = max(spreads[case], usual) * math.sqrt(1 / counts[0] + 1 / counts[1])
             noise = max(DEVIATIONS * sigma, math.log1p(least / 100))
             verdict = "same"
-            if abs(changes[case]) > noise:
+            if abs(changes[case]) > noise and (case not in spreads or apart(*sides[case])):
                 verdict = "fell" if changes[case] < 0 else "rose"
             self.cases.append((verdict, case, changes[case], noise))
         self.cases.sort(key=lambda one: one[2])
-        self.from_runs = len(spreads)
+        self.spreads = spreads
 
     def of(self, verdict):
         return [one for one in self.cases if one[0] == verdict]
 
     def source(self):
-        if self.from_runs == len(self.cases):
+        if len(self.spreads) == len(self.cases):
             return "the runs of each file"
-        if self.from_runs:
+        if self.spreads:
             return "the runs of each file, and all cases together for cases with one run"
         if len(self.cases) < FEW_CASES:
             return "assumed, because the files have only %s in common" % counted(len(self.cases), "case")
@@ -156,13 +165,20 @@ def print_text(comparison):
     for verdict, case, change, noise in listed:
         old, new = map(math.exp, comparison.middles[case])
         print("%-4s %-42s %3d %7.3g %7.3g %6.1f %% %5.1f %%" %
-              (verdict, "%s/%s" % case[:2], case[2], old, new, percent(change), percent(noise)))
+              (verdict, "%s/%s" % case[:2], case[2], old, new, percent(change),
+               abs(percent(math.copysign(noise, change)))))
     for path, cases in ((comparison.old.path, comparison.only_old),
                         (comparison.new.path, comparison.only_new)):
         for case in cases:
             print("only in %s: %s" % (path, name(case)))
     print("%d fell, %d rose, %d the same within the noise" %
           tuple(len(comparison.of(verdict)) for verdict in ("fell", "rose", "same")))
+    again = sorted({"%s/%s" % case[:2] for _, case, _, _ in comparison.of("fell")
+                    if case not in comparison.spreads})
+    if again:
+        names = "|".join(re.sub(r"([+.])", r"[\1]", one) for one in again)
+        print("One run is not enough to be sure. Add two more of these cases to each file, with the "
+              "old and the new program:\n  embla bench all --json --case '^(%s)$' >> FILE" % names)
 
 
 def as_object(comparison):
@@ -173,7 +189,8 @@ def as_object(comparison):
     for verdict, case, change, noise in comparison.cases:
         old, new = map(math.exp, comparison.middles[case])
         cases.append({**keys(case), "old": round(old, 4), "new": round(new, 4),
-                      "change": round(percent(change), 2), "noise": round(percent(noise), 2),
+                      "change": round(percent(change), 2),
+                      "noise": round(abs(percent(math.copysign(noise, change))), 2),
                       "verdict": verdict})
     return {"old": comparison.old.path, "new": comparison.new.path,
             "noise_from": comparison.source(), "cases": cases,

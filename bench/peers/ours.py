@@ -18,6 +18,8 @@ import numpy
 
 F32, BF16, Q8_0, Q4_0, ADAMW, DOT = 1, 4, 8, 9, 3, 1  # embla_dtype, embla_optim_kind, embla_measure
 
+BUSY = 0.1  # of all CPUs: a job is marked if other programs used more while it ran
+
 c_ptr, c_size, c_int, c_bool = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_bool
 c_i64, c_float, c_double = ctypes.c_int64, ctypes.c_float, ctypes.c_double
 
@@ -93,6 +95,26 @@ class Library:
                          at(array), c_size(array.nbytes), ctypes.byref(TableOptions(writable=True)))
 
 
+def clocks():
+    """Seconds so far: of the clock, of all CPUs busy (also for other virtual machines), of this
+    process and its children. None where the system does not tell."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            ticks = list(map(int, file.readline().split()[1:9]))
+    except (OSError, ValueError):
+        return None
+    busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")  # without idle and iowait
+    return numpy.array([time.perf_counter(), busy, sum(os.times()[:4])])
+
+
+def others(before, after):
+    """The share of all CPUs that other programs used between two clocks(); None if unknown."""
+    if before is None or after is None:
+        return None
+    passed, busy, own = after - before
+    return min(max(0.0, busy - own) / (passed * os.cpu_count()), 1.0)
+
+
 class Run:
     """One process: the options, the library, the peers, and what is printed about them."""
 
@@ -102,6 +124,7 @@ class Run:
         self.programs = options.programs  # whether peers that are programs are run here
         self.embla = Library(options.library)
         self.modules = {}
+        self.clocks = clocks()
         self.say(embla=self.embla.library.embla_version().decode())
 
     @staticmethod
@@ -157,8 +180,10 @@ class Run:
         and what the limit is."""
         if limit and not isinstance(limit[0], float):
             limit = None if self.small else self.known(*limit)
+        before, self.clocks = self.clocks, clocks()
+        busy = others(before, self.clocks)
         self.say(job=job, by=peer, threads=self.threads, ours=ours, theirs=theirs, unit=unit,
-                 limit=limit)
+                 limit=limit, others=busy, disturbed=bool(busy and busy > BUSY))
 
     def bench(self, name, case):
         """The last line of `embla bench --json`."""
@@ -168,15 +193,17 @@ class Run:
 
     def known(self, name, case):
         """The ratio of a case of `embla bench` to its limit. It is measured once, by the first
-        Python that asks, while nothing else of ours runs."""
+        Python that asks, while nothing else of ours runs. None if other programs were busy."""
         path = os.path.join(self.folder, "limits.json")
         limits, key = {}, "%s %s" % (name, case)
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 limits = json.load(file)
         if key not in limits:
+            before = clocks()
             found = self.bench(name, case)
-            limits[key] = found["ratio"], found["limit_is"]
+            busy = others(before, clocks())
+            limits[key] = None if busy and busy > BUSY else (found["ratio"], found["limit_is"])
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(limits, file)
         return limits[key]
