@@ -266,7 +266,8 @@ static void direct_tile(walk *w, const embla_row_part *block, const int64_t *row
     const char *codes = call->codes + (block->code_at - call->part.code_at);
     const char *scales = call->scales + (block->scale_at - call->part.scale_at);
     bool one = scales_follow(block, codes, scales), whole = w->n <= w->p->piece;
-    size_t bytes = (one ? block->bytes : block->code_bytes) + embla_fetch_offset(codes, call->stride);
+    size_t bytes =
+        (one ? block->bytes : block->code_bytes) + embla_fetch_offset(codes, call->stride);
     ahead a = {.fetch = embla_fetch_of(codes, call->stride, bytes),
                .lines = call->prefetch ? (bytes - 1) / EMBLA_LINE + 1 : 0};
     embla_fetch fetch = a.fetch; /* a local copy that can stay in registers */
