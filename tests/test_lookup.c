@@ -311,6 +311,30 @@ static void the_first_of_two_bad_ids_is_named(void **state)
 
 /* ---- other refusals ---- */
 
+/* A single row takes a shorter path. */
+static void one_row_is_checked_and_copied(void **state)
+{
+    static const int32_t bad_tokens[] = {-1, 5, INT32_MAX, INT32_MIN};
+    static const int64_t bad_rows[] = {-1, 5, INT64_MAX, INT64_MIN};
+    float rows[5][3], out[3] = {7, 7, 7};
+    embla_table *table = NULL;
+    (void)state;
+    for (size_t i = 0; i < 15; i++) rows[i / 3][i % 3] = (float)i;
+    assert_ok(embla_table_view(EMBLA_F32, 5, 3, rows, sizeof rows, NULL, &table));
+    for (size_t i = 0; i < COUNT_OF(bad_tokens); i++) {
+        assert_status(embla_lookup(table, &bad_tokens[i], 1, NULL, out), EMBLA_ERR_RANGE);
+        assert_status(embla_lookup_rows(table, &bad_rows[i], 1, NULL, out), EMBLA_ERR_RANGE);
+        assert_true(out[0] == 7 && out[1] == 7 && out[2] == 7);
+    }
+    for (int64_t row = 0; row < 5; row++) {
+        assert_ok(embla_lookup(table, &(int32_t){(int32_t)row}, 1, NULL, out));
+        assert_memory_equal(out, rows[row], sizeof out);
+        assert_ok(embla_lookup_rows(table, &row, 1, NULL, out));
+        assert_memory_equal(out, rows[row], sizeof out);
+    }
+    embla_table_free(table);
+}
+
 static void no_ids_is_no_work(void **state)
 {
     embla_table *table = check_table(EMBLA_F32, 5, 4, 1);
@@ -459,6 +483,7 @@ int main(int count, char **words)
         cmocka_unit_test(lookup_refuses_a_row_outside_the_table),
         cmocka_unit_test(lookup_refuses_a_token_outside_the_table),
         cmocka_unit_test(the_first_of_two_bad_ids_is_named),
+        cmocka_unit_test(one_row_is_checked_and_copied),
         cmocka_unit_test(no_ids_is_no_work),
         cmocka_unit_test(null_is_refused),
         cmocka_unit_test(options_that_cannot_be_are_refused),
