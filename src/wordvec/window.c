@@ -84,6 +84,7 @@ static void add_loss(embla_window *w, float times, const float *p)
 EMBLA_BODY void score_to_step(embla_window *w, size_t inputs, float *scores)
 {
     size_t outputs = w->output_count, n = inputs * outputs;
+    if (n == 0) return;
     for (size_t i = 0; i < n; i++)
         scores[i] = 1.0f / (1.0f + embla_exp_near(embla_exp_clamp(-scores[i])));
     for (size_t a = 0; w->wants_loss && a < inputs; a++)
