@@ -182,8 +182,9 @@ class Run:
             limit = None if self.small else self.known(*limit)
         before, self.clocks = self.clocks, clocks()
         busy = others(before, self.clocks)
+        disturbed = bool(busy and busy > BUSY)
         self.say(job=job, by=peer, threads=self.threads, ours=ours, theirs=theirs, unit=unit,
-                 limit=limit, others=busy, disturbed=bool(busy and busy > BUSY))
+                 limit=None if disturbed else limit, others=busy, disturbed=disturbed)
 
     def bench(self, name, case):
         """The last line of `embla bench --json`."""
