@@ -47,6 +47,9 @@ static inline size_t embla_real_bytes(embla_gpt_precision precision)
     return precision == EMBLA_GPT_F64 ? sizeof(double) : sizeof(float);
 }
 
+/* Rounds count floats to bf16: to is uint16_t, or floats again if widen. */
+void embla_layer_round(int threads, const float *from, size_t count, bool widen, void *to);
+
 /* y (n x out) = x (n x in) times the transpose of w (out x in), plus bias (out; may be NULL). If
  * `add`, the result is added to y. */
 EMBLA_CHECKED embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n,

@@ -66,6 +66,23 @@ static inline size_t visible_keys(const tile_of *tile, size_t row)
     return most - tile->key < tile->keys ? most - tile->key : tile->keys;
 }
 
+/* Goes to the next tile of a backward pass: for each block of keys, all blocks of queries that see
+ * it. A tile without keys is before the first. Returns false after the last. */
+static bool next_tile(const head_job *job, tile_of *tile)
+{
+    bool begins = tile->keys == 0;
+    tile->query += tile->queries;
+    if (begins || tile->query >= job->length) {
+        tile->key = begins ? 0 : tile->key + job->keys;
+        if (tile->key >= job->length) return false;
+        tile->query = tile->key / job->queries * job->queries;
+    }
+    size_t queries = job->length - tile->query, keys = job->length - tile->key;
+    tile->queries = queries < job->queries ? queries : job->queries;
+    tile->keys = keys < job->keys ? keys : job->keys;
+    return true;
+}
+
 /* For rows that may be long. */
 #define row_max_f32 embla_softmax_max
 #define row_exp_f32 embla_softmax_exp

@@ -205,15 +205,7 @@ static embla_status backward_head_bf16(const head_job *job, tile_of tile, const 
                                        float *space)
 {
     clear_f32(h->dq, job->length, job->q_stride, tile.size);
-    for (tile.key = 0; tile.key < job->length; tile.key += job->keys) {
-        tile.keys = job->length - tile.key < job->keys ? job->length - tile.key : job->keys;
-        for (tile.query = tile.key / job->queries * job->queries; tile.query < job->length;
-             tile.query += job->queries) {
-            size_t left = job->length - tile.query;
-            tile.queries = left < job->queries ? left : job->queries;
-            EMBLA_TRY(backward_tile_bf16(job, &tile, h, space));
-        }
-    }
+    while (next_tile(job, &tile)) EMBLA_TRY(backward_tile_bf16(job, &tile, h, space));
     scale_f32(h->dq, job->length, job->q_stride, tile.size, (float)job->scale);
     return EMBLA_OK;
 }

@@ -197,15 +197,7 @@ static embla_status OF(backward_head)(const head_job *job, tile_of tile, const O
 {
     OF(clear)(h->dq, job->length, job->q_stride, tile.size);
     EMBLA_PICK(OF(inner_products))(job, h->dout, h->out, tile.size, h->inner);
-    for (tile.key = 0; tile.key < job->length; tile.key += job->keys) {
-        tile.keys = job->length - tile.key < job->keys ? job->length - tile.key : job->keys;
-        for (tile.query = tile.key / job->queries * job->queries; tile.query < job->length;
-             tile.query += job->queries) {
-            size_t left = job->length - tile.query;
-            tile.queries = left < job->queries ? left : job->queries;
-            EMBLA_TRY(OF(backward_tile)(job, &tile, h, space));
-        }
-    }
+    while (next_tile(job, &tile)) EMBLA_TRY(OF(backward_tile)(job, &tile, h, space));
     OF(scale)(h->dq, job->length, job->q_stride, tile.size, (REAL)job->scale);
     return EMBLA_OK;
 }

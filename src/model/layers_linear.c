@@ -248,19 +248,18 @@ typedef struct {
     const void *at; /* the rounded numbers */
 } rounded;
 
-static void round_factor(const embla_layer_way *way, bool engine, const rounded *factor, char *to)
+void embla_layer_round(int threads, const float *from, size_t count, bool widen, void *to)
 {
     enum { PIECE = 4096 };
     embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
-    int team = embla_threads_for(way->threads, factor->count * sizeof(float));
+    int team = embla_threads_for(threads, count * sizeof *from);
     (void)team;
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-    for (size_t i = 0; i < factor->count; i += PIECE) {
-        size_t n = factor->count - i < PIECE ? factor->count - i : PIECE;
-        uint16_t half[PIECE], *out = engine ? (uint16_t *)(void *)to + i : half;
-        encode(factor->from + i, n, 1.0f, out);
-        for (size_t j = 0; !engine && j < n; j++)
-            ((float *)(void *)to)[i + j] = embla_f32_from_bf16(half[j]);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        uint16_t half[PIECE], *out = widen ? half : (uint16_t *)to + i;
+        encode(from + i, n, 1.0f, out);
+        for (size_t j = 0; widen && j < n; j++) ((float *)to)[i + j] = embla_f32_from_bf16(half[j]);
     }
 }
 
@@ -283,7 +282,7 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
     for (size_t i = 0; i < count; i++) {
         char *to = (char *)use->memory + factors[i].place;
         if (factors[i].at) continue;
-        round_factor(c->way, c->engine, &factors[i], to);
+        embla_layer_round(c->way->threads, factors[i].from, factors[i].count, !c->engine, to);
         factors[i].at = to;
     }
     c->space = widen ? (float *)(void *)((char *)use->memory + space) : NULL;
