@@ -117,8 +117,10 @@ static embla_vocab *words_of_three_letters(void)
     uint64_t seed = 5;
     embla_vocab *vocab = NULL;
     scratch s;
-    for (int i = 3; i < WORDS; i++)
-        (void)snprintf(words[i], 8, "%s%c", words[i / 3 - 1], 'a' + i % 3);
+    for (int i = 3; i < WORDS; i++) {
+        memcpy(words[i], words[i / 3 - 1], 8);
+        words[i][strlen(words[i])] = (char)('a' + i % 3);
+    }
     for (int i = WORDS - 1; i > 3; i--) {
         int other = 3 + (int)check_below(&seed, (uint64_t)i - 2);
         char word[8];

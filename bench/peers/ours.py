@@ -18,6 +18,7 @@ import numpy
 
 F32, BF16, Q8_0, Q4_0, ADAMW, DOT = 1, 4, 8, 9, 3, 1  # embla_dtype, embla_optim_kind, embla_measure
 
+PAUSE = 0.1  # seconds; the threads of OpenBLAS in a peer wait for work by spinning, for 30 ms or so
 BUSY = 0.1  # of all CPUs: a job is marked if other programs used more while it ran
 
 c_ptr, c_size, c_int, c_bool = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_bool
@@ -168,6 +169,7 @@ class Run:
         ours(), theirs()
         for turn in range(self.turns):
             for side, function in pair if turn % 2 == 0 else pair[::-1]:
+                time.sleep(PAUSE)
                 begin = time.perf_counter()
                 for _ in range(calls):
                     function()
