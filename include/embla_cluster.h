@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla_cluster.h - one table over many processes, with the same bits for any number of them.
+ *
+ *   processes -> comm: exchange, sum, wait
+ *   rows 0 .. V-1 -> buckets (row modulo the number of buckets) -> each process owns whole buckets
+ *   row numbers -> sharded lookup -> vectors -> your model -> gradients -> sharded sum -> the
+ * owner's optimizer (embla_learn.h)
+ *
+ * Most programs need none of this: the vocabulary table of every language model fits in the memory
+ * of one host. It is for tables whose rows and optimizer state together are larger than that, and
+ * for trainings that need more cores than one host has. docs/cluster.md helps to decide.
+ *
+ * A process is a rank: 0 .. size-1. A call marked "collective" must be made by all ranks, in the
+ * same order; it returns when this rank's part is done. If it fails on one rank, it fails on all,
+ * unless a rank is lost. Link libembla_lab. It links no MPI: embla_comm_open loads libembla_mpi.
+ */
+#ifndef EMBLA_CLUSTER_H
+#define EMBLA_CLUSTER_H
+
+#include "embla_learn.h"
+#include "embla_train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- comm: the processes of a job ---- */
+
+typedef enum { EMBLA_COMM_FLOAT = 0, EMBLA_COMM_DOUBLE = 1, EMBLA_COMM_INT64 = 2 } embla_comm_type;
+typedef enum { EMBLA_COMM_SUM = 0, EMBLA_COMM_MAX = 1 } embla_comm_op;
+
+/* What one rank sends to each rank, and gets from each: items of `unit` bytes, those for rank 0
+ * first, without gaps. Counts are numbers of items, one for each rank. */
+typedef struct {
+    const void *send;
+    const size_t *send_counts;
+    void *receive;
+    const size_t *receive_counts;
+    size_t unit;
+} embla_exchange;
+
+/* Memory that the ranks of one host share. parts[r] is the part of rank r, as this process sees it;
+ * NULL if rank r is on another host. */
+typedef struct {
+    void **parts;
+    void *handle; /* of the communicator */
+} embla_window;
+
+/* A communicator: functions that connect the ranks. Trainers that have their own, for example
+ * torch.distributed, fill in this struct. owner is passed to every function. All functions but
+ * abort are collective. One thread at a time calls them. */
+typedef struct embla_comm {
+    void *owner;
+    int rank, size;
+    const char *name; /* for people: "Open MPI 4.1.4" */
+    /* bytes for each rank, from each rank */
+    embla_status (*alltoall)(void *owner, const void *send, void *receive, size_t bytes);
+    embla_status (*alltoallv)(void *owner, const embla_exchange *exchange);
+    /* Replaces values by their sum or maximum over all ranks. Every rank gets the same bits. */
+    embla_status (*allreduce)(void *owner, void *values, size_t count, embla_comm_type type,
+                              embla_comm_op op);
+    /* bytes of each rank, those of rank 0 first */
+    embla_status (*allgather)(void *owner, const void *send, void *receive, size_t bytes);
+    /* seconds: how long to wait for the other ranks; 0 means the default */
+    embla_status (*barrier)(void *owner, int seconds);
+    /* An alltoallv that goes on while the caller computes. *request is then not NULL. Buffers and
+     * counts must stay as they are until it is done. Both may be NULL: exchanges then do not
+     * overlap. */
+    embla_status (*start)(void *owner, const embla_exchange *exchange, void **request);
+    /* Lets a started exchange make progress. *done: it has ended, and the request is gone. wait:
+     * returns only then. */
+    embla_status (*poll)(void *owner, void *request, bool wait, bool *done);
+    /* Shared memory, zeroed. Both may be NULL: rows are then always sent. */
+    embla_status (*window_new)(void *owner, size_t bytes, embla_window *out);
+    void (*window_free)(void *owner, embla_window *window);
+    /* Ends all ranks of the job. Does not return unless the communicator cannot end them. */
+    void (*abort)(void *owner, const char *why);
+    uint64_t reserved[4]; /* must be 0 */
+} embla_comm;
+
+/* The communicator of one process alone. */
+EMBLA_API const embla_comm *embla_comm_self(void);
+
+typedef struct {
+    /* Seconds to wait for other ranks in one call; then the call fails with EMBLA_ERR_IO and names
+     * the ranks that do not answer. 0 means 45 */
+    int patience;
+    /* The path of a libembla_mpi; NULL means the one for the MPI that started this process:
+     * libembla_mpi_openmpi.so or libembla_mpi_mpich.so */
+    const char *library;
+    /* Points to an MPI_Comm of a program that has started MPI itself, and will end it; NULL means
+     * that MPI is started here, and all its ranks take part */
+    const void *communicator;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_comm_options;
+
+/* Whether an MPI launcher (mpirun, mpiexec, srun) started this process. */
+EMBLA_API bool embla_comm_launched(void);
+/* Joins the job that this process was started in: loads libembla_mpi and starts MPI. If no launcher
+ * started the process and the options name neither library nor communicator, *out is the
+ * communicator of one process alone. Collective. options NULL means the defaults.
+ * EMBLA_ERR_NOT_FOUND if libembla_mpi or its MPI is not installed. */
+EMBLA_API EMBLA_CHECKED embla_status embla_comm_open(const embla_comm_options *options,
+                                                     const embla_comm **out);
+/* Leaves the job. Ends MPI if embla_comm_open started it; it cannot be started again. Collective.
+ */
+EMBLA_API void embla_comm_close(const embla_comm *comm);
+
+/* ---- sharded table: every rank has some of the rows ---- */
+
+typedef struct embla_sharded embla_sharded;
+
+typedef struct {
+    int64_t rows;
+    size_t dim;
+    embla_dtype dtype;
+    /* Row r is in bucket r modulo buckets, and each rank owns a range of buckets. A power of two,
+     * at most 65,536. Files and the loss of embla_sharded_loss depend on it, other results do not.
+     * 0 means 1,024, and fewer for a small table: rows / 256, at least 16 */
+    size_t buckets;
+    size_t capacity; /* most row numbers of one lookup or sum on this rank */
+    /* Send rows even to ranks on the same host. Default: they read each other's memory. */
+    bool send;
+    int threads;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_sharded_options;
+
+/* Creates a table of zeros. comm must outlive it. Collective, with the same options but for
+ * capacity and threads. EMBLA_ERR_ARGUMENT if there are more ranks than buckets. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_new(const embla_comm *comm,
+                                                       const embla_sharded_options *options,
+                                                       embla_sharded **out);
+/* Collective. */
+EMBLA_API void embla_sharded_free(embla_sharded *sharded);
+/* The options, with all defaults filled in. NULL for NULL. */
+EMBLA_API const embla_sharded_options *embla_sharded_describe(const embla_sharded *sharded);
+/* Fills all rows with the numbers that embla_table_init gives a whole table. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_init(embla_sharded *sharded,
+                                                        const embla_init_options *options);
+/* Copies all rows from a table of the same sizes and dtype, for example one in a file that every
+ * rank opens: each rank reads its own rows only. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_fill(embla_sharded *sharded,
+                                                        const embla_table *table);
+
+/* This rank's rows as a table, for embla_optim_new. Buckets follow each other; each has the same
+ * number of rows, so some buckets end with a row that is not used. */
+EMBLA_API embla_table *embla_sharded_table(embla_sharded *sharded);
+/* The rank that owns a row, and the number of the row in that rank's table. */
+EMBLA_API int embla_sharded_owner(const embla_sharded *sharded, int64_t row);
+EMBLA_API int64_t embla_sharded_local(const embla_sharded *sharded, int64_t row);
+/* The row that a row of this rank's table is; -1 if it is not used. */
+EMBLA_API int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local);
+
+/* Looks up rows, each rank its own list, as f32 (count x dim). A row that occurs often in the list
+ * is fetched once, and sent as it is stored. Collective; ranks may have 0 rows. EMBLA_ERR_RANGE on
+ * all ranks if one of them asks for a row that does not exist. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup(embla_sharded *sharded,
+                                                          const int64_t *rows, size_t count,
+                                                          float *out);
+/* The same in two parts, to compute in between: start sends the row numbers and rows, finish
+ * writes out. Rows are those at the time of start: no row may change before finish. Call poll often
+ * in between, because an exchange may make progress only then. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_start(embla_sharded *sharded,
+                                                                const int64_t *rows, size_t count);
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_poll(embla_sharded *sharded);
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_finish(embla_sharded *sharded,
+                                                                 float *out);
+
+/* Sums gradients (count x dim) of the row numbers for each row, at its owner. The list is cut into
+ * virtual shards (pieces of the batch that do not depend on the number of ranks): lengths has the
+ * number of row numbers of each of this rank's shards, `shards` of them; NULL means one shard. Sums
+ * are those of embla_scatter with shards of the same lengths: within a shard in double, rounded to
+ * float, then over the shards of all ranks in order. *owned gets the rows of this rank's table that
+ * have a gradient, ascending, each once, *sums their gradients, *owned_count their number; all are
+ * valid until the next call. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows,
+                                                       size_t count, const size_t *lengths,
+                                                       size_t shards, const float *gradients,
+                                                       const int64_t **owned, const float **sums,
+                                                       size_t *owned_count);
+/* Waits until all ranks have changed their rows, so that the next lookup sees the new ones. Call it
+ * after embla_optim_step_rows. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_publish(embla_sharded *sharded);
+
+typedef struct {
+    int64_t asked;     /* row numbers of lookups */
+    int64_t unique;    /* different ones, of each call */
+    int64_t sent;      /* rows that this rank sent to others */
+    int64_t received;  /* rows that others sent to it */
+    int64_t shared;    /* rows read from the memory of other ranks */
+    int64_t gradients; /* rows of gradients sent to others */
+    uint64_t reserved[4];
+} embla_sharded_stats;
+
+EMBLA_API void embla_sharded_statistics(const embla_sharded *sharded, embla_sharded_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
