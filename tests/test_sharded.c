@@ -24,9 +24,7 @@ static void run(const place *p, thread_body *body, void *context)
 {
     thread_result results[THREAD_RANKS_MOST];
     thread_comm_hosts(p->ranks, p->per_host, body, context, results);
-    for (int r = 0; r < p->ranks; r++)
-        if (results[r].status != EMBLA_OK)
-            fail_msg("rank %d of %d: %s", r, p->ranks, results[r].sentence);
+    thread_comm_check(p->ranks, results);
 }
 
 /* A body fails with a sentence instead of an assertion. */
@@ -429,7 +427,7 @@ static void test_refused(void **state)
     o = good, o.capacity = 0;
     assert_status(embla_sharded_new(self, &o, &s), EMBLA_ERR_ARGUMENT);
     o = good, o.dim = 0;
-    assert_status(embla_sharded_new(self, &o, &s), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_sharded_new(self, &o, &s), EMBLA_ERR_SHAPE);
     o = good, o.reserved[0] = 1;
     assert_status(embla_sharded_new(self, &o, &s), EMBLA_ERR_UNSUPPORTED);
     embla_comm many = *self;

@@ -178,7 +178,8 @@ static inline embla_status thread_allreduce(void *owner, void *values, size_t co
 static inline embla_status thread_barrier(void *owner, int seconds)
 {
     (void)seconds;
-    return thread_show(owner, (thread_shown){.call = "barrier"});
+    EMBLA_TRY(thread_show(owner, (thread_shown){.call = "barrier"}));
+    return thread_meet(owner);
 }
 
 static inline embla_status thread_start(void *owner, const embla_exchange *e, void **request)
@@ -293,6 +294,17 @@ static inline void thread_comm_hosts(int size, int per_host, thread_body *body, 
     (void)pthread_mutex_destroy(&world.lock);
 }
 
+/* Every rank must have succeeded. The cause is shown, not that other ranks waited in vain. */
+static inline void thread_comm_check(int size, const thread_result *results)
+{
+    int failed = -1;
+    for (int r = 0; r < size; r++)
+        if (results[r].status != EMBLA_OK &&
+            (failed < 0 || strstr(results[failed].sentence, "another rank has ended")))
+            failed = r;
+    if (failed >= 0) fail_msg("rank %d of %d: %s", failed, size, results[failed].sentence);
+}
+
 /* The same on one host. */
 static inline void thread_comm_try(int size, thread_body *body, void *context,
                                    thread_result *results)
@@ -305,9 +317,7 @@ static inline void thread_comm_run(int size, thread_body *body, void *context)
 {
     thread_result results[THREAD_RANKS_MOST];
     thread_comm_try(size, body, context, results);
-    for (int r = 0; r < size; r++)
-        if (results[r].status != EMBLA_OK)
-            fail_msg("rank %d of %d: %s", r, size, results[r].sentence);
+    thread_comm_check(size, results);
 }
 
 #endif
