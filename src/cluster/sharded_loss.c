@@ -350,6 +350,7 @@ static void finish_logits(call *c, const shard *t)
         float *logits = c->logits + k * c->c;
         int64_t target = t->targets[k];
         double sum = nans[k] > 0 ? NAN : (double)c->sums[k] / c->unit;
+        float base = isfinite(c->highest[k]) ? c->highest[k] : 0.0f;
         if (target == EMBLA_TARGET_IGNORE) {
             memset(logits, 0, c->c * sizeof *logits);
             continue;
@@ -359,8 +360,8 @@ static void finish_logits(call *c, const shard *t)
         for (size_t i = 0; i < block_count(c); i++) {
             const block b = block_at(c, i);
             if (b.rows > 0)
-                embla_softmax_gradient(logits + b.first, b.rows, c->highest[k],
-                                       (float)(c->scale / sum), 0.0f);
+                embla_softmax_gradient(logits + b.first, b.rows, base, (float)(c->scale / sum),
+                                       0.0f);
         }
         if (embla_sharded_rank(c->s, target) == c->s->comm->rank)
             logits[embla_sharded_at(c->s, c->s->local_of, target)] -= (float)c->scale;
@@ -393,8 +394,9 @@ static embla_status compute_gradients(const call *c, const shard *t)
     EMBLA_TRY(embla_failure_say(&failure));
     const embla_comm *comm = c->s->comm;
     EMBLA_TRY(comm->allreduce(comm->owner, c->gradients, count, EMBLA_COMM_INT64, EMBLA_COMM_SUM));
+    const int64_t *nans = c->sums + t->n; /* such a token's integers mean nothing */
     for (size_t i = 0; t->out && i < count; i++)
-        t->out[i] = (float)((double)c->gradients[i] / c->room);
+        t->out[i] = nans[i / c->d] > 0 ? NAN : (float)((double)c->gradients[i] / c->room);
     return EMBLA_OK;
 }
 
