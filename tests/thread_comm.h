@@ -151,7 +151,7 @@ static inline embla_status thread_alltoallv(void *owner, const embla_exchange *e
                 out[i] = r == 0                 ? x[i]                                             \
                          : op == EMBLA_COMM_SUM ? out[i] + x[i]                                    \
                          : x[i] > out[i]        ? x[i]                                             \
-                                                : out[i];                                          \
+                                                : out[i];                                                 \
         }                                                                                          \
     }
 THREAD_REDUCE(thread_reduce_float, float)
