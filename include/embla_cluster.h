@@ -152,8 +152,8 @@ EMBLA_API int64_t embla_sharded_local(const embla_sharded *sharded, int64_t row)
 EMBLA_API int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local);
 
 /* Looks up rows, each rank its own list, as f32 (count x dim). A row that occurs often in the list
- * is fetched once, and sent as it is stored. Collective; ranks may have 0 rows. EMBLA_ERR_RANGE on
- * all ranks if one of them asks for a row that does not exist. */
+ * is fetched once, and sent as it is stored. Collective; ranks may have 0 rows. EMBLA_ERR_RANGE for
+ * a row that does not exist; the other ranks get their rows all the same. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup(embla_sharded *sharded,
                                                           const int64_t *rows, size_t count,
                                                           float *out);
@@ -181,6 +181,50 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sharded_sum(embla_sharded *sharded, c
 /* Waits until all ranks have changed their rows, so that the next lookup sees the new ones. Call it
  * after embla_optim_step_rows. Collective. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_publish(embla_sharded *sharded);
+
+/* ---- head: the loss of targets over all rows ---- */
+
+typedef struct {
+    /* Sum over ranks in float, with larger products: faster, but the bits depend on the number of
+     * ranks. Default: the same bits for any number */
+    bool fast;
+    double weight;        /* multiplies gradients, not the loss; 0 means 1 */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_sharded_loss_options;
+
+/* Computes the mean cross-entropy of targets (count) under the logits hidden . row of all rows, for
+ * the tokens of all ranks together: embla_head_loss with a head that no rank has whole. The tokens
+ * are cut into virtual shards as in embla_sharded_sum. gradient (count x dim, may be NULL, may be
+ * hidden) gets the gradient of hidden, and that of this rank's rows is added to table (rows of
+ * embla_sharded_table x dim, may be NULL); all ranks give the same of them. A rank holds the logits
+ * of one shard for its own rows. Targets that are EMBLA_TARGET_IGNORE do not count. report (may be
+ * NULL) is the same on all ranks. Collective. EMBLA_ERR_UNSUPPORTED without an engine. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden,
+                                                        const int32_t *targets, size_t count,
+                                                        const size_t *lengths, size_t shards,
+                                                        const embla_sharded_loss_options *options,
+                                                        float *gradient, float *table,
+                                                        embla_loss_report *report);
+
+/* ---- files ---- */
+
+/* Saves the rows, and the state of their optimizer (NULL: none), to a folder: a safetensors file
+ * for each rank, with a tensor for each bucket, and an index that is written last. So the folder
+ * has the last complete save at any time; files of earlier ones are removed afterwards. step is any
+ * number of the caller. The ranks need a file system that they share. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_save(embla_sharded *sharded, embla_optim *optim,
+                                                        const char *folder, int64_t step);
+/* Loads what embla_sharded_save wrote, with any number of ranks. The table must have the saved
+ * sizes, dtype and buckets, the optimizer the saved kind. *step (may be NULL) is the saved number.
+ * If it fails, rows may be old, new or mixed. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_load(embla_sharded *sharded, embla_optim *optim,
+                                                        const char *folder, int64_t *step);
+/* Writes all rows to one safetensors file with one tensor of this name, through rank 0. The bytes
+ * do not depend on the number of ranks. The file is complete or unchanged. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_export(embla_sharded *sharded, const char *path,
+                                                          const char *name);
+
+/* ---- statistics ---- */
 
 typedef struct {
     int64_t asked;     /* row numbers of lookups */

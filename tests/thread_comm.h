@@ -34,7 +34,7 @@ typedef struct {
 } thread_shown;
 
 typedef struct {
-    int size;
+    int size, per_host; /* ranks; ranks on each host */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int waiting, ended;
@@ -204,20 +204,29 @@ static inline embla_status thread_poll(void *owner, void *request, bool wait, bo
     return status;
 }
 
-/* Every part is memory of its own, seen by all. */
+/* The memory of a host's ranks is one block, as with MPI. Ranks of other hosts do not see it. */
 static inline embla_status thread_window_new(void *owner, size_t bytes, embla_window *out)
 {
     thread_rank *me = owner;
-    void *mine = calloc(1, bytes > 0 ? bytes : 1);
-    void **parts = calloc((size_t)me->comm.size, sizeof *parts);
+    int n = me->comm.size, per_host = me->world->per_host;
+    int first = me->comm.rank / per_host * per_host;
+    int here = n - first < per_host ? n - first : per_host;
+    void *mine = NULL, **parts = calloc((size_t)n, sizeof *parts);
+    size_t whole = ((size_t)here * bytes + 64) / 64 * 64;
+    if (first == me->comm.rank) mine = aligned_alloc(64, whole);
+    if (mine) memset(mine, 0, whole);
     embla_status status = embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu bytes", bytes);
-    if (mine && parts) status = thread_allgather(me, &mine, parts, sizeof mine);
+    if (parts) status = thread_allgather(me, &mine, parts, sizeof mine);
+    if (status == EMBLA_OK && !parts[first]) status = EMBLA_ERR_MEMORY;
     if (status != EMBLA_OK) {
         free(mine);
         free(parts);
         return status;
     }
-    *out = (embla_window){.parts = parts, .handle = mine};
+    char *base = parts[first];
+    for (int r = 0; r < n; r++)
+        parts[r] = r / per_host == first / per_host ? base + (size_t)(r - first) * bytes : NULL;
+    *out = (embla_window){.parts = parts, .handle = mine ? mine : parts};
     return EMBLA_OK;
 }
 
@@ -225,7 +234,7 @@ static inline void thread_window_free(void *owner, embla_window *window)
 {
     if (!window->handle) return;
     (void)thread_meet(owner); /* the others may still read */
-    free(window->handle);
+    if (window->handle != window->parts) free(window->handle);
     free(window->parts);
     *window = (embla_window){0};
 }
@@ -252,11 +261,12 @@ static inline void *thread_main(void *argument)
     return NULL;
 }
 
-/* Runs body on each of `size` ranks, with the same context. results gets what each returned. */
-static inline void thread_comm_try(int size, thread_body *body, void *context,
-                                   thread_result *results)
+/* Runs body on each of `size` ranks, with the same context; per_host of them share memory. results
+ * gets what each returned. */
+static inline void thread_comm_hosts(int size, int per_host, thread_body *body, void *context,
+                                     thread_result *results)
 {
-    thread_world world = {.size = size};
+    thread_world world = {.size = size, .per_host = per_host};
     thread_rank ranks[THREAD_RANKS_MOST] = {0};
     pthread_t threads[THREAD_RANKS_MOST];
     assert_in_range(size, 1, THREAD_RANKS_MOST);
@@ -287,14 +297,30 @@ static inline void thread_comm_try(int size, thread_body *body, void *context,
     (void)pthread_mutex_destroy(&world.lock);
 }
 
+/* Every rank must have succeeded. The cause is shown, not that other ranks waited in vain. */
+static inline void thread_comm_check(int size, const thread_result *results)
+{
+    int failed = -1;
+    for (int r = 0; r < size; r++)
+        if (results[r].status != EMBLA_OK &&
+            (failed < 0 || strstr(results[failed].sentence, "another rank has ended")))
+            failed = r;
+    if (failed >= 0) fail_msg("rank %d of %d: %s", failed, size, results[failed].sentence);
+}
+
+/* The same on one host. */
+static inline void thread_comm_try(int size, thread_body *body, void *context,
+                                   thread_result *results)
+{
+    thread_comm_hosts(size, size, body, context, results);
+}
+
 /* The same; every rank must succeed. */
 static inline void thread_comm_run(int size, thread_body *body, void *context)
 {
     thread_result results[THREAD_RANKS_MOST];
     thread_comm_try(size, body, context, results);
-    for (int r = 0; r < size; r++)
-        if (results[r].status != EMBLA_OK)
-            fail_msg("rank %d of %d: %s", r, size, results[r].sentence);
+    thread_comm_check(size, results);
 }
 
 #endif

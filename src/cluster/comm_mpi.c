@@ -193,7 +193,7 @@ static embla_status as_int(const job *j, const size_t *counts, int *out, int *at
 static embla_status mpi_alltoall(void *owner, const void *send, void *receive, size_t bytes)
 {
     job *j = owner;
-    MPI_Datatype type;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Request request;
     embla_status status = type_of(j, bytes, &type);
     if (status != EMBLA_OK) return status;
@@ -204,7 +204,7 @@ static embla_status mpi_alltoall(void *owner, const void *send, void *receive, s
 /* Starts an exchange; counts is room for 4 x size numbers. */
 static embla_status start_into(job *j, const embla_exchange *e, int *counts, MPI_Request *request)
 {
-    MPI_Datatype type;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
     int n = j->comm.size;
     embla_status status = type_of(j, e->unit, &type);
     if (status == EMBLA_OK) status = as_int(j, e->send_counts, counts, counts + n);
@@ -286,7 +286,7 @@ static embla_status mpi_allreduce(void *owner, void *values, size_t count, embla
 static embla_status mpi_allgather(void *owner, const void *send, void *receive, size_t bytes)
 {
     job *j = owner;
-    MPI_Datatype type;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Request request;
     embla_status status = type_of(j, bytes, &type);
     if (status != EMBLA_OK) return status;
