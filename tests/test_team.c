@@ -343,7 +343,7 @@ static void what_differs_between_ranks_is_refused(void **unused)
     refused(&j, 3, 1, EMBLA_ERR_ARGUMENT, "rank 2 failed: its settings are not those of rank 0");
     j.before = NULL;
     j.change = change_weight;
-    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "the ranks have different weights at step 0");
+    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "the ranks have different weights before step 0");
     j.change = change_step;
     refused(&j, 3, 1, EMBLA_ERR_ARGUMENT, "the ranks are at different steps, from 0 to 1");
     embla_corpus_free(corpus);

@@ -12,7 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HOST = 64, MESSAGES = 1 /* seconds for other ranks to print theirs */ };
+enum {
+    HOST = 64,
+    MESSAGES = 1, /* seconds for other ranks to print theirs */
+    MEETINGS = 4  /* in a second */
+};
 
 bool cli_ranks_many(const cli_training *t)
 {
@@ -110,14 +114,24 @@ int cli_ranks_join(cli_training *t)
                                         : cli_failed("%s", embla_error());
 }
 
-int cli_ranks_decide(const cli_training *t, cli_ranks_plan *plan)
+int cli_ranks_decide(cli_training *t, cli_ranks_plan *plan)
 {
     const embla_comm *c = t->comm;
-    int64_t all[3] = {plan->stop, plan->out_of_time && !t->follows, plan->save && !t->follows};
+    int64_t step = embla_train_steps(t->train), next = (int64_t)(cli_training_pace(t) / MEETINGS);
+    bool leads = !t->follows, by_step = t->save_every > 0;
     if (!cli_ranks_many(t)) return CLI_DONE;
-    if (c->allreduce(c->owner, all, 3, EMBLA_COMM_INT64, EMBLA_COMM_MAX) != EMBLA_OK)
+    bool save_now = by_step && plan->save; /* every rank knows */
+    if (step < t->meeting) {
+        *plan = (cli_ranks_plan){.save = save_now};
+        return CLI_DONE;
+    }
+    int64_t all[4] = {plan->stop, leads && plan->out_of_time, leads && !by_step && plan->save,
+                      leads ? next : 0};
+    if (c->allreduce(c->owner, all, 4, EMBLA_COMM_INT64, EMBLA_COMM_MAX) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    *plan = (cli_ranks_plan){.stop = all[0] > 0, .out_of_time = all[1] > 0, .save = all[2] > 0};
+    *plan = (cli_ranks_plan){
+        .stop = all[0] > 0, .out_of_time = all[1] > 0, .save = save_now || all[2] > 0};
+    t->meeting = step + (all[3] > 1 ? all[3] : 1);
     return CLI_DONE;
 }
 

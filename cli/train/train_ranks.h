@@ -23,8 +23,9 @@ typedef struct {
     bool save;        /* a checkpoint is due, by the clock of rank 0 */
 } cli_ranks_plan;
 
-/* Combines the plans of all ranks. */
-int cli_ranks_decide(const cli_training *t, cli_ranks_plan *plan);
+/* Combines the plans of all ranks. They meet a few times a second, not after each step; until then
+ * nothing is to be done. A save at a given step (--save-every) needs no meeting. */
+int cli_ranks_decide(cli_training *t, cli_ranks_plan *plan);
 /* Ends the other ranks after a failure of this one, whose message was printed. */
 void cli_ranks_abort(const cli_training *t);
 

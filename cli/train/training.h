@@ -26,6 +26,7 @@ typedef struct {
     bool follows;            /* rank 0, another process, prints and writes files */
     bool joins;              /* batches are cut into shards: with --shards, --fast or mpirun */
     int ranks_here;          /* on this host */
+    int64_t meeting;         /* the next step at which ranks decide together */
     int threads;             /* of --threads, or the default in a job; 0 means OpenMP's */
     embla_team_options team; /* shards 0 means the default */
 

@@ -13,7 +13,6 @@
  * Each row of an n-gram table that a piece uses gets one gradient. Ranks send these to each other,
  * and a row's gradients are summed in the order of the pieces.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/checksum.h"
@@ -24,6 +23,9 @@
 #include "cluster/comm.h"
 #include "cluster/exact.h"
 #include "train/train.h"
+
+/* The numbers of share_step; losses of all pieces follow. */
+enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES };
 
 enum {
     SHARDS = 12, /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
@@ -44,7 +46,8 @@ typedef struct {
     size_t batch;               /* sequences */
     size_t pieces;              /* shards, or ranks in fast mode */
     size_t first, end;          /* the pieces of this rank */
-    double *losses;             /* of each piece; 0 for those of other ranks */
+    double *losses;             /* of each piece */
+    int64_t *shared;            /* numbers of share_step */
     int64_t *counted;           /* targets of each piece */
     embla_exact sums;           /* of the gradients; not in fast mode */
     int64_t compared;           /* the step at which weights were last compared */
@@ -206,33 +209,6 @@ static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
     return EMBLA_OK;
 }
 
-static embla_status join_values(void *owner, double *values, size_t count)
-{
-    const embla_comm *c = ((team *)owner)->comm;
-    if (count == 0) return EMBLA_OK;
-    return c->allreduce(c->owner, values, count, EMBLA_COMM_DOUBLE, EMBLA_COMM_SUM);
-}
-
-static embla_status team_gradients(void *owner, embla_train *t, embla_status ready, size_t length,
-                                   const embla_gpt_options *options, embla_loss_report *loss,
-                                   embla_train_rows *rows)
-{
-    team *w = owner;
-    double sum = 0.0;
-    int64_t counted = 0;
-    embla_status status = run_pieces(w, t, ready, length, options, &counted);
-    EMBLA_TRY(embla_comm_agree(w->comm, status, "it cannot compute its gradients"));
-    EMBLA_TRY(sum_gradients(w, t->gpt, options->threads));
-    if (w->scatter) EMBLA_TRY(sum_rows(w, options->threads, rows));
-    EMBLA_TRY(join_values(w, w->losses, w->pieces));
-    for (size_t p = 0; p < w->pieces; p++) sum += w->losses[p] * (double)w->counted[p];
-    *loss =
-        (embla_loss_report){.loss = counted > 0 ? sum / (double)counted : 0.0, .counted = counted};
-    return EMBLA_OK;
-}
-
-/* ---- comparing ranks ---- */
-
 /* A checksum of a tile of the weights, another one at each step. All of them if the last step was
  * not the one before. */
 static int64_t weights_sum(team *w, const embla_train *t)
@@ -250,30 +226,63 @@ static int64_t weights_sum(team *w, const embla_train *t)
     return (int64_t)(embla_checksum_end(&state).low >> 1);
 }
 
-/* Gradients are the same on all ranks, because they are summed. So the norm alone would not show
- * that weights differ. */
-static embla_status team_compare(void *owner, const embla_train *t, double norm)
+/* One exchange of all small numbers of a step: whether a rank has failed, whether all are at the
+ * same step with the same weights, and the losses. Weights are compared and not gradients: those
+ * are summed, so they are equal even if weights are not. The bits of a loss are never below those
+ * that the other ranks send for it. */
+static embla_status share_step(team *w, const embla_train *t, embla_status status)
 {
-    team *w = owner;
     const embla_comm *c = w->comm;
-    double known = isfinite(norm) ? norm : 0.0;
-    int64_t mine[3] = {t->step, 0, weights_sum(w, t)}, ends[6];
-    memcpy(&mine[1], &known, sizeof known); /* of a positive double: an integer in the same order */
-    for (size_t i = 0; i < 3; i++) {
-        ends[2 * i] = mine[i];
-        ends[2 * i + 1] = -mine[i];
+    int64_t *s = w->shared, *losses = s + LOSSES, weights = weights_sum(w, t);
+    s[VOTE] = embla_comm_vote(c, status);
+    s[STEP] = t->step;
+    s[STEP_BELOW] = -t->step;
+    s[WEIGHTS] = weights;
+    s[WEIGHTS_BELOW] = -weights;
+    for (size_t p = 0; p < w->pieces; p++) {
+        losses[p] = INT64_MIN;
+        if (p >= w->first && p < w->end) memcpy(&losses[p], &w->losses[p], sizeof *losses);
     }
-    EMBLA_TRY(c->allreduce(c->owner, ends, 6, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
-    if (ends[0] != -ends[1])
+    EMBLA_TRY(c->allreduce(c->owner, s, LOSSES + w->pieces, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(embla_comm_verdict(c, status, s[VOTE], "it cannot compute its gradients"));
+    if (s[STEP] != -s[STEP_BELOW])
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the ranks are at different steps, from %" PRId64 " to %" PRId64
                           "; load the same checkpoint on all",
-                          -ends[1], ends[0]);
-    if (ends[2] == -ends[3] && ends[4] == -ends[5]) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "the ranks have different %s at step %" PRId64
-                      "; go on from the last checkpoint, with the same program on all hosts",
-                      ends[4] == -ends[5] ? "gradient norms" : "weights", t->step);
+                          -s[STEP_BELOW], s[STEP]);
+    if (s[WEIGHTS] != -s[WEIGHTS_BELOW])
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the ranks have different weights before step %" PRId64
+                          "; go on from the last checkpoint, with the same program on all hosts",
+                          t->step);
+    memcpy(w->losses, losses, w->pieces * sizeof *losses);
+    return EMBLA_OK;
+}
+
+static embla_status team_gradients(void *owner, embla_train *t, embla_status ready, size_t length,
+                                   const embla_gpt_options *options, embla_loss_report *loss,
+                                   embla_train_rows *rows)
+{
+    team *w = owner;
+    double sum = 0.0;
+    int64_t counted = 0;
+    embla_status status = run_pieces(w, t, ready, length, options, &counted);
+    EMBLA_TRY(share_step(w, t, status));
+    EMBLA_TRY(sum_gradients(w, t->gpt, options->threads));
+    if (w->scatter) EMBLA_TRY(sum_rows(w, options->threads, rows));
+    for (size_t p = 0; p < w->pieces; p++) sum += w->losses[p] * (double)w->counted[p];
+    *loss =
+        (embla_loss_report){.loss = counted > 0 ? sum / (double)counted : 0.0, .counted = counted};
+    return EMBLA_OK;
+}
+
+/* ---- the other functions of a team ---- */
+
+static embla_status join_values(void *owner, double *values, size_t count)
+{
+    const embla_comm *c = ((team *)owner)->comm;
+    if (count == 0) return EMBLA_OK;
+    return c->allreduce(c->owner, values, count, EMBLA_COMM_DOUBLE, EMBLA_COMM_SUM);
 }
 
 static embla_status team_agree(void *owner, embla_status status, const char *what, bool saving)
@@ -332,6 +341,7 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
     size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
     (void)embla_layout_add(&layout, 1, sizeof(team));
     size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
+    size_t shared = embla_layout_add(&layout, LOSSES + pieces, sizeof(int64_t));
     size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
     size_t counts = embla_layout_add(&layout, (size_t)comm->size, sizeof(int64_t));
     EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
@@ -343,6 +353,7 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
                 .options = {.shards = shards, .fast = fast},
                 .pieces = pieces,
                 .losses = (double *)(void *)(block + losses),
+                .shared = (int64_t *)(void *)(block + shared),
                 .counted = (int64_t *)(void *)(block + counted),
                 .counts = (int64_t *)(void *)(block + counts),
                 .compared = -2};
@@ -415,7 +426,6 @@ static embla_train_ranks functions_of(team *w)
                                .shards = w->options.shards,
                                .fast = w->options.fast,
                                .gradients = team_gradients,
-                               .compare = team_compare,
                                .join = join_values,
                                .agree = team_agree,
                                .leave = team_free};

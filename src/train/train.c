@@ -444,7 +444,6 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
                                    embla_train_report *r)
 {
     EMBLA_TRY(gradient_norm(t, rows, &r->norm));
-    if (t->team.owner) EMBLA_TRY(t->team.compare(t->team.owner, t, r->norm));
     r->left_out = !isfinite(r->norm);
     if (r->left_out) return EMBLA_OK;
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;

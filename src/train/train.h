@@ -40,8 +40,6 @@ typedef struct {
     embla_status (*gradients)(void *owner, embla_train *train, embla_status ready, size_t length,
                               const embla_gpt_options *options, embla_loss_report *loss,
                               embla_train_rows *rows);
-    /* Fails if the ranks do not have the same step, norm and weights. */
-    embla_status (*compare)(void *owner, const embla_train *train, double norm);
     /* Sums over all ranks. At most one rank has a number that is not 0. */
     embla_status (*join)(void *owner, double *values, size_t count);
     /* EMBLA_OK if all ranks have EMBLA_OK. saving: other ranks may take long to answer. */
