@@ -238,6 +238,36 @@ typedef struct {
 
 EMBLA_API void embla_sharded_statistics(const embla_sharded *sharded, embla_sharded_stats *out);
 
+/* ---- team: ranks that train one model together ---- */
+
+typedef struct {
+    /* Virtual shards: pieces of a batch that do not depend on the number of ranks. Each rank
+     * computes the gradients of some of them. At least as many as ranks, at most as many as
+     * sequences in a batch. 0 means 12, or the sequences in a batch if there are fewer. */
+    size_t shards;
+    /* Default: the gradients of each shard are computed alone, and summed exactly. Then the bits of
+     * the training depend on the number of shards, but not on the number of ranks. true: a rank
+     * computes all its shards at once, and floats are summed as the communicator does. It is
+     * faster, and results depend on the number of ranks, by rounding. */
+    bool fast;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_team_options;
+
+/* Lets all ranks make the steps of a training together. Every rank has created the same model and
+ * the same training (embla_train_new); comm must outlive it. Each rank has all weights, and
+ * computes the gradients of its shards; all make the same update. From now on embla_train_step,
+ * _validate, _save, _checkpoint and _load are collective and give every rank the same results. Rank
+ * 0 alone writes files; every rank reads them. A training that was saved by some number of ranks
+ * may be loaded by any other number. With one shard the training stays as it was without this call.
+ * options NULL means the defaults. Collective. EMBLA_ERR_ARGUMENT or EMBLA_ERR_SHAPE names what is
+ * not as on rank 0, or if there are more ranks than shards, or more shards than sequences.
+ * EMBLA_ERR_UNSUPPORTED for a model in f64. */
+EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const embla_comm *comm,
+                                                      const embla_team_options *options);
+/* The options of embla_train_join, with all defaults filled in. The training owns them. NULL if it
+ * was not called, or for one shard. */
+EMBLA_API const embla_team_options *embla_train_team(const embla_train *train);
+
 #ifdef __cplusplus
 }
 #endif

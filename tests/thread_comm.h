@@ -72,7 +72,10 @@ static inline embla_status thread_meet(thread_rank *me)
         (void)pthread_cond_broadcast(&w->changed);
     }
     while (w->round == round && w->ended == 0) (void)pthread_cond_wait(&w->changed, &w->lock);
-    if (w->round == round) status = EMBLA_ERR_IO;
+    if (w->round == round) {
+        w->waiting--;
+        status = EMBLA_ERR_IO;
+    }
     (void)pthread_mutex_unlock(&w->lock);
     if (status == EMBLA_OK) return EMBLA_OK;
     return embla_fail(status, "rank %d waits, but another rank has ended", me->comm.rank);

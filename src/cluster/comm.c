@@ -211,13 +211,24 @@ void embla_comm_close(const embla_comm *comm)
 
 /* ---- agreement ---- */
 
-embla_status embla_comm_agree(const embla_comm *comm, embla_status status, const char *what)
+/* The first rank that failed has the greatest number; its status is in the low bits. */
+int64_t embla_comm_vote(const embla_comm *comm, embla_status status)
 {
-    /* the first rank that failed has the greatest number here; its status is in the low bits */
-    int64_t worst = 0;
-    if (status != EMBLA_OK) worst = ((int64_t)(comm->size - comm->rank) << 8) | (int64_t)status;
-    EMBLA_TRY(comm->allreduce(comm->owner, &worst, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    if (status == EMBLA_OK) return 0;
+    return ((int64_t)(comm->size - comm->rank) << 8) | (int64_t)status;
+}
+
+embla_status embla_comm_verdict(const embla_comm *comm, embla_status status, int64_t worst,
+                                const char *what)
+{
     if (status != EMBLA_OK || worst == 0) return status;
     return embla_fail((embla_status)(worst & 0xff), "rank %d failed: %s",
                       comm->size - (int)(worst >> 8), what);
+}
+
+embla_status embla_comm_agree(const embla_comm *comm, embla_status status, const char *what)
+{
+    int64_t worst = embla_comm_vote(comm, status);
+    EMBLA_TRY(comm->allreduce(comm->owner, &worst, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    return embla_comm_verdict(comm, status, worst, what);
 }

@@ -34,4 +34,10 @@ enum {
 EMBLA_CHECKED embla_status embla_comm_agree(const embla_comm *comm, embla_status status,
                                             const char *what);
 
+/* The same in parts, to send it with other numbers: the vote of this rank, to be replaced by the
+ * maximum of all ranks; and what follows from that maximum. */
+int64_t embla_comm_vote(const embla_comm *comm, embla_status status);
+EMBLA_CHECKED embla_status embla_comm_verdict(const embla_comm *comm, embla_status status,
+                                              int64_t worst, const char *what);
+
 #endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of floats that do not depend on the order in which they are added, nor on how they are
+ * divided among ranks (docs/decisions/026-exact-sums.md).
+ *
+ * There are `count` sums. They are divided into blocks, and a block has a level: the size of its
+ * largest number so far, in steps of 32 bits. At level k a number is rounded to a multiple of
+ * 2^(32k - 160) and becomes two integers, the high and the low part. Integers are added without
+ * error. A larger number raises the level: then the high parts become the low parts, and the old
+ * low parts are dropped. That gives the integers that the higher level would have given from the
+ * start, because the steps are absolute. So the sums are a function of the set of numbers.
+ *
+ * A number is rounded by at most 2^-32 times the largest number in its block. It is usually much
+ * less: at most 2^-65 where the largest number is from 2^-33 to 1/2. A NaN or an infinity makes all
+ * sums of its block NaN.
+ */
+#ifndef EMBLA_CLUSTER_EXACT_H
+#define EMBLA_CLUSTER_EXACT_H
+
+#include "embla_cluster.h"
+
+enum {
+    EMBLA_EXACT_BLOCK = 64,     /* sums in a block */
+    EMBLA_EXACT_MOST = 1 << 19, /* numbers in a sum, over all ranks */
+};
+
+/* A zeroed struct is empty. */
+typedef struct {
+    size_t count, blocks, bytes;
+    int64_t *levels; /* of each block, then the number of additions */
+    int64_t *shared; /* the largest of all ranks */
+    int64_t *parts;  /* of each block: BLOCK high parts, then BLOCK low parts */
+} embla_exact;
+
+/* Allocates `count` sums, all 0. */
+EMBLA_CHECKED embla_status embla_exact_new(size_t count, embla_exact *out);
+void embla_exact_free(embla_exact *sums);
+/* Sets all sums to 0. */
+void embla_exact_clear(embla_exact *sums, int threads);
+/* Adds x[i] to sum i, and sets x[i] to 0. EMBLA_ERR_ARGUMENT after EMBLA_EXACT_MOST calls. */
+EMBLA_CHECKED embla_status embla_exact_take(embla_exact *sums, float *x, int threads);
+/* Replaces the sums by those over all ranks. Collective. */
+EMBLA_CHECKED embla_status embla_exact_allreduce(embla_exact *sums, const embla_comm *comm,
+                                                 int threads);
+/* Writes the sums, each rounded once to the nearest float. */
+void embla_exact_round(const embla_exact *sums, float *out, int threads);
+
+#endif
