@@ -220,6 +220,8 @@ static void shards_and_floats_differ_by_rounding_alone(void **unused)
         for (size_t s = 0; s < STEPS; s++) {
             assert_near(fast.found[0].losses[s], exact.found[0].losses[s], 1e-5);
             assert_near(fast.found[0].losses[s], plain.found[0].losses[s], 1e-5);
+            assert_near(exact.found[0].norms[s], plain.found[0].norms[s], 1e-4);
+            assert_near(fast.found[0].norms[s], plain.found[0].norms[s], 1e-4);
         }
     }
     assert_memory_not_equal(&exact.found[0].state, &plain.found[0].state,
