@@ -40,7 +40,7 @@ typedef struct {
 } embla_exchange;
 
 /* Memory that the ranks of one host share. parts[r] is the part of rank r, as this process sees it;
- * NULL if rank r is on another host. */
+ * NULL if rank r is on another host. Parts of the same size follow each other without gaps. */
 typedef struct {
     void **parts;
     void *handle; /* of the communicator */
