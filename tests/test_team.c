@@ -13,6 +13,7 @@
 #include "thread_comm.h"
 
 #include "base/checksum.h"
+#include "base/mem.h"
 #include "train/train.h"
 
 enum { STEPS = 12, BATCH = 7, SHARDS = 5 };
@@ -220,6 +221,8 @@ static void shards_and_floats_differ_by_rounding_alone(void **unused)
         for (size_t s = 0; s < STEPS; s++) {
             assert_near(fast.found[0].losses[s], exact.found[0].losses[s], 1e-5);
             assert_near(fast.found[0].losses[s], plain.found[0].losses[s], 1e-5);
+            assert_near(exact.found[0].norms[s], plain.found[0].norms[s], 1e-4);
+            assert_near(fast.found[0].norms[s], plain.found[0].norms[s], 1e-4);
         }
     }
     assert_memory_not_equal(&exact.found[0].state, &plain.found[0].state,
@@ -394,6 +397,36 @@ static void what_cannot_join_is_refused(void **unused)
     embla_corpus_free(corpus);
 }
 
+/* Each allocation of a rank that joins fails once; the training stays as it was. */
+static void a_rank_without_memory_does_not_join(void **unused)
+{
+    (void)unused;
+    const variant *v = &variants[3];
+    embla_corpus *corpus = corpus_of(v);
+    embla_gpt *gpt = NULL;
+    embla_train *train = NULL;
+    embla_gpt_shape shape = v->shape;
+    size_t failed = 0;
+    shape.vocab = embla_corpus_vocab(corpus);
+    assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
+    assert_ok(embla_train_new(gpt, corpus, &v->options, &train));
+    for (size_t n = 1, live = embla_mem_live();; n++) {
+        embla_mem_fail(n, false);
+        embla_status status = embla_train_join(train, embla_comm_self(), NULL);
+        embla_mem_fail(0, false);
+        if (status == EMBLA_OK) break;
+        assert_status(status, EMBLA_ERR_MEMORY);
+        assert_null(embla_train_team(train));
+        assert_int_equal(embla_mem_live(), live);
+        failed++;
+    }
+    assert_true(failed >= 5);
+    assert_ok(embla_train_step(train, NULL));
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    embla_corpus_free(corpus);
+}
+
 static void a_file_that_one_rank_cannot_use_fails_on_all(void **unused)
 {
     (void)unused;
@@ -423,6 +456,7 @@ int main(void)
         cmocka_unit_test(what_differs_between_ranks_is_refused),
         cmocka_unit_test(a_team_must_fit_the_batch),
         cmocka_unit_test(what_cannot_join_is_refused),
+        cmocka_unit_test(a_rank_without_memory_does_not_join),
         cmocka_unit_test(a_file_that_one_rank_cannot_use_fails_on_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

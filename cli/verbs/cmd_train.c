@@ -515,8 +515,8 @@ static const cli_option options[] = {
      .help = "keep the n-gram table in this file, where other processes can read it; for example "
              "in /dev/shm"},
     COUNT("shards",
-          "cut each batch into N shards, whose gradients are summed exactly; the result does not "
-          "depend on how many processes share them (default with mpirun: 12, or --batch if less)"),
+          "cut each batch into N shards and sum their gradients exactly (default with mpirun: 12, "
+          "or --batch if that is less)"),
     {.name = "fast",
      .help = "sum the gradients of processes in floats; faster, but the result depends on their "
              "number"},

@@ -139,9 +139,9 @@ EMBLA_ISA_FUNCTION(void, round_blocks,
 
 /* ---- chunks ---- */
 
-/* Blocks from .. from + blocks - 1, and the numbers of the caller that belong to them. */
+/* Some blocks, and the numbers of the caller that belong to them. */
 typedef struct {
-    size_t from, blocks;
+    size_t blocks;
     float *x;
     size_t numbers; /* the last block of all may have fewer than BLOCK */
     int64_t *levels, *parts;
@@ -157,9 +157,8 @@ static void for_chunks(const embla_exact *sums, float *x, int threads, chunk_fn 
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < chunks; i++) {
         size_t from = (size_t)i * CHUNK;
-        chunk c = {.from = from,
-                   .blocks = sums->blocks - from < CHUNK ? sums->blocks - from : CHUNK,
-                   .x = x ? x + from * BLOCK : NULL,
+        chunk c = {.blocks = sums->blocks - from < CHUNK ? sums->blocks - from : CHUNK,
+                   .x = x + from * BLOCK,
                    .levels = sums->levels + from,
                    .parts = sums->parts + from * 2 * BLOCK};
         c.numbers = c.blocks * BLOCK;
@@ -197,16 +196,14 @@ void embla_exact_free(embla_exact *sums)
 
 /* ---- the calls ---- */
 
-static void clear_chunk(const chunk *c)
-{
-    memset(c->levels, 0, c->blocks * sizeof *c->levels);
-    memset(c->parts, 0, c->blocks * 2 * BLOCK * sizeof *c->parts);
-}
-
 void embla_exact_clear(embla_exact *sums, int threads)
 {
-    for_chunks(sums, NULL, threads, clear_chunk);
-    sums->levels[sums->blocks] = 0;
+    threads = embla_threads_for(threads, sums->bytes);
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t b = 0; b < sums->blocks; b++)
+        memset(sums->parts + b * 2 * BLOCK, 0, 2 * BLOCK * sizeof *sums->parts);
+    memset(sums->levels, 0, (sums->blocks + 1) * sizeof *sums->levels);
 }
 
 static void take_chunk(const chunk *c)

@@ -444,9 +444,9 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
     if (!options) options = &defaults;
     embla_status status = make_team(train, comm, options, &w, &states);
     status = embla_comm_agree(comm, status, "it cannot join the training");
-    bool whole = status == EMBLA_OK && w->options.shards == 1 &&
-                 !w->options.fast; /* one rank: nothing to sum */
-    if (status == EMBLA_OK && !whole) {
+    /* one rank, nothing to sum */
+    bool whole = w && w->options.shards == 1 && !w->options.fast;
+    if (status == EMBLA_OK && w && !whole) {
         train->team = functions_of(w);
         status = compare_states(train, comm, states);
         if (status != EMBLA_OK) train->team = (embla_train_ranks){0};

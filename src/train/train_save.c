@@ -140,7 +140,7 @@ static embla_status copy_saved(embla_train *t, const embla_checkpoint *cp, const
 embla_status embla_train_load(embla_train *train, const char *path)
 {
     embla_checkpoint *cp = NULL;
-    embla_train_state saved;
+    embla_train_state saved = {0};
     embla_saved v = {0};
     if (!train || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_load: %s is NULL",
