@@ -205,9 +205,11 @@ typedef struct {
     double network;   /* bytes per second, in each direction; 0 means 25e9 */
     double latency;   /* seconds for each message of a rank; 0 means 2e-6 */
     double bandwidth; /* bytes per second, read or written in memory; 0 means 200e9 */
-    double dedup;     /* seconds to find out whether a row number is new; 0 means 18e-9 */
-    double row;       /* seconds to reach a row at a random place, besides its bytes */
-    int64_t ranks;    /* of the host, that were measured at the same time; 0 means not measured */
+    double dedup;  /* seconds to find out whether a row number is new, and to order the new ones by
+                      owner; 0 means 18e-9 */
+    double owner;  /* seconds to find the owner of a row number alone; 0 means 2e-9 */
+    double row;    /* seconds to reach a row at a random place, besides its bytes */
+    int64_t ranks; /* of the host, that were measured at the same time; 0 means not measured */
     uint64_t reserved[4]; /* must be 0 */
 } embla_plan_machine;
 
@@ -303,9 +305,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_plan_compute(const embla_plan_options
                                                         embla_plan_report *out);
 
 /* Measures the speeds of this host, for rows of options->dim and options->dtype, in a second or
- * two: bandwidth, dedup and row; with more than one rank also network and latency. Other fields are
- * those of options->machine, with defaults filled in. All ranks work at the same time and get the
- * same figures, those of the slowest. Collective. */
+ * two: bandwidth, dedup, owner and row; with more than one rank also network and latency. Other
+ * fields are those of options->machine, with defaults filled in. All ranks work at the same time
+ * and get the same figures, those of the slowest. Collective. */
 EMBLA_API EMBLA_CHECKED embla_status embla_plan_measure(const embla_comm *comm,
                                                         const embla_plan_options *options,
                                                         embla_plan_machine *out);

@@ -369,11 +369,11 @@ static void the_load_of_owners_is_even_at_64_ranks(void **state)
         }
 }
 
-/* 16 buckets on 2 ranks: rank 0 owns rows 0 to 7 of 16. */
+/* 16 buckets on 2 ranks: rank 0 owns the even rows. */
 static void a_trace_is_counted_exactly(void **state)
 {
-    const int64_t trace[] = {0, 0, 1, 9, /* rank 0: three different rows, one at rank 1 */
-                             3, 3, 3, 3, /* rank 1: one, at rank 0 */
+    const int64_t trace[] = {0, 0, 1, 9, /* rank 0: three different rows, two of them at rank 1 */
+                             3, 3, 3, 3, /* rank 1: one, of its own */
                              5, 5, 5, 5 /* nobody's */};
     const embla_simulation_options from = {.trace = trace, .count = COUNT_OF(trace)};
     const embla_plan_options o = {.rows = 16, .dim = 4, .tokens = 4};
@@ -384,12 +384,30 @@ static void a_trace_is_counted_exactly(void **state)
     assert_int_equal(found[0].ranks, 2);
     assert_int_equal(found[0].senders, 2);
     assert_near(found[0].unique, 4.0 / 8, 1e-12);
-    assert_near(found[0].max_load, 3.0 / 2, 1e-12); /* rows 0, 1, 3 at rank 0, row 9 at rank 1 */
-    assert_near(found[0].message_max, 1.0, 0);
-    assert_near(found[0].empty, 0.0, 0);
+    assert_near(found[0].max_load, 3.0 / 2, 1e-12); /* row 0 at rank 0; rows 1, 9, 3 at rank 1 */
+    assert_near(found[0].message_max, 2.0, 0);
+    assert_near(found[0].empty, 0.5, 0); /* rank 1 asks rank 0 for nothing */
     assert_int_equal(found[1].senders, 1);
     assert_near(found[1].max_load, 1.0, 0);
     assert_near(found[1].unique, 3.0 / 4, 1e-12);
+}
+
+/* Each rank owns its share of the buckets; a power of two of ranks owns no two neighbours. */
+static void owners_have_even_shares_of_the_buckets(void **state)
+{
+    (void)state;
+    for (int64_t ranks = 1; ranks <= 256; ranks = ranks < 8 ? ranks + 1 : 2 * ranks) {
+        int64_t counts[256] = {0};
+        for (size_t bucket = 0; bucket < 1024; bucket++) {
+            int64_t owner = embla_plan_owner(bucket, 1024, ranks);
+            assert_true(owner >= 0 && owner < ranks);
+            counts[owner]++;
+            if (ranks > 1 && (ranks & (ranks - 1)) == 0 && bucket > 0)
+                assert_int_not_equal(owner, embla_plan_owner(bucket - 1, 1024, ranks));
+        }
+        for (int64_t r = 0; r < ranks; r++)
+            assert_int_equal(counts[r], (r + 1) * 1024 / ranks - r * 1024 / ranks);
+    }
 }
 
 static void all_ranks_at_one_row_are_all_load_at_one_owner(void **state)
@@ -504,6 +522,7 @@ int main(void)
         cmocka_unit_test(sizes_that_are_missing_or_too_large_are_refused),
         cmocka_unit_test(the_load_of_owners_is_even_at_64_ranks),
         cmocka_unit_test(a_trace_is_counted_exactly),
+        cmocka_unit_test(owners_have_even_shares_of_the_buckets),
         cmocka_unit_test(all_ranks_at_one_row_are_all_load_at_one_owner),
         cmocka_unit_test(many_ranks_are_simulated_by_some_of_them),
         cmocka_unit_test(simulations_that_are_impossible_are_refused),

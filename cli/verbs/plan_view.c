@@ -230,7 +230,7 @@ static void print_parts(const cli_plan *p)
     cli_grid_put(&grid, "part");
     cli_grid_put(&grid, "bytes");
     cli_grid_put(&grid, "time");
-    add_part(&grid, "find different rows", t->dedup.bytes, t->dedup.seconds);
+    add_part(&grid, "find rows and owners", t->dedup.bytes, t->dedup.seconds);
     add_part(&grid, "send row numbers", t->numbers.bytes, t->numbers.seconds);
     add_part(&grid, "gather rows", t->gather.bytes, t->gather.seconds);
     add_part(&grid, "send rows", t->rows.bytes, t->rows.seconds);

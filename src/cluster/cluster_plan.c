@@ -56,6 +56,7 @@ static embla_status check_machine(const embla_plan_machine *m)
     EMBLA_TRY(check_speed("the latency", m->latency, 60.0));
     EMBLA_TRY(check_speed("the bandwidth of memory", m->bandwidth, 1e18));
     EMBLA_TRY(check_speed("the time of a row number", m->dedup, 1.0));
+    EMBLA_TRY(check_speed("the time to find an owner", m->owner, 1.0));
     return check_speed("the time of a row", m->row, 1.0);
 }
 
@@ -145,6 +146,7 @@ embla_status embla_plan_prepare(const embla_plan_options *options, embla_plan_si
     if (m->latency == 0.0) m->latency = 2e-6;
     if (m->bandwidth == 0.0) m->bandwidth = 200e9;
     if (m->dedup == 0.0) m->dedup = 18e-9;
+    if (m->owner == 0.0) m->owner = 2e-9;
     sizes.asked = (double)o->tokens * (double)o->per_token;
     *out = sizes;
     return EMBLA_OK;
@@ -224,11 +226,12 @@ void embla_plan_time(const embla_plan_sizes *s, embla_plan_exchange exchange, in
     int64_t near = embla_plan_near(s, among);
     bool direct = near == among && !o->send; /* one host: rows are read where they are */
     embla_plan_times t = {0};
+    t.dedup.bytes = 8.0 * load->asked;
+    t.dedup.seconds = load->asked * (direct ? o->machine.owner : o->machine.dedup);
     t.expand.bytes = load->asked * (double)o->out_bytes + load->unique * row;
     t.expand.seconds = t.expand.bytes / memory + (direct ? load->unique * o->machine.row : 0.0);
     if (!direct) {
         double gathered = load->served + load->unique - load->far;
-        t.dedup = (embla_plan_part){8.0 * load->asked, load->asked * o->machine.dedup};
         t.numbers = (embla_plan_part){hops * wide * 8.0, hops * wide * 8.0 / network};
         t.gather.bytes = 2.0 * gathered * row;
         t.gather.seconds = t.gather.bytes / memory + gathered * o->machine.row;
