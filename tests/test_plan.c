@@ -483,6 +483,81 @@ static void measured_speeds_are_possible(void **state)
     assert_status(embla_plan_measure(embla_comm_self(), NULL, &m), EMBLA_ERR_ARGUMENT);
 }
 
+/* A communicator of two ranks, of which there is only this one: it answers itself. */
+typedef struct {
+    void *parts[2];
+    bool refuse; /* there are no windows */
+    int windows; /* that are not freed */
+} alone;
+
+static embla_status echo(void *owner, const void *send, void *receive, size_t bytes)
+{
+    (void)owner;
+    memmove(receive, send, 2 * bytes);
+    return EMBLA_OK;
+}
+
+static embla_status echo_items(void *owner, const embla_exchange *e)
+{
+    (void)owner;
+    memmove(e->receive, e->send, (e->send_counts[0] + e->send_counts[1]) * e->unit);
+    return EMBLA_OK;
+}
+
+static embla_status reduce_nothing(void *owner, void *values, size_t count, embla_comm_type type,
+                                   embla_comm_op op)
+{
+    (void)owner, (void)values, (void)count, (void)type, (void)op;
+    return EMBLA_OK;
+}
+
+static embla_status wait_for_nobody(void *owner, int seconds)
+{
+    (void)owner, (void)seconds;
+    return EMBLA_OK;
+}
+
+static embla_status open_window(void *owner, size_t bytes, embla_window *out)
+{
+    alone *a = owner;
+    if (a->refuse) return EMBLA_ERR_MEMORY;
+    a->parts[0] = calloc(bytes, 1);
+    a->windows++;
+    *out = (embla_window){.parts = a->parts, .handle = a->parts[0]};
+    return EMBLA_OK;
+}
+
+static void close_window(void *owner, embla_window *window)
+{
+    ((alone *)owner)->windows--;
+    free(window->handle);
+}
+
+static void two_ranks_also_measure_their_network(void **state)
+{
+    const embla_plan_options o = {.rows = 10000, .dim = 64, .tokens = 1024, .zipf = 1};
+    alone own = {0};
+    const embla_comm comm = {.owner = &own,
+                             .size = 2,
+                             .alltoall = echo,
+                             .alltoallv = echo_items,
+                             .allreduce = reduce_nothing,
+                             .barrier = wait_for_nobody,
+                             .window_new = open_window,
+                             .window_free = close_window};
+    embla_plan_machine m = {0};
+    (void)state;
+    assert_ok(embla_plan_measure(&comm, &o, &m));
+    assert_int_equal(m.ranks, 1); /* the other one is on another host */
+    assert_true(m.latency > 0 && m.latency < 1e-3 && m.latency != 2e-6);
+    assert_true(m.network > 1e6 && m.network < 1e13 && m.network != 25e9);
+    assert_int_equal(own.windows, 0);
+    own.refuse = true;
+    memset(&m, 0, sizeof m);
+    assert_status(embla_plan_measure(&comm, &o, &m), EMBLA_ERR_MEMORY);
+    assert_true(m.network == 0 && own.windows == 0);
+}
+
 static void without_memory_they_fail_and_keep_nothing(void **state)
 {
     const embla_plan_options o = {.rows = 1000, .dim = 8, .tokens = 64, .zipf = 1};
@@ -527,6 +602,7 @@ int main(void)
         cmocka_unit_test(many_ranks_are_simulated_by_some_of_them),
         cmocka_unit_test(simulations_that_are_impossible_are_refused),
         cmocka_unit_test(measured_speeds_are_possible),
+        cmocka_unit_test(two_ranks_also_measure_their_network),
         cmocka_unit_test(without_memory_they_fail_and_keep_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,8 +180,10 @@ static void print_facts(const cli_plan *p)
                  : p->job[0]  ? "measured"
                               : "memory measured, network assumed");
     if (p->measured)
-        cli_out_fact("measured", "%s%s to find out if a row number is new, %s to reach a row",
-                     p->job, time_text(o->machine.dedup, a), time_text(o->machine.row, b));
+        cli_out_fact("measured",
+                     "with %s: %s to find out if a row number is new, %s to reach a row",
+                     p->job[0] ? p->job : "one process", time_text(o->machine.dedup, a),
+                     time_text(o->machine.row, b));
 }
 
 static void print_hosts(const cli_plan *p)
