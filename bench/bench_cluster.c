@@ -22,14 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
 #include "bench/products.h"
 #include "embla_cluster.h"
-#include "lookup/unique.h"
 
 enum { ROWS = 131072, TOKENS = 8192, TURNS = 31, FLOATS = 16 << 20, SIZE = 192 };
+enum { SLOT_BITS = 14, SLOTS = 1 << SLOT_BITS };
 
 /* What the cases of one dim share. */
 typedef struct {
@@ -75,7 +76,7 @@ static void measure(job *j, work *const *works, size_t count, double *out)
             double begun = now();
             works[i](j);
             double took = now() - begun;
-            keep(j, c->allreduce(c->owner, &took, 1, EMBLA_COMM_DOUBLE, EMBLA_COMM_MAX));
+            keep(j, c->allreduce(c->owner, &took, 1, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
             if (turn > 0 && took < out[i]) out[i] = took;
         }
 }
@@ -92,9 +93,20 @@ static void look_up_shared(job *j)
     keep(j, embla_sharded_lookup(j->shared, j->rows, TOKENS, j->out));
 }
 
+/* A hash table with open addresses, as small as can be. */
 static void find_unique(job *j)
 {
-    j->unique = embla_unique_find(j->rows, TOKENS, j->slots, j->found, j->where);
+    memset(j->slots, 0, SLOTS * sizeof *j->slots);
+    j->unique = 0;
+    for (size_t i = 0; i < TOKENS; i++) {
+        size_t at = (size_t)((uint64_t)j->rows[i] * EMBLA_GOLDEN >> (64 - SLOT_BITS));
+        while (j->slots[at] && j->found[j->slots[at] - 1] != j->rows[i]) at = (at + 1) % SLOTS;
+        if (!j->slots[at]) {
+            j->found[j->unique++] = j->rows[i];
+            j->slots[at] = (uint32_t)j->unique;
+        }
+        j->where[i] = (int64_t)j->slots[at] - 1;
+    }
 }
 
 static void exchange_numbers(job *j)
@@ -210,7 +222,7 @@ static bool open_job(job *j, const embla_comm *comm, size_t dim)
     *j = (job){.comm = comm, .dim = dim};
     size_t ranks = (size_t)comm->size, bytes = TOKENS * dim * sizeof(float);
     j->rows = calloc(TOKENS, sizeof *j->rows);
-    j->slots = calloc(embla_unique_slots(TOKENS), sizeof *j->slots);
+    j->slots = calloc(SLOTS, sizeof *j->slots);
     j->found = calloc(TOKENS, sizeof *j->found);
     j->where = calloc(TOKENS, sizeof *j->where);
     j->numbers = calloc(TOKENS, sizeof *j->numbers);
@@ -332,13 +344,13 @@ static int run_allreduce(bench_cases *cases, const embla_comm *comm)
             ok = comm->barrier(comm->owner, 0) == EMBLA_OK;
             double begun = now();
             if (which == 0)
-                ok = ok && comm->allreduce(comm->owner, values, FLOATS, EMBLA_COMM_FLOAT,
-                                           EMBLA_COMM_SUM) == EMBLA_OK;
+                ok = ok && comm->allreduce(comm->owner, values, FLOATS, EMBLA_COMM_TYPE_FLOAT,
+                                           EMBLA_COMM_OP_SUM) == EMBLA_OK;
             else
                 ok = ok && bare(comm, values, FLOATS) == 0;
             double took = now() - begun;
-            ok = ok && comm->allreduce(comm->owner, &took, 1, EMBLA_COMM_DOUBLE, EMBLA_COMM_MAX) ==
-                           EMBLA_OK;
+            ok = ok && comm->allreduce(comm->owner, &took, 1, EMBLA_COMM_TYPE_DOUBLE,
+                                       EMBLA_COMM_OP_MAX) == EMBLA_OK;
             double *best = which == 0 ? &ours : &limit;
             if (turn > 0 && took < *best) *best = took;
         }

@@ -26,8 +26,12 @@ extern "C" {
 
 /* ---- comm: the processes of a job ---- */
 
-typedef enum { EMBLA_COMM_FLOAT = 0, EMBLA_COMM_DOUBLE = 1, EMBLA_COMM_INT64 = 2 } embla_comm_type;
-typedef enum { EMBLA_COMM_SUM = 0, EMBLA_COMM_MAX = 1 } embla_comm_op;
+typedef enum {
+    EMBLA_COMM_TYPE_FLOAT = 0,
+    EMBLA_COMM_TYPE_DOUBLE = 1,
+    EMBLA_COMM_TYPE_INT64 = 2
+} embla_comm_type;
+typedef enum { EMBLA_COMM_OP_SUM = 0, EMBLA_COMM_OP_MAX = 1 } embla_comm_op;
 
 /* What one rank sends to each rank, and gets from each: items of `unit` bytes, those for rank 0
  * first, without gaps. Counts are numbers of items, one for each rank. */
@@ -44,7 +48,7 @@ typedef struct {
 typedef struct {
     void **parts;
     void *handle; /* of the communicator */
-} embla_window;
+} embla_comm_window;
 
 /* A communicator: functions that connect the ranks. Trainers that have their own, for example
  * torch.distributed, fill in this struct. owner is passed to every function. All functions but
@@ -71,8 +75,8 @@ typedef struct embla_comm {
      * returns only then. */
     embla_status (*poll)(void *owner, void *request, bool wait, bool *done);
     /* Shared memory, zeroed. Both may be NULL: rows are then always sent. */
-    embla_status (*window_new)(void *owner, size_t bytes, embla_window *out);
-    void (*window_free)(void *owner, embla_window *window);
+    embla_status (*window_new)(void *owner, size_t bytes, embla_comm_window *out);
+    void (*window_free)(void *owner, embla_comm_window *window);
     /* Ends all ranks of the job. Does not return unless the communicator cannot end them. */
     void (*abort)(void *owner, const char *why);
     uint64_t reserved[4]; /* must be 0 */

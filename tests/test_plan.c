@@ -517,17 +517,17 @@ static embla_status wait_for_nobody(void *owner, int seconds)
     return EMBLA_OK;
 }
 
-static embla_status open_window(void *owner, size_t bytes, embla_window *out)
+static embla_status open_window(void *owner, size_t bytes, embla_comm_window *out)
 {
     alone *a = owner;
     if (a->refuse) return EMBLA_ERR_MEMORY;
     a->parts[0] = calloc(bytes, 1);
     a->windows++;
-    *out = (embla_window){.parts = a->parts, .handle = a->parts[0]};
+    *out = (embla_comm_window){.parts = a->parts, .handle = a->parts[0]};
     return EMBLA_OK;
 }
 
-static void close_window(void *owner, embla_window *window)
+static void close_window(void *owner, embla_comm_window *window)
 {
     ((alone *)owner)->windows--;
     free(window->handle);

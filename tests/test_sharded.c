@@ -60,7 +60,7 @@ static embla_status every_row_once(const embla_comm *comm, void *context)
         must(embla_sharded_local(s, row) == local);
         used++;
     }
-    EMBLA_TRY(comm->allreduce(comm->owner, &used, 1, EMBLA_COMM_INT64, EMBLA_COMM_SUM));
+    EMBLA_TRY(comm->allreduce(comm->owner, &used, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_SUM));
     must(used == z->rows);
     must(embla_sharded_owner(s, -1) == -1 && embla_sharded_owner(s, z->rows) == -1);
     must(embla_sharded_local(s, z->rows) == -1);

@@ -148,10 +148,10 @@ static inline embla_status thread_alltoallv(void *owner, const embla_exchange *e
         for (int r = 0; r < w->size; r++) {                                                        \
             const type *x = w->shown[r].send;                                                      \
             for (size_t i = 0; i < count; i++)                                                     \
-                out[i] = r == 0                 ? x[i]                                             \
-                         : op == EMBLA_COMM_SUM ? out[i] + x[i]                                    \
-                         : x[i] > out[i]        ? x[i]                                             \
-                                                : out[i];                                                 \
+                out[i] = r == 0                    ? x[i]                                          \
+                         : op == EMBLA_COMM_OP_SUM ? out[i] + x[i]                                 \
+                         : x[i] > out[i]           ? x[i]                                          \
+                                                   : out[i];                                                 \
         }                                                                                          \
     }
 THREAD_REDUCE(thread_reduce_float, float)
@@ -162,13 +162,13 @@ static inline embla_status thread_allreduce(void *owner, void *values, size_t co
                                             embla_comm_type type, embla_comm_op op)
 {
     thread_rank *me = owner;
-    size_t bytes = count * (type == EMBLA_COMM_FLOAT ? sizeof(float) : sizeof(double));
+    size_t bytes = count * (type == EMBLA_COMM_TYPE_FLOAT ? sizeof(float) : sizeof(double));
     EMBLA_TRY(thread_show(me, (thread_shown){.call = "allreduce", .send = values, .count = bytes}));
     void *out = malloc(bytes > 0 ? bytes : 1);
     if (!out) return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu bytes", bytes);
-    if (type == EMBLA_COMM_FLOAT)
+    if (type == EMBLA_COMM_TYPE_FLOAT)
         thread_reduce_float(me->world, count, op, out);
-    else if (type == EMBLA_COMM_DOUBLE)
+    else if (type == EMBLA_COMM_TYPE_DOUBLE)
         thread_reduce_double(me->world, count, op, out);
     else
         thread_reduce_int64(me->world, count, op, out);
@@ -205,7 +205,7 @@ static inline embla_status thread_poll(void *owner, void *request, bool wait, bo
 }
 
 /* The memory of a host's ranks is one block, as with MPI. Ranks of other hosts do not see it. */
-static inline embla_status thread_window_new(void *owner, size_t bytes, embla_window *out)
+static inline embla_status thread_window_new(void *owner, size_t bytes, embla_comm_window *out)
 {
     thread_rank *me = owner;
     int n = me->comm.size, per_host = me->world->per_host;
@@ -226,17 +226,17 @@ static inline embla_status thread_window_new(void *owner, size_t bytes, embla_wi
     char *base = parts[first];
     for (int r = 0; r < n; r++)
         parts[r] = r / per_host == first / per_host ? base + (size_t)(r - first) * bytes : NULL;
-    *out = (embla_window){.parts = parts, .handle = mine ? mine : parts};
+    *out = (embla_comm_window){.parts = parts, .handle = mine ? mine : parts};
     return EMBLA_OK;
 }
 
-static inline void thread_window_free(void *owner, embla_window *window)
+static inline void thread_window_free(void *owner, embla_comm_window *window)
 {
     if (!window->handle) return;
     (void)thread_meet(owner); /* the others may still read */
     if (window->handle != window->parts) free(window->handle);
     free(window->parts);
-    *window = (embla_window){0};
+    *window = (embla_comm_window){0};
 }
 
 /* A rank cannot end other threads. They fail when this one has returned. */

@@ -95,7 +95,7 @@ int cli_ranks_agree(cli_training *t, int code)
     }
     /* the first rank that failed has the greatest number; its exit code is in the low bits */
     if (code != CLI_DONE) worst = ((int64_t)(c->size - c->rank) << 8) | (int64_t)code;
-    if (c->allreduce(c->owner, &worst, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX) != EMBLA_OK) {
+    if (c->allreduce(c->owner, &worst, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX) != EMBLA_OK) {
         cli_complain_release(c->rank, code != CLI_DONE);
         return cli_failed("%s", embla_error());
     }
@@ -127,7 +127,7 @@ int cli_ranks_decide(cli_training *t, cli_ranks_plan *plan)
     }
     int64_t all[4] = {plan->stop, leads && plan->out_of_time, leads && !by_step && plan->save,
                       leads ? next : 0};
-    if (c->allreduce(c->owner, all, 4, EMBLA_COMM_INT64, EMBLA_COMM_MAX) != EMBLA_OK)
+    if (c->allreduce(c->owner, all, 4, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     *plan = (cli_ranks_plan){
         .stop = all[0] > 0, .out_of_time = all[1] > 0, .save = save_now || all[2] > 0};

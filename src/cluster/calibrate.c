@@ -33,8 +33,8 @@ typedef struct {
     embla_plan_sizes sizes;
     size_t stored; /* bytes of a row in the table: without separate scales */
     size_t asked, unique;
-    int64_t *rank_of;    /* the owner of each bucket */
-    embla_window window; /* the rows, if ranks of a host read each other's */
+    int64_t *rank_of;         /* the owner of each bucket */
+    embla_comm_window window; /* the rows, if ranks of a host read each other's */
     int64_t table_rows;
     embla_table *table, *staged;
     size_t bytes; /* of the arrays below, in one block */
@@ -231,7 +231,7 @@ static embla_status time_turns(bench *b, int what, embla_status (*turn)(bench *b
         EMBLA_TRY(turn(b));
         seconds[i] = seconds_now() - begun;
     }
-    EMBLA_TRY(c->allreduce(c->owner, seconds, TURNS, EMBLA_COMM_DOUBLE, EMBLA_COMM_MAX));
+    EMBLA_TRY(c->allreduce(c->owner, seconds, TURNS, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
     b->times[what] = seconds[0];
     for (int i = 1; i < TURNS; i++)
         if (seconds[i] < b->times[what]) b->times[what] = seconds[i];
@@ -244,7 +244,7 @@ static embla_status time_all(bench *b)
     /* rows for each rank: as many as every rank has room for */
     int64_t least =
         -(int64_t)at_most(b->unique, b->asked * b->sizes.o.dim * sizeof(float) / b->stored);
-    EMBLA_TRY(c->allreduce(c->owner, &least, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(c->allreduce(c->owner, &least, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     for (int r = 0; r < c->size; r++) b->counts[r] = (size_t)-least / (size_t)c->size;
     EMBLA_TRY(time_turns(b, OWNER, find_owners));
     EMBLA_TRY(time_turns(b, DEDUP, dedup));

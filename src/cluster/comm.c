@@ -65,7 +65,7 @@ typedef struct {
     void *parts[1];
 } self_window;
 
-static embla_status self_window_new(void *owner, size_t bytes, embla_window *out)
+static embla_status self_window_new(void *owner, size_t bytes, embla_comm_window *out)
 {
     (void)owner;
     void *memory = NULL, *handle = NULL;
@@ -77,18 +77,18 @@ static embla_status self_window_new(void *owner, size_t bytes, embla_window *out
     }
     self_window *window = handle;
     *window = (self_window){.bytes = bytes, .memory = memory, .parts = {memory}};
-    *out = (embla_window){.parts = window->parts, .handle = window};
+    *out = (embla_comm_window){.parts = window->parts, .handle = window};
     return EMBLA_OK;
 }
 
-static void self_window_free(void *owner, embla_window *window)
+static void self_window_free(void *owner, embla_comm_window *window)
 {
     (void)owner;
     self_window *handle = window->handle;
     if (!handle) return;
     embla_mem_free(handle->memory, handle->bytes);
     embla_mem_free(handle, sizeof *handle);
-    *window = (embla_window){0};
+    *window = (embla_comm_window){0};
 }
 
 const embla_comm *embla_comm_self(void)
@@ -138,11 +138,11 @@ static void own_folder(char out[PATH])
     if (slash) (void)snprintf(out, PATH, "%.*s", (int)(slash - info.dli_fname + 1), info.dli_fname);
 }
 
-/* Loads a library by path, or by name: beside us, in ../lib and src/ from there, in the system.
- * Returns NULL with a reason. */
+/* Loads a library by path, or by name: beside us, where it is installed, where it is built, in the
+ * system. Returns NULL with a reason. */
 static void *load(const char *path, const char *name, char reason[PATH])
 {
-    static const char *const places[] = {"", "../lib/", "src/"};
+    static const char *const places[] = {"", EMBLA_LIBRARY_FOLDER, "src/"};
     char folder[PATH], candidate[2 * PATH];
     void *library = NULL;
     own_folder(folder);
@@ -193,6 +193,8 @@ embla_status embla_comm_open(const embla_comm_options *options, const embla_comm
                           options->library ? options->library : name);
     const embla_mpi_host host = {.version = embla_version(),
                                  .say = embla_say,
+                                 .mem_new = embla_mem_new,
+                                 .mem_free = embla_mem_free,
                                  .patience =
                                      options->patience ? options->patience : EMBLA_COMM_PATIENCE,
                                  .communicator = options->communicator};
@@ -229,6 +231,6 @@ embla_status embla_comm_verdict(const embla_comm *comm, embla_status status, int
 embla_status embla_comm_agree(const embla_comm *comm, embla_status status, const char *what)
 {
     int64_t worst = embla_comm_vote(comm, status);
-    EMBLA_TRY(comm->allreduce(comm->owner, &worst, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(comm->allreduce(comm->owner, &worst, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     return embla_comm_verdict(comm, status, worst, what);
 }

@@ -14,6 +14,8 @@ typedef struct {
     const char *version; /* of libembla_lab; both must be of the same version */
     /* stores the sentence of an error (embla_error) */
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    embla_status (*mem_new)(size_t bytes, const char *what, void **out); /* base/mem.h */
+    void (*mem_free)(void *memory, size_t bytes);
     int patience;             /* seconds */
     const void *communicator; /* an MPI_Comm, or NULL */
 } embla_mpi_host;

@@ -15,7 +15,6 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +42,7 @@ typedef struct {
     int *node_ranks; /* for each rank, its number in node, or MPI_UNDEFINED */
     int *counts;     /* 4 x size: what MPI wants as int */
     char *received;  /* pieces of a sum */
+    size_t received_bytes;
     item_type types[TYPES];
     size_t next_type;
     char name[NAME];
@@ -60,10 +60,24 @@ static embla_status failed(const job *j, const char *what, int code)
     return EMBLA_ERR_IO;
 }
 
-static embla_status no_memory(const job *j, size_t bytes)
+/* ---- memory ---- */
+
+static embla_status take(const job *j, size_t bytes, void *out)
 {
-    j->host.say("no memory for %zu bytes (a communicator)", bytes);
-    return EMBLA_ERR_MEMORY;
+    void *memory = NULL;
+    embla_status status = j->host.mem_new(bytes, "a communicator", &memory);
+    memcpy(out, &memory, sizeof memory);
+    return status;
+}
+
+static void drop(const job *j, void *memory, size_t bytes)
+{
+    j->host.mem_free(memory, bytes);
+}
+
+static size_t counts_bytes(const job *j)
+{
+    return 4 * (size_t)j->comm.size * sizeof(int);
 }
 
 static double seconds_now(void)
@@ -87,12 +101,14 @@ static void call_roll(const job *j, char *missing, size_t size)
 {
     static char sent = 1;
     int others = j->comm.size;
-    MPI_Request *requests = calloc((size_t)others * 2, sizeof *requests);
-    char *answers = calloc((size_t)others, 1);
+    MPI_Request *requests = NULL;
+    char *answers = NULL;
     double end = seconds_now() + ANSWER;
     int open = others - 1;
     missing[0] = '\0';
-    if (!requests || !answers) open = 0;
+    if (take(j, (size_t)others * 2 * sizeof *requests, &requests) != EMBLA_OK ||
+        take(j, (size_t)others, &answers) != EMBLA_OK)
+        open = 0;
     for (int r = 0; open > 0 && r < others; r++) {
         requests[2 * r] = requests[2 * r + 1] = MPI_REQUEST_NULL;
         if (r == j->comm.rank) continue;
@@ -240,12 +256,12 @@ typedef struct {
 static embla_status mpi_start(void *owner, const embla_exchange *e, void **request)
 {
     job *j = owner;
-    size_t bytes = sizeof(started) + 4 * (size_t)j->comm.size * sizeof(int);
-    started *s = calloc(1, bytes);
-    if (!s) return no_memory(j, bytes);
-    embla_status status = start_into(j, e, s->counts, &s->request);
+    started *s = NULL;
+    embla_status status = take(j, sizeof *s + counts_bytes(j), &s);
+    if (status != EMBLA_OK) return status;
+    status = start_into(j, e, s->counts, &s->request);
     if (status != EMBLA_OK) {
-        free(s);
+        drop(j, s, sizeof *s + counts_bytes(j));
         return status;
     }
     *request = s;
@@ -266,7 +282,7 @@ static embla_status mpi_poll(void *owner, void *request, bool wait, bool *done)
         int code = MPI_Test(&s->request, &ended, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) return failed(j, "an exchange of rows", code);
     }
-    if (ended) free(s);
+    if (ended) drop(j, s, sizeof *s + counts_bytes(j));
     *done = ended != 0;
     return EMBLA_OK;
 }
@@ -308,12 +324,13 @@ static embla_status mpi_allreduce(void *owner, void *values, size_t count, embla
     job *j = owner;
     char *at = values;
     size_t size = sizes[type], ranks = (size_t)j->comm.size;
-    MPI_Op how = op == EMBLA_COMM_MAX ? MPI_MAX : MPI_SUM;
+    MPI_Op how = op == EMBLA_COMM_OP_MAX ? MPI_MAX : MPI_SUM;
     embla_status status = EMBLA_OK;
     if (ranks == 1) return EMBLA_OK;
     if (count * size > FEW && !j->received) {
-        j->received = malloc(ranks * PIECE);
-        if (!j->received) return no_memory(j, ranks * PIECE);
+        j->received_bytes = ranks * PIECE;
+        status = take(j, j->received_bytes, &j->received);
+        if (status != EMBLA_OK) return status;
     }
     while (count * size > FEW && count >= ranks && status == EMBLA_OK) {
         size_t n = count / ranks < PIECE / size ? count / ranks : PIECE / size;
@@ -352,16 +369,22 @@ typedef struct {
     void *parts[];
 } shared;
 
-static embla_status mpi_window_new(void *owner, size_t bytes, embla_window *out)
+static size_t shared_bytes(const job *j)
+{
+    return sizeof(shared) + (size_t)j->comm.size * sizeof(void *);
+}
+
+static embla_status mpi_window_new(void *owner, size_t bytes, embla_comm_window *out)
 {
     job *j = owner;
     void *mine = NULL;
-    shared *s = calloc(1, sizeof *s + (size_t)j->comm.size * sizeof(void *));
-    if (!s) return no_memory(j, sizeof *s);
+    shared *s = NULL;
+    embla_status status = take(j, shared_bytes(j), &s);
+    if (status != EMBLA_OK) return status;
     int code =
         MPI_Win_allocate_shared((MPI_Aint)bytes, 1, MPI_INFO_NULL, j->node, &mine, &s->window);
     if (code != MPI_SUCCESS) {
-        free(s);
+        drop(j, s, shared_bytes(j));
         return failed(j, "shared memory", code);
     }
     for (int r = 0; r < j->comm.size && code == MPI_SUCCESS; r++) {
@@ -373,23 +396,23 @@ static embla_status mpi_window_new(void *owner, size_t bytes, embla_window *out)
     if (code == MPI_SUCCESS) code = MPI_Win_lock_all(MPI_MODE_NOCHECK, s->window);
     if (code != MPI_SUCCESS) {
         (void)MPI_Win_free(&s->window);
-        free(s);
+        drop(j, s, shared_bytes(j));
         return failed(j, "shared memory", code);
     }
     if (bytes > 0) memset(mine, 0, bytes);
-    *out = (embla_window){.parts = s->parts, .handle = s};
+    *out = (embla_comm_window){.parts = s->parts, .handle = s};
     return EMBLA_OK;
 }
 
-static void mpi_window_free(void *owner, embla_window *window)
+static void mpi_window_free(void *owner, embla_comm_window *window)
 {
-    (void)owner;
+    const job *j = owner;
     shared *s = window->handle;
     if (!s) return;
     (void)MPI_Win_unlock_all(s->window);
     (void)MPI_Win_free(&s->window);
-    free(s);
-    *window = (embla_window){0};
+    drop(j, s, shared_bytes(j));
+    *window = (embla_comm_window){0};
 }
 
 /* MPI tells the launcher to end the job. If the launcher cannot be reached, a signal ends this
@@ -422,8 +445,7 @@ static void name_of(char out[NAME])
 static int find_node(job *j)
 {
     MPI_Group all, node;
-    int n = j->comm.size, *ranks = calloc((size_t)n, sizeof *ranks);
-    if (!ranks) return MPI_ERR_NO_MEM;
+    int n = j->comm.size, *ranks = j->counts; /* not used yet */
     for (int r = 0; r < n; r++) ranks[r] = r;
     int code = MPI_Comm_split_type(j->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &j->node);
     if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(j->node, MPI_ERRORS_RETURN);
@@ -436,7 +458,6 @@ static int find_node(job *j)
         }
         (void)MPI_Group_free(&all);
     }
-    free(ranks);
     return code;
 }
 
@@ -448,9 +469,10 @@ static int join(job *j, MPI_Comm from)
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(j->all, &j->comm.rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(j->all, &j->comm.size);
     if (code != MPI_SUCCESS) return code;
-    j->node_ranks = calloc((size_t)j->comm.size, sizeof *j->node_ranks);
-    j->counts = calloc((size_t)j->comm.size * 4, sizeof *j->counts);
-    return j->node_ranks && j->counts ? find_node(j) : MPI_ERR_NO_MEM;
+    if (take(j, counts_bytes(j), &j->node_ranks) != EMBLA_OK ||
+        take(j, counts_bytes(j), &j->counts) != EMBLA_OK)
+        return MPI_ERR_NO_MEM;
+    return find_node(j);
 }
 
 static void leave(job *j)
@@ -461,10 +483,10 @@ static void leave(job *j)
     if (j->roll != MPI_COMM_NULL) (void)MPI_Comm_free(&j->roll);
     if (j->all != MPI_COMM_NULL) (void)MPI_Comm_free(&j->all);
     if (j->started) (void)MPI_Finalize();
-    free(j->node_ranks);
-    free(j->counts);
-    free(j->received);
-    free(j);
+    drop(j, j->node_ranks, counts_bytes(j));
+    drop(j, j->counts, counts_bytes(j));
+    drop(j, j->received, j->received_bytes);
+    drop(j, j, sizeof *j);
 }
 
 static void set_functions(job *j)
@@ -493,11 +515,10 @@ __attribute__((visibility("default"))) embla_status embla_mpi_open(const embla_m
                   EMBLA_MPI_VERSION, host->version);
         return EMBLA_ERR_UNSUPPORTED;
     }
-    job *j = calloc(1, sizeof *j);
-    if (!j) {
-        host->say("no memory for %zu bytes (a communicator)", sizeof *j);
-        return EMBLA_ERR_MEMORY;
-    }
+    void *memory = NULL;
+    embla_status made = host->mem_new(sizeof(job), "a communicator", &memory);
+    if (made != EMBLA_OK) return made;
+    job *j = memory;
     j->host = *host;
     j->all = j->roll = j->node = MPI_COMM_NULL;
     (void)MPI_Initialized(&initialized);

@@ -239,7 +239,8 @@ embla_status embla_exact_allreduce(embla_exact *sums, const embla_comm *comm, in
     int64_t *levels = sums->shared;
     if (comm->size == 1) return EMBLA_OK;
     memcpy(levels, sums->levels, (blocks + 1) * sizeof *levels);
-    EMBLA_TRY(comm->allreduce(comm->owner, levels, blocks + 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(
+        comm->allreduce(comm->owner, levels, blocks + 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     EMBLA_TRY(check_additions(levels[blocks] * comm->size));
     int parallel = embla_threads_for(threads, sums->bytes);
     (void)parallel;
@@ -247,8 +248,8 @@ embla_status embla_exact_allreduce(embla_exact *sums, const embla_comm *comm, in
     for (size_t b = 0; b < blocks; b++)
         raise_block(&sums->levels[b], sums->parts + b * 2 * BLOCK, levels[b]);
     sums->levels[blocks] = levels[blocks] * comm->size;
-    return comm->allreduce(comm->owner, sums->parts, blocks * 2 * BLOCK, EMBLA_COMM_INT64,
-                           EMBLA_COMM_SUM);
+    return comm->allreduce(comm->owner, sums->parts, blocks * 2 * BLOCK, EMBLA_COMM_TYPE_INT64,
+                           EMBLA_COMM_OP_SUM);
 }
 
 static void round_chunk(const chunk *c)

@@ -167,7 +167,8 @@ static embla_status try_window(embla_sharded *s, bool *made)
     embla_status status = s->comm->window_new(s->comm->owner, bytes, &s->window);
     if (status == EMBLA_OK) status = join_parts(s, bytes);
     int64_t failed = status != EMBLA_OK;
-    EMBLA_TRY(s->comm->allreduce(s->comm->owner, &failed, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(
+        s->comm->allreduce(s->comm->owner, &failed, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     if (failed == 0) {
         *made = true;
         return EMBLA_OK;

@@ -37,7 +37,7 @@ struct embla_sharded {
     int64_t *near_of;              /* and in near; not set if the rank is on another host */
     embla_table *table;            /* its rows */
     /* The rows of all ranks of this host, or NULL if rows are always sent. */
-    embla_window window;
+    embla_comm_window window;
     embla_table *near;
     int64_t part_rows;   /* rows of near that each rank has */
     int64_t *near_first; /* for each rank, its first row in near; -1 if it is on another host */

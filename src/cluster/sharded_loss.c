@@ -100,7 +100,7 @@ static embla_status find_sizes(call *c, size_t count, size_t shards)
 {
     const embla_comm *comm = c->s->comm;
     int64_t most[2] = {(int64_t)count, (int64_t)shards};
-    EMBLA_TRY(comm->allreduce(comm->owner, most, 2, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(comm->allreduce(comm->owner, most, 2, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     c->rank_tokens = (size_t)most[0];
     c->rank_shards = (size_t)most[1];
     return EMBLA_OK;
@@ -148,7 +148,7 @@ static embla_status find_longest(call *c, size_t count, const size_t *lengths, s
     int64_t longest = lengths ? 0 : (int64_t)count;
     for (size_t i = 0; lengths && i < shards; i++)
         if ((int64_t)lengths[i] > longest) longest = (int64_t)lengths[i];
-    EMBLA_TRY(comm->allreduce(comm->owner, &longest, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(comm->allreduce(comm->owner, &longest, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     c->longest = (size_t)longest;
     return EMBLA_OK;
 }
@@ -205,7 +205,7 @@ static embla_status prepare(call *c, double weight)
         if (!(x <= largest)) largest = x; /* a NaN stays */
     }
     if (isnan(largest)) largest = HUGE_VAL;
-    EMBLA_TRY(comm->allreduce(comm->owner, &largest, 1, EMBLA_COMM_DOUBLE, EMBLA_COMM_MAX));
+    EMBLA_TRY(comm->allreduce(comm->owner, &largest, 1, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
     /* a sum of exponentials is at most the number of rows; a gradient of hidden at most twice the
      * scale times the largest number */
     (void)frexp((double)c->s->options.rows, &exponent);
@@ -312,7 +312,7 @@ static embla_status find_highest(const call *c, const shard *t)
         }
         c->highest[k] = most;
     }
-    return comm->allreduce(comm->owner, c->highest, t->n, EMBLA_COMM_FLOAT, EMBLA_COMM_MAX);
+    return comm->allreduce(comm->owner, c->highest, t->n, EMBLA_COMM_TYPE_FLOAT, EMBLA_COMM_OP_MAX);
 }
 
 /* Sums of exponentials and logits of targets, over all ranks. */
@@ -337,8 +337,9 @@ static embla_status sum_exponentials(const call *c, const shard *t)
         if (target != EMBLA_TARGET_IGNORE && embla_sharded_rank(c->s, target) == comm->rank)
             c->chosen[k] = (double)logits[embla_sharded_at(c->s, c->s->local_of, target)];
     }
-    EMBLA_TRY(comm->allreduce(comm->owner, c->sums, 2 * t->n, EMBLA_COMM_INT64, EMBLA_COMM_SUM));
-    return comm->allreduce(comm->owner, c->chosen, t->n, EMBLA_COMM_DOUBLE, EMBLA_COMM_SUM);
+    EMBLA_TRY(
+        comm->allreduce(comm->owner, c->sums, 2 * t->n, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_SUM));
+    return comm->allreduce(comm->owner, c->chosen, t->n, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_SUM);
 }
 
 /* Adds the losses of a shard, and turns logits into gradients. */
@@ -392,7 +393,8 @@ static embla_status compute_gradients(const call *c, const shard *t)
     }
     EMBLA_TRY(embla_failure_say(&failure));
     const embla_comm *comm = c->s->comm;
-    EMBLA_TRY(comm->allreduce(comm->owner, c->gradients, count, EMBLA_COMM_INT64, EMBLA_COMM_SUM));
+    EMBLA_TRY(comm->allreduce(comm->owner, c->gradients, count, EMBLA_COMM_TYPE_INT64,
+                              EMBLA_COMM_OP_SUM));
     const int64_t *nans = c->sums + t->n; /* such a token's integers mean nothing */
     for (size_t i = 0; t->out && i < count; i++)
         t->out[i] = nans[i / c->d] > 0 ? NAN : (float)((double)c->gradients[i] / c->room);
@@ -407,7 +409,8 @@ static embla_status compute_fast(const call *c, const shard *t)
     const block all = {.first = 0, .rows = c->c}; /* gradients of unused rows are 0 */
     if (c->table) EMBLA_TRY(add_to_rows(c, t, &all));
     EMBLA_TRY(part_of_hidden(c, t, &all, false, c->parts));
-    EMBLA_TRY(comm->allreduce(comm->owner, c->parts, count, EMBLA_COMM_FLOAT, EMBLA_COMM_SUM));
+    EMBLA_TRY(
+        comm->allreduce(comm->owner, c->parts, count, EMBLA_COMM_TYPE_FLOAT, EMBLA_COMM_OP_SUM));
     if (t->out) memcpy(t->out, c->parts, count * sizeof *c->parts);
     return EMBLA_OK;
 }

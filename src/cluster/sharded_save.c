@@ -391,7 +391,8 @@ static embla_status fetch_some(fetching *g, bool ok)
     size_t n = left < (int64_t)s->options.capacity ? (size_t)left : s->options.capacity;
     bool mine = s->comm->rank == 0;
     int64_t stop = !ok;
-    EMBLA_TRY(s->comm->allreduce(s->comm->owner, &stop, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(
+        s->comm->allreduce(s->comm->owner, &stop, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     if (stop) return embla_fail(EMBLA_ERR_STOPPED, "rank 0 failed: the file was not written");
     for (size_t i = 0; mine && i < n; i++) g->numbers[i] = g->next + (int64_t)i;
     EMBLA_TRY(embla_sharded_fetch(s, g->numbers, mine ? n : 0, g->rows));

@@ -203,7 +203,8 @@ static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
     const embla_comm *c = w->comm;
     float *gradients = (float *)(void *)gpt->gradients;
     if (w->options.fast)
-        return c->allreduce(c->owner, gradients, gpt->numbers, EMBLA_COMM_FLOAT, EMBLA_COMM_SUM);
+        return c->allreduce(c->owner, gradients, gpt->numbers, EMBLA_COMM_TYPE_FLOAT,
+                            EMBLA_COMM_OP_SUM);
     EMBLA_TRY(embla_exact_allreduce(&w->sums, c, threads));
     embla_exact_round(&w->sums, gradients, threads);
     return EMBLA_OK;
@@ -243,7 +244,8 @@ static embla_status share_step(team *w, const embla_train *t, embla_status statu
         losses[p] = INT64_MIN;
         if (p >= w->first && p < w->end) memcpy(&losses[p], &w->losses[p], sizeof *losses);
     }
-    EMBLA_TRY(c->allreduce(c->owner, s, LOSSES + w->pieces, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+    EMBLA_TRY(
+        c->allreduce(c->owner, s, LOSSES + w->pieces, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     EMBLA_TRY(embla_comm_verdict(c, status, s[VOTE], "it cannot compute its gradients"));
     if (s[STEP] != -s[STEP_BELOW])
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -282,7 +284,7 @@ static embla_status join_values(void *owner, double *values, size_t count)
 {
     const embla_comm *c = ((team *)owner)->comm;
     if (count == 0) return EMBLA_OK;
-    return c->allreduce(c->owner, values, count, EMBLA_COMM_DOUBLE, EMBLA_COMM_SUM);
+    return c->allreduce(c->owner, values, count, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_SUM);
 }
 
 static embla_status team_agree(void *owner, embla_status status, const char *what, bool saving)

@@ -182,7 +182,7 @@ static int waits(double seconds)
     for (int64_t i = 0;; i++) {
         int64_t over = time(NULL) > end_at;
         (void)step(&t, i);
-        must(comm->allreduce(comm->owner, &over, 1, EMBLA_COMM_INT64, EMBLA_COMM_MAX));
+        must(comm->allreduce(comm->owner, &over, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
         if (over) break;
         if (i == 0 && comm->rank == 0) printf("started\n"), fflush(stdout);
         (void)usleep(10000);
