@@ -103,7 +103,7 @@ EMBLA_BODY void take_body(float *const *x, size_t n, size_t from, size_t blocks,
             uint32_t largest = largest_body(block);
             if (largest == 0) continue;
             raise_block(&levels[b], parts, level_of(largest));
-            if (levels[b] != NO_NUMBER) add_body(block, scales[levels[b]], parts, parts + BLOCK);
+            if (levels[b] < NO_NUMBER) add_body(block, scales[levels[b]], parts, parts + BLOCK);
             memset(block, 0, BLOCK * sizeof *block);
         }
 }
@@ -135,7 +135,7 @@ EMBLA_BODY float round_parts(int64_t high, int64_t low, double unit)
 EMBLA_BODY void round_body(const int64_t *levels, const int64_t *parts, size_t blocks, float *out)
 {
     for (size_t b = 0; b < blocks; b++, out += BLOCK, parts += 2 * BLOCK) {
-        double unit = levels[b] == NO_NUMBER ? (double)NAN : units[levels[b]];
+        double unit = levels[b] < NO_NUMBER ? units[levels[b]] : (double)NAN;
         for (size_t i = 0; i < BLOCK; i++) out[i] = round_parts(parts[i], parts[BLOCK + i], unit);
     }
 }
