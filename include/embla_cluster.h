@@ -268,6 +268,155 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const 
  * was not called, or for one shard. */
 EMBLA_API const embla_team_options *embla_train_team(const embla_train *train);
 
+/* ---- plan: what a table over many hosts costs ----
+ *
+ * A model, computed from sizes and from the speeds of a machine: nothing is measured, unless
+ * embla_plan_measure has measured the speeds. docs/cluster.md has the formulas. */
+
+/* The speeds of a host. 0 means the default of a field. */
+typedef struct {
+    int64_t memory;   /* bytes for rows, optimizer state and buffers; 0 means 512e9 */
+    double network;   /* bytes per second, in each direction; 0 means 25e9 */
+    double latency;   /* seconds for each message of a rank; 0 means 2e-6 */
+    double bandwidth; /* bytes per second, read or written in memory; 0 means 200e9 */
+    double dedup;  /* seconds to find out whether a row number is new, and to order the new ones by
+                      owner; 0 means 18e-9 */
+    double owner;  /* seconds to find the owner of a row number alone; 0 means 2e-9 */
+    double row;    /* seconds to reach a row at a random place, besides its bytes */
+    int64_t ranks; /* of the host, that were measured at the same time; 0 means not measured */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_plan_machine;
+
+typedef struct {
+    /* The table, as in embla_sharded_options. */
+    int64_t rows;
+    size_t dim;
+    embla_dtype dtype;
+    size_t scale_bytes; /* bytes of scales of each row, beside its numbers */
+    size_t buckets;     /* 0 means 1,024, fewer for a small table, more for many ranks */
+    bool send;          /* send rows even to ranks on the same host */
+    /* Updates: the dtype must be f32, bf16 or f16. */
+    embla_optim_kind optimizer;
+    bool momentum; /* SGD with momentum */
+    bool frozen;   /* rows are only looked up: no gradients, no optimizer */
+    /* A step. */
+    int64_t tokens;    /* of each rank; at least 1 */
+    int64_t per_token; /* row numbers of each token; 0 means 1 */
+    double zipf;   /* row i has a probability proportional to (i + 1)^-zipf; 0 means all the same */
+    double unique; /* share of different rows among a rank's row numbers; 0 means from zipf */
+    size_t out_bytes; /* written for each row number; 0 means 4 dim, which is f32 */
+    /* The cluster. */
+    int64_t hosts;          /* 0 means as many as the table needs */
+    int64_t ranks_per_host; /* 0 means 1. All ranks together are at most 65,536 */
+    int64_t group; /* for EMBLA_PLAN_EXCHANGE_GROUPS: ranks that share a copy of the table; must
+                    * divide the ranks. 0 means the most that do, up to 256 */
+    embla_plan_machine machine;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_plan_options;
+
+/* How ranks exchange rows. The library has FLAT; the others are what a caller's communicator can
+ * do. */
+typedef enum {
+    EMBLA_PLAN_EXCHANGE_FLAT = 0,      /* every rank sends to every rank */
+    EMBLA_PLAN_EXCHANGE_TWO_LEVEL = 1, /* through one rank of a square: fewer messages, twice the
+                                          bytes */
+    EMBLA_PLAN_EXCHANGE_GROUPS = 2     /* groups that have a copy of the table each, and exchange
+                                          the gradients of the rows that were used */
+} embla_plan_exchange;
+enum { EMBLA_PLAN_EXCHANGES = 3 };
+
+/* A part of a step: the bytes that a rank moves, and the seconds this takes. */
+typedef struct {
+    double bytes, seconds;
+} embla_plan_part;
+
+typedef struct {
+    embla_plan_part dedup;     /* find the different rows; bytes are those of row numbers */
+    embla_plan_part numbers;   /* row numbers over the network */
+    embla_plan_part gather;    /* rows into buffers */
+    embla_plan_part rows;      /* rows over the network */
+    embla_plan_part expand;    /* vectors, one for each row number */
+    double latency;            /* seconds: the messages of a lookup, however short */
+    double lookup;             /* seconds: all of the above, one after the other */
+    double overlapped;         /* seconds: the same without dedup, if network and memory work at the
+                                  same time */
+    embla_plan_part backward;  /* gradients to the owners of their rows; bytes on the network */
+    embla_plan_part optimizer; /* the owners' updates */
+    double step;               /* seconds: lookup, backward and optimizer */
+} embla_plan_times;
+
+typedef enum {
+    EMBLA_PLAN_VERDICT_ONE_HOST = 0, /* everything fits in the memory of one host */
+    EMBLA_PLAN_VERDICT_FITS = 1,     /* it fits, and bytes take longer than messages */
+    EMBLA_PLAN_VERDICT_LATENCY = 2,  /* it fits, but the messages of a flat exchange take longer
+                                        than its bytes */
+    EMBLA_PLAN_VERDICT_MEMORY = 3    /* it does not fit */
+} embla_plan_verdict;
+
+typedef struct {
+    int64_t hosts, ranks;
+    size_t buckets;
+    size_t row_bytes, state_bytes; /* of one row */
+    int64_t table;                 /* bytes of the whole table with its optimizer state */
+    /* Bytes on the fullest host; buffers are those of lookups and gradients, with the vectors and
+     * gradients of the caller. */
+    int64_t host_rows, host_state, host_buffers, host_bytes;
+    int64_t least_hosts; /* hosts that are enough; 0 means that no number of hosts is */
+    double unique;       /* share of different rows among a rank's row numbers */
+    double wire;         /* bytes on the network for each token of a flat lookup */
+    double flat_limit;   /* ranks from which messages take longer than bytes in a flat exchange */
+    int64_t group;       /* ranks of a group; its hosts hold host_rows * ranks / group */
+    bool group_fits;     /* whether they can */
+    embla_plan_times times[EMBLA_PLAN_EXCHANGES];
+    embla_plan_exchange fastest; /* for a whole step, among those that fit */
+    embla_plan_verdict verdict;
+    uint64_t reserved[4];
+} embla_plan_report;
+
+/* Computes a plan. EMBLA_ERR_ARGUMENT for sizes that are missing or too large,
+ * EMBLA_ERR_UNSUPPORTED for a dtype that cannot be trained. */
+EMBLA_API EMBLA_CHECKED embla_status embla_plan_compute(const embla_plan_options *options,
+                                                        embla_plan_report *out);
+
+/* Measures the speeds of this host, for rows of options->dim and options->dtype, in a second or
+ * two: bandwidth, dedup, owner and row; with more than one rank also network and latency. Other
+ * fields are those of options->machine, with defaults filled in. All ranks work at the same time
+ * and get the same figures, those of the slowest. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_plan_measure(const embla_comm *comm,
+                                                        const embla_plan_options *options,
+                                                        embla_plan_machine *out);
+
+/* Row numbers for a simulation. */
+typedef struct {
+    const int64_t *trace; /* row numbers in the order of a real text; NULL means draws by zipf */
+    size_t count;
+    uint64_t seed;        /* of draws */
+    size_t most;          /* row numbers to simulate at most; 0 means 2^24 */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_simulation_options;
+
+/* What a simulation of a number of ranks found. */
+typedef struct {
+    int64_t ranks;
+    int64_t senders; /* ranks whose row numbers were simulated; if fewer than ranks, max_load is an
+                        upper estimate */
+    double unique;   /* share of different rows among a rank's row numbers */
+    double max_load; /* rows that the busiest owner is asked for, divided by the mean */
+    double message_mean, message_max;             /* rows of a message from one owner to one rank */
+    double empty;                                 /* share of messages without a row */
+    embla_plan_times times[EMBLA_PLAN_EXCHANGES]; /* of the busiest ranks */
+    uint64_t reserved[4];
+} embla_simulation;
+
+/* Simulates a step of each number of ranks: every rank takes its tokens from the trace, finds its
+ * different rows and asks their owners. options->hosts is ignored; a number of ranks below
+ * ranks_per_host is one host. The times are a model's. EMBLA_ERR_RANGE for a row number of the
+ * trace that the table does not have. */
+EMBLA_API EMBLA_CHECKED embla_status embla_plan_simulate(const embla_plan_options *options,
+                                                         const embla_simulation_options *from,
+                                                         const int64_t *ranks, size_t count,
+                                                         embla_simulation *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,11 +18,14 @@ typedef struct {
     const void *communicator; /* an MPI_Comm, or NULL */
 } embla_mpi_host;
 
-/* The two functions that libembla_mpi exports. The sentence of a failure is stored with say. */
+/* The functions that libembla_mpi exports. The sentence of a failure is stored with say. */
 typedef embla_status embla_mpi_open_fn(const embla_mpi_host *host, embla_comm **out);
 typedef void embla_mpi_close_fn(embla_comm *comm);
 embla_mpi_open_fn embla_mpi_open;
 embla_mpi_close_fn embla_mpi_close;
+
+/* A third one, for the benchmark: a sum of floats by MPI's own blocking call. */
+int embla_mpi_bare_sum(const embla_comm *comm, float *values, int count);
 
 enum {
     EMBLA_COMM_PATIENCE = 45, /* seconds; the default */

@@ -102,9 +102,10 @@ static embla_status new_block(const embla_comm *comm, const embla_sharded_option
     s->buckets = embla_sharded_begin(s, comm->rank + 1) - s->first;
     for (int r = 0; r < comm->size; r++) {
         size_t begin = embla_sharded_begin(s, r), end = embla_sharded_begin(s, r + 1);
-        for (size_t b = begin; b < end; b++) {
-            s->rank_of[b] = r;
-            s->local_of[b] = (int64_t)((b - begin) * s->bucket_rows);
+        for (size_t i = begin; i < end; i++) {
+            size_t bucket = embla_sharded_reverse(s, i);
+            s->rank_of[bucket] = r;
+            s->local_of[bucket] = (int64_t)((i - begin) * s->bucket_rows);
         }
     }
     *out = s;
@@ -254,7 +255,8 @@ int64_t embla_sharded_local(const embla_sharded *sharded, int64_t row)
 int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local)
 {
     if (!sharded || local < 0 || local >= embla_table_rows(sharded->table)) return -1;
-    size_t bucket = sharded->first + (size_t)local / sharded->bucket_rows;
+    size_t place = sharded->first + (size_t)local / sharded->bucket_rows;
+    size_t bucket = embla_sharded_reverse(sharded, place);
     int64_t row =
         (int64_t)((size_t)local % sharded->bucket_rows * sharded->options.buckets + bucket);
     return row < sharded->options.rows ? row : -1;
@@ -288,11 +290,11 @@ embla_status embla_sharded_init(embla_sharded *sharded, const embla_init_options
     return embla_sharded_publish(sharded);
 }
 
-/* Copies the rows of one bucket. */
-static embla_status fill_bucket(embla_sharded *s, const embla_table *table, size_t bucket)
+/* Copies the rows of the bucket at a place. */
+static embla_status fill_bucket(embla_sharded *s, const embla_table *table, size_t place)
 {
     enum { SOME = 512 };
-    int64_t rows[SOME], begin = (int64_t)(bucket - s->first) * (int64_t)s->bucket_rows;
+    int64_t rows[SOME], begin = (int64_t)(place - s->first) * (int64_t)s->bucket_rows;
     const embla_lookup_options raw = {.raw = true, .threads = s->options.threads};
     for (int64_t i = 0; i < (int64_t)s->bucket_rows;) {
         size_t n = 0;

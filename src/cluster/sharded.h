@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a sharded table.
  *
- * Row r is number r / buckets in bucket r % buckets. A rank owns a range of buckets; its table has
- * them one after the other, each with the same number of rows. So a bucket is one block of memory:
- * a file has it as one tensor, and a product of it has the same shape for any number of ranks.
+ * Row r is number r / buckets in bucket r % buckets. Buckets have an order, the place of a bucket
+ * is its number with the bits reversed, and a rank owns a range of places. So rows that follow each
+ * other are on different ranks: the first rows of a vocabulary are often the most frequent ones.
+ * A rank's table has its buckets one after the other, each with the same number of rows. So a
+ * bucket is one block of memory: a file has it as one tensor, and a product of it has the same
+ * shape for any number of ranks.
  *
  * The ranks of one host allocate their tables in one window, all of the same size. Together they
  * are one table too (`near`), whose rows need not be sent.
@@ -14,12 +17,20 @@
 #include "base/scratch.h"
 #include "cluster/comm.h"
 
+/* What a lookup waits for. */
+typedef enum {
+    EMBLA_SHARDED_NOTHING,
+    EMBLA_SHARDED_COUNTS,  /* how many rows each rank asks for */
+    EMBLA_SHARDED_NUMBERS, /* which */
+    EMBLA_SHARDED_ROWS
+} embla_sharded_stage;
+
 struct embla_sharded {
     const embla_comm *comm;
     embla_sharded_options options; /* with defaults filled in */
     size_t bytes;                  /* of this block */
     size_t bucket_rows;            /* rows of each bucket, some of them not used */
-    size_t first, buckets;         /* the range of this rank */
+    size_t first, buckets;         /* the range of this rank's places */
     unsigned shift;                /* the number of buckets is 2^shift */
     int32_t *rank_of;              /* for each bucket, the rank that owns it, */
     int64_t *local_of;             /* its first row in the table of that rank, */
@@ -33,6 +44,7 @@ struct embla_sharded {
     bool all_near;       /* no rank is on another host */
     /* A lookup under way. */
     bool busy;
+    embla_sharded_stage stage;
     size_t count, unique;   /* row numbers; different ones */
     void *request;          /* rows that are being sent */
     uint32_t *slots;        /* arrays of capacity: for lookup/unique.h, */
@@ -51,10 +63,25 @@ struct embla_sharded {
     embla_sharded_stats stats;
 };
 
-/* The first bucket of a rank; that of rank `size` is the number of buckets. */
+/* The first place of a rank; that of rank `size` is the number of buckets. */
 static inline size_t embla_sharded_begin(const embla_sharded *s, int rank)
 {
     return (size_t)((uint64_t)rank * s->options.buckets / (uint64_t)s->comm->size);
+}
+
+/* The bucket at a place, or the place of a bucket: the bits reversed. */
+static inline size_t embla_sharded_reverse(const embla_sharded *s, size_t place)
+{
+    size_t bucket = 0;
+    for (unsigned i = 0; i < s->shift; i++) bucket |= (place >> i & 1) << (s->shift - 1 - i);
+    return bucket;
+}
+
+/* Rows of a bucket that are used. */
+static inline int64_t embla_sharded_used(const embla_sharded *s, size_t bucket)
+{
+    int64_t rest = s->options.rows - (int64_t)bucket, all = (int64_t)s->options.buckets;
+    return rest <= 0 ? 0 : (rest + all - 1) / all;
 }
 
 /* The rank that owns a row, and the row's number there. The row must exist. */

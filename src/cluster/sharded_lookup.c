@@ -2,9 +2,12 @@
 /* Lookups in a sharded table.
  *
  *   row numbers -> different rows, ordered by owner      (places)
- *   numbers to their owners, counts first                (ask)
- *   owners: rows, as they are stored, to those who asked (answer)
+ *   counts, then row numbers, to their owners            (send_counts, send_numbers)
+ *   owners: rows, as they are stored, to those who asked (send_rows)
  *   rows -> vectors, one for each row number             (finish)
+ *
+ * Each exchange is started, and the next one follows when it is done: embla_sharded_lookup_poll and
+ * _finish go on from where the lookup is.
  *
  * Rows of ranks on the same host are not sent: they are read from the window. If all ranks are on
  * one host, nothing is exchanged at all, and rows are not even counted: the lookup is the one of a
@@ -66,17 +69,21 @@ static size_t list_of(const embla_sharded *s, int64_t row)
 static void find_places(embla_sharded *s)
 {
     size_t lists = (size_t)s->comm->size + 1, *counts = s->counts, *at = s->counts + 3 * lists;
+    const int64_t *last = s->near ? s->near_of : s->local_of;
     memset(counts, 0, lists * sizeof *counts);
-    for (size_t u = 0; u < s->unique; u++) counts[list_of(s, s->found[u])]++;
+    for (size_t u = 0; u < s->unique; u++) {
+        size_t list = list_of(s, s->found[u]);
+        counts[list]++;
+        s->place[u] = (int64_t)list;
+    }
     at[0] = 0;
     for (size_t i = 1; i < lists; i++) at[i] = at[i - 1] + counts[i - 1];
     for (size_t u = 0; u < s->unique; u++) {
-        int64_t row = s->found[u];
-        size_t list = list_of(s, row), place = at[list]++;
-        bool near = list == lists - 1 && s->near;
-        s->stats.shared += near && embla_sharded_rank(s, row) != s->comm->rank;
+        size_t list = (size_t)s->place[u], place = at[list]++;
         s->place[u] = (int64_t)place;
-        s->numbers[place] = embla_sharded_at(s, near ? s->near_of : s->local_of, row);
+        s->numbers[place] =
+            embla_sharded_at(s, list == lists - 1 ? last : s->local_of, s->found[u]);
+        s->stats.shared += list == lists - 1 && embla_sharded_rank(s, s->found[u]) != s->comm->rank;
     }
     for (size_t i = 0; i < s->count; i++) s->where[i] = s->place[s->where[i]];
 }
@@ -94,7 +101,7 @@ static embla_status room_staged(embla_sharded *s)
     return EMBLA_OK;
 }
 
-/* ---- ask and answer ---- */
+/* ---- exchanges ---- */
 
 static size_t sum_of(const size_t *counts, int ranks)
 {
@@ -103,41 +110,80 @@ static size_t sum_of(const size_t *counts, int ranks)
     return sum;
 }
 
-/* Tells every owner how many rows it is asked for, and which. The numbers that others want from us
- * are then in `asked`, their counts at *wanted. */
-static embla_status ask(embla_sharded *s, size_t **wanted)
+/* Begins an exchange. Without functions for that it is made at once. */
+static embla_status send(embla_sharded *s, embla_sharded_stage stage, const embla_exchange *e)
 {
     const embla_comm *c = s->comm;
-    size_t lists = (size_t)c->size + 1, *counts = s->counts;
-    *wanted = s->counts + lists;
-    EMBLA_TRY(c->alltoall(c->owner, counts, *wanted, sizeof *counts));
-    EMBLA_TRY(embla_sharded_room(&s->asked, (sum_of(*wanted, c->size) + 1) * sizeof(int64_t),
-                                 "the row numbers that other ranks ask for"));
-    const embla_exchange exchange = {.send = s->numbers,
-                                     .send_counts = counts,
-                                     .receive = s->asked.memory,
-                                     .receive_counts = *wanted,
-                                     .unit = sizeof(int64_t)};
-    return c->alltoallv(c->owner, &exchange);
+    s->stage = stage;
+    if (c->start && c->poll) return c->start(c->owner, e, &s->request);
+    return c->alltoallv(c->owner, e);
 }
 
-/* Starts to send the rows that others asked for, and to receive ours into staged. */
-static embla_status answer(embla_sharded *s, const size_t *wanted)
+/* Tells every owner how many rows it is asked for. */
+static embla_status send_counts(embla_sharded *s)
 {
-    const embla_comm *c = s->comm;
-    size_t row_bytes = embla_table_row_bytes(s->table), n = sum_of(wanted, c->size);
+    size_t lists = (size_t)s->comm->size + 1, *ones = s->counts + 2 * lists;
+    for (size_t r = 0; r < lists; r++) ones[r] = 1;
+    const embla_exchange exchange = {.send = s->counts,
+                                     .send_counts = ones,
+                                     .receive = s->counts + lists,
+                                     .receive_counts = ones,
+                                     .unit = sizeof(size_t)};
+    return send(s, EMBLA_SHARDED_COUNTS, &exchange);
+}
+
+/* Rows that others want from us: a number for each rank. */
+static const size_t *wanted(const embla_sharded *s)
+{
+    return s->counts + s->comm->size + 1;
+}
+
+static embla_status send_numbers(embla_sharded *s)
+{
+    EMBLA_TRY(embla_sharded_room(&s->asked,
+                                 (sum_of(wanted(s), s->comm->size) + 1) * sizeof(int64_t),
+                                 "the row numbers that other ranks ask for"));
+    const embla_exchange exchange = {.send = s->numbers,
+                                     .send_counts = s->counts,
+                                     .receive = s->asked.memory,
+                                     .receive_counts = wanted(s),
+                                     .unit = sizeof(int64_t)};
+    return send(s, EMBLA_SHARDED_NUMBERS, &exchange);
+}
+
+/* Sends the rows that others asked for, and receives ours into staged. */
+static embla_status send_rows(embla_sharded *s)
+{
+    size_t row_bytes = embla_table_row_bytes(s->table), n = sum_of(wanted(s), s->comm->size);
     const embla_lookup_options raw = {.raw = true, .threads = s->options.threads};
     EMBLA_TRY(embla_sharded_room(&s->answer, (n + 1) * row_bytes, "rows for other ranks"));
     EMBLA_TRY(embla_lookup_rows(s->table, s->asked.memory, n, &raw, s->answer.memory));
     const embla_exchange exchange = {.send = s->answer.memory,
-                                     .send_counts = wanted,
+                                     .send_counts = wanted(s),
                                      .receive = s->staged ? embla_table_data(s->staged) : NULL,
                                      .receive_counts = s->counts,
                                      .unit = row_bytes};
     s->stats.sent += (int64_t)n;
-    s->stats.received += (int64_t)sum_of(s->counts, c->size);
-    if (c->start && c->poll) return c->start(c->owner, &exchange, &s->request);
-    return c->alltoallv(c->owner, &exchange);
+    s->stats.received += (int64_t)sum_of(s->counts, s->comm->size);
+    return send(s, EMBLA_SHARDED_ROWS, &exchange);
+}
+
+/* Goes on as far as exchanges are done, or (wait) to the end. */
+static embla_status advance(embla_sharded *s, bool wait)
+{
+    while (s->stage != EMBLA_SHARDED_NOTHING) {
+        bool done = true;
+        if (s->request) EMBLA_TRY(s->comm->poll(s->comm->owner, s->request, wait, &done));
+        if (!done) return EMBLA_OK;
+        s->request = NULL;
+        if (s->stage == EMBLA_SHARDED_COUNTS)
+            EMBLA_TRY(send_numbers(s));
+        else if (s->stage == EMBLA_SHARDED_NUMBERS)
+            EMBLA_TRY(send_rows(s));
+        else
+            s->stage = EMBLA_SHARDED_NOTHING;
+    }
+    return EMBLA_OK;
 }
 
 /* Copies the rows of this host to staged, after those that are received. */
@@ -155,23 +201,12 @@ static embla_status fetch_near(embla_sharded *s)
 
 static embla_status exchange_rows(embla_sharded *s, const int64_t *rows, size_t count)
 {
-    size_t *wanted;
     s->unique = embla_unique_find(rows, count, s->slots, s->found, s->where);
     find_places(s);
     s->stats.unique += (int64_t)s->unique;
     EMBLA_TRY(room_staged(s));
-    EMBLA_TRY(ask(s, &wanted));
-    EMBLA_TRY(answer(s, wanted));
+    EMBLA_TRY(send_counts(s));
     return fetch_near(s);
-}
-
-/* Waits for the rows. */
-static embla_status wait_rows(embla_sharded *s)
-{
-    bool done;
-    void *request = s->request;
-    s->request = NULL;
-    return request ? s->comm->poll(s->comm->owner, request, true, &done) : EMBLA_OK;
 }
 
 embla_status embla_sharded_lookup_start(embla_sharded *sharded, const int64_t *rows, size_t count)
@@ -187,7 +222,7 @@ embla_status embla_sharded_lookup_start(embla_sharded *sharded, const int64_t *r
     else
         EMBLA_TRY(exchange_rows(s, rows, s->count));
     if (status != EMBLA_OK) { /* this rank took part without rows, so that no other waits for it */
-        EMBLA_TRY(wait_rows(s));
+        EMBLA_TRY(advance(s, true));
         return check(s, rows, count);
     }
     s->busy = true;
@@ -196,21 +231,16 @@ embla_status embla_sharded_lookup_start(embla_sharded *sharded, const int64_t *r
 
 embla_status embla_sharded_lookup_poll(embla_sharded *sharded)
 {
-    embla_sharded *s = sharded;
-    bool done = false;
-    if (!s || !s->busy)
+    if (!sharded || !sharded->busy)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_lookup_poll: no lookup is under way");
-    if (!s->request) return EMBLA_OK;
-    EMBLA_TRY(s->comm->poll(s->comm->owner, s->request, false, &done));
-    if (done) s->request = NULL;
-    return EMBLA_OK;
+    return advance(sharded, false);
 }
 
 /* Writes the rows of a started lookup, as floats or as they are stored. */
 static embla_status finish(embla_sharded *s, bool raw, void *out)
 {
     s->busy = false;
-    EMBLA_TRY(wait_rows(s));
+    EMBLA_TRY(advance(s, true));
     if (s->count == 0) return EMBLA_OK;
     const embla_lookup_options options = {
         .raw = raw, .out_dtype = raw ? 0 : EMBLA_F32, .threads = s->options.threads};

@@ -230,9 +230,8 @@ static size_t block_count(const call *c)
 static block block_at(const call *c, size_t i)
 {
     const embla_sharded *s = c->s;
-    int64_t rest = s->options.rows - (int64_t)(s->first + i), all = (int64_t)s->options.buckets;
     return (block){.first = i * s->bucket_rows,
-                   .rows = rest <= 0 ? 0 : (size_t)((rest + all - 1) / all)};
+                   .rows = (size_t)embla_sharded_used(s, embla_sharded_reverse(s, s->first + i))};
 }
 
 static embla_status multiply(const call *c, const shard *t, const block *b, float *logits)

@@ -45,13 +45,6 @@ static embla_status begin(embla_sharded *s, embla_optim *optim, const char *fold
     return EMBLA_OK;
 }
 
-/* Rows of a bucket that are used. */
-static int64_t used_rows(const embla_sharded *s, size_t bucket)
-{
-    int64_t rest = s->options.rows - (int64_t)bucket;
-    return rest <= 0 ? 0 : (rest + (int64_t)s->options.buckets - 1) / (int64_t)s->options.buckets;
-}
-
 /* The name of a bucket's tensor, or of one of its states. */
 static void tensor_name(size_t bucket, const char *state, char out[TENSOR])
 {
@@ -73,13 +66,13 @@ static embla_status path_of(const char *folder, const char *name, char out[PATH]
 
 /* ---- save ---- */
 
-/* Adds the tensors of a bucket: its rows, then the states of its rows. */
-static embla_status add_bucket(const files *f, size_t bucket, embla_saved *saved)
+/* Adds the tensors of the bucket at a place: its rows, then the states of its rows. */
+static embla_status add_bucket(const files *f, size_t place, embla_saved *saved)
 {
     embla_sharded *s = f->s;
     char name[TENSOR], *rows = embla_table_data(s->table);
-    size_t first = (bucket - s->first) * s->bucket_rows;
-    int64_t used = used_rows(s, bucket);
+    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_reverse(s, place);
+    int64_t used = embla_sharded_used(s, bucket);
     if (used == 0) return EMBLA_OK;
     tensor_name(bucket, NULL, name);
     EMBLA_TRY(embla_saved_add(saved, name, s->options.dtype, used, s->options.dim,
@@ -142,7 +135,7 @@ static embla_status save_part(const files *f)
 static void say_bucket(const files *f, embla_json_out *json, size_t bucket, bool *first)
 {
     char file[NAME], name[TENSOR];
-    if (used_rows(f->s, bucket) == 0) return;
+    if (embla_sharded_used(f->s, bucket) == 0) return;
     file_name(f->step, f->s->rank_of[bucket], f->s->comm->size, file);
     for (size_t n = 0; n <= f->state_count; n++) {
         tensor_name(bucket, n > 0 ? f->states[n - 1].name : NULL, name);
@@ -298,12 +291,12 @@ static embla_status load_tensor(const embla_checkpoint *cp, const char *path, co
 }
 
 static embla_status load_bucket(const files *f, const embla_checkpoint *cp, const char *path,
-                                size_t bucket)
+                                size_t place)
 {
     embla_sharded *s = f->s;
     char name[TENSOR], *rows = embla_table_data(s->table);
-    size_t first = (bucket - s->first) * s->bucket_rows;
-    int64_t used = used_rows(s, bucket);
+    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_reverse(s, place);
+    int64_t used = embla_sharded_used(s, bucket);
     if (used == 0) return EMBLA_OK;
     tensor_name(bucket, NULL, name);
     EMBLA_TRY(load_tensor(cp, path, name, s->options.dtype, used, s->options.dim,

@@ -12,7 +12,7 @@ for ((i = 0; i < kills; i++)); do
     ranks 3 "$job" saves "$folder/save" >"$folder/log" 2>&1 &
     launched=$!
     for ((k = 0; k < 300; k++)); do
-        grep -q '^saved' "$folder/log" && break
+        grep -qs '^saved' "$folder/log" && break
         sleep 0.1
     done
     sleep "0.$((RANDOM % 90 + 10))"
@@ -34,7 +34,7 @@ echo "$kills kills"
 PATIENCE=3 ranks 3 "$job" waits 60 >"$folder/log" 2>&1 &
 launched=$!
 for ((k = 0; k < 300; k++)); do
-    grep -q '^started' "$folder/log" && break
+    grep -qs '^started' "$folder/log" && break
     sleep 0.1
 done
 victims=($(pgrep -f "^$job waits 60\$"))
