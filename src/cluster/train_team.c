@@ -56,8 +56,8 @@ typedef struct {
     int64_t compared; /* the step at which weights were last compared */
     /* for n-grams: */
     embla_scatter *scatter;
-    size_t dim, share; /* numbers in a row; most rows of a rank */
-    int64_t *counts;   /* rows of each rank */
+    size_t dim;      /* numbers in a row */
+    int64_t *counts; /* rows of each rank */
     row_list own, all;
     float *totals; /* sums for each row */
     void *memory;  /* of these lists */
@@ -198,6 +198,7 @@ static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, s
         status = run_piece(w, t, pieces[i], length, counted, options);
     }
     t->gpt->gradients = home;
+    if (status != EMBLA_OK && w->held) memset(w->held, 0, w->held_bytes);
     EMBLA_TRY(status);
     return embla_exact_take(&w->sums, blocks, count, options->threads);
 }
