@@ -48,15 +48,19 @@ static void fill_by_block(terms x, uint64_t seed, int low, int high)
 /* Adds terms in the given order and rounds. */
 static void sum_in_order(const terms x, const size_t *order, int threads, float out[COUNT])
 {
-    static float copy[COUNT];
+    static float copies[3][COUNT];
+    float *const at[3] = {copies[0], copies[1], copies[2]};
     embla_exact sums = {0};
-    assert_ok(embla_exact_new(COUNT, &sums));
-    for (size_t t = 0; t < TERMS; t++) {
-        memcpy(copy, x[order[t]], sizeof copy);
-        assert_ok(embla_exact_take(&sums, copy, threads));
-        for (size_t i = 0; i < COUNT; i++) assert_true(copy[i] == 0.0f);
+    assert_ok(embla_exact_new(COUNT, 1, &sums));
+    for (size_t t = 0, n; t < TERMS; t += n) {
+        n = 1 + order[t] % 3; /* one or a few at once */
+        if (n > TERMS - t) n = TERMS - t;
+        for (size_t k = 0; k < n; k++) memcpy(copies[k], x[order[t + k]], sizeof copies[k]);
+        assert_ok(embla_exact_take(&sums, at, n, threads));
+        for (size_t k = 0; k < n; k++)
+            for (size_t i = 0; i < COUNT; i++) assert_true(copies[k][i] == 0.0f);
     }
-    embla_exact_round(&sums, out, threads);
+    assert_ok(embla_exact_sum(&sums, embla_comm_self(), threads, out));
     embla_exact_free(&sums);
 }
 
@@ -254,13 +258,13 @@ static embla_status sum_part(const embla_comm *comm, void *context)
     division *d = context;
     embla_exact sums = {0};
     float copy[COUNT];
-    embla_status status = embla_exact_new(COUNT, &sums);
+    float *const at[1] = {copy};
+    embla_status status = embla_exact_new(COUNT, (size_t)comm->size, &sums);
     for (size_t t = d->begin[comm->rank]; t < d->begin[comm->rank + 1] && status == EMBLA_OK; t++) {
         memcpy(copy, (*d->x)[t], sizeof copy);
-        status = embla_exact_take(&sums, copy, 1);
+        status = embla_exact_take(&sums, at, 1, 1);
     }
-    if (status == EMBLA_OK) status = embla_exact_allreduce(&sums, comm, 1);
-    if (status == EMBLA_OK) embla_exact_round(&sums, d->out[comm->rank], 1);
+    if (status == EMBLA_OK) status = embla_exact_sum(&sums, comm, 1, d->out[comm->rank]);
     embla_exact_free(&sums);
     return status;
 }
@@ -289,19 +293,78 @@ static void every_division_among_ranks_gives_the_same_bits(void **unused)
     }
 }
 
+/* More sums than ranks exchange at once. */
+enum { MANY = (1 << 20) + 5000 };
+
+typedef struct {
+    float *out[3];
+} many_sums;
+
+/* The size depends on the block, so blocks have different levels. */
+static float many_at(size_t term, size_t i)
+{
+    uint64_t state = term * (uint64_t)MANY + i;
+    int high = 40 - 23 * (int)(i / EMBLA_EXACT_BLOCK % 7);
+    return any_float(&state, high - 10, high);
+}
+
+static embla_status sum_many(const embla_comm *comm, void *context)
+{
+    many_sums *m = context;
+    embla_exact sums = {0};
+    float *x[2] = {malloc(MANY * sizeof(float)), malloc(MANY * sizeof(float))};
+    size_t each = (size_t)(comm->size == 1 ? 6 : 2), first = (size_t)comm->rank * 2;
+    embla_status status = embla_fail(EMBLA_ERR_MEMORY, "no memory");
+    if (x[0] && x[1]) status = embla_exact_new(MANY, (size_t)comm->size, &sums);
+    for (size_t t = first; t < first + each && status == EMBLA_OK; t += 2) {
+        for (size_t i = 0; i < MANY; i++) x[0][i] = many_at(t, i), x[1][i] = many_at(t + 1, i);
+        status = embla_exact_take(&sums, x, 2, 2);
+    }
+    if (status == EMBLA_OK) status = embla_exact_sum(&sums, comm, 2, m->out[comm->rank]);
+    embla_exact_free(&sums);
+    free(x[0]);
+    free(x[1]);
+    return status;
+}
+
+static void many_sums_are_exchanged_in_several_rounds(void **unused)
+{
+    (void)unused;
+    many_sums m;
+    float *wanted = malloc(MANY * sizeof(float));
+    for (size_t i = 0; i < 3; i++) assert_non_null(m.out[i] = calloc(MANY, sizeof(float)));
+    assert_non_null(wanted);
+    thread_comm_run(1, sum_many, &m);
+    memcpy(wanted, m.out[0], MANY * sizeof(float));
+    for (size_t i = 0; i < MANY; i += 997) {
+        double sum = 0.0, sizes = 0.0;
+        for (size_t t = 0; t < 6; t++) {
+            sum += (double)many_at(t, i);
+            sizes += fabs((double)many_at(t, i));
+        }
+        assert_near(wanted[i], sum, fabs(sum) * 0x1p-24 + sizes * 0x1p-18);
+    }
+    thread_comm_run(3, sum_many, &m);
+    for (size_t r = 0; r < 3; r++) {
+        assert_memory_equal(m.out[r], wanted, MANY * sizeof(float));
+        free(m.out[r]);
+    }
+    free(wanted);
+}
+
 static void clearing_begins_again(void **unused)
 {
     (void)unused;
     embla_exact sums = {0};
-    float x[COUNT], out[COUNT];
-    assert_ok(embla_exact_new(COUNT, &sums));
+    float x[COUNT], out[COUNT], *const at[1] = {x};
+    assert_ok(embla_exact_new(COUNT, 1, &sums));
     for (size_t i = 0; i < COUNT; i++) x[i] = FLT_MAX;
     x[5] = NAN;
-    assert_ok(embla_exact_take(&sums, x, 1));
+    assert_ok(embla_exact_take(&sums, at, 1, 1));
     embla_exact_clear(&sums, 1);
     for (size_t i = 0; i < COUNT; i++) x[i] = FLT_TRUE_MIN;
-    assert_ok(embla_exact_take(&sums, x, 1));
-    embla_exact_round(&sums, out, 1);
+    assert_ok(embla_exact_take(&sums, at, 1, 1));
+    assert_ok(embla_exact_sum(&sums, embla_comm_self(), 1, out));
     for (size_t i = 0; i < COUNT; i++) assert_true(out[i] == FLT_TRUE_MIN);
     embla_exact_free(&sums);
 }
@@ -312,21 +375,22 @@ static void the_number_of_additions_is_limited(void **unused)
     (void)unused;
     embla_exact sums = {0};
     float x, out, largest = nextafterf(0.5f, 0.0f); /* of its level */
-    assert_ok(embla_exact_new(1, &sums));
+    float *const at[1] = {&x};
+    assert_ok(embla_exact_new(1, 1, &sums));
     for (int i = 0; i < EMBLA_EXACT_MOST; i++) {
         x = largest;
-        assert_ok(embla_exact_take(&sums, &x, 1));
+        assert_ok(embla_exact_take(&sums, at, 1, 1));
     }
-    embla_exact_round(&sums, &out, 1);
+    assert_ok(embla_exact_sum(&sums, embla_comm_self(), 1, &out));
     assert_true(out == (float)((double)largest * EMBLA_EXACT_MOST));
     x = 1.0f;
-    assert_status(embla_exact_take(&sums, &x, 1), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_exact_take(&sums, at, 1, 1), EMBLA_ERR_ARGUMENT);
     assert_error_has("at most 524288 numbers");
     assert_true(x == 1.0f);
     embla_exact_free(&sums);
-    assert_status(embla_exact_new(SIZE_MAX / 2, &sums), EMBLA_ERR_MEMORY);
+    assert_status(embla_exact_new(SIZE_MAX / 2, 1, &sums), EMBLA_ERR_MEMORY);
     embla_mem_fail(1, false);
-    assert_status(embla_exact_new(10, &sums), EMBLA_ERR_MEMORY);
+    assert_status(embla_exact_new(10, 2, &sums), EMBLA_ERR_MEMORY);
     embla_mem_fail(0, false);
 }
 
@@ -342,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_sum_that_is_too_large_is_infinite),
         cmocka_unit_test(every_set_gives_the_bits_of_scalar),
         cmocka_unit_test(every_division_among_ranks_gives_the_same_bits),
+        cmocka_unit_test(many_sums_are_exchanged_in_several_rounds),
         cmocka_unit_test(clearing_begins_again),
         cmocka_unit_test(the_number_of_additions_is_limited),
     };

@@ -427,6 +427,40 @@ static void a_rank_without_memory_does_not_join(void **unused)
     embla_corpus_free(corpus);
 }
 
+/* Each allocation of the first step fails once. The step is then made again, with the same bits. */
+static void a_step_that_failed_can_be_made_again(void **unused)
+{
+    (void)unused;
+    const variant *v = &variants[2]; /* negatives need memory */
+    embla_corpus *corpus = corpus_of(v);
+    embla_gpt_shape shape = v->shape;
+    embla_checksum wanted = {0};
+    size_t failed = 0;
+    shape.vocab = embla_corpus_vocab(corpus);
+    for (size_t n = 0; n < 40; n++) { /* 0 means that none fails */
+        embla_gpt *gpt = NULL;
+        embla_train *train = NULL;
+        assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
+        assert_ok(embla_train_new(gpt, corpus, &v->options, &train));
+        assert_ok(embla_train_join(train, embla_comm_self(), NULL));
+        embla_mem_fail(n, false);
+        embla_status status = embla_train_step(train, NULL);
+        embla_mem_fail(0, false);
+        if (status != EMBLA_OK) {
+            assert_status(status, EMBLA_ERR_MEMORY);
+            assert_ok(embla_train_step(train, NULL));
+            failed++;
+        }
+        embla_checksum found = sum_of(train);
+        if (n == 0) wanted = found;
+        assert_memory_equal(&found, &wanted, sizeof found);
+        embla_train_free(train);
+        embla_gpt_free(gpt);
+    }
+    assert_true(failed > 0);
+    embla_corpus_free(corpus);
+}
+
 static void a_file_that_one_rank_cannot_use_fails_on_all(void **unused)
 {
     (void)unused;
@@ -457,6 +491,7 @@ int main(void)
         cmocka_unit_test(a_team_must_fit_the_batch),
         cmocka_unit_test(what_cannot_join_is_refused),
         cmocka_unit_test(a_rank_without_memory_does_not_join),
+        cmocka_unit_test(a_step_that_failed_can_be_made_again),
         cmocka_unit_test(a_file_that_one_rank_cannot_use_fails_on_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,8 +347,9 @@ embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out)
 {
     embla_status status =
         embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, out);
-    if (status == EMBLA_OK && t->joins && !t->team.fast) { /* two integers for each exact sum */
-        int64_t sums = out->gradients / (int64_t)sizeof(float) * 2 * (int64_t)sizeof(int64_t);
+    if (status == EMBLA_OK && t->joins && t->team.shards != 1 && !t->team.fast) {
+        /* exact sums: two integers for each number, and three blocks of gradients that wait */
+        int64_t sums = (2 * (int64_t)(sizeof(int64_t) / sizeof(float)) + 3) * out->gradients;
         out->gradients += sums;
         out->total += sums;
     }

@@ -15,7 +15,8 @@
 enum {
     HOST = 64,
     MESSAGES = 1, /* seconds for other ranks to print theirs */
-    MEETINGS = 4  /* in a second */
+    MEETINGS = 4, /* in a second */
+    WRITING = 900 /* seconds to wait for ranks that read or write files */
 };
 
 bool cli_ranks_many(const cli_training *t)
@@ -85,6 +86,13 @@ void cli_ranks_close(cli_training *t)
 
 /* ---- agreeing ---- */
 
+int cli_ranks_wait(const cli_training *t)
+{
+    const embla_comm *c = t->comm;
+    if (!cli_ranks_many(t) || c->barrier(c->owner, WRITING) == EMBLA_OK) return CLI_DONE;
+    return cli_failed("%s", embla_error());
+}
+
 int cli_ranks_agree(cli_training *t, int code)
 {
     const embla_comm *c = t->comm;
@@ -95,7 +103,8 @@ int cli_ranks_agree(cli_training *t, int code)
     }
     /* the first rank that failed has the greatest number; its exit code is in the low bits */
     if (code != CLI_DONE) worst = ((int64_t)(c->size - c->rank) << 8) | (int64_t)code;
-    if (c->allreduce(c->owner, &worst, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX) != EMBLA_OK) {
+    if (c->barrier(c->owner, WRITING) != EMBLA_OK ||
+        c->allreduce(c->owner, &worst, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX) != EMBLA_OK) {
         cli_complain_release(c->rank, code != CLI_DONE);
         return cli_failed("%s", embla_error());
     }

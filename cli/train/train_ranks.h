@@ -26,6 +26,8 @@ typedef struct {
 /* Combines the plans of all ranks. They meet a few times a second, not after each step; until then
  * nothing is to be done. A save at a given step (--save-every) needs no meeting. */
 int cli_ranks_decide(cli_training *t, cli_ranks_plan *plan);
+/* Waits until all ranks are here, for long: rank 0 may be writing files. */
+int cli_ranks_wait(const cli_training *t);
 /* Ends the other ranks after a failure of this one, whose message was printed. */
 void cli_ranks_abort(const cli_training *t);
 

@@ -70,7 +70,8 @@ static int save(cli_training *t)
         code = t->follows ? CLI_FAILED : cli_failed("%s", embla_error());
     free(note);
     t->saved = cli_progress_now();
-    return code;
+    int waited = cli_ranks_wait(t);
+    return code == CLI_DONE ? waited : code;
 }
 
 /* Writes the model with the lowest validation loss to FOLDER/best. A failure is reported, but does
@@ -137,6 +138,7 @@ static int validate(cli_training *t)
     bool last = embla_train_steps(t->train) >= t->steps;
     int code = validate_on(t, t->validate_every / VALIDATION_SHARE, VALIDATION_LEAST);
     if (code == CLI_DONE && !t->follows) save_best(t);
+    if (code == CLI_DONE) code = cli_ranks_wait(t);
     if (code == CLI_DONE && last) code = validate_on(t, t->steps / LAST_SHARE, LAST_LEAST);
     return code;
 }

@@ -25,23 +25,28 @@ enum {
 
 /* A zeroed struct is empty. */
 typedef struct {
-    size_t count, blocks, bytes;
+    size_t count, blocks, bytes, ranks;
     int64_t *levels; /* of each block, then the number of additions */
     int64_t *shared; /* the largest of all ranks */
     int64_t *parts;  /* of each block: BLOCK high parts, then BLOCK low parts */
+    /* for some blocks at a time, if there are several ranks: */
+    size_t *counts;    /* blocks to send to each rank, and to receive */
+    int64_t *received; /* parts from all ranks */
+    float *rounded;    /* sums of this rank, then of all */
 } embla_exact;
 
-/* Allocates `count` sums, all 0. */
-EMBLA_CHECKED embla_status embla_exact_new(size_t count, embla_exact *out);
+/* Allocates `count` sums, all 0, to be summed over so many ranks. */
+EMBLA_CHECKED embla_status embla_exact_new(size_t count, size_t ranks, embla_exact *out);
 void embla_exact_free(embla_exact *sums);
 /* Sets all sums to 0. */
 void embla_exact_clear(embla_exact *sums, int threads);
-/* Adds x[i] to sum i, and sets x[i] to 0. EMBLA_ERR_ARGUMENT after EMBLA_EXACT_MOST calls. */
-EMBLA_CHECKED embla_status embla_exact_take(embla_exact *sums, float *x, int threads);
-/* Replaces the sums by those over all ranks. Collective. */
-EMBLA_CHECKED embla_status embla_exact_allreduce(embla_exact *sums, const embla_comm *comm,
-                                                 int threads);
-/* Writes the sums, each rounded once to the nearest float. */
-void embla_exact_round(const embla_exact *sums, float *out, int threads);
+/* Adds x[0][i], x[1][i], .. x[n-1][i] to sum i, and sets them to 0. Several at once are faster than
+ * one after the other. EMBLA_ERR_ARGUMENT above EMBLA_EXACT_MOST numbers. */
+EMBLA_CHECKED embla_status embla_exact_take(embla_exact *sums, float *const *x, size_t n,
+                                            int threads);
+/* Writes the sums over all ranks, each rounded once to the nearest float. Call embla_exact_clear
+ * before the next sums. Collective. */
+EMBLA_CHECKED embla_status embla_exact_sum(embla_exact *sums, const embla_comm *comm, int threads,
+                                           float *out);
 
 #endif

@@ -28,8 +28,9 @@
 enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES };
 
 enum {
-    SHARDS = 12, /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
-    TILE = 65536 /* weights that are compared at each step */
+    SHARDS = 12,  /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
+    TILE = 65536, /* weights that are compared at each step */
+    HELD = 4      /* pieces whose gradients are added to the sums at once */
 };
 
 /* n-gram rows of pieces, in the order of the pieces. */
@@ -50,11 +51,13 @@ typedef struct {
     int64_t *shared;            /* numbers of share_step */
     int64_t *counted;           /* targets of each piece */
     embla_exact sums;           /* of the gradients; not in fast mode */
-    int64_t compared;           /* the step at which weights were last compared */
+    float *held;                /* gradients of HELD - 1 pieces, or fewer */
+    size_t held_bytes;
+    int64_t compared; /* the step at which weights were last compared */
     /* for n-grams: */
     embla_scatter *scatter;
-    size_t dim, share; /* numbers in a row; most rows of a rank */
-    int64_t *counts;   /* rows of each rank */
+    size_t dim;      /* numbers in a row */
+    int64_t *counts; /* rows of each rank */
     row_list own, all;
     float *totals; /* sums for each row */
     void *memory;  /* of these lists */
@@ -165,21 +168,39 @@ static uint64_t seed_of(uint64_t seed, size_t piece)
     return embla_mix64(seed + (piece + 1) * EMBLA_GOLDEN);
 }
 
-static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t length, double weight,
+static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t length, int64_t counted,
                               const embla_gpt_options *options)
 {
     size_t from = sequence_of(w, piece), sequences = sequence_of(w, piece + 1) - from;
     embla_gpt_options how = *options;
     embla_loss_report report = {0};
     how.seed = seed_of(options->seed, piece);
-    how.weight = weight;
+    how.weight = (double)w->counted[piece] / (double)counted;
     EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now] + from * length,
                                  t->targets[t->now] + from * length, sequences, length, &how,
                                  &report));
     w->losses[piece] = report.loss;
     if (w->scatter) EMBLA_TRY(append_rows(w, t->gpt));
-    if (w->options.fast) return EMBLA_OK;
-    return embla_exact_take(&w->sums, (float *)(void *)t->gpt->gradients, options->threads);
+    return EMBLA_OK;
+}
+
+/* Runs up to HELD pieces, each with a block of gradients of its own, and adds these to the sums at
+ * once: the sums are much larger than the gradients, so each pass over them costs. */
+static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, size_t count,
+                                size_t length, int64_t counted, const embla_gpt_options *options)
+{
+    char *home = t->gpt->gradients;
+    float *blocks[HELD] = {(float *)(void *)home};
+    embla_status status = EMBLA_OK;
+    for (size_t i = 1; i < count; i++) blocks[i] = w->held + (i - 1) * t->gpt->numbers;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
+        t->gpt->gradients = (char *)(void *)blocks[i];
+        status = run_piece(w, t, pieces[i], length, counted, options);
+    }
+    t->gpt->gradients = home;
+    if (status != EMBLA_OK && w->held) memset(w->held, 0, w->held_bytes);
+    EMBLA_TRY(status);
+    return embla_exact_take(&w->sums, blocks, count, options->threads);
 }
 
 /* The gradients and losses of the pieces of this rank. A piece without targets has none. */
@@ -191,10 +212,14 @@ static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size
     memset(w->losses, 0, w->pieces * sizeof *w->losses);
     w->own.count = 0;
     if (!w->options.fast) embla_exact_clear(&w->sums, options->threads);
-    for (size_t p = w->first; p < w->end; p++)
-        if (w->counted[p] > 0)
-            EMBLA_TRY(
-                run_piece(w, t, p, length, (double)w->counted[p] / (double)*counted, options));
+    size_t pieces[HELD], held = 0;
+    for (size_t p = w->first; p < w->end; p++) {
+        if (w->counted[p] > 0) pieces[held++] = p;
+        if (held == 0 || (held < HELD && p + 1 < w->end)) continue;
+        EMBLA_TRY(w->options.fast ? run_piece(w, t, pieces[0], length, *counted, options)
+                                  : run_exactly(w, t, pieces, held, length, *counted, options));
+        held = 0;
+    }
     return EMBLA_OK;
 }
 
@@ -205,9 +230,7 @@ static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
     if (w->options.fast)
         return c->allreduce(c->owner, gradients, gpt->numbers, EMBLA_COMM_TYPE_FLOAT,
                             EMBLA_COMM_OP_SUM);
-    EMBLA_TRY(embla_exact_allreduce(&w->sums, c, threads));
-    embla_exact_round(&w->sums, gradients, threads);
-    return EMBLA_OK;
+    return embla_exact_sum(&w->sums, c, threads, gradients);
 }
 
 /* A checksum of a tile of the weights, another one at each step. All of them if the last step was
@@ -304,6 +327,7 @@ static void team_free(void *owner)
     team *w = owner;
     embla_scatter_free(w->scatter);
     embla_exact_free(&w->sums);
+    embla_mem_free(w->held, w->held_bytes);
     embla_mem_free(w->memory, w->memory_bytes);
     embla_mem_free(w, w->bytes);
 }
@@ -365,6 +389,20 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
     return EMBLA_OK;
 }
 
+/* Exact sums, and gradients of pieces that wait to be added. */
+static embla_status new_sums(team *w, const embla_gpt *gpt)
+{
+    size_t own = w->end - w->first, held = (own < HELD ? own : HELD) - 1;
+    void *memory = NULL;
+    EMBLA_TRY(embla_exact_new(gpt->numbers, (size_t)w->comm->size, &w->sums));
+    if (held == 0) return EMBLA_OK;
+    /* as many bytes as the gradients, a few times: no overflow */
+    w->held_bytes = held * gpt->numbers * sizeof(float);
+    EMBLA_TRY(embla_mem_new(w->held_bytes, "the gradients of shards", &memory));
+    w->held = memory;
+    return EMBLA_OK;
+}
+
 /* Lists for the n-gram rows of one rank, and of all. */
 static embla_status new_lists(team *w, const embla_train *t)
 {
@@ -403,7 +441,7 @@ static embla_status make_team(const embla_train *t, const embla_comm *comm,
     size_t shards = 0;
     EMBLA_TRY(check_join(t, comm, o, &shards));
     EMBLA_TRY(new_team(t, comm, shards, o->fast, out));
-    if (!o->fast) EMBLA_TRY(embla_exact_new(t->gpt->numbers, &(*out)->sums));
+    if (!o->fast) EMBLA_TRY(new_sums(*out, t->gpt));
     EMBLA_TRY(new_lists(*out, t));
     return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
                          "the settings of all ranks", states);
