@@ -134,12 +134,6 @@ int bench_train(const bench_options *options)
     return CLI_DONE;
 }
 
-int bench_cluster(const bench_options *options)
-{
-    PROMISE(options->complain);
-    return CLI_DONE;
-}
-
 /* Opens no file, whatever the line names. */
 embla_status cli_open_path(const char *path, const embla_open_options *options,
                            embla_checkpoint **out)
