@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# 100 steps with each optimizer on 1, 2, 3 and 4 ranks, 1 and 2 threads, with rows sent and with rows
+# Steps with each optimizer on 1, 2, 3 and 4 ranks, 1 and 2 threads, with rows sent and with rows
 # in shared memory: the same loss and the same rows, bit for bit. A save of P ranks is continued by Q.
+# EMBLA_MPI_STEPS is the number of steps.
 #   usage: sharded.sh openmpi|mpich JOB
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 job=$2
-steps=${EMBLA_MPI_STEPS:-100}
+steps=${EMBLA_MPI_STEPS:-10}
 ranks 2 "$job" name
 
 same() { # LABEL: loss and rows of $folder/now are those of the first run of this optimizer

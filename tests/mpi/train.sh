@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 embla=$2
-steps=${EMBLA_MPI_STEPS:-200}
+steps=${EMBLA_MPI_TRAIN_STEPS:-20}
 names=${EMBLA_DATA:-}/names/names.txt
 book=${EMBLA_DATA:-}/tinyshakespeare/input.txt
 cd "$folder"
