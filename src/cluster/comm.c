@@ -228,7 +228,7 @@ embla_status embla_comm_verdict(const embla_comm *comm, embla_status status, int
                       comm->size - (int)(worst >> 8), what);
 }
 
-embla_status embla_comm_agree(const embla_comm *comm, embla_status status, const char *what)
+embla_status embla_comm_share(const embla_comm *comm, embla_status status, const char *what)
 {
     int64_t worst = embla_comm_vote(comm, status);
     EMBLA_TRY(comm->allreduce(comm->owner, &worst, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));

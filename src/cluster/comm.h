@@ -36,8 +36,14 @@ enum {
 
 /* Collective: EMBLA_OK if status is EMBLA_OK on every rank. Otherwise every rank gets a failure;
  * those that did not fail themselves get a sentence that names the first that did. */
-EMBLA_CHECKED embla_status embla_comm_agree(const embla_comm *comm, embla_status status,
+EMBLA_CHECKED embla_status embla_comm_share(const embla_comm *comm, embla_status status,
                                             const char *what);
+EMBLA_CHECKED static inline embla_status embla_comm_agree(const embla_comm *comm,
+                                                          embla_status status, const char *what)
+{
+    embla_status all = embla_comm_share(comm, status, what);
+    return status != EMBLA_OK ? status : all; /* inline, so that analyzers see this */
+}
 
 /* The same in parts, to send it with other numbers: the vote of this rank, to be replaced by the
  * maximum of all ranks; and what follows from that maximum. */

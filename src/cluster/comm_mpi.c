@@ -106,7 +106,7 @@ static void call_roll(const job *j, char *missing, size_t size)
     double end = seconds_now() + ANSWER;
     int open = others - 1;
     missing[0] = '\0';
-    if (take(j, (size_t)others * 2 * sizeof *requests, &requests) != EMBLA_OK ||
+    if (take(j, (size_t)others * 2 * sizeof(MPI_Request), &requests) != EMBLA_OK ||
         take(j, (size_t)others, &answers) != EMBLA_OK)
         open = 0;
     for (int r = 0; open > 0 && r < others; r++) {

@@ -222,9 +222,14 @@ void embla_sharded_free(embla_sharded *sharded)
     embla_table_free(s->staged);
     embla_scatter_free(s->mine);
     embla_scatter_free(s->owned);
-    embla_scratch *kept[] = {&s->asked,    &s->answer, &s->parts, &s->sent,
-                             &s->received, &s->keys,   &s->sums,  &s->loss};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) embla_scratch_free(kept[i]);
+    embla_scratch_free(&s->asked);
+    embla_scratch_free(&s->answer);
+    embla_scratch_free(&s->parts);
+    embla_scratch_free(&s->sent);
+    embla_scratch_free(&s->received);
+    embla_scratch_free(&s->keys);
+    embla_scratch_free(&s->sums);
+    embla_scratch_free(&s->loss);
     if (s->window.handle) s->comm->window_free(s->comm->owner, &s->window);
     embla_mem_free(s, s->bytes);
 }

@@ -153,22 +153,21 @@ static embla_status find_longest(call *c, size_t count, const size_t *lengths, s
     return EMBLA_OK;
 }
 
-/* Gets the shards, targets and hidden vectors of all ranks. This rank's own are first copied to its
- * part of the arrays; a rank sends the part that the longest one needs. */
+/* Gets the shards, targets and hidden vectors of all ranks. Each rank sends as much as the one with
+ * the most tokens. */
 static embla_status gather(call *c, const float *hidden, const int32_t *targets, size_t count,
                            const size_t *lengths, size_t shards)
 {
     const embla_comm *comm = c->s->comm;
-    size_t me = (size_t)comm->rank, words = c->rank_shards + 1;
+    size_t words = c->rank_shards + 1;
     embla_scratch *space = &c->s->sent;
-    size_t *own_shards = c->shards + me * words;
     if (c->rank_tokens == 0) {
         memset(c->shards, 0, (size_t)comm->size * words * sizeof *c->shards);
         return EMBLA_OK;
     }
     size_t token_bytes = c->rank_tokens * sizeof *targets;
     size_t hidden_bytes = c->rank_tokens * c->d * sizeof *hidden;
-    EMBLA_TRY(embla_sharded_room(space, words * sizeof *own_shards + token_bytes + hidden_bytes,
+    EMBLA_TRY(embla_sharded_room(space, words * sizeof(size_t) + token_bytes + hidden_bytes,
                                  "tokens for other ranks"));
     size_t *send_shards = space->memory;
     float *send_hidden = (float *)(void *)(send_shards + words);
@@ -200,7 +199,7 @@ static embla_status prepare(call *c, double weight)
                 (*targets++ == EMBLA_TARGET_IGNORE ? c->report.ignored++ : c->report.counted++);
     }
     c->scale = c->report.counted > 0 ? weight / (double)c->report.counted : 0.0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; c->rows && i < count; i++) {
         double x = fabs((double)c->rows[i]);
         if (!(x <= largest)) largest = x; /* a NaN stays */
     }
