@@ -12,6 +12,7 @@
 #include "input.h"
 #include "train/train_make.h"
 #include "train/words_run.h"
+#include "verbs/plan_run.h"
 
 enum { WORDS = 40, BOUND = 64 << 10 };
 
@@ -45,6 +46,25 @@ void cli_words_free(cli_words *w)
 {
     for (size_t i = 0; i < w->eval_count; i++) free(w->evals[i]);
     free(w->state);
+}
+
+/* Replaces the long parts of a plan: options are parsed, nothing is measured, read or simulated. */
+int cli_plan_measure(const cli_args *args, cli_plan *p, bool *speaks)
+{
+    PROMISE(args && p && speaks);
+    return cli_failed("nothing is measured");
+}
+
+int cli_plan_read(cli_plan *p)
+{
+    PROMISE(p->trace);
+    return cli_failed("no trace %s", p->trace);
+}
+
+int cli_plan_simulate(cli_plan *p)
+{
+    PROMISE(p->rank_count > 0 && p->rank_count <= CLI_PLAN_RANKS);
+    return CLI_DONE;
 }
 
 /* Replaces the benchmark: options are parsed, nothing is measured. */
@@ -97,6 +117,12 @@ int bench_codec(const bench_options *options)
 }
 
 int bench_rows(const bench_options *options)
+{
+    PROMISE(options->complain);
+    return CLI_DONE;
+}
+
+int bench_cluster(const bench_options *options)
 {
     PROMISE(options->complain);
     return CLI_DONE;

@@ -334,7 +334,9 @@ typedef struct {
     embla_corpus_options corpus;
     int64_t step;
     char note[4096];
-    uint64_t reserved[4];
+    size_t shards; /* of embla_train_join (embla_cluster.h); 0 if it was not called */
+    bool fast;     /* of embla_train_join */
+    uint64_t reserved[2];
 } embla_train_saved;
 
 /* Reads what a file of embla_train_save contains. EMBLA_ERR_FORMAT if it is damaged. */

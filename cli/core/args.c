@@ -212,8 +212,7 @@ static int unknown_verb(const char *word)
 
 /* ---- numbers ---- */
 
-/* Parses 128000, 128_000 or 128,000: one kind of separator, then groups of three digits. */
-static bool strip_separators(const char *text, char *out, size_t size)
+bool cli_args_digits(const char *text, char *out, size_t size)
 {
     const char *mark = strpbrk(text, ",_");
     size_t used = 0, group = 0;
@@ -244,7 +243,7 @@ static int read_count(const char *name, const char *text, int64_t *out)
             name, text);
     if (strlen(text) > 0 && strspn(text, "0123456789") == length && length >= sizeof plain)
         return cli_usage("--%s: '%s' does not fit in 64 bits", name, text);
-    if (!strip_separators(text, plain, sizeof plain))
+    if (!cli_args_digits(text, plain, sizeof plain))
         return cli_usage("--%s: '%s' is not a number such as 128000, 128_000 or 128,000", name,
                          text);
     for (const char *c = plain; *c; c++)

@@ -76,6 +76,10 @@ const cli_option *cli_option_at(const cli_verb *verb, size_t n);
 /* Writes all words, "cost, bench, help", truncated to size. Returns text. */
 const char *cli_choices_text(cli_choices choices, char *text, size_t size);
 
+/* Copies the digits of 128000, 128_000 or 128,000: one kind of separator, then groups of three.
+ * False for any other text, or if size is too small. */
+bool cli_args_digits(const char *text, char *out, size_t size);
+
 /* Parses the command line. CLI_DONE, or CLI_USAGE after a message. */
 int cli_args_parse(int argc, char **argv, cli_args *out);
 

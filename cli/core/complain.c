@@ -19,15 +19,41 @@ static int terminal_width(void)
     return known ? size.ws_col : 0;
 }
 
+/* In a job of several processes: the last message while messages are kept, and our rank. */
+static bool holding;
+static char held[640];
+static int own_rank;
+
+void cli_complain_hold(void)
+{
+    holding = true;
+    held[0] = '\0';
+}
+
+void cli_complain_release(int rank, bool print)
+{
+    holding = false;
+    own_rank = rank;
+    if (print && held[0]) cli_complain("%s", held);
+    held[0] = '\0';
+}
+
 /* A message may quote any bytes; unprintable ones are escaped. On a terminal no word is broken at
  * the end of a line. */
 void cli_complain(const char *format, ...)
 {
-    char text[640];
+    char text[sizeof held];
+    int used = 0;
     va_list list;
+    if (own_rank > 0 && !holding) used = snprintf(text, sizeof text, "rank %d: ", own_rank);
     va_start(list, format);
-    bool cut = vsnprintf(text, sizeof text, format, list) >= (int)sizeof text;
+    int wanted = vsnprintf(text + used, sizeof text - (size_t)used, format, list);
     va_end(list);
+    if (holding) {
+        memcpy(held, text, sizeof held);
+        return;
+    }
+    bool cut = used + wanted >= (int)sizeof text;
     const int indent = fprintf(stderr, "embla: "), width = terminal_width();
     int column = indent;
     for (const char *c = text; *c;) {

@@ -29,6 +29,7 @@ extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_new;
 extern const cli_verb cli_verb_convert;
 extern const cli_verb cli_verb_cost;
+extern const cli_verb cli_verb_plan;
 extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_help;

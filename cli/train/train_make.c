@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "core/memory.h"
 #include "core/model.h"
+#include "train/train_ranks.h"
 #include "train/train_view.h"
 
 /* Arguments that do not fit together are wrong usage; other errors are failures. */
@@ -305,7 +306,7 @@ static int make_training(const cli_args *args, cli_training *t)
     char memory[CLI_CELL];
     if (shared && t->shape.ngram.rows == 0)
         return cli_usage("--ngram-shared needs a model with an n-gram table; add --ngram-rows");
-    if (shared && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
+    if (shared && !t->follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
     if (status == EMBLA_ERR_MEMORY)
@@ -346,16 +347,25 @@ embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out)
 {
     embla_status status =
         embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, out);
+    if (status == EMBLA_OK && t->joins && t->team.shards != 1 && !t->team.fast) {
+        /* exact sums: two integers for each number, and three blocks of gradients that wait */
+        int64_t sums = (2 * (int64_t)(sizeof(int64_t) / sizeof(float)) + 3) * out->gradients;
+        out->gradients += sums;
+        out->total += sums;
+    }
     if (status != EMBLA_OK || t->options.compute != EMBLA_BF16) return status;
     out->weights += out->rounded;
     out->total += out->rounded;
     return EMBLA_OK;
 }
 
-static int check_memory(const cli_args *args, const embla_gpt_memory *plan)
+/* All ranks of this host need memory. */
+static int check_memory(const cli_args *args, const cli_training *t, const embla_gpt_memory *plan)
 {
+    int64_t bytes;
     if (cli_args_flag(args, "any-memory")) return CLI_DONE;
-    return cli_memory_check(plan->total, "this training",
+    if (__builtin_mul_overflow(plan->total, (int64_t)t->ranks_here, &bytes)) bytes = INT64_MAX;
+    return cli_memory_check(bytes, "this training",
                             "use a smaller --batch, --length or model, or --any-memory to start "
                             "anyway");
 }
@@ -374,11 +384,20 @@ int cli_make_new(const cli_args *args, cli_training *t)
     set_vocab(t);
     if (!t->from) status = cli_make_plan(t, &plan);
     if (status != EMBLA_OK) return library_error(status);
-    if (!t->from) code = check_memory(args, &plan);
+    if (!t->from) code = check_memory(args, t, &plan);
     if (code == CLI_DONE) code = make_model(t);
     if (code == CLI_DONE) code = set_words(t);
     if (code == CLI_DONE) code = make_training(args, t);
-    return code == CLI_DONE ? start_watch(args, t) : code;
+    return code;
+}
+
+int cli_make_ready(const cli_args *args, cli_training *t)
+{
+    int code = cli_ranks_join(t);
+    if (code == CLI_DONE && t->resumed && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
+        code = cli_failed("%s", embla_error());
+    if (code == CLI_DONE && !t->follows) code = start_watch(args, t);
+    return code;
 }
 
 /* ---- resuming ---- */
@@ -425,7 +444,7 @@ static void read_note(cli_training *t, const char *note)
 int cli_make_saved(const cli_args *args, cli_training *t)
 {
     embla_train_saved *saved = malloc(sizeof *saved);
-    int threads = t->options.threads, code = set_folder(t);
+    int code = set_folder(t);
     t->checkpoint = malloc(PATH_MAX);
     if (code == CLI_DONE && (!saved || !t->checkpoint))
         code = cli_failed("no memory for the saved settings");
@@ -436,7 +455,10 @@ int cli_make_saved(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) {
         t->shape = saved->shape;
         t->options = saved->options;
-        t->options.threads = threads;
+        t->options.threads = t->threads;
+        t->team = (embla_team_options){.shards = saved->shards > 0 ? saved->shards : 1,
+                                       .fast = saved->fast};
+        t->joins = t->joins || saved->shards > 0;
         t->corpus_options = saved->corpus;
         t->first = saved->step;
         read_note(t, saved->note);
@@ -456,15 +478,12 @@ int cli_make_saved(const cli_args *args, cli_training *t)
 
 int cli_make_again(const cli_args *args, cli_training *t)
 {
-    int code = cli_log_open(t->folder, &t->log);
+    int code = t->follows ? CLI_DONE : cli_log_open(t->folder, &t->log);
     if (code == CLI_DONE) code = open_corpus(t);
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code == CLI_DONE) code = set_words(t);
     if (code != CLI_DONE) return code;
     if (embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    code = make_training(args, t);
-    if (code == CLI_DONE && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
-        code = cli_failed("%s", embla_error());
-    return code == CLI_DONE ? start_watch(args, t) : code;
+    return make_training(args, t);
 }

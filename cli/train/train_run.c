@@ -19,6 +19,7 @@
 
 #include "core/out.h"
 #include "train/train_plot.h"
+#include "train/train_ranks.h"
 #include "train/train_sample.h"
 #include "train/train_view.h"
 
@@ -62,12 +63,15 @@ static int save(cli_training *t)
         code = cli_failed("no memory for the note of a checkpoint");
     else if (t->log.file >= 0 && !cli_log_flush(&t->log, true))
         code = cli_failed("%s: %s", t->log.path, strerror(errno));
-    else if (embla_train_checkpoint(t->train, t->checkpoints, (size_t)t->keep, note) != EMBLA_OK ||
-             embla_gpt_save(t->gpt, t->folder, t->words) != EMBLA_OK)
-        code = cli_failed("%s", embla_error());
+    if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t); /* the others wait for us */
+    if (code == CLI_DONE &&
+        (embla_train_checkpoint(t->train, t->checkpoints, (size_t)t->keep, note) != EMBLA_OK ||
+         (!t->follows && embla_gpt_save(t->gpt, t->folder, t->words) != EMBLA_OK)))
+        code = t->follows ? CLI_FAILED : cli_failed("%s", embla_error());
     free(note);
     t->saved = cli_progress_now();
-    return code;
+    int waited = cli_ranks_wait(t);
+    return code == CLI_DONE ? waited : code;
 }
 
 /* Writes the model with the lowest validation loss to FOLDER/best. A failure is reported, but does
@@ -93,7 +97,7 @@ static void save_during_training(cli_training *t)
 {
     char newest[PATH_MAX];
     cli_progress_wipe(&t->progress);
-    if (save(t) != CLI_DONE) {
+    if (save(t) != CLI_DONE && !t->follows) {
         bool kept = embla_train_newest(t->checkpoints, newest, sizeof newest, NULL) == EMBLA_OK;
         cli_complain("no checkpoint saved at step %" PRId64 "; %s, and training continues",
                      embla_train_steps(t->train),
@@ -133,14 +137,16 @@ static int validate(cli_training *t)
 {
     bool last = embla_train_steps(t->train) >= t->steps;
     int code = validate_on(t, t->validate_every / VALIDATION_SHARE, VALIDATION_LEAST);
-    if (code == CLI_DONE) save_best(t);
+    if (code == CLI_DONE && !t->follows) save_best(t);
+    if (code == CLI_DONE) code = cli_ranks_wait(t);
     if (code == CLI_DONE && last) code = validate_on(t, t->steps / LAST_SHARE, LAST_LEAST);
     return code;
 }
 
 static int sample_if_due(cli_training *t)
 {
-    if (t->sample_every == 0 || embla_train_steps(t->train) % t->sample_every != 0) return CLI_DONE;
+    if (t->follows || t->sample_every == 0 || embla_train_steps(t->train) % t->sample_every != 0)
+        return CLI_DONE;
     t->paused = true;
     return cli_sample_print(t);
 }
@@ -151,7 +157,7 @@ static int report(cli_training *t, double now)
     int64_t step = embla_train_steps(t->train);
     int code = CLI_DONE;
     bool due = step % t->every == 0 || step == t->steps || now - t->spoken >= SPOKEN_EVERY;
-    if (!due) return CLI_DONE;
+    if (!due || t->follows) return CLI_DONE;
     code = cli_view_report(t);
     (void)fflush(stdout); /* an error ends the training after a checkpoint */
     if (code == CLI_DONE && t->plot && step < t->steps) { /* finish draws the last one */
@@ -183,18 +189,23 @@ static int after_step(cli_training *t)
                          .norm = last->norm,
                          .tokens = last->tokens,
                          .seconds = t->before + t->seconds};
-    if (code == CLI_DONE && !cli_log_add(&t->log, &line))
+    if (code == CLI_DONE && !t->follows && !cli_log_add(&t->log, &line))
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
     if (code == CLI_DONE) code = sample_if_due(t);
     if (code == CLI_DONE) code = cli_view_draw(t, now);
-    if (now - t->flushed >= 0.5) {
+    if (now - t->flushed >= 0.5 && !t->follows) {
         t->flushed = now;
         (void)cli_log_flush(&t->log, false); /* an error is reported at the next checkpoint */
     }
-    if (code == CLI_DONE && save_due(t, now)) save_during_training(t);
+    cli_ranks_plan plan = {.stop = cli_progress_caught() || ferror(stdout),
+                           .out_of_time = t->minutes > 0 && now - t->begun >= 60 * t->minutes,
+                           .save = save_due(t, now)};
+    if (code == CLI_DONE) code = cli_ranks_decide(t, &plan);
+    if (code == CLI_DONE && plan.save) save_during_training(t);
     if (t->paused) t->pauses += cli_progress_now() - now;
-    t->out_of_time = t->minutes > 0 && now - t->begun >= 60 * t->minutes;
+    t->stopped = plan.stop;
+    t->out_of_time = plan.out_of_time;
     return code;
 }
 
@@ -202,8 +213,8 @@ static int run_steps(cli_training *t)
 {
     int code = CLI_DONE;
     t->begun = t->spoken = t->saved = t->flushed = cli_progress_now();
-    while (code == CLI_DONE && embla_train_steps(t->train) < t->steps && !cli_progress_caught() &&
-           !ferror(stdout) && !t->out_of_time) {
+    while (code == CLI_DONE && embla_train_steps(t->train) < t->steps && !t->stopped &&
+           !t->out_of_time) {
         if (embla_train_step(t->train, &t->last) != EMBLA_OK)
             code = cli_failed("%s", embla_error());
         else
@@ -225,12 +236,12 @@ static int prepare(cli_training *t)
     int code = CLI_DONE;
     t->first = embla_train_steps(t->train);
     if (!t->resumed) {
-        if (mkdir(t->folder, 0777) != 0 && errno != EEXIST)
+        if (!t->follows && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
             return cli_failed("%s: %s", t->folder, strerror(errno));
         code = save(t);
-        if (code == CLI_DONE) code = cli_log_open(t->folder, &t->log);
+        if (code == CLI_DONE && !t->follows) code = cli_log_open(t->folder, &t->log);
     }
-    if (code == CLI_DONE) code = cli_log_cut(&t->log, t->first, restore_line, t);
+    if (code == CLI_DONE && !t->follows) code = cli_log_cut(&t->log, t->first, restore_line, t);
     return code;
 }
 
@@ -243,7 +254,8 @@ static int finish(cli_training *t, int64_t begun_at)
         cli_progress_wipe(&t->progress);
         code = save(t);
     }
-    if (code == CLI_DONE && t->plot) code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
+    if (code == CLI_DONE && t->plot && !t->follows)
+        code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
     return code;
 }
 
@@ -264,18 +276,19 @@ int cli_training_run(cli_training *t)
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
     (void)signal(SIGPIPE, SIG_IGN);
     t->validation = t->best = NAN;
-    cli_progress_begin(&t->progress, t->quiet || t->json);
+    cli_progress_begin(&t->progress, t->quiet || t->json || t->follows);
     int code = prepare(t);
     if (code == CLI_DONE) {
-        cli_view_start(t);
+        if (!t->follows) cli_view_start(t);
         code = run_steps(t);
-        /* save the weights even after an error */
+        /* save the weights even after an error; with several ranks there is the last checkpoint */
+        if (code != CLI_DONE && cli_ranks_many(t)) return code;
         int kept = finish(t, t->first);
         if (code == CLI_DONE) code = kept;
         if (code == CLI_DONE && ferror(stdout)) end_by_closed_pipe(t);
     }
     cli_progress_wipe(&t->progress);
-    if (code == CLI_DONE) cli_view_end(t);
+    if (code == CLI_DONE && !t->follows) cli_view_end(t);
     (void)snprintf(
         sentence, sizeof sentence,
         "interrupted after step %s of %s and saved; continue with 'embla train --resume %.200s'",

@@ -20,6 +20,7 @@
 
 #include "core/out.h"
 #include "train/train_make.h"
+#include "train/train_ranks.h"
 
 /* ---- numbers for people ---- */
 
@@ -171,6 +172,18 @@ static void print_model(const cli_training *t)
     }
 }
 
+/* The ranks and the shards of a batch; nothing without shards. */
+static void print_ranks(const cli_training *t)
+{
+    const embla_team_options *team = embla_train_team(t->train);
+    char ranks[CLI_CELL], shards[CLI_CELL];
+    if (!team) return;
+    cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s",
+                 cli_plural(t->comm->size, "rank", ranks), t->comm->name,
+                 cli_plural((int64_t)team->shards, "shard", shards),
+                 team->fast ? "in floats" : "exactly");
+}
+
 static void print_training(const cli_training *t)
 {
     const embla_schedule *s = &t->options.schedule;
@@ -200,6 +213,16 @@ static void print_training(const cli_training *t)
         cli_out_fact("note", "%s newer than this one cannot be read",
                      cli_plural((int64_t)t->damaged, "checkpoint", steps));
     if (engine && embla_engine_warning()) cli_complain("note: %s", embla_engine_warning());
+}
+
+static void json_ranks(const cli_training *t, cli_json *json)
+{
+    const embla_team_options *team = embla_train_team(t->train);
+    if (!team) return;
+    cli_json_whole(json, "ranks", t->comm->size);
+    cli_json_whole(json, "shards", (int64_t)team->shards);
+    cli_json_bool(json, "fast", team->fast);
+    cli_json_text(json, "communicator", t->comm->name);
 }
 
 static void json_start(const cli_training *t)
@@ -239,6 +262,7 @@ static void json_start(const cli_training *t)
     cli_json_close(&json, '}');
     cli_json_text(&json, "engine", engine);
     cli_json_whole(&json, "threads", threads_of(t));
+    json_ranks(t, &json);
     cli_json_close(&json, '}');
     putchar('\n');
 }
@@ -266,6 +290,7 @@ void cli_view_start(const cli_training *t)
         print_family(t);
         print_parts(t);
         print_training(t);
+        print_ranks(t);
         if (table_shown(t))
             printf("\n%12s  %8s  %10s  %11s  %9s\n", "step", "loss", "validation", "tokens/s",
                    "left");
@@ -286,9 +311,12 @@ static bool watching(const cli_training *t)
 static void progress_line(const cli_training *t, FILE *to)
 {
     char text[256], step[CLI_CELL], steps[CLI_CELL], loss[CLI_CELL], left[CLI_CELL];
-    char speed[CLI_CELL], validation[CLI_CELL] = "", paced[2 * CLI_CELL] = "";
-    (void)snprintf(paced, sizeof paced, "  %s tokens/s",
-                   cli_commas((int64_t)cli_training_speed(t), speed));
+    char speed[CLI_CELL], validation[CLI_CELL] = "", paced[3 * CLI_CELL] = "";
+    char ranks[CLI_CELL];
+    bool many = cli_ranks_many(t);
+    (void)snprintf(paced, sizeof paced, "  %s tokens/s%s%s",
+                   cli_commas((int64_t)cli_training_speed(t), speed), many ? "  " : "",
+                   many ? cli_plural(t->comm->size, "rank", ranks) : "");
     if (isfinite(t->validation))
         (void)snprintf(validation, sizeof validation, "  validation %.4f", t->validation);
     for (int tries = 0; tries < 2; tries++) {

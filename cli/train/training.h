@@ -10,6 +10,7 @@
 #ifndef CLI_TRAIN_TRAINING_H
 #define CLI_TRAIN_TRAINING_H
 
+#include "embla_cluster.h"
 #include "embla_train.h"
 
 #include "core/args.h"
@@ -20,6 +21,15 @@
 enum { CLI_RECENT = 100 }; /* the reported loss is the mean of so many steps */
 
 typedef struct {
+    /* processes */
+    const embla_comm *comm;  /* of the job, or of this process alone */
+    bool follows;            /* rank 0, another process, prints and writes files */
+    bool joins;              /* batches are cut into shards: with --shards, --fast or mpirun */
+    int ranks_here;          /* on this host */
+    int64_t meeting;         /* the next step at which ranks decide together */
+    int threads;             /* of --threads, or the default in a job; 0 means OpenMP's */
+    embla_team_options team; /* shards 0 means the default */
+
     /* settings */
     bool json, quiet, resumed;
     const char *folder;
@@ -66,6 +76,7 @@ typedef struct {
     int64_t batches;   /* maximum number of batches of that validation */
     double best;       /* the lowest validation loss; NaN means none yet */
     int64_t best_step;
+    bool stopped;     /* the user has cancelled, or the output is closed */
     bool out_of_time; /* --minutes have passed */
     bool validated;   /* validation ran after the last step */
     bool paused;      /* validation, drawing or saving took time after the last step */

@@ -14,6 +14,7 @@
 #include "core/verbs.h"
 #include "train/train_make.h"
 #include "train/train_plot.h"
+#include "train/train_ranks.h"
 #include "train/train_run.h"
 
 enum {
@@ -319,7 +320,7 @@ static int read_all(const cli_args *args, cli_training *t)
                               .clip = preset.clip,
                               .compute = cli_args_flag(args, "bf16") ? EMBLA_BF16 : EMBLA_F32,
                               .seed = (uint64_t)cli_args_count(args, "seed"),
-                              .threads = (int)cli_args_count(args, "threads")};
+                              .threads = t->threads};
     int code = read_training(args, &preset, t);
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);
@@ -353,7 +354,7 @@ static bool allowed_with_resume(const char *name)
     static const char *const names[] = {"resume",  "steps",      "plot",         "watch",
                                         "every",   "save-every", "keep",         "json",
                                         "quiet",   "threads",    "ngram-shared", "help",
-                                        "version", "minutes",    "sample-every"};
+                                        "version", "minutes",    "sample-every", "patience"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
@@ -372,10 +373,17 @@ static int start_resumed(const cli_args *args, cli_training *t)
                 option->name);
     t->folder = cli_args_text(args, "resume");
     t->resumed = true;
-    t->options.threads = (int)cli_args_count(args, "threads");
     int code = cli_make_saved(args, t);
     if (code == CLI_DONE) code = read_intervals(args, t);
     return code == CLI_DONE ? cli_make_again(args, t) : code;
+}
+
+/* Everything before the first step. No rank waits for one that has failed. */
+static int start(const cli_args *args, cli_training *t)
+{
+    int code = cli_args_given(args, "resume") ? start_resumed(args, t) : start_new(args, t);
+    code = cli_ranks_agree(t, code);
+    return code == CLI_DONE ? cli_ranks_agree(t, cli_make_ready(args, t)) : code;
 }
 
 static int run(const cli_args *args)
@@ -386,9 +394,14 @@ static int run(const cli_args *args)
     t->keep = cli_args_count(args, "keep");
     t->json = cli_args_flag(args, "json");
     t->quiet = cli_args_flag(args, "quiet");
-    int code = cli_args_given(args, "resume") ? start_resumed(args, t) : start_new(args, t);
-    if (code == CLI_DONE) code = cli_training_run(t);
+    int code = cli_ranks_open(args, t);
+    if (code == CLI_DONE) code = start(args, t);
+    if (code == CLI_DONE) {
+        code = cli_training_run(t);
+        if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t);
+    }
     cli_training_free(t);
+    cli_ranks_close(t);
     free(t);
     return code;
 }
@@ -501,6 +514,16 @@ static const cli_option options[] = {
      .value = "PATH",
      .help = "keep the n-gram table in this file, where other processes can read it; for example "
              "in /dev/shm"},
+    COUNT("shards",
+          "cut each batch into N shards and sum their gradients exactly (default with mpirun: 12, "
+          "or --batch if that is less)"),
+    {.name = "fast",
+     .help = "sum the gradients of processes in floats; faster, but the result depends on their "
+             "number"},
+    {.name = "patience",
+     .value = "S",
+     .count = true,
+     .help = "with mpirun: end if another process does not answer for S seconds (default: 45)"},
     {.name = NULL}};
 
 const cli_verb cli_verb_train = {
@@ -519,8 +542,13 @@ const cli_verb cli_verb_train = {
         "Ctrl-C finishes the current step and saves. --resume FOLDER continues from there, "
         "also after a crash and with any number of threads. The result is the same, bit for "
         "bit, as without the interruption. Only --steps, --minutes, --every, --save-every, "
-        "--keep, --sample-every, --plot, --watch, --ngram-shared and --threads may be given with "
+        "--keep, --sample-every, --plot, --watch, --ngram-shared, --patience and --threads may be "
+        "given with "
         "--resume. Additional --steps use the final rate of the schedule.\n\n"
+        "Under mpirun several processes train one model: mpirun -n 4 embla train ... Each has the "
+        "whole model and computes the gradients of a part of every batch. The result is the same, "
+        "bit for bit, for any number of processes, also if it changes at --resume. The cores of a "
+        "host are divided among its processes, unless --threads or OMP_NUM_THREADS is given.\n\n"
         "The reported loss is the mean of the last 100 steps. During training, validation uses "
         "the first part of the validation text. At the end it uses all of it, but at most one "
         "batch for every two steps. FOLDER/best is the model with the lowest validation loss "

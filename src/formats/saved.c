@@ -20,11 +20,13 @@ embla_status embla_saved_begin(embla_saved *v, uint64_t most)
 embla_status embla_saved_add(embla_saved *v, const char *name, embla_dtype dtype, int64_t rows,
                              size_t dim, void *at)
 {
+    size_t row_bytes;
+    EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &row_bytes));
     embla_saved_tensor *p = &v->tensors[v->count++];
     p->element = embla_element_of(dtype);
     p->rows = (uint64_t)rows;
     p->dim = dim;
-    p->bytes = p->rows * dim * (dtype == EMBLA_F64 ? sizeof(double) : sizeof(float));
+    p->bytes = p->rows * row_bytes;
     p->at = at;
     return embla_arena_text(&v->arena, name, strlen(name), &p->name);
 }

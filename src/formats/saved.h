@@ -30,7 +30,7 @@ typedef struct {
 
 /* Makes an empty list with room for `most` tensors. Free the arena in any case. */
 EMBLA_CHECKED embla_status embla_saved_begin(embla_saved *saved, uint64_t most);
-/* Adds a tensor of f32 or f64. */
+/* Adds a tensor of rows x dim numbers without gaps. */
 EMBLA_CHECKED embla_status embla_saved_add(embla_saved *saved, const char *name, embla_dtype dtype,
                                            int64_t rows, size_t dim, void *at);
 /* Writes the file: complete, or not at all. pairs are the metadata, with room for one more. */

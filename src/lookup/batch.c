@@ -13,17 +13,16 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "lookup/unique.h"
 
 struct embla_batch {
     embla_row_source source;
     size_t bytes; /* of this block */
     size_t most;
-    uint32_t *slots;  /* a hash table: 1 + index in unique; 0 means free. 2 to 4 slots for each row
-                         number */
+    uint32_t *slots;  /* for lookup/unique.h */
     int64_t *unique;  /* different rows, in the order of their first occurrence */
     int64_t *where;   /* for each row number, its index in unique */
     char *staging;    /* stored bytes of the unique rows; NULL if the rows are in memory */
@@ -34,29 +33,19 @@ struct embla_batch {
     embla_batch_stats stats;
 };
 
-enum { MOST = 1 << 30 }; /* maximum row numbers of a batch: slots have 32 bits */
-
 /* ---- create, free ---- */
-
-/* The number of slots for `count` row numbers, as a power of two. */
-static unsigned slot_bits(size_t count)
-{
-    unsigned bits = 4;
-    while ((size_t)1 << bits < 2 * count) bits++;
-    return bits;
-}
 
 embla_status embla_batch_over(const embla_row_source *source, size_t most, embla_batch **out)
 {
     embla_layout layout = {0};
     void *memory = NULL;
     bool stages = source->kind->distinct;
-    if (most < 1 || most > MOST)
+    if (most < 1 || most > EMBLA_UNIQUE_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the capacity of a batch is %zu row numbers; it must be from 1 to %d",
-                          most, MOST);
+                          most, EMBLA_UNIQUE_MOST);
     size_t row_bytes = source->row->bytes, self = embla_layout_add(&layout, 1, sizeof(embla_batch));
-    size_t slots = embla_layout_add(&layout, (size_t)1 << slot_bits(most), sizeof(uint32_t));
+    size_t slots = embla_layout_add(&layout, embla_unique_slots(most), sizeof(uint32_t));
     size_t unique = embla_layout_add(&layout, most, sizeof(int64_t));
     size_t where = embla_layout_add(&layout, most, sizeof(int64_t));
     size_t given = embla_layout_add(&layout, 2, row_bytes);
@@ -84,33 +73,6 @@ embla_status embla_batch_over(const embla_row_source *source, size_t most, embla
 void embla_batch_free(embla_batch *batch)
 {
     if (batch) embla_mem_free(batch, batch->bytes);
-}
-
-/* ---- finding duplicates ---- */
-
-static uint64_t hash_row(uint64_t x)
-{
-    return x * EMBLA_GOLDEN;
-}
-
-/* Fills unique and where; returns the number of different rows. Only as many slots are used as
- * these row numbers need, so a small lookup is not slowed by a large batch. */
-static size_t find_unique(embla_batch *batch, const int64_t *rows, size_t count)
-{
-    unsigned bits = slot_bits(count);
-    uint32_t *slots = batch->slots;
-    size_t mask = ((size_t)1 << bits) - 1, found = 0;
-    memset(slots, 0, (mask + 1) * sizeof *slots);
-    for (size_t i = 0; i < count; i++) {
-        size_t at = (size_t)(hash_row((uint64_t)rows[i]) >> (64 - bits));
-        while (slots[at] != 0 && batch->unique[slots[at] - 1] != rows[i]) at = (at + 1) & mask;
-        if (slots[at] == 0) {
-            batch->unique[found++] = rows[i];
-            slots[at] = (uint32_t)found;
-        }
-        batch->where[i] = (int64_t)slots[at] - 1;
-    }
-    return found;
 }
 
 /* ---- statistics ---- */
@@ -203,7 +165,7 @@ static embla_status verify_some(embla_batch *batch, size_t unique, const embla_r
 {
     if (batch->every == 0) return EMBLA_OK;
     for (size_t i = 0; i < unique; i++) {
-        if ((hash_row(++batch->counted) >> 32) % batch->every != 0) continue;
+        if ((embla_unique_hash(++batch->counted) >> 32) % batch->every != 0) continue;
         EMBLA_TRY(verify_row(batch, i, part));
         ++*verified;
     }
@@ -259,7 +221,7 @@ embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows, size_t 
                           count, batch->most);
     embla_lookup_call call = embla_batch_call(&batch->source, rows, count, options, out);
     EMBLA_TRY(embla_lookup_check(&call));
-    size_t unique = count > 0 ? find_unique(batch, rows, count) : 0;
+    size_t unique = embla_unique_find(rows, count, batch->slots, batch->unique, batch->where);
     if (count > 0 && batch->staging) {
         EMBLA_TRY(stage(batch, &call, unique));
         call.rows = batch->where;

@@ -11,20 +11,26 @@
 
 #define LARGEST_SPREAD 0x1p124f /* normal numbers reach 5.77 spreads, and must stay finite */
 
-/* Fills a row in pieces: random floats, then encoded. */
-static void fill_row(const embla_table *table, int64_t row, embla_random_fn *fill, uint64_t seed,
-                     float spread, embla_encode_fn *encode)
+/* Fills a row in pieces: random floats, then encoded. number is the row's number in the draws. */
+static void fill_row(const embla_table *table, int64_t row, int64_t number, embla_random_fn *fill,
+                     uint64_t seed, float spread, embla_encode_fn *encode)
 {
     char *bytes = table->writable + (size_t)row * table->row_stride;
     float numbers[EMBLA_PIECE];
     for (size_t first = 0; first < table->dim; first += EMBLA_PIECE) {
         size_t n = table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
-        fill(seed, (uint64_t)row, first, n, spread, numbers);
+        fill(seed, (uint64_t)number, first, n, spread, numbers);
         encode(numbers, n, table->scale, bytes + embla_dtype_bytes(table->info, first));
     }
 }
 
 embla_status embla_table_init(embla_table *table, const embla_init_options *options)
+{
+    return embla_table_init_part(table, options, NULL);
+}
+
+embla_status embla_table_init_part(embla_table *table, const embla_init_options *options,
+                                   const embla_table_part *part)
 {
     EMBLA_TRY(embla_options_check(options));
     const embla_init_options defaults = {0};
@@ -41,7 +47,7 @@ embla_status embla_table_init(embla_table *table, const embla_init_options *opti
 
     const embla_kernels *kernels = embla_kernels_get();
     bool normal = options->kind == EMBLA_INIT_NORMAL;
-    double dim = (double)table->dim, both = (double)table->rows + dim;
+    double dim = (double)table->dim, both = (double)(part ? part->rows : table->rows) + dim;
     float spread = options->spread;
     if (spread == 0.0f) spread = (float)(normal ? 1.0 / sqrt(dim) : sqrt(2.0 / both));
     embla_random_fn *fill = normal ? kernels->normal : kernels->uniform;
@@ -51,7 +57,9 @@ embla_status embla_table_init(embla_table *table, const embla_init_options *opti
     int threads = embla_threads_for(options->threads, bytes);
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t row = 0; row < table->rows; row++)
-        fill_row(table, row, fill, options->seed, spread, encode);
+    for (int64_t row = 0; row < table->rows; row++) {
+        int64_t number = part ? part->number(part->owner, row) : row;
+        if (number >= 0) fill_row(table, row, number, fill, options->seed, spread, encode);
+    }
     return EMBLA_OK;
 }

@@ -90,6 +90,19 @@ EMBLA_CHECKED embla_status embla_table_add_mapping(embla_table *table, int64_t c
                                                    int64_t **rows);
 void embla_table_drop_mapping(embla_table *table);
 
+/* A table that has some rows of a larger one: its number of rows, and which of them row `row` is
+ * (-1: none). */
+typedef struct {
+    int64_t rows;
+    int64_t (*number)(const void *owner, int64_t row);
+    const void *owner;
+} embla_table_part;
+
+/* embla_table_init of a part: every row gets the numbers that it has in the larger table. part NULL
+ * means that the table is the whole. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_init_part(embla_table *table,
+                                                               const embla_init_options *options,
+                                                               const embla_table_part *part);
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
 
 #endif

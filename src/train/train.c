@@ -196,6 +196,7 @@ void embla_train_free(embla_train *train)
 {
     if (!train) return;
     size_t bytes = train->gpt->numbers * train->gpt->real;
+    if (train->team.owner) train->team.leave(train->team.owner);
     embla_optim_free(train->ngram);
     embla_mem_free(train->squares, bytes);
     embla_mem_free(train->mean, bytes);
@@ -210,6 +211,13 @@ int64_t embla_train_steps(const embla_train *train)
 const embla_train_options *embla_train_describe(const embla_train *train)
 {
     return train ? &train->options : NULL;
+}
+
+embla_status embla_train_agree(const embla_train *train, embla_status status, const char *what,
+                               bool saving)
+{
+    const embla_train_ranks *team = &train->team;
+    return team->owner ? team->agree(team->owner, status, what, saving) : status;
 }
 
 /* ---- AdamW over the block of weights ---- */
@@ -330,21 +338,12 @@ static void move_all(const update *u)
 
 /* ---- gradients ---- */
 
-/* Gradients of the n-gram rows that a batch uses. The model owns them; we may change them. */
-typedef struct {
-    const int64_t *rows;
-    float *values;
-    size_t count; /* rows */
-    size_t dim;
-} ngram_rows;
-
-static embla_status ngram_gradients(const embla_train *t, ngram_rows *out)
+static embla_status ngram_gradients(const embla_train *t, embla_train_rows *out)
 {
     const float *values = NULL;
-    *out = (ngram_rows){0};
     if (!t->ngram) return EMBLA_OK;
     EMBLA_TRY(embla_gpt_ngram_gradients(t->gpt, &out->rows, &values, &out->count));
-    memcpy(&out->values, &values, sizeof values);
+    memcpy(&out->values, &values, sizeof values); /* the model's, which we may change */
     out->dim = embla_table_dim(embla_gpt_ngram_table(t->gpt));
     return EMBLA_OK;
 }
@@ -361,7 +360,7 @@ static double length_wide(const embla_train *t)
 }
 
 /* The norm of all gradients that are not frozen. Gaps are 0, so neighbours are one span. */
-static embla_status gradient_norm(const embla_train *t, const ngram_rows *rows, double *out)
+static embla_status gradient_norm(const embla_train *t, const embla_train_rows *rows, double *out)
 {
     if (t->gpt->precision == EMBLA_GPT_F64) {
         *out = length_wide(t);
@@ -402,7 +401,8 @@ static void prefetch_next_batch(embla_train *t)
         t->ahead = t->step + 1;
 }
 
-static embla_status compute_gradients(embla_train *t, embla_loss_report *loss)
+static embla_status compute_gradients(embla_train *t, embla_loss_report *loss,
+                                      embla_train_rows *rows)
 {
     const embla_train_options *o = &t->options;
     embla_corpus_kind kind = t->corpus->options.kind;
@@ -414,16 +414,19 @@ static embla_status compute_gradients(embla_train *t, embla_loss_report *loss)
                                    .negatives = o->negatives,
                                    .proposal = by_frequency ? EMBLA_PROPOSAL_LOG_UNIFORM
                                                             : EMBLA_PROPOSAL_UNIFORM};
-    size_t used;
-    EMBLA_TRY(next_batch(t, &used));
+    size_t used = 0;
+    embla_status ready = next_batch(t, &used);
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);
     t->clean = false;
-    return embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used, &how,
-                              loss);
+    if (t->team.owner) return t->team.gradients(t->team.owner, t, ready, used, &how, loss, rows);
+    EMBLA_TRY(ready);
+    EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used,
+                                 &how, loss));
+    return ngram_gradients(t, rows);
 }
 
 /* Row-wise Adagrad follows the schedule: ngram_rate is scaled by rate / highest rate. */
-static embla_status update_ngram_rows(embla_train *t, const ngram_rows *rows, double rate,
+static embla_status update_ngram_rows(embla_train *t, const embla_train_rows *rows, double rate,
                                       double factor)
 {
     const embla_schedule *s = &t->options.schedule;
@@ -437,17 +440,16 @@ static embla_status update_ngram_rows(embla_train *t, const ngram_rows *rows, do
 }
 
 /* Updates all weights, or none if the gradient norm is not finite. */
-static embla_status update_weights(embla_train *t, update *u, embla_train_report *r)
+static embla_status update_weights(embla_train *t, const embla_train_rows *rows, update *u,
+                                   embla_train_report *r)
 {
-    ngram_rows rows;
-    EMBLA_TRY(ngram_gradients(t, &rows));
-    EMBLA_TRY(gradient_norm(t, &rows, &r->norm));
+    EMBLA_TRY(gradient_norm(t, rows, &r->norm));
     r->left_out = !isfinite(r->norm);
     if (r->left_out) return EMBLA_OK;
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
-    if (t->ngram) EMBLA_TRY(update_ngram_rows(t, &rows, r->rate, u->factor));
+    if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
     move_all(u);
-    if (t->ngram)
+    if (t->ngram && !t->team.owner)
         prefetch_next_batch(t); /* last, so that the rows are still in the cache at the next step */
     t->clean = true;
     t->updates++;
@@ -466,6 +468,7 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
 {
     embla_train *t = train;
     embla_loss_report loss = {0};
+    embla_train_rows rows = {0};
     update u;
     if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_step: train is NULL");
     EMBLA_TRY(check_not_torn(t));
@@ -476,10 +479,10 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
                           EMBLA_TRAIN_STEPS_MOST);
     EMBLA_TRY(embla_schedule_rate(&t->options.schedule, t->step, &r.rate));
     EMBLA_TRY(update_of(t, r.rate, &u));
-    EMBLA_TRY(compute_gradients(t, &loss));
+    EMBLA_TRY(compute_gradients(t, &loss, &rows));
     r.loss = loss.loss;
     r.tokens = loss.counted;
-    EMBLA_TRY(update_weights(t, &u, &r));
+    EMBLA_TRY(update_weights(t, &rows, &u, &r));
     t->step++;
     if (report) *report = r;
     return EMBLA_OK;
@@ -487,34 +490,74 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
 
 /* ---- validation ---- */
 
+/* Batches of validation whose losses the ranks of a team exchange together. */
+enum { GROUP = 64 };
+
+typedef struct {
+    double losses[GROUP], counted[GROUP]; /* of each batch: the sum of its losses, its targets */
+    size_t count;                         /* batches */
+    bool last;                            /* there are no more */
+} validated;
+
+/* Computes the losses of batches first .. first + count - 1, in a team only those of this rank. */
+static embla_status validate_group(embla_train *t, int64_t first, size_t count, validated *out)
+{
+    const embla_train_options *o = &t->options;
+    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
+    int32_t *tokens = t->tokens[t->now], *targets = t->targets[t->now];
+    for (; out->count < count; out->count++) {
+        embla_loss_report r = {0};
+        int64_t n = first + (int64_t)out->count;
+        size_t used;
+        embla_status status =
+            embla_corpus_validation(t->corpus, n, o->batch, o->length, tokens, targets, &used);
+        out->last = status == EMBLA_ERR_RANGE;
+        if (out->last) return EMBLA_OK;
+        EMBLA_TRY(status);
+        if (t->team.owner && n % t->team.size != t->team.rank) continue;
+        EMBLA_TRY(embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r));
+        out->losses[out->count] = r.loss * (double)r.counted;
+        out->counted[out->count] = (double)r.counted;
+    }
+    return EMBLA_OK;
+}
+
+/* Every rank gets the losses of all batches, and adds them in the same order. */
+static embla_status share_group(const embla_train *t, validated *group)
+{
+    const embla_train_ranks *team = &t->team;
+    if (!team->owner) return EMBLA_OK;
+    EMBLA_TRY(team->join(team->owner, group->losses, group->count));
+    return team->join(team->owner, group->counted, group->count);
+}
+
 embla_status embla_train_validate(embla_train *train, size_t batches, double *loss)
 {
     embla_train *t = train;
-    double sum = 0.0;
-    int64_t counted = 0, n = 0;
+    double sum = 0.0, counted = 0.0;
+    int64_t n = 0;
+    bool last = false;
     if (!t || !loss)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_validate: %s is NULL",
                           t ? "loss" : "train");
     EMBLA_TRY(check_not_torn(t));
-    const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
-    for (; batches == 0 || (size_t)n < batches; n++) {
-        embla_loss_report r = {0};
-        size_t used;
-        embla_status status = embla_corpus_validation(t->corpus, n, o->batch, o->length,
-                                                      t->tokens[t->now], t->targets[t->now], &used);
-        if (status == EMBLA_ERR_RANGE) break;
-        if (status == EMBLA_OK)
-            status = embla_gpt_loss(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used,
-                                    &how, &r);
-        if (status != EMBLA_OK) return status;
-        sum += r.loss * (double)r.counted;
-        counted += r.counted;
+    while (!last && (batches == 0 || (size_t)n < batches)) {
+        validated group = {0};
+        size_t left = batches == 0 ? GROUP : batches - (size_t)n;
+        embla_status status = validate_group(t, n, left < GROUP ? left : GROUP, &group);
+        EMBLA_TRY(embla_train_agree(t, status, "it cannot validate", false));
+        EMBLA_TRY(share_group(t, &group));
+        for (size_t i = 0; i < group.count; i++) {
+            sum += group.losses[i];
+            counted += group.counted[i];
+        }
+        n += (int64_t)group.count;
+        last = group.last;
     }
-    if (counted == 0)
+    if (counted == 0.0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "none of the corpus's %" PRId64 " tokens is set aside for validation",
                           embla_corpus_tokens(t->corpus));
-    *loss = sum / (double)counted;
+    *loss = sum / counted;
     return EMBLA_OK;
 }

@@ -20,6 +20,33 @@ typedef struct {
     bool decays, frozen;
 } embla_train_run;
 
+/* Gradients of the n-gram rows that a batch uses. Their owner keeps them; the training may change
+ * them. */
+typedef struct {
+    const int64_t *rows; /* ascending, each once */
+    float *values;       /* count x dim */
+    size_t count, dim;
+} embla_train_rows;
+
+/* Processes that make the steps of a training together. cluster/train_team.c fills it in; without
+ * it all functions are NULL. All functions but leave are collective. */
+typedef struct {
+    void *owner; /* passed to each function */
+    int rank, size;
+    size_t shards; /* pieces of a batch; 0 without a team */
+    bool fast;
+    /* Computes the gradients and the loss of this batch (train->now), whose sequences have `length`
+     * tokens. The gradients are 0 before. ready: whether this rank has the batch. */
+    embla_status (*gradients)(void *owner, embla_train *train, embla_status ready, size_t length,
+                              const embla_gpt_options *options, embla_loss_report *loss,
+                              embla_train_rows *rows);
+    /* Sums over all ranks. At most one rank has a number that is not 0. */
+    embla_status (*join)(void *owner, double *values, size_t count);
+    /* EMBLA_OK if all ranks have EMBLA_OK. saving: other ranks may take long to answer. */
+    embla_status (*agree)(void *owner, embla_status status, const char *what, bool saving);
+    void (*leave)(void *owner); /* frees the owner */
+} embla_train_ranks;
+
 struct embla_train {
     embla_gpt *gpt;
     const embla_corpus *corpus;
@@ -40,6 +67,7 @@ struct embla_train {
     bool clean;           /* all gradients are 0 */
     bool torn;            /* a load failed halfway: the state is neither old nor new */
     embla_checksum sum;   /* of the corpus */
+    embla_train_ranks team;
 };
 
 /* The metadata of a checkpoint. */
@@ -69,11 +97,14 @@ EMBLA_CHECKED embla_status embla_train_state_write(const embla_train_state *stat
 /* Parses the text. name is the file's name in messages. */
 EMBLA_CHECKED embla_status embla_train_state_read(const embla_directory *directory,
                                                   const char *name, embla_train_state *out);
-/* EMBLA_ERR_SHAPE or EMBLA_ERR_ARGUMENT if something differs from the saved state; the message
- * names the first difference. */
+/* EMBLA_ERR_SHAPE or EMBLA_ERR_ARGUMENT if something differs from another state; the message names
+ * the first difference. The other state was saved in the file `name`, or is that of a rank. */
 EMBLA_CHECKED embla_status embla_train_state_compare(const embla_train_state *ours,
-                                                     const embla_train_state *saved,
-                                                     const char *name);
+                                                     const embla_train_state *other,
+                                                     const char *name, bool saved);
+/* EMBLA_OK if all ranks of the team, or this process alone, have EMBLA_OK. */
+EMBLA_CHECKED embla_status embla_train_agree(const embla_train *train, embla_status status,
+                                             const char *what, bool saving);
 
 /* A double represents every integer up to here exactly. */
 #define EMBLA_TRAIN_STEPS_MOST ((int64_t)1 << 53)

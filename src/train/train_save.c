@@ -66,6 +66,12 @@ static embla_status save_all(const embla_train *t, const char *path, const embla
     return embla_saved_write(v, pairs, count, path);
 }
 
+/* In a team, rank 0 alone writes. */
+static bool writes(const embla_train *t)
+{
+    return t->team.rank == 0;
+}
+
 embla_status embla_train_save(const embla_train *train, const char *path, const char *note)
 {
     embla_train_state state;
@@ -82,9 +88,10 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
                           length, sizeof state.saved.note);
     embla_train_state_of(train, &state);
     if (note) memcpy(state.saved.note, note, length + 1);
-    embla_status status = save_all(train, path, &state, &v);
+    embla_status status = EMBLA_OK;
+    if (writes(train)) status = save_all(train, path, &state, &v);
     embla_arena_free(&v.arena);
-    return status;
+    return embla_train_agree(train, status, "it cannot save the training", true);
 }
 
 /* ---- reading ---- */
@@ -105,16 +112,24 @@ static embla_status open_saved(const char *path, embla_checkpoint **out, embla_t
 
 /* ---- loading ---- */
 
-static embla_status load_all(embla_train *t, const embla_checkpoint *cp, const char *path,
-                             const embla_train_state *saved, embla_saved *v)
+static const char cannot_load[] = "it cannot load the checkpoint";
+
+/* In a team, no rank changes before all have checked their files. */
+static embla_status check_saved(const embla_train *t, const embla_checkpoint *cp, const char *path,
+                                const embla_train_state *saved, embla_saved *v)
 {
     embla_train_state ours;
     embla_train_state_of(t, &ours);
-    EMBLA_TRY(embla_train_state_compare(&ours, saved, path));
+    EMBLA_TRY(embla_train_state_compare(&ours, saved, path, true));
     EMBLA_TRY(list_tensors(t, v));
-    EMBLA_TRY(embla_saved_check(v, cp, path));
+    return embla_saved_check(v, cp, path);
+}
+
+static embla_status copy_saved(embla_train *t, const embla_checkpoint *cp, const char *path,
+                               const embla_train_state *saved, embla_saved *v)
+{
     t->torn = true; /* from here on the training run changes */
-    EMBLA_TRY(embla_saved_copy(v, cp, path));
+    EMBLA_TRY(embla_train_agree(t, embla_saved_copy(v, cp, path), cannot_load, false));
     t->torn = false;
     t->step = saved->saved.step;
     t->updates = saved->updates;
@@ -125,13 +140,15 @@ static embla_status load_all(embla_train *t, const embla_checkpoint *cp, const c
 embla_status embla_train_load(embla_train *train, const char *path)
 {
     embla_checkpoint *cp = NULL;
-    embla_train_state saved;
+    embla_train_state saved = {0};
     embla_saved v = {0};
     if (!train || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_load: %s is NULL",
                           train ? "path" : "train");
-    EMBLA_TRY(open_saved(path, &cp, &saved));
-    embla_status status = load_all(train, cp, path, &saved, &v);
+    embla_status status = open_saved(path, &cp, &saved);
+    if (status == EMBLA_OK) status = check_saved(train, cp, path, &saved, &v);
+    status = embla_train_agree(train, status, cannot_load, true);
+    if (status == EMBLA_OK) status = copy_saved(train, cp, path, &saved, &v);
     embla_arena_free(&v.arena);
     embla_checkpoint_free(cp);
     return status;
@@ -273,11 +290,13 @@ embla_status embla_train_checkpoint(const embla_train *train, const char *folder
                           train ? "folder" : "train");
     if (keep < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "keep is %zu; it must be at least 1", keep);
     EMBLA_TRY(checkpoint_path(folder, train->step, path, sizeof path));
-    EMBLA_TRY(embla_io_folder(folder));
-    embla_status status = embla_train_save(train, path, note);
+    embla_status status = writes(train) ? embla_io_folder(folder) : EMBLA_OK;
+    EMBLA_TRY(embla_train_agree(train, status, "it cannot create the folder", false));
+    status = embla_train_save(train, path, note);
     if (status == EMBLA_ERR_IO) return report_kept(status, folder, train->step);
     EMBLA_TRY(status);
-    return remove_old(folder, keep, train->step);
+    if (writes(train)) status = remove_old(folder, keep, train->step);
+    return embla_train_agree(train, status, "it cannot remove old checkpoints", false);
 }
 
 /* Verifies a checkpoint. */

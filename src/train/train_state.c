@@ -110,6 +110,8 @@ static const field fields[] = {
     {"options.freeze", CHOICE, OPTION, AT(saved.options.freeze), true},
     {"options.freeze_below", COUNT, OPTION, AT(saved.options.freeze_below), true},
     {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
+    {"options.shards", SIZE, OPTION, AT(saved.shards), true},
+    {"options.fast", FLAG, OPTION, AT(saved.fast), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -245,6 +247,8 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
     out->precision = train->gpt->precision;
     out->saved.options = train->options;
     out->saved.options.threads = 0; /* results do not depend on it, so the file must not either */
+    out->saved.shards = train->team.shards;
+    out->saved.fast = train->team.fast;
     out->saved.corpus = train->corpus->options;
     out->saved.step = train->step;
     out->updates = train->updates;
@@ -321,37 +325,38 @@ static void field_text_for_people(const embla_train_state *state, const field *f
     (void)snprintf(out, TEXT, "%.17g", real);
 }
 
-static embla_status compare_sums(const embla_train_state *ours, const embla_train_state *saved,
-                                 const char *name)
+static embla_status compare_sums(const embla_train_state *ours, const embla_train_state *other,
+                                 const char *name, bool saved)
 {
     char a[EMBLA_SUM_TEXT], b[EMBLA_SUM_TEXT];
-    if (ours->sum.high == saved->sum.high && ours->sum.low == saved->sum.low) return EMBLA_OK;
-    embla_sum_text(saved->sum, a);
+    if (ours->sum.high == other->sum.high && ours->sum.low == other->sum.low) return EMBLA_OK;
+    embla_sum_text(other->sum, a);
     embla_sum_text(ours->sum, b);
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "%.200s: the saved training run used a corpus with the checksum %s, this one "
+                      "%.200s: %s a corpus with the checksum %s, this one "
                       "has %s: the same number of tokens, but different ones",
-                      name, a, b);
+                      name, saved ? "the saved training run used" : "it has", a, b);
 }
 
 embla_status embla_train_state_compare(const embla_train_state *ours,
-                                       const embla_train_state *saved, const char *name)
+                                       const embla_train_state *other, const char *name, bool saved)
 {
-    static const char *const owners[] = {[MODEL] = "the saved model",
-                                         [OPTION] = "the saved training run",
-                                         [CORPUS] = "the corpus of the saved training run"};
+    static const char *const owners[][2] = {
+        [MODEL] = {"its model", "the saved model"},
+        [OPTION] = {"its training run", "the saved training run"},
+        [CORPUS] = {"its corpus", "the corpus of the saved training run"}};
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
         char a[TEXT], b[TEXT];
         if (f->group == PLACE || f->at == AT(sum.high) || f->at == AT(sum.low)) continue;
-        field_text(saved, f, a);
+        field_text(other, f, a);
         field_text(ours, f, b);
         if (strcmp(a, b) == 0) continue;
-        field_text_for_people(saved, f, a);
+        field_text_for_people(other, f, a);
         field_text_for_people(ours, f, b);
         return embla_fail(f->group == MODEL ? EMBLA_ERR_SHAPE : EMBLA_ERR_ARGUMENT,
-                          "%.200s: %s has %s %s, but this one has %s", name, owners[f->group],
-                          strchr(f->key, '.') + 1, a, b);
+                          "%.200s: %s has %s %s, but this one has %s", name,
+                          owners[f->group][saved], strchr(f->key, '.') + 1, a, b);
     }
-    return compare_sums(ours, saved, name);
+    return compare_sums(ours, other, name, saved);
 }

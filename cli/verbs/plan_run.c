@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `embla plan` that take time or read files: speeds of the machine (--measure), a
+ * trace
+ * (--trace), a simulation. A fuzzer of command lines replaces this file.
+ *
+ * A trace is recognised from its contents: a file of tokens (.npy, llm.c's .bin), numbers as text,
+ * or else integers of 64 bits.
+ */
+#include "verbs/plan_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embla_text.h"
+
+enum { PIECE = 1024, HEAD = 4096 };
+#define TRACE_MOST ((size_t)1 << 27) /* row numbers */
+
+/* ---- measure ---- */
+
+int cli_plan_measure(const cli_args *args, cli_plan *p, bool *speaks)
+{
+    const embla_comm *comm = NULL;
+    int code = CLI_DONE;
+    *speaks = true;
+    if (embla_comm_open(NULL, &comm) != EMBLA_OK) return cli_failed("%s", embla_error());
+    *speaks = comm->rank == 0;
+    if (embla_plan_measure(comm, &p->options, &p->options.machine) != EMBLA_OK) {
+        code = cli_failed("%s", embla_error());
+    } else {
+        int64_t here = p->options.machine.ranks;
+        p->measured = true;
+        if (comm->size > 1)
+            (void)snprintf(p->job, sizeof p->job, "%d ranks of %s", comm->size, comm->name);
+        if (!cli_args_given(args, "ranks-per-host")) p->options.ranks_per_host = here;
+        if (!cli_args_given(args, "hosts") && comm->size > 1)
+            p->options.hosts = comm->size / (here > 0 ? here : 1);
+    }
+    embla_comm_close(comm);
+    return code;
+}
+
+/* ---- simulate ---- */
+
+int cli_plan_simulate(cli_plan *p)
+{
+    const embla_simulation_options from = {.trace = p->rows, .count = p->row_count};
+    if (embla_plan_simulate(&p->options, &from, p->ranks, p->rank_count, p->found) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    return CLI_DONE;
+}
+
+/* ---- trace ---- */
+
+static int no_memory(size_t count)
+{
+    return cli_failed("no memory for a trace of %zu row numbers", count);
+}
+
+/* The tokens of a file, in its order and in pieces; the last token is nobody's input. */
+static int read_tokens(const embla_corpus *corpus, cli_plan *p)
+{
+    int32_t tokens[PIECE], targets[PIECE];
+    int64_t all = embla_corpus_tokens(corpus) - 1;
+    size_t length = all < PIECE ? (size_t)all : PIECE, pieces;
+    if (all < 1) return cli_failed("%s has no tokens", p->trace);
+    pieces = (size_t)all / length;
+    if (pieces > TRACE_MOST / length) pieces = TRACE_MOST / length;
+    p->rows = malloc(pieces * length * sizeof *p->rows);
+    if (!p->rows) return no_memory(pieces * length);
+    for (size_t i = 0; i < pieces; i++) {
+        if (embla_corpus_batch(corpus, (int64_t)i, 1, length, tokens, targets, NULL) != EMBLA_OK)
+            return cli_failed("%s", embla_error());
+        for (size_t k = 0; k < length; k++) p->rows[p->row_count++] = tokens[k];
+    }
+    return CLI_DONE;
+}
+
+static bool is_text(const char *head, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!strchr("0123456789, \t\r\n", head[i]) || head[i] == '\0') return false;
+    return length > 0;
+}
+
+static int read_text(FILE *file, cli_plan *p)
+{
+    size_t room = 0;
+    char separator[2];
+    for (;;) {
+        (void)!fscanf(file, "%*[, \t\r\n]");
+        int64_t row;
+        if (fscanf(file, "%18" SCNd64, &row) != 1) break;
+        if (p->row_count == room) {
+            room = room > 0 ? 2 * room : PIECE;
+            int64_t *more = room <= TRACE_MOST ? realloc(p->rows, room * sizeof *more) : NULL;
+            if (!more) return no_memory(room);
+            p->rows = more;
+        }
+        p->rows[p->row_count++] = row;
+    }
+    if (fscanf(file, "%1s", separator) != EOF)
+        return cli_failed("%s: '%s' after %zu numbers is not part of a row number", p->trace,
+                          separator, p->row_count);
+    return CLI_DONE;
+}
+
+/* Little-endian integers of 64 bits. */
+static int read_integers(FILE *file, cli_plan *p)
+{
+    long bytes = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (bytes < 0 || fseek(file, 0, SEEK_SET) != 0)
+        return cli_failed("cannot read %s: %s", p->trace, strerror(errno));
+    if (bytes == 0 || (size_t)bytes % sizeof(int64_t) != 0)
+        return cli_failed("%s has %ld bytes, which are neither tokens, nor numbers as text, nor "
+                          "integers of 8 bytes",
+                          p->trace, bytes);
+    size_t count = (size_t)bytes / sizeof(int64_t);
+    if (count > TRACE_MOST) count = TRACE_MOST;
+    p->rows = malloc(count * sizeof *p->rows);
+    if (!p->rows) return no_memory(count);
+    p->row_count = fread(p->rows, sizeof *p->rows, count, file);
+    if (p->row_count == count) return CLI_DONE;
+    return cli_failed("%s ended after %zu of %zu numbers", p->trace, p->row_count, count);
+}
+
+int cli_plan_read(cli_plan *p)
+{
+    const embla_corpus_options options = {
+        .kind = EMBLA_CORPUS_TOKENS, .validation = -1, .in_order = true};
+    embla_corpus *corpus = NULL;
+    char head[HEAD];
+    int code;
+    if (embla_corpus_open(p->trace, &options, &corpus) == EMBLA_OK) {
+        code = read_tokens(corpus, p);
+        embla_corpus_free(corpus);
+        return code;
+    }
+    FILE *file = fopen(p->trace, "rb");
+    if (!file) return cli_failed("cannot open %s: %s", p->trace, strerror(errno));
+    size_t length = fread(head, 1, sizeof head, file);
+    bool text = is_text(head, length);
+    rewind(file);
+    code = text ? read_text(file, p) : read_integers(file, p);
+    (void)fclose(file);
+    return code;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of a sharded table.
+ *
+ *   folder/table-STEP-RRRRR-of-PPPPP.safetensors   rank R of P: a tensor for each of its buckets
+ *   folder/model.safetensors.index.json            the usual index of a checkpoint in shards
+ *
+ * Every rank writes its own file under a new name. When all are complete, rank 0 replaces the
+ * index: that is the moment of the save. Files that the index does not name are removed afterwards.
+ * A bucket is the same tensor for any number of ranks, so any number of ranks can load it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/sharded.h"
+#include "files/io.h"
+#include "files/json_out.h"
+#include "formats/saved.h"
+
+#define INDEX "model.safetensors.index.json"
+
+enum { PATH = 4096, NAME = 96, STATES = 4, TENSOR = 64, PAIRS = 10, NUMBER = 24 };
+
+/* A save or a load under way. */
+typedef struct {
+    embla_sharded *s;
+    embla_optim *optim;
+    const char *folder;
+    int64_t step;
+    embla_optim_state states[STATES];
+    size_t state_count;
+} files;
+
+static embla_status begin(embla_sharded *s, embla_optim *optim, const char *folder, files *out)
+{
+    *out = (files){.s = s, .optim = optim, .folder = folder};
+    if (!s || !folder)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "files of a sharded table: %s is NULL",
+                          s ? "the folder" : "the table");
+    while (optim && out->state_count < STATES &&
+           embla_optim_state_at(optim, out->state_count, &out->states[out->state_count]) ==
+               EMBLA_OK)
+        out->state_count++;
+    return EMBLA_OK;
+}
+
+/* The name of a bucket's tensor, or of one of its states. */
+static void tensor_name(size_t bucket, const char *state, char out[TENSOR])
+{
+    (void)snprintf(out, TENSOR, "bucket.%05zu%s%s", bucket, state ? "." : "", state ? state : "");
+}
+
+static void file_name(int64_t step, int rank, int ranks, char out[NAME])
+{
+    (void)snprintf(out, NAME, "table-%010" PRId64 "-%05d-of-%05d.safetensors", step, rank, ranks);
+}
+
+static embla_status path_of(const char *folder, const char *name, char out[PATH])
+{
+    int n = snprintf(out, PATH, "%s/%s", folder, name);
+    if (n >= 0 && n < PATH) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: the path has %d bytes; at most %d are possible",
+                      folder, n, PATH - 1);
+}
+
+/* ---- save ---- */
+
+/* Adds the tensors of the bucket at a place: its rows, then the states of its rows. */
+static embla_status add_bucket(const files *f, size_t place, embla_saved *saved)
+{
+    embla_sharded *s = f->s;
+    char name[TENSOR], *rows = embla_table_data(s->table);
+    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_reverse(s, place);
+    int64_t used = embla_sharded_used(s, bucket);
+    if (used == 0) return EMBLA_OK;
+    tensor_name(bucket, NULL, name);
+    EMBLA_TRY(embla_saved_add(saved, name, s->options.dtype, used, s->options.dim,
+                              rows + first * embla_table_row_bytes(s->table)));
+    for (size_t n = 0; n < f->state_count; n++) {
+        const embla_optim_state *state = &f->states[n];
+        tensor_name(bucket, state->name, name);
+        EMBLA_TRY(embla_saved_add(saved, name, EMBLA_F32, used, state->dim,
+                                  state->values + first * state->dim));
+    }
+    return EMBLA_OK;
+}
+
+/* Metadata as text. */
+typedef struct {
+    embla_pair pairs[PAIRS];
+    char numbers[PAIRS][NUMBER];
+    size_t count;
+} description;
+
+static void add_number(description *d, const char *key, int64_t value)
+{
+    (void)snprintf(d->numbers[d->count], NUMBER, "%" PRId64, value);
+    d->pairs[d->count] = (embla_pair){key, d->numbers[d->count]};
+    d->count++;
+}
+
+static void describe(const files *f, description *out)
+{
+    const embla_sharded_options *o = &f->s->options;
+    *out = (description){0};
+    add_number(out, "rows", o->rows);
+    add_number(out, "dim", (int64_t)o->dim);
+    add_number(out, "buckets", (int64_t)o->buckets);
+    add_number(out, "step", f->step);
+    add_number(out, "states", (int64_t)f->state_count);
+    add_number(out, "optimizer_steps", f->optim ? embla_optim_steps(f->optim) : 0);
+    out->pairs[out->count++] = (embla_pair){"dtype", embla_dtype_name(o->dtype)};
+}
+
+static embla_status save_part(const files *f)
+{
+    embla_sharded *s = f->s;
+    char name[NAME], path[PATH];
+    embla_saved saved = {0};
+    description d;
+    file_name(f->step, s->comm->rank, s->comm->size, name);
+    EMBLA_TRY(path_of(f->folder, name, path));
+    EMBLA_TRY(embla_io_folder(f->folder));
+    embla_status status = embla_saved_begin(&saved, s->buckets * (1 + f->state_count));
+    for (size_t b = 0; b < s->buckets && status == EMBLA_OK; b++)
+        status = add_bucket(f, s->first + b, &saved);
+    describe(f, &d);
+    if (status == EMBLA_OK) status = embla_saved_write(&saved, d.pairs, d.count, path);
+    embla_arena_free(&saved.arena);
+    return status;
+}
+
+/* One line of the index for each tensor of a bucket. */
+static void say_bucket(const files *f, embla_json_out *json, size_t bucket, bool *first)
+{
+    char file[NAME], name[TENSOR];
+    if (embla_sharded_used(f->s, bucket) == 0) return;
+    file_name(f->step, f->s->rank_of[bucket], f->s->comm->size, file);
+    for (size_t n = 0; n <= f->state_count; n++) {
+        tensor_name(bucket, n > 0 ? f->states[n - 1].name : NULL, name);
+        embla_json_say(json, "%s\n    \"%s\": \"%s\"", *first ? "" : ",", name, file);
+        *first = false;
+    }
+}
+
+static uint64_t total_size(const files *f)
+{
+    const embla_sharded *s = f->s;
+    uint64_t numbers = 0;
+    for (size_t n = 0; n < f->state_count; n++) numbers += f->states[n].dim;
+    return (uint64_t)s->options.rows * (embla_table_row_bytes(s->table) + numbers * sizeof(float));
+}
+
+/* Replaces the index. */
+static embla_status write_index(const files *f)
+{
+    char path[PATH];
+    bool first = true;
+    embla_json_out json = {0};
+    EMBLA_TRY(path_of(f->folder, INDEX, path));
+    EMBLA_TRY(embla_durable_open(path, &json.out));
+    embla_json_say(&json, "{\n  \"metadata\": {\"total_size\": %" PRIu64 "},\n  \"weight_map\": {",
+                   total_size(f));
+    for (size_t b = 0; b < f->s->options.buckets; b++) say_bucket(f, &json, b, &first);
+    embla_json_say(&json, "\n  }\n}\n");
+    if (json.status == EMBLA_OK) return embla_durable_commit(json.out);
+    embla_durable_abandon(json.out);
+    return json.status;
+}
+
+/* Removes files of other saves. */
+typedef struct {
+    int folder;
+    char now[NAME]; /* what names of this save begin with */
+} cleaning;
+
+static embla_status remove_other(void *context, const char *name)
+{
+    const cleaning *c = context;
+    int rank, ranks, end = 0;
+    long long step;
+    if (sscanf(name, "table-%lld-%d-of-%d.safetensors%n", &step, &rank, &ranks, &end) == 3 &&
+        end > 0 && name[end] == '\0' && strncmp(name, c->now, strlen(c->now)) != 0)
+        embla_io_remove(c->folder, name);
+    return EMBLA_OK;
+}
+
+/* Failures are not reported: the save is complete, and the next one tries again. */
+static void clean(const files *f)
+{
+    char whole[NAME];
+    cleaning c = {.folder = -1};
+    file_name(f->step, 0, f->s->comm->size, whole);
+    (void)snprintf(c.now, sizeof c.now, "%.17s", whole); /* "table-0000000000-" */
+    if (embla_io_open(AT_FDCWD, f->folder, O_RDONLY | O_DIRECTORY, 0, &c.folder) != EMBLA_OK)
+        return;
+    if (embla_io_list(c.folder, f->folder, remove_other, &c) != EMBLA_OK) embla_say("%s", "");
+    embla_io_drop(c.folder);
+}
+
+/* EMBLA_ERR_ARGUMENT if the index names files of this step: they would be replaced one by one, and
+ * for a moment the folder would have some of each. */
+static embla_status check_new(const files *f)
+{
+    embla_checkpoint *cp = NULL;
+    char path[PATH], name[NAME];
+    size_t count;
+    bool same = false;
+    file_name(f->step, 0, f->s->comm->size, name);
+    EMBLA_TRY(path_of(f->folder, INDEX, path));
+    if (embla_checkpoint_open(path, NULL, &cp) != EMBLA_OK) return EMBLA_OK;
+    const embla_file *list = embla_checkpoint_files(cp, &count);
+    for (size_t i = 0; i < count; i++) same = same || strstr(list[i].name, name);
+    embla_checkpoint_free(cp);
+    if (!same) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT,
+                      "%.200s has a save of step %" PRId64 " already; save under another number",
+                      f->folder, f->step);
+}
+
+embla_status embla_sharded_save(embla_sharded *sharded, embla_optim *optim, const char *folder,
+                                int64_t step)
+{
+    files f;
+    EMBLA_TRY(begin(sharded, optim, folder, &f));
+    const embla_comm *comm = sharded->comm;
+    if (step < 0 || step > 9999999999)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "step is %" PRId64 "; it must be from 0 to 9999999999", step);
+    f.step = step;
+    embla_status status = EMBLA_OK;
+    if (comm->rank == 0) status = check_new(&f);
+    EMBLA_TRY(embla_comm_agree(comm, status, "the folder cannot be used"));
+    status = save_part(&f);
+    EMBLA_TRY(comm->barrier(comm->owner, EMBLA_COMM_SAVING)); /* files take different times */
+    EMBLA_TRY(embla_comm_agree(comm, status, "its file was not written"));
+    if (comm->rank == 0) status = write_index(&f);
+    EMBLA_TRY(embla_comm_agree(comm, status, "the index was not written"));
+    if (comm->rank == 0) clean(&f);
+    return EMBLA_OK;
+}
+
+/* ---- load ---- */
+
+static embla_status expect(const embla_directory *d, const char *path, const char *key,
+                           const char *wanted)
+{
+    const char *found = embla_saved_value(d, key);
+    if (found && strcmp(found, wanted) == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_SHAPE, "%.200s has %s %.64s; the sharded table has %s", path, key,
+                      found ? found : "nothing", wanted);
+}
+
+/* Compares the metadata of a file with the table; reads step and the optimizer's steps. */
+static embla_status check_file(files *f, const embla_checkpoint *cp, const char *path,
+                               int64_t *steps)
+{
+    const embla_directory *directory = &cp->shards[0].directory;
+    description d;
+    describe(f, &d);
+    for (size_t i = 0; i < d.count; i++) {
+        const char *key = d.pairs[i].key;
+        if (strcmp(key, "step") == 0 || strcmp(key, "optimizer_steps") == 0) continue;
+        EMBLA_TRY(expect(directory, path, key, d.pairs[i].value));
+    }
+    const char *step = embla_saved_value(directory, "step");
+    const char *made = embla_saved_value(directory, "optimizer_steps");
+    if (!step || !made)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s has no %s", path,
+                          step ? "optimizer_steps" : "step");
+    f->step = strtoll(step, NULL, 10);
+    *steps = strtoll(made, NULL, 10);
+    return embla_saved_verify(cp, path);
+}
+
+static embla_status load_tensor(const embla_checkpoint *cp, const char *path, const char *name,
+                                embla_dtype dtype, int64_t rows, size_t dim, void *to)
+{
+    const embla_entry *e;
+    size_t row_bytes;
+    EMBLA_TRY(embla_checkpoint_named(cp, name, &e));
+    EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &row_bytes));
+    if (e->element != embla_element_of(dtype) || e->rank != 2 || e->shape[0] != (uint64_t)rows ||
+        e->shape[1] != dim)
+        return embla_fail(
+            EMBLA_ERR_FORMAT,
+            "%.200s: tensor '%s' has %" PRIu64 " bytes of %s; expected: %" PRId64 " x %zu of %s",
+            path, name, e->bytes, e->element->name, rows, dim, embla_dtype_name(dtype));
+    return embla_entry_read(cp, e, 0, (size_t)rows * row_bytes, to);
+}
+
+static embla_status load_bucket(const files *f, const embla_checkpoint *cp, const char *path,
+                                size_t place)
+{
+    embla_sharded *s = f->s;
+    char name[TENSOR], *rows = embla_table_data(s->table);
+    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_reverse(s, place);
+    int64_t used = embla_sharded_used(s, bucket);
+    if (used == 0) return EMBLA_OK;
+    tensor_name(bucket, NULL, name);
+    EMBLA_TRY(load_tensor(cp, path, name, s->options.dtype, used, s->options.dim,
+                          rows + first * embla_table_row_bytes(s->table)));
+    for (size_t n = 0; n < f->state_count; n++) {
+        const embla_optim_state *state = &f->states[n];
+        tensor_name(bucket, state->name, name);
+        EMBLA_TRY(load_tensor(cp, path, name, EMBLA_F32, used, state->dim,
+                              state->values + first * state->dim));
+    }
+    return EMBLA_OK;
+}
+
+/* Loads from one file the buckets that this rank has. */
+static embla_status load_file(files *f, const char *name, int rank, int ranks, int64_t *steps)
+{
+    embla_sharded *s = f->s;
+    uint64_t all = s->options.buckets, n = (uint64_t)ranks;
+    size_t from = (size_t)((uint64_t)rank * all / n),
+           end = (size_t)(((uint64_t)rank + 1) * all / n);
+    char path[PATH];
+    embla_checkpoint *cp = NULL;
+    if (from < s->first) from = s->first;
+    if (end > s->first + s->buckets) end = s->first + s->buckets;
+    if (from >= end) return EMBLA_OK;
+    EMBLA_TRY(path_of(f->folder, name, path));
+    EMBLA_TRY(embla_saved_open(path, "a file of a sharded table", &cp));
+    embla_status status = check_file(f, cp, path, steps);
+    for (size_t b = from; b < end && status == EMBLA_OK; b++) status = load_bucket(f, cp, path, b);
+    embla_checkpoint_free(cp);
+    return status;
+}
+
+/* The files that the index names. */
+static embla_status load_part(files *f, int64_t *steps)
+{
+    embla_checkpoint *cp = NULL;
+    size_t count;
+    char path[PATH];
+    EMBLA_TRY(path_of(f->folder, INDEX, path));
+    EMBLA_TRY(embla_checkpoint_open(path, NULL, &cp));
+    const embla_file *list = embla_checkpoint_files(cp, &count);
+    embla_status status = EMBLA_OK;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
+        int rank, ranks;
+        long long step;
+        const char *slash = strrchr(list[i].name, '/'), *name = slash ? slash + 1 : list[i].name;
+        if (sscanf(name, "table-%lld-%d-of-%d.safetensors", &step, &rank, &ranks) != 3 ||
+            rank < 0 || ranks < 1 || rank >= ranks)
+            status = embla_fail(EMBLA_ERR_FORMAT,
+                                "%.200s names '%.128s', which is no file of a sharded table", path,
+                                name);
+        else
+            status = load_file(f, name, rank, ranks, steps);
+    }
+    embla_checkpoint_free(cp);
+    return status;
+}
+
+embla_status embla_sharded_load(embla_sharded *sharded, embla_optim *optim, const char *folder,
+                                int64_t *step)
+{
+    files f;
+    int64_t steps = 0;
+    EMBLA_TRY(begin(sharded, optim, folder, &f));
+    embla_status status = load_part(&f, &steps);
+    if (status == EMBLA_OK && optim) status = embla_optim_set_steps(optim, steps);
+    EMBLA_TRY(sharded->comm->barrier(sharded->comm->owner, EMBLA_COMM_SAVING));
+    EMBLA_TRY(embla_comm_agree(sharded->comm, status, "its rows were not loaded"));
+    if (step) *step = f.step;
+    return embla_sharded_publish(sharded);
+}
+
+/* ---- one file ---- */
+
+/* Rows are fetched in order, `capacity` at a time; all ranks take part in each fetch. */
+typedef struct {
+    embla_sharded *s;
+    int64_t next;   /* the first row that is not fetched yet */
+    char *rows;     /* those fetched last, as stored */
+    uint64_t begin; /* their offset among the bytes of all rows */
+    uint64_t end;
+    size_t row_bytes;
+    int64_t *numbers;
+} fetching;
+
+/* Ranks other than 0 ask for nothing. ok: this rank wants to go on. */
+static embla_status fetch_some(fetching *g, bool ok)
+{
+    embla_sharded *s = g->s;
+    int64_t left = s->options.rows - g->next;
+    size_t n = left < (int64_t)s->options.capacity ? (size_t)left : s->options.capacity;
+    bool mine = s->comm->rank == 0;
+    int64_t stop = !ok;
+    EMBLA_TRY(
+        s->comm->allreduce(s->comm->owner, &stop, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+    if (stop) return embla_fail(EMBLA_ERR_STOPPED, "rank 0 failed: the file was not written");
+    for (size_t i = 0; mine && i < n; i++) g->numbers[i] = g->next + (int64_t)i;
+    EMBLA_TRY(embla_sharded_fetch(s, g->numbers, mine ? n : 0, g->rows));
+    g->begin = (uint64_t)g->next * g->row_bytes;
+    g->next += (int64_t)n;
+    g->end = (uint64_t)g->next * g->row_bytes;
+    return EMBLA_OK;
+}
+
+/* As embla_part reads: front to back. */
+static embla_status read_rows(void *context, uint64_t offset, size_t bytes, void *out)
+{
+    fetching *g = context;
+    for (char *to = out; bytes > 0;) {
+        if (offset >= g->end) EMBLA_TRY(fetch_some(g, true));
+        size_t n = g->end - offset < bytes ? (size_t)(g->end - offset) : bytes;
+        memcpy(to, g->rows + (offset - g->begin), n);
+        to += n;
+        offset += n;
+        bytes -= n;
+    }
+    return EMBLA_OK;
+}
+
+/* Rank 0 writes. */
+static embla_status write_rows(fetching *g, const char *path, const char *name)
+{
+    const embla_sharded_options *o = &g->s->options;
+    const embla_part part = {.name = name,
+                             .element = embla_element_of(o->dtype),
+                             .rank = 2,
+                             .shape = {(uint64_t)o->rows, o->dim},
+                             .bytes = (uint64_t)o->rows * g->row_bytes,
+                             .read = read_rows,
+                             .context = g};
+    const embla_contents contents = {.parts = &part, .count = 1};
+    const embla_format *format = NULL;
+    embla_durable *file = NULL;
+    EMBLA_TRY(embla_format_find("safetensors", &format));
+    EMBLA_TRY(embla_durable_open(path, &file));
+    embla_status status = format->write(file, &contents);
+    if (status == EMBLA_OK) return embla_durable_commit(file);
+    embla_durable_abandon(file);
+    return status;
+}
+
+embla_status embla_sharded_export(embla_sharded *sharded, const char *path, const char *name)
+{
+    embla_sharded *s = sharded;
+    if (!s || !path || !name)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_export: %s is NULL",
+                          !s      ? "the table"
+                          : !path ? "the path"
+                                  : "the name");
+    fetching g = {.s = s, .row_bytes = embla_table_row_bytes(s->table)};
+    size_t rows = s->options.capacity * g.row_bytes;
+    EMBLA_TRY(embla_sharded_room(&s->parts, rows + 1, "rows to export"));
+    EMBLA_TRY(embla_sharded_room(&s->keys, s->options.capacity * sizeof(int64_t), "row numbers"));
+    g.rows = s->parts.memory;
+    g.numbers = s->keys.memory;
+    embla_status status = EMBLA_OK;
+    if (s->comm->rank == 0) status = write_rows(&g, path, name);
+    /* if rank 0 failed before the last fetch, the others wait in one */
+    while (g.next < s->options.rows && (s->comm->rank != 0 || status != EMBLA_OK)) {
+        embla_status own = fetch_some(&g, s->comm->rank != 0 || status == EMBLA_OK);
+        if (own == EMBLA_OK) continue;
+        if (own != EMBLA_ERR_STOPPED) return own;
+        break;
+    }
+    return embla_comm_agree(s->comm, status, "the file was not written");
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of gradients over all ranks, each row's at its owner.
+ *
+ *   this rank's shards -> a sum for each row of a shard, in double, rounded to float   (sum_shards)
+ *   (row, sum) to the owners, in the order of shards                                   (send)
+ *   owner: the sums of a row over all shards, in order, in double, rounded             (finish)
+ *
+ * Ranks take shards in order, and an exchange delivers in the order of ranks. So an owner gets the
+ * sums of a row in the order of shards, whatever the number of ranks. Both sums are embla_scatter.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "cluster/sharded.h"
+
+/* What the shards of this rank give: rows and their sums, shard by shard. */
+typedef struct {
+    int64_t *rows;
+    float *sums;
+    size_t count;
+} parts;
+
+static embla_status check(const embla_sharded *s, const int64_t *rows, size_t count,
+                          const size_t *lengths, size_t shards, const float *gradients)
+{
+    uint64_t sum = 0;
+    if (count > s->options.capacity)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; the capacity is %zu row numbers",
+                          count, s->options.capacity);
+    if (count > 0 && (!rows || !gradients))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients, but %s is NULL", count,
+                          rows ? "gradients" : "the list of rows");
+    for (size_t i = 0; lengths && i < shards; i++)
+        if (!embla_add_ok(sum, lengths[i], &sum) || sum > count) break;
+    if (lengths && sum != count)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the lengths of %zu shards sum to %" PRIu64 ", but there are %zu rows",
+                          shards, sum, count);
+    return EMBLA_OK;
+}
+
+/* Sums within each shard. */
+static embla_status sum_shards(embla_sharded *s, const int64_t *rows, size_t count,
+                               const size_t *lengths, size_t shards, const float *gradients,
+                               parts *out)
+{
+    size_t dim = s->options.dim, at = 0;
+    const embla_scatter_options options = {.threads = s->options.threads};
+    if (!s->mine) EMBLA_TRY(embla_scatter_new(s->options.rows, s->options.capacity, &s->mine));
+    EMBLA_TRY(embla_sharded_room(&s->keys, (count + 1) * sizeof(int64_t), "rows with gradients"));
+    EMBLA_TRY(embla_sharded_room(&s->parts, (count + 1) * dim * sizeof(float), "gradients"));
+    *out = (parts){.rows = s->keys.memory, .sums = s->parts.memory};
+    for (size_t i = 0; i < (lengths ? shards : 1); i++) {
+        size_t length = lengths ? lengths[i] : count;
+        EMBLA_TRY(embla_scatter_plan_rows(s->mine, rows + at, length, &options));
+        size_t found = embla_scatter_count(s->mine);
+        if (found > 0) {
+            memcpy(out->rows + out->count, embla_scatter_rows(s->mine), found * sizeof(int64_t));
+            EMBLA_TRY(embla_scatter_sum(s->mine, gradients + at * dim, dim,
+                                        out->sums + out->count * dim));
+        }
+        out->count += found;
+        at += length;
+    }
+    return EMBLA_OK;
+}
+
+/* Orders the sums by owner, keeping the order of shards: row numbers at the owners, then sums, in
+ * `sent`. Returns the number for each rank in counts. */
+static embla_status order_by_owner(embla_sharded *s, const parts *from, size_t *counts,
+                                   parts *ordered)
+{
+    size_t ranks = (size_t)s->comm->size, *at = counts + ranks, dim = s->options.dim;
+    size_t row_bytes = dim * sizeof(float);
+    EMBLA_TRY(embla_sharded_room(&s->sent, (from->count + 1) * (sizeof(int64_t) + row_bytes),
+                                 "gradients for other ranks"));
+    ordered->count = from->count;
+    ordered->rows = s->sent.memory;
+    ordered->sums = (float *)(void *)(ordered->rows + from->count);
+    memset(counts, 0, ranks * sizeof *counts);
+    for (size_t i = 0; i < from->count; i++) counts[embla_sharded_rank(s, from->rows[i])]++;
+    at[0] = 0;
+    for (size_t r = 1; r < ranks; r++) at[r] = at[r - 1] + counts[r - 1];
+    for (size_t i = 0; i < from->count; i++) {
+        size_t place = at[embla_sharded_rank(s, from->rows[i])]++;
+        ordered->rows[place] = embla_sharded_at(s, s->local_of, from->rows[i]);
+        memcpy(ordered->sums + place * dim, from->sums + i * dim, row_bytes);
+    }
+    for (int r = 0; r < s->comm->size; r++)
+        if (r != s->comm->rank) s->stats.gradients += (int64_t)counts[r];
+    return EMBLA_OK;
+}
+
+/* Sends row numbers and sums to their owners; *got has what this rank owns. */
+static embla_status send(embla_sharded *s, const parts *ordered, const size_t *counts, parts *got)
+{
+    const embla_comm *c = s->comm;
+    size_t *from = s->counts + 2 * (size_t)c->size, dim = s->options.dim, total = 0;
+    size_t row_bytes = dim * sizeof(float);
+    EMBLA_TRY(c->alltoall(c->owner, counts, from, sizeof *counts));
+    for (int r = 0; r < c->size; r++) total += from[r];
+    EMBLA_TRY(embla_sharded_room(&s->received, (total + 1) * (sizeof(int64_t) + row_bytes),
+                                 "gradients from other ranks"));
+    got->count = total;
+    got->rows = s->received.memory;
+    got->sums = (float *)(void *)(got->rows + total);
+    embla_exchange exchange = {.send = ordered->rows,
+                               .send_counts = counts,
+                               .receive = got->rows,
+                               .receive_counts = from,
+                               .unit = sizeof(int64_t)};
+    EMBLA_TRY(c->alltoallv(c->owner, &exchange));
+    exchange.send = ordered->sums;
+    exchange.receive = got->sums;
+    exchange.unit = row_bytes;
+    return c->alltoallv(c->owner, &exchange);
+}
+
+static embla_status finish(embla_sharded *s, const parts *got, const int64_t **owned,
+                           const float **sums, size_t *count)
+{
+    const embla_scatter_options options = {.threads = s->options.threads};
+    if (!s->owned || got->count > s->owned_capacity) {
+        embla_scatter_free(s->owned);
+        s->owned = NULL;
+        s->owned_capacity = got->count + got->count / 4 + 1;
+        EMBLA_TRY(embla_scatter_new(embla_table_rows(s->table), s->owned_capacity, &s->owned));
+    }
+    EMBLA_TRY(embla_scatter_plan_rows(s->owned, got->rows, got->count, &options));
+    *count = embla_scatter_count(s->owned);
+    EMBLA_TRY(embla_sharded_room(&s->sums, (*count + 1) * s->options.dim * sizeof(float),
+                                 "sums of gradients"));
+    *owned = embla_scatter_rows(s->owned);
+    *sums = s->sums.memory;
+    if (*count == 0) return EMBLA_OK;
+    return embla_scatter_sum(s->owned, got->sums, s->options.dim, s->sums.memory);
+}
+
+embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows, size_t count,
+                               const size_t *lengths, size_t shards, const float *gradients,
+                               const int64_t **owned, const float **sums, size_t *owned_count)
+{
+    embla_sharded *s = sharded;
+    parts mine = {0}, ordered = {0}, got = {0};
+    if (!s || !owned || !sums || !owned_count)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_sum: %s is NULL",
+                          s ? "an output" : "the sharded table");
+    size_t *counts = s->counts;
+    embla_status status = check(s, rows, count, lengths, shards, gradients);
+    if (status == EMBLA_OK) status = sum_shards(s, rows, count, lengths, shards, gradients, &mine);
+    if (status == EMBLA_OK) status = order_by_owner(s, &mine, counts, &ordered);
+    EMBLA_TRY(embla_comm_agree(s->comm, status, "its gradients are not summed"));
+    EMBLA_TRY(send(s, &ordered, counts, &got));
+    return finish(s, &got, owned, sums, owned_count);
+}

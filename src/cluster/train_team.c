@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training that several ranks make together: each has the whole model, and computes the gradients
+ * of its part of every batch.
+ *
+ * A batch is cut into shards, pieces of whole sequences that do not depend on the number of ranks.
+ * A rank has a range of shards. It computes the gradients of each shard alone, so that all products
+ * have the same shapes for any number of ranks, and adds them to exact sums (cluster/exact.h). So
+ * every rank gets the same sums, whoever computed which shard, and makes the same update.
+ *
+ * In fast mode a rank computes its whole part at once, and floats are summed in the order of the
+ * communicator. Then results depend on the number of ranks.
+ *
+ * Each row of an n-gram table that a piece uses gets one gradient. Ranks send these to each other,
+ * and a row's gradients are summed in the order of the pieces.
+ */
+#include <string.h>
+
+#include "base/checksum.h"
+#include "base/hash.h"
+#include "base/layout.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "cluster/comm.h"
+#include "cluster/exact.h"
+#include "train/train.h"
+
+/* The numbers of share_step; losses of all pieces follow. */
+enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES };
+
+enum {
+    SHARDS = 12,  /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
+    TILE = 65536, /* weights that are compared at each step */
+    HELD = 4      /* pieces whose gradients are added to the sums at once */
+};
+
+/* n-gram rows of pieces, in the order of the pieces. */
+typedef struct {
+    int64_t *rows;
+    float *values; /* count x dim */
+    size_t count;
+} row_list;
+
+typedef struct {
+    const embla_comm *comm;
+    size_t bytes;               /* of this block */
+    embla_team_options options; /* with defaults filled in */
+    size_t batch;               /* sequences */
+    size_t pieces;              /* shards, or ranks in fast mode */
+    size_t first, end;          /* the pieces of this rank */
+    double *losses;             /* of each piece */
+    int64_t *shared;            /* numbers of share_step */
+    int64_t *counted;           /* targets of each piece */
+    embla_exact sums;           /* of the gradients; not in fast mode */
+    float *held;                /* gradients of HELD - 1 pieces, or fewer */
+    size_t held_bytes;
+    int64_t compared; /* the step at which weights were last compared */
+    /* for n-grams: */
+    embla_scatter *scatter;
+    size_t dim;      /* numbers in a row */
+    int64_t *counts; /* rows of each rank */
+    row_list own, all;
+    float *totals; /* sums for each row */
+    void *memory;  /* of these lists */
+    size_t memory_bytes;
+} team;
+
+/* ---- pieces ---- */
+
+static size_t first_shard(const team *w, size_t rank)
+{
+    return rank * w->options.shards / (size_t)w->comm->size;
+}
+
+/* The first sequence of a piece. */
+static size_t sequence_of(const team *w, size_t piece)
+{
+    size_t shard = w->options.fast ? first_shard(w, piece) : piece;
+    return shard * w->batch / w->options.shards;
+}
+
+/* Most sequences that a rank has. */
+static size_t largest_part(const team *w)
+{
+    size_t most = 0;
+    for (size_t r = 0; r < (size_t)w->comm->size; r++) {
+        size_t from = first_shard(w, r) * w->batch / w->options.shards;
+        size_t to = first_shard(w, r + 1) * w->batch / w->options.shards;
+        if (to - from > most) most = to - from;
+    }
+    return most;
+}
+
+/* Counts the targets of each piece. Returns those of the batch. */
+static int64_t count_targets(team *w, const int32_t *targets, size_t length)
+{
+    int64_t all = 0;
+    for (size_t p = 0; p < w->pieces; p++) {
+        size_t from = sequence_of(w, p) * length, to = sequence_of(w, p + 1) * length;
+        int64_t n = 0;
+        for (size_t i = from; i < to; i++) n += targets[i] != EMBLA_TARGET_IGNORE;
+        w->counted[p] = n;
+        all += n;
+    }
+    return all;
+}
+
+/* ---- n-gram rows ---- */
+
+/* Appends the rows of the last piece to those of this rank. */
+static embla_status append_rows(team *w, const embla_gpt *gpt)
+{
+    const int64_t *rows;
+    const float *values;
+    size_t count;
+    EMBLA_TRY(embla_gpt_ngram_gradients(gpt, &rows, &values, &count));
+    memcpy(w->own.rows + w->own.count, rows, count * sizeof *rows);
+    memcpy(w->own.values + w->own.count * w->dim, values, count * w->dim * sizeof *values);
+    w->own.count += count;
+    return EMBLA_OK;
+}
+
+/* Sends the rows of each rank to all. Lists are sent with the length of the longest one; then the
+ * gaps are closed. */
+static embla_status gather_rows(team *w)
+{
+    const embla_comm *c = w->comm;
+    const int64_t mine = (int64_t)w->own.count;
+    size_t most = 0, used = 0;
+    EMBLA_TRY(c->allgather(c->owner, &mine, w->counts, sizeof mine));
+    for (int r = 0; r < c->size; r++)
+        if ((size_t)w->counts[r] > most) most = (size_t)w->counts[r];
+    w->all.count = 0;
+    if (most == 0) return EMBLA_OK;
+    size_t row = w->dim * sizeof(float);
+    EMBLA_TRY(c->allgather(c->owner, w->own.rows, w->all.rows, most * sizeof(int64_t)));
+    EMBLA_TRY(c->allgather(c->owner, w->own.values, w->all.values, most * row));
+    for (size_t r = 0; r < (size_t)c->size; r++) {
+        size_t count = (size_t)w->counts[r];
+        memmove(w->all.rows + used, w->all.rows + r * most, count * sizeof(int64_t));
+        memmove(w->all.values + used * w->dim, w->all.values + r * most * w->dim, count * row);
+        used += count;
+    }
+    w->all.count = used;
+    return EMBLA_OK;
+}
+
+static embla_status sum_rows(team *w, int threads, embla_train_rows *out)
+{
+    const embla_scatter_options order = {.threads = threads};
+    if (w->comm->size > 1)
+        EMBLA_TRY(gather_rows(w));
+    else
+        w->all = w->own;
+    EMBLA_TRY(embla_scatter_plan_rows(w->scatter, w->all.rows, w->all.count, &order));
+    EMBLA_TRY(embla_scatter_sum(w->scatter, w->all.values, w->dim, w->totals));
+    *out = (embla_train_rows){.rows = embla_scatter_rows(w->scatter),
+                              .values = w->totals,
+                              .count = embla_scatter_count(w->scatter),
+                              .dim = w->dim};
+    return EMBLA_OK;
+}
+
+/* ---- gradients ---- */
+
+/* Each piece draws its own dropout masks and negatives. */
+static uint64_t seed_of(uint64_t seed, size_t piece)
+{
+    return embla_mix64(seed + (piece + 1) * EMBLA_GOLDEN);
+}
+
+static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t length, int64_t counted,
+                              const embla_gpt_options *options)
+{
+    size_t from = sequence_of(w, piece), sequences = sequence_of(w, piece + 1) - from;
+    embla_gpt_options how = *options;
+    embla_loss_report report = {0};
+    how.seed = seed_of(options->seed, piece);
+    how.weight = (double)w->counted[piece] / (double)counted;
+    EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now] + from * length,
+                                 t->targets[t->now] + from * length, sequences, length, &how,
+                                 &report));
+    w->losses[piece] = report.loss;
+    if (w->scatter) EMBLA_TRY(append_rows(w, t->gpt));
+    return EMBLA_OK;
+}
+
+/* Runs up to HELD pieces, each with a block of gradients of its own, and adds these to the sums at
+ * once: the sums are much larger than the gradients, so each pass over them costs. */
+static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, size_t count,
+                                size_t length, int64_t counted, const embla_gpt_options *options)
+{
+    char *home = t->gpt->gradients;
+    float *blocks[HELD] = {(float *)(void *)home};
+    embla_status status = EMBLA_OK;
+    for (size_t i = 1; i < count; i++) blocks[i] = w->held + (i - 1) * t->gpt->numbers;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
+        t->gpt->gradients = (char *)(void *)blocks[i];
+        status = run_piece(w, t, pieces[i], length, counted, options);
+    }
+    t->gpt->gradients = home;
+    if (status != EMBLA_OK && w->held) memset(w->held, 0, w->held_bytes);
+    EMBLA_TRY(status);
+    return embla_exact_take(&w->sums, blocks, count, options->threads);
+}
+
+/* The gradients and losses of the pieces of this rank. A piece without targets has none. */
+static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size_t length,
+                               const embla_gpt_options *options, int64_t *counted)
+{
+    EMBLA_TRY(ready);
+    *counted = count_targets(w, t->targets[t->now], length);
+    memset(w->losses, 0, w->pieces * sizeof *w->losses);
+    w->own.count = 0;
+    if (!w->options.fast) embla_exact_clear(&w->sums, options->threads);
+    size_t pieces[HELD], held = 0;
+    for (size_t p = w->first; p < w->end; p++) {
+        if (w->counted[p] > 0) pieces[held++] = p;
+        if (held == 0 || (held < HELD && p + 1 < w->end)) continue;
+        EMBLA_TRY(w->options.fast ? run_piece(w, t, pieces[0], length, *counted, options)
+                                  : run_exactly(w, t, pieces, held, length, *counted, options));
+        held = 0;
+    }
+    return EMBLA_OK;
+}
+
+static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
+{
+    const embla_comm *c = w->comm;
+    float *gradients = (float *)(void *)gpt->gradients;
+    if (w->options.fast)
+        return c->allreduce(c->owner, gradients, gpt->numbers, EMBLA_COMM_TYPE_FLOAT,
+                            EMBLA_COMM_OP_SUM);
+    return embla_exact_sum(&w->sums, c, threads, gradients);
+}
+
+/* A checksum of a tile of the weights, another one at each step. All of them if the last step was
+ * not the one before. */
+static int64_t weights_sum(team *w, const embla_train *t)
+{
+    const embla_gpt *gpt = t->gpt;
+    size_t tiles = (gpt->numbers + TILE - 1) / TILE, from = 0, count = gpt->numbers;
+    embla_checksum_state state;
+    if (w->compared + 1 == t->step) {
+        from = (size_t)t->step % tiles * TILE;
+        count = gpt->numbers - from < TILE ? gpt->numbers - from : TILE;
+    }
+    w->compared = t->step;
+    embla_checksum_begin(&state);
+    embla_checksum_add(&state, gpt->weights + from * gpt->real, count * gpt->real);
+    return (int64_t)(embla_checksum_end(&state).low >> 1);
+}
+
+/* One exchange of all small numbers of a step: whether a rank has failed, whether all are at the
+ * same step with the same weights, and the losses. Weights are compared and not gradients: those
+ * are summed, so they are equal even if weights are not. The bits of a loss are never below those
+ * that the other ranks send for it. */
+static embla_status share_step(team *w, const embla_train *t, embla_status status)
+{
+    const embla_comm *c = w->comm;
+    int64_t *s = w->shared, *losses = s + LOSSES, weights = weights_sum(w, t);
+    s[VOTE] = embla_comm_vote(c, status);
+    s[STEP] = t->step;
+    s[STEP_BELOW] = -t->step;
+    s[WEIGHTS] = weights;
+    s[WEIGHTS_BELOW] = -weights;
+    for (size_t p = 0; p < w->pieces; p++) {
+        losses[p] = INT64_MIN;
+        if (p >= w->first && p < w->end) memcpy(&losses[p], &w->losses[p], sizeof *losses);
+    }
+    EMBLA_TRY(
+        c->allreduce(c->owner, s, LOSSES + w->pieces, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+    EMBLA_TRY(embla_comm_verdict(c, status, s[VOTE], "it cannot compute its gradients"));
+    if (s[STEP] != -s[STEP_BELOW])
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the ranks are at different steps, from %" PRId64 " to %" PRId64
+                          "; load the same checkpoint on all",
+                          -s[STEP_BELOW], s[STEP]);
+    if (s[WEIGHTS] != -s[WEIGHTS_BELOW])
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the ranks have different weights before step %" PRId64
+                          "; go on from the last checkpoint, with the same program on all hosts",
+                          t->step);
+    memcpy(w->losses, losses, w->pieces * sizeof *losses);
+    return EMBLA_OK;
+}
+
+static embla_status team_gradients(void *owner, embla_train *t, embla_status ready, size_t length,
+                                   const embla_gpt_options *options, embla_loss_report *loss,
+                                   embla_train_rows *rows)
+{
+    team *w = owner;
+    double sum = 0.0;
+    int64_t counted = 0;
+    embla_status status = run_pieces(w, t, ready, length, options, &counted);
+    EMBLA_TRY(share_step(w, t, status));
+    EMBLA_TRY(sum_gradients(w, t->gpt, options->threads));
+    if (w->scatter) EMBLA_TRY(sum_rows(w, options->threads, rows));
+    for (size_t p = 0; p < w->pieces; p++) sum += w->losses[p] * (double)w->counted[p];
+    *loss =
+        (embla_loss_report){.loss = counted > 0 ? sum / (double)counted : 0.0, .counted = counted};
+    return EMBLA_OK;
+}
+
+/* ---- the other functions of a team ---- */
+
+static embla_status join_values(void *owner, double *values, size_t count)
+{
+    const embla_comm *c = ((team *)owner)->comm;
+    if (count == 0) return EMBLA_OK;
+    return c->allreduce(c->owner, values, count, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_SUM);
+}
+
+static embla_status team_agree(void *owner, embla_status status, const char *what, bool saving)
+{
+    const embla_comm *c = ((team *)owner)->comm;
+    if (saving) { /* a failure of this rank comes first */
+        embla_status waited = c->barrier(c->owner, EMBLA_COMM_SAVING);
+        if (status == EMBLA_OK) EMBLA_TRY(waited);
+    }
+    return embla_comm_agree(c, status, what);
+}
+
+/* ---- joining ---- */
+
+static void team_free(void *owner)
+{
+    team *w = owner;
+    embla_scatter_free(w->scatter);
+    embla_exact_free(&w->sums);
+    embla_mem_free(w->held, w->held_bytes);
+    embla_mem_free(w->memory, w->memory_bytes);
+    embla_mem_free(w, w->bytes);
+}
+
+static embla_status check_join(const embla_train *t, const embla_comm *comm,
+                               const embla_team_options *o, size_t *shards)
+{
+    if (t->team.owner)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the training has joined %d ranks already",
+                          t->team.size);
+    if (t->gpt->precision != EMBLA_GPT_F32)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a training of %d ranks needs a model in f32, not f64", comm->size);
+    size_t batch = t->options.batch;
+    *shards = o->shards > 0 ? o->shards : batch < SHARDS ? batch : SHARDS;
+    if (*shards > batch)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu shards, but a batch has only %zu sequences; use a larger batch",
+                          *shards, batch);
+    if (*shards > EMBLA_EXACT_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu shards; at most %d are possible", *shards,
+                          (int)EMBLA_EXACT_MOST);
+    if ((size_t)comm->size > *shards)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%d ranks, but a batch of %zu sequences has only %zu %s; use fewer ranks "
+                          "or more shards",
+                          comm->size, batch, *shards, *shards == 1 ? "shard" : "shards");
+    return EMBLA_OK;
+}
+
+/* Allocates the struct and the lists of pieces. */
+static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t shards, bool fast,
+                             team **out)
+{
+    embla_layout layout = {0};
+    void *memory = NULL;
+    size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
+    (void)embla_layout_add(&layout, 1, sizeof(team));
+    size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
+    size_t shared = embla_layout_add(&layout, LOSSES + pieces, sizeof(int64_t));
+    size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
+    size_t counts = embla_layout_add(&layout, (size_t)comm->size, sizeof(int64_t));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
+    char *block = memory;
+    team *w = memory;
+    *w = (team){.comm = comm,
+                .bytes = layout.bytes,
+                .batch = t->options.batch,
+                .options = {.shards = shards, .fast = fast},
+                .pieces = pieces,
+                .losses = (double *)(void *)(block + losses),
+                .shared = (int64_t *)(void *)(block + shared),
+                .counted = (int64_t *)(void *)(block + counted),
+                .counts = (int64_t *)(void *)(block + counts),
+                .compared = -2};
+    w->first = fast ? rank : first_shard(w, rank);
+    w->end = fast ? rank + 1 : first_shard(w, rank + 1);
+    *out = w;
+    return EMBLA_OK;
+}
+
+/* Exact sums, and gradients of pieces that wait to be added. */
+static embla_status new_sums(team *w, const embla_gpt *gpt)
+{
+    size_t own = w->end - w->first, held = (own < HELD ? own : HELD) - 1;
+    void *memory = NULL;
+    EMBLA_TRY(embla_exact_new(gpt->numbers, (size_t)w->comm->size, &w->sums));
+    if (held == 0) return EMBLA_OK;
+    /* as many bytes as the gradients, a few times: no overflow */
+    w->held_bytes = held * gpt->numbers * sizeof(float);
+    EMBLA_TRY(embla_mem_new(w->held_bytes, "the gradients of shards", &memory));
+    w->held = memory;
+    return EMBLA_OK;
+}
+
+/* Lists for the n-gram rows of one rank, and of all. */
+static embla_status new_lists(team *w, const embla_train *t)
+{
+    const embla_gpt *gpt = t->gpt;
+    embla_layout layout = {0};
+    uint64_t share = 0, all = 0;
+    size_t at[5] = {0};
+    if (!embla_gpt_has_ngram(&gpt->shape)) return EMBLA_OK;
+    w->dim = gpt->shape.ngram.dim;
+    layout.too_large = !embla_mul_ok(largest_part(w) * t->options.length,
+                                     embla_gpt_ngram_columns(&gpt->shape), &share) ||
+                       !embla_mul_ok(share, (uint64_t)w->comm->size, &all);
+    const uint64_t counts[5] = {share, all, share, all, all};
+    for (size_t i = 0; i < 5 && !layout.too_large; i++)
+        at[i] = embla_layout_add(&layout, (size_t)counts[i],
+                                 i < 2 ? sizeof(int64_t) : w->dim * sizeof(float));
+    if (layout.too_large)
+        return embla_fail(EMBLA_ERR_MEMORY, "the n-gram rows of %d ranks do not fit in memory",
+                          w->comm->size);
+    EMBLA_TRY(embla_mem_new(layout.bytes, "the n-gram rows of all ranks", &w->memory));
+    char *memory = w->memory;
+    w->memory_bytes = layout.bytes;
+    w->own.rows = (int64_t *)(void *)(memory + at[0]);
+    w->all.rows = (int64_t *)(void *)(memory + at[1]);
+    w->own.values = (float *)(void *)(memory + at[2]);
+    w->all.values = (float *)(void *)(memory + at[3]);
+    w->totals = (float *)(void *)(memory + at[4]);
+    return embla_scatter_new(embla_table_rows(embla_gpt_ngram_table(t->gpt)), (size_t)all,
+                             &w->scatter);
+}
+
+/* Everything that a team needs. *states has room for the settings of all ranks. */
+static embla_status make_team(const embla_train *t, const embla_comm *comm,
+                              const embla_team_options *o, team **out, void **states)
+{
+    size_t shards = 0;
+    EMBLA_TRY(check_join(t, comm, o, &shards));
+    EMBLA_TRY(new_team(t, comm, shards, o->fast, out));
+    if (!o->fast) EMBLA_TRY(new_sums(*out, t->gpt));
+    EMBLA_TRY(new_lists(*out, t));
+    return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
+                         "the settings of all ranks", states);
+}
+
+/* Compares the model's shape, the options and the corpus with those of rank 0. */
+static embla_status compare_states(const embla_train *t, const embla_comm *comm, void *states)
+{
+    const embla_train_state *all = states;
+    embla_train_state ours;
+    embla_train_state_of(t, &ours);
+    EMBLA_TRY(comm->allgather(comm->owner, &ours, states, sizeof ours));
+    return embla_comm_agree(comm, embla_train_state_compare(&ours, &all[0], "rank 0", false),
+                            "its settings are not those of rank 0");
+}
+
+static embla_train_ranks functions_of(team *w)
+{
+    return (embla_train_ranks){.owner = w,
+                               .rank = w->comm->rank,
+                               .size = w->comm->size,
+                               .shards = w->options.shards,
+                               .fast = w->options.fast,
+                               .gradients = team_gradients,
+                               .join = join_values,
+                               .agree = team_agree,
+                               .leave = team_free};
+}
+
+embla_status embla_train_join(embla_train *train, const embla_comm *comm,
+                              const embla_team_options *options)
+{
+    const embla_team_options defaults = {0};
+    team *w = NULL;
+    void *states = NULL;
+    EMBLA_TRY(embla_options_check(options));
+    if (!train || !comm)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_join: %s is NULL",
+                          train ? "comm" : "train");
+    if (!options) options = &defaults;
+    embla_status status = make_team(train, comm, options, &w, &states);
+    status = embla_comm_agree(comm, status, "it cannot join the training");
+    /* one rank, nothing to sum */
+    bool whole = w && w->options.shards == 1 && !w->options.fast;
+    if (status == EMBLA_OK && w && !whole) {
+        train->team = functions_of(w);
+        status = compare_states(train, comm, states);
+        if (status != EMBLA_OK) train->team = (embla_train_ranks){0};
+    }
+    embla_mem_free(states, (size_t)comm->size * sizeof(embla_train_state));
+    if (w && (status != EMBLA_OK || whole)) team_free(w);
+    return status;
+}
+
+const embla_team_options *embla_train_team(const embla_train *train)
+{
+    return train && train->team.owner ? &((const team *)train->team.owner)->options : NULL;
+}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# Batches cut into shards: the result depends on their number, and a checkpoint keeps it.
+unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_RANK PMI_SIZE
+seq 300 >numbers.txt
+line=(numbers.txt --preset microgpt --batch 6 --steps 40 --save-every 20 --threads 1)
+embla train "${line[@]}" -o plain | grep -c '^ranks'
+embla train "${line[@]}" -o one --shards 1 | grep -c '^ranks'
+cmp plain/model.safetensors one/model.safetensors && echo "one shard: the same model"
+embla train "${line[@]}" -o three --shards 3 | grep -A1 '^ranks'
+cmp -s plain/model.safetensors three/model.safetensors || echo "three shards: another model"
+embla train "${line[@]}" -o fast --shards 3 --fast --json >fast.json
+grep -o '"ranks.*}' fast.json
+# resumed: the same shards
+cp -r three again
+rm again/checkpoints/step-0000000040.safetensors
+embla train --resume again --threads 2 | grep -E '^(resumed|ranks)' | sed 's/, from .*//'
+cmp three/checkpoints/step-0000000040.safetensors again/checkpoints/step-0000000040.safetensors &&
+    echo "the same checkpoint"
+# refused
+try train "${line[@]}" -o none --shards 7
+try train "${line[@]}" -o none --shards 0
+try train --resume again --shards 2
+try train "${line[@]}" -o none --patience 99999999999
+[[ -e none ]] || echo "nothing was written"

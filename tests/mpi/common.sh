@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Functions of the tests under mpirun. Source it with the name of the MPI as $1: openmpi or mpich.
+mpi=$1
+launcher=mpirun.$mpi
+folder=$(mktemp -d "${TMPDIR:-/tmp}/embla-mpi-XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+command -v "$launcher" >/dev/null || skip "$launcher is not installed"
+[ -e "$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so" ] || skip "libembla_mpi_$mpi.so was not built"
+export OMP_WAIT_POLICY=passive EMBLA_MPI_LIBRARY=$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so
+
+ranks() { # NUMBER COMMAND..: run it on so many ranks
+    local number=$1
+    shift
+    if [ "$mpi" = openmpi ]; then
+        # more ranks than cores; a container may run as root, and forbid reading other processes
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+            "$launcher" --oversubscribe --mca btl_vader_single_copy_mechanism none -n "$number" "$@"
+    else
+        "$launcher" -n "$number" "$@"
+    fi
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job for mpirun: trains a sharded table as the embedding and the head of a model without layers,
+ * and writes what the tests of mpi.sh compare.
+ *   usage: sharded_job train OPTIMIZER DTYPE STEPS THREADS FOLDER     loss, FOLDER/rows.safetensors
+ *          sharded_job load OPTIMIZER DTYPE STEPS THREADS FOLDER      the same from FOLDER/save
+ *          sharded_job saves FOLDER           saves again and again, until it is killed
+ *          sharded_job check FOLDER           loads the save of `saves` and verifies it
+ *          sharded_job waits SECONDS          exchanges until a rank is lost
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "embla_cluster.h"
+
+enum { ROWS = 5000, DIM = 32, SHARDS = 12, TOKENS = 16, BATCH = SHARDS * TOKENS };
+
+static const embla_comm *comm;
+
+static void must(embla_status status)
+{
+    if (status == EMBLA_OK) return;
+    fprintf(stderr, "%s\n", embla_error());
+    fflush(stderr);
+    if (comm && comm->abort) comm->abort(comm->owner, embla_error());
+    exit(1);
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+typedef struct {
+    embla_sharded *s;
+    embla_optim *optim;
+    size_t first, count, shards, lengths[SHARDS];
+    float *vectors, *gradients, *dense;
+} training;
+
+static void begin(training *t, embla_optim_kind kind, embla_dtype dtype, int threads)
+{
+    size_t from = (size_t)comm->rank * SHARDS / (size_t)comm->size;
+    size_t end = ((size_t)comm->rank + 1) * SHARDS / (size_t)comm->size;
+    *t = (training){
+        .first = from * TOKENS, .count = (end - from) * TOKENS, .shards = end - from};
+    for (size_t i = 0; i < SHARDS; i++) t->lengths[i] = TOKENS;
+    const embla_sharded_options o = {.rows = ROWS,
+                                     .dim = DIM,
+                                     .dtype = dtype,
+                                     .capacity = BATCH,
+                                     .send = getenv("SEND") != NULL,
+                                     .threads = threads};
+    must(embla_sharded_new(comm, &o, &t->s));
+    must(embla_sharded_init(t->s, &(embla_init_options){.seed = 1}));
+    const embla_optim_options how = {.kind = kind,
+                                     .momentum = kind == EMBLA_OPTIM_SGD ? 0.9 : 0.0,
+                                     .threads = threads};
+    must(embla_optim_new(embla_sharded_table(t->s), &how, &t->optim));
+    size_t numbers = (size_t)embla_table_rows(embla_sharded_table(t->s)) * DIM;
+    t->vectors = calloc(BATCH * DIM, sizeof(float));
+    t->gradients = calloc(BATCH * DIM, sizeof(float));
+    t->dense = calloc(numbers, sizeof(float));
+    if (!t->vectors || !t->gradients || !t->dense) exit(1);
+}
+
+static void end(training *t)
+{
+    embla_optim_free(t->optim);
+    embla_sharded_free(t->s);
+    free(t->vectors);
+    free(t->gradients);
+    free(t->dense);
+}
+
+/* Looks up a batch, predicts the next token from each, and moves all rows. */
+static double step(training *t, int64_t number)
+{
+    int64_t rows[BATCH];
+    int32_t targets[BATCH];
+    const int64_t *owned;
+    const float *sums;
+    size_t n;
+    embla_loss_report report;
+    embla_table *table = embla_sharded_table(t->s);
+    for (size_t i = 0; i < t->count; i++) {
+        uint64_t x = mix((uint64_t)number * BATCH + t->first + i);
+        rows[i] = (int64_t)(x % 3 == 0 ? x / 3 % 20 : x / 3 % ROWS);
+        targets[i] = (int32_t)((rows[i] * 7 + 1) % ROWS);
+    }
+    must(embla_sharded_lookup(t->s, rows, t->count, t->vectors));
+    must(embla_sharded_loss(t->s, t->vectors, targets, t->count, t->lengths, t->shards, NULL,
+                            t->gradients, t->dense, &report));
+    must(embla_sharded_sum(t->s, rows, t->count, t->lengths, t->shards, t->gradients, &owned, &sums,
+                           &n));
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < DIM; c++)
+            t->dense[(size_t)owned[i] * DIM + c] += sums[i * DIM + c];
+    must(embla_optim_step(t->optim, 0.05, t->dense));
+    memset(t->dense, 0, (size_t)embla_table_rows(table) * DIM * sizeof(float));
+    must(embla_sharded_publish(t->s));
+    return report.loss;
+}
+
+static embla_optim_kind kind_of(const char *name)
+{
+    for (int k = 0; embla_optim_name((embla_optim_kind)k); k++)
+        if (strcmp(embla_optim_name((embla_optim_kind)k), name) == 0) return (embla_optim_kind)k;
+    exit(2);
+}
+
+static int train(char **argv, bool load)
+{
+    training t;
+    embla_dtype dtype;
+    char path[4096];
+    double loss = 0.0;
+    int64_t from = 0, steps = strtoll(argv[4], NULL, 10);
+    must(embla_dtype_find(argv[3], &dtype));
+    begin(&t, kind_of(argv[2]), dtype, atoi(argv[5]));
+    (void)snprintf(path, sizeof path, "%s/save", argv[6]);
+    if (load) must(embla_sharded_load(t.s, t.optim, path, &from));
+    for (int64_t i = from; i < steps; i++) {
+        loss = step(&t, i);
+        if (!load && i == steps / 2 - 1) must(embla_sharded_save(t.s, t.optim, path, i + 1));
+    }
+    (void)snprintf(path, sizeof path, "%s/rows.safetensors", argv[6]);
+    must(embla_sharded_export(t.s, path, "rows"));
+    if (comm->rank == 0) printf("loss %a\n", loss);
+    end(&t);
+    return 0;
+}
+
+/* Every row of save n is n. */
+static int saves(const char *folder)
+{
+    embla_sharded *s;
+    const embla_sharded_options o = {
+        .rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 1, .send = true};
+    must(embla_sharded_new(comm, &o, &s));
+    embla_table *table = embla_sharded_table(s);
+    float *rows = embla_table_data(table);
+    for (int64_t n = 1; n < 1000000; n++) {
+        for (size_t i = 0; i < (size_t)embla_table_rows(table) * DIM; i++) rows[i] = (float)n;
+        must(embla_sharded_save(s, NULL, folder, n));
+        if (comm->rank == 0) printf("saved %lld\n", (long long)n), fflush(stdout);
+    }
+    embla_sharded_free(s);
+    return 0;
+}
+
+static int check(const char *folder)
+{
+    embla_sharded *s;
+    int64_t n;
+    const embla_sharded_options o = {
+        .rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 1, .send = true};
+    must(embla_sharded_new(comm, &o, &s));
+    must(embla_sharded_load(s, NULL, folder, &n));
+    for (int64_t local = 0; local < embla_table_rows(embla_sharded_table(s)); local++) {
+        const float *row = embla_table_row(embla_sharded_table(s), local);
+        for (size_t c = 0; c < DIM && embla_sharded_global(s, local) >= 0; c++)
+            if (row[c] != (float)n) {
+                fprintf(stderr, "a row of save %lld has %g\n", (long long)n, (double)row[c]);
+                return 1;
+            }
+    }
+    if (comm->rank == 0) printf("save %lld\n", (long long)n);
+    embla_sharded_free(s);
+    return 0;
+}
+
+static int waits(double seconds)
+{
+    training t;
+    time_t end_at = time(NULL) + (time_t)seconds;
+    begin(&t, EMBLA_OPTIM_SGD, EMBLA_F32, 1);
+    for (int64_t i = 0;; i++) {
+        int64_t over = time(NULL) > end_at;
+        (void)step(&t, i);
+        must(comm->allreduce(comm->owner, &over, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+        if (over) break;
+        if (i == 0 && comm->rank == 0) printf("started\n"), fflush(stdout);
+        (void)usleep(10000);
+    }
+    end(&t);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *patience = getenv("PATIENCE");
+    int status = 2;
+    const embla_comm_options how = {.patience = patience ? atoi(patience) : 0,
+                                    .library = getenv("EMBLA_MPI_LIBRARY")};
+    must(embla_comm_open(&how, &comm));
+    if (argc == 7 && strcmp(argv[1], "train") == 0) status = train(argv, false);
+    if (argc == 7 && strcmp(argv[1], "load") == 0) status = train(argv, true);
+    if (argc == 3 && strcmp(argv[1], "saves") == 0) status = saves(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "check") == 0) status = check(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "waits") == 0) status = waits(atof(argv[2]));
+    if (argc == 2 && strcmp(argv[1], "name") == 0) {
+        if (comm->rank == 0) printf("%s, %d ranks\n", comm->name, comm->size);
+        status = 0;
+    }
+    embla_comm_close(comm);
+    return status;
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# embla train on 1, 2, 3 and 4 ranks, with 1 and 2 threads: the checkpoint has the same bytes. With
+# --fast the losses are the same to 1e-5. Another number of ranks continues with the same bits.
+#   usage: train.sh openmpi|mpich EMBLA
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+embla=$2
+steps=${EMBLA_MPI_TRAIN_STEPS:-20}
+names=${EMBLA_DATA:-}/names/names.txt
+book=${EMBLA_DATA:-}/tinyshakespeare/input.txt
+cd "$folder"
+[ -e "$names" ] || { names=$folder/names.txt && seq 100 5000 | tr 0-9 a-j >"$names"; }
+[ -e "$book" ] || { book=$folder/book.txt && seq 20000 | tr 0-9 '\nb-j' >"$book"; }
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+sum_of() { # FOLDER: of its last checkpoint
+    sha256sum <"$1/checkpoints/step-$(printf %010d "$steps").safetensors" | cut -c1-64
+}
+
+# The largest difference of two losses of the same step.
+apart() {
+    paste -d, <(cut -d, -f2 "$1/loss.csv") <(cut -d, -f2 "$2/loss.csv") |
+        awk -F, 'NR > 1 { d = $1 - $2; if (d < 0) d = -d; if (!(d <= m)) m = d } END { print m + 0 }'
+}
+
+case_of() { # LABEL OPTIONS..
+    local label=$1 first now n threads q
+    shift
+    set -- "$@" --steps "$steps" --save-every $((steps / 2)) # the note of a checkpoint has both
+    rm -rf whole
+    "$embla" train "$@" --shards 12 -q -o whole >/dev/null
+    first=$(sum_of whole)
+    echo "$label: $first"
+    for n in 1 2 3 4; do
+        for threads in 1 2; do
+            rm -rf now
+            ranks "$n" "$embla" train "$@" --threads "$threads" -q -o now >log 2>&1 ||
+                fail "$label, $n ranks x $threads threads: $(cat log)"
+            now=$(sum_of now)
+            [ "$now" = "$first" ] || fail "$label, $n ranks x $threads threads: $now"
+        done
+        cmp whole/model.safetensors now/model.safetensors
+        cmp <(cut -d, -f1-6 whole/loss.csv) <(cut -d, -f1-6 now/loss.csv)
+        # half of it, then another number of ranks
+        q=$((5 - n))
+        rm -rf now
+        ranks "$n" "$embla" train "$@" -q -o now >log 2>&1
+        rm "now/checkpoints/step-$(printf %010d "$steps").safetensors"
+        ranks "$q" "$embla" train --resume now -q >log 2>&1 || fail "$label, resumed: $(cat log)"
+        [ "$(sum_of now)" = "$first" ] || fail "$label: $n ranks, continued by $q"
+    done
+    rm -rf now
+    ranks 3 "$embla" train "$@" --fast -q -o now >log 2>&1 || fail "$(cat log)"
+    echo "$label, --fast: losses differ by up to $(apart whole now)"
+    awk -v d="$(apart whole now)" 'BEGIN { exit !(d <= 1e-5) }' || fail "that is too much"
+}
+
+tiny=(--preset gpt2-mini --layers 1 --heads 2 --dim 32 --length 32 --batch 12)
+case_of names "$names" --preset microgpt --batch 12
+case_of tinyshakespeare "$book" "${tiny[@]}"
+# names in which each rank has other n-gram rows, and each shard its own dropout
+rm -rf one two
+line=("$names" "${tiny[@]}" --documents --dropout 0.1 --ngram-rows 2000 --steps 20 --threads 1 -q)
+"$embla" train "${line[@]}" --shards 12 -o one >/dev/null
+ranks 3 "$embla" train "${line[@]}" -o two >log 2>&1 || fail "$(cat log)"
+cmp one/checkpoints/step-0000000020.safetensors two/checkpoints/step-0000000020.safetensors
+
+# One line of output for all ranks, and one message
+ranks 4 "$embla" train "$names" --preset microgpt --batch 12 --steps 10 -o said >log 2>&1
+[ "$(grep -c '^ranks  *4 ranks' log)" = 1 ] || fail "$(cat log)"
+[ "$(grep -c '^loss ' log)" = 1 ] || fail "$(cat log)"
+ranks 3 "$embla" train nowhere.txt -o none >log 2>&1 && fail "a text that does not exist"
+[ "$(grep -c 'embla: ' log)" = 1 ] || fail "$(cat log)"
+ranks 3 "$embla" train "$names" --preset microgpt --batch 2 -o none >log 2>&1 && fail "2 sequences"
+grep -q 'embla: 3 ranks, but a batch of 2 sequences has only 2 shards' log || fail "$(cat log)"
+[ ! -e none ] || fail "refused, but something was written"
+echo "messages: one"
+
+# A rank is killed: the job ends, and its last checkpoint is continued
+ranks 3 "$embla" train "$names" --preset microgpt --batch 12 --steps 100000000 --save-every 50 \
+    --patience 3 -q -o lost >log 2>&1 &
+launched=$!
+for ((k = 0; k < 600; k++)); do
+    [ -e lost/checkpoints/step-0000000050.safetensors ] && break
+    sleep 0.1
+done
+victims=($(pgrep -f "^$embla train $names .* lost\$"))
+kill -9 "${victims[1]}"
+begun=$SECONDS
+wait "$launched" && fail "the job went on without a rank"
+[ $((SECONDS - begun)) -le 60 ] || fail "the job ended only after $((SECONDS - begun)) s"
+last=$(ls lost/checkpoints | sed -n 's/step-0*\([0-9]*\)\.safetensors/\1/p' | sort -n | tail -n 1)
+ranks 2 "$embla" train --resume lost --steps $((last + 10)) >log 2>&1 || fail "$(cat log)"
+grep -q '^ranks  *2 ranks' log || fail "$(cat log)"
+echo "killed after step $last or later, and continued"

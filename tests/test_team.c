@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that train one model together end with the same bits, whatever their number: weights,
+ * optimizer, losses, validation and files. Ranks are threads here (thread_comm.h). What does not
+ * fit together is refused on all ranks, and a failure of one is a failure of all.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "check.h"
+#include "gpt_shapes.h"
+#include "name_corpus.h"
+#include "scratch.h"
+#include "thread_comm.h"
+
+#include "base/checksum.h"
+#include "base/mem.h"
+#include "train/train.h"
+
+enum { STEPS = 12, BATCH = 7, SHARDS = 5 };
+
+/* ---- models ---- */
+
+typedef struct {
+    const char *name;
+    embla_gpt_shape shape;
+    embla_train_options options;
+    bool documents;
+} variant;
+
+#define RATE                                                                                       \
+    {                                                                                              \
+        .rate = 0.003, .final = 0.0003, .steps = 20, .warm_up = 2, .kind = EMBLA_SCHEDULE_COSINE   \
+    }
+
+static const variant variants[] = {
+    {"microgpt",
+     {.dim = 16, .layers = 1, .heads = 4, .hidden = 64, .positions = 16, MICROGPT_KIND},
+     {.batch = BATCH, .schedule = RATE, .beta1 = 0.85, .beta2 = 0.99},
+     true},
+    {"gpt2, dropout",
+     {.dim = 32, .layers = 2, .heads = 4, .positions = 24, .biases = true, .dropout = 0.1},
+     {.batch = BATCH, .schedule = RATE, .decay = 0.1, .clip = 0.5, .seed = 9},
+     false},
+    {"llama, negatives",
+     {.dim = 32, .layers = 1, .heads = 4, .kv_heads = 2, .hidden = 48, .positions = 24, LLAMA_KIND},
+     {.batch = BATCH, .length = 23, .schedule = RATE, .negatives = 8},
+     false},
+    {"n-grams, bf16",
+     {.dim = 32,
+      .layers = 2,
+      .heads = 4,
+      .positions = 24,
+      .ngram = {.rows = 500, .heads = 2, .layer = 1}},
+     {.batch = BATCH, .schedule = RATE, .decay = 0.1, .clip = 0.5, .compute = EMBLA_BF16},
+     false},
+};
+
+static embla_corpus *corpus_of(const variant *v)
+{
+    const embla_corpus_options options = {.documents = v->documents, .validation = 0.2, .seed = 3};
+    static char text[300 * NAME_MOST];
+    return open_text(&options, text, write_names(text, 300, 16, 11));
+}
+
+/* ---- a job ---- */
+
+typedef struct {
+    embla_checksum state; /* weights, optimizer, n-gram table */
+    double losses[STEPS], norms[STEPS], validation;
+} outcome;
+
+/* What ranks do, and what they find. */
+typedef struct {
+    const variant *v;
+    const embla_corpus *corpus;
+    embla_team_options team;
+    bool alone; /* do not join */
+    int threads;
+    const char *load, *save;            /* NULL means neither */
+    int64_t until;                      /* steps */
+    int odd;                            /* a rank that does something else; -1 means none */
+    void (*change)(embla_train *train); /* what the odd rank does after joining */
+    embla_status (*before)(embla_train_options *options);
+    outcome found[THREAD_RANKS_MOST];
+} job;
+
+static void add_table(embla_checksum_state *state, const embla_train *t)
+{
+    embla_table *table = embla_gpt_ngram_table(t->gpt);
+    embla_optim_state squares;
+    if (!table || embla_optim_state_at(t->ngram, 0, &squares) != EMBLA_OK) return;
+    embla_checksum_add(state, embla_table_data(table),
+                       (size_t)embla_table_rows(table) * embla_table_dim(table) * sizeof(float));
+    embla_checksum_add(state, squares.values, (size_t)squares.rows * squares.dim * sizeof(float));
+}
+
+static embla_checksum sum_of(const embla_train *t)
+{
+    embla_checksum_state state;
+    size_t bytes = t->gpt->numbers * t->gpt->real;
+    embla_checksum_begin(&state);
+    embla_checksum_add(&state, t->gpt->weights, bytes);
+    embla_checksum_add(&state, t->mean, bytes);
+    embla_checksum_add(&state, t->squares, bytes);
+    add_table(&state, t);
+    return embla_checksum_end(&state);
+}
+
+static embla_status run_training(const embla_comm *comm, job *j, embla_train *t)
+{
+    outcome *found = &j->found[comm->rank];
+    if (!j->alone) EMBLA_TRY(embla_train_join(t, comm, &j->team));
+    if (j->load) EMBLA_TRY(embla_train_load(t, j->load));
+    if (j->odd == comm->rank && j->change) j->change(t);
+    while (embla_train_steps(t) < j->until) {
+        int64_t step = embla_train_steps(t);
+        embla_train_report report;
+        EMBLA_TRY(embla_train_step(t, &report));
+        if (report.step != step || report.left_out || report.tokens < 1)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "a wrong report");
+        found->losses[step] = report.loss;
+        found->norms[step] = report.norm;
+    }
+    EMBLA_TRY(embla_train_validate(t, 0, &found->validation));
+    found->state = sum_of(t);
+    return j->save ? embla_train_save(t, j->save, "a note") : EMBLA_OK;
+}
+
+static embla_status run_rank(const embla_comm *comm, void *context)
+{
+    job *j = context;
+    embla_gpt *gpt = NULL;
+    embla_train *train = NULL;
+    embla_gpt_shape shape = j->v->shape;
+    embla_train_options options = j->v->options;
+    shape.vocab = embla_corpus_vocab(j->corpus);
+    options.threads = j->threads;
+    if (j->odd == comm->rank && j->before) EMBLA_TRY(j->before(&options));
+    embla_status status = embla_gpt_new(&shape, 1, 0.08, &gpt);
+    if (status == EMBLA_OK) status = embla_train_new(gpt, j->corpus, &options, &train);
+    if (status == EMBLA_OK) status = run_training(comm, j, train);
+    char sentence[512];
+    (void)snprintf(sentence, sizeof sentence, "%s", embla_error());
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    return status == EMBLA_OK ? EMBLA_OK : embla_fail(status, "%s", sentence);
+}
+
+static job job_of(const variant *v, const embla_corpus *corpus)
+{
+    return (job){.v = v,
+                 .corpus = corpus,
+                 .team = {.shards = SHARDS},
+                 .threads = 1,
+                 .until = STEPS,
+                 .odd = -1};
+}
+
+static void same(const outcome *a, const outcome *b)
+{
+    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
+    assert_memory_equal(a->norms, b->norms, sizeof a->norms);
+    assert_memory_equal(&a->validation, &b->validation, sizeof a->validation);
+    assert_memory_equal(&a->state, &b->state, sizeof a->state);
+}
+
+/* Runs with `size` ranks; all must find the same. */
+static void run_job(job *j, int size)
+{
+    thread_comm_run(size, run_rank, j);
+    for (int r = 1; r < size; r++) same(&j->found[r], &j->found[0]);
+}
+
+/* ---- the same bits ---- */
+
+static void any_number_of_ranks_gives_the_same_bits(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < COUNT_OF(variants); i++) {
+        embla_corpus *corpus = corpus_of(&variants[i]);
+        job j = job_of(&variants[i], corpus);
+        run_job(&j, 1);
+        outcome one = j.found[0];
+        for (int size = 1; size <= SHARDS; size++) {
+            j.threads = 1 + size % 2;
+            run_job(&j, size);
+            same(&j.found[0], &one);
+        }
+        if (j.v->options.negatives == 0) assert_true(one.losses[STEPS - 1] < one.losses[0]);
+        embla_corpus_free(corpus);
+    }
+}
+
+static void one_shard_is_the_training_without_ranks(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < COUNT_OF(variants); i++) {
+        embla_corpus *corpus = corpus_of(&variants[i]);
+        job j = job_of(&variants[i], corpus), plain = j;
+        plain.alone = true;
+        j.team.shards = 1;
+        run_job(&j, 1);
+        run_job(&plain, 1);
+        same(&j.found[0], &plain.found[0]);
+        embla_corpus_free(corpus);
+    }
+}
+
+/* Without dropout and negatives, shards change nothing but the rounding. */
+static void shards_and_floats_differ_by_rounding_alone(void **unused)
+{
+    (void)unused;
+    embla_corpus *corpus = corpus_of(&variants[0]);
+    job plain = job_of(&variants[0], corpus), exact = plain, fast = plain;
+    plain.alone = true;
+    fast.team.fast = true;
+    run_job(&plain, 1);
+    run_job(&exact, 2);
+    for (int size = 1; size <= 4; size++) {
+        run_job(&fast, size);
+        for (size_t s = 0; s < STEPS; s++) {
+            assert_near(fast.found[0].losses[s], exact.found[0].losses[s], 1e-5);
+            assert_near(fast.found[0].losses[s], plain.found[0].losses[s], 1e-5);
+            assert_near(exact.found[0].norms[s], plain.found[0].norms[s], 1e-4);
+            assert_near(fast.found[0].norms[s], plain.found[0].norms[s], 1e-4);
+        }
+    }
+    assert_memory_not_equal(&exact.found[0].state, &plain.found[0].state,
+                            sizeof plain.found[0].state);
+    embla_corpus_free(corpus);
+}
+
+static void validation_is_that_of_one_process(void **unused)
+{
+    (void)unused;
+    embla_corpus *corpus = corpus_of(&variants[1]);
+    job j = job_of(&variants[1], corpus), plain = j;
+    plain.alone = true;
+    j.until = plain.until = 0;
+    run_job(&j, 3);
+    run_job(&plain, 1);
+    assert_true(j.found[0].validation == plain.found[0].validation);
+    embla_corpus_free(corpus);
+}
+
+/* ---- files ---- */
+
+static void a_training_is_resumed_by_another_number_of_ranks(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    char half[SCRATCH_PATH], first[SCRATCH_PATH], again[SCRATCH_PATH];
+    (void)snprintf(half, sizeof half, "%s", scratch_path(&s, "half.safetensors"));
+    (void)snprintf(first, sizeof first, "%s", scratch_path(&s, "first.safetensors"));
+    (void)snprintf(again, sizeof again, "%s", scratch_path(&s, "again.safetensors"));
+    const variant *v = &variants[3];
+    embla_corpus *corpus = corpus_of(v);
+    job whole = job_of(v, corpus);
+    whole.save = first;
+    run_job(&whole, 2);
+    for (int size = 1; size <= 4; size++) {
+        job begin = job_of(v, corpus), end = begin;
+        begin.until = STEPS / 2;
+        begin.save = half;
+        end.load = half;
+        end.save = again;
+        run_job(&begin, size);
+        run_job(&end, 5 - size);
+        assert_memory_equal(&end.found[0].state, &whole.found[0].state, sizeof(embla_checksum));
+        size_t count = 0;
+        unsigned char *bytes = scratch_read(first, &count);
+        assert_true(bytes && scratch_holds(again, bytes, count));
+        free(bytes);
+    }
+    embla_corpus_free(corpus);
+    scratch_free(&s);
+}
+
+static void the_file_says_how_batches_were_cut(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    embla_train_saved saved;
+    thread_result results[2];
+    embla_corpus *corpus = corpus_of(&variants[0]);
+    job j = job_of(&variants[0], corpus);
+    j.until = 1;
+    j.save = scratch_path(&s, "x.safetensors");
+    run_job(&j, 2);
+    assert_ok(embla_train_describe_saved(j.save, &saved));
+    assert_int_equal(saved.shards, SHARDS);
+    assert_false(saved.fast);
+    j.load = j.save;
+    j.save = NULL;
+    j.team.shards = 4;
+    thread_comm_try(2, run_rank, &j, results);
+    assert_non_null(strstr(results[0].sentence, "the saved training run has shards 5, but this one "
+                                                "has 4"));
+    j.team = (embla_team_options){.shards = SHARDS, .fast = true};
+    thread_comm_try(1, run_rank, &j, results);
+    assert_non_null(strstr(results[0].sentence, "has fast 0, but this one has 1"));
+    embla_corpus_free(corpus);
+    scratch_free(&s);
+}
+
+/* ---- failures ---- */
+
+/* Every rank fails; the sentence of rank `who` has this text. */
+static void refused(job *j, int size, int who, embla_status status, const char *text)
+{
+    thread_result results[THREAD_RANKS_MOST];
+    thread_comm_try(size, run_rank, j, results);
+    for (int r = 0; r < size; r++) assert_status(results[r].status, status);
+    if (!strstr(results[who].sentence, text))
+        fail_msg("'%s' is not in '%s'", text, results[who].sentence);
+}
+
+static embla_status other_clip(embla_train_options *options)
+{
+    options->clip = 0.25;
+    return EMBLA_OK;
+}
+
+static void change_weight(embla_train *t)
+{
+    ((float *)(void *)t->gpt->weights)[3] += 0.5f;
+}
+
+static void change_step(embla_train *t)
+{
+    t->step++;
+}
+
+/* A weight that the comparison of this step does not cover is found at a later one. */
+static void what_differs_between_ranks_is_refused(void **unused)
+{
+    (void)unused;
+    embla_corpus *corpus = corpus_of(&variants[1]);
+    job j = job_of(&variants[1], corpus);
+    j.odd = 2;
+    j.before = other_clip;
+    refused(&j, 3, 2, EMBLA_ERR_ARGUMENT,
+            "rank 0: its training run has clip 0.5, but this one has 0.25");
+    refused(&j, 3, 1, EMBLA_ERR_ARGUMENT, "rank 2 failed: its settings are not those of rank 0");
+    j.before = NULL;
+    j.change = change_weight;
+    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "the ranks have different weights before step 0");
+    j.change = change_step;
+    refused(&j, 3, 1, EMBLA_ERR_ARGUMENT, "the ranks are at different steps, from 0 to 1");
+    embla_corpus_free(corpus);
+}
+
+static void a_team_must_fit_the_batch(void **unused)
+{
+    (void)unused;
+    embla_corpus *corpus = corpus_of(&variants[0]);
+    job j = job_of(&variants[0], corpus);
+    j.team.shards = 8;
+    refused(&j, 2, 1, EMBLA_ERR_ARGUMENT, "8 shards, but a batch has only 7 sequences");
+    j.team.shards = 2;
+    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "3 ranks, but a batch of 7 sequences has only 2 shards");
+    j.team.shards = 0; /* the default: one for each sequence */
+    refused(&j, 8, 0, EMBLA_ERR_ARGUMENT, "8 ranks, but a batch of 7 sequences has only 7 shards");
+    run_job(&j, 7);
+    j.team.reserved[2] = 1;
+    refused(&j, 1, 0, EMBLA_ERR_UNSUPPORTED, "a reserved field is not 0");
+    embla_corpus_free(corpus);
+}
+
+static void what_cannot_join_is_refused(void **unused)
+{
+    (void)unused;
+    embla_corpus *corpus = corpus_of(&variants[0]);
+    embla_gpt *gpt = NULL;
+    embla_train *train = NULL;
+    embla_gpt_shape shape = variants[0].shape;
+    shape.vocab = embla_corpus_vocab(corpus);
+    assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
+    assert_ok(embla_train_new(gpt, corpus, &variants[0].options, &train));
+    assert_null(embla_train_team(train));
+    assert_null(embla_train_team(NULL));
+    assert_status(embla_train_join(NULL, embla_comm_self(), NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_train_join(train, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_train_join(train, embla_comm_self(), NULL));
+    assert_int_equal(embla_train_team(train)->shards, BATCH);
+    assert_status(embla_train_join(train, embla_comm_self(), NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("has joined 1 ranks already");
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    assert_ok(embla_gpt_new_as(&shape, EMBLA_GPT_F64, 1, 0.08, &gpt));
+    assert_ok(embla_train_new(gpt, corpus, &variants[0].options, &train));
+    assert_status(embla_train_join(train, embla_comm_self(), NULL), EMBLA_ERR_UNSUPPORTED);
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    embla_corpus_free(corpus);
+}
+
+/* Each allocation of a rank that joins fails once; the training stays as it was. */
+static void a_rank_without_memory_does_not_join(void **unused)
+{
+    (void)unused;
+    const variant *v = &variants[3];
+    embla_corpus *corpus = corpus_of(v);
+    embla_gpt *gpt = NULL;
+    embla_train *train = NULL;
+    embla_gpt_shape shape = v->shape;
+    size_t failed = 0;
+    shape.vocab = embla_corpus_vocab(corpus);
+    assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
+    assert_ok(embla_train_new(gpt, corpus, &v->options, &train));
+    for (size_t n = 1, live = embla_mem_live();; n++) {
+        embla_mem_fail(n, false);
+        embla_status status = embla_train_join(train, embla_comm_self(), NULL);
+        embla_mem_fail(0, false);
+        if (status == EMBLA_OK) break;
+        assert_status(status, EMBLA_ERR_MEMORY);
+        assert_null(embla_train_team(train));
+        assert_int_equal(embla_mem_live(), live);
+        failed++;
+    }
+    assert_true(failed >= 5);
+    assert_ok(embla_train_step(train, NULL));
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    embla_corpus_free(corpus);
+}
+
+/* Each allocation of the first step fails once. The step is then made again, with the same bits. */
+static void a_step_that_failed_can_be_made_again(void **unused)
+{
+    (void)unused;
+    const variant *v = &variants[2]; /* negatives need memory */
+    embla_corpus *corpus = corpus_of(v);
+    embla_gpt_shape shape = v->shape;
+    embla_checksum wanted = {0};
+    size_t failed = 0;
+    shape.vocab = embla_corpus_vocab(corpus);
+    for (size_t n = 0; n < 40; n++) { /* 0 means that none fails */
+        embla_gpt *gpt = NULL;
+        embla_train *train = NULL;
+        assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
+        assert_ok(embla_train_new(gpt, corpus, &v->options, &train));
+        assert_ok(embla_train_join(train, embla_comm_self(), NULL));
+        embla_mem_fail(n, false);
+        embla_status status = embla_train_step(train, NULL);
+        embla_mem_fail(0, false);
+        if (status != EMBLA_OK) {
+            assert_status(status, EMBLA_ERR_MEMORY);
+            assert_ok(embla_train_step(train, NULL));
+            failed++;
+        }
+        embla_checksum found = sum_of(train);
+        if (n == 0) wanted = found;
+        assert_memory_equal(&found, &wanted, sizeof found);
+        embla_train_free(train);
+        embla_gpt_free(gpt);
+    }
+    assert_true(failed > 0);
+    embla_corpus_free(corpus);
+}
+
+static void a_file_that_one_rank_cannot_use_fails_on_all(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    embla_corpus *corpus = corpus_of(&variants[0]);
+    job j = job_of(&variants[0], corpus);
+    j.until = 1;
+    j.load = scratch_path(&s, "missing.safetensors");
+    refused(&j, 3, 1, EMBLA_ERR_NOT_FOUND, "missing.safetensors");
+    j.load = NULL;
+    j.save = scratch_path(&s, "no/folder.safetensors");
+    refused(&j, 3, 2, EMBLA_ERR_NOT_FOUND, "rank 0 failed: it cannot save the training");
+    embla_corpus_free(corpus);
+    scratch_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
+        cmocka_unit_test(one_shard_is_the_training_without_ranks),
+        cmocka_unit_test(shards_and_floats_differ_by_rounding_alone),
+        cmocka_unit_test(validation_is_that_of_one_process),
+        cmocka_unit_test(a_training_is_resumed_by_another_number_of_ranks),
+        cmocka_unit_test(the_file_says_how_batches_were_cut),
+        cmocka_unit_test(what_differs_between_ranks_is_refused),
+        cmocka_unit_test(a_team_must_fit_the_batch),
+        cmocka_unit_test(what_cannot_join_is_refused),
+        cmocka_unit_test(a_rank_without_memory_does_not_join),
+        cmocka_unit_test(a_step_that_failed_can_be_made_again),
+        cmocka_unit_test(a_file_that_one_rank_cannot_use_fails_on_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
