@@ -100,11 +100,11 @@ static embla_status list_added(embla_tokenizer *t)
     for (size_t i = 0; i < t->added_count; i++)
         if (t->added[i].content.bytes && t->added[i].content.number >= end)
             end = (size_t)t->added[i].content.number + 1;
-    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof *t->by_token, "tokens", &t->by_token));
-    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof *t->decoded, "tokens", &t->decoded));
+    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof(void *), "tokens", &t->by_token));
+    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof(void *), "tokens", &t->decoded));
     EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof *t->special, "tokens", &t->special));
-    if (t->token_end > 0) memcpy(t->by_token, old, t->token_end * sizeof *old);
-    if (t->token_end > 0) memcpy(t->decoded, old, t->token_end * sizeof *old);
+    if (t->token_end > 0) memcpy(t->by_token, old, t->token_end * sizeof(void *));
+    if (t->token_end > 0) memcpy(t->decoded, old, t->token_end * sizeof(void *));
     t->token_end = end;
     for (size_t i = 0; i < t->added_count; i++) {
         const embla_added *a = &t->added[i];

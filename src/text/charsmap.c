@@ -16,6 +16,30 @@
 
 enum { SHORT_CLUSTER = 6 };
 
+static uint32_t offset_of(uint32_t unit)
+{
+    return (unit >> 10) << ((unit & 0x200) >> 6);
+}
+
+/* The string for the shortest prefix of key that has one; NULL if there is none. */
+static const char *find(const embla_charsmap *map, const char *key, size_t length)
+{
+    size_t at = map->count > 0 ? offset_of(map->units[0]) : 0;
+    for (size_t i = 0; i < length; i++) {
+        uint8_t b = (uint8_t)key[i];
+        at ^= b;
+        if (b == 0 || at >= map->count || (map->units[at] & 0x800000ffu) != b) return NULL;
+        uint32_t unit = map->units[at];
+        at ^= offset_of(unit);
+        if (unit >> 8 & 1) {
+            if (at >= map->count) return NULL;
+            uint32_t value = map->units[at] & 0x7fffffffu;
+            return value < map->pool_bytes ? map->pool + value : NULL;
+        }
+    }
+    return NULL;
+}
+
 /* ---- reading ---- */
 
 static uint32_t read_u32(const uint8_t *p)
@@ -45,6 +69,10 @@ embla_status embla_charsmap_read(embla_tokenizer *t, const uint8_t *bytes, size_
     out->units = units;
     out->count = size / 4;
     out->pool_bytes = length - 4 - size;
+    for (int c = 0; c < 128; c++) {
+        char key = (char)c;
+        out->plain[c] = c != '\r' && !find(out, &key, 1);
+    }
     return EMBLA_OK;
 }
 
@@ -65,31 +93,7 @@ embla_status embla_charsmap_parse(embla_tokenizer *t, const char *text, size_t l
     return status;
 }
 
-/* ---- applying ---- */
-
-static uint32_t offset_of(uint32_t unit)
-{
-    return (unit >> 10) << ((unit & 0x200) >> 6);
-}
-
-/* The string for the shortest prefix of key that has one; NULL if there is none. */
-static const char *find(const embla_charsmap *map, const char *key, size_t length)
-{
-    size_t at = map->count > 0 ? offset_of(map->units[0]) : 0;
-    for (size_t i = 0; i < length; i++) {
-        uint8_t b = (uint8_t)key[i];
-        at ^= b;
-        if (b == 0 || at >= map->count || (map->units[at] & 0x800000ffu) != b) return NULL;
-        uint32_t unit = map->units[at];
-        at ^= offset_of(unit);
-        if (unit >> 8 & 1) {
-            if (at >= map->count) return NULL;
-            uint32_t value = map->units[at] & 0x7fffffffu;
-            return value < map->pool_bytes ? map->pool + value : NULL;
-        }
-    }
-    return NULL;
-}
+/* ---- clusters ---- */
 
 static bool is_control(uint32_t c)
 {
@@ -139,6 +143,8 @@ static size_t cluster_end(const embla_view *view, size_t at)
     }
     return at;
 }
+
+/* ---- applying ---- */
 
 /* A character is written only when the next one is known: what is removed after it is counted in
  * its change. */
@@ -226,20 +232,13 @@ static embla_status copy_plain(writer *w, size_t at, size_t end)
     return emit(w, (uint8_t)view->bytes[end - 1], 0);
 }
 
-embla_status embla_charsmap_apply(const embla_charsmap *map, embla_encoding *e, embla_strand *out,
-                                  bool *changed)
+embla_status embla_charsmap_apply(const embla_charsmap *map, embla_strand *out, bool *changed)
 {
     const embla_view view = out->from;
     writer w = {.map = map, .out = out};
-    bool plain[128];
-    (void)e;
-    for (int c = 0; c < 128; c++) {
-        char key = (char)c;
-        plain[c] = c != '\r' && !find(map, &key, 1);
-    }
     EMBLA_TRY(embla_strand_room(out, view.count));
     for (size_t at = 0; at < view.count;) {
-        size_t end = plain_end(plain, &view, at);
+        size_t end = plain_end(map->plain, &view, at);
         if (end > at) {
             EMBLA_TRY(copy_plain(&w, at, end));
         } else {

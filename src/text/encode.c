@@ -41,7 +41,7 @@ void embla_encoding_free(embla_encoding *encoding)
         e->workers[i] = NULL;
         if (w) embla_encoding_free(w); /* NOLINT(misc-no-recursion): one level deep */
     }
-    free_list(e->workers, e->worker_room, sizeof *e->workers);
+    free_list(e->workers, e->worker_room, sizeof(void *));
     free_list(e->tokens, e->token_room, sizeof *e->tokens);
     free_list(e->offsets, e->offset_room, sizeof *e->offsets);
     free_list(e->special, e->special_room, sizeof *e->special);
@@ -192,8 +192,7 @@ static inline embla_status append_cached(embla_encoding *e, const embla_view *vi
                                          const embla_cached *slot, size_t begin, size_t end)
 {
     size_t count = (size_t)(slot->key[2] >> COUNT_SHIFT & 255);
-    if (e->count + EMBLA_CACHED_UNITS > e->token_room)
-        EMBLA_TRY(embla_encoding_room(e, EMBLA_CACHED_UNITS));
+    if (e->count + count > e->token_room) EMBLA_TRY(embla_encoding_room(e, count));
     if (!e->options.offsets) {
         for (size_t i = 0; i < count; i++) {
             e->tokens[e->count] = slot->tokens[i];
@@ -264,9 +263,9 @@ static embla_status encode_pieces(embla_encoding *e, embla_view view)
     return EMBLA_OK;
 }
 
-static embla_view part(embla_view view, size_t begin, size_t end)
+static embla_view part_of(embla_view view, size_t from, size_t to)
 {
-    return (embla_view){view.bytes + begin, end - begin, view.spans ? view.spans + begin : NULL};
+    return (embla_view){view.bytes + from, to - from, view.spans ? view.spans + from : NULL};
 }
 
 typedef embla_status part_encoder(embla_encoding *e, embla_view view);
@@ -281,12 +280,12 @@ static embla_status cut(embla_encoding *e, const embla_matcher *matcher, embla_v
         embla_added_next(e->tokenizer, matcher, view, e->options.plain, last, &at, &found, &begin,
                          &end);
         if (!found) break;
-        if (begin > last) EMBLA_TRY(encode(e, part(view, last, begin)));
+        if (begin > last) EMBLA_TRY(encode(e, part_of(view, last, begin)));
         EMBLA_TRY(embla_encoding_room(e, 1));
         append(e, &view, (int32_t)found->content.number, begin, end);
         last = end;
     }
-    return last < view.count ? encode(e, part(view, last, view.count)) : EMBLA_OK;
+    return last < view.count ? encode(e, part_of(view, last, view.count)) : EMBLA_OK;
 }
 
 static embla_status encode_part(embla_encoding *e, embla_view view)

@@ -79,8 +79,8 @@ EMBLA_CHECKED embla_status embla_normalize_text(const embla_tokenizer *t, embla_
 EMBLA_CHECKED embla_status embla_normal_form(embla_encoding *e, embla_normal_kind kind,
                                              embla_strand *out, bool *changed);
 /* charsmap.c: Precompiled. */
-EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_encoding *e,
-                                                embla_strand *out, bool *changed);
+EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_strand *out,
+                                                bool *changed);
 /* pretokenize.c: cuts a view into e->pieces[*list]. *text is the view that the pieces are of. */
 EMBLA_CHECKED embla_status embla_pretokenize(const embla_tokenizer *t, embla_encoding *e,
                                              embla_view view, embla_view *text, int *list);

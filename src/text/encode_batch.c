@@ -14,7 +14,7 @@ typedef struct {
 
 static embla_status make_workers(embla_encoding *e, size_t count)
 {
-    EMBLA_TRY(embla_grow(&e->workers, &e->worker_room, e->worker_count, count, sizeof *e->workers,
+    EMBLA_TRY(embla_grow(&e->workers, &e->worker_room, e->worker_count, count, sizeof(void *),
                          "threads"));
     for (; e->worker_count < count; e->worker_count++)
         EMBLA_TRY(embla_encoding_new(e->tokenizer, &e->workers[e->worker_count]));

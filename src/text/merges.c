@@ -84,7 +84,7 @@ static int32_t find(reading *r, const char *text, size_t length)
     int32_t token = -1;
     if (!r->t->byte_level)
         token = embla_trie_find(&r->t->trie, 0, text, length);
-    else if (embla_unmap(text, length, r->bytes, &count))
+    else if (r->bytes && embla_unmap(text, length, r->bytes, &count))
         token = embla_trie_find(&r->t->trie, 0, r->bytes, count);
     return token >= 0 ? token : embla_tokenizer_literal(r->t, text, length);
 }
@@ -101,8 +101,8 @@ static embla_status read_merge(reading *r, const embla_name *a, const embla_name
 {
     const size_t skip = r->t->bpe.prefix.length;
     size_t need = (size_t)a->length + b->length;
-    EMBLA_TRY(embla_grow(&r->text, &r->text_room, 0, need, 1, "a merge"));
-    EMBLA_TRY(embla_grow(&r->bytes, &r->byte_room, 0, need, 1, "a merge"));
+    EMBLA_TRY(embla_grow(&r->text, &r->text_room, 0, need + 1, 1, "a merge"));
+    EMBLA_TRY(embla_grow(&r->bytes, &r->byte_room, 0, need + 1, 1, "a merge"));
     int32_t left = find(r, a->bytes, a->length), right = find(r, b->bytes, b->length);
     if (left < 0) return no_string(r, rank, a->bytes, a->length);
     if (right < 0 || b->length < skip) return no_string(r, rank, b->bytes, b->length);

@@ -39,6 +39,7 @@ static bool nmt_makes_space(uint32_t code)
 static bool acts_on(const embla_normal *stage, uint32_t code)
 {
     if (stage->kind == EMBLA_NORMAL_NMT) return nmt_removes(code) || nmt_makes_space(code);
+    if (stage->kind == EMBLA_NORMAL_EACH) return code < 128 && stage->each[code].bytes;
     if (stage->kind == EMBLA_NORMAL_CLEAN && code == ' ') return false;
     return (embla_char_bits(code) & bits_of(stage)) != 0;
 }
@@ -46,6 +47,48 @@ static bool acts_on(const embla_normal *stage, uint32_t code)
 void embla_normal_prepare(embla_normal *stage)
 {
     for (uint32_t code = 0; code < 128; code++) stage->acts[code] = acts_on(stage, code);
+}
+
+/* The ASCII character that a stage replaces; -1 if it does something else. */
+static int replaced_char(const embla_normal *stage)
+{
+    const embla_pattern *p = &stage->pattern;
+    if (stage->kind != EMBLA_NORMAL_REPLACE || p->kind != EMBLA_PATTERN_TEXT) return -1;
+    return p->text.length == 1 ? (uint8_t)p->text.bytes[0] : -1;
+}
+
+/* Whether a stage finds nothing to do in what the earlier ones from `first` on have written. */
+static bool can_join(const embla_tokenizer *t, size_t first, size_t last)
+{
+    int c = replaced_char(&t->normals[last]);
+    for (size_t i = first; c >= 0 && i < last; i++) {
+        const embla_name *content = &t->normals[i].content;
+        if (replaced_char(&t->normals[i]) == c || memchr(content->bytes, c, content->length))
+            return false;
+    }
+    return c >= 0;
+}
+
+embla_status embla_normals_join(embla_tokenizer *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0, end = 0; i < t->normal_count; i = end) {
+        embla_normal joined = {.kind = EMBLA_NORMAL_EACH};
+        for (end = i; end < t->normal_count && can_join(t, i, end);) end++;
+        if (end < i + 2) { /* nothing to join */
+            end = i + 1;
+            t->normals[kept++] = t->normals[i];
+            continue;
+        }
+        EMBLA_TRY(
+            embla_arena_many(&t->arena, 128, sizeof *joined.each, "normalizers", &joined.each));
+        for (size_t j = i; j < end; j++)
+            joined.each[replaced_char(&t->normals[j])] = t->normals[j].content;
+        embla_normal_prepare(&joined);
+        t->normals[kept++] = joined;
+    }
+    t->normal_count = kept;
+    return EMBLA_OK;
 }
 
 /* The next character that the stage acts on, and its code and length; view->count if none. */
@@ -89,6 +132,9 @@ static embla_status put_changed(const embla_normal *stage, embla_strand *out, ui
         count = embla_char_lower(code, lower);
         for (size_t i = 0; i < count; i++) EMBLA_TRY(embla_strand_put(out, lower[i], i > 0));
         return EMBLA_OK;
+    case EMBLA_NORMAL_EACH:
+        embla_strand_skip(out, out->at + 1); /* the new string has the span of the character */
+        return embla_strand_insert(out, stage->each[code].bytes, stage->each[code].length);
     default:
         return EMBLA_OK; /* DROP */
     }
@@ -198,7 +244,7 @@ static embla_status run_stage(const embla_normal *stage, embla_encoding *e, embl
     case EMBLA_NORMAL_BYTES:
         return map_bytes(out, changed);
     case EMBLA_NORMAL_CHARSMAP:
-        return embla_charsmap_apply(&stage->map, e, out, changed);
+        return embla_charsmap_apply(&stage->map, out, changed);
     default:
         return change_characters(stage, out, changed);
     }

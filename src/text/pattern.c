@@ -27,22 +27,40 @@ int embla_byte_of_code(uint32_t code)
     return code == 0x143 ? 0xad : -1;
 }
 
+embla_pattern embla_pattern_chars(uint32_t mask)
+{
+    embla_pattern pattern = {.kind = EMBLA_PATTERN_CHARS, .mask = mask};
+    for (uint32_t code = 0; code < 128; code++)
+        pattern.ascii[code] = (embla_char_bits(code) & mask) != 0;
+    return pattern;
+}
+
+/* Pieces are short, so this is faster than memmem. */
 static bool find_text(const embla_name *text, const embla_piece *piece, size_t at, size_t *begin)
 {
     if (text->length == 0) return false;
-    const char *from = piece->bytes + at;
-    const char *hit = text->length == 1 ? memchr(from, text->bytes[0], piece->end - at)
-                                        : memmem(from, piece->end - at, text->bytes, text->length);
-    if (hit) *begin = (size_t)(hit - piece->bytes);
-    return hit != NULL;
+    while (piece->end - at >= text->length) {
+        const char *hit = memchr(piece->bytes + at, text->bytes[0], piece->end - at);
+        if (!hit) return false;
+        *begin = at = (size_t)(hit - piece->bytes);
+        if (piece->end - at < text->length) return false;
+        if (memcmp(hit, text->bytes, text->length) == 0) return true;
+        at++;
+    }
+    return false;
 }
 
-static bool find_char(uint32_t mask, const embla_piece *piece, size_t at, size_t *begin,
-                      size_t *end)
+static bool find_char(const embla_pattern *pattern, const embla_piece *piece, size_t at,
+                      size_t *begin, size_t *end)
 {
     while (at < piece->end) {
         size_t length = 0;
-        if (embla_piece_bits(piece, at, &length) & mask) {
+        uint8_t b = (uint8_t)piece->bytes[at];
+        if (b < 0x80 && !piece->mapped && !pattern->ascii[b]) {
+            at++;
+            continue;
+        }
+        if (embla_piece_bits(piece, at, &length) & pattern->mask) {
             *begin = at;
             *end = at + length;
             return true;
@@ -52,11 +70,16 @@ static bool find_char(uint32_t mask, const embla_piece *piece, size_t at, size_t
     return false;
 }
 
-static bool find_scan(embla_scanner *scan, const embla_piece *piece, size_t at, size_t *begin,
-                      size_t *end)
+static bool find_scan(const embla_pattern *pattern, const embla_piece *piece, size_t at,
+                      size_t *begin, size_t *end)
 {
     while (at < piece->end) {
-        size_t length = 0, stop = scan(piece, at);
+        if (pattern->first >= 0 && !piece->mapped) {
+            const char *hit = memchr(piece->bytes + at, pattern->first, piece->end - at);
+            if (!hit) return false;
+            at = (size_t)(hit - piece->bytes);
+        }
+        size_t length = 0, stop = pattern->scan(piece, at);
         if (stop > at) {
             *begin = at;
             *end = stop;
@@ -77,10 +100,10 @@ embla_status embla_pattern_next(const embla_pattern *pattern, const embla_piece 
         if (*found) *end = *begin + pattern->text.length;
         return EMBLA_OK;
     case EMBLA_PATTERN_CHARS:
-        *found = find_char(pattern->mask, piece, at, begin, end);
+        *found = find_char(pattern, piece, at, begin, end);
         return EMBLA_OK;
     case EMBLA_PATTERN_SCAN:
-        *found = find_scan(pattern->scan, piece, at, begin, end);
+        *found = find_scan(pattern, piece, at, begin, end);
         return EMBLA_OK;
     default:
         return embla_onig_next(pattern->onig, piece, at, found, begin, end);

@@ -32,16 +32,22 @@ typedef struct {
     embla_pattern_kind kind;
     embla_name text;
     uint32_t mask;
+    bool ascii[128]; /* for CHARS: whether an ASCII character has one of the bits */
     embla_scanner *scan;
+    int first; /* for SCAN: the byte that every match begins with; -1 if there are several */
     void *onig;
 } embla_pattern;
+
+/* A pattern of characters that have one of some bits. */
+embla_pattern embla_pattern_chars(uint32_t mask);
 
 /* Finds the first match at or after `at`. EMBLA_ERR_UNSUPPORTED if libonig gives up. */
 EMBLA_CHECKED embla_status embla_pattern_next(const embla_pattern *pattern,
                                               const embla_piece *piece, size_t at, bool *found,
                                               size_t *begin, size_t *end);
-/* The scanner of a regular expression; NULL if its text is not known. */
-embla_scanner *embla_scanner_of(const char *text, size_t length);
+/* The scanner of a regular expression; NULL if its text is not known. *first is the byte that every
+ * match begins with, or -1. */
+embla_scanner *embla_scanner_of(const char *text, size_t length, int *first);
 /* GPT-2's expression, which ByteLevel uses. */
 size_t embla_scan_gpt2(const embla_piece *piece, size_t at);
 /* What the pre-tokenizer Whitespace keeps: words, and runs of other characters. */

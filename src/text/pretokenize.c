@@ -42,22 +42,22 @@ typedef struct {
     embla_text_span hold; /* a match that waits for what follows it */
 } cutter;
 
-static embla_status feed(cutter *c, size_t begin, size_t end, bool match)
+static embla_status feed(cutter *c, size_t from, size_t to, bool match)
 {
     embla_encoding *e = c->e;
     bool extend = false;
     switch (c->behavior) {
     case EMBLA_SPLIT_REMOVED:
-        return match ? EMBLA_OK : push(e, c->list, begin, end);
+        return match ? EMBLA_OK : push(e, c->list, from, to);
     case EMBLA_SPLIT_NEXT:
         if (c->held) {
             c->held = false;
-            EMBLA_TRY(push(e, c->list, c->hold.begin, match ? c->hold.end : end));
+            EMBLA_TRY(push(e, c->list, c->hold.begin, match ? c->hold.end : to));
             if (!match) return EMBLA_OK;
         }
-        if (!match) return push(e, c->list, begin, end);
+        if (!match) return push(e, c->list, from, to);
         c->held = true;
-        c->hold = (embla_text_span){(uint32_t)begin, (uint32_t)end};
+        c->hold = (embla_text_span){(uint32_t)from, (uint32_t)to};
         return EMBLA_OK;
     case EMBLA_SPLIT_PREVIOUS:
         extend = c->any && match && !c->last_match;
@@ -70,8 +70,8 @@ static embla_status feed(cutter *c, size_t begin, size_t end, bool match)
     }
     c->any = true;
     c->last_match = match;
-    if (!extend) return push(e, c->list, begin, end);
-    e->pieces[c->list][e->piece_count[c->list] - 1].end = (uint32_t)end;
+    if (!extend) return push(e, c->list, from, to);
+    e->pieces[c->list][e->piece_count[c->list] - 1].end = (uint32_t)to;
     return EMBLA_OK;
 }
 

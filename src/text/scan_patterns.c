@@ -401,10 +401,12 @@ static const struct {
     {"\n|[" OURS "]+(?:['\u2019][" OURS "]+)*|[^" OURS BETWEEN "]", scan_embla},
 };
 
-embla_scanner *embla_scanner_of(const char *text, size_t length)
+embla_scanner *embla_scanner_of(const char *text, size_t length, int *first)
 {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strlen(known[i].text) == length && memcmp(known[i].text, text, length) == 0)
+        if (strlen(known[i].text) == length && memcmp(known[i].text, text, length) == 0) {
+            *first = known[i].scan == scan_two_blanks ? ' ' : -1;
             return known[i].scan;
+        }
     return NULL;
 }

@@ -81,7 +81,7 @@ embla_status embla_stage_pattern(embla_tokenizer *t, const embla_json_value *val
         return embla_stage_text(t, pattern, "String", &out->text);
     }
     out->kind = EMBLA_PATTERN_SCAN;
-    out->scan = embla_scanner_of(regex, length);
+    out->scan = embla_scanner_of(regex, length, &out->first);
     if (out->scan) return EMBLA_OK;
     EMBLA_TRY(embla_onig_new(regex, length, t->name, &out->onig));
     out->kind = EMBLA_PATTERN_ONIG;
@@ -180,7 +180,8 @@ static embla_status read_normal(embla_tokenizer *t, const embla_json_value *valu
 
 embla_status embla_normals_parse(embla_tokenizer *t, const embla_json_value *value)
 {
-    return embla_stages_each(t, value, "normalizers", read_normal);
+    EMBLA_TRY(embla_stages_each(t, value, "normalizers", read_normal));
+    return embla_normals_join(t);
 }
 
 /* ---- pre-tokenizers ---- */
@@ -200,7 +201,7 @@ static embla_status add_chars(embla_tokenizer *t, uint32_t mask, embla_split_beh
 {
     embla_pre *stage = NULL;
     EMBLA_TRY(new_pre(t, EMBLA_PRE_SPLIT, &stage));
-    stage->pattern = (embla_pattern){.kind = EMBLA_PATTERN_CHARS, .mask = mask};
+    stage->pattern = embla_pattern_chars(mask);
     stage->behavior = behavior;
     return EMBLA_OK;
 }
@@ -308,7 +309,8 @@ static embla_status read_words(embla_tokenizer *t)
 {
     embla_pre *stage = NULL;
     EMBLA_TRY(new_pre(t, EMBLA_PRE_SPLIT, &stage));
-    stage->pattern = (embla_pattern){.kind = EMBLA_PATTERN_SCAN, .scan = embla_scan_words};
+    stage->pattern =
+        (embla_pattern){.kind = EMBLA_PATTERN_SCAN, .scan = embla_scan_words, .first = -1};
     stage->behavior = EMBLA_SPLIT_REMOVED;
     stage->invert = true;
     return EMBLA_OK;

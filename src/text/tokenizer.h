@@ -30,6 +30,7 @@ typedef enum {
     EMBLA_NORMAL_STRIP,
     EMBLA_NORMAL_PREPEND,
     EMBLA_NORMAL_REPLACE,
+    EMBLA_NORMAL_EACH,  /* several REPLACE, each of one ASCII character, in one pass */
     EMBLA_NORMAL_BYTES, /* ByteLevel as a normalizer */
     EMBLA_NORMAL_CHARSMAP
 } embla_normal_kind;
@@ -40,6 +41,7 @@ typedef struct {
     size_t count;
     const char *pool;
     size_t pool_bytes;
+    bool plain[128]; /* ASCII characters that it leaves alone, and that begin no cluster */
 } embla_charsmap;
 
 typedef struct {
@@ -48,6 +50,7 @@ typedef struct {
     bool left, right;   /* STRIP */
     bool acts[128];     /* whether the stage does anything to an ASCII character */
     embla_name content; /* PREPEND, REPLACE */
+    embla_name *each;   /* EACH: by ASCII character */
     embla_pattern pattern;
     embla_charsmap map;
 } embla_normal;
@@ -250,6 +253,8 @@ EMBLA_CHECKED embla_status embla_limits_parse(embla_tokenizer *t,
                                               const embla_json_value *padding);
 /* Sets the ASCII characters that a stage acts on. */
 void embla_normal_prepare(embla_normal *stage);
+/* Joins stages that can be done in one pass. */
+EMBLA_CHECKED embla_status embla_normals_join(embla_tokenizer *t);
 
 /* bpe.c, unigram.c: the tables of a model. */
 EMBLA_CHECKED embla_status embla_bpe_build(embla_tokenizer *t, const embla_name *merges,

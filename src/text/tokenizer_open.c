@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens tokenizers: finds the parts of a tokenizer.json, and builds the tables that all kinds have.
  *
- * The model of a large file has megabytes of strings. It is read in one pass (tokenizer_model.c); the
- * other parts are small and are read as trees.
+ * The model of a large file has megabytes of strings. It is read in one pass (tokenizer_model.c);
+ * the other parts are small and are read as trees.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,8 +62,7 @@ static embla_status list_tokens(embla_tokenizer *t)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: its highest token is %zu, but it has only %zu strings", t->name,
                           t->token_end - 1, t->vocab_count);
-    EMBLA_TRY(
-        embla_arena_many(&t->arena, t->token_end, sizeof *t->by_token, "tokens", &t->by_token));
+    EMBLA_TRY(embla_arena_many(&t->arena, t->token_end, sizeof(void *), "tokens", &t->by_token));
     for (size_t i = 0; i < t->vocab_count; i++) t->by_token[t->vocab[i].number] = &t->vocab[i];
     return EMBLA_OK;
 }
