@@ -265,6 +265,25 @@ static void a_part_of_a_character_has_the_span_of_all_of_it(void **state)
     close_opened(&o);
 }
 
+/* Memory that has grown without offsets has no room for them yet. */
+static void offsets_may_be_asked_for_after_a_text_without_them(void **state)
+{
+    (void)state;
+    enum { TIMES = 2000 };
+    static char text[TIMES * 6 + 1];
+    const embla_tokenize_options options = {.offsets = true};
+    opened o = open_text(bert);
+    for (size_t i = 0; i < TIMES; i++) memcpy(text + i * 6, "CAF\xc3\x89 ", 6);
+    assert_ok(embla_tokenize(o.encoding, text, TIMES * 6, NULL));
+    assert_ok(embla_tokenize(o.encoding, text, TIMES * 6, &options));
+    assert_int_equal(embla_encoding_count(o.encoding), TIMES);
+    for (size_t i = 0; i < TIMES; i++) {
+        assert_int_equal(embla_encoding_offsets(o.encoding)[i].begin, i * 6);
+        assert_int_equal(embla_encoding_offsets(o.encoding)[i].end, i * 6 + 5);
+    }
+    close_opened(&o);
+}
+
 /* ---- back to text ---- */
 
 static void tokens_become_text_again(void **state)
@@ -561,6 +580,7 @@ int main(void)
         cmocka_unit_test(text_that_is_not_utf8_is_replaced_or_refused),
         cmocka_unit_test(offsets_point_into_the_bytes_that_were_given),
         cmocka_unit_test(a_part_of_a_character_has_the_span_of_all_of_it),
+        cmocka_unit_test(offsets_may_be_asked_for_after_a_text_without_them),
         cmocka_unit_test(tokens_become_text_again),
         cmocka_unit_test(tokens_have_strings_and_strings_tokens),
         cmocka_unit_test(a_batch_gives_the_tokens_of_each_text_for_any_number_of_threads),

@@ -3,11 +3,13 @@
  * needs it. Its Unicode tables are those of the installed version, so characters that are newer may
  * be cut differently than by Hugging Face's library, which brings its own.
  *
+ * The library stays loaded, because it keeps memory of its own. It is initialized, and expressions
+ * are compiled, under a lock; searches need none.
+ *
  * The few declarations are those of oniguruma.h (6.9); the header is not needed to build Embla.
  */
 #include <dlfcn.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include <pthread.h>
 
 #include "text/pattern.h"
 
@@ -42,6 +44,8 @@ typedef struct {
     void *regex;
 } expression;
 
+static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
+
 /* A symbol as a pointer of any type: POSIX allows what ISO C does not. */
 static bool find(void *handle, const char *name, void *out)
 {
@@ -68,7 +72,7 @@ static embla_status load(library *lib, const char *name)
 {
     static const char *const names[] = {"libonig.so.5", "libonig.so", NULL};
     for (size_t i = 0; names[i] && !lib->library; i++)
-        lib->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        lib->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (lib->library && find_all(lib)) return EMBLA_OK;
     if (lib->library) (void)dlclose(lib->library);
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
@@ -84,14 +88,18 @@ embla_status embla_onig_new(const char *text, size_t length, const char *name, v
     onig_char sentence[ONIG_MESSAGE + 1] = "";
     EMBLA_TRY(embla_mem_new(sizeof(expression), "a regular expression", &memory));
     expression *made = memory;
+    (void)pthread_mutex_lock(&compiling);
     embla_status status = load(&made->lib, name);
+    (void)pthread_mutex_unlock(&compiling);
     if (status != EMBLA_OK) {
         embla_mem_free(memory, sizeof(expression));
         return status;
     }
+    (void)pthread_mutex_lock(&compiling);
     int code =
         made->lib.new(&made->regex, (const onig_char *)text, (const onig_char *)text + length,
                       ONIG_NONE, made->lib.utf8, made->lib.syntax, &error);
+    (void)pthread_mutex_unlock(&compiling);
     if (code == 0) {
         *out = made;
         return EMBLA_OK;

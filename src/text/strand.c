@@ -22,6 +22,7 @@ embla_status embla_strand_room(embla_strand *strand, size_t more)
                              "a text"));
         strand->room = room - EMBLA_STRAND_SLACK;
     }
+    strand->limit = strand->room;
     if (!strand->from.spans) return EMBLA_OK;
     return embla_grow(&strand->spans, &strand->span_room, strand->count, strand->room,
                       sizeof *strand->spans, "the offsets of a text");

@@ -28,6 +28,7 @@ typedef struct {
     char *bytes;
     embla_text_span *spans;
     size_t count, room, span_room;
+    size_t limit;    /* bytes that there is room for, with their spans if they are wanted */
     embla_view from; /* what the stage reads */
     size_t at;       /* the next byte of it that a character replaces */
 } embla_strand;
@@ -38,6 +39,8 @@ static inline void embla_strand_begin(embla_strand *strand, embla_view from)
 {
     strand->count = strand->at = 0;
     strand->from = from;
+    strand->limit =
+        from.spans && strand->span_room < strand->room ? strand->span_room : strand->room;
 }
 /* Makes room for `more` bytes. */
 EMBLA_CHECKED embla_status embla_strand_room(embla_strand *strand, size_t more);
@@ -59,7 +62,7 @@ static inline void embla_strand_put_in(embla_strand *strand, uint32_t code, int 
 EMBLA_CHECKED static inline embla_status embla_strand_put(embla_strand *strand, uint32_t code,
                                                           int change)
 {
-    if (strand->count + 4 > strand->room) EMBLA_TRY(embla_strand_room(strand, 4));
+    if (strand->count + 4 > strand->limit) EMBLA_TRY(embla_strand_room(strand, 4));
     embla_strand_put_in(strand, code, change);
     return EMBLA_OK;
 }
