@@ -32,7 +32,7 @@ typedef struct {
     embla_tokenizer_kind kind;
     const char *kind_name; /* "WordPiece", "WordLevel", "BPE", "Unigram" */
     const char *source;    /* "tokenizer.json", "SentencePiece", "GGUF", "tiktoken", "vocab.txt" */
-    const char *pipeline;  /* normalizers, pre-tokenizers, model and so on, on one line */
+    const char *pipeline;  /* stages in their order: normalizers, .., model, .., decoder */
     int64_t vocab;         /* strings of the model's vocabulary */
     int64_t added;         /* added tokens, those of the vocabulary included */
     int64_t tokens;        /* the highest token plus 1: a table needs at least as many rows */
@@ -45,8 +45,9 @@ typedef struct {
 } embla_tokenizer_info;
 
 /* Opens a tokenizer: a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's
- * ranks, a vocab.txt of WordPiece, or a folder with one of them. The tokens are those that the
- * library which wrote the file gives for the same text. EMBLA_ERR_FORMAT names what is wrong in the
+ * ranks, a vocab.txt of WordPiece, or a folder with one of them. The format is detected from the
+ * file's contents. The tokens are those that the library which wrote the file gives for the same
+ * text. EMBLA_ERR_FORMAT names what is wrong in the
  * file, EMBLA_ERR_UNSUPPORTED a part that Embla does not have. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out);
 /* The same for the bytes of a file. They are not needed after the call. Messages call them

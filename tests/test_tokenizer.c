@@ -322,6 +322,9 @@ static void tokens_have_strings_and_strings_tokens(void **state)
     assert_false(embla_tokenizer_special(o.tokenizer, 3));
     embla_tokenizer_describe(o.tokenizer, &info);
     assert_string_equal(info.kind_name, "WordPiece");
+    assert_string_equal(info.source, "tokenizer.json");
+    assert_string_equal(info.pipeline, "BertNormalizer, BertPreTokenizer, WordPiece, "
+                                       "TemplateProcessing, WordPiece");
     assert_true(info.vocab == 10 && info.added == 2 && info.tokens == 10 && info.unknown == 0);
     close_opened(&o);
 }
@@ -489,7 +492,7 @@ static void threads_share_a_tokenizer(void **state)
 static void files_that_are_wrong_are_refused(void **state)
 {
     (void)state;
-    assert_refused("[]", EMBLA_ERR_FORMAT, "no \"model\"");
+    assert_refused("{}", EMBLA_ERR_FORMAT, "no \"model\"");
     assert_refused("{\"model\":{\"type\":\"BPE\"", EMBLA_ERR_FORMAT, "JSON");
     assert_refused("{\"model\":{\"vocab\":{\"a\":0}}} x", EMBLA_ERR_FORMAT, "after the value");
     assert_refused(MODEL_ONLY("{\"type\":\"Nope\",\"vocab\":{}}"), EMBLA_ERR_UNSUPPORTED, "'Nope'");

@@ -490,13 +490,16 @@ const cli_verb cli_verb_tokens = {
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
     .about = "convert text to the tokens of a model, and back",
-    .text = "TOKENIZER is a tokenizer.json or a model's folder with one. The tokens are those that "
-            "Hugging Face's library gives for the same text. Without TEXT and --file, each line of "
-            "standard input is a text.\n\n"
-            "Each part of a text that is not valid UTF-8 is replaced by U+FFFD, unless --strict is "
-            "given. Nothing is truncated, unless --max-tokens is given.\n\n"
-            "--json prints an object for each text: text, count, tokens, pieces, offsets in bytes, "
-            "and special (true for tokens that --special has added).",
+    .text =
+        "TOKENIZER is a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's "
+        "ranks, a vocab.txt, or a folder with one of them. The tokens are those that the "
+        "library which wrote the file gives for the same text. Without TEXT and --file, each line "
+        "of "
+        "standard input is a text.\n\n"
+        "Each part of a text that is not valid UTF-8 is replaced by U+FFFD, unless --strict is "
+        "given. Nothing is truncated, unless --max-tokens is given.\n\n"
+        "--json prints an object for each text: text, count, tokens, pieces, offsets in bytes, "
+        "and special (true for tokens that --special has added).",
     .example = "embla tokens names emma --format pieces",
     .options = options,
     .run = run};

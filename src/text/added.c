@@ -132,6 +132,19 @@ embla_status embla_added_finish(embla_tokenizer *t)
     return status;
 }
 
+embla_status embla_added_special(embla_tokenizer *t, const char *content, size_t length)
+{
+    void *list = t->added;
+    const char *copy = NULL;
+    EMBLA_TRY(embla_arena_grow(&t->arena, sizeof *t->added, t->added_count, "added tokens", &list,
+                               &t->added_room));
+    t->added = list;
+    EMBLA_TRY(embla_arena_text(&t->arena, content, length, &copy));
+    t->added[t->added_count++] =
+        (embla_added){.content = {copy, (uint32_t)length, 0}, .special = true};
+    return EMBLA_OK;
+}
+
 /* ---- searching ---- */
 
 /* The longest token at `at`; NULL if there is none. */

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "files/cursor.h"
 #include "text/base64.h"
 #include "text/encode.h"
 
@@ -40,12 +41,27 @@ static const char *find(const embla_charsmap *map, const char *key, size_t lengt
     return NULL;
 }
 
-/* ---- reading ---- */
-
-static uint32_t read_u32(const uint8_t *p)
+const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, size_t length,
+                                   size_t *used)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    size_t at = map->count > 0 ? offset_of(map->units[0]) : 0;
+    const char *best = NULL;
+    for (size_t i = 0; i < length; i++) {
+        uint8_t b = (uint8_t)key[i];
+        at ^= b;
+        if (b == 0 || at >= map->count || (map->units[at] & 0x800000ffu) != b) break;
+        uint32_t unit = map->units[at];
+        at ^= offset_of(unit);
+        if (!(unit >> 8 & 1) || at >= map->count) continue;
+        uint32_t value = map->units[at] & 0x7fffffffu;
+        if (value >= map->pool_bytes) continue;
+        best = map->pool + value;
+        *used = i + 1;
+    }
+    return best;
 }
+
+/* ---- reading ---- */
 
 embla_status embla_charsmap_read(embla_tokenizer *t, const uint8_t *bytes, size_t length,
                                  embla_charsmap *out)
@@ -53,7 +69,7 @@ embla_status embla_charsmap_read(embla_tokenizer *t, const uint8_t *bytes, size_
     uint32_t *units = NULL;
     *out = (embla_charsmap){0};
     if (length == 0) return EMBLA_OK; /* changes nothing */
-    uint32_t size = length >= 4 ? read_u32(bytes) : 0;
+    uint32_t size = length >= 4 ? embla_le32(bytes) : 0;
     if (length < 4 || size > length - 4 || size % 4 != 0 || size == 0)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: the map of characters has %zu bytes and says that %" PRIu32
@@ -64,7 +80,7 @@ embla_status embla_charsmap_read(embla_tokenizer *t, const uint8_t *bytes, size_
                           "%.256s: the last of the %zu bytes of the map of characters is not 0",
                           t->name, length);
     EMBLA_TRY(embla_arena_many(&t->arena, size / 4, sizeof *units, "a map of characters", &units));
-    for (size_t i = 0; i < size / 4; i++) units[i] = read_u32(bytes + 4 + i * 4);
+    for (size_t i = 0; i < size / 4; i++) units[i] = embla_le32(bytes + 4 + i * 4);
     EMBLA_TRY(embla_arena_text(&t->arena, bytes + 4 + size, length - 4 - size, &out->pool));
     out->units = units;
     out->count = size / 4;

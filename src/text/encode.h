@@ -81,6 +81,11 @@ EMBLA_CHECKED embla_status embla_normal_form(embla_encoding *e, embla_normal_kin
 /* charsmap.c: Precompiled. */
 EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_strand *out,
                                                 bool *changed);
+EMBLA_CHECKED embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_strand *out,
+                                                     bool *changed);
+/* The string for the longest prefix of key that the map has; NULL if there is none. */
+const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, size_t length,
+                                   size_t *used);
 /* pretokenize.c: cuts a view into e->pieces[*list]. *text is the view that the pieces are of. */
 EMBLA_CHECKED embla_status embla_pretokenize(const embla_tokenizer *t, embla_encoding *e,
                                              embla_view view, embla_view *text, int *list);

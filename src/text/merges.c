@@ -73,8 +73,7 @@ void embla_bpe_free(embla_bpe *bpe)
 
 typedef struct {
     embla_tokenizer *t;
-    char *text, *bytes; /* two strings joined, and their bytes */
-    size_t text_room, byte_room;
+    char *text, *bytes; /* room for two strings joined, and for the bytes they stand for */
 } reading;
 
 /* The token of a string of the vocabulary; -1 if there is none. */
@@ -84,7 +83,7 @@ static int32_t find(reading *r, const char *text, size_t length)
     int32_t token = -1;
     if (!r->t->byte_level)
         token = embla_trie_find(&r->t->trie, 0, text, length);
-    else if (r->bytes && embla_unmap(text, length, r->bytes, &count))
+    else if (embla_unmap(text, length, r->bytes, &count))
         token = embla_trie_find(&r->t->trie, 0, r->bytes, count);
     return token >= 0 ? token : embla_tokenizer_literal(r->t, text, length);
 }
@@ -100,20 +99,83 @@ static embla_status read_merge(reading *r, const embla_name *a, const embla_name
                                embla_pair_merge *out)
 {
     const size_t skip = r->t->bpe.prefix.length;
-    size_t need = (size_t)a->length + b->length;
-    EMBLA_TRY(embla_grow(&r->text, &r->text_room, 0, need + 1, 1, "a merge"));
-    EMBLA_TRY(embla_grow(&r->bytes, &r->byte_room, 0, need + 1, 1, "a merge"));
+    const size_t first = a->length, second = b->length, need = first + second;
     int32_t left = find(r, a->bytes, a->length), right = find(r, b->bytes, b->length);
     if (left < 0) return no_string(r, rank, a->bytes, a->length);
-    if (right < 0 || b->length < skip) return no_string(r, rank, b->bytes, b->length);
-    if (a->length > 0) memcpy(r->text, a->bytes, a->length);
-    if (b->length > skip) memcpy(r->text + a->length, b->bytes + skip, b->length - skip);
+    if (right < 0 || second < skip) return no_string(r, rank, b->bytes, b->length);
+    if (first > 0) memcpy(r->text, a->bytes, first);
+    if (second > skip) memcpy(r->text + first, b->bytes + skip, second - skip);
     int32_t merged = find(r, r->text, need - skip);
     if (merged < 0) return no_string(r, rank, r->text, need - skip);
     *out = (embla_pair_merge){(uint64_t)(uint32_t)left << 32 | (uint32_t)right, (uint32_t)rank,
                               (uint32_t)merged};
     return EMBLA_OK;
 }
+
+/* ---- merges by rank ---- */
+
+/* Longer strings are made of pairs that are searched for: their square is bounded. */
+enum { SPLIT_MOST = 1024 };
+
+typedef struct {
+    embla_pair_merge *items;
+    size_t count, room;
+} merge_list;
+
+/* Lists every way to make a string of two tokens. */
+static embla_status split_string(const embla_tokenizer *t, size_t number, merge_list *list)
+{
+    char bytes[SPLIT_MOST];
+    const embla_name *s = &t->vocab[number];
+    const char *text = s->bytes;
+    size_t length = s->length;
+    if (length > SPLIT_MOST)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.256s: the string of token %" PRIu32 " has %zu bytes; the limit is %d",
+                          t->name, s->number, length, SPLIT_MOST);
+    if (t->byte_level) {
+        if (!embla_unmap(text, s->length, bytes, &length)) return EMBLA_OK;
+        text = bytes;
+    }
+    for (size_t at = 1; at < length; at++) {
+        if (!t->byte_level && ((uint8_t)text[at] & 0xc0) == 0x80) continue;
+        int32_t left = embla_trie_find(&t->trie, 0, text, at);
+        int32_t right = left < 0 ? -1 : embla_trie_find(&t->trie, 0, text + at, length - at);
+        if (right < 0) continue;
+        EMBLA_TRY(embla_grow(&list->items, &list->room, list->count, list->count + 1,
+                             sizeof *list->items, "merges"));
+        list->items[list->count++] = (embla_pair_merge){
+            (uint64_t)(uint32_t)left << 32 | (uint32_t)right, t->bpe.ranks[number], s->number};
+    }
+    return EMBLA_OK;
+}
+
+/* Whether the strings allow cutting at marks: none has one after something else. */
+static bool marks_come_first(const embla_tokenizer *t)
+{
+    for (size_t i = 0; i < t->vocab_count; i++) {
+        const embla_name *s = &t->vocab[i];
+        if (t->bpe.ranks[i] == UINT32_MAX) continue;
+        for (size_t at = 3; at + 3 <= s->length; at++)
+            if (memcmp(s->bytes + at, MARK, 3) == 0 && memcmp(s->bytes + at - 3, MARK, 3) != 0)
+                return false;
+    }
+    return embla_trie_find(&t->trie, 0, MARK, 3) >= 0;
+}
+
+static embla_status build_by_rank(embla_tokenizer *t)
+{
+    merge_list list = {0};
+    embla_status status = EMBLA_OK;
+    for (size_t i = 0; status == EMBLA_OK && i < t->vocab_count; i++)
+        if (t->bpe.ranks[i] != UINT32_MAX) status = split_string(t, i, &list);
+    if (status == EMBLA_OK) status = build_table(t, list.items, list.count);
+    embla_mem_free(list.items, list.room * sizeof *list.items);
+    t->bpe.cuts_at_marks = !t->byte_level && status == EMBLA_OK && marks_come_first(t);
+    return status;
+}
+
+/* ---- all tables ---- */
 
 static bool ends_with_mark(const embla_name *s)
 {
@@ -158,22 +220,32 @@ static void find_symbols(embla_tokenizer *t)
         }
 }
 
-embla_status embla_bpe_build(embla_tokenizer *t, const embla_name *merges, size_t count)
+static embla_status build_listed(embla_tokenizer *t, const embla_name *merges, size_t count)
 {
     embla_pair_merge *list = NULL;
-    size_t room = 0;
-    reading r = {.t = t};
+    size_t room = 0, most = 1;
+    void *texts = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t both = (size_t)merges[2 * i].length + merges[2 * i + 1].length;
+        most = both > most ? both : most;
+    }
+    EMBLA_TRY(embla_mem_new(2 * most, "merges", &texts));
+    reading r = {t, texts, (char *)texts + most};
     embla_status status =
         embla_grow(&list, &room, 0, count > 0 ? count : 1, sizeof *list, "merges");
     for (size_t i = 0; status == EMBLA_OK && i < count; i++)
         status = read_merge(&r, &merges[2 * i], &merges[2 * i + 1], i, &list[i]);
     if (status == EMBLA_OK) status = build_table(t, list, count);
     embla_mem_free(list, room * sizeof *list);
-    embla_mem_free(r.text, r.text_room);
-    embla_mem_free(r.bytes, r.byte_room);
-    if (status != EMBLA_OK) return status;
+    embla_mem_free(texts, 2 * most);
+    t->bpe.cuts_at_marks = status == EMBLA_OK && cuts_at_marks(t, merges, count);
+    return status;
+}
+
+embla_status embla_bpe_build(embla_tokenizer *t, const embla_name *merges, size_t count)
+{
+    EMBLA_TRY(t->bpe.ranks ? build_by_rank(t) : build_listed(t, merges, count));
     embla_byte_tokens(t, t->bpe.byte_tokens);
     if (t->byte_level) find_symbols(t);
-    t->bpe.cuts_at_marks = cuts_at_marks(t, merges, count);
     return EMBLA_OK;
 }

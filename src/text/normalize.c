@@ -245,6 +245,8 @@ static embla_status run_stage(const embla_normal *stage, embla_encoding *e, embl
         return map_bytes(out, changed);
     case EMBLA_NORMAL_CHARSMAP:
         return embla_charsmap_apply(&stage->map, out, changed);
+    case EMBLA_NORMAL_SENTENCEPIECE:
+        return embla_sentencepiece_apply(stage, out, changed);
     default:
         return change_characters(stage, out, changed);
     }

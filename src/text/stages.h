@@ -22,6 +22,9 @@ typedef embla_status embla_stage_reader(embla_tokenizer *t, const embla_json_val
 EMBLA_CHECKED embla_status embla_stages_each(embla_tokenizer *t, const embla_json_value *value,
                                              const char *list, embla_stage_reader *read);
 
+/* Appends a name to the description of the tokenizer. */
+void embla_pipeline_say(embla_tokenizer *t, const char *name);
+
 EMBLA_CHECKED embla_status embla_stage_wrong(const embla_tokenizer *t, const char *type,
                                              const char *what);
 EMBLA_CHECKED embla_status embla_stage_unknown(const embla_tokenizer *t, const char *what,

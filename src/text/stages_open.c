@@ -3,6 +3,7 @@
  * deep, becomes one list. A type that is not known is an error that names it. */
 #include "text/stages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "text/grow.h"
@@ -18,6 +19,12 @@ embla_status embla_stage_unknown(const embla_tokenizer *t, const char *what, con
 {
     return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s: the %s '%.64s' is not one that Embla has",
                       t->name, what, type);
+}
+
+void embla_pipeline_say(embla_tokenizer *t, const char *name)
+{
+    size_t used = strlen(t->pipeline), left = sizeof t->pipeline - used;
+    (void)snprintf(t->pipeline + used, left, "%s%.64s", used > 0 ? ", " : "", name);
 }
 
 const char *embla_stage_type(const embla_json_value *value)
@@ -65,6 +72,7 @@ embla_status embla_stages_each(embla_tokenizer *t, const embla_json_value *value
             continue;
         }
         EMBLA_TRY(read(t, at, embla_stage_type(at)));
+        embla_pipeline_say(t, embla_stage_type(at));
         at = next;
     }
     return EMBLA_OK;

@@ -32,7 +32,8 @@ typedef enum {
     EMBLA_NORMAL_REPLACE,
     EMBLA_NORMAL_EACH,  /* several REPLACE, each of one ASCII character, in one pass */
     EMBLA_NORMAL_BYTES, /* ByteLevel as a normalizer */
-    EMBLA_NORMAL_CHARSMAP
+    EMBLA_NORMAL_CHARSMAP,
+    EMBLA_NORMAL_SENTENCEPIECE /* SentencePiece's own way: map, spaces and marks in one pass */
 } embla_normal_kind;
 
 /* SentencePiece's map of characters: a double array of its own kind, and a pool of strings. */
@@ -47,7 +48,7 @@ typedef struct {
 typedef struct {
     embla_normal_kind kind;
     uint32_t mask;      /* DROP */
-    bool left, right;   /* STRIP */
+    bool left, right;   /* STRIP; SENTENCEPIECE: a mark in front, extra spaces removed */
     bool acts[128];     /* whether the stage does anything to an ASCII character */
     embla_name content; /* PREPEND, REPLACE */
     embla_name *each;   /* EACH: by ASCII character */
@@ -124,13 +125,15 @@ typedef struct {
     int32_t byte_tokens[256]; /* "<0xNN>", -1 if there is none */
     int32_t symbols[4][256];  /* byte level: the token of each byte; 1: not first, 2: last */
     embla_merges merges;
-    bool cuts_at_marks; /* no merge joins "▁" to something else before it */
+    bool cuts_at_marks;    /* no merge joins "▁" to something else before it */
+    const uint32_t *ranks; /* by string of the vocabulary: any two tokens that make this string
+                              merge with this rank; UINT32_MAX is none. NULL: merges are listed */
 } embla_bpe;
 
 typedef struct {
     double *scores; /* by token */
     double unknown_score;
-    bool byte_fallback;
+    bool byte_fallback, single; /* single: sums are rounded to float */
     int32_t byte_tokens[256];
 } embla_unigram;
 
@@ -198,6 +201,7 @@ struct embla_tokenizer {
 
     embla_name *vocab; /* as in the file; number is the token */
     size_t vocab_count, vocab_room;
+    bool *hidden; /* by string of the vocabulary: it is never found in a text; NULL means none */
     embla_names index;
     const embla_name **by_token; /* NULL where there is none; added tokens included */
     const embla_name **decoded;  /* the same, with the normalized form of added tokens */
@@ -211,7 +215,7 @@ struct embla_tokenizer {
     embla_wordpiece wordpiece;
 
     embla_added *added;
-    size_t added_count;
+    size_t added_count, added_room;
     embla_matcher raw, normalized;
     bool *special; /* by token */
 
@@ -236,6 +240,32 @@ EMBLA_CHECKED embla_status embla_tokenizer_add(embla_tokenizer *t, const char *b
                                                uint64_t token);
 /* The string of the vocabulary's own, looked up as it is in the file; -1 if there is none. */
 int32_t embla_tokenizer_literal(const embla_tokenizer *t, const char *bytes, size_t length);
+/* Reads stages from the text of a tokenizer.json without a model. */
+EMBLA_CHECKED embla_status embla_tokenizer_stages(embla_tokenizer *t, const char *json);
+/* Appends an added token that is special. */
+EMBLA_CHECKED embla_status embla_added_special(embla_tokenizer *t, const char *content,
+                                               size_t length);
+
+/* sources_text.c, sentencepiece.c, sources_gguf.c: files other than tokenizer.json. */
+typedef enum { EMBLA_CUT_GPT2, EMBLA_CUT_CL100K, EMBLA_CUT_QWEN, EMBLA_CUT_O200K } embla_cut;
+/* The stages of a byte-level tokenizer that cuts a text with a known pattern, as JSON. */
+const char *embla_byte_stages(embla_cut cut);
+bool embla_tiktoken_sniff(const uint8_t *bytes, size_t count);
+EMBLA_CHECKED embla_status embla_tiktoken_parse(embla_tokenizer *t, const uint8_t *bytes,
+                                                size_t count);
+/* Sets up WordPiece as BERT has it, after the vocabulary was filled in. */
+EMBLA_CHECKED embla_status embla_wordpiece_finish(embla_tokenizer *t, bool cased);
+EMBLA_CHECKED embla_status embla_vocab_txt_parse(embla_tokenizer *t, const uint8_t *bytes,
+                                                 size_t count);
+EMBLA_CHECKED embla_status embla_sentencepiece_parse(embla_tokenizer *t, const uint8_t *bytes,
+                                                     size_t count);
+/* Ranks tokens by their scores, the highest first: BPE as SentencePiece has it. Those that are not
+ * normal never merge. */
+EMBLA_CHECKED embla_status embla_bpe_rank_scores(embla_tokenizer *t, const float *scores,
+                                                 const bool *normal);
+struct embla_map;
+EMBLA_CHECKED embla_status embla_tokenizer_of_gguf(embla_tokenizer *t, struct embla_map *map);
+
 /* Numbers the added tokens and builds their matchers; call it after embla_tokenizer_finish. */
 EMBLA_CHECKED embla_status embla_added_finish(embla_tokenizer *t);
 

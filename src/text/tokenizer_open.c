@@ -11,10 +11,13 @@
 #include "files/io.h"
 #include "files/json_walk.h"
 #include "files/map.h"
+#include "formats/vocab.h"
 #include "text/grow.h"
 #include "text/stages.h"
 
 enum { FILE_MOST = 256000000, JSON_DEPTH = 32 };
+
+static const char *const kind_names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram"};
 
 /* ---- tables of all kinds ---- */
 
@@ -48,7 +51,7 @@ embla_status embla_tokenizer_add(embla_tokenizer *t, const char *bytes, size_t l
 
 int32_t embla_tokenizer_literal(const embla_tokenizer *t, const char *bytes, size_t length)
 {
-    if (!t->byte_level) return embla_trie_find(&t->trie, 0, bytes, length);
+    if (t->index.count == 0) return embla_trie_find(&t->trie, 0, bytes, length);
     const embla_name *found = embla_names_find(&t->index, bytes, length);
     return found ? (int32_t)found->number : -1;
 }
@@ -75,6 +78,7 @@ static embla_status make_keys(const embla_tokenizer *t, embla_arena *scratch, em
     for (size_t i = 0; i < t->vocab_count; i++) {
         const embla_name *s = &t->vocab[i];
         embla_trie_key *key = &keys[*count];
+        if (t->hidden && t->hidden[i]) continue;
         char *bytes = NULL;
         size_t length = 0;
         *key = (embla_trie_key){s->bytes, s->length, (int32_t)s->number};
@@ -113,9 +117,11 @@ static bool find_inner(const embla_tokenizer *t, uint32_t *state)
 embla_status embla_tokenizer_finish(embla_tokenizer *t, const embla_name *merges,
                                     size_t merge_count)
 {
+    embla_pipeline_say(t, kind_names[t->kind]);
     EMBLA_TRY(list_tokens(t));
     EMBLA_TRY(build_trie(t));
-    if (t->byte_level) EMBLA_TRY(embla_names_sort(&t->arena, t->vocab, t->vocab_count, &t->index));
+    if (t->byte_level || t->hidden)
+        EMBLA_TRY(embla_names_sort(&t->arena, t->vocab, t->vocab_count, &t->index));
     if (t->unknown_text.bytes && t->kind != EMBLA_TOKENIZER_UNIGRAM)
         t->unknown = embla_tokenizer_literal(t, t->unknown_text.bytes, t->unknown_text.length);
     t->wordpiece.has_inner = find_inner(t, &t->wordpiece.inner);
@@ -226,11 +232,11 @@ static embla_status read_parts(embla_tokenizer *t, const part parts[PARTS])
     EMBLA_TRY(read_part(t, &parts[ADDED], embla_added_parse));
     EMBLA_TRY(read_part(t, &parts[NORMALIZER], embla_normals_parse));
     EMBLA_TRY(read_part(t, &parts[PRE_TOKENIZER], embla_pres_parse));
+    EMBLA_TRY(embla_model_parse(t, parts[MODEL].bytes, parts[MODEL].count));
     EMBLA_TRY(read_part(t, &parts[POST_PROCESSOR], embla_post_parse));
     EMBLA_TRY(read_part(t, &parts[DECODER], embla_decoders_parse));
     EMBLA_TRY(read_part(t, &parts[TRUNCATION], read_truncation));
-    EMBLA_TRY(read_part(t, &parts[PADDING], read_padding));
-    return embla_model_parse(t, parts[MODEL].bytes, parts[MODEL].count);
+    return read_part(t, &parts[PADDING], read_padding);
 }
 
 static embla_status parse_json(const uint8_t *bytes, size_t count, embla_tokenizer *t)
@@ -244,6 +250,64 @@ static embla_status parse_json(const uint8_t *bytes, size_t count, embla_tokeniz
     return status == EMBLA_OK ? read_parts(t, parts) : status;
 }
 
+/* The JSON may be that of stages alone. */
+embla_status embla_tokenizer_stages(embla_tokenizer *t, const char *json)
+{
+    embla_json_value *value = NULL;
+    EMBLA_TRY(embla_json_read(json, strlen(json), t->name, JSON_DEPTH, "T1", &value));
+    embla_status status = embla_normals_parse(t, embla_json_get(value, "normalizer"));
+    if (status == EMBLA_OK) status = embla_pres_parse(t, embla_json_get(value, "pre_tokenizer"));
+    if (status == EMBLA_OK) status = embla_decoders_parse(t, embla_json_get(value, "decoder"));
+    embla_json_free(value);
+    return status;
+}
+
+/* ---- other files ---- */
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Detects what a file is from its first bytes, and reads it. */
+static embla_status parse_any(embla_tokenizer *t, const uint8_t *bytes, size_t count)
+{
+    size_t at = 0;
+    while (at < count && is_space(bytes[at])) at++;
+    if (at < count && bytes[at] == '{') return parse_json(bytes, count, t);
+    if (embla_vocab_sentencepiece_sniff(bytes, count < 4096 ? count : 4096)) {
+        t->source = "SentencePiece";
+        return embla_sentencepiece_parse(t, bytes, count);
+    }
+    if (embla_tiktoken_sniff(bytes, count)) {
+        t->source = "tiktoken";
+        return embla_tiktoken_parse(t, bytes, count);
+    }
+    t->source = "vocab.txt";
+    return embla_vocab_txt_parse(t, bytes, count);
+}
+
+static embla_status parse_map(embla_tokenizer *t, embla_map *map)
+{
+    t->source = "GGUF";
+    return embla_tokenizer_of_gguf(t, map);
+}
+
+static bool is_gguf(const uint8_t *bytes, size_t count)
+{
+    return count >= 4 && memcmp(bytes, "GGUF", 4) == 0;
+}
+
+static embla_status parse_bytes(embla_tokenizer *t, const uint8_t *bytes, size_t count)
+{
+    embla_map *map = NULL;
+    if (!is_gguf(bytes, count)) return parse_any(t, bytes, count);
+    EMBLA_TRY(embla_map_bytes(bytes, count, t->name, &map));
+    embla_status status = parse_map(t, map);
+    embla_map_free(map);
+    return status;
+}
+
 embla_status embla_tokenizer_parse(const void *bytes, size_t count, const char *name,
                                    embla_tokenizer **out)
 {
@@ -255,7 +319,7 @@ embla_status embla_tokenizer_parse(const void *bytes, size_t count, const char *
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has %zu bytes; the limit is %d",
                           name ? name : "tokenizer", count, FILE_MOST);
     EMBLA_TRY(embla_tokenizer_begin(name ? name : "tokenizer", "tokenizer.json", &t));
-    embla_status status = parse_json(bytes, count, t);
+    embla_status status = parse_bytes(t, bytes, count);
     if (status == EMBLA_OK)
         *out = t;
     else
@@ -265,54 +329,87 @@ embla_status embla_tokenizer_parse(const void *bytes, size_t count, const char *
 
 /* ---- files ---- */
 
-static embla_status parse_file(const char *path, embla_tokenizer **out)
+/* A GGUF file may have gigabytes of tensors: only its keys are read. */
+static embla_status parse_gguf(embla_map *map, embla_tokenizer **out)
+{
+    embla_tokenizer *t = NULL;
+    EMBLA_TRY(embla_tokenizer_begin(map->name, "GGUF", &t));
+    embla_status status = parse_map(t, map);
+    if (status == EMBLA_OK)
+        *out = t;
+    else
+        embla_tokenizer_free(t);
+    return status;
+}
+
+static embla_status parse_whole(const embla_map *map, embla_tokenizer **out)
+{
+    void *bytes = NULL;
+    if (map->size > FILE_MOST)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has %" PRIu64 " bytes; the limit is %d",
+                          map->name, map->size, FILE_MOST);
+    size_t count = (size_t)map->size;
+    EMBLA_TRY(embla_mem_new(count + 1, "a tokenizer's file", &bytes));
+    embla_status status = embla_map_read(map, 0, count, bytes);
+    if (status == EMBLA_OK) status = embla_tokenizer_parse(bytes, count, map->name, out);
+    embla_mem_free(bytes, count + 1);
+    return status;
+}
+
+static embla_status parse_file(int folder, const char *name, const char *shown,
+                               embla_tokenizer **out)
 {
     embla_map *map = NULL;
-    void *bytes = NULL;
-    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
-    embla_status status = EMBLA_OK;
-    if (map->size > FILE_MOST)
-        status = embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has %" PRIu64 " bytes; the limit is %d",
-                            path, map->size, FILE_MOST);
-    size_t count = status == EMBLA_OK ? (size_t)map->size : 0;
-    if (status == EMBLA_OK) status = embla_mem_new(count + 1, "a tokenizer's file", &bytes);
-    if (status == EMBLA_OK) status = embla_map_read(map, 0, count, bytes);
-    if (status == EMBLA_OK) status = embla_tokenizer_parse(bytes, count, path, out);
-    embla_mem_free(bytes, count + 1);
+    uint8_t head[4] = {0};
+    EMBLA_TRY(embla_map_open(folder, name, shown, true, &map));
+    embla_status status = embla_map_read(map, 0, map->size < 4 ? (size_t)map->size : 4, head);
+    if (status == EMBLA_OK)
+        status = is_gguf(head, sizeof head) ? parse_gguf(map, out) : parse_whole(map, out);
     embla_map_free(map);
     return status;
 }
 
+/* The files that a folder may have, in the order in which they are tried. */
+static embla_status parse_folder(int folder, const char *path, embla_tokenizer **out)
+{
+    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model",
+                                        "vocab.txt"};
+    char shown[512];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(shown, sizeof shown, "%.400s/%s", path, names[i]);
+        embla_status status = parse_file(folder, names[i], shown, out);
+        if (status != EMBLA_ERR_NOT_FOUND) return status;
+    }
+    return embla_fail(
+        EMBLA_ERR_NOT_FOUND,
+        "%.256s: it has no tokenizer.json, tokenizer.model, spiece.model or vocab.txt", path);
+}
+
 embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out)
 {
-    char inside[4096];
     struct stat info;
+    int fd = -1;
     if (!path || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open: %s is NULL",
                           path ? "out" : "path");
-    int fd = -1;
     EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd));
     embla_status status = embla_io_stat(fd, path, &info);
+    if (status == EMBLA_OK)
+        status = S_ISDIR(info.st_mode) ? parse_folder(fd, path, out)
+                                       : parse_file(AT_FDCWD, path, path, out);
     embla_io_drop(fd);
-    EMBLA_TRY(status);
-    if (!S_ISDIR(info.st_mode)) return parse_file(path, out);
-    int length = snprintf(inside, sizeof inside, "%s/tokenizer.json", path);
-    if (length < 0 || (size_t)length >= sizeof inside)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the path has %zu bytes; the limit is %zu",
-                          strlen(path), sizeof inside - 16);
-    return parse_file(inside, out);
+    return status;
 }
 
 /* ---- queries ---- */
 
 void embla_tokenizer_describe(const embla_tokenizer *tokenizer, embla_tokenizer_info *out)
 {
-    static const char *const names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram"};
     const embla_tokenizer *t = tokenizer;
     int64_t added = 0;
     for (size_t i = 0; i < t->added_count; i++) added += t->added[i].content.bytes != NULL;
     *out = (embla_tokenizer_info){.kind = t->kind,
-                                  .kind_name = names[t->kind],
+                                  .kind_name = kind_names[t->kind],
                                   .source = t->source,
                                   .pipeline = t->pipeline,
                                   .vocab = (int64_t)t->vocab_count,

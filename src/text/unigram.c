@@ -11,6 +11,11 @@
 
 #define UNKNOWN_PENALTY 10.0
 
+static inline double sum(const embla_unigram *u, double a, double b)
+{
+    return u->single ? (double)(float)(a + b) : a + b;
+}
+
 void embla_byte_tokens(const embla_tokenizer *t, int32_t tokens[256])
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -25,8 +30,8 @@ embla_status embla_unigram_build(embla_tokenizer *t)
     embla_unigram *u = &t->unigram;
     double least = INFINITY;
     for (size_t i = 0; i < t->vocab_count; i++)
-        if (u->scores[i] < least) least = u->scores[i];
-    u->unknown_score = least - UNKNOWN_PENALTY;
+        if (!(t->hidden && t->hidden[i]) && u->scores[i] < least) least = u->scores[i];
+    u->unknown_score = sum(u, least, -UNKNOWN_PENALTY);
     embla_byte_tokens(t, u->byte_tokens);
     return EMBLA_OK;
 }
@@ -60,10 +65,10 @@ static embla_status find_paths(const embla_tokenizer *t, embla_path *paths, cons
             end++;
             int32_t token = cells[state].value;
             if (token < 0) continue;
-            (void)offer(&paths[end], u->scores[token] + here, at, token);
+            (void)offer(&paths[end], sum(u, u->scores[token], here), at, token);
             single |= end - at == size;
         }
-        if (!single && offer(&paths[at + size], u->unknown_score + here, at, t->unknown) &&
+        if (!single && offer(&paths[at + size], sum(u, u->unknown_score, here), at, t->unknown) &&
             t->unknown < 0)
             return embla_no_token(t, word + at, length - at);
     }
