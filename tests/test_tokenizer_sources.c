@@ -37,9 +37,9 @@ static size_t make_model(uint8_t *out, const piece *pieces, size_t count, uint8_
 }
 
 #define MARK "\xe2\x96\x81"
-static const piece pieces[] = {{"<unk>", 0, 2},   {"<s>", 0, 3},     {MARK, -2, 1},
-                               {"a", -1, 1},      {"b", -1.5f, 1},   {MARK "a", -2.5f, 1},
-                               {"ab", -2.25f, 1}, {MARK "ab", -4, 1}};
+static const piece pieces[] = {{"<unk>", 0, 2},   {"<s>", 0, 3},      {MARK, -2, 1},
+                               {"a", -1, 1},      {"b", -1.5f, 1},    {MARK "a", -2.5f, 1},
+                               {"ab", -2.25f, 1}, {MARK "ab", -4, 1}, {"ba", -3, 1}};
 
 static void check(const void *bytes, size_t count, const char *source, const char *text,
                   const int32_t *wanted, size_t number)
@@ -90,6 +90,7 @@ static void a_sentencepiece_model_is_unigram_or_bpe(void **state)
     count = make_model(model, pieces, COUNT_OF(pieces), 2);
     assert_gives(model, count, "SentencePiece", "ab", 7);
     assert_gives(model, count, "SentencePiece", "aab", 5, 6);
+    assert_gives(model, count, "SentencePiece", "bab", 2, 4, 6); /* ab has a higher score than ba */
     assert_gives(model, count, "SentencePiece", "aa", 5, 3);
 }
 

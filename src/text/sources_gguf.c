@@ -142,11 +142,11 @@ static embla_status read_gpt2(reading *r)
     const char *stages = NULL;
     EMBLA_TRY(read_text(r, "tokenizer.ggml.pre", pre));
     if (pre[0] == '\0' || strcmp(pre, "gpt-2") == 0 || strcmp(pre, "default") == 0)
-        stages = embla_byte_stages(EMBLA_CUT_GPT2);
+        stages = embla_byte_stages(EMBLA_BYTE_CUT_GPT2);
     if (strcmp(pre, "llama-bpe") == 0 || strcmp(pre, "llama3") == 0)
-        stages = embla_byte_stages(EMBLA_CUT_CL100K);
-    if (strcmp(pre, "qwen2") == 0) stages = embla_byte_stages(EMBLA_CUT_QWEN);
-    if (strcmp(pre, "gpt-4o") == 0) stages = embla_byte_stages(EMBLA_CUT_O200K);
+        stages = embla_byte_stages(EMBLA_BYTE_CUT_CL100K);
+    if (strcmp(pre, "qwen2") == 0) stages = embla_byte_stages(EMBLA_BYTE_CUT_QWEN);
+    if (strcmp(pre, "gpt-4o") == 0) stages = embla_byte_stages(EMBLA_BYTE_CUT_O200K);
     if (!stages)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: tokenizer.ggml.pre is '%s'; Embla has gpt-2, llama-bpe, qwen2 "

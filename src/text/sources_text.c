@@ -151,7 +151,7 @@ static embla_status add_bytes(embla_tokenizer *t, const uint8_t *bytes, size_t c
     return embla_tokenizer_add(t, text, length, rank);
 }
 
-const char *embla_byte_stages(embla_cut cut)
+const char *embla_byte_stages(embla_byte_cut cut)
 {
 #define TIKTOKEN(pattern)                                                                          \
     "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","            \
@@ -178,11 +178,11 @@ const char *embla_byte_stages(embla_cut cut)
 }
 
 /* Which pattern a vocabulary of this size goes with. */
-static embla_cut cut_of(size_t count)
+static embla_byte_cut cut_of(size_t count)
 {
-    if (count < 60000) return EMBLA_CUT_GPT2;
-    if (count >= 150000 && count < 160000) return EMBLA_CUT_QWEN;
-    return count >= 190000 ? EMBLA_CUT_O200K : EMBLA_CUT_CL100K;
+    if (count < 60000) return EMBLA_BYTE_CUT_GPT2;
+    if (count >= 150000 && count < 160000) return EMBLA_BYTE_CUT_QWEN;
+    return count >= 190000 ? EMBLA_BYTE_CUT_O200K : EMBLA_BYTE_CUT_CL100K;
 }
 
 static embla_status read_ranks(embla_tokenizer *t, const uint8_t *bytes, size_t count)

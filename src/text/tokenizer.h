@@ -247,9 +247,14 @@ EMBLA_CHECKED embla_status embla_added_special(embla_tokenizer *t, const char *c
                                                size_t length);
 
 /* sources_text.c, sentencepiece.c, sources_gguf.c: files other than tokenizer.json. */
-typedef enum { EMBLA_CUT_GPT2, EMBLA_CUT_CL100K, EMBLA_CUT_QWEN, EMBLA_CUT_O200K } embla_cut;
+typedef enum {
+    EMBLA_BYTE_CUT_GPT2,
+    EMBLA_BYTE_CUT_CL100K,
+    EMBLA_BYTE_CUT_QWEN,
+    EMBLA_BYTE_CUT_O200K
+} embla_byte_cut;
 /* The stages of a byte-level tokenizer that cuts a text with a known pattern, as JSON. */
-const char *embla_byte_stages(embla_cut cut);
+const char *embla_byte_stages(embla_byte_cut cut);
 bool embla_tiktoken_sniff(const uint8_t *bytes, size_t count);
 EMBLA_CHECKED embla_status embla_tiktoken_parse(embla_tokenizer *t, const uint8_t *bytes,
                                                 size_t count);
