@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla_text.h - text as tokens.
  *
+ *   tokenizer.json -> tokenizer; text -> encoding: tokens and where they are; tokens -> text
  *   text file -> corpus -> batches of tokens and targets
  *
  * The rules of embla.h hold here too; this is part of libembla.
@@ -13,6 +14,120 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- tokenizer: text to the tokens of a model, and back ---- */
+
+typedef struct embla_tokenizer embla_tokenizer;
+typedef struct embla_encoding embla_encoding;
+
+typedef enum {
+    EMBLA_TOKENIZER_WORDPIECE = 1,
+    EMBLA_TOKENIZER_WORDLEVEL = 2,
+    EMBLA_TOKENIZER_BPE = 3,
+    EMBLA_TOKENIZER_UNIGRAM = 4
+} embla_tokenizer_kind;
+
+/* What a tokenizer is made of. The strings are valid as long as the tokenizer. */
+typedef struct {
+    embla_tokenizer_kind kind;
+    const char *kind_name; /* "WordPiece", "WordLevel", "BPE", "Unigram" */
+    const char *source;    /* "tokenizer.json", "SentencePiece", "GGUF", "tiktoken", "vocab.txt" */
+    const char *pipeline;  /* stages in their order: normalizers, .., model, .., decoder */
+    int64_t vocab;         /* strings of the model's vocabulary */
+    int64_t added;         /* added tokens, those of the vocabulary included */
+    int64_t tokens;        /* the highest token plus 1: a table needs at least as many rows */
+    int64_t merges;        /* of BPE */
+    bool byte_level;       /* works on bytes: every text can be encoded without unknown tokens */
+    int32_t unknown;       /* the token of what cannot be encoded; -1 if there is none */
+    size_t max_length;     /* truncation that the file asks for; 0 means none */
+    size_t pad_length;     /* padding that the file asks for; 0 means none or to the longest */
+    uint64_t reserved[4];  /* is 0 */
+} embla_tokenizer_info;
+
+/* Opens a tokenizer: a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's
+ * ranks, a vocab.txt of WordPiece, or a folder with one of them. The format is detected from the
+ * file's contents. The tokens are those that the library which wrote the file gives for the same
+ * text. EMBLA_ERR_FORMAT names what is wrong in the
+ * file, EMBLA_ERR_UNSUPPORTED a part that Embla does not have. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out);
+/* The same for the bytes of a file. They are not needed after the call. Messages call them
+ * `name`. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_parse(const void *bytes, size_t count,
+                                                           const char *name, embla_tokenizer **out);
+EMBLA_API void embla_tokenizer_free(embla_tokenizer *tokenizer);
+EMBLA_API void embla_tokenizer_describe(const embla_tokenizer *tokenizer,
+                                        embla_tokenizer_info *out);
+/* The string of a token as the file has it (for example "##ing"): *length bytes, then a 0. length
+ * may be NULL. NULL if there is no such token. */
+EMBLA_API const char *embla_tokenizer_text(const embla_tokenizer *tokenizer, int32_t token,
+                                           size_t *length);
+/* The token with this string; -1 if there is none. */
+EMBLA_API int32_t embla_tokenizer_token(const embla_tokenizer *tokenizer, const char *text,
+                                        size_t length);
+/* True for an added token that is marked as special ("[CLS]"). */
+EMBLA_API bool embla_tokenizer_special(const embla_tokenizer *tokenizer, int32_t token);
+
+/* Bytes of the text that was given, from begin to end - 1. */
+typedef struct {
+    uint32_t begin, end;
+} embla_text_span;
+
+typedef struct {
+    bool add_special;     /* add the tokens of the post-processor, such as [CLS] and [SEP] */
+    bool plain;           /* treat special tokens in the text as ordinary text */
+    bool offsets;         /* find where each token is in the text; slower */
+    bool truncate;        /* truncate as the file asks; embla_encoding_cut says how many are lost */
+    bool pad;             /* pad as the file asks */
+    bool strict;          /* refuse text that is not valid UTF-8 */
+    int threads;          /* for a batch; 0 means OpenMP's number */
+    size_t max_tokens;    /* truncate to so many tokens, at the end; 0 means no limit */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_tokenize_options;
+
+/* An encoding holds the tokens of one text or of a batch, and the memory for making them. It
+ * belongs to a tokenizer, which must live longer. After the first texts a call allocates nothing.
+ * One thread at a time may use an encoding; many threads, each with its own, may share a tokenizer.
+ */
+EMBLA_API EMBLA_CHECKED embla_status embla_encoding_new(const embla_tokenizer *tokenizer,
+                                                        embla_encoding **out);
+EMBLA_API void embla_encoding_free(embla_encoding *encoding);
+
+/* Encodes one text of less than 2^31 bytes. Each part that is not valid UTF-8 becomes U+FFFD,
+ * unless options->strict. options NULL means defaults. EMBLA_ERR_NOT_FOUND if the text has a
+ * character that the tokenizer has no token for, not even one for the unknown. A failed call leaves
+ * the encoding empty. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenize(embla_encoding *encoding, const char *text,
+                                                    size_t length,
+                                                    const embla_tokenize_options *options);
+/* Encodes `count` texts, shared over threads. The tokens of all texts follow each other;
+ * embla_encoding_starts has where those of each text begin. The result does not depend on the
+ * number of threads. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_batch(embla_encoding *encoding,
+                                                          const char *const *texts,
+                                                          const size_t *lengths, size_t count,
+                                                          const embla_tokenize_options *options);
+
+/* The results are valid until the encoding is used again. */
+EMBLA_API size_t embla_encoding_count(const embla_encoding *encoding);
+EMBLA_API const int32_t *embla_encoding_tokens(const embla_encoding *encoding);
+/* Where each token is in its text; NULL without options.offsets. Tokens that were added have an
+ * empty span at 0. A token that is a part of a character has the span of the whole character. */
+EMBLA_API const embla_text_span *embla_encoding_offsets(const embla_encoding *encoding);
+/* 1 for each token that the post-processor or padding has added, otherwise 0. */
+EMBLA_API const uint8_t *embla_encoding_special(const embla_encoding *encoding);
+/* Where the tokens of each text of a batch begin, and after the last the number of all: texts + 1
+ * numbers. */
+EMBLA_API const size_t *embla_encoding_starts(const embla_encoding *encoding);
+/* How many tokens truncation has removed, of all texts together. */
+EMBLA_API size_t embla_encoding_cut(const embla_encoding *encoding);
+
+/* Converts tokens to text with the decoder of the file. skip_special leaves out special tokens.
+ * Tokens that do not exist are left out, as in the reference. *text is *length bytes and a 0, valid
+ * until the encoding is used again; its tokens are kept. */
+EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
+                                                      const int32_t *tokens, size_t count,
+                                                      bool skip_special, const char **text,
+                                                      size_t *length);
 
 /* ---- corpus: text as tokens ---- */
 

@@ -172,30 +172,57 @@ static int unknown_option(const cli_verb *verb, const char *word)
 /* Names of similar verbs in other tools. */
 static const struct {
     const char *word, *verb;
-} synonyms[] = {
-    {"size", "cost"},          {"params", "cost"},       {"memory", "cost"},
-    {"benchmark", "bench"},    {"perf", "bench"},        {"completions", "completion"},
-    {"man", "help"},           {"ls", "info"},           {"inspect", "info"},
-    {"show", "info"},          {"list", "info"},         {"tokens", "info"},
-    {"vocab", "info"},         {"check", "doctor"},      {"get", "lookup"},
-    {"row", "lookup"},         {"init", "new"},          {"encode", "lookup"},
-    {"vector", "lookup"},      {"export", "convert"},    {"quantize", "convert"},
-    {"quantise", "convert"},   {"nn", "near"},           {"nearest", "near"},
-    {"neighbours", "near"},    {"neighbors", "near"},    {"similar", "near"},
-    {"similarity", "compare"}, {"search", "near"},       {"doesnt_match", "doesnt-match"},
-    {"odd", "doesnt-match"},   {"analogies", "analogy"}, {"norms", "health"},
-    {"glitch", "health"},      {"svd", "spectrum"},      {"pca", "map"},
-    {"plot", "map"},           {"umap", "map"},          {"tsne", "map"},
-    {"distance", "compare"},   {"evaluate", "eval"},     {"sample", "generate"},
-    {"complete", "generate"},  {"learn", "train"},       {"fit", "train"}};
+} synonyms[] = {{"size", "cost"},
+                {"params", "cost"},
+                {"memory", "cost"},
+                {"benchmark", "bench"},
+                {"perf", "bench"},
+                {"completions", "completion"},
+                {"man", "help"},
+                {"ls", "info"},
+                {"inspect", "info"},
+                {"show", "info"},
+                {"list", "info"},
+                {"tokenize", "tokens"},
+                {"vocab", "info"},
+                {"detokenize", "tokens"},
+                {"check", "doctor"},
+                {"get", "lookup"},
+                {"row", "lookup"},
+                {"init", "new"},
+                {"encode", "lookup"},
+                {"vector", "lookup"},
+                {"export", "convert"},
+                {"quantize", "convert"},
+                {"quantise", "convert"},
+                {"nn", "near"},
+                {"nearest", "near"},
+                {"neighbours", "near"},
+                {"neighbors", "near"},
+                {"similar", "near"},
+                {"similarity", "compare"},
+                {"search", "near"},
+                {"doesnt_match", "doesnt-match"},
+                {"odd", "doesnt-match"},
+                {"analogies", "analogy"},
+                {"norms", "health"},
+                {"glitch", "health"},
+                {"svd", "spectrum"},
+                {"pca", "map"},
+                {"plot", "map"},
+                {"umap", "map"},
+                {"tsne", "map"},
+                {"distance", "compare"},
+                {"evaluate", "eval"},
+                {"sample", "generate"},
+                {"complete", "generate"},
+                {"learn", "train"},
+                {"fit", "train"}};
 
 /* What other tools do that no verb of ours does yet, and what serves instead. */
 static const struct {
     const char *word, *advice;
-} missing_verbs[] = {
-    {"tokenize", "'embla lookup FILE WORD' finds the token of a whole word, 'embla generate' cuts "
-                 "its prompt into tokens"},
-    {"serve", "the library answers from other programs, see embla.h"}};
+} missing_verbs[] = {{"serve", "the library answers from other programs, see embla.h"}};
 
 static int unknown_verb(const char *word)
 {

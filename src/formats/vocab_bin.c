@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "files/cursor.h"
+#include "files/protobuf.h"
 #include "formats/vocab.h"
 
 /* ---- llama2.c ---- */
@@ -101,69 +102,17 @@ static embla_status read_llmc(embla_cursor *c, embla_vocab *vocab)
 
 /* ---- SentencePiece ---- */
 
-/* A part of a protobuf message in memory. */
-typedef struct {
-    const uint8_t *at;
-    size_t left;
-} span;
-
-typedef struct {
-    uint64_t field;
-    unsigned wire;   /* 0 a varint, 1 eight bytes, 2 bytes with a length, 5 four bytes */
-    uint64_t length; /* bytes of the value that follows; 0 for a varint, which is skipped */
-} tag;
-
-/* Reads a varint: up to ten bytes with seven bits each. */
-static bool read_varint(span *s, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; s->left > 0; shift += 7) {
-        uint8_t byte = *s->at++;
-        s->left--;
-        if (shift == 63 && byte > 1) return false; /* more than 64 bits */
-        value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128) {
-            *out = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Reads the tag of the next field and the length of its value. The value of a varint is skipped. */
-static bool read_tag(span *s, tag *out)
-{
-    uint64_t key = 0, number = 0;
-    if (!read_varint(s, &key)) return false;
-    *out = (tag){key >> 3, (unsigned)(key & 7), 0};
-    if (out->field == 0) return false;
-    switch (out->wire) {
-    case 0:
-        return read_varint(s, &number);
-    case 1:
-        out->length = 8;
-        return true;
-    case 2:
-        return read_varint(s, &out->length);
-    case 5:
-        out->length = 4;
-        return true;
-    default:
-        return false; /* groups, which are deprecated */
-    }
-}
-
 /* Finds the piece in a message {1: piece, 2: score, 3: type}. If there are several, the last one
  * counts, as in protobuf. */
-static bool find_piece(span s, span *piece)
+static bool find_piece(embla_proto s, embla_proto *piece)
 {
     bool found = false;
     while (s.left > 0) {
-        tag t;
-        if (!read_tag(&s, &t) || t.length > s.left) return false;
+        embla_proto_tag t;
+        if (!embla_proto_next(&s, &t) || t.length > s.left) return false;
         if (t.field == 1 && t.wire != 2) return false;
         if (t.field == 1) {
-            *piece = (span){s.at, (size_t)t.length};
+            *piece = (embla_proto){s.at, (size_t)t.length};
             found = true;
         }
         s.at += t.length;
@@ -175,10 +124,10 @@ static bool find_piece(span s, span *piece)
 /* True for the bytes 0x0a, length, 0x0a, length, piece, and the tag of the piece's score. */
 bool embla_vocab_sentencepiece_sniff(const uint8_t *head, size_t have)
 {
-    span s = {head, have};
-    tag outer, inner;
-    if (!read_tag(&s, &outer) || outer.field != 1 || outer.wire != 2) return false;
-    if (!read_tag(&s, &inner) || inner.field != 1 || inner.wire != 2) return false;
+    embla_proto s = {head, have};
+    embla_proto_tag outer, inner;
+    if (!embla_proto_next(&s, &outer) || outer.field != 1 || outer.wire != 2) return false;
+    if (!embla_proto_next(&s, &inner) || inner.field != 1 || inner.wire != 2) return false;
     return inner.length < outer.length && inner.length < s.left &&
            s.at[inner.length] == (2 << 3 | 5);
 }
@@ -195,11 +144,12 @@ static embla_status read_sentencepiece(embla_cursor *c, embla_vocab *vocab)
     for (uint64_t token = 0; embla_cursor_left(c) > 0;) {
         const uint8_t *bytes = NULL;
         uint64_t have = 0;
-        tag t;
-        span piece;
+        embla_proto_tag t;
+        embla_proto piece;
         EMBLA_TRY(embla_cursor_peek(c, TAG_MOST, &bytes, &have));
-        span s = {bytes, (size_t)have};
-        if (!read_tag(&s, &t)) return refuse(c, "expected a field of a SentencePiece model");
+        embla_proto s = {bytes, (size_t)have};
+        if (!embla_proto_next(&s, &t))
+            return refuse(c, "expected a field of a SentencePiece model");
         EMBLA_TRY(embla_cursor_skip(c, have - s.left, "a tag"));
         if (t.field != 1) {
             EMBLA_TRY(embla_cursor_skip(c, t.length, "a field"));
@@ -207,7 +157,7 @@ static embla_status read_sentencepiece(embla_cursor *c, embla_vocab *vocab)
         }
         if (t.wire != 2) return refuse(c, "a piece is not a message");
         EMBLA_TRY(embla_cursor_bytes(c, t.length, "a piece", &bytes));
-        if (!find_piece((span){bytes, (size_t)t.length}, &piece))
+        if (!find_piece((embla_proto){bytes, (size_t)t.length}, &piece))
             return refuse(c, "the message before it has no piece");
         EMBLA_TRY(embla_vocab_add(vocab, token++, piece.at, piece.left));
     }

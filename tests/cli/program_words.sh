@@ -2,7 +2,7 @@
 # Words that people bring along from other tools: each works, or the message names ours.
 . "$SOURCE/tests/cli/models.sh"
 fox
-for word in nearest neighbours neighbors similar similarity nn encode quantize tokens plot man \
+for word in nearest neighbours neighbors similar similarity nn encode quantize plot man \
     tokenize serve; do
     try "$word" fox.vec
     try help "$word"

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla tokens: text to the tokens of a tokenizer, and back.
+ *
+ * Texts come from the command line, from a file or from standard input, line by line. Lines are
+ * encoded in batches over threads; a batch ends early when the next line has not arrived yet, so
+ * that the verb also answers in a conversation.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "embla_text.h"
+
+#include "core/line_input.h"
+#include "core/out.h"
+#include "core/verbs.h"
+#include "core/visible.h"
+#include "draw/pen.h"
+
+enum { BATCH_BYTES = 1 << 22, BATCH_TEXTS = 1 << 16 };
+enum { AUTO, IDS, PIECES, TEXT, FORMATS };
+static const char *const formats[FORMATS] = {"auto", "ids", "pieces", "text"};
+
+typedef struct {
+    embla_tokenizer *tokenizer, *other; /* other: --compare */
+    embla_encoding *encoding, *other_encoding;
+    embla_tokenize_options options;
+    int format;
+    bool json, count, decode, offsets, color, quiet;
+    int64_t texts, bytes, tokens, other_tokens, cut;
+    /* A batch of lines. */
+    char *text;
+    const char **texts_of;
+    size_t *lengths;
+    size_t used, lines, room;
+} job;
+
+/* ---- one text ---- */
+
+/* The result of one text of a batch. */
+typedef struct {
+    const char *text;
+    size_t length, count;
+    const int32_t *tokens;
+    const embla_text_span *spans;
+    const uint8_t *special;
+} result;
+
+static result result_of(const embla_encoding *e, size_t i, const char *text, size_t length)
+{
+    const size_t *starts = embla_encoding_starts(e);
+    const embla_text_span *spans = embla_encoding_offsets(e);
+    size_t first = starts[i];
+    return (result){.text = text,
+                    .length = length,
+                    .count = starts[i + 1] - first,
+                    .tokens = embla_encoding_tokens(e) + first,
+                    .spans = spans ? spans + first : NULL,
+                    .special = embla_encoding_special(e) + first};
+}
+
+/* Prints tokens with spaces between them; much faster than printf. */
+static void print_ids(const result *r)
+{
+    char line[4096];
+    size_t used = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        char digits[12];
+        size_t n = 0;
+        uint32_t number = (uint32_t)r->tokens[i];
+        if (used > sizeof line - 16) {
+            (void)fwrite(line, 1, used, stdout);
+            used = 0;
+        }
+        if (i > 0) line[used++] = ' ';
+        do digits[n++] = (char)('0' + number % 10);
+        while ((number /= 10) > 0);
+        while (n > 0) line[used++] = digits[--n];
+    }
+    line[used++] = '\n';
+    (void)fwrite(line, 1, used, stdout);
+}
+
+static void print_pieces(const job *j, const result *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        size_t length = 0;
+        const char *piece = embla_tokenizer_text(j->tokenizer, r->tokens[i], &length);
+        (void)printf("%" PRId32 "\t", r->tokens[i]);
+        if (piece) (void)cli_word_write(piece, length, stdout);
+        if (j->offsets && r->spans)
+            (void)printf("\t%" PRIu32 "\t%" PRIu32, r->spans[i].begin, r->spans[i].end);
+        (void)putchar('\n');
+    }
+}
+
+/* Prints the text with a mark, or a change of colour, between its tokens. A token that begins
+ * inside a character that was printed already is not shown again. */
+static void print_cut(const job *j, const result *r)
+{
+    static const char *const paints[] = {"\033[48;5;24m", "\033[48;5;58m", "\033[48;5;53m",
+                                         "\033[48;5;22m"};
+    size_t at = 0, shown = 0;
+    for (size_t i = 0; r->spans && i < r->count; i++) {
+        const embla_text_span span = r->spans[i];
+        if (span.begin < at || span.begin == span.end) continue;
+        (void)cli_word_write(r->text + at, span.begin - at, stdout);
+        if (j->color)
+            (void)fputs(paints[shown % 4], stdout);
+        else if (shown > 0)
+            (void)putchar('|');
+        (void)cli_word_write(r->text + span.begin, span.end - span.begin, stdout);
+        if (j->color) (void)fputs("\033[0m", stdout);
+        at = span.end;
+        shown++;
+    }
+    (void)cli_word_write(r->text + at, r->length - at, stdout);
+    (void)putchar('\n');
+}
+
+static void print_json(const job *j, const result *r)
+{
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    (void)cli_json_bytes(&json, "text", r->text, r->length);
+    cli_json_whole(&json, "count", (int64_t)r->count);
+    cli_json_open(&json, "tokens", '[');
+    for (size_t i = 0; i < r->count; i++) cli_json_whole(&json, NULL, r->tokens[i]);
+    cli_json_close(&json, ']');
+    cli_json_open(&json, "pieces", '[');
+    for (size_t i = 0; i < r->count; i++) {
+        size_t length = 0;
+        const char *piece = embla_tokenizer_text(j->tokenizer, r->tokens[i], &length);
+        (void)cli_json_bytes(&json, NULL, piece ? piece : "", length);
+    }
+    cli_json_close(&json, ']');
+    cli_json_open(&json, "offsets", '[');
+    for (size_t i = 0; r->spans && i < r->count; i++) {
+        cli_json_open(&json, NULL, '[');
+        cli_json_whole(&json, NULL, r->spans[i].begin);
+        cli_json_whole(&json, NULL, r->spans[i].end);
+        cli_json_close(&json, ']');
+    }
+    cli_json_close(&json, ']');
+    cli_json_open(&json, "special", '[');
+    for (size_t i = 0; i < r->count; i++) cli_json_bool(&json, NULL, r->special[i]);
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+    (void)putchar('\n');
+}
+
+static void print_result(const job *j, const result *r)
+{
+    if (j->json)
+        print_json(j, r);
+    else if (j->format == PIECES)
+        print_pieces(j, r);
+    else if (j->format == TEXT)
+        print_cut(j, r);
+    else
+        print_ids(r);
+}
+
+/* ---- batches ---- */
+
+static int encode(const job *j, embla_encoding *e)
+{
+    embla_status status = embla_tokenize_batch(e, j->texts_of, j->lengths, j->lines, &j->options);
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
+}
+
+/* Prints how both tokenizers cut a text. */
+static void print_both(const job *j, size_t i)
+{
+    const embla_encoding *both[] = {j->encoding, j->other_encoding};
+    for (size_t k = 0; k < 2; k++) {
+        result r = result_of(both[k], i, j->texts_of[i], j->lengths[i]);
+        (void)printf("%c %5zu  ", k == 0 ? 'A' : 'B', r.count);
+        print_cut(j, &r);
+    }
+}
+
+static int finish_batch(job *j)
+{
+    if (j->lines == 0) return CLI_DONE;
+    int code = encode(j, j->encoding);
+    if (code == CLI_DONE && j->other) code = encode(j, j->other_encoding);
+    if (code != CLI_DONE) return code;
+    j->texts += (int64_t)j->lines;
+    j->bytes += (int64_t)j->used;
+    j->tokens += (int64_t)embla_encoding_count(j->encoding);
+    j->cut += (int64_t)embla_encoding_cut(j->encoding);
+    if (j->other) j->other_tokens += (int64_t)embla_encoding_count(j->other_encoding);
+    for (size_t i = 0; !j->count && i < j->lines; i++) {
+        result r = result_of(j->encoding, i, j->texts_of[i], j->lengths[i]);
+        if (j->other)
+            print_both(j, i);
+        else
+            print_result(j, &r);
+    }
+    j->used = j->lines = 0;
+    return CLI_DONE;
+}
+
+static bool make_room(job *j, size_t length)
+{
+    if (length <= j->room - j->used) return true;
+    size_t room = length > BATCH_BYTES ? length : BATCH_BYTES; /* only when the batch is empty */
+    char *text = realloc(j->text, room);
+    if (!text) return false;
+    j->text = text;
+    j->room = room;
+    return true;
+}
+
+static int add_text(job *j, const char *text, size_t length)
+{
+    int code = CLI_DONE;
+    if (j->lines == BATCH_TEXTS || length > j->room - j->used) code = finish_batch(j);
+    if (code != CLI_DONE) return code;
+    if (!make_room(j, length)) return cli_failed("no memory for a text of %zu bytes", length);
+    if (length > 0) memcpy(j->text + j->used, text, length);
+    j->texts_of[j->lines] = j->text + j->used;
+    j->lengths[j->lines++] = length;
+    j->used += length;
+    return CLI_DONE;
+}
+
+static int read_lines(job *j, cli_lines *lines)
+{
+    char *line = NULL;
+    size_t length = 0;
+    int code = CLI_DONE;
+    while (code == CLI_DONE) {
+        cli_line_status status = cli_lines_next(lines, j->lines == 0, &line, &length);
+        if (status == CLI_LINE_FAILED) return CLI_FAILED;
+        if (status == CLI_LINE_NONE) return CLI_DONE;
+        if (status == CLI_LINE) {
+            code = add_text(j, line, length);
+        } else {
+            code = finish_batch(j);
+            (void)fflush(stdout);
+        }
+    }
+    return code;
+}
+
+static int read_file(job *j, const char *path)
+{
+    cli_lines lines = {0};
+    if (strcmp(path, "-") != 0) {
+        lines.name = path;
+        lines.file = open(path, O_RDONLY | O_CLOEXEC);
+        if (lines.file < 0) return cli_failed("cannot open %s: %s", path, strerror(errno));
+    }
+    int code = read_lines(j, &lines);
+    if (lines.file > 0) (void)close(lines.file);
+    cli_lines_free(&lines);
+    return code;
+}
+
+/* ---- decoding ---- */
+
+/* Parses tokens that are separated by spaces or commas. */
+static int parse_tokens(const char *text, int32_t **tokens, size_t *count)
+{
+    size_t room = strlen(text) / 2 + 1;
+    *count = 0;
+    *tokens = malloc(room * sizeof **tokens);
+    if (!*tokens) return cli_failed("no memory for %zu tokens", room);
+    for (const char *at = text; *at;) {
+        char *end = NULL;
+        if (strchr(" ,\t[]", *at)) {
+            at++;
+            continue;
+        }
+        errno = 0;
+        long number = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        if (number < 0 || number > INT32_MAX || errno != 0)
+            return cli_failed("'%.32s' is not a token; expected an integer from 0 to 2^31-1", at);
+        (*tokens)[(*count)++] = (int32_t)number;
+        at = end;
+    }
+    return CLI_DONE;
+}
+
+static int decode_line(const job *j, const char *line)
+{
+    int32_t *tokens = NULL;
+    const char *text = NULL;
+    size_t count = 0, length = 0;
+    int code = parse_tokens(line, &tokens, &count);
+    if (code == CLI_DONE && embla_detokenize(j->encoding, tokens, count, !j->options.add_special,
+                                             &text, &length) != EMBLA_OK)
+        code = cli_failed("%s", embla_error());
+    free(tokens);
+    if (code != CLI_DONE) return code;
+    if (j->json) {
+        cli_json json = {0};
+        cli_json_open(&json, NULL, '{');
+        (void)cli_json_bytes(&json, "text", text, length);
+        cli_json_close(&json, '}');
+    } else {
+        (void)fwrite(text, 1, length, stdout);
+    }
+    (void)putchar('\n');
+    return CLI_DONE;
+}
+
+static int decode_lines(const job *j)
+{
+    cli_lines lines = {0};
+    char *line = NULL;
+    size_t length = 0;
+    int code = CLI_DONE;
+    while (code == CLI_DONE) {
+        cli_line_status status = cli_lines_next(&lines, true, &line, &length);
+        if (status == CLI_LINE_FAILED) code = CLI_FAILED;
+        if (status != CLI_LINE) break;
+        code = decode_line(j, line);
+    }
+    cli_lines_free(&lines);
+    return code;
+}
+
+/* Joins the operands, so that tokens may be given as one or as several. */
+static int decode_operands(const job *j, const cli_args *args)
+{
+    size_t room = 1, used = 0;
+    for (size_t i = 1; i < args->operand_count; i++) room += strlen(args->operands[i]) + 1;
+    char *line = malloc(room);
+    if (!line) return cli_failed("no memory for %zu bytes", room);
+    for (size_t i = 1; i < args->operand_count; i++) {
+        size_t length = strlen(args->operands[i]);
+        memcpy(line + used, args->operands[i], length);
+        used += length;
+        line[used++] = ' ';
+    }
+    line[used] = '\0';
+    int code = decode_line(j, line);
+    free(line);
+    return code;
+}
+
+/* ---- the verb ---- */
+
+static const char *format_name(size_t n)
+{
+    return n < FORMATS ? formats[n] : NULL;
+}
+
+static int open_tokenizer(const char *path, embla_tokenizer **tokenizer, embla_encoding **encoding)
+{
+    if (embla_tokenizer_open(path, tokenizer) != EMBLA_OK ||
+        embla_encoding_new(*tokenizer, encoding) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    return CLI_DONE;
+}
+
+static int set_up(job *j, const cli_args *args)
+{
+    const char *other = cli_args_text(args, "compare"), *format = cli_args_text(args, "format");
+    while (strcmp(formats[j->format], format) != 0) j->format++;
+    j->json = cli_args_flag(args, "json");
+    j->quiet = cli_args_flag(args, "quiet");
+    j->count = cli_args_flag(args, "count");
+    j->decode = cli_args_flag(args, "decode");
+    j->offsets = cli_args_flag(args, "offsets");
+    j->color = cli_color_wanted(cli_args_text(args, "color"));
+    if (j->decode && (j->count || other || cli_args_given(args, "file")))
+        return cli_usage(
+            "--decode prints text; it goes with neither --count, --compare nor --file");
+    if (j->format == AUTO) j->format = j->offsets ? PIECES : isatty(1) && !j->json ? TEXT : IDS;
+    if (j->offsets && j->format != PIECES && !j->json)
+        return cli_usage("--offsets goes with --format pieces or --json, not with --format %s",
+                         formats[j->format]);
+    j->options = (embla_tokenize_options){
+        .add_special = cli_args_flag(args, "special"),
+        .plain = cli_args_flag(args, "plain"),
+        .strict = cli_args_flag(args, "strict"),
+        .offsets = !j->count && (j->offsets || j->json || other || j->format == TEXT),
+        .max_tokens = (size_t)cli_args_count(args, "max-tokens"),
+        .threads = (int)cli_args_count(args, "threads")};
+    j->texts_of = malloc(BATCH_TEXTS * sizeof(char *));
+    j->lengths = malloc(BATCH_TEXTS * sizeof *j->lengths);
+    if (!j->texts_of || !j->lengths || !make_room(j, 1))
+        return cli_failed("no memory for %d bytes of text", BATCH_BYTES);
+    int code = open_tokenizer(args->operands[0], &j->tokenizer, &j->encoding);
+    if (code == CLI_DONE && other) code = open_tokenizer(other, &j->other, &j->other_encoding);
+    return code;
+}
+
+static int encode_all(job *j, const cli_args *args)
+{
+    const char *path = cli_args_text(args, "file");
+    int code = CLI_DONE;
+    for (size_t i = 1; code == CLI_DONE && i < args->operand_count; i++)
+        code = add_text(j, args->operands[i], strlen(args->operands[i]));
+    if (code == CLI_DONE && (path || args->operand_count == 1))
+        code = read_file(j, path ? path : "-");
+    return code == CLI_DONE ? finish_batch(j) : code;
+}
+
+static void print_totals(const job *j)
+{
+    cli_json json = {0};
+    if (!j->json) {
+        (void)printf("%" PRId64 "\n", j->tokens);
+        if (j->other) (void)printf("%" PRId64 "\n", j->other_tokens);
+        return;
+    }
+    cli_json_open(&json, NULL, '{');
+    cli_json_whole(&json, "texts", j->texts);
+    cli_json_whole(&json, "bytes", j->bytes);
+    cli_json_whole(&json, "tokens", j->tokens);
+    if (j->other) cli_json_whole(&json, "other_tokens", j->other_tokens);
+    cli_json_close(&json, '}');
+    (void)putchar('\n');
+}
+
+static int run_job(job *j, const cli_args *args)
+{
+    int code = set_up(j, args);
+    if (code != CLI_DONE) return code;
+    if (j->decode) return args->operand_count > 1 ? decode_operands(j, args) : decode_lines(j);
+    code = encode_all(j, args);
+    if (code != CLI_DONE) return code;
+    if (j->count) print_totals(j);
+    if (j->cut > 0 && !j->quiet)
+        cli_complain("--max-tokens %s has removed %" PRId64 " tokens",
+                     cli_args_text(args, "max-tokens"), j->cut);
+    return CLI_DONE;
+}
+
+static int run(const cli_args *args)
+{
+    job j = {0};
+    int code = run_job(&j, args);
+    embla_encoding_free(j.encoding);
+    embla_encoding_free(j.other_encoding);
+    embla_tokenizer_free(j.tokenizer);
+    embla_tokenizer_free(j.other);
+    free(j.text);
+    free(j.texts_of);
+    free(j.lengths);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "file",
+     .letter = 'f',
+     .value = "FILE",
+     .help = "encode each line of FILE as a text; - is standard input"},
+    {.name = "format",
+     .value = "FORMAT",
+     .standard = "auto",
+     .choices = format_name,
+     .help =
+         "ids: one line of tokens for each text. pieces: one line for each token, with its "
+         "string. text: the text, cut into tokens. auto means text on a terminal, otherwise ids"},
+    {.name = "offsets", .help = "print where each token begins and ends in the text, in bytes"},
+    {.name = "count", .help = "print only the number of tokens of all texts"},
+    {.name = "decode", .help = "convert tokens to text; TEXT is tokens"},
+    {.name = "compare",
+     .value = "OTHER",
+     .help = "show how TOKENIZER (A) and OTHER (B) cut the same texts"},
+    {.name = "special", .help = "add special tokens such as [CLS]; with --decode, print them"},
+    {.name = "plain", .help = "treat special tokens in a text as ordinary text"},
+    {.name = "strict", .help = "refuse text that is not valid UTF-8"},
+    {.name = "max-tokens",
+     .value = "N",
+     .standard = "0",
+     .count = true,
+     .help = "keep at most N tokens of each text, and say how many were removed; 0 means all"},
+    {.name = "color",
+     .value = "WHEN",
+     .standard = "auto",
+     .choices = cli_color_name,
+     .help = "use colour for --format text; auto means on a terminal, unless NO_COLOR is set"},
+    {.name = NULL}};
+
+const cli_verb cli_verb_tokens = {
+    .name = "tokens",
+    .synopsis = "TOKENIZER [TEXT]...",
+    .operand = "TOKENIZER",
+    .operands_least = 1,
+    .operands_most = CLI_OPERANDS_MOST,
+    .about = "convert text to the tokens of a model, and back",
+    .text =
+        "TOKENIZER is a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's "
+        "ranks, a vocab.txt, or a folder with one of them. The tokens are those that the "
+        "library which wrote the file gives for the same text. Without TEXT and --file, each line "
+        "of "
+        "standard input is a text.\n\n"
+        "Each part of a text that is not valid UTF-8 is replaced by U+FFFD, unless --strict is "
+        "given. Nothing is truncated, unless --max-tokens is given.\n\n"
+        "--json prints an object for each text: text, count, tokens, pieces, offsets in bytes, "
+        "and special (true for tokens that --special has added).",
+    .example = "embla tokens names emma --format pieces",
+    .options = options,
+    .run = run};

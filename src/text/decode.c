@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From tokens back to text. The strings of the tokens are pieces of a strand; each decoder writes
+ * them again into the other strand, and at the end they are joined. */
+#include <string.h>
+
+#include "text/encode.h"
+
+typedef struct {
+    const embla_tokenizer *t;
+    embla_encoding *e;
+    int from, to; /* strands, and lists of pieces */
+} chain;
+
+static embla_text_span *pieces(const chain *c)
+{
+    return c->e->pieces[c->from];
+}
+
+static size_t count(const chain *c)
+{
+    return c->e->piece_count[c->from];
+}
+
+static const char *text_of(const chain *c, size_t i, size_t *length)
+{
+    const embla_text_span span = pieces(c)[i];
+    *length = span.end - span.begin;
+    return c->e->decoded[c->from].bytes + span.begin;
+}
+
+/* ---- writing ---- */
+
+static embla_status put(chain *c, const char *bytes, size_t length)
+{
+    return embla_strand_insert(&c->e->decoded[c->to], bytes, length);
+}
+
+/* Ends a piece that began at `begin`. */
+static embla_status close_piece(chain *c, size_t begin)
+{
+    embla_encoding *e = c->e;
+    EMBLA_TRY(embla_grow(&e->pieces[c->to], &e->piece_room[c->to], e->piece_count[c->to],
+                         e->piece_count[c->to] + 1, sizeof(embla_text_span), "pieces of a text"));
+    e->pieces[c->to][e->piece_count[c->to]++] =
+        (embla_text_span){(uint32_t)begin, (uint32_t)e->decoded[c->to].count};
+    return EMBLA_OK;
+}
+
+static void begin_stage(chain *c)
+{
+    c->e->piece_count[c->to] = 0;
+    embla_strand_begin(&c->e->decoded[c->to], (embla_view){0});
+}
+
+static void end_stage(chain *c)
+{
+    c->from = c->to;
+    c->to = 1 - c->to;
+}
+
+/* ---- decoders that look at one string at a time ---- */
+
+static embla_status replace_text(chain *c, const char *text, size_t length, const embla_name *old,
+                                 const char *new, size_t new_length)
+{
+    const embla_pattern pattern = {.kind = EMBLA_PATTERN_TEXT, .text = *old};
+    const embla_piece piece = {text, 0, length, false};
+    size_t last = 0, begin = 0, end = 0;
+    bool found = false;
+    for (;;) {
+        EMBLA_TRY(embla_pattern_next(&pattern, &piece, last, &found, &begin, &end));
+        if (!found) return put(c, text + last, length - last);
+        EMBLA_TRY(put(c, text + last, begin - last));
+        EMBLA_TRY(put(c, new, new_length));
+        last = end;
+    }
+}
+
+static embla_status replace_pattern(chain *c, const embla_rejoin *d, const char *text,
+                                    size_t length)
+{
+    const embla_piece piece = {text, 0, length, false};
+    size_t last = 0, begin = 0, end = 0;
+    bool found = false;
+    for (;;) {
+        EMBLA_TRY(embla_pattern_next(&d->pattern, &piece, last, &found, &begin, &end));
+        if (!found) return put(c, text + last, length - last);
+        EMBLA_TRY(put(c, text + last, begin - last));
+        EMBLA_TRY(put(c, d->text.bytes, d->text.length));
+        last = end;
+    }
+}
+
+/* Replaces in place; the new string is not longer. Returns the new length. */
+static size_t shorten(char *text, size_t length, const char *old, const char *new)
+{
+    size_t old_length = strlen(old), new_length = strlen(new), out = 0, at = 0;
+    while (at < length) {
+        if (length - at >= old_length && memcmp(text + at, old, old_length) == 0) {
+            memcpy(text + out, new, new_length);
+            out += new_length;
+            at += old_length;
+        } else {
+            text[out++] = text[at++];
+        }
+    }
+    return out;
+}
+
+/* Removes spaces that WordPiece puts before punctuation and parts of English words. */
+static size_t clean_up(char *text, size_t length)
+{
+    static const char *const pairs[][2] = {
+        {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
+        {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
+        {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        length = shorten(text, length, pairs[i][0], pairs[i][1]);
+    return length;
+}
+
+static embla_status decode_wordpiece(chain *c, const embla_rejoin *d, size_t i, const char *text,
+                                     size_t length)
+{
+    embla_strand *out = &c->e->decoded[c->to];
+    size_t begin = out->count;
+    bool inner = length >= d->text.length && memcmp(text, d->text.bytes, d->text.length) == 0;
+    if (i > 0 && inner) {
+        text += d->text.length;
+        length -= d->text.length;
+    } else if (i > 0) {
+        EMBLA_TRY(put(c, " ", 1));
+    }
+    EMBLA_TRY(put(c, text, length));
+    if (d->cleanup) out->count = begin + clean_up(out->bytes + begin, out->count - begin);
+    return EMBLA_OK;
+}
+
+static embla_status decode_strip(chain *c, const embla_rejoin *d, const char *text, size_t length)
+{
+    const embla_name *mark = &d->text;
+    size_t begin = 0, end = length;
+    for (size_t i = 0; i < d->start && mark->length > 0 && end - begin >= mark->length; i++) {
+        if (memcmp(text + begin, mark->bytes, mark->length) != 0) break;
+        begin += mark->length;
+    }
+    for (size_t i = 0; i < d->stop && mark->length > 0 && end - begin >= mark->length; i++) {
+        if (memcmp(text + end - mark->length, mark->bytes, mark->length) != 0) break;
+        end -= mark->length;
+    }
+    return put(c, text + begin, end - begin);
+}
+
+static embla_status decode_piece(chain *c, const embla_rejoin *d, size_t i)
+{
+    size_t length = 0;
+    const char *text = text_of(c, i, &length);
+    bool first = i == 0, last = i + 1 == count(c);
+    switch (d->kind) {
+    case EMBLA_UN_REPLACE:
+        return replace_pattern(c, d, text, length);
+    case EMBLA_UN_WORDPIECE:
+        return decode_wordpiece(c, d, i, text, length);
+    case EMBLA_UN_METASPACE:
+        return replace_text(c, text, length, &d->text, " ", first && !d->keep_first ? 0 : 1);
+    case EMBLA_UN_SUFFIX:
+        return replace_text(c, text, length, &d->text, " ", last ? 0 : 1);
+    default:
+        return decode_strip(c, d, text, length);
+    }
+}
+
+static embla_status decode_each(chain *c, const embla_rejoin *d)
+{
+    for (size_t i = 0; i < count(c); i++) {
+        size_t begin = c->e->decoded[c->to].count;
+        EMBLA_TRY(decode_piece(c, d, i));
+        EMBLA_TRY(close_piece(c, begin));
+    }
+    return EMBLA_OK;
+}
+
+/* ---- decoders that join strings ---- */
+
+static embla_status fuse(chain *c)
+{
+    for (size_t i = 0; i < count(c); i++) {
+        size_t length = 0;
+        const char *text = text_of(c, i, &length);
+        EMBLA_TRY(put(c, text, length));
+    }
+    return close_piece(c, 0);
+}
+
+/* ByteLevel: characters become bytes, and those become valid UTF-8. */
+static embla_status decode_bytes(chain *c)
+{
+    embla_strand *bytes = &c->e->spaced[0], *out = &c->e->decoded[c->to];
+    embla_strand_begin(bytes, (embla_view){0});
+    for (size_t i = 0; i < count(c); i++) {
+        size_t length = 0, used = 0;
+        const char *text = text_of(c, i, &length);
+        EMBLA_TRY(embla_strand_room(bytes, length));
+        if (embla_unmap(text, length, bytes->bytes + bytes->count, &used))
+            bytes->count += used;
+        else
+            EMBLA_TRY(embla_strand_insert(bytes, text, length));
+    }
+    EMBLA_TRY(embla_strand_valid(out, bytes->bytes, bytes->count, false));
+    return close_piece(c, 0);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    char low = (char)(c | 0x20);
+    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+/* The byte of "<0xNN>"; -1 for any other string. */
+static int byte_of(const char *text, size_t length)
+{
+    if (length != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
+    int high = hex_digit(text[3]), low = hex_digit(text[4]);
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
+/* Writes bytes as one string if they are valid UTF-8, otherwise U+FFFD for each. */
+static embla_status put_bytes(chain *c, const embla_strand *bytes)
+{
+    size_t begin = c->e->decoded[c->to].count;
+    if (bytes->count == 0) return EMBLA_OK;
+    if (embla_utf8_valid(bytes->bytes, bytes->count) == bytes->count) {
+        EMBLA_TRY(put(c, bytes->bytes, bytes->count));
+        return close_piece(c, begin);
+    }
+    for (size_t i = 0; i < bytes->count; i++) {
+        begin = c->e->decoded[c->to].count;
+        EMBLA_TRY(put(c, "\xef\xbf\xbd", 3));
+        EMBLA_TRY(close_piece(c, begin));
+    }
+    return EMBLA_OK;
+}
+
+static embla_status decode_fallback(chain *c)
+{
+    embla_strand *bytes = &c->e->spaced[0];
+    embla_strand_begin(bytes, (embla_view){0});
+    for (size_t i = 0; i < count(c); i++) {
+        size_t length = 0;
+        const char *text = text_of(c, i, &length);
+        int byte = byte_of(text, length);
+        if (byte >= 0) {
+            char one = (char)byte;
+            EMBLA_TRY(embla_strand_insert(bytes, &one, 1));
+            continue;
+        }
+        EMBLA_TRY(put_bytes(c, bytes));
+        embla_strand_begin(bytes, (embla_view){0});
+        size_t begin = c->e->decoded[c->to].count;
+        EMBLA_TRY(put(c, text, length));
+        EMBLA_TRY(close_piece(c, begin));
+    }
+    return put_bytes(c, bytes);
+}
+
+/* ---- all of them ---- */
+
+static embla_status run_decoder(chain *c, const embla_rejoin *d)
+{
+    begin_stage(c);
+    switch (d->kind) {
+    case EMBLA_UN_BYTES:
+        EMBLA_TRY(decode_bytes(c));
+        break;
+    case EMBLA_UN_FALLBACK:
+        EMBLA_TRY(decode_fallback(c));
+        break;
+    case EMBLA_UN_FUSE:
+        EMBLA_TRY(fuse(c));
+        break;
+    case EMBLA_UN_OTHER:
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "%.256s: its decoder CTC is not one that Embla has", c->t->name);
+    default:
+        EMBLA_TRY(decode_each(c, d));
+        break;
+    }
+    end_stage(c);
+    return EMBLA_OK;
+}
+
+/* Writes the strings of the tokens. */
+static embla_status list_strings(chain *c, const int32_t *tokens, size_t number, bool skip_special)
+{
+    const embla_tokenizer *t = c->t;
+    begin_stage(c);
+    for (size_t i = 0; i < number; i++) {
+        size_t begin = c->e->decoded[c->to].count;
+        if ((uint64_t)tokens[i] >= t->token_end || !t->decoded[tokens[i]]) continue;
+        if (skip_special && t->special[tokens[i]]) continue;
+        EMBLA_TRY(put(c, t->decoded[tokens[i]]->bytes, t->decoded[tokens[i]]->length));
+        EMBLA_TRY(close_piece(c, begin));
+    }
+    end_stage(c);
+    return EMBLA_OK;
+}
+
+/* Joins the strings, with spaces between them if the file has no decoder. */
+static embla_status join(chain *c)
+{
+    begin_stage(c);
+    for (size_t i = 0; i < count(c); i++) {
+        size_t length = 0;
+        const char *text = text_of(c, i, &length);
+        if (i > 0 && !c->t->has_decoder) EMBLA_TRY(put(c, " ", 1));
+        EMBLA_TRY(put(c, text, length));
+    }
+    EMBLA_TRY(put(c, "", 1)); /* a 0 after the text */
+    return EMBLA_OK;
+}
+
+embla_status embla_detokenize(embla_encoding *encoding, const int32_t *tokens,
+                              size_t count_of_tokens, bool skip_special, const char **text,
+                              size_t *length)
+{
+    embla_encoding *e = encoding;
+    if (!e || (!tokens && count_of_tokens > 0) || !text || !length)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_detokenize: %s is NULL",
+                          !e        ? "encoding"
+                          : !text   ? "text"
+                          : !length ? "length"
+                                    : "tokens");
+    chain c = {e->tokenizer, e, 0, 1};
+    EMBLA_TRY(list_strings(&c, tokens, count_of_tokens, skip_special));
+    for (size_t i = 0; i < c.t->decoder_count; i++) EMBLA_TRY(run_decoder(&c, &c.t->decoders[i]));
+    EMBLA_TRY(join(&c));
+    *text = e->decoded[c.to].bytes;
+    *length = e->decoded[c.to].count - 1;
+    return EMBLA_OK;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what comes after the model in a tokenizer.json: post-processor, truncation, padding and
+ * decoders. */
+#include <string.h>
+
+#include "text/stages.h"
+
+/* ---- post-processors ---- */
+
+static embla_status wrong_template(const embla_tokenizer *t, const char *what)
+{
+    return embla_stage_wrong(t, "post_processor", what);
+}
+
+static embla_status begin_template(embla_tokenizer *t, size_t parts)
+{
+    if (t->post.count > 0) return wrong_template(t, "more than one of them adds tokens");
+    return embla_arena_many(&t->arena, parts, sizeof *t->post.parts, "a template", &t->post.parts);
+}
+
+static embla_status add_tokens(embla_tokenizer *t, const int32_t *tokens, size_t count)
+{
+    t->post.parts[t->post.count++] = (embla_template_part){false, tokens, count};
+    t->post.added += count;
+    return EMBLA_OK;
+}
+
+static embla_status read_token(const embla_tokenizer *t, const embla_json_value *value,
+                               int32_t *out)
+{
+    int64_t number = -1;
+    if (!embla_json_integer(value, &number) || number < 0 || number > INT32_MAX)
+        return wrong_template(t, "a token is not an integer from 0 to 2^31-1");
+    *out = (int32_t)number;
+    return EMBLA_OK;
+}
+
+/* {"SpecialToken": {"id": "[CLS]"}}: the tokens are in special_tokens. */
+static embla_status read_special(embla_tokenizer *t, const embla_json_value *all, const char *id)
+{
+    const embla_json_value *ids = embla_json_get(embla_json_get(all, id), "ids");
+    int32_t *tokens = NULL;
+    size_t count = embla_json_count(ids);
+    if (count == 0) return wrong_template(t, "special_tokens lacks one that the template uses");
+    EMBLA_TRY(embla_arena_many(&t->arena, count, sizeof *tokens, "a template", &tokens));
+    for (size_t i = 0; i < count; i++)
+        EMBLA_TRY(read_token(t, embla_json_item(ids, i), &tokens[i]));
+    return add_tokens(t, tokens, count);
+}
+
+static embla_status read_template(embla_tokenizer *t, const embla_json_value *value)
+{
+    const embla_json_value *single = embla_json_get(value, "single");
+    const embla_json_value *special = embla_json_get(value, "special_tokens");
+    EMBLA_TRY(begin_template(t, embla_json_count(single)));
+    for (const embla_json_value *at = embla_json_item(single, 0); at; at = embla_json_after(at)) {
+        const embla_json_value *sequence = embla_json_get(at, "Sequence");
+        const embla_json_value *token = embla_json_get(at, "SpecialToken");
+        const embla_json_value *id = embla_json_get(sequence ? sequence : token, "id");
+        const char *name = embla_json_string(id, NULL);
+        if (!name) return wrong_template(t, "a part of the template has no id");
+        if (!sequence)
+            EMBLA_TRY(read_special(t, special, name));
+        else if (strcmp(name, "A") != 0)
+            return wrong_template(t, "the template of one text names a second one");
+        else
+            t->post.parts[t->post.count++] = (embla_template_part){.text = true};
+    }
+    return EMBLA_OK;
+}
+
+/* BertProcessing and RobertaProcessing: "cls" and "sep" are ["[CLS]", 101]. */
+static embla_status read_pair(embla_tokenizer *t, const embla_json_value *value)
+{
+    static const char *const keys[] = {"cls", "sep"};
+    int32_t *tokens = NULL;
+    EMBLA_TRY(begin_template(t, 3));
+    EMBLA_TRY(embla_arena_many(&t->arena, 2, sizeof *tokens, "a template", &tokens));
+    for (size_t i = 0; i < 2; i++)
+        EMBLA_TRY(read_token(t, embla_json_item(embla_json_get(value, keys[i]), 1), &tokens[i]));
+    EMBLA_TRY(add_tokens(t, tokens, 1));
+    t->post.parts[t->post.count++] = (embla_template_part){.text = true};
+    return add_tokens(t, tokens + 1, 1);
+}
+
+static embla_status read_post(embla_tokenizer *t, const embla_json_value *value, const char *type)
+{
+    bool roberta = strcmp(type, "RobertaProcessing") == 0;
+    if (roberta || strcmp(type, "ByteLevel") == 0) {
+        t->post.trim = embla_stage_flag(value, "trim_offsets", true);
+        t->post.trim_prefix = embla_stage_flag(value, "add_prefix_space", true);
+        return roberta ? read_pair(t, value) : EMBLA_OK;
+    }
+    if (strcmp(type, "TemplateProcessing") == 0) return read_template(t, value);
+    if (strcmp(type, "BertProcessing") == 0) return read_pair(t, value);
+    return embla_stage_unknown(t, "post-processor", type);
+}
+
+embla_status embla_post_parse(embla_tokenizer *t, const embla_json_value *value)
+{
+    return embla_stages_each(t, value, "processors", read_post);
+}
+
+/* ---- truncation and padding ---- */
+
+static embla_status read_size(const embla_tokenizer *t, const embla_json_value *value,
+                              const char *what, size_t *out)
+{
+    int64_t number = 0;
+    if (embla_json_what(value) == EMBLA_JSON_NULL || embla_json_what(value) == EMBLA_JSON_NONE)
+        return EMBLA_OK;
+    if (!embla_json_integer(value, &number) || number < 0 || number > INT32_MAX)
+        return embla_stage_wrong(t, what, "a length is not an integer from 0 to 2^31-1");
+    *out = (size_t)number;
+    return EMBLA_OK;
+}
+
+static bool has_text(const embla_json_value *value, const char *key, const char *text)
+{
+    const char *found = embla_json_string(embla_json_get(value, key), NULL);
+    return found && strcmp(found, text) == 0;
+}
+
+embla_status embla_limits_parse(embla_tokenizer *t, const embla_json_value *truncation,
+                                const embla_json_value *padding)
+{
+    embla_limit *cut = &t->truncation, *pad = &t->padding;
+    const embla_json_value *strategy = embla_json_get(padding, "strategy");
+    size_t token = 0;
+    cut->on = embla_json_what(truncation) == EMBLA_JSON_OBJECT;
+    cut->left = has_text(truncation, "direction", "Left");
+    cut->only_second = has_text(truncation, "strategy", "OnlySecond");
+    EMBLA_TRY(read_size(t, embla_json_get(truncation, "max_length"), "truncation", &cut->most));
+    pad->on = embla_json_what(padding) == EMBLA_JSON_OBJECT;
+    pad->left = has_text(padding, "direction", "Left");
+    pad->longest = embla_json_what(strategy) == EMBLA_JSON_STRING;
+    EMBLA_TRY(read_size(t, embla_json_get(strategy, "Fixed"), "padding", &pad->most));
+    EMBLA_TRY(
+        read_size(t, embla_json_get(padding, "pad_to_multiple_of"), "padding", &pad->multiple));
+    EMBLA_TRY(read_size(t, embla_json_get(padding, "pad_id"), "padding", &token));
+    pad->token = (int32_t)token;
+    return EMBLA_OK;
+}
+
+/* ---- decoders ---- */
+
+static embla_status read_strip(embla_tokenizer *t, const embla_json_value *value, embla_rejoin *d)
+{
+    EMBLA_TRY(embla_stage_text(t, value, "content", &d->text));
+    EMBLA_TRY(read_size(t, embla_json_get(value, "start"), "Strip", &d->start));
+    return read_size(t, embla_json_get(value, "stop"), "Strip", &d->stop);
+}
+
+static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *value,
+                                 const char *type)
+{
+    static const struct {
+        const char *type;
+        embla_rejoin_kind kind;
+        const char *text; /* the key of the string that it needs */
+    } known[] = {
+        {"Replace", EMBLA_UN_REPLACE, "content"},
+        {"ByteLevel", EMBLA_UN_BYTES, NULL},
+        {"WordPiece", EMBLA_UN_WORDPIECE, "prefix"},
+        {"Metaspace", EMBLA_UN_METASPACE, "replacement"},
+        {"BPEDecoder", EMBLA_UN_SUFFIX, "suffix"},
+        {"ByteFallback", EMBLA_UN_FALLBACK, NULL},
+        {"Fuse", EMBLA_UN_FUSE, NULL},
+        {"Strip", EMBLA_UN_STRIP, NULL},
+        {"CTC", EMBLA_UN_OTHER, NULL},
+    };
+    void *list = t->decoders;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(type, known[i].type) != 0) continue;
+        EMBLA_TRY(embla_arena_grow(&t->arena, sizeof *t->decoders, t->decoder_count, "decoders",
+                                   &list, &t->decoder_room));
+        t->decoders = list;
+        embla_rejoin *d = &t->decoders[t->decoder_count++];
+        *d = (embla_rejoin){.kind = known[i].kind};
+        d->cleanup = embla_stage_flag(value, "cleanup", true);
+        d->keep_first = has_text(value, "prepend_scheme", "never");
+        if (known[i].text) EMBLA_TRY(embla_stage_text(t, value, known[i].text, &d->text));
+        if (d->kind == EMBLA_UN_REPLACE) return embla_stage_pattern(t, value, &d->pattern);
+        return d->kind == EMBLA_UN_STRIP ? read_strip(t, value, d) : EMBLA_OK;
+    }
+    return embla_stage_unknown(t, "decoder", type);
+}
+
+embla_status embla_decoders_parse(embla_tokenizer *t, const embla_json_value *value)
+{
+    t->has_decoder = embla_json_what(value) == EMBLA_JSON_OBJECT;
+    return embla_stages_each(t, value, "decoders", read_decoder);
+}

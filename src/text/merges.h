@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The merges of BPE: a hash table from pairs of tokens to ranks. No search looks at more than
+ * EMBLA_MERGE_PROBES slots: if a file's pairs collide too often, the table is built again with
+ * another seed. */
+#ifndef EMBLA_TEXT_MERGES_H
+#define EMBLA_TEXT_MERGES_H
+
+#include "base/hash.h"
+#include "text/tokenizer.h"
+
+enum { EMBLA_MERGE_PROBES = 64 };
+#define EMBLA_MERGE_FREE UINT64_MAX
+
+/* The merge of two tokens; NULL if they do not merge. */
+static inline const embla_pair_merge *embla_merges_find(const embla_merges *merges, int32_t left,
+                                                        int32_t right)
+{
+    const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    size_t at = (size_t)embla_mix64(pair + merges->seed) & merges->mask;
+    for (;; at = (at + 1) & merges->mask) {
+        const embla_pair_merge *slot = &merges->slots[at];
+        if (slot->pair == pair) return slot;
+        if (slot->pair == EMBLA_MERGE_FREE) return NULL;
+    }
+}
+
+#endif
