@@ -103,7 +103,7 @@ static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t 
 static void encode_words(const embla_corpus *c, const char *text, size_t length, size_t capacity,
                          int32_t *tokens, size_t *count)
 {
-    const char *end = text + length, *word;
+    const char *end = length > 0 ? text + length : text, *word; /* an empty text may be NULL */
     *count = 0;
     for (size_t used; length > 0 && (used = embla_next_word(text, length, &word)) > 0;
          text = word + used, length = (size_t)(end - text)) {
