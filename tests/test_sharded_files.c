@@ -68,15 +68,15 @@ static embla_status make_steps(const embla_comm *comm, handles *h, int64_t from,
 static embla_status saves(const embla_comm *comm, void *context)
 {
     const job *j = context;
-    handles h;
+    handles h = {0};
     EMBLA_TRY(open_both(comm, j, &h));
-    EMBLA_TRY(embla_sharded_init(h.s, &(embla_init_options){.seed = 11}));
-    EMBLA_TRY(make_steps(comm, &h, 0, 3));
-    EMBLA_TRY(embla_sharded_save(h.s, h.optim, j->folder, j->step));
-    EMBLA_TRY(make_steps(comm, &h, 3, j->more));
-    EMBLA_TRY(embla_sharded_export(h.s, j->exported, "table"));
+    embla_status status = embla_sharded_init(h.s, &(embla_init_options){.seed = 11});
+    if (status == EMBLA_OK) status = make_steps(comm, &h, 0, 3);
+    if (status == EMBLA_OK) status = embla_sharded_save(h.s, h.optim, j->folder, j->step);
+    if (status == EMBLA_OK) status = make_steps(comm, &h, 3, j->more);
+    if (status == EMBLA_OK) status = embla_sharded_export(h.s, j->exported, "table");
     close_both(&h);
-    return EMBLA_OK;
+    return status;
 }
 
 static embla_status loads(const embla_comm *comm, void *context)

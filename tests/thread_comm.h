@@ -127,7 +127,8 @@ static inline embla_status thread_alltoallv(void *owner, const embla_exchange *e
     for (int r = 0; r < me->comm.size && status == EMBLA_OK; r++) {
         const embla_exchange *theirs = me->world->shown[r].exchange;
         const char *from = theirs->send;
-        for (int k = 0; k < me->comm.rank; k++) from += theirs->send_counts[k] * e->unit;
+        for (int k = 0; k < me->comm.rank; k++)
+            if (theirs->send_counts[k] > 0) from += theirs->send_counts[k] * e->unit;
         size_t sent = theirs->send_counts[me->comm.rank], wanted = e->receive_counts[r];
         if (sent != wanted)
             status = embla_fail(EMBLA_ERR_ARGUMENT,
@@ -135,7 +136,7 @@ static inline embla_status thread_alltoallv(void *owner, const embla_exchange *e
                                 me->comm.rank, wanted);
         else if (sent > 0)
             memcpy(to, from, sent * e->unit);
-        to += wanted * e->unit;
+        if (wanted > 0) to += wanted * e->unit;
     }
     embla_status met = thread_meet(me);
     return status == EMBLA_OK ? met : status;

@@ -367,10 +367,14 @@ static void finish_logits(call *c, const shard *t)
     }
 }
 
-/* Adds a part to the integers. Threads take turns, in any order. */
-static void add_part(const call *c, const float *part, size_t count)
+/* Adds a part to the integers of n tokens. Threads take turns, in any order. A token with a NaN is
+ * left out. */
+static void add_part(const call *c, const float *part, size_t n)
 {
-    for (size_t i = 0; i < count; i++) c->gradients[i] += llrint((double)part[i] * c->room);
+    const int64_t *nans = c->sums + n;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = k * c->d; nans[k] == 0 && i < (k + 1) * c->d; i++)
+            c->gradients[i] += llrint((double)part[i] * c->room);
 }
 
 /* Gradients of rows, and of hidden. */
@@ -388,13 +392,13 @@ static embla_status compute_gradients(const call *c, const shard *t)
         if (!isfinite(c->room)) continue;
         embla_failure_keep(&failure, part_of_hidden(c, t, &b, false, part));
 #pragma omp critical(embla_sharded_gradients)
-        add_part(c, part, count);
+        add_part(c, part, t->n);
     }
     EMBLA_TRY(embla_failure_say(&failure));
     const embla_comm *comm = c->s->comm;
     EMBLA_TRY(comm->allreduce(comm->owner, c->gradients, count, EMBLA_COMM_TYPE_INT64,
                               EMBLA_COMM_OP_SUM));
-    const int64_t *nans = c->sums + t->n; /* such a token's integers mean nothing */
+    const int64_t *nans = c->sums + t->n;
     for (size_t i = 0; t->out && i < count; i++)
         t->out[i] = nans[i / c->d] > 0 ? NAN : (float)((double)c->gradients[i] / c->room);
     return EMBLA_OK;
