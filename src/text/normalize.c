@@ -129,6 +129,7 @@ static embla_status put_changed(const embla_normal *stage, embla_strand *out, ui
         EMBLA_TRY(embla_strand_put(out, code, 1));
         return embla_strand_put(out, ' ', 1);
     case EMBLA_NORMAL_LOWER:
+        if (code < 128) return embla_strand_put(out, code + 'a' - 'A', 0);
         count = embla_char_lower(code, lower);
         for (size_t i = 0; i < count; i++) EMBLA_TRY(embla_strand_put(out, lower[i], i > 0));
         return EMBLA_OK;
