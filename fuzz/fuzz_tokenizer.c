@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tokenizer.json, or any bytes in its place. Promises:
+/* A tokenizer.json, a SentencePiece model, ranks, a vocab.txt, or any bytes in their place.
+ * Promises:
  *   - a refused file gives an error message that begins with its name, and nothing is kept;
  *   - an accepted one encodes a few texts, or says why not, and decodes what it encoded;
  *   - every token has a string, spans lie in the text, and offsets do not change the tokens.
@@ -12,7 +13,8 @@ static const char *const texts[] = {
     "",
     "a",
     " Hello  world's 123 \xc3\xa9\xe2\x96\x81\xff[CLS]<unk>\n",
-    "e\xcc\x81\xcc\xa3\xe1\x84\x80\xe1\x85\xa1\xe4\xb8\xad\xf0\x9f\x98\x80 aaaaaaaaaaaaaaaaaaaa",
+    ("e\xcc\x81\xcc\xa3\xe1\x84\x80\xe1\x85\xa1\xe4\xb8\xad\xf0\x9f\x98\x80 "
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
 };
 
 static void check_tokens(const embla_tokenizer *t, const embla_encoding *e, size_t length)

@@ -155,8 +155,9 @@ static const embla_added *longest(const embla_tokenizer *t, const embla_matcher 
     uint32_t state = 0;
     while (at < view->count && embla_trie_step(&m->trie, &state, (uint8_t)view->bytes[at])) {
         at++;
-        if (m->trie.cells[state].value < 0) continue;
-        found = &t->added[m->trie.cells[state].value];
+        int32_t index = embla_trie_value(&m->trie, state);
+        if (index < 0) continue;
+        found = &t->added[index];
         *end = at;
     }
     return found;

@@ -115,10 +115,10 @@ static embla_status symbols_of_characters(word_state *w, const char *word, size_
         bool known = (first || follow(trie, &state, b->prefix.bytes, b->prefix.length)) &&
                      follow(trie, &state, word + at, size) &&
                      (!last || follow(trie, &state, b->suffix.bytes, b->suffix.length)) &&
-                     trie->cells[state].value >= 0;
+                     embla_trie_value(trie, state) >= 0;
         if (known) {
             EMBLA_TRY(flush_unknown(w));
-            EMBLA_TRY(add_symbol(w, trie->cells[state].value, (uint32_t)size));
+            EMBLA_TRY(add_symbol(w, embla_trie_value(trie, state), (uint32_t)size));
         } else {
             EMBLA_TRY(add_missing(w, word + at, size, size, first, last));
         }

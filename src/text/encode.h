@@ -12,7 +12,7 @@ typedef struct {
 } embla_unit;
 
 /* A word that was encoded before, in one cache line. */
-enum { EMBLA_CACHED_BYTES = 22, EMBLA_CACHED_UNITS = 8, EMBLA_CACHE_SLOTS = 1 << 15 };
+enum { EMBLA_CACHED_BYTES = 22, EMBLA_CACHED_UNITS = 8, EMBLA_CACHE_SLOTS = 1 << 16 };
 typedef struct {
     uint64_t key[3]; /* the word, zeros, the number of units and its length + 1 in the last bytes */
     int32_t tokens[EMBLA_CACHED_UNITS];

@@ -69,6 +69,36 @@ static bool can_join(const embla_tokenizer *t, size_t first, size_t last)
     return c >= 0;
 }
 
+/* What a stage makes of an ASCII character; 128 if nothing. */
+static uint8_t change_ascii(const embla_normal *stage, uint8_t c)
+{
+    if (!stage->acts[c]) return c;
+    switch (stage->kind) {
+    case EMBLA_NORMAL_CLEAN:
+        return embla_char_bits(c) & EMBLA_CHAR_BERT_REMOVED ? 128 : ' ';
+    case EMBLA_NORMAL_NMT:
+        return nmt_removes(c) ? 128 : ' ';
+    case EMBLA_NORMAL_LOWER:
+        return (uint8_t)(c + 'a' - 'A');
+    default:
+        return 128; /* DROP */
+    }
+}
+
+static void find_ascii(embla_tokenizer *t)
+{
+    t->has_ascii = t->normal_count > 0;
+    for (size_t i = 0; i < t->normal_count; i++)
+        t->has_ascii = t->has_ascii && t->normals[i].kind <= EMBLA_NORMAL_NMT;
+    for (int c = 0; c < 128; c++) {
+        uint8_t made = (uint8_t)c;
+        for (size_t i = 0; t->has_ascii && i < t->normal_count && made < 128; i++)
+            if (t->normals[i].kind < EMBLA_NORMAL_NFC || t->normals[i].kind > EMBLA_NORMAL_NFKD)
+                made = change_ascii(&t->normals[i], made);
+        t->ascii[c] = made;
+    }
+}
+
 embla_status embla_normals_join(embla_tokenizer *t)
 {
     size_t kept = 0;
@@ -88,6 +118,7 @@ embla_status embla_normals_join(embla_tokenizer *t)
         t->normals[kept++] = joined;
     }
     t->normal_count = kept;
+    find_ascii(t);
     return EMBLA_OK;
 }
 
@@ -129,6 +160,7 @@ static embla_status put_changed(const embla_normal *stage, embla_strand *out, ui
         EMBLA_TRY(embla_strand_put(out, code, 1));
         return embla_strand_put(out, ' ', 1);
     case EMBLA_NORMAL_LOWER:
+        if (code < 128) return embla_strand_put(out, code + 'a' - 'A', 0);
         count = embla_char_lower(code, lower);
         for (size_t i = 0; i < count; i++) EMBLA_TRY(embla_strand_put(out, lower[i], i > 0));
         return EMBLA_OK;
@@ -252,9 +284,42 @@ static embla_status run_stage(const embla_normal *stage, embla_encoding *e, embl
     }
 }
 
+static bool is_ascii(const embla_view *view)
+{
+    uint64_t any = 0, eight;
+    size_t at = 0;
+    for (; view->count - at >= 8; at += 8) {
+        memcpy(&eight, view->bytes + at, 8);
+        any |= eight;
+    }
+    for (; at < view->count; at++) any |= (uint8_t)view->bytes[at];
+    return (any & UINT64_C(0x8080808080808080)) == 0;
+}
+
+/* All normalizers in one pass over a text that is ASCII. */
+static embla_status normalize_ascii(const embla_tokenizer *t, embla_strand *out)
+{
+    const embla_view view = out->from;
+    size_t count = 0;
+    EMBLA_TRY(embla_strand_room(out, view.count));
+    for (size_t i = 0; i < view.count; i++) {
+        uint8_t made = t->ascii[(uint8_t)view.bytes[i]];
+        out->bytes[count] = (char)made;
+        count += made < 128;
+    }
+    out->count = count;
+    return EMBLA_OK;
+}
+
 embla_status embla_normalize_text(const embla_tokenizer *t, embla_encoding *e, embla_view view,
                                   embla_view *out)
 {
+    if (t->has_ascii && !view.spans && is_ascii(&view)) {
+        embla_strand_begin(&e->strands[0], view);
+        EMBLA_TRY(normalize_ascii(t, &e->strands[0]));
+        *out = embla_strand_view(&e->strands[0]);
+        return EMBLA_OK;
+    }
     int next = 0;
     for (size_t i = 0; i < t->normal_count; i++) {
         embla_strand *strand = &e->strands[next];

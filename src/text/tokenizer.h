@@ -194,6 +194,8 @@ struct embla_tokenizer {
 
     embla_normal *normals;
     size_t normal_count, normal_room;
+    bool has_ascii;     /* all normalizers together replace or drop single ASCII characters */
+    uint8_t ascii[128]; /* what they make of each; 128 means nothing */
     embla_pre *pres;
     size_t pre_count, pre_room;
     bool byte_level; /* a pre-tokenizer maps bytes: strings of the trie are bytes */
@@ -288,7 +290,7 @@ EMBLA_CHECKED embla_status embla_limits_parse(embla_tokenizer *t,
                                               const embla_json_value *padding);
 /* Sets the ASCII characters that a stage acts on. */
 void embla_normal_prepare(embla_normal *stage);
-/* Joins stages that can be done in one pass. */
+/* Joins stages that can be done in one pass, and finds what all do to ASCII. */
 EMBLA_CHECKED embla_status embla_normals_join(embla_tokenizer *t);
 
 /* bpe.c, unigram.c: the tables of a model. */

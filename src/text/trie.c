@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     embla_trie *trie;
     const embla_trie_key *keys;
-    size_t room, cursor;
+    size_t room, value_room, cursor;
     node *open; /* a stack */
     size_t open_count, open_room;
     uint8_t labels[256]; /* of the node's children, ascending */
@@ -41,13 +41,15 @@ static embla_status extend(builder *b, size_t need)
 {
     embla_trie *trie = b->trie;
     if (need <= trie->count) return EMBLA_OK;
-    if (need >= UINT32_MAX - 1024)
+    if (need >= EMBLA_TRIE_ENDS - 1024)
         return embla_fail(EMBLA_ERR_FORMAT, "a vocabulary needs %zu nodes; the limit is %" PRIu32,
-                          need, UINT32_MAX - 1024);
+                          need, EMBLA_TRIE_ENDS - 1024);
     EMBLA_TRY(embla_grow(&trie->cells, &b->room, trie->count, need, sizeof *trie->cells,
                          "the nodes of a vocabulary"));
+    EMBLA_TRY(embla_grow(&trie->values, &b->value_room, trie->count, b->room, sizeof *trie->values,
+                         "the values of a vocabulary"));
     for (size_t i = trie->count; i < b->room; i++)
-        trie->cells[i] = (embla_trie_cell){0, EMBLA_TRIE_FREE, -1};
+        trie->cells[i] = (embla_trie_cell){0, EMBLA_TRIE_FREE};
     trie->count = b->room;
     return EMBLA_OK;
 }
@@ -99,14 +101,17 @@ static embla_status place_children(builder *b, const node *n)
     EMBLA_TRY(find_base(b, &base));
     EMBLA_TRY(embla_grow(&b->open, &b->open_room, b->open_count, b->open_count + b->children,
                          sizeof *b->open, "open nodes"));
-    b->trie->cells[n->state].base = base;
+    b->trie->cells[n->state].base |= base;
     for (size_t i = 0; i < b->children; i++) {
         const uint32_t cell = base + b->labels[i];
         const embla_trie_key *first = &b->keys[b->starts[i]];
         size_t last = b->starts[i];
         b->trie->cells[cell].check = n->state;
         while (last + 1 < b->starts[i + 1] && b->keys[last + 1].length == n->depth + 1) last++;
-        if (first->length == n->depth + 1) b->trie->cells[cell].value = b->keys[last].value;
+        if (first->length == n->depth + 1) {
+            b->trie->cells[cell].base = EMBLA_TRIE_ENDS;
+            b->trie->values[cell] = b->keys[last].value;
+        }
         b->open[b->open_count++] = (node){cell, n->depth + 1, b->starts[i], b->starts[i + 1]};
     }
     return EMBLA_OK;
@@ -133,12 +138,16 @@ embla_status embla_trie_build(embla_trie *trie, embla_trie_key *keys, size_t cou
     if (count > 1) qsort(keys, count, sizeof *keys, compare);
     embla_status status = build(&b, count);
     embla_mem_free(b.open, b.open_room * sizeof *b.open);
-    if (status != EMBLA_OK) embla_trie_free(trie);
+    if (status == EMBLA_OK) return EMBLA_OK;
+    embla_mem_free(trie->cells, b.room * sizeof *trie->cells);
+    embla_mem_free(trie->values, b.value_room * sizeof *trie->values);
+    *trie = (embla_trie){0};
     return status;
 }
 
 void embla_trie_free(embla_trie *trie)
 {
     embla_mem_free(trie->cells, trie->count * sizeof *trie->cells);
+    embla_mem_free(trie->values, trie->count * sizeof *trie->values);
     *trie = (embla_trie){0};
 }

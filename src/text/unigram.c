@@ -51,20 +51,22 @@ static embla_status find_paths(const embla_tokenizer *t, embla_path *paths, cons
 {
     const embla_unigram *u = &t->unigram;
     const embla_trie_cell *cells = t->trie.cells;
+    const int32_t *values = t->trie.values;
     for (size_t i = 0; i <= length; i++) paths[i].start = UINT32_MAX;
     paths[0] = (embla_path){0.0, 0, -1};
     for (size_t at = 0, size = 0; at < length; at += size) {
         const double here = paths[at].score;
-        uint32_t state = 0;
+        uint32_t state = 0, base = cells[0].base;
         bool single = false;
         (void)embla_char_at(word + at, &size);
         for (size_t end = at; end < length;) {
-            uint32_t next = cells[state].base + (uint8_t)word[end];
+            uint32_t next = base + (uint8_t)word[end];
             if (cells[next].check != state) break;
             state = next;
+            base = cells[state].base & ~EMBLA_TRIE_ENDS;
             end++;
-            int32_t token = cells[state].value;
-            if (token < 0) continue;
+            if (!(cells[state].base & EMBLA_TRIE_ENDS)) continue;
+            const int32_t token = values[state];
             (void)offer(&paths[end], sum(u, u->scores[token], here), at, token);
             single |= end - at == size;
         }

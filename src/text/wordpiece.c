@@ -42,8 +42,9 @@ static int32_t longest(const embla_tokenizer *t, uint32_t state, const char *wor
     int32_t found = -1;
     while (at < length && embla_trie_step(&t->trie, &state, (uint8_t)word[at])) {
         at++;
-        if (t->trie.cells[state].value < 0) continue;
-        found = t->trie.cells[state].value;
+        int32_t token = embla_trie_value(&t->trie, state);
+        if (token < 0) continue;
+        found = token;
         *end = at;
     }
     return found;
