@@ -46,8 +46,7 @@ static void begin(training *t, embla_optim_kind kind, embla_dtype dtype, int thr
 {
     size_t from = (size_t)comm->rank * SHARDS / (size_t)comm->size;
     size_t end = ((size_t)comm->rank + 1) * SHARDS / (size_t)comm->size;
-    *t = (training){
-        .first = from * TOKENS, .count = (end - from) * TOKENS, .shards = end - from};
+    *t = (training){.first = from * TOKENS, .count = (end - from) * TOKENS, .shards = end - from};
     for (size_t i = 0; i < SHARDS; i++) t->lengths[i] = TOKENS;
     const embla_sharded_options o = {.rows = ROWS,
                                      .dim = DIM,
@@ -57,9 +56,8 @@ static void begin(training *t, embla_optim_kind kind, embla_dtype dtype, int thr
                                      .threads = threads};
     must(embla_sharded_new(comm, &o, &t->s));
     must(embla_sharded_init(t->s, &(embla_init_options){.seed = 1}));
-    const embla_optim_options how = {.kind = kind,
-                                     .momentum = kind == EMBLA_OPTIM_SGD ? 0.9 : 0.0,
-                                     .threads = threads};
+    const embla_optim_options how = {
+        .kind = kind, .momentum = kind == EMBLA_OPTIM_SGD ? 0.9 : 0.0, .threads = threads};
     must(embla_optim_new(embla_sharded_table(t->s), &how, &t->optim));
     size_t numbers = (size_t)embla_table_rows(embla_sharded_table(t->s)) * DIM;
     t->vectors = calloc(BATCH * DIM, sizeof(float));
@@ -98,8 +96,7 @@ static double step(training *t, int64_t number)
     must(embla_sharded_sum(t->s, rows, t->count, t->lengths, t->shards, t->gradients, &owned, &sums,
                            &n));
     for (size_t i = 0; i < n; i++)
-        for (size_t c = 0; c < DIM; c++)
-            t->dense[(size_t)owned[i] * DIM + c] += sums[i * DIM + c];
+        for (size_t c = 0; c < DIM; c++) t->dense[(size_t)owned[i] * DIM + c] += sums[i * DIM + c];
     must(embla_optim_step(t->optim, 0.05, t->dense));
     memset(t->dense, 0, (size_t)embla_table_rows(table) * DIM * sizeof(float));
     must(embla_sharded_publish(t->s));
