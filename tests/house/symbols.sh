@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The shared libraries export just what symbols/NAME.txt lists. What is listed there is declared
 # in include/. libembla also exports what embla_private.txt lists, with the symbol version of
-# libembla_lab's own functions. No hook for tests is exported. The static library defines no
+# libembla_lab's own functions. No hook for tests is exported, and nothing outside is linked: no MPI,
+# no engine. The static library defines no
 # global name that does not begin with embla_. To see what changed: nm -D --defined-only LIB
 #   usage: symbols.sh PROJECT LIBEMBLA.so LIBEMBLA.a [LIBEMBLA_LAB.so]
 set -eu
@@ -32,6 +33,8 @@ compare "$embla" 'EMBLA_PRIVATE_[0-9.]+$' embla_private
 for library in "$embla" $lab; do
     found=$(strangers "$library")
     [ -z "$found" ] || fail "${library##*/} exports names without a version: $found"
+    found=$(readelf -d "$library" | grep NEEDED | grep -vE '\[(libembla|libc|libm|libgomp|libomp|libdl|ld-linux-x86-64)\.so' || true)
+    [ -z "$found" ] || fail "${library##*/} links what only those who need it shall load: $found"
 done
 cat "$lists"/*.txt | sort | uniq -d >"$work"
 [ ! -s "$work" ] || fail "listed twice: $(cat "$work")"
