@@ -48,7 +48,7 @@ typedef struct {
     float *highest;     /* longest */
     int64_t *sums;      /* longest: sums of exponentials; then a NaN count for each */
     double *chosen;     /* longest: logits of targets */
-    int64_t *gradients; /* longest x d: gradients of hidden */
+    int64_t *gradients; /* longest x d for each thread: gradients of hidden */
     float *parts;       /* a space of longest x d for each thread */
     int threads;
     double unit, room; /* of sums of exponentials, and of gradients: powers of two */
@@ -121,7 +121,7 @@ static embla_status make_room(call *c)
     size_t at_highest = embla_layout_add(&layout, n, sizeof(float));
     size_t at_sums = embla_layout_add(&layout, 2 * n, sizeof(int64_t));
     size_t at_chosen = embla_layout_add(&layout, n, sizeof(double));
-    size_t at_gradients = embla_layout_add(&layout, n, d * sizeof(int64_t));
+    size_t at_gradients = embla_layout_add(&layout, n * (size_t)c->threads, d * sizeof(int64_t));
     size_t at_parts = embla_layout_add(&layout, n * (size_t)c->threads, d * sizeof(float));
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY,
@@ -367,14 +367,19 @@ static void finish_logits(call *c, const shard *t)
     }
 }
 
-/* Adds a part to the integers of n tokens. Threads take turns, in any order. A token with a NaN is
- * left out. */
-static void add_part(const call *c, const float *part, size_t n)
+/* Adds a part to a thread's integers of n tokens. A token with a NaN is left out. */
+static void add_part(const call *c, const float *part, size_t n, int64_t *gradients)
 {
     const int64_t *nans = c->sums + n;
     for (size_t k = 0; k < n; k++)
         for (size_t i = k * c->d; nans[k] == 0 && i < (k + 1) * c->d; i++)
-            c->gradients[i] += llrint((double)part[i] * c->room);
+            gradients[i] += llrint((double)part[i] * c->room);
+}
+
+/* The integers of one thread; those of the first are the sum in the end. */
+static int64_t *integers_of(const call *c, int thread)
+{
+    return c->gradients + (size_t)thread * c->longest * c->d;
 }
 
 /* Gradients of rows, and of hidden. */
@@ -382,7 +387,7 @@ static embla_status compute_gradients(const call *c, const shard *t)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
     size_t count = t->n * c->d;
-    memset(c->gradients, 0, count * sizeof *c->gradients);
+    for (int k = 0; k < c->threads; k++) memset(integers_of(c, k), 0, count * sizeof *c->gradients);
 #pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
     for (size_t i = 0; i < block_count(c); i++) {
         const block b = block_at(c, i);
@@ -391,10 +396,11 @@ static embla_status compute_gradients(const call *c, const shard *t)
         if (c->table) embla_failure_keep(&failure, add_to_rows(c, t, &b));
         if (!isfinite(c->room)) continue;
         embla_failure_keep(&failure, part_of_hidden(c, t, &b, false, part));
-#pragma omp critical(embla_sharded_gradients)
-        add_part(c, part, t->n);
+        add_part(c, part, t->n, integers_of(c, embla_threads_mine()));
     }
     EMBLA_TRY(embla_failure_say(&failure));
+    for (int k = 1; k < c->threads; k++)
+        for (size_t i = 0; i < count; i++) c->gradients[i] += integers_of(c, k)[i];
     const embla_comm *comm = c->s->comm;
     EMBLA_TRY(comm->allreduce(comm->owner, c->gradients, count, EMBLA_COMM_TYPE_INT64,
                               EMBLA_COMM_OP_SUM));
