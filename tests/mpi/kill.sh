@@ -9,6 +9,7 @@ job=$2
 kills=${3:-${EMBLA_MPI_KILLS:-5}}
 
 for ((i = 0; i < kills; i++)); do
+    rm -f "$folder/log"
     ranks 3 "$job" saves "$folder/save" >"$folder/log" 2>&1 &
     launched=$!
     for ((k = 0; k < 300; k++)); do
@@ -23,7 +24,7 @@ for ((i = 0; i < kills; i++)); do
     wait "$launched" && { echo "kill $i: the job did not fail"; exit 1; }
     [ $((SECONDS - begun)) -le 60 ] || { echo "kill $i: the job ended only after $((SECONDS - begun)) s"; exit 1; }
     ranks 2 "$job" check "$folder/save" >"$folder/checked" || { echo "kill $i: no complete save"; exit 1; }
-    last=$(grep -c '^saved' "$folder/log") # this job's saves are 1, 2, ..
+    last=$(grep -c '^saved' "$folder/log") || true # this job's saves are 1, 2, ..
     found=$(sed -n 's/^save \([0-9]*\)$/\1/p' "$folder/checked")
     [ "$found" = "$last" ] || [ "$found" = $((last + 1)) ] ||
         { echo "kill $i: save $last was complete, but the folder has $found"; exit 1; }
@@ -31,6 +32,7 @@ for ((i = 0; i < kills; i++)); do
 done
 echo "$kills kills"
 
+rm -f "$folder/log"
 PATIENCE=3 ranks 3 "$job" waits 60 >"$folder/log" 2>&1 &
 launched=$!
 for ((k = 0; k < 300; k++)); do
