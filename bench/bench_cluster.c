@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -31,6 +30,9 @@
 
 enum { ROWS = 131072, TOKENS = 8192, TURNS = 31, FLOATS = 16 << 20, SIZE = 192 };
 enum { SLOT_BITS = 14, SLOTS = 1 << SLOT_BITS };
+
+/* The function of libembla_mpi that calls MPI alone. */
+typedef int bare_fn(const embla_comm *comm, float *values, int count);
 
 /* What the cases of one dim share. */
 typedef struct {
@@ -48,17 +50,12 @@ typedef struct {
     embla_table *staging;
     float *a, *b, *c; /* matrices of SIZE x SIZE */
     size_t products;
+    bare_fn *bare;
+    float *values; /* of sums */
     bool failed;
 } job;
 
 typedef void work(job *j);
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void keep(job *j, embla_status status)
 {
@@ -73,9 +70,9 @@ static void measure(job *j, work *const *works, size_t count, double *out)
     for (int turn = 0; turn <= TURNS && !j->failed; turn++)
         for (size_t i = 0; i < count; i++) {
             keep(j, c->barrier(c->owner, 0));
-            double begun = now();
+            double begun = bench_now();
             works[i](j);
-            double took = now() - begun;
+            double took = bench_now() - begun;
             keep(j, c->allreduce(c->owner, &took, 1, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
             if (turn > 0 && took < out[i]) out[i] = took;
         }
@@ -328,38 +325,35 @@ static int run_dim(bench_cases *cases, const embla_comm *comm, size_t dim)
     return ok ? 0 : 1;
 }
 
-/* The function of libembla_mpi that calls MPI alone. */
-typedef int bare_fn(const embla_comm *comm, float *values, int count);
+static void sum_floats(job *j)
+{
+    keep(j, j->comm->allreduce(j->comm->owner, j->values, FLOATS, EMBLA_COMM_TYPE_FLOAT,
+                               EMBLA_COMM_OP_SUM));
+}
+
+static void sum_bare(job *j)
+{
+    if (j->bare(j->comm, j->values, FLOATS) != 0) j->failed = true;
+}
 
 static int run_allreduce(bench_cases *cases, const embla_comm *comm)
 {
-    bare_fn *bare = (bare_fn *)dlsym(RTLD_DEFAULT, "embla_mpi_bare_sum");
-    if (!bench_wants(cases, "allreduce", true) || cases->options->list || !bare) return 0;
-    float *values = bench_memory(FLOATS * sizeof *values);
-    double ours = DBL_MAX, limit = DBL_MAX;
-    bool ok = values != NULL;
-    for (int turn = 0; turn <= TURNS && ok; turn++)
-        for (int which = 0; which < 2 && ok; which++) {
-            memset(values, 0, FLOATS * sizeof *values);
-            ok = comm->barrier(comm->owner, 0) == EMBLA_OK;
-            double begun = now();
-            if (which == 0)
-                ok = ok && comm->allreduce(comm->owner, values, FLOATS, EMBLA_COMM_TYPE_FLOAT,
-                                           EMBLA_COMM_OP_SUM) == EMBLA_OK;
-            else
-                ok = ok && bare(comm, values, FLOATS) == 0;
-            double took = now() - begun;
-            ok = ok && comm->allreduce(comm->owner, &took, 1, EMBLA_COMM_TYPE_DOUBLE,
-                                       EMBLA_COMM_OP_MAX) == EMBLA_OK;
-            double *best = which == 0 ? &ours : &limit;
-            if (turn > 0 && took < *best) *best = took;
-        }
-    free(values);
-    if (!ok) cases->options->complain("sums of %d floats: %s", FLOATS, embla_error());
-    double bytes = FLOATS * sizeof(float) * 1e-9;
-    if (ok)
-        print(cases->options, comm, "allreduce", "GB/s", "bare MPI", bytes / ours, bytes / limit);
-    return ok ? 0 : 1;
+    static work *const works[] = {sum_floats, sum_bare};
+    double times[2], bytes = FLOATS * sizeof(float) * 1e-9;
+    job j = {.comm = comm, .bare = (bare_fn *)dlsym(RTLD_DEFAULT, "embla_mpi_bare_sum")};
+    if (!bench_wants(cases, "allreduce", true) || cases->options->list || !j.bare) return 0;
+    j.values = bench_memory(FLOATS * sizeof(float));
+    if (j.values) memset(j.values, 0, FLOATS * sizeof(float)); /* sums of zeros stay zeros */
+    j.failed = !j.values;
+    measure(&j, works, 2, times);
+    free(j.values);
+    if (j.failed) {
+        cases->options->complain("sums of %d floats: %s", FLOATS, embla_error());
+        return 1;
+    }
+    print(cases->options, comm, "allreduce", "GB/s", "bare MPI", bytes / times[0],
+          bytes / times[1]);
+    return 0;
 }
 
 /* Different rows of each of 64 ranks, counted at their owners. */

@@ -16,7 +16,7 @@
 
 enum { MOST_TURNS = 101 };
 
-static double now(void)
+double bench_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -44,9 +44,9 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
     if (turns > MOST_TURNS) turns = MOST_TURNS;
     for (size_t turn = 0; turn < turns + 1; turn++) { /* the first turn is a warm-up */
         for (size_t which = 0; which < 2; which++) {
-            double start = now();
+            double start = bench_now();
             for (size_t call = 0; call < calls; call++) both[which](context, step++);
-            if (turn > 0) times[which][turn - 1] = (now() - start) / (double)calls;
+            if (turn > 0) times[which][turn - 1] = (bench_now() - start) / (double)calls;
         }
     }
     return (bench_times){.limit_seconds = median(times[0], turns),
@@ -147,9 +147,9 @@ size_t bench_streams(const void *data, size_t bytes, int threads)
     for (size_t streams = 1; streams <= MOST; streams *= 2) {
         double times[TRIES];
         for (size_t i = 0; i < TRIES; i++) {
-            double start = now();
+            double start = bench_now();
             kept = bench_read(data, bytes, streams, threads);
-            times[i] = now() - start;
+            times[i] = bench_now() - start;
         }
         double typical = median(times, TRIES);
         if (streams == 1 || typical < least) {

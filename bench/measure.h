@@ -22,6 +22,9 @@ typedef struct {
 bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                           size_t calls);
 
+/* Seconds of a clock that only goes forward. */
+double bench_now(void);
+
 /* OpenMP's default number of threads. */
 int bench_threads(void);
 /* Sets it and returns the number before. */

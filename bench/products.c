@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/measure.h"
 #include "engine/engine.h"
@@ -157,22 +156,15 @@ void bench_bare_free(bench_bare *bare)
     free(bare);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The shortest of a few runs; a negative number if the engine failed. */
 static double seconds_of(const bench_bare *bare)
 {
     enum { TRIES = 3 };
     double best = -1;
     for (int i = 0; i < TRIES; i++) {
-        double before = now();
+        double before = bench_now();
         if (!bench_bare_run(bare)) return -1;
-        double seconds = now() - before;
+        double seconds = bench_now() - before;
         if (best < 0 || seconds < best) best = seconds;
     }
     return best;

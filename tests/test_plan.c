@@ -399,11 +399,11 @@ static void owners_have_even_shares_of_the_buckets(void **state)
     for (int64_t ranks = 1; ranks <= 256; ranks = ranks < 8 ? ranks + 1 : 2 * ranks) {
         int64_t counts[256] = {0};
         for (size_t bucket = 0; bucket < 1024; bucket++) {
-            int64_t owner = embla_plan_owner(bucket, 1024, ranks);
+            int64_t owner = embla_buckets_owner(bucket, 1024, ranks);
             assert_true(owner >= 0 && owner < ranks);
             counts[owner]++;
             if (ranks > 1 && (ranks & (ranks - 1)) == 0 && bucket > 0)
-                assert_int_not_equal(owner, embla_plan_owner(bucket - 1, 1024, ranks));
+                assert_int_not_equal(owner, embla_buckets_owner(bucket - 1, 1024, ranks));
         }
         for (int64_t r = 0; r < ranks; r++)
             assert_int_equal(counts[r], (r + 1) * 1024 / ranks - r * 1024 / ranks);

@@ -383,7 +383,7 @@ static embla_status one_is_wrong(const embla_comm *comm, void *context)
     embla_status status = embla_sharded_lookup(s, rows, 2, out);
     if (comm->rank == 1) {
         must(status == EMBLA_ERR_RANGE);
-        must(strstr(embla_error(), "row 1000 at index 1 is out of range; the table has 1000 rows"));
+        must(strstr(embla_error(), "row 1000 at index 1 is out of range: the table has 1000 rows"));
     } else {
         must(status == EMBLA_OK);
     }

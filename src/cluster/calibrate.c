@@ -6,7 +6,6 @@
  * shortest of several turns, on the slowest rank.
  */
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/hash.h"
@@ -48,13 +47,6 @@ typedef struct {
     double times[TIMES]; /* seconds of the shortest turn, on its slowest rank */
 } bench;
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ---- set up ---- */
 
 static size_t at_most(size_t a, size_t b)
@@ -92,7 +84,7 @@ static embla_status new_arrays(bench *b)
     b->slots = (void *)(base + slots);
     b->lists = (void *)(base + lists);
     b->rank_of = (void *)(base + rank_of);
-    for (size_t i = 0; i < BUCKETS; i++) b->rank_of[i] = embla_plan_owner(i, BUCKETS, OWNERS);
+    for (size_t i = 0; i < BUCKETS; i++) b->rank_of[i] = embla_buckets_owner(i, BUCKETS, OWNERS);
     b->counts = (void *)(base + counts);
     b->sent = (void *)(base + sent);
     b->received = (void *)(base + received);
@@ -227,9 +219,9 @@ static embla_status time_turns(bench *b, int what, embla_status (*turn)(bench *b
     double seconds[TURNS];
     for (int i = 0; i < TURNS; i++) {
         EMBLA_TRY(c->barrier(c->owner, 0));
-        double begun = seconds_now();
+        double begun = embla_comm_seconds();
         EMBLA_TRY(turn(b));
-        seconds[i] = seconds_now() - begun;
+        seconds[i] = embla_comm_seconds() - begun;
     }
     EMBLA_TRY(c->allreduce(c->owner, seconds, TURNS, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
     b->times[what] = seconds[0];

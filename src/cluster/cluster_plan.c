@@ -20,10 +20,6 @@
 #include "base/options.h"
 
 enum {
-    BUCKETS_MOST = 65536,
-    BUCKETS_USUAL = 1024,
-    BUCKETS_LEAST = 16,
-    BUCKET_ROWS = 256,
     BUCKETS_PER_RANK = 4, /* so that no rank has much more than its share */
     ASKED_MOST = 1 << 30, /* row numbers of a lookup */
     GROUP_MOST = 256,
@@ -77,16 +73,13 @@ static embla_status check(const embla_plan_options *o)
     EMBLA_TRY(check_between("the number of tokens", o->tokens, 1, ASKED_MOST));
     EMBLA_TRY(
         check_between("the number of rows per token", o->per_token, 0, ASKED_MOST / o->tokens));
-    EMBLA_TRY(check_between("hosts", o->hosts, 0, BUCKETS_MOST));
+    EMBLA_TRY(check_between("hosts", o->hosts, 0, EMBLA_BUCKETS_MOST));
     EMBLA_TRY(check_between("ranks per host", o->ranks_per_host, 0,
-                            BUCKETS_MOST / (o->hosts > 0 ? o->hosts : 1)));
-    EMBLA_TRY(check_between("a group", o->group, 0, BUCKETS_MOST));
+                            EMBLA_BUCKETS_MOST / (o->hosts > 0 ? o->hosts : 1)));
+    EMBLA_TRY(check_between("a group", o->group, 0, EMBLA_BUCKETS_MOST));
     EMBLA_TRY(check_speed("the exponent of Zipf's law", o->zipf, 10.0));
     EMBLA_TRY(check_speed("the share of different rows", o->unique, 1.0));
-    if (o->buckets > BUCKETS_MOST || (o->buckets & (o->buckets - 1)) != 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "buckets is %zu; it must be a power of two, at most %d", o->buckets,
-                          BUCKETS_MOST);
+    EMBLA_TRY(embla_buckets_check(o->buckets));
     if (!o->frozen && !embla_optim_name(o->optimizer))
         return embla_fail(EMBLA_ERR_ARGUMENT, "there is no optimizer %d", (int)o->optimizer);
     return EMBLA_OK;
@@ -156,11 +149,10 @@ embla_status embla_plan_prepare(const embla_plan_options *options, embla_plan_si
 
 size_t embla_plan_buckets(const embla_plan_sizes *sizes, int64_t ranks)
 {
-    size_t buckets = BUCKETS_LEAST;
     if (sizes->o.buckets > 0) return sizes->o.buckets;
-    while (buckets < BUCKETS_USUAL && (int64_t)(2 * buckets) * BUCKET_ROWS <= sizes->o.rows)
+    size_t buckets = embla_buckets_usual(sizes->o.rows);
+    while (buckets < EMBLA_BUCKETS_MOST && (int64_t)buckets < BUCKETS_PER_RANK * ranks)
         buckets *= 2;
-    while (buckets < BUCKETS_MOST && (int64_t)buckets < BUCKETS_PER_RANK * ranks) buckets *= 2;
     return buckets;
 }
 
@@ -284,7 +276,7 @@ static bool hosts_suffice(const embla_plan_sizes *s, double unique, int64_t host
 /* The smallest number of hosts that hold the table; 0 if none does. */
 static int64_t count_hosts(const embla_plan_sizes *s, double unique)
 {
-    int64_t most = BUCKETS_MOST / s->o.ranks_per_host, low = 0, high = 1;
+    int64_t most = EMBLA_BUCKETS_MOST / s->o.ranks_per_host, low = 0, high = 1;
     if (s->o.buckets > 0) most = (int64_t)s->o.buckets / s->o.ranks_per_host;
     while (high < most && !hosts_suffice(s, unique, high)) {
         low = high;

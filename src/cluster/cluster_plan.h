@@ -6,6 +6,7 @@
 #define EMBLA_CLUSTER_CLUSTER_PLAN_H
 
 #include "base/status.h"
+#include "cluster/buckets.h"
 #include "cluster/zipf.h"
 #include "embla_cluster.h"
 
@@ -32,15 +33,6 @@ EMBLA_CHECKED embla_status embla_plan_prepare(const embla_plan_options *options,
                                               embla_plan_sizes *out);
 /* The number of buckets for so many ranks. */
 size_t embla_plan_buckets(const embla_plan_sizes *sizes, int64_t ranks);
-/* The rank that owns a bucket, as in a sharded table: ranks have ranges of places, and the place of
- * a bucket is its number with the bits reversed. So neighbouring rows, which are often equally
- * frequent, belong to different ranks. buckets is a power of two. */
-static inline int64_t embla_plan_owner(size_t bucket, size_t buckets, int64_t ranks)
-{
-    uint64_t place = 0;
-    for (size_t bit = 1; bit < buckets; bit *= 2) place = 2 * place + ((bucket & bit) != 0);
-    return (int64_t)(((place + 1) * (uint64_t)ranks - 1) / buckets);
-}
 /* Of `among` ranks that exchange rows, those that need not send them: this one, and those of the
  * same host unless rows are always sent. */
 int64_t embla_plan_near(const embla_plan_sizes *sizes, int64_t among);

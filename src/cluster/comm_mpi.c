@@ -16,7 +16,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -80,13 +79,6 @@ static size_t counts_bytes(const job *j)
     return 4 * (size_t)j->comm.size * sizeof(int);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Adds " N" to a list in text. */
 static void add_number(char *text, size_t size, int number)
 {
@@ -103,7 +95,7 @@ static void call_roll(const job *j, char *missing, size_t size)
     int others = j->comm.size;
     MPI_Request *requests = NULL;
     char *answers = NULL;
-    double end = seconds_now() + ANSWER;
+    double end = embla_comm_seconds() + ANSWER;
     int open = others - 1;
     missing[0] = '\0';
     if (take(j, (size_t)others * 2 * sizeof(MPI_Request), &requests) != EMBLA_OK ||
@@ -115,7 +107,7 @@ static void call_roll(const job *j, char *missing, size_t size)
         (void)MPI_Irecv(answers + r, 1, MPI_CHAR, r, 0, j->roll, &requests[2 * r]);
         (void)MPI_Isend(&sent, 1, MPI_CHAR, r, 0, j->roll, &requests[2 * r + 1]);
     }
-    while (open > 0 && seconds_now() < end) {
+    while (open > 0 && embla_comm_seconds() < end) {
         for (int r = 0; r < others; r++) {
             int done = 0;
             if (requests[2 * r] == MPI_REQUEST_NULL) continue;
@@ -157,8 +149,8 @@ static embla_status wait_for(const job *j, MPI_Request *request, const char *wha
         if (turn < EAGER) continue;
         (void)sched_yield();
         if (turn % 256 != 0) continue;
-        if (since == 0.0) since = seconds_now();
-        if (seconds_now() - since > seconds) return too_long(j, what, seconds);
+        if (since == 0.0) since = embla_comm_seconds();
+        if (embla_comm_seconds() - since > seconds) return too_long(j, what, seconds);
     }
 }
 

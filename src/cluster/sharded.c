@@ -12,16 +12,7 @@
 #include "lookup/unique.h"
 #include "table/table.h"
 
-enum { BUCKETS_MOST = 65536, BUCKETS_USUAL = 1024, BUCKETS_LEAST = 16, BUCKET_ROWS = 256 };
-
 /* ---- options ---- */
-
-static size_t usual_buckets(int64_t rows)
-{
-    size_t buckets = BUCKETS_LEAST;
-    while (buckets < BUCKETS_USUAL && (int64_t)(2 * buckets) * BUCKET_ROWS <= rows) buckets *= 2;
-    return buckets;
-}
 
 static embla_status check(const embla_comm *comm, const embla_sharded_options *o,
                           embla_sharded *const *out)
@@ -39,11 +30,8 @@ static embla_status check(const embla_comm *comm, const embla_sharded_options *o
     if (o->rows < 1 || o->rows > EMBLA_ROWS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be from 1 to %" PRId64,
                           o->rows, EMBLA_ROWS_MOST);
-    size_t buckets = o->buckets ? o->buckets : usual_buckets(o->rows);
-    if (buckets > BUCKETS_MOST || (buckets & (buckets - 1)) != 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "buckets is %zu; it must be a power of two, at most %d", buckets,
-                          BUCKETS_MOST);
+    size_t buckets = o->buckets ? o->buckets : embla_buckets_usual(o->rows);
+    EMBLA_TRY(embla_buckets_check(buckets));
     if ((size_t)comm->size > buckets)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%d ranks share %zu buckets; there must be at least a bucket for each "
@@ -66,7 +54,7 @@ static embla_status new_block(const embla_comm *comm, const embla_sharded_option
     void *memory = NULL;
     (void)embla_layout_add(&layout, 1, sizeof(embla_sharded));
     size_t first = embla_layout_add(&layout, ranks, sizeof(int64_t));
-    size_t buckets = o->buckets ? o->buckets : usual_buckets(o->rows);
+    size_t buckets = o->buckets ? o->buckets : embla_buckets_usual(o->rows);
     size_t rank_of = embla_layout_add(&layout, buckets, sizeof(int32_t));
     size_t local_of = embla_layout_add(&layout, buckets, sizeof(int64_t));
     size_t near_of = embla_layout_add(&layout, buckets, sizeof(int64_t));
@@ -98,12 +86,13 @@ static embla_status new_block(const embla_comm *comm, const embla_sharded_option
     s->options.buckets = buckets;
     s->shift = (unsigned)__builtin_ctzll(buckets);
     s->bucket_rows = ((size_t)o->rows + buckets - 1) / buckets;
-    s->first = embla_sharded_begin(s, comm->rank);
-    s->buckets = embla_sharded_begin(s, comm->rank + 1) - s->first;
+    s->first = embla_buckets_begin(comm->rank, comm->size, buckets);
+    s->buckets = embla_buckets_begin(comm->rank + 1, comm->size, buckets) - s->first;
     for (int r = 0; r < comm->size; r++) {
-        size_t begin = embla_sharded_begin(s, r), end = embla_sharded_begin(s, r + 1);
+        size_t begin = embla_buckets_begin(r, comm->size, buckets);
+        size_t end = embla_buckets_begin(r + 1, comm->size, buckets);
         for (size_t i = begin; i < end; i++) {
-            size_t bucket = embla_sharded_reverse(s, i);
+            size_t bucket = embla_sharded_bucket(s, i);
             s->rank_of[bucket] = r;
             s->local_of[bucket] = (int64_t)((i - begin) * s->bucket_rows);
         }
@@ -234,6 +223,19 @@ void embla_sharded_free(embla_sharded *sharded)
     embla_mem_free(s, s->bytes);
 }
 
+embla_status embla_sharded_check_lengths(const size_t *lengths, size_t shards, size_t count,
+                                         const char *what)
+{
+    uint64_t sum = 0;
+    if (!lengths) return EMBLA_OK;
+    for (size_t i = 0; i < shards; i++)
+        if (!embla_add_ok(sum, lengths[i], &sum) || sum > count) break;
+    if (sum == count) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_SHAPE,
+                      "the lengths of %zu shards sum to %" PRIu64 ", but there are %zu %s", shards,
+                      sum, count, what);
+}
+
 /* ---- places ---- */
 
 const embla_sharded_options *embla_sharded_describe(const embla_sharded *sharded)
@@ -262,7 +264,7 @@ int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local)
 {
     if (!sharded || local < 0 || local >= embla_table_rows(sharded->table)) return -1;
     size_t place = sharded->first + (size_t)local / sharded->bucket_rows;
-    size_t bucket = embla_sharded_reverse(sharded, place);
+    size_t bucket = embla_sharded_bucket(sharded, place);
     int64_t row =
         (int64_t)((size_t)local % sharded->bucket_rows * sharded->options.buckets + bucket);
     return row < sharded->options.rows ? row : -1;

@@ -15,6 +15,7 @@
 #define EMBLA_CLUSTER_SHARDED_H
 
 #include "base/scratch.h"
+#include "cluster/buckets.h"
 #include "cluster/comm.h"
 
 /* What a lookup waits for. */
@@ -63,18 +64,10 @@ struct embla_sharded {
     embla_sharded_stats stats;
 };
 
-/* The first place of a rank; that of rank `size` is the number of buckets. */
-static inline size_t embla_sharded_begin(const embla_sharded *s, int rank)
+/* The bucket at a place. */
+static inline size_t embla_sharded_bucket(const embla_sharded *s, size_t place)
 {
-    return (size_t)((uint64_t)rank * s->options.buckets / (uint64_t)s->comm->size);
-}
-
-/* The bucket at a place, or the place of a bucket: the bits reversed. */
-static inline size_t embla_sharded_reverse(const embla_sharded *s, size_t place)
-{
-    size_t bucket = 0;
-    for (unsigned i = 0; i < s->shift; i++) bucket |= (place >> i & 1) << (s->shift - 1 - i);
-    return bucket;
+    return embla_buckets_place(place, s->options.buckets);
 }
 
 /* Rows of a bucket that are used. */
@@ -98,6 +91,11 @@ static inline int64_t embla_sharded_at(const embla_sharded *s, const int64_t *be
 /* embla_sharded_lookup of rows as they are stored. Collective. */
 EMBLA_CHECKED embla_status embla_sharded_fetch(embla_sharded *sharded, const int64_t *rows,
                                                size_t count, void *out);
+
+/* EMBLA_ERR_SHAPE unless the lengths of the shards sum to count. lengths NULL: one shard. `what`
+ * names what is counted. */
+EMBLA_CHECKED embla_status embla_sharded_check_lengths(const size_t *lengths, size_t shards,
+                                                       size_t count, const char *what);
 
 /* Makes room in kept memory. Its contents are lost if it grows. */
 EMBLA_CHECKED static inline embla_status embla_sharded_room(embla_scratch *kept, size_t bytes,

@@ -17,9 +17,8 @@
 
 #include <string.h>
 
-#include "base/checked.h"
+#include "lookup/lookup.h"
 #include "lookup/unique.h"
-#include "table/table.h"
 
 /* ---- check ---- */
 
@@ -32,13 +31,7 @@ static embla_status check(const embla_sharded *s, const int64_t *rows, size_t co
                           count, s->options.capacity);
     if (count > 0 && !rows)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu row numbers, but the list is NULL", count);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i] < 0 || rows[i] >= s->options.rows)
-            return embla_fail(EMBLA_ERR_RANGE,
-                              "row %" PRId64 " at index %zu is out of range; the table has %" PRId64
-                              " rows",
-                              rows[i], i, s->options.rows);
-    return EMBLA_OK;
+    return embla_lookup_check_rows(rows, count, s->options.rows, "row");
 }
 
 /* ---- one host ---- */

@@ -20,7 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/failure.h"
 #include "base/layout.h"
 #include "base/options.h"
@@ -30,7 +29,7 @@
 #include "learn/softmax.h"
 #include "table/table.h"
 
-/* A call. Sizes: n tokens of the shard, d numbers of a vector, r rows of a bucket, c columns: this
+/* A call. Sizes: n tokens of the shard, d numbers of a vector; c columns: this
  * rank's rows. */
 typedef struct {
     embla_sharded *s;
@@ -52,7 +51,7 @@ typedef struct {
     float *parts;       /* a space of longest x d for each thread */
     int threads;
     double unit, room; /* of sums of exponentials, and of gradients: powers of two */
-    float *out, *table;
+    float *table;      /* the gradient of this rank's rows; NULL means not wanted */
     embla_loss_report report;
     double loss;
 } call;
@@ -71,19 +70,13 @@ static embla_status check(const embla_sharded *s, const float *hidden, const int
                           size_t count, const size_t *lengths, size_t shards,
                           const embla_sharded_loss_options *o)
 {
-    uint64_t sum = 0;
     EMBLA_TRY(embla_options_check(o));
     if (o && !isfinite(o->weight))
         return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", o->weight);
     if (count > 0 && (!hidden || !targets))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but %s NULL", count,
                           hidden ? "targets are" : "hidden is");
-    for (size_t i = 0; lengths && i < shards; i++)
-        if (!embla_add_ok(sum, lengths[i], &sum) || sum > count) break;
-    if (lengths && sum != count)
-        return embla_fail(EMBLA_ERR_SHAPE,
-                          "the lengths of %zu shards sum to %" PRIu64 ", but there are %zu tokens",
-                          shards, sum, count);
+    EMBLA_TRY(embla_sharded_check_lengths(lengths, shards, count, "tokens"));
     for (size_t i = 0; i < count; i++)
         if (targets[i] != EMBLA_TARGET_IGNORE && (targets[i] < 0 || targets[i] >= s->options.rows))
             return embla_fail(EMBLA_ERR_RANGE,
@@ -95,14 +88,17 @@ static embla_status check(const embla_sharded *s, const float *hidden, const int
     return EMBLA_OK;
 }
 
-/* The largest number of tokens and of shards of a rank. */
-static embla_status find_sizes(call *c, size_t count, size_t shards)
+/* The largest number of tokens and of shards of a rank, and the length of the longest shard. */
+static embla_status find_sizes(call *c, size_t count, const size_t *lengths, size_t shards)
 {
     const embla_comm *comm = c->s->comm;
-    int64_t most[2] = {(int64_t)count, (int64_t)shards};
-    EMBLA_TRY(comm->allreduce(comm->owner, most, 2, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+    int64_t most[3] = {(int64_t)count, lengths ? (int64_t)shards : 1, lengths ? 0 : (int64_t)count};
+    for (size_t i = 0; lengths && i < shards; i++)
+        if ((int64_t)lengths[i] > most[2]) most[2] = (int64_t)lengths[i];
+    EMBLA_TRY(comm->allreduce(comm->owner, most, 3, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
     c->rank_tokens = (size_t)most[0];
     c->rank_shards = (size_t)most[1];
+    c->longest = (size_t)most[2];
     return EMBLA_OK;
 }
 
@@ -141,18 +137,6 @@ static embla_status make_room(call *c)
     return EMBLA_OK;
 }
 
-/* The length of the longest shard of all ranks. */
-static embla_status find_longest(call *c, size_t count, const size_t *lengths, size_t shards)
-{
-    const embla_comm *comm = c->s->comm;
-    int64_t longest = lengths ? 0 : (int64_t)count;
-    for (size_t i = 0; lengths && i < shards; i++)
-        if ((int64_t)lengths[i] > longest) longest = (int64_t)lengths[i];
-    EMBLA_TRY(comm->allreduce(comm->owner, &longest, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
-    c->longest = (size_t)longest;
-    return EMBLA_OK;
-}
-
 /* Gets the shards, targets and hidden vectors of all ranks. Each rank sends as much as the one with
  * the most tokens. */
 static embla_status gather(call *c, const float *hidden, const int32_t *targets, size_t count,
@@ -184,12 +168,11 @@ static embla_status gather(call *c, const float *hidden, const int32_t *targets,
     return comm->allgather(comm->owner, send_hidden, c->hidden, hidden_bytes);
 }
 
-/* Counts targets and finds the powers of two for sums. */
-static embla_status prepare(call *c, double weight)
+/* Counts the targets of all ranks. A sum of exponentials is at most the number of rows. */
+static void count_targets(call *c, double weight)
 {
     const embla_comm *comm = c->s->comm;
-    size_t words = c->rank_shards + 1, count = (size_t)embla_table_rows(c->s->table) * c->d;
-    double largest = 0.0;
+    size_t words = c->rank_shards + 1;
     int exponent;
     for (int r = 0; r < comm->size; r++) {
         const size_t *lengths = c->shards + (size_t)r * words;
@@ -199,16 +182,22 @@ static embla_status prepare(call *c, double weight)
                 (*targets++ == EMBLA_TARGET_IGNORE ? c->report.ignored++ : c->report.counted++);
     }
     c->scale = c->report.counted > 0 ? weight / (double)c->report.counted : 0.0;
-    for (size_t i = 0; c->rows && i < count; i++) {
-        double x = fabs((double)c->rows[i]);
-        if (!(x <= largest)) largest = x; /* a NaN stays */
-    }
-    if (isnan(largest)) largest = HUGE_VAL;
-    EMBLA_TRY(comm->allreduce(comm->owner, &largest, 1, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
-    /* a sum of exponentials is at most the number of rows; a gradient of hidden at most twice the
-     * scale times the largest number */
     (void)frexp((double)c->s->options.rows, &exponent);
     c->unit = ldexp(1.0, 61 - exponent);
+}
+
+/* A gradient of hidden is at most twice the scale times the largest number of the table. */
+static embla_status find_room(call *c)
+{
+    const embla_comm *comm = c->s->comm;
+    size_t count = (size_t)embla_table_rows(c->s->table) * c->d;
+    double largest = 0.0;
+    int exponent;
+    for (size_t i = 0; c->rows && i < count; i++) {
+        double x = fabs((double)c->rows[i]);
+        if (x > largest) largest = x; /* a NaN makes a logit of every token NaN: none is summed */
+    }
+    EMBLA_TRY(comm->allreduce(comm->owner, &largest, 1, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
     (void)frexp(2.0 * fabs(c->scale) * largest, &exponent);
     c->room = isfinite(largest) ? ldexp(1.0, 61 - exponent) : NAN;
     return EMBLA_OK;
@@ -216,21 +205,16 @@ static embla_status prepare(call *c, double weight)
 
 /* ---- products ---- */
 
-/* A block of this rank's rows that is multiplied at once: a bucket, or all in fast mode. */
+/* A block of this rank's rows that is multiplied at once: a bucket, or all of them. */
 typedef struct {
     size_t first, rows; /* among this rank's rows; rows that are used */
 } block;
-
-static size_t block_count(const call *c)
-{
-    return c->s->buckets;
-}
 
 static block block_at(const call *c, size_t i)
 {
     const embla_sharded *s = c->s;
     return (block){.first = i * s->bucket_rows,
-                   .rows = (size_t)embla_sharded_used(s, embla_sharded_reverse(s, s->first + i))};
+                   .rows = (size_t)embla_sharded_used(s, embla_sharded_bucket(s, s->first + i))};
 }
 
 static embla_status multiply(const call *c, const shard *t, const block *b, float *logits)
@@ -265,9 +249,8 @@ static embla_status add_to_rows(const call *c, const shard *t, const block *b)
     return embla_engine_product(&product);
 }
 
-/* The part of the gradient of hidden that a block gives; add: to what is in out. */
-static embla_status part_of_hidden(const call *c, const shard *t, const block *b, bool add,
-                                   float *out)
+/* The part of the gradient of hidden that a block gives. */
+static embla_status part_of_hidden(const call *c, const shard *t, const block *b, float *out)
 {
     const embla_product product = {.m = t->n,
                                    .n = c->d,
@@ -278,8 +261,7 @@ static embla_status part_of_hidden(const call *c, const shard *t, const block *b
                                    .b_stride = c->d,
                                    .out_stride = c->d,
                                    .out = out,
-                                   .form = EMBLA_PRODUCT_A_B,
-                                   .add = add};
+                                   .form = EMBLA_PRODUCT_A_B};
     return embla_engine_product(&product);
 }
 
@@ -290,7 +272,7 @@ static embla_status compute_logits(const call *c, const shard *t)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
 #pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
-    for (size_t i = 0; i < block_count(c); i++) {
+    for (size_t i = 0; i < c->s->buckets; i++) {
         const block b = block_at(c, i);
         if (b.rows > 0) embla_failure_keep(&failure, multiply(c, t, &b, c->logits));
     }
@@ -303,7 +285,7 @@ static embla_status find_highest(const call *c, const shard *t)
     const embla_comm *comm = c->s->comm;
     for (size_t k = 0; k < t->n; k++) {
         float most = -INFINITY;
-        for (size_t i = 0; i < block_count(c); i++) {
+        for (size_t i = 0; i < c->s->buckets; i++) {
             const block b = block_at(c, i);
             float x =
                 b.rows > 0 ? embla_softmax_max(c->logits + k * c->c + b.first, b.rows) : -INFINITY;
@@ -324,7 +306,7 @@ static embla_status sum_exponentials(const call *c, const shard *t)
         float base = isfinite(c->highest[k]) ? c->highest[k] : 0.0f;
         c->sums[k] = nans[k] = 0;
         c->chosen[k] = 0.0;
-        for (size_t i = 0; i < block_count(c); i++) {
+        for (size_t i = 0; i < c->s->buckets; i++) {
             const block b = block_at(c, i);
             double sum = b.rows > 0 ? embla_softmax_sum(logits + b.first, b.rows, base) : 0.0;
             if (sum <= (double)b.rows)
@@ -356,7 +338,7 @@ static void finish_logits(call *c, const shard *t)
         }
         c->loss += log(sum) + (double)c->highest[k] - c->chosen[k];
         c->report.correct += c->chosen[k] == (double)c->highest[k];
-        for (size_t i = 0; i < block_count(c); i++) {
+        for (size_t i = 0; i < c->s->buckets; i++) {
             const block b = block_at(c, i);
             if (b.rows > 0)
                 embla_softmax_gradient(logits + b.first, b.rows, base, (float)(c->scale / sum),
@@ -389,13 +371,13 @@ static embla_status compute_gradients(const call *c, const shard *t)
     size_t count = t->n * c->d;
     for (int k = 0; k < c->threads; k++) memset(integers_of(c, k), 0, count * sizeof *c->gradients);
 #pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
-    for (size_t i = 0; i < block_count(c); i++) {
+    for (size_t i = 0; i < c->s->buckets; i++) {
         const block b = block_at(c, i);
         float *part = c->parts + (size_t)embla_threads_mine() * c->longest * c->d;
         if (b.rows == 0) continue;
         if (c->table) embla_failure_keep(&failure, add_to_rows(c, t, &b));
         if (!isfinite(c->room)) continue;
-        embla_failure_keep(&failure, part_of_hidden(c, t, &b, false, part));
+        embla_failure_keep(&failure, part_of_hidden(c, t, &b, part));
         add_part(c, part, t->n, integers_of(c, embla_threads_mine()));
     }
     EMBLA_TRY(embla_failure_say(&failure));
@@ -417,7 +399,7 @@ static embla_status compute_fast(const call *c, const shard *t)
     size_t count = t->n * c->d;
     const block all = {.first = 0, .rows = c->c}; /* gradients of unused rows are 0 */
     if (c->table) EMBLA_TRY(add_to_rows(c, t, &all));
-    EMBLA_TRY(part_of_hidden(c, t, &all, false, c->parts));
+    EMBLA_TRY(part_of_hidden(c, t, &all, c->parts));
     EMBLA_TRY(
         comm->allreduce(comm->owner, c->parts, count, EMBLA_COMM_TYPE_FLOAT, EMBLA_COMM_OP_SUM));
     if (t->out) memcpy(t->out, c->parts, count * sizeof *c->parts);
@@ -487,13 +469,13 @@ embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden, con
     c.fast = options->fast;
     c.threads = embla_threads_for(s->options.threads, c.c * c.d * sizeof(float));
     if ((size_t)c.threads > s->buckets) c.threads = (int)s->buckets;
-    EMBLA_TRY(find_sizes(&c, count, lengths ? shards : 1));
-    EMBLA_TRY(find_longest(&c, count, lengths, shards));
+    EMBLA_TRY(find_sizes(&c, count, lengths, shards));
     embla_status status = make_room(&c);
     if (status == EMBLA_OK) status = decode_rows(&c);
     EMBLA_TRY(embla_comm_agree(s->comm, status, "its loss cannot be computed"));
     EMBLA_TRY(gather(&c, hidden, targets, count, lengths, shards));
-    EMBLA_TRY(prepare(&c, options->weight == 0.0 ? 1.0 : options->weight));
+    count_targets(&c, options->weight == 0.0 ? 1.0 : options->weight);
+    if ((gradient || table) && !c.fast) EMBLA_TRY(find_room(&c));
     EMBLA_TRY(run(&c, gradient));
     c.report.loss = c.report.counted > 0 ? c.loss / (double)c.report.counted : 0.0;
     if (report) *report = c.report;

@@ -56,6 +56,15 @@ static void file_name(int64_t step, int rank, int ranks, char out[NAME])
     (void)snprintf(out, NAME, "table-%010" PRId64 "-%05d-of-%05d.safetensors", step, rank, ranks);
 }
 
+/* Whether a name is one of file_name. */
+static bool parse_name(const char *name, int *rank, int *ranks)
+{
+    int end = 0;
+    long long step;
+    return sscanf(name, "table-%lld-%d-of-%d.safetensors%n", &step, rank, ranks, &end) == 3 &&
+           end > 0 && name[end] == '\0' && *rank >= 0 && *rank < *ranks;
+}
+
 static embla_status path_of(const char *folder, const char *name, char out[PATH])
 {
     int n = snprintf(out, PATH, "%s/%s", folder, name);
@@ -71,7 +80,7 @@ static embla_status add_bucket(const files *f, size_t place, embla_saved *saved)
 {
     embla_sharded *s = f->s;
     char name[TENSOR], *rows = embla_table_data(s->table);
-    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_reverse(s, place);
+    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_bucket(s, place);
     int64_t used = embla_sharded_used(s, bucket);
     if (used == 0) return EMBLA_OK;
     tensor_name(bucket, NULL, name);
@@ -178,10 +187,8 @@ typedef struct {
 static embla_status remove_other(void *context, const char *name)
 {
     const cleaning *c = context;
-    int rank, ranks, end = 0;
-    long long step;
-    if (sscanf(name, "table-%lld-%d-of-%d.safetensors%n", &step, &rank, &ranks, &end) == 3 &&
-        end > 0 && name[end] == '\0' && strncmp(name, c->now, strlen(c->now)) != 0)
+    int rank, ranks;
+    if (parse_name(name, &rank, &ranks) && strncmp(name, c->now, strlen(c->now)) != 0)
         embla_io_remove(c->folder, name);
     return EMBLA_OK;
 }
@@ -295,7 +302,7 @@ static embla_status load_bucket(const files *f, const embla_checkpoint *cp, cons
 {
     embla_sharded *s = f->s;
     char name[TENSOR], *rows = embla_table_data(s->table);
-    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_reverse(s, place);
+    size_t first = (place - s->first) * s->bucket_rows, bucket = embla_sharded_bucket(s, place);
     int64_t used = embla_sharded_used(s, bucket);
     if (used == 0) return EMBLA_OK;
     tensor_name(bucket, NULL, name);
@@ -314,9 +321,8 @@ static embla_status load_bucket(const files *f, const embla_checkpoint *cp, cons
 static embla_status load_file(files *f, const char *name, int rank, int ranks, int64_t *steps)
 {
     embla_sharded *s = f->s;
-    uint64_t all = s->options.buckets, n = (uint64_t)ranks;
-    size_t from = (size_t)((uint64_t)rank * all / n),
-           end = (size_t)(((uint64_t)rank + 1) * all / n);
+    size_t from = embla_buckets_begin(rank, ranks, s->options.buckets);
+    size_t end = embla_buckets_begin((int64_t)rank + 1, ranks, s->options.buckets);
     char path[PATH];
     embla_checkpoint *cp = NULL;
     if (from < s->first) from = s->first;
@@ -342,10 +348,8 @@ static embla_status load_part(files *f, int64_t *steps)
     embla_status status = EMBLA_OK;
     for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
         int rank, ranks;
-        long long step;
         const char *slash = strrchr(list[i].name, '/'), *name = slash ? slash + 1 : list[i].name;
-        if (sscanf(name, "table-%lld-%d-of-%d.safetensors", &step, &rank, &ranks) != 3 ||
-            rank < 0 || ranks < 1 || rank >= ranks)
+        if (!parse_name(name, &rank, &ranks))
             status = embla_fail(EMBLA_ERR_FORMAT,
                                 "%.200s names '%.128s', which is no file of a sharded table", path,
                                 name);

@@ -10,7 +10,6 @@
  */
 #include <string.h>
 
-#include "base/checked.h"
 #include "cluster/sharded.h"
 
 /* What the shards of this rank give: rows and their sums, shard by shard. */
@@ -23,20 +22,13 @@ typedef struct {
 static embla_status check(const embla_sharded *s, const int64_t *rows, size_t count,
                           const size_t *lengths, size_t shards, const float *gradients)
 {
-    uint64_t sum = 0;
     if (count > s->options.capacity)
         return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; the capacity is %zu row numbers",
                           count, s->options.capacity);
     if (count > 0 && (!rows || !gradients))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients, but %s is NULL", count,
                           rows ? "gradients" : "the list of rows");
-    for (size_t i = 0; lengths && i < shards; i++)
-        if (!embla_add_ok(sum, lengths[i], &sum) || sum > count) break;
-    if (lengths && sum != count)
-        return embla_fail(EMBLA_ERR_SHAPE,
-                          "the lengths of %zu shards sum to %" PRIu64 ", but there are %zu rows",
-                          shards, sum, count);
-    return EMBLA_OK;
+    return embla_sharded_check_lengths(lengths, shards, count, "rows");
 }
 
 /* Sums within each shard. */

@@ -84,7 +84,7 @@ static embla_status new_tally(const embla_plan_sizes *s, int64_t among, int64_t 
                    .loads = (void *)(base + loads),
                    .now = (void *)(base + now)};
     for (size_t b = 0; b < buckets; b++)
-        out->owners[b] = (uint32_t)embla_plan_owner(b, buckets, among);
+        out->owners[b] = (uint32_t)embla_buckets_owner(b, buckets, among);
     return EMBLA_OK;
 }
 

@@ -65,8 +65,8 @@ EMBLA_CHECKED embla_status embla_lookup_perform(embla_lookup_call *call);
 /* EMBLA_ERR_RANGE with the index, the number and the limit, unless all numbers are below limit.
  * `what` names them in the message: "row", "position". If mapped, the limit is the length of a
  * token mapping, not the number of rows. */
-EMBLA_CHECKED embla_status embla_lookup_check_rows(const int64_t *rows, size_t count, int64_t limit,
-                                                   const char *what);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_lookup_check_rows(const int64_t *rows, size_t count,
+                                                                 int64_t limit, const char *what);
 EMBLA_CHECKED embla_status embla_lookup_check_tokens(const int32_t *tokens, size_t count,
                                                      int64_t limit, bool mapped);
 
