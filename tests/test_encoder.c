@@ -267,7 +267,8 @@ static void no_text_is_truncated_silently(void **state)
     embla_encoded detail;
     (void)state;
     assert_vector(&o, "a b", &refuse, 2.5);
-    assert_vector(&o, "a zz b", &refuse, 2.5); /* unknown tokens do not count */
+    assert_status(try(&o, "a zz b", &refuse, out, NULL), EMBLA_ERR_RANGE); /* zz counts */
+    assert_vector(&o, "a zz b", &cut, 2);
     assert_status(try(&o, "a b c", &refuse, out, NULL), EMBLA_ERR_RANGE);
     assert_error_has("text 0 has 3 tokens; the limit is 2");
     assert_ok(try(&o, "a b c", &cut, out, &detail));
@@ -299,6 +300,7 @@ static void no_text_is_truncated_silently(void **state)
     o = open_as(f.s.folder, EMBLA_COMPAT_MODEL2VEC_RS);
     assert_ok(try(&o, text, NULL, out, &detail));
     assert_true(detail.tokens == 1 && !detail.truncated);
+    assert_vector(&o, "a zz b", &(embla_encode_options){.max_tokens = 2}, unit); /* zz does not */
     shut(&o);
     drop(&f);
 }
@@ -307,11 +309,12 @@ static void truncation_and_padding_of_the_tokenizer_are_applied_as_the_library_d
 {
     folder f = model2vec("{}", limited);
     (void)state;
+    assert_opened(f.s.folder, EMBLA_COMPAT_MODEL2VEC, EMBLA_COMPAT_MODEL2VEC, "a b c", 3);
+    assert_opened(f.s.folder, EMBLA_COMPAT_AUTO, EMBLA_COMPAT_MODEL2VEC, "a b c", 3);
+    put(&f, "config.json", "{\"normalize\":false}");
     /* padded with two ##d, which are rows 5 */
-    assert_opened(f.s.folder, EMBLA_COMPAT_MODEL2VEC, EMBLA_COMPAT_MODEL2VEC, "a b c",
+    assert_opened(f.s.folder, EMBLA_COMPAT_MODEL2VEC_RS, EMBLA_COMPAT_MODEL2VEC_RS, "a b c",
                   (2 + 3 + 5 + 5) / 4.0);
-    assert_opened(f.s.folder, EMBLA_COMPAT_AUTO, EMBLA_COMPAT_MODEL2VEC, "a b c",
-                  (2 + 3 + 4 + 5) / 4.0);
     assert_opened(f.s.folder, EMBLA_COMPAT_ST, EMBLA_COMPAT_ST, "a b c", 2.5);
     assert_opened(f.s.folder, EMBLA_COMPAT_WORDLLAMA, EMBLA_COMPAT_WORDLLAMA, "a b c", 3);
     drop(&f);

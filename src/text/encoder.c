@@ -25,9 +25,8 @@ static const embla_compat_rules rules[] = {
     [EMBLA_COMPAT_MODEL2VEC] = {.name = "model2vec",
                                 .drop_unknown = true,
                                 .weighted = true,
-                                .truncates = true,
-                                .pads = true,
                                 .most = 512,
+                                .limit_first = true,
                                 .divisor = EMBLA_DIVISOR_ADD},
     [EMBLA_COMPAT_MODEL2VEC_RS] = {.name = "model2vec-rs",
                                    .drop_unknown = true,
@@ -114,6 +113,18 @@ static void normalize(const embla_encoder *encoder, size_t dim, float *out)
     for (size_t i = 0; i < dim; i++) out[i] = (float)((double)out[i] / norm);
 }
 
+/* Applies the limit to the first *count tokens. */
+static embla_status apply_limit(const call *c, size_t number, size_t *count, bool *truncated)
+{
+    if (c->most == 0 || *count <= c->most) return EMBLA_OK;
+    if (!c->cuts)
+        return embla_fail(EMBLA_ERR_RANGE, "text %zu has %zu tokens; the limit is %zu", number,
+                          *count, c->most);
+    *count = c->most;
+    *truncated = true;
+    return EMBLA_OK;
+}
+
 static embla_status encode_text(const call *c, embla_encoding *w, const char *text, size_t length,
                                 size_t number, float *out, embla_encoded *detail)
 {
@@ -121,15 +132,12 @@ static embla_status encode_text(const call *c, embla_encoding *w, const char *te
     const size_t dim = c->mean.dim, part = cut_text(c, text, length);
     w->count = w->cut = 0;
     EMBLA_TRY(embla_encode_one(w, text, part));
-    size_t count = select_tokens(encoder, w->tokens, w->count);
-    embla_encoded result = {.unknown = w->count - count, .truncated = part < length || w->cut > 0};
-    if (c->most > 0 && count > c->most) {
-        if (!c->cuts)
-            return embla_fail(EMBLA_ERR_RANGE, "text %zu has %zu tokens; the limit is %zu", number,
-                              count, c->most);
-        count = c->most;
-        result.truncated = true;
-    }
+    embla_encoded result = {.truncated = part < length || w->cut > 0};
+    size_t all = w->count;
+    if (encoder->rules.limit_first) EMBLA_TRY(apply_limit(c, number, &all, &result.truncated));
+    size_t count = select_tokens(encoder, w->tokens, all);
+    result.unknown = all - count;
+    EMBLA_TRY(apply_limit(c, number, &count, &result.truncated));
     result.tokens = count;
     if (count == 0) {
         memset(out, 0, dim * sizeof *out);

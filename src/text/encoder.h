@@ -21,6 +21,7 @@ typedef struct {
     bool pads;         /* padding to a fixed length of tokenizer.json is applied */
     bool clips;        /* a token past the last row is the last row */
     size_t most;       /* tokens of a text; 0 means no limit */
+    bool limit_first;  /* the limit also counts unknown tokens */
     embla_divisor divisor;
 } embla_compat_rules;
 

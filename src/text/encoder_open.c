@@ -276,7 +276,7 @@ static size_t pick_length(const size_t counts[LENGTHS], size_t k)
     return length;
 }
 
-/* The median length of the strings of all tokens, in characters: model2vec 0.8. Its twin in Rust
+/* The median length of the strings of all tokens, in characters: model2vec 0.10. Its twin in Rust
  * counts bytes, without added tokens, and takes the upper of two medians. */
 static size_t median_length(const embla_tokenizer *t, bool rust)
 {

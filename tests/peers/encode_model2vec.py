@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 from common import data, must, skip
+from tokens import text_of, unpack
 
 
 def library():
@@ -29,9 +30,8 @@ def library():
 
 def texts_of(folder):
     """Texts without line ends and other control characters: one on each line."""
-    path = os.path.join(folder, "tokenizers", "expect", "bert-base-uncased.jsonl")
-    with open(path, encoding="utf-8") as file:
-        cases = [json.loads(line) for line in file]
+    lines = text_of(os.path.join(folder, "tokenizers", "expect", "gpt2.jsonl")).rstrip("\n").split("\n")
+    cases = [json.loads(line) for line in lines]
     texts = [c["text"] for c in cases if "text" in c and "hex" not in c]
     texts = [t for t in texts if t.isprintable() and len(t) < 5000]
     longs = [" ".join(texts[i:i + 40]) for i in range(0, len(texts) - 40, 40)]
@@ -87,10 +87,8 @@ def main():
             if not os.path.exists(os.path.join(model, "tokenizer.json")):
                 shutil.copy(os.path.join(mini, "tokenizer.json"), model)
             compare(numpy, model2vec, embla, model, texts, tolerance, name)
-        for name in ("bert-base-uncased", "gpt2", "t5-small"):
-            tokenizer = os.path.join(folder, "tokenizers", name, "tokenizer.json")
-            if not os.path.exists(tokenizer):
-                continue
+        for name in ("bert-base-uncased", "gpt2", "t5-small", "clip"):
+            tokenizer = unpack(os.path.join(folder, "tokenizers", name, "tokenizer.json"), scratch)
             rows = Tokenizer.from_file(tokenizer).get_vocab_size(with_added_tokens=True)
             model = os.path.join(scratch, name)
             os.mkdir(model)
