@@ -223,6 +223,11 @@ static void vectors_are_normalised_if_the_model_or_the_caller_says_so(void **sta
     o = open_as(silent.s.folder, EMBLA_COMPAT_AUTO);
     assert_vector(&o, "a b", &yes, unit);
     shut(&o);
+    for (embla_compat compat = EMBLA_COMPAT_ST; compat <= EMBLA_COMPAT_TABLE; compat++) {
+        o = open_as(silent.s.folder, compat);
+        assert_vector(&o, "zz", &yes, 0); /* a row of zeros has no direction */
+        shut(&o);
+    }
     drop(&said);
     drop(&silent);
 }
@@ -271,6 +276,7 @@ static void no_text_is_truncated_silently(void **state)
     assert_vector(&o, "a zz b", &cut, 2);
     assert_status(try(&o, "a b c", &refuse, out, NULL), EMBLA_ERR_RANGE);
     assert_error_has("text 0 has 3 tokens; the limit is 2");
+    assert_vector(&o, "          b c", &cut, 3.5); /* not cut by characters */
     assert_ok(try(&o, "a b c", &cut, out, &detail));
     assert_near(out[0], 2.5, 0);
     assert_true(detail.truncated && detail.tokens == 2);
@@ -339,6 +345,10 @@ static void every_layout_is_found(void **state)
     assert_opened(f.s.folder, EMBLA_COMPAT_MODEL2VEC, EMBLA_COMPAT_MODEL2VEC, "a zz", unit);
     put(&f, "modules.json", "[{\"type\":\"a.StaticEmbedding\"}]");
     assert_opened(f.s.folder, EMBLA_COMPAT_AUTO, EMBLA_COMPAT_ST, "a zz", 1);
+    put(&f, "0_StaticEmbedding/tokenizer.json", limited); /* truncates to two */
+    assert_opened(f.s.folder, EMBLA_COMPAT_AUTO, EMBLA_COMPAT_ST, "a b c", 3);
+    assert_opened(f.s.folder, EMBLA_COMPAT_ST, EMBLA_COMPAT_ST, "a b c", 2.5);
+    put(&f, "0_StaticEmbedding/tokenizer.json", plain);
     put(&f, "modules.json", "[{\"type\":\"a.StaticEmbedding\"},{\"type\":\"b.Dense\"}]");
     assert_status(embla_encoder_open(f.s.folder, NULL, &encoder), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("module 1 of 2 is Dense");
