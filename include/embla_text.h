@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla_text.h - text as tokens.
+/* embla_text.h - text as tokens, and as vectors.
  *
  *   tokenizer.json -> tokenizer; text -> encoding: tokens and where they are; tokens -> text
+ *   texts -> encoder (tokenizer, token table, mean) -> vectors
  *   text file -> corpus -> batches of tokens and targets
  *
  * The rules of embla.h hold here too; this is part of libembla.
@@ -128,6 +129,96 @@ EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
                                                       const int32_t *tokens, size_t count,
                                                       bool skip_special, const char **text,
                                                       size_t *length);
+
+/* ---- encoder: text to vectors with a static model ---- */
+
+/* A static model is a token table and a tokenizer: the vector of a text is the mean of the rows of
+ * its tokens. An encoder never changes after it was opened, so threads share it. */
+typedef struct embla_encoder embla_encoder;
+
+/* Whose rules are followed. They differ in what they leave out, in the maximum length and in how a
+ * vector is normalised; docs/text.md has a table. */
+typedef enum {
+    EMBLA_COMPAT_AUTO = 0,         /* those of the library that the folder belongs to, without its
+                                      maximum length: no text is truncated */
+    EMBLA_COMPAT_MODEL2VEC = 1,    /* model2vec: at most 512 tokens, unknown tokens are left out */
+    EMBLA_COMPAT_MODEL2VEC_RS = 2, /* the same in Rust, which differs in details */
+    EMBLA_COMPAT_ST = 3,           /* StaticEmbedding of sentence-transformers */
+    EMBLA_COMPAT_WORDLLAMA = 4,
+    EMBLA_COMPAT_TABLE = 5 /* the mean of all rows: a checkpoint's own token table as a stand-in */
+} embla_compat;
+
+/* "auto", "model2vec", "model2vec-rs", "st", "wordllama", "table"; NULL if there is no such one. */
+EMBLA_API const char *embla_compat_name(embla_compat compat);
+
+typedef struct {
+    const char *tokenizer; /* its file or folder; NULL means the one of the model */
+    embla_compat compat;   /* default: by the folder */
+    uint64_t reserved[4];  /* must be 0 */
+} embla_encoder_options;
+
+/* What an encoder is made of. The strings are valid as long as the encoder. */
+typedef struct {
+    embla_compat compat; /* the rules, never EMBLA_COMPAT_AUTO */
+    const char *why;     /* what decided: "config.json", "modules.json", .. */
+    int64_t rows;
+    size_t dim;
+    embla_dtype dtype;
+    bool normalize; /* whether the model normalises its vectors */
+    bool mapping;   /* tokens share rows */
+    bool weights;   /* each token has a weight */
+    int64_t tokens; /* of the tokenizer: the highest token plus 1 */
+    uint64_t reserved[4];
+} embla_encoder_info;
+
+/* Opens a static model: a folder of Model2Vec or of sentence-transformers (also its subfolder
+ * 0_StaticEmbedding), a file of WordLlama, or any checkpoint with a token table and a tokenizer.
+ * EMBLA_ERR_SHAPE if the tokenizer has tokens without a row or a weight. EMBLA_ERR_UNSUPPORTED
+ * names a module of sentence-transformers that Embla does not have. */
+EMBLA_API EMBLA_CHECKED embla_status embla_encoder_open(const char *path,
+                                                        const embla_encoder_options *options,
+                                                        embla_encoder **out);
+EMBLA_API void embla_encoder_free(embla_encoder *encoder);
+EMBLA_API void embla_encoder_describe(const embla_encoder *encoder, embla_encoder_info *out);
+/* Its tokenizer, for embla_encoding_new. The encoder owns it. */
+EMBLA_API const embla_tokenizer *embla_encoder_tokenizer(const embla_encoder *encoder);
+
+typedef enum {
+    EMBLA_NORMALIZE_MODEL = 0, /* normalise if the model does */
+    EMBLA_NORMALIZE_YES = 1,
+    EMBLA_NORMALIZE_NO = 2
+} embla_normalize_kind;
+
+typedef struct {
+    size_t dim; /* keep only the first numbers, before normalising; 0 means all */
+    embla_normalize_kind normalize; /* whether vectors are normalised; default: as the model says */
+    size_t max_tokens;              /* limit for each text; 0 means none, or that of compat */
+    bool truncate; /* truncate a text above max_tokens; otherwise it is EMBLA_ERR_RANGE */
+    bool plain;    /* treat special tokens in a text as ordinary text */
+    bool strict;   /* refuse text that is not valid UTF-8 */
+    int threads;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_encode_options;
+
+/* What became of a text. */
+typedef struct {
+    size_t tokens;  /* whose rows were averaged; 0 means that the vector is zero */
+    size_t unknown; /* tokens that were left out because they are unknown */
+    bool truncated;
+} embla_encoded;
+
+/* Writes the vector of each text to out (count x dim), shared over threads. `encoding` is memory
+ * for the work, from embla_encoding_new with the encoder's tokenizer; it is empty afterwards, and
+ * after the first texts a call allocates nothing. details (count) may be NULL. A text without
+ * tokens has a vector of zeros. The result does not depend on the number of threads. If a call
+ * fails, the contents of out and details are undefined. EMBLA_ERR_RANGE names a text that is too
+ * long, its tokens and the limit. */
+EMBLA_API EMBLA_CHECKED embla_status embla_encode_texts(const embla_encoder *encoder,
+                                                        embla_encoding *encoding,
+                                                        const char *const *texts,
+                                                        const size_t *lengths, size_t count,
+                                                        const embla_encode_options *options,
+                                                        float *out, embla_encoded *details);
 
 /* ---- corpus: text as tokens ---- */
 

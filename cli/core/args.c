@@ -178,7 +178,7 @@ static const struct {
     {"man", "help"},           {"ls", "info"},           {"inspect", "info"},
     {"show", "info"},          {"list", "info"},         {"tokenize", "tokens"},
     {"vocab", "info"},         {"check", "doctor"},      {"get", "lookup"},
-    {"row", "lookup"},         {"init", "new"},          {"encode", "lookup"},
+    {"row", "lookup"},         {"init", "new"},          {"sentence", "encode"},
     {"vector", "lookup"},      {"export", "convert"},    {"quantize", "convert"},
     {"quantise", "convert"},   {"nn", "near"},           {"nearest", "near"},
     {"neighbours", "near"},    {"neighbors", "near"},    {"similar", "near"},

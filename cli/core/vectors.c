@@ -81,18 +81,23 @@ void cli_vectors_free(cli_vectors *v)
     cli_asked_free(&v->asked);
 }
 
+int cli_vectors_redirect(const cli_args *args, cli_vectors_form form)
+{
+    const char *path = cli_args_text(args, "output");
+    if (path) return cli_out_to(path, cli_args_flag(args, "force"));
+    if ((form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW) && isatty(STDOUT_FILENO))
+        return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
+                         formats[form]);
+    return CLI_DONE;
+}
+
 int cli_vectors_output(const cli_args *args, const cli_vectors *v)
 {
     const char *path = cli_args_text(args, "output");
-    if (!path && (v->form == CLI_VECTORS_NPY || v->form == CLI_VECTORS_RAW) &&
-        isatty(STDOUT_FILENO))
-        return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
-                         formats[v->form]);
-    if (!path) return CLI_DONE;
-    if (cli_model_has_file(&v->asked.model, path))
+    if (path && cli_model_has_file(&v->asked.model, path))
         return cli_failed("%s is the input file and cannot be overwritten; choose another name",
                           path);
-    return cli_out_to(path, cli_args_flag(args, "force"));
+    return cli_vectors_redirect(args, v->form);
 }
 
 /* ---- formats ---- */
@@ -129,26 +134,26 @@ static void json_vector(const cli_vectors *v, const cli_vectors_source *source, 
     cli_json_close(json, '}');
 }
 
-/* Little-endian f32 on every machine. */
-static void print_raw(const cli_vectors *v, const float *values)
+void cli_vectors_raw(const float *values, size_t dim)
 {
-    for (size_t k = 0; k < v->dim; k++) {
+    unsigned char bytes[4096];
+    size_t used = 0;
+    for (size_t k = 0; k < dim; k++) {
         uint32_t bits;
-        unsigned char bytes[4];
         memcpy(&bits, &values[k], 4);
-        for (int b = 0; b < 4; b++) bytes[b] = (unsigned char)(bits >> (8 * b));
-        (void)fwrite(bytes, 1, 4, stdout);
+        for (int b = 0; b < 4; b++) bytes[used++] = (unsigned char)(bits >> (8 * b));
+        if (used < sizeof bytes && k + 1 < dim) continue;
+        (void)fwrite(bytes, 1, used, stdout);
+        used = 0;
     }
 }
 
-/* npy version 1.0: magic, length, a dictionary, and spaces so that the data begins at a multiple
- * of 64. */
-static void print_npy_header(const cli_vectors *v)
+void cli_vectors_npy(size_t rows, size_t dim)
 {
     char text[160];
-    int used = snprintf(text, sizeof text,
-                        "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }",
-                        v->tokens.count, v->dim);
+    int used =
+        snprintf(text, sizeof text,
+                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, dim);
     int all = (10 + used + 1 + 63) / 64 * 64 - 10;
     (void)fwrite("\x93NUMPY\x01\x00", 1, 8, stdout);
     putchar(all & 0xff);
@@ -176,7 +181,7 @@ static void print_vector(const cli_vectors *v, const cli_vectors_source *source,
         putchar('\n');
         break;
     default:
-        print_raw(v, values);
+        cli_vectors_raw(values, v->dim);
         break;
     }
 }
@@ -200,7 +205,7 @@ static int print_vectors(const cli_vectors *v, const cli_vectors_source *source,
 int cli_vectors_print(const cli_vectors *v, const cli_vectors_source *source)
 {
     cli_json json = {0};
-    if (v->form == CLI_VECTORS_NPY) print_npy_header(v);
+    if (v->form == CLI_VECTORS_NPY) cli_vectors_npy(v->tokens.count, v->dim);
     if (v->form == CLI_VECTORS_JSON) {
         cli_json_open(&json, NULL, '{');
         cli_json_whole(&json, "dim", (int64_t)v->dim);

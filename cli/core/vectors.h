@@ -50,6 +50,13 @@ void cli_vectors_free(cli_vectors *vectors);
 
 /* Redirects stdout to the file of --output, if it is given; end it with cli_out_done. */
 int cli_vectors_output(const cli_args *args, const cli_vectors *vectors);
+/* The same for vectors that are not of tokens. Binary data does not go to a terminal. */
+int cli_vectors_redirect(const cli_args *args, cli_vectors_form form);
+/* Prints numbers as little-endian f32 on every machine. */
+void cli_vectors_raw(const float *values, size_t dim);
+/* Prints the header of npy 1.0: magic, length, a dictionary, and spaces so that the data begins at
+ * a multiple of 64. */
+void cli_vectors_npy(size_t rows, size_t dim);
 /* Prints all vectors as data; a picture is printed as text. */
 int cli_vectors_print(const cli_vectors *vectors, const cli_vectors_source *source);
 /* The tokens of a picture. */

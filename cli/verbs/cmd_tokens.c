@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla tokens: text to the tokens of a tokenizer, and back.
  *
- * Texts come from the command line, from a file or from standard input, line by line. Lines are
- * encoded in batches over threads; a batch ends early when the next line has not arrived yet, so
- * that the verb also answers in a conversation.
+ * Texts come from the command line, from a file or from standard input, line by line. They are
+ * encoded in batches over threads (core/texts.h).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +15,11 @@
 
 #include "core/line_input.h"
 #include "core/out.h"
+#include "core/texts.h"
 #include "core/verbs.h"
 #include "core/visible.h"
 #include "draw/pen.h"
 
-enum { BATCH_BYTES = 1 << 22, BATCH_TEXTS = 1 << 16 };
 enum { AUTO, IDS, PIECES, TEXT, FORMATS };
 static const char *const formats[FORMATS] = {"auto", "ids", "pieces", "text"};
 
@@ -32,11 +30,6 @@ typedef struct {
     int format;
     bool json, count, decode, offsets, color, quiet;
     int64_t texts, bytes, tokens, other_tokens, cut;
-    /* A batch of lines. */
-    char *text;
-    const char **texts_of;
-    size_t *lengths;
-    size_t used, lines, room;
 } job;
 
 /* ---- one text ---- */
@@ -167,100 +160,44 @@ static void print_result(const job *j, const result *r)
 
 /* ---- batches ---- */
 
-static int encode(const job *j, embla_encoding *e)
+static int encode(const job *j, const cli_texts *batch, embla_encoding *e)
 {
-    embla_status status = embla_tokenize_batch(e, j->texts_of, j->lengths, j->lines, &j->options);
+    embla_status status =
+        embla_tokenize_batch(e, batch->texts, batch->lengths, batch->count, &j->options);
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
 /* Prints how both tokenizers cut a text. */
-static void print_both(const job *j, size_t i)
+static void print_both(const job *j, const cli_texts *batch, size_t i)
 {
     const embla_encoding *both[] = {j->encoding, j->other_encoding};
     for (size_t k = 0; k < 2; k++) {
-        result r = result_of(both[k], i, j->texts_of[i], j->lengths[i]);
+        result r = result_of(both[k], i, batch->texts[i], batch->lengths[i]);
         (void)printf("%c %5zu  ", k == 0 ? 'A' : 'B', r.count);
         print_cut(j, &r);
     }
 }
 
-static int finish_batch(job *j)
+static int encode_batch(void *context, const cli_texts *batch)
 {
-    if (j->lines == 0) return CLI_DONE;
-    int code = encode(j, j->encoding);
-    if (code == CLI_DONE && j->other) code = encode(j, j->other_encoding);
+    job *j = context;
+    int code = encode(j, batch, j->encoding);
+    if (code == CLI_DONE && j->other) code = encode(j, batch, j->other_encoding);
     if (code != CLI_DONE) return code;
-    j->texts += (int64_t)j->lines;
-    j->bytes += (int64_t)j->used;
+    j->texts += (int64_t)batch->count;
+    j->bytes += (int64_t)batch->bytes;
     j->tokens += (int64_t)embla_encoding_count(j->encoding);
     j->cut += (int64_t)embla_encoding_cut(j->encoding);
     if (j->other) j->other_tokens += (int64_t)embla_encoding_count(j->other_encoding);
-    for (size_t i = 0; !j->count && i < j->lines; i++) {
-        result r = result_of(j->encoding, i, j->texts_of[i], j->lengths[i]);
+    for (size_t i = 0; !j->count && i < batch->count; i++) {
+        result r = result_of(j->encoding, i, batch->texts[i], batch->lengths[i]);
         if (j->other)
-            print_both(j, i);
+            print_both(j, batch, i);
         else
             print_result(j, &r);
     }
-    j->used = j->lines = 0;
+    (void)fflush(stdout);
     return CLI_DONE;
-}
-
-static bool make_room(job *j, size_t length)
-{
-    if (length <= j->room - j->used) return true;
-    size_t room = length > BATCH_BYTES ? length : BATCH_BYTES; /* only when the batch is empty */
-    char *text = realloc(j->text, room);
-    if (!text) return false;
-    j->text = text;
-    j->room = room;
-    return true;
-}
-
-static int add_text(job *j, const char *text, size_t length)
-{
-    int code = CLI_DONE;
-    if (j->lines == BATCH_TEXTS || length > j->room - j->used) code = finish_batch(j);
-    if (code != CLI_DONE) return code;
-    if (!make_room(j, length)) return cli_failed("no memory for a text of %zu bytes", length);
-    if (length > 0) memcpy(j->text + j->used, text, length);
-    j->texts_of[j->lines] = j->text + j->used;
-    j->lengths[j->lines++] = length;
-    j->used += length;
-    return CLI_DONE;
-}
-
-static int read_lines(job *j, cli_lines *lines)
-{
-    char *line = NULL;
-    size_t length = 0;
-    int code = CLI_DONE;
-    while (code == CLI_DONE) {
-        cli_line_status status = cli_lines_next(lines, j->lines == 0, &line, &length);
-        if (status == CLI_LINE_FAILED) return CLI_FAILED;
-        if (status == CLI_LINE_NONE) return CLI_DONE;
-        if (status == CLI_LINE) {
-            code = add_text(j, line, length);
-        } else {
-            code = finish_batch(j);
-            (void)fflush(stdout);
-        }
-    }
-    return code;
-}
-
-static int read_file(job *j, const char *path)
-{
-    cli_lines lines = {0};
-    if (strcmp(path, "-") != 0) {
-        lines.name = path;
-        lines.file = open(path, O_RDONLY | O_CLOEXEC);
-        if (lines.file < 0) return cli_failed("cannot open %s: %s", path, strerror(errno));
-    }
-    int code = read_lines(j, &lines);
-    if (lines.file > 0) (void)close(lines.file);
-    cli_lines_free(&lines);
-    return code;
 }
 
 /* ---- decoding ---- */
@@ -385,10 +322,6 @@ static int set_up(job *j, const cli_args *args)
         .offsets = !j->count && (j->offsets || j->json || other || j->format == TEXT),
         .max_tokens = (size_t)cli_args_count(args, "max-tokens"),
         .threads = (int)cli_args_count(args, "threads")};
-    j->texts_of = malloc(BATCH_TEXTS * sizeof(char *));
-    j->lengths = malloc(BATCH_TEXTS * sizeof *j->lengths);
-    if (!j->texts_of || !j->lengths || !make_room(j, 1))
-        return cli_failed("no memory for %d bytes of text", BATCH_BYTES);
     int code = open_tokenizer(args->operands[0], &j->tokenizer, &j->encoding);
     if (code == CLI_DONE && other) code = open_tokenizer(other, &j->other, &j->other_encoding);
     return code;
@@ -396,13 +329,10 @@ static int set_up(job *j, const cli_args *args)
 
 static int encode_all(job *j, const cli_args *args)
 {
-    const char *path = cli_args_text(args, "file");
-    int code = CLI_DONE;
-    for (size_t i = 1; code == CLI_DONE && i < args->operand_count; i++)
-        code = add_text(j, args->operands[i], strlen(args->operands[i]));
-    if (code == CLI_DONE && (path || args->operand_count == 1))
-        code = read_file(j, path ? path : "-");
-    return code == CLI_DONE ? finish_batch(j) : code;
+    cli_texts texts = {.take = encode_batch, .context = j};
+    int code = cli_texts_read(&texts, args);
+    cli_texts_free(&texts);
+    return code;
 }
 
 static void print_totals(const job *j)
@@ -444,17 +374,11 @@ static int run(const cli_args *args)
     embla_encoding_free(j.other_encoding);
     embla_tokenizer_free(j.tokenizer);
     embla_tokenizer_free(j.other);
-    free(j.text);
-    free(j.texts_of);
-    free(j.lengths);
     return code;
 }
 
 static const cli_option options[] = {
-    {.name = "file",
-     .letter = 'f',
-     .value = "FILE",
-     .help = "encode each line of FILE as a text; - is standard input"},
+    CLI_TEXTS_FILE,
     {.name = "format",
      .value = "FORMAT",
      .standard = "auto",

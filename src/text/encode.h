@@ -118,6 +118,9 @@ EMBLA_CHECKED embla_status embla_encode_one(embla_encoding *e, const char *text,
 /* Checks the options of a call and empties e. */
 EMBLA_CHECKED embla_status embla_encode_begin(embla_encoding *e,
                                               const embla_tokenize_options *options);
+/* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
+ * length only: the longest text is not known yet. */
+EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);
 /* post.c: truncates, adds special tokens and pads the tokens from `first` on. */
 EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, size_t first);
 /* Pads the texts of a batch to the length of the longest. */

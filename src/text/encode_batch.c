@@ -12,7 +12,7 @@ typedef struct {
     size_t worker, first, count;
 } found;
 
-static embla_status make_workers(embla_encoding *e, size_t count)
+embla_status embla_encode_workers(embla_encoding *e, size_t count)
 {
     EMBLA_TRY(embla_grow(&e->workers, &e->worker_room, e->worker_count, count, sizeof(void *),
                          "threads"));
@@ -29,7 +29,7 @@ static embla_status encode_all(embla_encoding *e, const char *const *texts, cons
                                size_t count, int threads, found *list)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
-    EMBLA_TRY(make_workers(e, (size_t)threads));
+    EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (size_t i = 0; i < count; i++) {
         size_t mine = (size_t)embla_threads_mine();

@@ -17,7 +17,7 @@ allowed() {
     table)   echo "table lookup formats files base" ;;
     ngram)   echo "ngram formats files base" ;;
     store)   echo "store lookup formats files base" ;;
-    text)    echo "text formats files base" ;;
+    text)    echo "text table lookup formats files base" ;;
     engine)  echo "engine base" ;;
     see)     echo "see engine table formats files base" ;;
     reshape) echo "reshape formats files base" ;;
