@@ -258,8 +258,9 @@ typedef struct {
 } embla_team_options;
 
 /* Lets all ranks make the steps of a training together. Every rank has created the same model and
- * the same training (embla_train_new); comm must outlive it. Each rank has all weights, and
- * computes the gradients of its shards; all make the same update. From now on embla_train_step,
+ * the same training (embla_train_new); comm must outlive it. Each rank has all weights, computes
+ * the gradients of its shards, and updates a slice of the weights; it has the state of the
+ * optimizer for that slice. Then all ranks get the new weights. From now on embla_train_step,
  * _validate, _save, _checkpoint and _load are collective and give every rank the same results. Rank
  * 0 alone writes files; every rank reads them. A training that was saved by some number of ranks
  * may be loaded by any other number. With one shard the training stays as it was without this call.

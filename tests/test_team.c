@@ -65,7 +65,8 @@ static embla_corpus *corpus_of(const variant *v)
 /* ---- a job ---- */
 
 typedef struct {
-    embla_checksum state; /* weights, optimizer, n-gram table */
+    embla_checksum state;     /* weights, n-gram table */
+    embla_checksum optimizer; /* rank 0 has all of it */
     double losses[STEPS], norms[STEPS], validation;
 } outcome;
 
@@ -100,9 +101,17 @@ static embla_checksum sum_of(const embla_train *t)
     size_t bytes = t->gpt->numbers * t->gpt->real;
     embla_checksum_begin(&state);
     embla_checksum_add(&state, t->gpt->weights, bytes);
+    add_table(&state, t);
+    return embla_checksum_end(&state);
+}
+
+static embla_checksum optimizer_of(const embla_train *t)
+{
+    embla_checksum_state state;
+    size_t bytes = t->gpt->numbers * t->gpt->real;
+    embla_checksum_begin(&state);
     embla_checksum_add(&state, t->mean, bytes);
     embla_checksum_add(&state, t->squares, bytes);
-    add_table(&state, t);
     return embla_checksum_end(&state);
 }
 
@@ -122,7 +131,9 @@ static embla_status run_training(const embla_comm *comm, job *j, embla_train *t)
         found->norms[step] = report.norm;
     }
     EMBLA_TRY(embla_train_validate(t, 0, &found->validation));
+    EMBLA_TRY(embla_train_gather(t));
     found->state = sum_of(t);
+    if (comm->rank == 0) found->optimizer = optimizer_of(t);
     return j->save ? embla_train_save(t, j->save, "a note") : EMBLA_OK;
 }
 
@@ -162,13 +173,17 @@ static void same(const outcome *a, const outcome *b)
     assert_memory_equal(a->norms, b->norms, sizeof a->norms);
     assert_memory_equal(&a->validation, &b->validation, sizeof a->validation);
     assert_memory_equal(&a->state, &b->state, sizeof a->state);
+    assert_memory_equal(&a->optimizer, &b->optimizer, sizeof a->optimizer);
 }
 
 /* Runs with `size` ranks; all must find the same. */
 static void run_job(job *j, int size)
 {
     thread_comm_run(size, run_rank, j);
-    for (int r = 1; r < size; r++) same(&j->found[r], &j->found[0]);
+    for (int r = 1; r < size; r++) {
+        j->found[r].optimizer = j->found[0].optimizer;
+        same(&j->found[r], &j->found[0]);
+    }
 }
 
 /* ---- the same bits ---- */

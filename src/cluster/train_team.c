@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training that several ranks make together: each has the whole model, and computes the gradients
- * of its part of every batch.
+/* A training that several ranks make together: each has the whole model, computes the gradients of
+ * its part of every batch, and updates a slice of the weights.
  *
  * A batch is cut into shards, pieces of whole sequences that do not depend on the number of ranks.
  * A rank has a range of shards. It computes the gradients of each shard alone, so that all products
- * have the same shapes for any number of ranks, and adds them to exact sums (cluster/exact.h). So
- * every rank gets the same sums, whoever computed which shard, and makes the same update.
+ * have the same shapes for any number of ranks, and adds them to exact sums (cluster/exact.h). A
+ * rank gets the sums of its slice, which do not depend on who computed which shard. After the
+ * update all ranks get the new weights. So a rank does its share of the update, has its share of
+ * the optimizer's state, and as many bytes are sent as if all ranks got the gradients.
  *
- * In fast mode a rank computes its whole part at once, and floats are summed in the order of the
- * communicator. Then results depend on the number of ranks.
+ * In fast mode a rank computes its whole part at once, and floats are summed in the order of ranks.
+ * Then results depend on the number of ranks.
  *
  * Each row of an n-gram table that a piece uses gets one gradient. Ranks send these to each other,
  * and a row's gradients are summed in the order of the pieces.
@@ -22,15 +24,18 @@
 #include "base/options.h"
 #include "cluster/comm.h"
 #include "cluster/exact.h"
+#include "learn/clip.h"
 #include "train/train.h"
 
-/* The numbers of share_step; losses of all pieces follow. */
+/* The numbers of share_step; losses of all pieces follow, then levels of exact sums. */
 enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES };
 
 enum {
-    SHARDS = 12,  /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
-    TILE = 65536, /* weights that are compared at each step */
-    HELD = 4      /* pieces whose gradients are added to the sums at once */
+    SHARDS = 12,       /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
+    TILE = 65536,      /* weights that are compared at each step */
+    HELD = 4,          /* pieces whose gradients are added to the sums at once */
+    SENT = 2 << 20,    /* bytes from all ranks that are gathered at once.. */
+    SENT_LEAST = 16384 /* ..or more, with this many from each rank */
 };
 
 /* n-gram rows of pieces, in the order of the pieces. */
@@ -50,8 +55,12 @@ typedef struct {
     double *losses;             /* of each piece */
     int64_t *shared;            /* numbers of share_step */
     int64_t *counted;           /* targets of each piece */
-    embla_exact sums;           /* of the gradients; not in fast mode */
-    float *held;                /* gradients of HELD - 1 pieces, or fewer */
+    size_t slice;               /* weights that a rank updates */
+    char *received;             /* bytes of each rank, `sent` from each */
+    char *sending;              /* bytes for each rank */
+    size_t sent;
+    embla_exact sums; /* of the gradients; not in fast mode */
+    float *held;      /* gradients of HELD - 1 pieces, or fewer */
     size_t held_bytes;
     int64_t compared; /* the step at which weights were last compared */
     /* for n-grams: */
@@ -162,6 +171,8 @@ static embla_status sum_rows(team *w, int threads, embla_train_rows *out)
 
 /* ---- gradients ---- */
 
+_Static_assert((int)EMBLA_EXACT_TILE % (int)EMBLA_SQUARES_LEAF == 0, "a leaf is in one slice");
+
 /* Each piece draws its own dropout masks and negatives. */
 static uint64_t seed_of(uint64_t seed, size_t piece)
 {
@@ -211,7 +222,7 @@ static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size
     *counted = count_targets(w, t->targets[t->now], length);
     memset(w->losses, 0, w->pieces * sizeof *w->losses);
     w->own.count = 0;
-    if (!w->options.fast) embla_exact_clear(&w->sums, options->threads);
+    if (!w->options.fast) embla_exact_clear(&w->sums);
     size_t pieces[HELD], held = 0;
     for (size_t p = w->first; p < w->end; p++) {
         if (w->counted[p] > 0) pieces[held++] = p;
@@ -223,14 +234,65 @@ static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size
     return EMBLA_OK;
 }
 
-static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
+/* ---- slices ---- */
+
+/* Bytes of a slice that are still there: of those of rank r, from `at` on, at most `most`. */
+static size_t bytes_at(size_t bytes, size_t slice, size_t r, size_t at, size_t most)
+{
+    size_t from = r * slice + at, left = from < bytes ? bytes - from : 0;
+    return left < most ? left : most;
+}
+
+static embla_status gather_slices(void *owner, void *values, size_t bytes, size_t slice,
+                                  bool everyone)
+{
+    const team *w = owner;
+    const embla_comm *c = w->comm;
+    size_t rank = (size_t)c->rank, ranks = (size_t)c->size;
+    char *all = values;
+    for (size_t at = 0, n; at < slice && ranks > 1; at += n) {
+        n = slice - at < w->sent ? slice - at : w->sent;
+        size_t mine = bytes_at(bytes, slice, rank, at, n);
+        if (mine > 0) memcpy(w->sending, all + rank * slice + at, mine);
+        EMBLA_TRY(c->allgather(c->owner, w->sending, w->received, n));
+        for (size_t r = 0; r < ranks && (everyone || rank == 0); r++)
+            if (r != rank)
+                memcpy(all + r * slice + at, w->received + r * n, bytes_at(bytes, slice, r, at, n));
+    }
+    return EMBLA_OK;
+}
+
+/* Sums floats in the order of ranks: those of this rank's slice. Others become 0. */
+static embla_status sum_floats(const team *w, float *values, size_t count)
 {
     const embla_comm *c = w->comm;
+    size_t slice = w->slice * sizeof *values, bytes = count * sizeof *values;
+    size_t rank = (size_t)c->rank, ranks = (size_t)c->size;
+    char *all = (char *)values;
+    for (size_t at = 0, n; at < slice && ranks > 1; at += n) {
+        n = slice - at < w->sent ? slice - at : w->sent;
+        for (size_t r = 0; r < ranks; r++) {
+            size_t some = bytes_at(bytes, slice, r, at, n);
+            if (some == 0) continue;
+            memcpy(w->sending + r * n, all + r * slice + at, some);
+            memset(all + r * slice + at, 0, some);
+        }
+        EMBLA_TRY(c->alltoall(c->owner, w->sending, w->received, n));
+        size_t mine = bytes_at(bytes, slice, rank, at, n) / sizeof *values;
+        float *to = values + rank * w->slice + at / sizeof *values;
+        for (size_t r = 0; r < ranks && mine > 0; r++) {
+            const float *from = (const float *)(void *)(w->received + r * n);
+            for (size_t i = 0; i < mine; i++) to[i] += from[i];
+        }
+    }
+    return EMBLA_OK;
+}
+
+static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
+{
     float *gradients = (float *)(void *)gpt->gradients;
-    if (w->options.fast)
-        return c->allreduce(c->owner, gradients, gpt->numbers, EMBLA_COMM_TYPE_FLOAT,
-                            EMBLA_COMM_OP_SUM);
-    return embla_exact_sum(&w->sums, c, threads, gradients);
+    if (w->options.fast) return sum_floats(w, gradients, gpt->numbers);
+    return embla_exact_sum(&w->sums, w->comm, w->shared + LOSSES + w->pieces, threads, gradients);
 }
 
 /* A checksum of a tile of the weights, another one at each step. All of them if the last step was
@@ -251,13 +313,14 @@ static int64_t weights_sum(team *w, const embla_train *t)
 }
 
 /* One exchange of all small numbers of a step: whether a rank has failed, whether all are at the
- * same step with the same weights, and the losses. Weights are compared and not gradients: those
- * are summed, so they are equal even if weights are not. The bits of a loss are never below those
- * that the other ranks send for it. */
+ * same step with the same weights, the losses, and the levels of exact sums. Weights are compared
+ * and not gradients: those are summed, so they are equal even if weights are not. The bits of a
+ * loss are never below those that the other ranks send for it. */
 static embla_status share_step(team *w, const embla_train *t, embla_status status)
 {
     const embla_comm *c = w->comm;
     int64_t *s = w->shared, *losses = s + LOSSES, weights = weights_sum(w, t);
+    size_t levels = w->options.fast ? 0 : embla_exact_levels(&w->sums);
     s[VOTE] = embla_comm_vote(c, status);
     s[STEP] = t->step;
     s[STEP_BELOW] = -t->step;
@@ -267,8 +330,9 @@ static embla_status share_step(team *w, const embla_train *t, embla_status statu
         losses[p] = INT64_MIN;
         if (p >= w->first && p < w->end) memcpy(&losses[p], &w->losses[p], sizeof *losses);
     }
-    EMBLA_TRY(
-        c->allreduce(c->owner, s, LOSSES + w->pieces, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+    if (levels > 0) memcpy(losses + w->pieces, w->sums.levels, levels * sizeof *s);
+    EMBLA_TRY(c->allreduce(c->owner, s, LOSSES + w->pieces + levels, EMBLA_COMM_TYPE_INT64,
+                           EMBLA_COMM_OP_MAX));
     EMBLA_TRY(embla_comm_verdict(c, status, s[VOTE], "it cannot compute its gradients"));
     if (s[STEP] != -s[STEP_BELOW])
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -365,11 +429,17 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
     embla_layout layout = {0};
     void *memory = NULL;
     size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
+    size_t ranks = (size_t)comm->size, slice = embla_exact_slice(t->gpt->numbers, ranks);
+    size_t sent = SENT / ranks > SENT_LEAST ? SENT / ranks : SENT_LEAST;
+    if (sent > slice * sizeof(float)) sent = slice * sizeof(float);
     (void)embla_layout_add(&layout, 1, sizeof(team));
     size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
-    size_t shared = embla_layout_add(&layout, LOSSES + pieces, sizeof(int64_t));
+    size_t shared = embla_layout_add(
+        &layout, LOSSES + pieces + t->gpt->numbers / EMBLA_EXACT_BLOCK + 2, sizeof(int64_t));
     size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
-    size_t counts = embla_layout_add(&layout, (size_t)comm->size, sizeof(int64_t));
+    size_t counts = embla_layout_add(&layout, ranks, sizeof(int64_t));
+    size_t received = embla_layout_add(&layout, ranks > 1 ? ranks : 0, sent);
+    size_t sending = embla_layout_add(&layout, ranks > 1 ? ranks : 0, sent);
     EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
     char *block = memory;
     team *w = memory;
@@ -382,6 +452,10 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
                 .shared = (int64_t *)(void *)(block + shared),
                 .counted = (int64_t *)(void *)(block + counted),
                 .counts = (int64_t *)(void *)(block + counts),
+                .slice = slice,
+                .received = block + received,
+                .sending = block + sending,
+                .sent = sent,
                 .compared = -2};
     w->first = fast ? rank : first_shard(w, rank);
     w->end = fast ? rank + 1 : first_shard(w, rank + 1);
@@ -464,11 +538,21 @@ static embla_train_ranks functions_of(team *w)
                                .rank = w->comm->rank,
                                .size = w->comm->size,
                                .shards = w->options.shards,
+                               .slice = w->slice,
                                .fast = w->options.fast,
                                .gradients = team_gradients,
+                               .gather = gather_slices,
                                .join = join_values,
                                .agree = team_agree,
                                .leave = team_free};
+}
+
+/* From now on this rank updates its slice alone. */
+static void take_slice(embla_train *t, const team *w)
+{
+    size_t numbers = t->gpt->numbers, from = (size_t)w->comm->rank * w->slice;
+    t->from = from < numbers ? from : numbers;
+    t->end = numbers - t->from < w->slice ? numbers : t->from + w->slice;
 }
 
 embla_status embla_train_join(embla_train *train, const embla_comm *comm,
@@ -490,6 +574,7 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
         train->team = functions_of(w);
         status = compare_states(train, comm, states);
         if (status != EMBLA_OK) train->team = (embla_train_ranks){0};
+        if (status == EMBLA_OK) take_slice(train, w);
     }
     embla_mem_free(states, (size_t)comm->size * sizeof(embla_train_state));
     if (w && (status != EMBLA_OK || whole)) team_free(w);

@@ -82,12 +82,14 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
                           train ? "path" : "train");
     if (train->torn)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a load into this training run failed halfway; it cannot be saved");
+                          "a load or a step of this training run failed halfway; it cannot be "
+                          "saved");
     if (length >= sizeof state.saved.note)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the note has %zu bytes; it must have fewer than %zu",
                           length, sizeof state.saved.note);
     embla_train_state_of(train, &state);
     if (note) memcpy(state.saved.note, note, length + 1);
+    EMBLA_TRY(embla_train_gather(train));
     embla_status status = EMBLA_OK;
     if (writes(train)) status = save_all(train, path, &state, &v);
     embla_arena_free(&v.arena);
