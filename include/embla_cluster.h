@@ -254,6 +254,11 @@ typedef struct {
      * computes all its shards at once, and floats are summed as the communicator does. It is
      * faster, and results depend on the number of ranks, by rounding. */
     bool fast;
+    /* Each rank has some of the rows of the model's n-gram table, with the state of their
+     * optimizer, for a table that is larger than the memory of a host. Results are those of a table
+     * that every rank has whole. embla_train_save then writes a folder beside its file, FILE.ngram,
+     * to which every rank writes. Save the model with embla_train_save_model. */
+    bool sharded;
     uint64_t reserved[4]; /* must be 0 */
 } embla_team_options;
 

@@ -206,8 +206,8 @@ void embla_train_free(embla_train *train)
 {
     if (!train) return;
     size_t bytes = train->gpt->numbers * train->gpt->real;
-    if (train->team.owner) train->team.leave(train->team.owner);
     embla_optim_free(train->ngram);
+    if (train->team.owner) train->team.leave(train->team.owner);
     embla_mem_free(train->squares, bytes);
     embla_mem_free(train->mean, bytes);
     embla_mem_free(train, train->bytes);
@@ -389,14 +389,17 @@ static double leaf_sum(const embla_train *t, size_t leaf)
     return sum;
 }
 
-/* The sum of squares of n-gram rows, which does not depend on the order of the rows. */
-static double squares_of_rows(const embla_train *t, const embla_train_rows *rows)
+/* The sum of squares of n-gram rows, which does not depend on the order of the rows, nor on who has
+ * them. */
+static embla_status squares_of_rows(const embla_train *t, const embla_train_rows *rows, double *out)
 {
+    const embla_train_ranks *team = &t->team;
     embla_wide_sum sum = {0};
-    if (!t->ngram) return 0.0;
     for (size_t i = 0; i < rows->count; i++)
         embla_wide_add(&sum, embla_squares_leaf(rows->values + i * rows->dim, rows->dim));
-    return embla_wide_round(&sum);
+    if (team->sharded) EMBLA_TRY(team->total(team->owner, sum.words, EMBLA_WIDE_WORDS));
+    *out = embla_wide_round(&sum);
+    return EMBLA_OK;
 }
 
 /* The norm of all gradients that are not frozen. */
@@ -404,6 +407,7 @@ static embla_status gradient_norm(const embla_train *t, const embla_train_rows *
 {
     const embla_train_ranks *team = &t->team;
     size_t first = t->from / LEAF, end = (t->end + LEAF - 1) / LEAF;
+    double grams = 0.0;
     if (t->gpt->precision == EMBLA_GPT_F64) {
         *out = length_wide(t);
         return EMBLA_OK;
@@ -415,7 +419,8 @@ static embla_status gradient_norm(const embla_train *t, const embla_train_rows *
     if (team->owner)
         EMBLA_TRY(team->gather(team->owner, t->leaves, t->leaf_count * sizeof *t->leaves,
                                team->slice / LEAF * sizeof *t->leaves, true));
-    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + squares_of_rows(t, rows));
+    if (t->ngram) EMBLA_TRY(squares_of_rows(t, rows, &grams));
+    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + grams);
     return EMBLA_OK;
 }
 
@@ -483,8 +488,9 @@ static embla_status update_ngram_rows(embla_train *t, const embla_train_rows *ro
     if (factor != 1.0)
         embla_kernels_get()->scale(rows->values, (float)factor, rows->count * rows->dim,
                                    rows->values);
-    return embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows, rows->count,
-                                 rows->values);
+    EMBLA_TRY(embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows,
+                                    rows->count, rows->values));
+    return t->team.sharded ? t->team.publish(t->team.owner) : EMBLA_OK;
 }
 
 /* Every rank, or rank 0 alone, gets the slices of all ranks of an array like the weights. */
@@ -522,7 +528,7 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
     return EMBLA_OK;
 }
 
-static embla_status check_not_torn(const embla_train *t)
+embla_status embla_train_check_torn(const embla_train *t)
 {
     if (!t->torn) return EMBLA_OK;
     return embla_fail(
@@ -537,7 +543,7 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
     embla_train_rows rows = {0};
     update u;
     if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_step: train is NULL");
-    EMBLA_TRY(check_not_torn(t));
+    EMBLA_TRY(embla_train_check_torn(t));
     embla_train_report r = {.step = t->step};
     if (t->step >= EMBLA_TRAIN_STEPS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -551,79 +557,5 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
     EMBLA_TRY(update_weights(t, &rows, &u, &r));
     t->step++;
     if (report) *report = r;
-    return EMBLA_OK;
-}
-
-/* ---- validation ---- */
-
-/* Batches of validation whose losses the ranks of a team exchange together. */
-enum { GROUP = 64 };
-
-typedef struct {
-    double losses[GROUP], counted[GROUP]; /* of each batch: the sum of its losses, its targets */
-    size_t count;                         /* batches */
-    bool last;                            /* there are no more */
-} validated;
-
-/* Computes the losses of batches first .. first + count - 1, in a team only those of this rank. */
-static embla_status validate_group(embla_train *t, int64_t first, size_t count, validated *out)
-{
-    const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
-    int32_t *tokens = t->tokens[t->now], *targets = t->targets[t->now];
-    for (; out->count < count; out->count++) {
-        embla_loss_report r = {0};
-        int64_t n = first + (int64_t)out->count;
-        size_t used;
-        embla_status status =
-            embla_corpus_validation(t->corpus, n, o->batch, o->length, tokens, targets, &used);
-        out->last = status == EMBLA_ERR_RANGE;
-        if (out->last) return EMBLA_OK;
-        EMBLA_TRY(status);
-        if (t->team.owner && n % t->team.size != t->team.rank) continue;
-        EMBLA_TRY(embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r));
-        out->losses[out->count] = r.loss * (double)r.counted;
-        out->counted[out->count] = (double)r.counted;
-    }
-    return EMBLA_OK;
-}
-
-/* Every rank gets the losses of all batches, and adds them in the same order. */
-static embla_status share_group(const embla_train *t, validated *group)
-{
-    const embla_train_ranks *team = &t->team;
-    if (!team->owner) return EMBLA_OK;
-    EMBLA_TRY(team->join(team->owner, group->losses, group->count));
-    return team->join(team->owner, group->counted, group->count);
-}
-
-embla_status embla_train_validate(embla_train *train, size_t batches, double *loss)
-{
-    embla_train *t = train;
-    double sum = 0.0, counted = 0.0;
-    int64_t n = 0;
-    bool last = false;
-    if (!t || !loss)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_validate: %s is NULL",
-                          t ? "loss" : "train");
-    EMBLA_TRY(check_not_torn(t));
-    while (!last && (batches == 0 || (size_t)n < batches)) {
-        validated group = {0};
-        size_t left = batches == 0 ? GROUP : batches - (size_t)n;
-        embla_status status = validate_group(t, n, left < GROUP ? left : GROUP, &group);
-        EMBLA_TRY(embla_train_agree(t, status, "it cannot validate", false));
-        EMBLA_TRY(share_group(t, &group));
-        for (size_t i = 0; i < group.count; i++) {
-            sum += group.losses[i];
-            counted += group.counted[i];
-        }
-        n += (int64_t)group.count;
-        last = group.last;
-    }
-    if (counted == 0.0)
-        return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "none of the corpus's %" PRId64 " tokens is set aside for validation",
-                          embla_corpus_tokens(t->corpus));
-    *loss = sum / counted;
     return EMBLA_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a training run. train.c makes steps, train_state.c describes the state as text, and
- * train_save.c saves and loads it.
+/* The inside of a training run. train.c makes steps, train_validate.c computes the validation loss,
+ * train_state.c describes the state as text, and train_save.c saves and loads it.
  *
  * The state of the optimizer is two blocks with the layout of the weights. One loop goes over
  * weights, gradients and both blocks, whatever tensors there are. Between steps all gradients are
@@ -36,6 +36,7 @@ typedef struct {
     size_t shards; /* pieces of a batch; 0 without a team */
     size_t slice;  /* weights that a rank updates: rank r those from r * slice on; whole tiles */
     bool fast;
+    bool sharded; /* the n-gram table is divided among the ranks */
     /* Computes the gradients of this rank's slice and the loss of this batch (train->now), whose
      * sequences have `length` tokens. All gradients are 0 before, and those of other slices after.
      * ready: whether this rank has the batch. */
@@ -50,6 +51,20 @@ typedef struct {
     /* EMBLA_OK if all ranks have EMBLA_OK. saving: other ranks may take long to answer. */
     embla_status (*agree)(void *owner, embla_status status, const char *what, bool saving);
     void (*leave)(void *owner); /* frees the owner */
+    /* Only if sharded: */
+    /* Gets the n-gram vectors of a batch for the model's next pass; 0 sequences mean none. */
+    embla_status (*fetch)(void *owner, embla_gpt *gpt, const int32_t *tokens, size_t batch,
+                          size_t length);
+    /* Sums integers over all ranks. */
+    embla_status (*total)(void *owner, int64_t *values, size_t count);
+    /* Waits until all ranks have updated their n-gram rows. */
+    embla_status (*publish)(void *owner);
+    /* Saves the n-gram rows of this step beside a file, or loads them. */
+    embla_status (*save_rows)(void *owner, const embla_train *train, const char *path);
+    embla_status (*load_rows)(void *owner, const embla_train *train, const char *path,
+                              int64_t step);
+    embla_status (*save_model)(void *owner, embla_gpt *gpt, const char *folder,
+                               const char *const *words);
 } embla_train_ranks;
 
 struct embla_train {
@@ -108,6 +123,8 @@ EMBLA_CHECKED embla_status embla_train_state_read(const embla_directory *directo
 EMBLA_CHECKED embla_status embla_train_state_compare(const embla_train_state *ours,
                                                      const embla_train_state *other,
                                                      const char *name, bool saved);
+/* EMBLA_ERR_ARGUMENT if the state is neither old nor new. */
+EMBLA_CHECKED embla_status embla_train_check_torn(const embla_train *train);
 /* EMBLA_OK if all ranks of the team, or this process alone, have EMBLA_OK. */
 EMBLA_CHECKED embla_status embla_train_agree(const embla_train *train, embla_status status,
                                              const char *what, bool saving);
