@@ -306,6 +306,12 @@ static int make_training(const cli_args *args, cli_training *t)
     char memory[CLI_CELL];
     if (shared && t->shape.ngram.rows == 0)
         return cli_usage("--ngram-shared needs a model with an n-gram table; add --ngram-rows");
+    if (t->team.sharded && shared)
+        return cli_usage("--sharded divides the n-gram table, --ngram-shared keeps it in one file; "
+                         "use one of them");
+    if (t->team.sharded && t->sample_every > 0)
+        return cli_usage("--sample-every needs the whole n-gram table, which --sharded divides; "
+                         "use 'embla generate' on the saved model");
     if (shared && !t->follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
@@ -457,7 +463,8 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         t->options = saved->options;
         t->options.threads = t->threads;
         t->team = (embla_team_options){.shards = saved->shards > 0 ? saved->shards : 1,
-                                       .fast = saved->fast};
+                                       .fast = saved->fast,
+                                       .sharded = saved->sharded};
         t->joins = t->joins || saved->shards > 0;
         t->corpus_options = saved->corpus;
         t->first = saved->step;

@@ -127,8 +127,8 @@ static int read_orders(const char *text, size_t *out)
 
 static int read_ngram(const cli_args *args, cli_training *t)
 {
-    static const char *const parts[] = {"ngram-heads", "ngram-orders", "ngram-dim",
-                                        "ngram-layer", "ngram-rate",   "ngram-shared"};
+    static const char *const parts[] = {"ngram-heads", "ngram-orders", "ngram-dim", "ngram-layer",
+                                        "ngram-rate",  "ngram-shared", "sharded"};
     embla_gpt_ngram *n = &t->shape.ngram;
     if (!cli_args_given(args, "ngram-rows")) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -520,6 +520,9 @@ static const cli_option options[] = {
     {.name = "fast",
      .help = "sum the gradients of processes in floats; faster, but the result depends on their "
              "number"},
+    {.name = "sharded",
+     .help = "with mpirun: divide the n-gram table among the processes, for a table that is larger "
+             "than the memory of a host"},
     {.name = "patience",
      .value = "S",
      .count = true,

@@ -310,6 +310,11 @@ void embla_io_remove(int folder, const char *name)
     (void)unlinkat(folder, name, 0);
 }
 
+void embla_io_remove_folder(int folder, const char *name)
+{
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+}
+
 void embla_io_sweep(int folder, const char *name)
 {
     struct stat found;

@@ -65,6 +65,8 @@ EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const c
                                            const char *shown, bool replace);
 /* Removes a file. Failure is not reported: the caller could do nothing about it. */
 EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
+/* Removes an empty folder. Never fails either. */
+void embla_io_remove_folder(int folder, const char *name);
 /* Removes a regular file that nobody has locked with embla_io_lock. Never fails either. */
 void embla_io_sweep(int folder, const char *name);
 /* Maps the whole file read-only. */
