@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/out.h"
 #include "train/train_plot.h"
@@ -54,6 +55,19 @@ static void restore_line(void *context, const cli_log_line *line)
 
 /* ---- saving ---- */
 
+/* Writes the model. tokenizer.json is made of the words, or is the file of --tokenizer. */
+static embla_status save_model(const cli_training *t)
+{
+    char path[PATH_MAX];
+    if (!t->tokenizer) return embla_gpt_save(t->gpt, t->folder, t->words);
+    int used = snprintf(path, sizeof path, "%s/tokenizer.json", t->folder);
+    if (used >= 0 && (size_t)used < sizeof path && access(path, F_OK) != 0) {
+        embla_status status = embla_tokenizer_copy(t->tokenizer_path, path);
+        if (status != EMBLA_OK) return status;
+    }
+    return embla_gpt_save(t->gpt, t->folder, NULL);
+}
+
 /* Flushes the log first, so that it contains all lines before the checkpoint. */
 static int save(cli_training *t)
 {
@@ -66,7 +80,7 @@ static int save(cli_training *t)
     if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t); /* the others wait for us */
     if (code == CLI_DONE &&
         (embla_train_checkpoint(t->train, t->checkpoints, (size_t)t->keep, note) != EMBLA_OK ||
-         (!t->follows && embla_gpt_save(t->gpt, t->folder, t->words) != EMBLA_OK)))
+         (!t->follows && save_model(t) != EMBLA_OK)))
         code = t->follows ? CLI_FAILED : cli_failed("%s", embla_error());
     free(note);
     t->saved = cli_progress_now();
@@ -84,7 +98,7 @@ static void save_best(cli_training *t)
     t->best_step = embla_train_steps(t->train);
     int used = snprintf(path, sizeof path, "%s/best", t->folder);
     if (used >= 0 && (size_t)used < sizeof path &&
-        embla_gpt_save(t->gpt, path, t->words) == EMBLA_OK)
+        embla_gpt_save(t->gpt, path, t->tokenizer ? NULL : t->words) == EMBLA_OK)
         return;
     cli_progress_wipe(&t->progress);
     cli_complain("the best model, of step %" PRId64 ", was not saved in %s/best: %s; training "
