@@ -150,6 +150,20 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
     return cli_failed("%s", embla_error());
 }
 
+embla_status cli_open_tokenizer(const char *path, const embla_checkpoint *checkpoint,
+                                embla_tokenizer **out)
+{
+    PROMISE((path || checkpoint) && out);
+    return EMBLA_ERR_NOT_FOUND;
+}
+
+embla_status cli_train_tokenizer(const char *text, const embla_tokenizer_train_options *options,
+                                 const char *out, embla_tokenizer_trained *trained)
+{
+    PROMISE(text && options && out && trained);
+    return EMBLA_ERR_NOT_FOUND;
+}
+
 embla_status cli_open_words(const char *path, embla_vocab **out)
 {
     PROMISE(path && out);

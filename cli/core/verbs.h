@@ -25,6 +25,7 @@ extern const cli_verb cli_verb_warm;
 extern const cli_verb cli_verb_verify;
 extern const cli_verb cli_verb_words;
 extern const cli_verb cli_verb_tokens;
+extern const cli_verb cli_verb_tokenizer;
 extern const cli_verb cli_verb_encode;
 extern const cli_verb cli_verb_train;
 extern const cli_verb cli_verb_generate;

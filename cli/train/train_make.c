@@ -82,8 +82,34 @@ static int absolute_path(const char *path, char **out)
 
 /* ---- the text ---- */
 
-static int open_corpus(cli_training *t)
+/* Opens the tokenizer of --tokenizer, or of a resumed training the one in its folder. */
+static int open_tokenizer(const cli_args *args, cli_training *t)
 {
+    const char *given = cli_args_text(args, "tokenizer");
+    embla_tokenizer_info info;
+    if (t->corpus_options.kind != EMBLA_CORPUS_TOKENIZER) return CLI_DONE;
+    if (t->resumed || folder_has(given, "tokenizer.json"))
+        t->tokenizer_path = join(t->resumed ? t->folder : given, "tokenizer.json");
+    else
+        t->tokenizer_path = strdup(given);
+    if (!t->tokenizer_path) return cli_failed("no memory for the path of a tokenizer");
+    if (cli_open_tokenizer(t->tokenizer_path, NULL, &t->tokenizer) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    embla_tokenizer_describe(t->tokenizer, &info);
+    if (strcmp(info.source, "tokenizer.json") != 0)
+        return cli_failed("%s is a tokenizer in the format %s; training needs a tokenizer.json, "
+                          "which is stored with the model",
+                          t->tokenizer_path, info.source);
+    if (embla_tokenizer_words(t->tokenizer, &t->vocab) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    t->corpus_options.tokenizer = t->tokenizer;
+    return CLI_DONE;
+}
+
+static int open_corpus(const cli_args *args, cli_training *t)
+{
+    int code = open_tokenizer(args, t);
+    if (code != CLI_DONE) return code;
     embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
     if (status != EMBLA_OK) return library_error(status);
     int32_t token, target;
@@ -384,7 +410,7 @@ int cli_make_new(const cli_args *args, cli_training *t)
     int code = set_folder(t);
     if (code == CLI_DONE) code = absolute_path(args->operands[0], &t->text);
     if (code == CLI_DONE && from) code = absolute_path(from, &t->from);
-    if (code == CLI_DONE) code = open_corpus(t);
+    if (code == CLI_DONE) code = open_corpus(args, t);
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code != CLI_DONE) return code;
     set_vocab(t);
@@ -486,7 +512,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
 int cli_make_again(const cli_args *args, cli_training *t)
 {
     int code = t->follows ? CLI_DONE : cli_log_open(t->folder, &t->log);
-    if (code == CLI_DONE) code = open_corpus(t);
+    if (code == CLI_DONE) code = open_corpus(args, t);
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code == CLI_DONE) code = set_words(t);
     if (code != CLI_DONE) return code;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/out.h"
 #include "train/train_plot.h"
@@ -54,6 +55,18 @@ static void restore_line(void *context, const cli_log_line *line)
 
 /* ---- saving ---- */
 
+/* Writes the model; all ranks take part. tokenizer.json is made of the words, or is the file of
+ * --tokenizer. */
+static embla_status save_model(const cli_training *t)
+{
+    char path[PATH_MAX];
+    if (!t->tokenizer) return embla_train_save_model(t->train, t->folder, t->words);
+    embla_status status = embla_train_save_model(t->train, t->folder, NULL);
+    int used = snprintf(path, sizeof path, "%s/tokenizer.json", t->folder);
+    if (status != EMBLA_OK || t->follows || used < 0 || (size_t)used >= sizeof path) return status;
+    return access(path, F_OK) == 0 ? EMBLA_OK : embla_tokenizer_copy(t->tokenizer_path, path);
+}
+
 /* Flushes the log first, so that it contains all lines before the checkpoint. */
 static int save(cli_training *t)
 {
@@ -66,7 +79,7 @@ static int save(cli_training *t)
     if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t); /* the others wait for us */
     if (code == CLI_DONE &&
         (embla_train_checkpoint(t->train, t->checkpoints, (size_t)t->keep, note) != EMBLA_OK ||
-         embla_train_save_model(t->train, t->folder, t->words) != EMBLA_OK))
+         save_model(t) != EMBLA_OK))
         code = t->follows ? CLI_FAILED : cli_failed("%s", embla_error());
     free(note);
     t->saved = cli_progress_now();
@@ -86,7 +99,7 @@ static int save_best(cli_training *t)
     t->best_step = embla_train_steps(t->train);
     int used = snprintf(path, sizeof path, "%s/best", t->folder);
     if (used >= 0 && (size_t)used < sizeof path &&
-        embla_train_save_model(t->train, path, t->words) == EMBLA_OK)
+        embla_train_save_model(t->train, path, t->tokenizer ? NULL : t->words) == EMBLA_OK)
         return CLI_DONE;
     if (t->follows) return CLI_DONE;
     cli_progress_wipe(&t->progress);

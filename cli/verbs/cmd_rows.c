@@ -12,7 +12,7 @@
 
 #include "embla_store.h"
 
-#include "core/model.h"
+#include "core/model_text.h"
 #include "core/out.h"
 #include "core/token.h"
 #include "core/verbs.h"
@@ -55,6 +55,8 @@ static int read_tokens(const cli_args *args, job *j)
     const embla_vocab *vocab = j->model_name ? NULL : j->model.vocab;
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
+    if (!j->model_name) j->tokens.texts = &j->model;
+    j->tokens.notes = !cli_args_flag(args, "quiet");
     if (ids && strcmp(ids, "-") == 0)
         code = cli_tokens_lines(&j->tokens, vocab, true);
     else if (ids)
@@ -108,7 +110,10 @@ static int open_hasher(const cli_args *args, job *j)
     if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return library_error();
     if (!j->model_name) {
         int code = cli_model_open(args, args->operands[0], &j->model);
+        if (code == CLI_DONE) code = cli_model_use_tokenizer(args, &j->model);
         if (code != CLI_DONE) return code;
+    } else if (cli_args_given(args, "tokenizer")) {
+        return cli_usage("--tokenizer needs a FILE: with --model tokens are numbers");
     }
     embla_status status = j->model_name
                               ? embla_ngram_new_model(j->model_name, layer, j->fold, &j->ngram)
@@ -413,6 +418,7 @@ static const cli_option options[] = {
      .standard = "0",
      .help = "also print the first N numbers of each row"},
     {.name = "list", .help = "print the names of known models"},
+    CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -425,7 +431,8 @@ const cli_verb cli_verb_rows = {
     .text = "A giant table is indexed by a hash of the last few tokens. FILE is a checkpoint that "
             "describes the hasher (config.json, GGUF keys); alternatively --model names a known "
             "model. TOKEN is a number. If FILE has a vocabulary, TOKEN is a word of it or '#5'; "
-            "quote both.\n\n"
+            "quote both. What is no word is text, which the tokenizer of FILE or of --tokenizer "
+            "cuts.\n\n"
             "For each token the n-grams that end in it are printed, with the row that each head "
             "selects, in head order. A dot stands for a position before the start of the text or "
             "before an end-of-text token. With --json the output is one object, which includes the "

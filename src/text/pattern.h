@@ -52,6 +52,8 @@ embla_scanner *embla_scanner_of(const char *text, size_t length, int *first);
 size_t embla_scan_gpt2(const embla_piece *piece, size_t at);
 /* What the pre-tokenizer Whitespace keeps: words, and runs of other characters. */
 size_t embla_scan_words(const embla_piece *piece, size_t at);
+/* A word by the rule of embla_next_word. */
+size_t embla_scan_next_word(const embla_piece *piece, size_t at);
 
 /* onig.c. EMBLA_ERR_UNSUPPORTED if libonig cannot be loaded, EMBLA_ERR_FORMAT if it refuses the
  * expression; name is the file's, for messages. */

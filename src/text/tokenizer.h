@@ -240,6 +240,9 @@ EMBLA_CHECKED embla_status embla_tokenizer_finish(embla_tokenizer *t, const embl
 /* Adds a string to the vocabulary. The bytes are copied. */
 EMBLA_CHECKED embla_status embla_tokenizer_add(embla_tokenizer *t, const char *bytes, size_t length,
                                                uint64_t token);
+/* The same for bytes: each becomes the character that stands for it (embla_byte_code). */
+EMBLA_CHECKED embla_status embla_tokenizer_add_bytes(embla_tokenizer *t, const uint8_t *bytes,
+                                                     size_t count, uint64_t token);
 /* The string of the vocabulary's own, looked up as it is in the file; -1 if there is none. */
 int32_t embla_tokenizer_literal(const embla_tokenizer *t, const char *bytes, size_t length);
 /* Reads stages from the text of a tokenizer.json without a model. */
@@ -270,6 +273,8 @@ EMBLA_CHECKED embla_status embla_sentencepiece_parse(embla_tokenizer *t, const u
  * normal never merge. */
 EMBLA_CHECKED embla_status embla_bpe_rank_scores(embla_tokenizer *t, const float *scores,
                                                  const bool *normal);
+/* The stages of SentencePiece's BPE, as JSON. */
+extern const char embla_llama_stages[];
 struct embla_map;
 EMBLA_CHECKED embla_status embla_tokenizer_of_gguf(embla_tokenizer *t, struct embla_map *map);
 

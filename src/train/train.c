@@ -459,7 +459,8 @@ static embla_status compute_gradients(embla_train *t, embla_loss_report *loss,
 {
     const embla_train_options *o = &t->options;
     embla_corpus_kind kind = t->corpus->options.kind;
-    bool by_frequency = kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS;
+    bool by_frequency =
+        kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS || kind == EMBLA_CORPUS_TOKENIZER;
     const embla_gpt_options how = {.compute = o->compute,
                                    .threads = o->threads,
                                    .seed = o->seed,
