@@ -43,6 +43,8 @@ static const struct {
      bench_rows, "/(raw|f32|bf16)$"},
     {"train", "a training step, against the bare matrix products of that step", bench_train,
      "^(microgpt|nano|gpt2-256x6)/|^gpt2/4x64/"},
+    {"text", "text to tokens and to vectors, against finding words and summing rows", bench_text,
+     "^(wordpiece|bpe|unigram|vector)$|^open/"},
     {"cluster", "a sharded table under mpirun, against its parts and against bare MPI",
      bench_cluster, "^owners$"},
     {"all", "a set of cases of every benchmark, on 1 thread and on all", NULL, NULL}};

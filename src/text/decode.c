@@ -298,9 +298,10 @@ static embla_status list_strings(chain *c, const int32_t *tokens, size_t number,
     begin_stage(c);
     for (size_t i = 0; i < number; i++) {
         size_t begin = c->e->decoded[c->to].count;
-        if ((uint64_t)tokens[i] >= t->token_end || !t->decoded[tokens[i]]) continue;
+        embla_name text;
+        if (!embla_token_name(t, tokens[i], true, &text)) continue;
         if (skip_special && t->special[tokens[i]]) continue;
-        EMBLA_TRY(put(c, t->decoded[tokens[i]]->bytes, t->decoded[tokens[i]]->length));
+        EMBLA_TRY(put(c, text.bytes, text.length));
         EMBLA_TRY(close_piece(c, begin));
     }
     end_stage(c);
@@ -333,9 +334,11 @@ embla_status embla_detokenize(embla_encoding *encoding, const int32_t *tokens,
                           : !length ? "length"
                                     : "tokens");
     chain c = {e->tokenizer, e, 0, 1};
+    EMBLA_TRY(embla_tokenizer_check(c.t));
     EMBLA_TRY(list_strings(&c, tokens, count_of_tokens, skip_special));
     for (size_t i = 0; i < c.t->decoder_count; i++) EMBLA_TRY(run_decoder(&c, &c.t->decoders[i]));
     EMBLA_TRY(join(&c));
+    EMBLA_TRY(embla_tokenizer_check(c.t));
     *text = e->decoded[c.to].bytes;
     *length = e->decoded[c.to].count - 1;
     return EMBLA_OK;

@@ -115,6 +115,16 @@ static embla_status read_size(const embla_tokenizer *t, const embla_json_value *
     return EMBLA_OK;
 }
 
+/* A length of padding, which decides how much memory a text needs. */
+static embla_status read_pad(const embla_tokenizer *t, const embla_json_value *value, size_t *out)
+{
+    enum { PAD_MOST = 1 << 20 };
+    EMBLA_TRY(read_size(t, value, "padding", out));
+    if (*out <= PAD_MOST) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT, "%.256s: padding to %zu tokens; the limit is %d", t->name,
+                      *out, PAD_MOST);
+}
+
 static bool has_text(const embla_json_value *value, const char *key, const char *text)
 {
     const char *found = embla_json_string(embla_json_get(value, key), NULL);
@@ -134,9 +144,8 @@ embla_status embla_limits_parse(embla_tokenizer *t, const embla_json_value *trun
     pad->on = embla_json_what(padding) == EMBLA_JSON_OBJECT;
     pad->left = has_text(padding, "direction", "Left");
     pad->longest = embla_json_what(strategy) == EMBLA_JSON_STRING;
-    EMBLA_TRY(read_size(t, embla_json_get(strategy, "Fixed"), "padding", &pad->most));
-    EMBLA_TRY(
-        read_size(t, embla_json_get(padding, "pad_to_multiple_of"), "padding", &pad->multiple));
+    EMBLA_TRY(read_pad(t, embla_json_get(strategy, "Fixed"), &pad->most));
+    EMBLA_TRY(read_pad(t, embla_json_get(padding, "pad_to_multiple_of"), &pad->multiple));
     EMBLA_TRY(read_size(t, embla_json_get(padding, "pad_id"), "padding", &token));
     pad->token = (int32_t)token;
     return EMBLA_OK;
