@@ -160,6 +160,13 @@ static embla_status read_strip(embla_tokenizer *t, const embla_json_value *value
     return read_size(t, embla_json_get(value, "stop"), "Strip", &d->stop);
 }
 
+static embla_status read_ctc(embla_tokenizer *t, const embla_json_value *value, embla_rejoin *d)
+{
+    EMBLA_TRY(embla_stage_text(t, value, "word_delimiter_token", &d->content));
+    if (d->content.length > 0) return EMBLA_OK;
+    return embla_stage_wrong(t, "CTC", "word_delimiter_token is empty");
+}
+
 static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *value,
                                  const char *type)
 {
@@ -176,7 +183,7 @@ static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *val
         {"ByteFallback", EMBLA_UN_FALLBACK, NULL},
         {"Fuse", EMBLA_UN_FUSE, NULL},
         {"Strip", EMBLA_UN_STRIP, NULL},
-        {"CTC", EMBLA_UN_OTHER, NULL},
+        {"CTC", EMBLA_UN_CTC, "pad_token"},
     };
     void *list = t->decoders;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -189,6 +196,7 @@ static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *val
         d->cleanup = embla_stage_flag(value, "cleanup", true);
         d->keep_first = has_text(value, "prepend_scheme", "never");
         if (known[i].text) EMBLA_TRY(embla_stage_text(t, value, known[i].text, &d->text));
+        if (d->kind == EMBLA_UN_CTC) return read_ctc(t, value, d);
         if (d->kind == EMBLA_UN_REPLACE) return embla_stage_pattern(t, value, &d->pattern);
         return d->kind == EMBLA_UN_STRIP ? read_strip(t, value, d) : EMBLA_OK;
     }

@@ -63,6 +63,7 @@ typedef enum {
     EMBLA_PRE_SPLIT,
     EMBLA_PRE_BERT, /* white space removed, punctuation isolated */
     EMBLA_PRE_FIXED,
+    EMBLA_PRE_SCRIPTS,
     EMBLA_PRE_BYTES, /* ByteLevel; later stages see mapped bytes */
     EMBLA_PRE_METASPACE
 } embla_pre_kind;
@@ -168,7 +169,7 @@ typedef enum {
     EMBLA_UN_FALLBACK,
     EMBLA_UN_FUSE,
     EMBLA_UN_STRIP,
-    EMBLA_UN_OTHER /* one that Embla does not have: encoding works, decoding does not */
+    EMBLA_UN_CTC /* text is the mark of nothing, content that between words */
 } embla_rejoin_kind;
 
 typedef struct {
