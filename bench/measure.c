@@ -200,16 +200,20 @@ size_t bench_cache(void)
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 
-/* ---- a temporary file ---- */
+/* ---- temporary files ---- */
 
 /* For the signal handler: what it must remove. */
-static char folder[256], path[sizeof folder + 32];
+enum { FILES_MOST = 4 };
+static char folder[256], paths[FILES_MOST][sizeof folder + 32];
 
 void bench_file_drop(void)
 {
-    if (path[0]) (void)unlink(path);
+    for (int i = 0; i < FILES_MOST; i++) {
+        if (paths[i][0]) (void)unlink(paths[i]);
+        paths[i][0] = '\0';
+    }
     if (folder[0]) (void)rmdir(folder);
-    path[0] = folder[0] = '\0';
+    folder[0] = '\0';
 }
 
 static void on_signal(int number)
@@ -219,17 +223,23 @@ static void on_signal(int number)
     (void)raise(number);
 }
 
-const char *bench_file(const char *name)
+static bool make_folder(void)
 {
     const char *where = getenv("TMPDIR");
     if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
     if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
     if (!where || !*where || strlen(where) > sizeof folder - 24) where = "/tmp";
     (void)snprintf(folder, sizeof folder, "%s/embla-bench-XXXXXX", where);
-    if (!mkdtemp(folder)) {
-        folder[0] = '\0';
-        return NULL;
-    }
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
+    if (mkdtemp(folder)) return true;
+    folder[0] = '\0';
+    return false;
+}
+
+const char *bench_file(const char *name)
+{
+    int free_one = 0;
+    if (!folder[0] && !make_folder()) return NULL;
+    while (free_one + 1 < FILES_MOST && paths[free_one][0]) free_one++;
+    (void)snprintf(paths[free_one], sizeof paths[free_one], "%s/%s", folder, name);
+    return paths[free_one];
 }

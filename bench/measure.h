@@ -62,9 +62,9 @@ void bench_copy(void *out, const void *in, size_t bytes, int threads);
 /* Bytes of the last-level cache, or an estimate. */
 size_t bench_cache(void);
 
-/* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp; one at a time. Both are
- * removed by bench_file_drop, or when a signal ends the program. NULL if the folder cannot be
- * created (errno). */
+/* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp. Up to four files are in
+ * the same folder. bench_file_drop removes all of it, or a signal that ends the program. NULL if
+ * the folder cannot be created (errno). */
 const char *bench_file(const char *name);
 void bench_file_drop(void);
 

@@ -33,7 +33,7 @@ typedef struct {
     embla_tokenizer_kind kind;
     const char *kind_name; /* "WordPiece", "WordLevel", "BPE", "Unigram" */
     const char *source;    /* "tokenizer.json", "SentencePiece", "GGUF", "tiktoken", "vocab.txt",
-                              "tokenizer.bin" of llama2.c and llm.c, or "words" alone */
+                              "tokenizer.bin" of llama2.c and llm.c, "words" alone, or "compiled" */
     const char *pipeline;  /* stages in their order: normalizers, .., model, .., decoder */
     int64_t vocab;         /* strings of the model's vocabulary */
     int64_t added;         /* added tokens, those of the vocabulary included */
@@ -47,10 +47,11 @@ typedef struct {
 } embla_tokenizer_info;
 
 /* Opens a tokenizer: a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's
- * ranks, a vocab.txt of WordPiece, or a folder with one of them. The format is detected from the
- * file's contents. The tokens are those that the library which wrote the file gives for the same
- * text. EMBLA_ERR_FORMAT names what is wrong in the
- * file, EMBLA_ERR_UNSUPPORTED a part that Embla does not have. */
+ * ranks, a vocab.txt of WordPiece, a file of embla_tokenizer_compile, or a folder with a
+ * tokenizer.json, a SentencePiece model or a vocab.txt. The format is detected from the file's
+ * contents. The tokens are those that the library which wrote the file gives for the same text.
+ * EMBLA_ERR_FORMAT names what is wrong in the file, EMBLA_ERR_UNSUPPORTED a part that Embla does
+ * not have. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out);
 /* The same for the bytes of a file. They are not needed after the call. Messages call them
  * `name`. */
@@ -70,6 +71,12 @@ EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_of_words(const embla_vocab 
 /* Makes a vocabulary of the strings of all tokens. The caller frees it with embla_vocab_free. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_words(const embla_tokenizer *tokenizer,
                                                            embla_vocab **out);
+/* Writes the tables of a tokenizer.json, or of the one in a folder, to a file that opens in a few
+ * milliseconds: it is mapped and used in place, and gives the same tokens. A file `out` is
+ * replaced. The result is for this version of the format and for machines with the same byte order;
+ * others refuse it. It does not follow changes of the tokenizer.json. EMBLA_ERR_UNSUPPORTED for any
+ * other kind of file, EMBLA_ERR_ARGUMENT if `out` is the input. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_compile(const char *path, const char *out);
 EMBLA_API void embla_tokenizer_free(embla_tokenizer *tokenizer);
 EMBLA_API void embla_tokenizer_describe(const embla_tokenizer *tokenizer,
                                         embla_tokenizer_info *out);

@@ -267,9 +267,12 @@ static size_t median_length(const embla_tokenizer *t, bool rust)
 {
     size_t counts[LENGTHS] = {0}, all = 0, end = rust ? t->vocab_count : t->token_end;
     for (size_t i = 0; i < end; i++) {
-        const embla_name *text = rust ? &t->vocab[i] : t->by_token[i];
-        if (!text) continue;
-        size_t length = rust ? text->length : count_characters(text);
+        embla_name text;
+        if (rust)
+            text = embla_vocab_name(t, i);
+        else if (!embla_token_name(t, (int32_t)i, false, &text))
+            continue;
+        size_t length = rust ? text.length : count_characters(&text);
         counts[length < LENGTHS ? length : LENGTHS - 1]++;
         all++;
     }

@@ -69,14 +69,20 @@ uint32_t embla_byte_code(uint8_t byte);
 /* The byte that a character stands for; -1 if it is not in the alphabet. */
 int embla_byte_of_code(uint32_t code);
 
-/* The bits of the character at `at`, and its length. */
-static inline uint32_t embla_piece_bits(const embla_piece *piece, size_t at, size_t *length)
+/* The character at `at`, and its length. */
+static inline uint32_t embla_piece_code(const embla_piece *piece, size_t at, size_t *length)
 {
     if (piece->mapped) {
         *length = 1;
-        return embla_char_bits(embla_byte_code((uint8_t)piece->bytes[at]));
+        return embla_byte_code((uint8_t)piece->bytes[at]);
     }
-    return embla_char_bits(embla_char_at(piece->bytes + at, length));
+    return embla_char_at(piece->bytes + at, length);
+}
+
+/* Its bits. */
+static inline uint32_t embla_piece_bits(const embla_piece *piece, size_t at, size_t *length)
+{
+    return embla_char_bits(embla_piece_code(piece, at, length));
 }
 
 #endif

@@ -178,7 +178,7 @@ embla_status embla_tokenizer_words(const embla_tokenizer *tokenizer, embla_vocab
     embla_status status = embla_arena_many(&scratch, (uint64_t)tokenizer->token_end + 1,
                                            sizeof *names, "tokens", &names);
     for (size_t i = 0; status == EMBLA_OK && i < tokenizer->token_end; i++)
-        names[i] = tokenizer->by_token[i] ? *tokenizer->by_token[i] : (embla_name){0};
+        if (!embla_token_name(tokenizer, (int32_t)i, false, &names[i])) names[i] = (embla_name){0};
     if (status == EMBLA_OK)
         status = embla_vocab_of_names(names, tokenizer->token_end, tokenizer->name, out);
     embla_arena_free(&scratch);
