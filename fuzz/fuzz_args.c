@@ -128,6 +128,12 @@ int bench_cluster(const bench_options *options)
     return CLI_DONE;
 }
 
+int bench_text(const bench_options *options)
+{
+    PROMISE(options->complain);
+    return CLI_DONE;
+}
+
 int bench_train(const bench_options *options)
 {
     PROMISE(options->complain);
