@@ -18,11 +18,13 @@ class Embeddings:
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text."""
-        return self.encoder.encode(list(texts), **self.options).tolist()
+        found: list[list[float]] = self.encoder.encode(list(texts), **self.options).tolist()
+        return found
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question."""
-        return self.encoder.encode(text, **self.options).tolist()
+        found: list[float] = self.encoder.encode(text, **self.options).tolist()
+        return found
 
     async def aembed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """The same, for asynchronous callers."""
