@@ -470,7 +470,10 @@ class Table(_embla.Table):
         """The nearest words and their cosines (gensim)."""
         plus = [positive] if isinstance(positive, (str, int)) else list(positive or [])
         minus = [negative] if isinstance(negative, (str, int)) else list(negative or [])
-        hits = self.analogy(plus, minus, topn, rows=restrict_vocab or 0)
+        if len(plus) == 1 and not minus:
+            hits = self.near(self.id(plus[0]), topn, rows=restrict_vocab or 0)
+        else:
+            hits = self.analogy(plus, minus, topn, rows=restrict_vocab or 0)
         return [(h.id if h.word is None else h.word, h.score) for h in hits]
 
     def similar_by_vector(self, vector: Any, topn: int = 10) -> list[tuple[str | int, float]]:

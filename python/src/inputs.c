@@ -78,6 +78,35 @@ static float load_float(const char *at, char format)
     return single;
 }
 
+/* True if the items follow each other without gaps, in the order of C. */
+static bool without_gaps(const items *in)
+{
+    Py_ssize_t expected = in->item;
+    for (int i = in->rank - 1; i >= 0; i--) {
+        if (in->shape[i] > 1 && in->strides[i] != expected) return false;
+        expected *= in->shape[i];
+    }
+    return true;
+}
+
+/* The two kinds of ids that are usual, without gaps. False for any other. */
+static bool copy_usual(const items *in, size_t count, int64_t *out)
+{
+    char kind = 0;
+    if (!integer_format(in->format, in->item, &kind) || kind != 'i' || !without_gaps(in))
+        return false;
+    if (in->item == 8) {
+        memcpy(out, in->data, count * sizeof *out);
+        return true;
+    }
+    for (size_t i = 0; in->item == 4 && i < count; i++) {
+        int32_t id;
+        memcpy(&id, in->data + i * sizeof id, sizeof id);
+        out[i] = id;
+    }
+    return in->item == 4;
+}
+
 /* Copies items in the order of C: to integers, or to floats. */
 static void copy_items(const items *in, int64_t *integers, float *floats)
 {
@@ -216,7 +245,8 @@ static bool ids_of_items(const items *in, const char *what, bind_ids *out)
     out->rank = in->rank;
     memcpy(out->shape, in->shape, (size_t)in->rank * sizeof *out->shape);
     if (!count_items(in->rank, in->shape, &out->count) || !ids_room(out)) return false;
-    copy_items(in, out->values, NULL);
+    if (out->count > 0 && !copy_usual(in, out->count, out->values))
+        copy_items(in, out->values, NULL);
     return true;
 }
 

@@ -278,7 +278,8 @@ bool bind_arguments(const char *function, PyObject *const *values, Py_ssize_t co
                     PyObject *names, size_t positional, const bind_argument *arguments,
                     size_t argument_count)
 {
-    PyObject *found[ARGUMENTS_MOST] = {NULL};
+    PyObject *found[ARGUMENTS_MOST];
+    memset(found, 0, argument_count * sizeof *found); /* a lookup of one row notices the rest */
     if (too_many(function, count, positional)) return false;
     for (Py_ssize_t i = 0; i < count; i++) found[i] = values[i];
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
