@@ -243,7 +243,7 @@ static bool ids_of_items(const items *in, const char *what, bind_ids *out)
         return false;
     }
     out->rank = in->rank;
-    memcpy(out->shape, in->shape, (size_t)in->rank * sizeof *out->shape);
+    for (int i = 0; i < in->rank; i++) out->shape[i] = in->shape[i]; /* NULL for rank 0 */
     if (!count_items(in->rank, in->shape, &out->count) || !ids_room(out)) return false;
     if (out->count > 0 && !copy_usual(in, out->count, out->values))
         copy_items(in, out->values, NULL);
@@ -401,7 +401,7 @@ static bool floats_of_items(const items *in, const char *what, bool in_place, bi
         return false;
     }
     out->rank = in->rank;
-    memcpy(out->shape, in->shape, (size_t)in->rank * sizeof *out->shape);
+    for (int i = 0; i < in->rank; i++) out->shape[i] = in->shape[i]; /* NULL for rank 0 */
     if (!count_items(in->rank, in->shape, &out->count)) return false;
     if (in_place) {
         out->values = (const float *)(const void *)in->data;
