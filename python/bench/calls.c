@@ -60,8 +60,7 @@ double time_encode(const char *path, const char *const *texts, const size_t *len
     if (embla_encoder_open(path, NULL, &encoder) != EMBLA_OK ||
         embla_encoding_new(embla_encoder_tokenizer(encoder), &encoding) != EMBLA_OK)
         return -1;
-    LEAST(rounds, 1,
-          embla_encode_texts(encoder, encoding, texts, lengths, count, NULL, out, NULL))
+    LEAST(rounds, 1, embla_encode_texts(encoder, encoding, texts, lengths, count, NULL, out, NULL))
     embla_encoding_free(encoding);
     embla_encoder_free(encoder);
     return least;
