@@ -52,7 +52,7 @@ home_of() {
     lapacke.h)           echo "engine/lapacke.c" ;;
     xxhash.h)            echo "base/checksum.c" ;;
     cairo*.h | pango/*)  echo "none: cli/draw/paint.c has it" ;;
-    liburing.h)          echo "store/direct.c" ;;
+    linux/io_uring.h)    echo "files/ring.c" ;;
     utf8proc.h)          echo "text/normalize.c" ;;
     pcre2.h)             echo "text/split.c" ;;
     mpi.h)               echo "cluster/comm_mpi.c" ;;
