@@ -688,7 +688,7 @@ static void many_threads_may_do_anything(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tickets_return_what_a_lookup_returns),
@@ -711,5 +711,6 @@ int main(void)
         cmocka_unit_test(a_prefetched_row_is_hot),
         cmocka_unit_test(many_threads_may_do_anything),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 #include "core/token.h"
 #include "core/verbs.h"
 #include "core/visible.h"
+#include "verbs/rows_stats.h"
 
 enum { VALUES_MOST = 64, HISTORY_MOST = 16 };
 
@@ -33,6 +34,8 @@ typedef struct {
     int32_t history[HISTORY_MOST]; /* the tokens before, oldest first; -1 means none */
     int64_t *rows;                 /* tokens x columns */
     float *values;                 /* tokens x columns x dim */
+    bool counted;                  /* --stats */
+    cli_rows_stats stats;
 } job;
 
 static const char *const kinds[] = {"identity", "engram", "qwen", "longcat"};
@@ -225,6 +228,7 @@ static void print_json(const job *j)
     cli_json_open(&json, "tokens", '[');
     for (size_t t = 0; t < j->tokens.count; t++) json_token(j, t, &json);
     cli_json_close(&json, ']');
+    if (j->counted) cli_rows_stats_json(&j->stats, &json);
     cli_json_close(&json, '}');
     putchar('\n');
 }
@@ -356,17 +360,21 @@ static int run_job(const cli_args *args, job *j)
     if (code == CLI_DONE && j->shown > 0) code = open_store(args, j);
     if (code == CLI_DONE) code = compute_rows(j);
     if (code == CLI_DONE) code = read_values(j);
+    if (code == CLI_DONE && j->counted)
+        code = cli_rows_stats_read(j->model.checkpoint, layer_of(args), j->rows, j->tokens.count,
+                                   j->info.columns, &j->stats);
     if (code != CLI_DONE) return code;
     if (cli_args_flag(args, "json"))
         print_json(j);
     else
         print_text(args, j);
+    if (j->counted && !cli_args_flag(args, "json")) cli_rows_stats_print(&j->stats);
     return CLI_DONE;
 }
 
 static int run(const cli_args *args)
 {
-    job j = {.model_name = cli_args_text(args, "model")};
+    job j = {.model_name = cli_args_text(args, "model"), .counted = cli_args_flag(args, "stats")};
     if (cli_args_flag(args, "list")) return list(cli_args_flag(args, "json"));
     if (!j.model_name && args->operand_count == 0)
         return cli_usage("rows needs a FILE, or --model NAME");
@@ -376,6 +384,8 @@ static int run(const cli_args *args)
     j.shown = (size_t)cli_args_count(args, "values");
     if (j.shown > 0 && j.model_name)
         return cli_usage("--values needs a FILE: --model gives row numbers only");
+    if (j.counted && j.model_name)
+        return cli_usage("--stats needs a FILE: --model gives row numbers only");
     int code = run_job(args, &j);
     free(j.values);
     free(j.rows);
@@ -412,6 +422,9 @@ static const cli_option options[] = {
      .count = true,
      .standard = "0",
      .help = "also print the first N numbers of each row"},
+    {.name = "stats",
+     .help =
+         "read the rows from disk past the page cache, token by token, and print what that costs"},
     {.name = "list", .help = "print the names of known models"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};

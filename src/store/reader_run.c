@@ -310,14 +310,16 @@ void embla_reader_wait(embla_reader *r, embla_gather *g)
 {
     (void)pthread_mutex_lock(&r->lock);
     r->waiters++;
+    bool ring = r->kind == EMBLA_READER_IO_URING;
+    if (!g->ended && ring && !r->reaping) reap(r, 0); /* often all results are already there */
     while (!g->ended) {
-        if (r->kind == EMBLA_READER_IO_URING && !r->reaping)
+        if (ring && !r->reaping)
             reap(r, worth_waking(r, g));
         else
             (void)pthread_cond_wait(&r->ended, &r->lock);
     }
     r->waiters--;
-    if (r->kind == EMBLA_READER_IO_URING) hand_over(r);
+    if (ring) hand_over(r);
     (void)pthread_mutex_unlock(&r->lock);
 }
 

@@ -269,14 +269,17 @@ static size_t locate(embla_ticket_slot *s)
 {
     const embla_tickets *t = s->owner;
     const embla_row_part *part = &s->call.part;
-    size_t hot = 0;
+    size_t hot = 0, count = s->call.count;
     embla_gather_init(&s->gather, part, s->staging, part->bytes, s->gather.pieces);
     if (t->hot) embla_hot_lock(t->hot);
-    for (size_t i = 0; i < s->call.count; i++) {
-        if (t->hot && embla_hot_find(t->hot, s->rows[i], part, s->staging + i * part->bytes))
-            hot++;
-        else
-            embla_gather_add(&s->gather, t->store, s->rows[i], i);
+    for (size_t i = 0; i < count; i += EMBLA_HOT_GROUP) {
+        size_t n = count - i < EMBLA_HOT_GROUP ? count - i : EMBLA_HOT_GROUP;
+        uint32_t found = t->hot ? embla_hot_find(t->hot, s->rows + i, n, part,
+                                                 s->staging + i * part->bytes, part->bytes)
+                                : 0;
+        hot += (size_t)__builtin_popcount(found);
+        for (size_t k = 0; k < n; k++)
+            if (!(found >> k & 1)) embla_gather_add(&s->gather, t->store, s->rows[i + k], i + k);
     }
     if (t->hot) embla_hot_unlock(t->hot);
     return hot;
