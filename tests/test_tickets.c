@@ -447,6 +447,38 @@ static void a_file_that_is_cut_fails_its_tickets(void **state)
     }
 }
 
+/* Its size stays the same; only the time of its last change tells. */
+static void a_file_that_is_written_to_fails_its_tickets(void **state)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000}};
+    embla_ticket ticket;
+    (void)state;
+    open_tickets(2, 0, NULL);
+    embla_ticket_request q = first_rows(40);
+    assert_int_equal(utimensat(AT_FDCWD, o.t.paths[1], times, 0), 0); /* the scales */
+    assert_ok(embla_ticket_submit(o.tickets, &q, &ticket));
+    assert_status(embla_ticket_wait(o.tickets, ticket), EMBLA_ERR_IO);
+    assert_error_has("was changed while open");
+    check_marks(o.out, o.out + sizeof o.out);
+    close_tickets();
+}
+
+/* An open file keeps its rows. */
+static void a_file_that_is_removed_keeps_its_rows(void **state)
+{
+    embla_ticket ticket;
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        open_tickets(4, kind, NULL);
+        embla_ticket_request q = first_rows(500);
+        assert_int_equal(unlink(o.t.paths[0]), 0);
+        assert_ok(embla_ticket_submit(o.tickets, &q, &ticket));
+        assert_ok(embla_ticket_wait(o.tickets, ticket));
+        check_out(500);
+        close_tickets();
+    }
+}
+
 static void tickets_that_nobody_waits_for_are_freed(void **state)
 {
     size_t live = embla_mem_live();
@@ -703,6 +735,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(requests_that_cannot_be_are_refused),
         cmocka_unit_test(a_ticket_that_fails_leaves_the_output_untouched),
         cmocka_unit_test(a_file_that_is_cut_fails_its_tickets),
+        cmocka_unit_test(a_file_that_is_written_to_fails_its_tickets),
+        cmocka_unit_test(a_file_that_is_removed_keeps_its_rows),
         cmocka_unit_test(tickets_that_nobody_waits_for_are_freed),
         cmocka_unit_test(hot_rows_are_read_once),
         cmocka_unit_test(the_budget_of_hot_rows_is_never_passed),

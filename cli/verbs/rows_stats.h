@@ -13,9 +13,10 @@ typedef struct {
 } cli_rows_stats;
 
 /* Reads rows (tokens x columns) with the placement direct, one ticket for each token, as an engine
- * decodes. Returns CLI_DONE, or another code after a message. */
+ * decodes. options may be NULL. Returns CLI_DONE, or another code after a message. */
 int cli_rows_stats_read(const embla_checkpoint *checkpoint, int32_t layer, const int64_t *rows,
-                        size_t tokens, size_t columns, cli_rows_stats *out);
+                        size_t tokens, size_t columns, const embla_tickets_options *options,
+                        cli_rows_stats *out);
 void cli_rows_stats_print(const cli_rows_stats *stats);
 void cli_rows_stats_json(const cli_rows_stats *stats, cli_json *json);
 

@@ -18,7 +18,8 @@ static size_t whole_lines(size_t bytes)
 static size_t bytes_of(const embla_tickets *t, size_t rows)
 {
     size_t planes = t->store->row.scale_bytes > 0 ? EMBLA_PLANES : 1;
-    return whole_lines(rows * sizeof(int64_t)) + whole_lines(rows * planes * sizeof(embla_piece)) +
+    return whole_lines(rows * sizeof(int64_t)) +
+           whole_lines(rows * planes * sizeof(embla_row_piece)) +
            whole_lines(rows * t->store->row.bytes);
 }
 
@@ -82,7 +83,7 @@ embla_status embla_ticket_take(embla_tickets *t, size_t rows, embla_ticket_slot 
     char *memory = t->memory + s->offset;
     s->rows = (int64_t *)(void *)memory;
     s->staging = memory + bytes - whole_lines(rows * t->store->row.bytes);
-    s->gather.pieces = (embla_piece *)(void *)(memory + whole_lines(rows * sizeof(int64_t)));
+    s->gather.pieces = (embla_row_piece *)(void *)(memory + whole_lines(rows * sizeof(int64_t)));
     *out = s;
     return EMBLA_OK;
 }
