@@ -29,7 +29,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t n)
+double bench_median(double *values, size_t n)
 {
     qsort(values, n, sizeof *values, by_size);
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
@@ -49,8 +49,8 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
             if (turn > 0) times[which][turn - 1] = (bench_now() - start) / (double)calls;
         }
     }
-    return (bench_times){.limit_seconds = median(times[0], turns),
-                         .seconds = median(times[1], turns)};
+    return (bench_times){.limit_seconds = bench_median(times[0], turns),
+                         .seconds = bench_median(times[1], turns)};
 }
 
 int bench_threads(void)
@@ -151,7 +151,7 @@ size_t bench_streams(const void *data, size_t bytes, int threads)
             kept = bench_read(data, bytes, streams, threads);
             times[i] = bench_now() - start;
         }
-        double typical = median(times, TRIES);
+        double typical = bench_median(times, TRIES);
         if (streams == 1 || typical < least) {
             least = typical;
             best = streams;

@@ -22,6 +22,9 @@ typedef struct {
 bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                           size_t calls);
 
+/* The median of n values, which are sorted. */
+double bench_median(double *values, size_t n);
+
 /* Seconds of a clock that only goes forward. */
 double bench_now(void);
 

@@ -122,6 +122,12 @@ int bench_rows(const bench_options *options)
     return CLI_DONE;
 }
 
+int bench_disk(const bench_options *options)
+{
+    PROMISE(options->complain);
+    return CLI_DONE;
+}
+
 int bench_cluster(const bench_options *options)
 {
     PROMISE(options->complain);

@@ -41,6 +41,8 @@ static const struct {
      "^[^/]*/[^/]*$"},
     {"rows", "lookup in a giant table, against a bare memcpy loop over the same row numbers",
      bench_rows, "/(raw|f32|bf16)$"},
+    {"disk", "rows of a table on disk, against page faults and bare reads of the same pages",
+     bench_disk, "^none$"},
     {"train", "a training step, against the bare matrix products of that step", bench_train,
      "^(microgpt|nano|gpt2-256x6)/|^gpt2/4x64/"},
     {"text", "text to tokens and to vectors, against finding words and summing rows", bench_text,

@@ -32,6 +32,9 @@ enum { EMBLA_DIRECT = 4096 }; /* alignment of the offset, size and memory of suc
 /* embla_io_pread for such a descriptor. Fails if the file system rejects direct reads. */
 EMBLA_CHECKED embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset,
                                                  size_t bytes, void *out, size_t *got);
+/* Creates an eventfd, and adds 1 to the count of one. */
+EMBLA_CHECKED embla_status embla_io_event(int *out);
+void embla_io_signal(int fd);
 /* Tells the system that these bytes will not be read again, so the page cache may drop them.
  * Never fails. */
 void embla_io_forget(int fd, uint64_t offset, uint64_t bytes);
@@ -135,5 +138,12 @@ void embla_io_fail(size_t n, bool forever, int error);
 void embla_io_short(size_t bytes);
 /* For tests: the number of descriptors and maps that are open. */
 size_t embla_io_live(void);
+
+/* What files/ring.c shares with these tests. embla_io_must_fail returns true, with errno set, if
+ * this call has to fail. embla_io_at_most is the number of bytes that a transfer of `bytes` bytes
+ * may have. embla_io_count counts descriptors that it has opened; embla_io_drop closes them. */
+bool embla_io_must_fail(void);
+size_t embla_io_at_most(size_t bytes);
+void embla_io_count(size_t opened);
 
 #endif
