@@ -66,7 +66,7 @@ EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const c
 /* Removes a file. Failure is not reported: the caller could do nothing about it. */
 EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
 /* Removes an empty folder. Never fails either. */
-void embla_io_remove_folder(int folder, const char *name);
+EMBLA_PRIVATE void embla_io_remove_folder(int folder, const char *name);
 /* Removes a regular file that nobody has locked with embla_io_lock. Never fails either. */
 void embla_io_sweep(int folder, const char *name);
 /* Maps the whole file read-only. */
@@ -83,7 +83,7 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);
 
 /* Whether this user may read a file of the folder. False also if there is none, or if links lead
  * nowhere. */
-bool embla_io_readable(int folder, const char *name);
+EMBLA_PRIVATE bool embla_io_readable(int folder, const char *name);
 
 /* Writes the target of a symbolic link to out, with a 0 after it, and returns its length. Returns
  * 0 if name is not a link, or if the target does not fit. */
