@@ -314,6 +314,8 @@ static void full_tables_of_merges_end_the_search(void **state)
     const embla_compiled_section *s = section_of(&c, EMBLA_SECTION_MERGES);
     embla_pair_merge *slots = (void *)(c.bytes + s->at);
     for (size_t i = 0; i < s->count; i++) slots[i].pair = 1;
+    /* "he" in the last slot, which is more than 64 after the first that a search may begin at */
+    slots[s->count - 1] = (embla_pair_merge){(uint64_t)'h' << 32 | 'e', 0, 256};
     compiled_seal(c.bytes, c.size);
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
