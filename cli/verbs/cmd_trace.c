@@ -14,6 +14,7 @@
 #include "embla_store.h"
 
 #include "core/amount.h"
+#include "core/model_text.h"
 #include "core/out.h"
 #include "core/verbs.h"
 #include "verbs/rows_job.h"
