@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla bench disk: rows of 160 bytes of a table that is a file, physically written, with the
  * placement direct. Rows are those of the n-grams of a text (16 for each token), or random ones if
- * there is no text. No call asks for the rows of another, and the file is not in the page cache.
+ * there is no text. A set of rows is used again only after many others; the file is not in the page
+ * cache.
  *
  *   trace/distinct    different rows of a prefill; limit: all its rows
  *   step/faults       steps of 16 rows (one token); limit: a map with MADV_RANDOM, fault after
