@@ -115,8 +115,8 @@ static void ctc_needs_its_strings(void **state)
     static const char *const files[] = {
         "{\"decoder\":{\"type\":\"CTC\"},\"model\":{\"vocab\":{\"a\":0}}}",
         "{\"decoder\":{\"type\":\"CTC\",\"pad_token\":\"x\"},\"model\":{\"vocab\":{\"a\":0}}}",
-        "{\"decoder\":{\"type\":\"CTC\",\"pad_token\":\"x\",\"word_delimiter_token\":\"\"},"
-        "\"model\":{\"vocab\":{\"a\":0}}}"};
+        ("{\"decoder\":{\"type\":\"CTC\",\"pad_token\":\"x\",\"word_delimiter_token\":\"\"},"
+         "\"model\":{\"vocab\":{\"a\":0}}}")};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         embla_tokenizer *t = NULL;
         assert_status(embla_tokenizer_parse(files[i], strlen(files[i]), "test", &t),
