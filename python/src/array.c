@@ -154,6 +154,13 @@ PyObject *bind_array_result(PyObject *a)
     return result;
 }
 
+PyObject *bind_array_done(embla_status status, PyObject *array)
+{
+    if (status == EMBLA_OK) return bind_array_result(array);
+    Py_DECREF(array);
+    return bind_fail(status);
+}
+
 /* ---- buffer ---- */
 
 static bool contiguous(const array *a)

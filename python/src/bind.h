@@ -176,6 +176,9 @@ PyObject *bind_array_view(void *owner, int dtype, int rank, const Py_ssize_t *sh
                           const Py_ssize_t *strides, void *data, bool writable);
 /* Turns a new array into numpy.ndarray if NumPy is installed; takes the reference. */
 PyObject *bind_array_result(PyObject *array);
+/* The same at the end of a call. After a failure it drops the array, sets the exception of the
+ * status and returns NULL. */
+PyObject *bind_array_done(embla_status status, PyObject *array);
 /* The same for copied numbers. */
 PyObject *bind_array_copy(int dtype, size_t count, const void *values);
 

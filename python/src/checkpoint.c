@@ -151,9 +151,7 @@ static PyObject *checkpoint_read(PyObject *self, BIND_ARGS)
     if (!array) return NULL;
     BIND_RUN(true,
              status = embla_checkpoint_read(handle_of(self), name, offset, (size_t)shape[0], data));
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
-    return bind_fail(status);
+    return bind_array_done(status, array);
 }
 
 /* ---- facts ---- */

@@ -286,9 +286,7 @@ static PyObject *head_logits(PyObject *module, BIND_ARGS)
     if (array) BIND_RUN(true, status = embla_head_logits(&head, h.values, vectors, &o, data));
     bind_floats_free(&h);
     bind_leave(table, false);
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
-    return bind_fail(status);
+    return bind_array_done(status, array);
 }
 
 /* Loss of targets, with the gradients of hidden and of the table. */

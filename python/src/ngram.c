@@ -17,9 +17,11 @@ typedef struct {
 } ngram;
 
 /* Takes the handle and the fold, which the hasher points into. */
-static PyObject *wrap(PyObject *type, embla_ngram *handle, embla_fold *fold)
+/* The object of a hasher that was made with this status. It owns the fold. */
+static PyObject *wrap(PyObject *type, embla_status status, embla_ngram *handle, embla_fold *fold)
 {
-    ngram *self = bind_new((PyTypeObject *)type);
+    ngram *self = status == EMBLA_OK ? bind_new((PyTypeObject *)type) : NULL;
+    if (status != EMBLA_OK) bind_fail(status);
     if (!self) {
         embla_ngram_free(handle);
         embla_fold_free(fold);
@@ -56,12 +58,7 @@ static PyObject *ngram_model(PyObject *type, BIND_ARGS)
                    (long long)layer);
     } else if (read_fold(&path, &fold)) {
         embla_status status = embla_ngram_new_model(name, (int32_t)layer, fold, &handle);
-        if (status == EMBLA_OK) {
-            self = wrap(type, handle, fold);
-        } else {
-            bind_fail(status);
-            embla_fold_free(fold);
-        }
+        self = wrap(type, status, handle, fold);
     }
     bind_path_free(&path);
     return self;
@@ -87,12 +84,7 @@ static PyObject *ngram_open(PyObject *type, BIND_ARGS)
     } else if (bind_is(checkpoint, bind_checkpoint_type, "checkpoint") && read_fold(&path, &fold)) {
         embla_status status =
             embla_ngram_open(((bind_object *)checkpoint)->handle, (int32_t)layer, fold, &handle);
-        if (status == EMBLA_OK) {
-            self = wrap(type, handle, fold);
-        } else {
-            bind_fail(status);
-            embla_fold_free(fold);
-        }
+        self = wrap(type, status, handle, fold);
     }
     bind_path_free(&path);
     return self;

@@ -201,11 +201,8 @@ static PyObject *see_odd(PyObject *module, BIND_ARGS)
             embla_status status;
             BIND_RUN(true, status = embla_odd_row(bind_table_of(table), ids.values, ids.count,
                                                   cosines, &odd));
-            if (status == EMBLA_OK)
-                result = Py_BuildValue("nN", (Py_ssize_t)odd, bind_array_result(array));
-            else
-                Py_DECREF(array);
-            if (status != EMBLA_OK) bind_fail(status);
+            array = bind_array_done(status, array);
+            if (array) result = Py_BuildValue("nN", (Py_ssize_t)odd, array);
         }
         bind_ids_free(&ids);
     }

@@ -74,12 +74,8 @@ static PyObject *shape_plane(PyObject *module, BIND_ARGS)
             options.basis_count = given ? ids.count : 0;
             embla_status status;
             BIND_RUN(true, status = embla_plane(bind_table_of(table), &options, xy, &report));
-            if (status == EMBLA_OK)
-                result = Py_BuildValue("N(dd)", bind_array_result(array), report.share[0],
-                                       report.share[1]);
-            else
-                Py_DECREF(array);
-            if (status != EMBLA_OK) bind_fail(status);
+            array = bind_array_done(status, array);
+            if (array) result = Py_BuildValue("N(dd)", array, report.share[0], report.share[1]);
         }
         bind_ids_free(&ids);
     }
@@ -148,13 +144,10 @@ static PyObject *shape_layout(PyObject *module, BIND_ARGS)
         embla_status status;
         BIND_RUN(true, status = run_layout(bind_table_of(table), &options, xy, &clusters));
         const int32_t *label = clusters ? embla_clusters_labels(clusters, &labels) : NULL;
-        if (status == EMBLA_OK)
-            result =
-                Py_BuildValue("NNN", bind_array_result(array),
-                              bind_array_copy(BIND_I32, labels, label), clusters_list(clusters));
-        else
-            Py_DECREF(array);
-        if (status != EMBLA_OK) bind_fail(status);
+        array = bind_array_done(status, array);
+        if (array)
+            result = Py_BuildValue("NNN", array, bind_array_copy(BIND_I32, labels, label),
+                                   clusters_list(clusters));
         embla_clusters_free(clusters);
     }
     bind_leave(table, false);
@@ -304,9 +297,7 @@ static PyObject *shape_sinusoid(PyObject *module, BIND_ARGS)
     if (!array) return NULL;
     embla_status status;
     BIND_RUN(true, status = embla_sinusoid(first, rows, dim, base, data));
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
-    return bind_fail(status);
+    return bind_array_done(status, array);
 }
 
 /* Cosine, dot product and Euclidean distance of two vectors. */

@@ -306,9 +306,7 @@ static PyObject *embed_ids(const embla_table *table, const embla_table *position
         BIND_RUN(ids->count * dim > BIND_SMALL,
                  status = embla_embed(table, positions, tokens, batch, length, options, data));
     PyMem_Free(tokens);
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
-    return bind_fail(status);
+    return bind_array_done(status, array);
 }
 
 static PyObject *table_embed(PyObject *self, BIND_ARGS)

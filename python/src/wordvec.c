@@ -216,9 +216,7 @@ static PyObject *subwords_vector(PyObject *self, PyObject *word)
     else if (!texts.one)
         PyErr_SetString(PyExc_TypeError, "vector() takes one word");
     bind_texts_free(&texts);
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
-    return bind_fail(status);
+    return bind_array_done(status, array);
 }
 
 static PyMethodDef subwords_methods[] = {

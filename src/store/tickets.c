@@ -7,6 +7,8 @@
  */
 #include "store/tickets.h"
 
+#include "base/clock.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -315,7 +317,7 @@ static embla_status start(embla_ticket_slot *s, const embla_ticket_request *q, s
     EMBLA_TRY(prepare(s, q, count, columns));
     s->flag = s->prefetch ? NULL : q->flag;
     s->value = q->value;
-    s->begun = embla_ticket_now();
+    s->begun = embla_clock_ns();
     s->notifies = s->prefetch || s->flag || t->event >= 0;
     if (!t->reader) {
         embla_gather_init(&s->gather, &s->call.part, NULL, 0, NULL);
@@ -439,7 +441,7 @@ embla_status embla_ticket_wait(embla_tickets *t, embla_ticket ticket)
         return status;
     }
     s->used = true;
-    if (s->state != TICKET_DONE) begun = embla_ticket_now();
+    if (s->state != TICKET_DONE) begun = embla_clock_ns();
     if (is_ours(s)) {
         unlock(t);
         embla_reader_wait(t->reader, &s->gather);
@@ -447,7 +449,7 @@ embla_status embla_ticket_wait(embla_tickets *t, embla_ticket ticket)
         lock(t);
     }
     while (s->state != TICKET_DONE) wait_changed(t);
-    if (begun != 0) t->stats.blocked += embla_ticket_now() - begun;
+    if (begun != 0) t->stats.blocked += embla_clock_ns() - begun;
     t->stats.tickets++;
     status = embla_failure_say(&s->gather.failure);
     embla_ticket_release(s);

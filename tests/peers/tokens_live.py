@@ -15,21 +15,10 @@ import random
 import sys
 import tempfile
 
-from common import data, skip
+from common import data, package
 from tokens import ask, listed, text_of, unpack
 
 BLOCK = 20000  # texts that are encoded at a time
-
-
-def library():
-    try:
-        import tokenizers
-        return tokenizers
-    except ImportError:
-        other = os.environ.get("EMBLA_TOKENIZERS_PYTHON")
-        if other and os.path.realpath(other) != os.path.realpath(sys.executable):
-            os.execv(other, [other] + sys.argv)
-        skip("there is no Python package tokenizers: nothing is compared")
 
 
 def parts(folder):
@@ -115,7 +104,7 @@ def compare(program, name, path, texts, flags):
 
 
 def main():
-    library()
+    package("tokenizers")
     folder = os.path.join(data(), "tokenizers")
     program, args, count, bytes_of_text = sys.argv[2], sys.argv[3:], 400, 200000
     if "--texts" in args:

@@ -15,9 +15,8 @@ import sys
 import tempfile
 import time
 
-from common import data
+from common import data, package
 from tokens import ask
-from tokens_live import library
 
 SPECIAL = ["<|endoftext|>", "<pad>"]
 
@@ -98,7 +97,7 @@ def texts_of(folder):
 
 def main():
     embla, ids = sys.argv[1], sys.argv[2]
-    hf = library()
+    hf = package("tokenizers")
     size = 32000
     names = []
     rest = sys.argv[3:]
