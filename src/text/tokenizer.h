@@ -200,6 +200,7 @@ struct embla_tokenizer {
     size_t pre_count, pre_room;
     bool byte_level; /* a pre-tokenizer maps bytes: strings of the trie are bytes */
     bool need_spans; /* a pre-tokenizer asks where a piece begins in the original */
+    bool folds;      /* Words: the text is in lower case before it is cut */
 
     embla_name *vocab; /* as in the file; number is the token */
     size_t vocab_count, vocab_room;
@@ -270,6 +271,10 @@ EMBLA_CHECKED embla_status embla_sentencepiece_parse(embla_tokenizer *t, const u
  * normal never merge. */
 EMBLA_CHECKED embla_status embla_bpe_rank_scores(embla_tokenizer *t, const float *scores,
                                                  const bool *normal);
+/* word_cut.c: makes a tokenizer of the words of a vocabulary. What is no word of it gets the token
+ * after the last one, which has no string. */
+EMBLA_CHECKED embla_status embla_tokenizer_of_words(const embla_vocab *vocab, const char *name,
+                                                    embla_tokenizer **out);
 struct embla_map;
 EMBLA_CHECKED embla_status embla_tokenizer_of_gguf(embla_tokenizer *t, struct embla_map *map);
 

@@ -17,7 +17,7 @@
 
 enum { FILE_MOST = 256000000, JSON_DEPTH = 32 };
 
-static const char *const kind_names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram"};
+static const char *const kind_names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram", "Words"};
 
 /* ---- tables of all kinds ---- */
 
