@@ -188,7 +188,8 @@ typedef enum {
     EMBLA_PLACEMENT_SHARED = 1, /* stores: one copy for all processes of this machine */
     EMBLA_PLACEMENT_MAPPED = 2, /* the file itself, through the page cache */
     EMBLA_PLACEMENT_READ = 3,   /* stores: the file, one read for each row; slow, the reference */
-    EMBLA_PLACEMENT_VIEW = 4    /* memory of the caller; only embla_table_view, embla_store_view */
+    EMBLA_PLACEMENT_VIEW = 4,   /* memory of the caller; only embla_table_view, embla_store_view */
+    EMBLA_PLACEMENT_DIRECT = 5  /* stores: the file, many reads at once past the page cache */
 } embla_placement;
 
 /* "ram", "shared", ..; NULL if there is no such placement. */

@@ -3,7 +3,7 @@
  *
  *   config or GGUF -> ngram
  *   tokens, history -> ngram ------------> row numbers (tokens x columns)
- *   checkpoint -> store (ram, shared, mapped)
+ *   checkpoint -> store (ram, shared, mapped, direct)
  *   row numbers -> store lookup ---------> vectors -> your model
  *
  * Models of 2026 keep most of their weights in tables with hundreds of millions of rows. A token
@@ -141,6 +141,18 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_rows(const embla_ngram *ngram,
 
 typedef struct embla_store embla_store;
 
+/* How the placement direct reads. All readers return the same bytes. */
+typedef enum {
+    EMBLA_READER_AUTO = 0,     /* the first of the following that works */
+    EMBLA_READER_IO_URING = 1, /* many reads with one call of the kernel; the least CPU time */
+    EMBLA_READER_PREAD = 2,    /* threads, for systems that forbid io_uring (most containers) */
+    EMBLA_READER_BUFFERED = 3  /* threads, through the page cache, which is asked to drop the pages:
+                                  for files that cannot be read past it */
+} embla_reader_kind;
+
+/* "auto", "io_uring", ..; NULL if there is no such reader. */
+EMBLA_API const char *embla_reader_name(embla_reader_kind kind);
+
 typedef struct {
     embla_placement placement; /* any but view; mapped calls embla_guard */
     const char *shared_folder; /* shared: the folder of copies; NULL means /dev/shm */
@@ -156,11 +168,13 @@ typedef struct {
     void *context;              /* passed to allocated, released and progress */
     int threads;                /* threads that fill the memory */
     bool small_pages;           /* ram: do not ask for huge pages */
-    bool found_only;      /* shared: do not create a copy. EMBLA_ERR_NOT_FOUND if there is none,
-                             EMBLA_ERR_BUSY while another process creates it */
-    double shared_wait;   /* shared: seconds to wait for a process that creates the copy, then
-                             EMBLA_ERR_BUSY; 0 means no limit */
-    uint64_t reserved[3]; /* must be 0 */
+    bool found_only;          /* shared: do not create a copy. EMBLA_ERR_NOT_FOUND if there is none,
+                                 EMBLA_ERR_BUSY while another process creates it */
+    double shared_wait;       /* shared: seconds to wait for a process that creates the copy, then
+                                 EMBLA_ERR_BUSY; 0 means no limit */
+    embla_reader_kind reader; /* direct: EMBLA_ERR_UNSUPPORTED if this one does not work */
+    int depth;                /* direct: reads at once; 0 means 64 (io_uring) or 16 threads */
+    uint64_t reserved[2];     /* must be 0 */
 } embla_store_options;
 
 /* A run of rows in a file. */
@@ -209,19 +223,23 @@ typedef struct {
     embla_placement placement;
     int64_t bytes;      /* bytes of all rows */
     int64_t huge_bytes; /* bytes on huge pages; -1 if the system does not tell */
-    int64_t resident;   /* bytes in memory (mapped: in the page cache); -1 if the system does not
-                           tell */
+    int64_t resident;   /* bytes in memory (mapped: in the page cache; direct: 0); -1 if the system
+                           does not tell */
     const char *shared; /* shared: the copy's path; else NULL */
     bool built;         /* shared: opening this store created the copy */
-    uint64_t reserved[4];
+    embla_reader_kind reader; /* direct: the one that was chosen */
+    int depth;                /* direct: reads at once */
+    const char *reader_why; /* direct: why a better reader does not work; NULL if it is the best */
+    uint64_t reserved[2];
 } embla_store_info;
 
 /* Describes a store. It asks the system about its memory, which takes a while. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_describe(const embla_store *store,
                                                           embla_store_info *out);
 /* Brings all rows into memory. mapped: reads the files into the page cache. shared: brings the copy
- * back from swap and verifies its checksums; EMBLA_ERR_IO if they differ. The other placements
- * already hold their rows in memory. Of options, progress, context and threads are used. */
+ * back from swap and verifies its checksums; EMBLA_ERR_IO if they differ. direct: nothing happens.
+ * The other placements already hold their rows in memory. Of options, progress, context and threads
+ * are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_warm(const embla_store *store,
                                                       const embla_store_options *options);
 
@@ -288,6 +306,102 @@ EMBLA_API void embla_batch_statistics(const embla_batch *batch, embla_batch_stat
 /* From now on, reads about one row in `every` from its file once more and compares it; a difference
  * is EMBLA_ERR_IO. 0 (the default) means none. */
 EMBLA_API EMBLA_CHECKED embla_status embla_batch_verify(embla_batch *batch, size_t every);
+
+/* ---- tickets: rows that arrive while you compute ---- */
+
+/* Requests for rows of one store that are under way. Submit a request as soon as the tokens are
+ * known, compute, and wait for its ticket when the rows are needed. Many threads may use the
+ * tickets of one store at once; one ticket is for one thread at a time. After opening, nothing is
+ * allocated. Every placement accepts tickets. With the placement direct the rows arrive later;
+ * with the others they are in `out` when embla_ticket_submit returns. */
+typedef struct embla_tickets embla_tickets;
+typedef uint64_t embla_ticket; /* never 0, and never the same twice */
+
+typedef struct {
+    size_t most;  /* row numbers of one ticket; 0 means 65,536 */
+    size_t bytes; /* memory for tickets that are under way; 0 means 32 MiB. A row takes its bytes
+                     and 24 more, 40 if it has scales */
+    size_t count; /* tickets under way; 0 means 256, at most 65,535 */
+    bool event;   /* create an eventfd: see embla_tickets_event */
+    /* direct: rows that are kept in memory. */
+    size_t hot_bytes;        /* memory for them, never exceeded; 0 means none */
+    const int64_t *hot_rows; /* rows to keep from the beginning, the most frequent first .. */
+    size_t hot_count;        /* .. and their number */
+    const char *hot_file;    /* the same: an npy file of int64; NULL means none */
+    uint64_t reserved[4];    /* must be 0 */
+} embla_tickets_options;
+
+/* The store must outlive the tickets. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tickets_open(const embla_store *store,
+                                                        const embla_tickets_options *options,
+                                                        embla_tickets **out);
+/* Cancels all tickets that nobody has waited for. NULL is allowed. */
+EMBLA_API void embla_tickets_free(embla_tickets *tickets);
+
+typedef struct {
+    /* Either row numbers, or tokens of one sequence. They are read before submit returns. */
+    const int64_t *rows;
+    size_t count;
+    const embla_ngram *ngram; /* NULL means row numbers */
+    const int32_t *tokens;
+    size_t length;
+    const int32_t *history;                   /* as in embla_ngram_options */
+    const embla_store_lookup_options *lookup; /* heads 0 means the ngram's columns (or 1); threads 0
+                                                 means 1. NULL means all defaults */
+    void *out; /* written before the ticket ends, and never after embla_ticket_cancel */
+    /* When the ticket has ended, value is stored to *flag with release order; UINT64_MAX if it
+     * failed. NULL means no flag. */
+    uint64_t *flag;
+    uint64_t value;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_ticket_request;
+
+/* Starts to fetch rows. EMBLA_ERR_BUSY if there is no memory for one more ticket now: wait for one,
+ * then try again. Other statuses as for embla_ngram_rows and embla_store_lookup. After a failure
+ * there is no ticket. */
+EMBLA_API EMBLA_CHECKED embla_status embla_ticket_submit(embla_tickets *tickets,
+                                                         const embla_ticket_request *request,
+                                                         embla_ticket *out);
+/* *done tells whether embla_ticket_wait would return at once. */
+EMBLA_API EMBLA_CHECKED embla_status embla_ticket_done(embla_tickets *tickets, embla_ticket ticket,
+                                                       bool *done);
+/* Waits until the rows are in out, and ends the ticket. EMBLA_ERR_IO if a file cannot be read or
+ * has changed; `out` is then untouched. EMBLA_ERR_ARGUMENT if there is no such ticket. */
+EMBLA_API EMBLA_CHECKED embla_status embla_ticket_wait(embla_tickets *tickets, embla_ticket ticket);
+/* Ends a ticket whose rows are no longer wanted. It does not wait for the disk. */
+EMBLA_API EMBLA_CHECKED embla_status embla_ticket_cancel(embla_tickets *tickets,
+                                                         embla_ticket ticket);
+/* Reads rows that will be needed soon, to keep them among the hot rows. It may do nothing: if there
+ * are no hot rows, or if too much is under way. Of the request, only rows or tokens are used. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tickets_prefetch(embla_tickets *tickets,
+                                                            const embla_ticket_request *request);
+/* The eventfd, or -1 if there is none. Its count grows by 1 when a ticket ends: then ask
+ * embla_ticket_done. Tickets with a flag or an eventfd are completed by a thread of the store. */
+EMBLA_API int embla_tickets_event(const embla_tickets *tickets);
+
+typedef struct {
+    int64_t tickets; /* that have ended and were waited for */
+    int64_t cancelled;
+    int64_t busy;           /* requests that were refused with EMBLA_ERR_BUSY */
+    int64_t prefetched;     /* requests of embla_tickets_prefetch .. */
+    int64_t dropped;        /* .. and those of them that were not read */
+    int64_t tokens;         /* tokens asked for: row numbers / heads */
+    int64_t asked;          /* row numbers asked for */
+    int64_t hot;            /* of these, found among the hot rows */
+    int64_t reads;          /* reads of files, prefetches included */
+    int64_t bytes_read;     /* whole pages */
+    int64_t bytes_useful;   /* bytes of the rows that were not hot */
+    int64_t in_flight;      /* bytes of tickets under way: now .. */
+    int64_t in_flight_most; /* .. and the maximum so far */
+    int64_t blocked;        /* nanoseconds that embla_ticket_wait has waited */
+    int64_t p50, p99;       /* nanoseconds from submit until the rows were in out; 1/8 precise */
+    int64_t hot_rows;       /* rows that are kept .. */
+    int64_t hot_bytes;      /* .. and the memory that was allocated for them */
+    uint64_t reserved[4];
+} embla_tickets_stats;
+
+EMBLA_API EMBLA_CHECKED embla_status embla_tickets_statistics(embla_tickets *tickets,
+                                                              embla_tickets_stats *out);
 
 #ifdef __cplusplus
 }

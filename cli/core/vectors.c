@@ -46,6 +46,8 @@ static int read_tokens(const cli_args *args, cli_vectors *v)
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
     if (v->unseen) cli_asked_allow_unseen(&v->asked, &v->tokens);
+    code = cli_asked_allow_text(args, false, &v->asked, &v->tokens);
+    if (code != CLI_DONE) return code;
     if (ids && strcmp(ids, "-") == 0)
         code = cli_tokens_lines(&v->tokens, v->asked.vocab, true);
     else if (ids)

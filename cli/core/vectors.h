@@ -74,6 +74,7 @@ const char *cli_vectors_format(size_t n);
     {.name = "ids",                                                                                \
      .value = "LIST",                                                                              \
      .help = "token numbers, such as 2,5,7; - reads them from standard input"},                    \
+        CLI_TOKENIZER_OPTION,                                                                      \
         {.name = "dim",                                                                            \
          .value = "N",                                                                             \
          .count = true,                                                                            \

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
@@ -51,8 +52,12 @@ size_t embla_io_live(void)
     return atomic_load(&live);
 }
 
-/* Returns true, with errno set, if a test wants this call to fail. */
-static bool must_fail(void)
+void embla_io_count(size_t opened)
+{
+    atomic_fetch_add(&live, opened);
+}
+
+bool embla_io_must_fail(void)
 {
     size_t n = atomic_load(&countdown);
     do { /* the count is shared by all threads; each call counts once */
@@ -64,7 +69,7 @@ static bool must_fail(void)
     return true;
 }
 
-static size_t limit_transfer(size_t bytes)
+size_t embla_io_at_most(size_t bytes)
 {
     size_t most = atomic_load(&most_at_once);
     if (most == 0 || most > (size_t)1 << 30)
@@ -92,7 +97,7 @@ embla_status embla_io_open_as(int folder, const char *name, const char *shown, i
                               unsigned mode, int *out)
 {
     int fd = -1;
-    do fd = must_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
+    do fd = embla_io_must_fail() ? -1 : openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, mode);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         if (errno == ELOOP && flags & O_NOFOLLOW)
@@ -107,7 +112,7 @@ embla_status embla_io_open_as(int folder, const char *name, const char *shown, i
 embla_status embla_io_stat(int fd, const char *name, struct stat *out)
 {
     struct stat found;
-    if (must_fail() || fstat(fd, &found) != 0) return refused("get its size", name);
+    if (embla_io_must_fail() || fstat(fd, &found) != 0) return refused("get its size", name);
     *out = found;
     return EMBLA_OK;
 }
@@ -117,9 +122,10 @@ embla_status embla_io_pread(int fd, const char *name, uint64_t offset, size_t by
 {
     size_t done = 0;
     while (done < bytes) {
-        ssize_t n = must_fail() ? -1
-                                : pread(fd, (char *)out + done, limit_transfer(bytes - done),
-                                        (off_t)(offset + done));
+        ssize_t n = embla_io_must_fail()
+                        ? -1
+                        : pread(fd, (char *)out + done, embla_io_at_most(bytes - done),
+                                (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused("read it", name);
         if (n == 0) break;
@@ -135,7 +141,7 @@ int embla_io_direct(int fd)
     char name[64];
     int direct = -1;
     (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    do direct = must_fail() ? -1 : open(name, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
+    do direct = embla_io_must_fail() ? -1 : open(name, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
     while (direct < 0 && errno == EINTR);
     if (direct >= 0) atomic_fetch_add(&live, 1);
     return direct;
@@ -146,9 +152,10 @@ embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset, si
 {
     size_t done = 0;
     while (done < bytes) {
-        ssize_t n = must_fail() ? -1
-                                : pread(fd, (char *)out + done, limit_transfer(bytes - done),
-                                        (off_t)(offset + done));
+        ssize_t n = embla_io_must_fail()
+                        ? -1
+                        : pread(fd, (char *)out + done, embla_io_at_most(bytes - done),
+                                (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused("read it", name);
         done += (size_t)n;
@@ -159,6 +166,21 @@ embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset, si
     return EMBLA_OK;
 }
 
+embla_status embla_io_event(int *out)
+{
+    int fd = embla_io_must_fail() ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) return refused("create an eventfd", "tickets");
+    atomic_fetch_add(&live, 1);
+    *out = fd;
+    return EMBLA_OK;
+}
+
+void embla_io_signal(int fd)
+{
+    const uint64_t one = 1;
+    while (write(fd, &one, sizeof one) < 0 && errno == EINTR) continue;
+}
+
 void embla_io_forget(int fd, uint64_t offset, uint64_t bytes)
 {
     (void)posix_fadvise(fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
@@ -167,8 +189,9 @@ void embla_io_forget(int fd, uint64_t offset, uint64_t bytes)
 embla_status embla_io_write(int fd, const char *name, const void *bytes, size_t count)
 {
     for (size_t done = 0; done < count;) {
-        ssize_t n =
-            must_fail() ? -1 : write(fd, (const char *)bytes + done, limit_transfer(count - done));
+        ssize_t n = embla_io_must_fail()
+                        ? -1
+                        : write(fd, (const char *)bytes + done, embla_io_at_most(count - done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused("write it", name);
         done += (size_t)n;
@@ -187,7 +210,7 @@ static embla_status allocate(int fd, const char *name, uint64_t offset, uint64_t
                           "%.256s: cannot reserve %" PRIu64 " bytes at %" PRIu64
                           ": a file ends at 2^63 at the latest",
                           name, bytes, offset);
-    do error = must_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    do error = embla_io_must_fail() ? errno : posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     while (error == EINTR);
     if (error == 0 || (lenient && (error == EOPNOTSUPP || error == EINVAL))) return EMBLA_OK;
     errno = error;
@@ -203,7 +226,8 @@ embla_status embla_io_reserve(int fd, const char *name, uint64_t bytes)
 
 embla_status embla_io_cut(int fd, const char *name, uint64_t size)
 {
-    if (must_fail() || ftruncate(fd, (off_t)size) != 0) return refused("set its length", name);
+    if (embla_io_must_fail() || ftruncate(fd, (off_t)size) != 0)
+        return refused("set its length", name);
     return EMBLA_OK;
 }
 
@@ -227,7 +251,7 @@ embla_status embla_io_mode(int fd, const char *name, int folder, const char *old
 {
     struct stat found;
     mode_t mode = 0;
-    bool told = must_fail();
+    bool told = embla_io_must_fail();
     bool there = !told && fstatat(folder, old, &found, AT_SYMLINK_NOFOLLOW) == 0;
     /* If the old mode is unknown, fail: a private file must not become readable by everyone. */
     if (told || (!there && errno != ENOENT)) return refused("set its mode", name);
@@ -242,7 +266,7 @@ embla_status embla_io_lock(int fd, const char *name, int *keeper)
 {
     struct stat found;
     int result = -1;
-    do result = must_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+    do result = embla_io_must_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
     bool no_locks = errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS;
     *keeper = -1;
@@ -259,13 +283,13 @@ embla_status embla_io_lock(int fd, const char *name, int *keeper)
 embla_status embla_io_sync(int fd, const char *name)
 {
     /* A failed fsync is never repeated: the system may have dropped the pages (fsyncgate). */
-    if (must_fail() || fsync(fd) != 0) return refused("sync it to the disk", name);
+    if (embla_io_must_fail() || fsync(fd) != 0) return refused("sync it to the disk", name);
     return EMBLA_OK;
 }
 
 embla_status embla_io_close(int fd, const char *name)
 {
-    bool told = must_fail();
+    bool told = embla_io_must_fail();
     int error = errno;
     int result = close(fd); /* not repeated after EINTR: on Linux fd is closed even then */
     atomic_fetch_sub(&live, 1);
@@ -296,9 +320,9 @@ static int rename_new(int folder, const char *from, const char *to)
 embla_status embla_io_rename(int folder, const char *from, const char *to, const char *shown,
                              bool replace)
 {
-    int result = must_fail() ? -1
-                 : replace   ? renameat(folder, from, folder, to)
-                             : rename_new(folder, from, to);
+    int result = embla_io_must_fail() ? -1
+                 : replace            ? renameat(folder, from, folder, to)
+                                      : rename_new(folder, from, to);
     if (result == 0) return EMBLA_OK;
     if (!replace && errno == EEXIST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s already exists", shown);
@@ -308,6 +332,11 @@ embla_status embla_io_rename(int folder, const char *from, const char *to, const
 void embla_io_remove(int folder, const char *name)
 {
     (void)unlinkat(folder, name, 0);
+}
+
+void embla_io_remove_folder(int folder, const char *name)
+{
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
 }
 
 void embla_io_sweep(int folder, const char *name)
@@ -336,7 +365,7 @@ static void *find_huge_aligned(size_t bytes)
 
 embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
 {
-    void *memory = must_fail()
+    void *memory = embla_io_must_fail()
                        ? MAP_FAILED
                        : mmap(find_huge_aligned(bytes), bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return refused("map it", name);
@@ -364,7 +393,7 @@ embla_status embla_io_random(const void *memory, size_t bytes, const char *name)
 {
     size_t length, page;
     char *start = pages_of(memory, bytes, &length, &page);
-    if (must_fail() || madvise(start, length, MADV_RANDOM) != 0)
+    if (embla_io_must_fail() || madvise(start, length, MADV_RANDOM) != 0)
         return refused("advise the system that it is read in random order", name);
     return EMBLA_OK;
 }
@@ -378,7 +407,7 @@ embla_status embla_io_resident(const void *memory, size_t bytes, const char *nam
     uint64_t found = 0;
     for (size_t at = 0; at < length; at += sizeof flags * page) {
         size_t piece = length - at < sizeof flags * page ? length - at : sizeof flags * page;
-        if (must_fail() || mincore(start + at, piece, flags) != 0)
+        if (embla_io_must_fail() || mincore(start + at, piece, flags) != 0)
             return refused("find out how much of it is in the page cache", name);
         for (size_t i = 0; i < piece / page; i++) {
             const char *low = start + at + i * page, *high = low + page;
@@ -408,7 +437,7 @@ static embla_status sync_parent(const char *path)
 
 embla_status embla_io_folder(const char *path)
 {
-    if (must_fail() || mkdir(path, 0777) != 0)
+    if (embla_io_must_fail() || mkdir(path, 0777) != 0)
         return errno == EEXIST ? EMBLA_OK : refused("create the folder", path);
     return sync_parent(path);
 }
@@ -420,7 +449,7 @@ bool embla_io_readable(int folder, const char *name)
 
 size_t embla_io_link(int folder, const char *name, char *out, size_t size)
 {
-    ssize_t length = must_fail() ? -1 : readlinkat(folder, name, out, size);
+    ssize_t length = embla_io_must_fail() ? -1 : readlinkat(folder, name, out, size);
     if (length < 0 || (size_t)length >= size) return 0;
     out[length] = '\0';
     return (size_t)length;
@@ -432,7 +461,7 @@ embla_status embla_io_list(int folder, const char *name,
     embla_status status = EMBLA_OK;
     int fd = -1;
     EMBLA_TRY(embla_io_open_as(folder, ".", name, O_RDONLY | O_DIRECTORY, 0, &fd));
-    DIR *dir = must_fail() ? NULL : fdopendir(fd);
+    DIR *dir = embla_io_must_fail() ? NULL : fdopendir(fd);
     if (!dir) {
         status = refused("list it", name);
         embla_io_drop(fd);
@@ -440,7 +469,7 @@ embla_status embla_io_list(int folder, const char *name,
     }
     for (;;) {
         errno = 0;
-        struct dirent *entry = must_fail() ? NULL : readdir(dir);
+        struct dirent *entry = embla_io_must_fail() ? NULL : readdir(dir);
         if (!entry && errno != 0) status = refused("list it", name);
         if (!entry || status != EMBLA_OK) break;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
@@ -456,7 +485,7 @@ embla_status embla_io_list(int folder, const char *name,
 embla_status embla_io_lock_try(int fd, const char *name, bool *got)
 {
     int result = -1;
-    do result = must_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+    do result = embla_io_must_fail() ? -1 : flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
     if (result != 0 && errno != EWOULDBLOCK) return refused("lock it", name);
     *got = result == 0;
@@ -507,7 +536,7 @@ embla_status embla_io_claim(int fd, const char *name, uint64_t offset, uint64_t 
 embla_status embla_io_space(int fd, const char *name, uint64_t *out)
 {
     struct statvfs found;
-    if (must_fail() || fstatvfs(fd, &found) != 0)
+    if (embla_io_must_fail() || fstatvfs(fd, &found) != 0)
         return refused("get the free space of its file system", name);
     uint64_t unit = found.f_frsize > 0 ? found.f_frsize : found.f_bsize;
     if (!embla_mul_ok(found.f_bavail, unit, out)) *out = UINT64_MAX;
@@ -516,9 +545,9 @@ embla_status embla_io_space(int fd, const char *name, uint64_t *out)
 
 embla_status embla_io_map_shared(int fd, const char *name, size_t bytes, void **out)
 {
-    void *memory = must_fail() ? MAP_FAILED
-                               : mmap(find_huge_aligned(bytes), bytes, PROT_READ | PROT_WRITE,
-                                      MAP_SHARED, fd, 0);
+    void *memory = embla_io_must_fail() ? MAP_FAILED
+                                        : mmap(find_huge_aligned(bytes), bytes,
+                                               PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return refused("map it", name);
     atomic_fetch_add(&live, 1);
     *out = memory;
@@ -549,6 +578,6 @@ void embla_io_touch_huge(const void *memory, size_t bytes)
 
 embla_status embla_io_erase(int folder, const char *name, const char *shown)
 {
-    if (must_fail() || unlinkat(folder, name, 0) != 0) return refused("remove it", shown);
+    if (embla_io_must_fail() || unlinkat(folder, name, 0) != 0) return refused("remove it", shown);
     return EMBLA_OK;
 }

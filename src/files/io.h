@@ -32,6 +32,9 @@ enum { EMBLA_DIRECT = 4096 }; /* alignment of the offset, size and memory of suc
 /* embla_io_pread for such a descriptor. Fails if the file system rejects direct reads. */
 EMBLA_CHECKED embla_status embla_io_pread_direct(int fd, const char *name, uint64_t offset,
                                                  size_t bytes, void *out, size_t *got);
+/* Creates an eventfd, and adds 1 to the count of one. */
+EMBLA_CHECKED embla_status embla_io_event(int *out);
+void embla_io_signal(int fd);
 /* Tells the system that these bytes will not be read again, so the page cache may drop them.
  * Never fails. */
 void embla_io_forget(int fd, uint64_t offset, uint64_t bytes);
@@ -65,6 +68,8 @@ EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const c
                                            const char *shown, bool replace);
 /* Removes a file. Failure is not reported: the caller could do nothing about it. */
 EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
+/* Removes an empty folder. Never fails either. */
+EMBLA_PRIVATE void embla_io_remove_folder(int folder, const char *name);
 /* Removes a regular file that nobody has locked with embla_io_lock. Never fails either. */
 void embla_io_sweep(int folder, const char *name);
 /* Maps the whole file read-only. */
@@ -81,7 +86,7 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);
 
 /* Whether this user may read a file of the folder. False also if there is none, or if links lead
  * nowhere. */
-bool embla_io_readable(int folder, const char *name);
+EMBLA_PRIVATE bool embla_io_readable(int folder, const char *name);
 
 /* Writes the target of a symbolic link to out, with a 0 after it, and returns its length. Returns
  * 0 if name is not a link, or if the target does not fit. */
@@ -133,5 +138,12 @@ void embla_io_fail(size_t n, bool forever, int error);
 void embla_io_short(size_t bytes);
 /* For tests: the number of descriptors and maps that are open. */
 size_t embla_io_live(void);
+
+/* What files/ring.c shares with these tests. embla_io_must_fail returns true, with errno set, if
+ * this call has to fail. embla_io_at_most is the number of bytes that a transfer of `bytes` bytes
+ * may have. embla_io_count counts descriptors that it has opened; embla_io_drop closes them. */
+bool embla_io_must_fail(void);
+size_t embla_io_at_most(size_t bytes);
+void embla_io_count(size_t opened);
 
 #endif

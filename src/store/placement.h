@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where rows are kept. One interface, and one file in store/ for each placement: ram, shared,
- * mapped, read. A placement on disk that answers asynchronously would fit too, with larger batches.
+ * mapped, read, direct.
  *
  * All placements return the same bytes; `read` is the reference.
  */
@@ -25,6 +25,6 @@ typedef struct {
 } embla_placement_ops;
 
 extern const embla_placement_ops embla_placement_ram, embla_placement_shared,
-    embla_placement_mapped, embla_placement_read, embla_placement_view;
+    embla_placement_mapped, embla_placement_read, embla_placement_direct, embla_placement_view;
 
 #endif

@@ -32,6 +32,8 @@ static const embla_placement_ops *placement_of(embla_placement placement)
         return &embla_placement_read;
     case EMBLA_PLACEMENT_VIEW:
         return &embla_placement_view;
+    case EMBLA_PLACEMENT_DIRECT:
+        return &embla_placement_direct;
     }
     return NULL;
 }
@@ -66,6 +68,11 @@ static embla_status copy_options(embla_store *store, const embla_store_options *
     if (o->buffer && o->placement != EMBLA_PLACEMENT_RAM)
         return embla_fail(EMBLA_ERR_ARGUMENT, "a buffer is only for the placement ram, not for %s",
                           store->placement->name);
+    if ((o->reader != EMBLA_READER_AUTO || o->depth != 0) && o->placement != EMBLA_PLACEMENT_DIRECT)
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "reader (%d) and depth (%d) are only for the placement direct, not for %s",
+            (int)o->reader, o->depth, store->placement->name);
     if (!(o->shared_wait >= 0))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "shared_wait is %g s; it must be 0 (no limit) or greater",
@@ -236,20 +243,23 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
 
 /* ---- changed files ---- */
 
+embla_status embla_sources_check_one(const embla_source *source)
+{
+    int64_t seconds, nanoseconds;
+    EMBLA_TRY(embla_map_modified(source->map, &seconds, &nanoseconds));
+    if (seconds == source->seconds && nanoseconds == source->nanoseconds) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_IO,
+                      "%.256s was changed while open: at %" PRId64 ".%09" PRId64
+                      ", last known change at %" PRId64 ".%09" PRId64 " (C11)",
+                      source->map->name, seconds, nanoseconds, source->seconds,
+                      source->nanoseconds);
+}
+
 embla_status embla_sources_check(const void *owner)
 {
     const embla_store *store = owner;
-    for (size_t i = 0; i < store->source_count; i++) {
-        const embla_source *source = &store->sources[i];
-        int64_t seconds, nanoseconds;
-        EMBLA_TRY(embla_map_modified(source->map, &seconds, &nanoseconds));
-        if (seconds != source->seconds || nanoseconds != source->nanoseconds)
-            return embla_fail(EMBLA_ERR_IO,
-                              "%.256s was changed while open: at %" PRId64 ".%09" PRId64
-                              ", last known change at %" PRId64 ".%09" PRId64 " (C11)",
-                              source->map->name, seconds, nanoseconds, source->seconds,
-                              source->nanoseconds);
-    }
+    for (size_t i = 0; i < store->source_count; i++)
+        EMBLA_TRY(embla_sources_check_one(&store->sources[i]));
     return EMBLA_OK;
 }
 

@@ -84,6 +84,8 @@ EMBLA_CHECKED embla_status embla_store_finish(embla_store *store, embla_store **
 int64_t embla_store_huge(const void *memory, size_t bytes);
 /* store/store.c. EMBLA_ERR_IO if a file was truncated or changed. */
 EMBLA_CHECKED embla_status embla_sources_check(const void *store);
+/* The same for one file. */
+EMBLA_CHECKED embla_status embla_sources_check_one(const embla_source *source);
 /* store/store_lookup.c. The store as a source for a lookup. */
 embla_row_source embla_store_source(const embla_store *store);
 

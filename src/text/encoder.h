@@ -51,6 +51,8 @@ const embla_compat_rules *embla_compat_rules_of(embla_compat compat);
 
 /* encoder_words.c: whether the checkpoint is a file of word vectors. */
 bool embla_encoder_has_words(const embla_checkpoint *checkpoint);
+/* Whether a file of words has the name of those that are written beside a table: NAME.vocab.txt. */
+bool embla_names_rows(const char *file);
 /* Makes the tokenizer of the checkpoint's words, and finds their counts and n-grams.
  * EMBLA_ERR_NOT_FOUND if it has no words. */
 EMBLA_CHECKED embla_status embla_encoder_open_words(const embla_checkpoint *checkpoint,

@@ -45,10 +45,11 @@ static embla_status sum_tokenizer(embla_checksum_state *state, const embla_token
         "\xce\xa3\xce\x91 \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x99\x82\tna\xc3\xafve ISN\xe2\x80\x99T";
     embla_encoding *e = NULL;
     for (size_t i = 0; i < t->token_end; i++) {
-        const embla_name *name = t->by_token[i];
-        const uint32_t length = name ? name->length : UINT32_MAX;
+        embla_name name = {0};
+        const bool has = embla_token_name(t, (int32_t)i, false, &name);
+        const uint32_t length = has ? name.length : UINT32_MAX;
         embla_checksum_add(state, &length, sizeof length);
-        if (name) embla_checksum_add(state, name->bytes, name->length);
+        if (has) embla_checksum_add(state, name.bytes, name.length);
     }
     embla_checksum_add(state, t->pipeline, strlen(t->pipeline));
     EMBLA_TRY(embla_encoding_new(t, &e));

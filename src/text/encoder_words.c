@@ -24,15 +24,18 @@ bool embla_encoder_has_words(const embla_checkpoint *cp)
     return cp->format->one_table || cp->format == &embla_format_fasttext;
 }
 
+bool embla_names_rows(const char *file)
+{
+    static const char end[] = ".vocab.txt";
+    size_t length = strlen(file), tail = sizeof end - 1;
+    return length > tail && memcmp(file + length - tail, end, tail + 1) == 0;
+}
+
 /* Words of a table that is not in a file of word vectors must be in a file made for it:
  * NAME.vocab.txt. A vocab.json is one of subwords. */
 static bool are_words(const embla_checkpoint *cp, const embla_vocab *vocab)
 {
-    static const char end[] = ".vocab.txt";
-    const char *source = embla_vocab_source(vocab);
-    size_t length = strlen(source), tail = sizeof end - 1;
-    return embla_encoder_has_words(cp) ||
-           (length > tail && memcmp(source + length - tail, end, tail + 1) == 0);
+    return embla_encoder_has_words(cp) || embla_names_rows(embla_vocab_source(vocab));
 }
 
 /* How often each word occurs in the text that the table was learned from, where the file says. */
@@ -68,8 +71,7 @@ embla_status embla_encoder_open_words(const embla_checkpoint *cp, embla_encoder 
                             "%.200s has no tokenizer beside it, and its vocabulary (%.100s) is not "
                             "one of word vectors",
                             cp->shown, embla_vocab_source(vocab));
-    if (status == EMBLA_OK)
-        status = embla_tokenizer_of_words(vocab, cp->shown, &encoder->tokenizer);
+    if (status == EMBLA_OK) status = embla_tokenizer_of_rows(vocab, cp->shown, &encoder->tokenizer);
     embla_vocab_free(vocab);
     EMBLA_TRY(status);
     EMBLA_TRY(read_counts(cp, encoder->tokenizer->token_end, encoder));
@@ -124,10 +126,10 @@ static bool word_vector(const embla_encoder *encoder, const embla_row_mean *mean
         return true;
     }
     if (token != t->unknown) {
-        const embla_name *name = t->by_token[token];
+        embla_name name;
         rows[count++] = token;
-        if (name->length <= EMBLA_WORD_LONGEST)
-            count += embla_subwords_rows(s, name->bytes, name->length, rows + 1);
+        if (embla_token_name(t, token, false, &name) && name.length <= EMBLA_WORD_LONGEST)
+            count += embla_subwords_rows(s, name.bytes, name.length, rows + 1);
     } else {
         size_t length = copy_word(t, text, e->offsets[i], copy);
         if (length > 0) count = embla_subwords_rows(s, copy, length, rows);

@@ -55,8 +55,8 @@ static embla_status add_words(const embla_vocab *vocab, embla_tokenizer *t)
     return EMBLA_OK;
 }
 
-embla_status embla_tokenizer_of_words(const embla_vocab *vocab, const char *name,
-                                      embla_tokenizer **out)
+embla_status embla_tokenizer_of_rows(const embla_vocab *vocab, const char *name,
+                                     embla_tokenizer **out)
 {
     embla_tokenizer *t = NULL;
     if (vocab->end >= INT32_MAX)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of embla_tickets, for tickets.c (the calls) and ticket_memory.c (memory, statistics).
+ *
+ * A ticket goes through these states, under the lock of its owner:
+ *
+ *   FREE -> READING -> (FINISHING) -> DONE -> FREE
+ *
+ * READING: its rows are being read into its own memory. FINISHING: a thread decodes them to `out`.
+ * A plain ticket is finished by the thread that waits for it; one with a flag or an eventfd by the
+ * thread that took the last result from the disk. A cancelled ticket goes from READING to FREE when
+ * its last read has ended.
+ */
+#ifndef EMBLA_STORE_TICKETS_H
+#define EMBLA_STORE_TICKETS_H
+
+#include <pthread.h>
+
+#include "lookup/lookup.h"
+#include "store/hot.h"
+#include "store/reader.h"
+
+typedef enum { TICKET_FREE, TICKET_READING, TICKET_FINISHING, TICKET_DONE } embla_ticket_state;
+
+typedef struct embla_ticket_slot embla_ticket_slot;
+
+struct embla_ticket_slot {
+    embla_gather gather; /* first, so that a gather leads to its ticket; its failure is the
+                            ticket's */
+    embla_tickets *owner;
+    embla_ticket id;
+    embla_ticket_state state;
+    bool notifies;  /* has a flag, or there is an eventfd; or it is a prefetch */
+    bool prefetch;  /* only for the hot rows */
+    bool cancelled; /* nobody waits */
+    bool used;      /* a thread is in a call with this ticket */
+    embla_lookup_call call;
+    uint64_t *flag;
+    uint64_t value;
+    int64_t begun; /* ns */
+    int64_t *rows;
+    char *staging; /* stored bytes of the part of each row */
+
+    /* The ticket's memory: a range of the owner's. Ranges in use are a list, by offset. */
+    size_t offset, bytes;
+    embla_ticket_slot *before, *after;
+};
+
+enum { EMBLA_TICKET_TIMES = 64 * 8 }; /* classes of times: eight for each power of two */
+
+struct embla_tickets {
+    const embla_store *store;
+    embla_reader *reader; /* NULL if the rows do not come from the disk */
+    embla_hot *hot;       /* NULL means none */
+    embla_row_source source;
+    size_t block; /* bytes of this block */
+    size_t most, bytes, count;
+    char *memory; /* `bytes` of it, for tickets */
+    embla_ticket_slot *slots;
+    int event; /* -1 means none */
+
+    pthread_mutex_t lock; /* for all that follows, and the states of tickets */
+    pthread_cond_t changed;
+    embla_ticket_slot *first; /* in use, by offset */
+    size_t live;              /* in use */
+    size_t waiting;           /* threads that wait for `changed` */
+    size_t next;              /* where to look for a free slot */
+    uint64_t generation;
+    embla_tickets_stats stats;
+    uint32_t times[EMBLA_TICKET_TIMES];
+};
+
+/* ticket_memory.c. Takes a free slot and memory for `rows` rows; EMBLA_ERR_BUSY if there is none
+ * now. Under the lock. */
+EMBLA_CHECKED embla_status embla_ticket_take(embla_tickets *tickets, size_t rows,
+                                             embla_ticket_slot **out);
+/* Makes the slot and its memory free. Under the lock. */
+void embla_ticket_release(embla_ticket_slot *ticket);
+int64_t embla_ticket_now(void);
+/* Counts the time since a ticket began. Under the lock. */
+void embla_ticket_time(embla_tickets *tickets, const embla_ticket_slot *ticket);
+
+#endif
