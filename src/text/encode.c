@@ -316,7 +316,7 @@ embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length
     }
     EMBLA_TRY(embla_encoding_room(e, length / 8));
     if (length > 0) EMBLA_TRY(cut(e, &e->tokenizer->raw, view, encode_part));
-    return embla_post_process(e, first);
+    return embla_post_process(e, text, first);
 }
 
 embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options *options)

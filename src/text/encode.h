@@ -126,8 +126,9 @@ EMBLA_CHECKED embla_status embla_encode_begin(embla_encoding *e,
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);
-/* post.c: truncates, adds special tokens and pads the tokens from `first` on. */
-EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, size_t first);
+/* post.c: truncates, adds special tokens and pads the tokens from `first` on, which are those of
+ * `text`. */
+EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, const char *text, size_t first);
 /* Pads the texts of a batch to the length of the longest. */
 EMBLA_CHECKED embla_status embla_post_pad_batch(embla_encoding *e);
 

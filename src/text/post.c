@@ -3,6 +3,7 @@
  * tokens, padding. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/encode.h"
 
 /* ---- offsets ---- */
@@ -29,16 +30,58 @@ static size_t count_spaces(const embla_name *text, bool at_end)
     return count;
 }
 
+/* Whether a token is an added one that takes the white space beside it (lstrip, rstrip). */
+static bool takes_spaces(const embla_tokenizer *t, int32_t token)
+{
+    if ((uint64_t)token >= t->token_end) return false;
+    const uint32_t i = t->by_token[token];
+    if (i < t->vocab_count || i - t->vocab_count >= t->added_count) return false;
+    return t->added[i - t->vocab_count].left || t->added[i - t->vocab_count].right;
+}
+
+/* The bytes of the white space that a part of the text begins or ends with. *count gets the number
+ * of characters. */
+static size_t span_spaces(const char *text, embla_text_span span, bool at_end, size_t *count)
+{
+    size_t begin = span.begin, end = span.end, length = 0;
+    for (*count = 0; begin < end; ++*count) {
+        size_t at = at_end ? end - 1 : begin;
+        while (at_end && at > begin && ((uint8_t)text[at] & 0xc0) == 0x80) at--;
+        length = embla_utf8_length(text + at, end - at);
+        if (length == 0 || (at_end && at + length != end)) break; /* not UTF-8 */
+        if (!(embla_char_bits(embla_utf8_code(text + at, length)) & EMBLA_CHAR_WHITE)) break;
+        if (at_end)
+            end = at;
+        else
+            begin += length;
+    }
+    return span.end - span.begin - (end - begin);
+}
+
+/* Removes the white space that an added token has taken: its string is what it matched. */
+static void trim_added(embla_text_span *span, const char *text, bool keep_first)
+{
+    size_t count = 0, bytes = span_spaces(text, *span, false, &count);
+    if (!(count == 1 && keep_first)) span->begin += (uint32_t)bytes;
+    span->end -= (uint32_t)span_spaces(text, *span, true, &count);
+}
+
 /* Removes the spaces of each token from its span; a space that was put in front of the text stays,
  * because it is not in the text. */
-static void trim_offsets(const embla_tokenizer *t, embla_encoding *e, size_t first)
+static void trim_offsets(const embla_tokenizer *t, embla_encoding *e, const char *original,
+                         size_t first)
 {
     for (size_t i = first; i < e->count; i++) {
         embla_text_span *span = &e->offsets[i];
         embla_name text;
+        const bool keep_first = t->post.trim_prefix && (i == first || span->begin == 0);
+        if (takes_spaces(t, e->tokens[i])) {
+            trim_added(span, original, keep_first);
+            continue;
+        }
         if (!embla_token_name(t, e->tokens[i], false, &text)) continue;
         size_t leading = count_spaces(&text, false), trailing = count_spaces(&text, true);
-        if (leading == 1 && t->post.trim_prefix && (i == first || span->begin == 0)) leading = 0;
+        if (leading == 1 && keep_first) leading = 0;
         span->begin =
             leading < span->end - span->begin ? span->begin + (uint32_t)leading : span->end;
         if (trailing > 0 && span->end >= trailing)
@@ -169,11 +212,11 @@ embla_status embla_post_pad_batch(embla_encoding *e)
     return EMBLA_OK;
 }
 
-embla_status embla_post_process(embla_encoding *e, size_t first)
+embla_status embla_post_process(embla_encoding *e, const char *text, size_t first)
 {
     const embla_tokenizer *t = e->tokenizer;
     EMBLA_TRY(truncate_text(t, e, first));
-    if (t->post.trim && e->options.offsets) trim_offsets(t, e, first);
+    if (t->post.trim && e->options.offsets) trim_offsets(t, e, text, first);
     if (e->options.add_special && t->post.count > 0) EMBLA_TRY(add_special(t, e, first));
     bool batch = e->texts > 1 && t->padding.longest; /* done when all texts are known */
     return e->options.pad && t->padding.on && !batch ? pad_last(t, e, first) : EMBLA_OK;
