@@ -536,7 +536,7 @@ static double score_sts(const place *p, const char *data, const char *fit)
     return part.pearson;
 }
 
-static void glove_on_the_sts_benchmark_gets_what_is_published(void **state)
+static void glove_keeps_its_scores_on_the_sts_benchmark(void **state)
 {
     place p = {0};
     const char *data = getenv("EMBLA_DATA");
@@ -576,7 +576,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads_gives_the_same_index),
         cmocka_unit_test(every_allocation_and_every_call_of_the_system_may_fail),
         cmocka_unit_test(progress_can_stop_it),
-        cmocka_unit_test(glove_on_the_sts_benchmark_gets_what_is_published),
+        cmocka_unit_test(glove_keeps_its_scores_on_the_sts_benchmark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
