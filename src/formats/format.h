@@ -47,6 +47,7 @@ struct embla_directory {
     /* Words of the rows of entries[0]: label i belongs to row i, and label.number is i. */
     const embla_name *labels;
     size_t label_count;
+    const int64_t *label_counts; /* how often each word occurs in its text; NULL means unknown */
     /* Number of rows that belong to tokens, if the file has it (llm.c: V of Vp); 0 means unknown.
      */
     uint64_t tokens;

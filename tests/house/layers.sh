@@ -20,6 +20,7 @@ allowed() {
     text)    echo "text table lookup formats files base" ;;
     engine)  echo "engine base" ;;
     see)     echo "see engine table formats files base" ;;
+    search)  echo "search see text engine table formats files base" ;;
     reshape) echo "reshape formats files base" ;;
     learn)   echo "learn engine table formats files base" ;;
     model)   echo "model learn ngram engine table formats files base" ;;
@@ -38,6 +39,7 @@ public() {
     text)                  echo "embla.h embla_text.h" ;;
     engine | see | reshape) echo "embla.h embla_lab.h" ;;
     learn)                 echo "embla.h embla_learn.h" ;;
+    search)                echo "embla.h embla_text.h embla_lab.h embla_search.h" ;;
     wordvec)               echo "embla.h embla_text.h embla_wordvec.h" ;;
     model | train)         echo "embla.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
     cluster)               echo "embla.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_cluster.h" ;;
