@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "embla_checkpoint.h"
 #include "files/durable.h"
 #include "files/map.h"
 #include "files/names.h"
