@@ -92,31 +92,21 @@ typedef struct {
 
 /* ---- how the work is cut ---- */
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t round_up(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
 static size_t rows_in(const job *j, size_t block)
 {
-    return least(j->shape.block, j->rows - block * j->shape.block);
+    return embla_loss_least(j->shape.block, j->rows - block * j->shape.block);
 }
 
 /* Floats from one token's row of a tile to the next; the last tile may be narrower. */
 static size_t stride_of(const job *j, size_t block)
 {
-    return round_up(rows_in(j, block), LINE);
+    return embla_loss_round_up(rows_in(j, block), LINE);
 }
 
 static float *tile_of(const job *j, size_t block, const own *o)
 {
     if (j->shape.again) return o->logits;
-    return j->logits + block * round_up(j->shape.block, LINE) * j->shape.chunk;
+    return j->logits + block * embla_loss_round_up(j->shape.block, LINE) * j->shape.chunk;
 }
 
 /* ---- memory: one allocation ---- */
@@ -125,7 +115,8 @@ static float *tile_of(const job *j, size_t block, const own *o)
 static uint64_t logits_of(const job *j)
 {
     if (j->shape.again) return 0;
-    return ((j->blocks - 1) * round_up(j->shape.block, LINE) + stride_of(j, j->blocks - 1)) *
+    return ((j->blocks - 1) * embla_loss_round_up(j->shape.block, LINE) +
+            stride_of(j, j->blocks - 1)) *
            j->shape.chunk;
 }
 
@@ -227,7 +218,7 @@ static void decode_row(const job *j, int64_t row, void *out)
         return;
     }
     for (size_t i = 0; i < j->dim; i += EMBLA_PIECE) {
-        size_t n = least(EMBLA_PIECE, j->dim - i);
+        size_t n = embla_loss_least(EMBLA_PIECE, j->dim - i);
         const float *piece = embla_table_piece(j->head.table, j->decode, row, i, n, space);
         j->encode(piece, n, 1.0f, (uint16_t *)out + i);
     }
@@ -281,7 +272,7 @@ static embla_status product(const job *j, const own *o, embla_product p, factor 
 /* Rows of a block processed at a time: all, or as many as are decoded at once. */
 static size_t part_of(const job *j, size_t n)
 {
-    return is_in_place(j) ? n : least(n, j->shape.part);
+    return is_in_place(j) ? n : embla_loss_least(n, j->shape.part);
 }
 
 /* ---- forward ---- */
@@ -300,7 +291,7 @@ static embla_status fill_tile(const job *j, size_t block, const own *o)
     size_t first = block * j->shape.block, n = rows_in(j, block), stride = stride_of(j, block);
     float *tile = tile_of(j, block, o);
     for (size_t r = 0; r < n; r += part_of(j, n)) {
-        size_t some = least(part_of(j, n), n - r);
+        size_t some = embla_loss_least(part_of(j, n), n - r);
         embla_product p = {.m = j->here, .n = some, .k = j->dim, .form = EMBLA_PRODUCT_A_BT};
         p.out = tile + r, p.out_stride = stride;
         EMBLA_TRY(product(j, o, p, vectors_of(j), decode_rows(j, (int64_t)(first + r), some, o)));
@@ -401,7 +392,7 @@ static embla_status add_to_hidden(job *j, size_t block, factor tile, bool add, f
 {
     size_t first = block * j->shape.block, n = rows_in(j, block);
     for (size_t r = 0; r < n; r += part_of(j, n)) {
-        size_t some = least(part_of(j, n), n - r), unit = j->bf16 ? 2 : 4;
+        size_t some = embla_loss_least(part_of(j, n), n - r), unit = j->bf16 ? 2 : 4;
         factor a = {(const char *)tile.numbers + r * unit, tile.stride};
         embla_product p = {.m = j->here, .n = j->dim, .k = some, .form = EMBLA_PRODUCT_A_B};
         p.out = sum, p.out_stride = j->dim;
@@ -544,7 +535,7 @@ static embla_status prepare(const embla_head *head, job *j)
 /* Threads for a chunk: a multiply-add counts as much as moving 1/5 byte. */
 static int team_of(const job *j)
 {
-    double work = (double)least(j->shape.chunk, (size_t)j->counted) * (double)j->rows;
+    double work = (double)embla_loss_least(j->shape.chunk, (size_t)j->counted) * (double)j->rows;
     work *= (double)j->dim / 5.0;
     int team = embla_threads_for(j->options.threads, work < 1e15 ? (size_t)work : SIZE_MAX);
     return (size_t)team > j->blocks ? (int)j->blocks : team;
@@ -564,7 +555,7 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
     EMBLA_TRY(prepare(head, &j));
     j.shape = shape ? *shape : embla_loss_shape_of(&j.head, j.bf16);
     j.blocks = (j.rows + j.shape.block - 1) / j.shape.block;
-    j.shape.groups = least(j.shape.groups, j.blocks);
+    j.shape.groups = embla_loss_least(j.shape.groups, j.blocks);
     j.team = team_of(&j);
     if (j.counted > 0) { /* all checks come before the first write */
         EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* checks that there is an engine */

@@ -14,6 +14,16 @@ static inline bool embla_loss_counts(const embla_loss_options *options, int32_t 
     return target != EMBLA_TARGET_IGNORE && !(options->has_ignore && target == options->ignore);
 }
 
+static inline size_t embla_loss_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t embla_loss_round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
 /* Floats of a cache line: rows of a tile begin on lines. */
 enum { EMBLA_LOSS_LINE = 16 };
 

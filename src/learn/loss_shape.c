@@ -20,40 +20,32 @@ enum { ROUNDED = 64 << 20 };
  * sums of blocks that are held then. */
 enum { AGAIN_DIM = 128, AGAIN_CHUNK = 128, PARTS = 1 << 20 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t round_up(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
 /* Blocks are an odd number of cache lines, so that the columns of a tile do not share one set of a
  * cache. Their number is close to a multiple of four, so that a few threads finish together. */
 static size_t block_of(size_t rows)
 {
-    if (rows <= BLOCK_LEAST) return round_up(rows, LINE);
-    size_t blocks = round_up((rows + BLOCK - 1) / BLOCK, 4);
-    return round_up((rows + blocks - 1) / blocks, LINE) | LINE;
+    if (rows <= BLOCK_LEAST) return embla_loss_round_up(rows, LINE);
+    size_t blocks = embla_loss_round_up((rows + BLOCK - 1) / BLOCK, 4);
+    return embla_loss_round_up((rows + blocks - 1) / blocks, LINE) | LINE;
 }
 
 embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16)
 {
     size_t rows = (size_t)head->rows, dim = head->table->dim;
     embla_loss_shape shape = {.block = block_of(rows)};
-    shape.chunk = least(least(LOGITS / round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);
+    shape.chunk = embla_loss_least(
+        embla_loss_least(LOGITS / embla_loss_round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);
     size_t blocks = (rows + shape.block - 1) / shape.block;
-    size_t again = least(PARTS / blocks, CHUNK_MOST);
+    size_t again = embla_loss_least(PARTS / blocks, CHUNK_MOST);
     shape.again = shape.chunk < AGAIN_CHUNK && dim <= AGAIN_DIM && again > shape.chunk;
     if (shape.again) shape.chunk = again;
     if (shape.chunk > LINE) shape.chunk -= shape.chunk % LINE;
     if (shape.chunk == 0) shape.chunk = 1; /* for more than 13 million rows, or 500,000 numbers */
-    shape.part = least(shape.block, (bf16 ? ROWS_BF16 : ROWS) / dim);
+    shape.part = embla_loss_least(shape.block, (bf16 ? ROWS_BF16 : ROWS) / dim);
     if (shape.part == 0) shape.part = 1;
     shape.rounds = bf16 && rows <= ROUNDED / dim;
-    shape.groups = least(least(SUMS / (shape.chunk * dim), GROUPS_MOST), blocks);
+    shape.groups =
+        embla_loss_least(embla_loss_least(SUMS / (shape.chunk * dim), GROUPS_MOST), blocks);
     if (shape.groups == 0) shape.groups = 1;
     return shape;
 }
