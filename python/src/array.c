@@ -154,10 +154,10 @@ PyObject *bind_array_result(PyObject *a)
     return result;
 }
 
-PyObject *bind_array_done(embla_status status, PyObject *array)
+PyObject *bind_array_done(embla_status status, PyObject *made)
 {
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
+    if (status == EMBLA_OK) return bind_array_result(made);
+    Py_DECREF(made);
     return bind_fail(status);
 }
 

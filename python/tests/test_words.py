@@ -277,3 +277,48 @@ def test_version_and_help():
     assert embla.facts()["version"] == embla.__version__
     for name in embla.__all__:
         assert getattr(embla, name).__doc__, name
+
+
+def test_a_sketch_changes_no_result():
+    rng = np.random.default_rng(5)
+    data = rng.standard_normal((4000, 40), dtype=np.float32)
+    t = embla.Table.of_words([f"w{i}" for i in range(4000)], data)
+    plain = [t.near(i, 10) for i in range(20)]
+    similar = t.most_similar("w3", topn=5)
+    assert 4000 * 28 <= t.sketch() <= 4000 * 29
+    assert [t.near(i, 10) for i in range(20)] == plain
+    assert t.most_similar("w3", topn=5) == similar == t.similar_by_word("w3", 5)
+    assert t.similar_by_vector(data[3], 6)[1:] == similar
+
+
+def test_a_sketch_is_not_used_after_rows_have_changed():
+    data = np.random.default_rng(6).standard_normal((4000, 16), dtype=np.float32)
+    for change in ("write", "view", "optim", "init"):
+        t = embla.Table.create(4000, 16)
+        t.write(0, data)
+        t.sketch()
+        if change == "write":
+            t.write(17, data[2:3])
+        elif change == "view":
+            np.asarray(t.view())[17] = data[2]
+        elif change == "optim":
+            embla.Optim(t, "sgd").step(1.0, data[17] - data[2], rows=[17])
+        else:
+            t.init(3)
+            with pytest.raises(embla.UnsupportedError, match="has no sketch"):
+                t.sketch()
+            continue
+        assert 17 in [hit.id for hit in t.near(2, 3)], change
+        with pytest.raises(embla.UnsupportedError, match="has no sketch"):
+            t.sketch()
+    with pytest.raises(embla.UnsupportedError, match="can be changed"):
+        embla.Table.over(data).sketch()
+
+
+def test_after_some_searches_a_sketch_is_made_and_finds_the_same(tmp_path):
+    data = np.random.default_rng(7).standard_normal((4000, 16), dtype=np.float32)
+    np.save(tmp_path / "t.npy", data)
+    t = embla.open(tmp_path / "t.npy")
+    wanted = t.near(9, 5)
+    for _ in range(100):
+        assert t.near(9, 5) == wanted
