@@ -5,7 +5,7 @@
  *
  *   open_checkpoint [FILE [WORD]...]     FILE may be a model's folder
  */
-#include <embla.h>
+#include <embla_checkpoint.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #include <math.h>
 
-#include "embla.h"
+#include "embla_checkpoint.h"
 #include "folder.h"
 
 enum { ROWS = 5, DIM = 2, TOKENS = 3 };

@@ -7,6 +7,7 @@
  *   - what embla_convert and embla_gpt_save have written can be opened.
  */
 #include "base/mem.h"
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
 #include "embla_store.h"
 #include "embla_train.h"

@@ -2,6 +2,7 @@
 /* seeds FOLDER: writes the seeds of fuzz_model.c and fuzz_resume.c to FOLDER/model and
  * FOLDER/resume, which must exist. They are small models that the library itself has saved, and
  * folders with the config.json of each kind of n-gram table. */
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
 #include "model_files.h"
 #include "training.h"

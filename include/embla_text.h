@@ -25,15 +25,17 @@ typedef enum {
     EMBLA_TOKENIZER_WORDPIECE = 1,
     EMBLA_TOKENIZER_WORDLEVEL = 2,
     EMBLA_TOKENIZER_BPE = 3,
-    EMBLA_TOKENIZER_UNIGRAM = 4
+    EMBLA_TOKENIZER_UNIGRAM = 4,
+    EMBLA_TOKENIZER_WORDS = 5 /* the words of a table of word vectors */
 } embla_tokenizer_kind;
 
 /* What a tokenizer is made of. The strings are valid as long as the tokenizer. */
 typedef struct {
     embla_tokenizer_kind kind;
-    const char *kind_name; /* "WordPiece", "WordLevel", "BPE", "Unigram" */
+    const char *kind_name; /* "WordPiece", "WordLevel", "BPE", "Unigram", "Words" */
     const char *source;    /* "tokenizer.json", "SentencePiece", "GGUF", "tiktoken", "vocab.txt",
-                              "tokenizer.bin" of llama2.c and llm.c, "words" alone, or "compiled" */
+                              "tokenizer.bin" of llama2.c and llm.c, "words" alone, "word vectors",
+                              or "compiled" */
     const char *pipeline;  /* stages in their order: normalizers, .., model, .., decoder */
     int64_t vocab;         /* strings of the model's vocabulary */
     int64_t added;         /* added tokens, those of the vocabulary included */
@@ -190,6 +192,22 @@ embla_tokenizer_train(const char *text, const embla_tokenizer_train_options *opt
  * EMBLA_ERR_UNSUPPORTED if `from` is a tokenizer in another format. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_copy(const char *from, const char *to);
 
+/* ---- subwords: rows of words that a table does not have ---- */
+
+typedef struct embla_subwords embla_subwords;
+
+/* Opens the n-grams of a checkpoint: a file of embla_wordvec_write, or a .bin of fastText.
+ * EMBLA_ERR_NOT_FOUND if it has none. Threads may share the handle. */
+EMBLA_API EMBLA_CHECKED embla_status embla_subwords_open(const embla_checkpoint *checkpoint,
+                                                         embla_subwords **out);
+EMBLA_API void embla_subwords_free(embla_subwords *subwords);
+EMBLA_API size_t embla_subwords_dim(const embla_subwords *subwords);
+/* Writes the mean of the rows of a word's n-grams to out (dim floats). *grams (may be NULL) gets
+ * their number. EMBLA_ERR_NOT_FOUND if the file has none of them. */
+EMBLA_API EMBLA_CHECKED embla_status embla_subwords_vector(const embla_subwords *subwords,
+                                                           const char *word, size_t length,
+                                                           float *out, size_t *grams);
+
 /* ---- encoder: text to vectors with a static model ---- */
 
 /* A static model is a token table and a tokenizer: the vector of a text is the mean of the rows of
@@ -205,16 +223,19 @@ typedef enum {
     EMBLA_COMPAT_MODEL2VEC_RS = 2, /* the same in Rust, which differs in details */
     EMBLA_COMPAT_ST = 3,           /* StaticEmbedding of sentence-transformers */
     EMBLA_COMPAT_WORDLLAMA = 4,
-    EMBLA_COMPAT_TABLE = 5 /* the mean of all rows: a checkpoint's own token table as a stand-in */
+    EMBLA_COMPAT_TABLE = 5, /* the mean of all rows: a checkpoint's own token table as a stand-in */
+    EMBLA_COMPAT_WORDS = 6  /* word vectors: the text is cut into the table's own words */
 } embla_compat;
 
-/* "auto", "model2vec", "model2vec-rs", "st", "wordllama", "table"; NULL if there is no such one. */
+/* "auto", "model2vec", "model2vec-rs", "st", "wordllama", "table", "words"; NULL if there is no
+ * such one. */
 EMBLA_API const char *embla_compat_name(embla_compat compat);
 
 typedef struct {
     const char *tokenizer; /* its file or folder; NULL means the one of the model */
     embla_compat compat;   /* default: by the folder */
-    uint64_t reserved[4];  /* must be 0 */
+    const char *fit;       /* file of embla_fit: weights and components; NULL means none */
+    uint64_t reserved[3];  /* must be 0 */
 } embla_encoder_options;
 
 /* What an encoder is made of. The strings are valid as long as the encoder. */
@@ -224,17 +245,22 @@ typedef struct {
     int64_t rows;
     size_t dim;
     embla_dtype dtype;
-    bool normalize; /* whether the model normalises its vectors */
-    bool mapping;   /* tokens share rows */
-    bool weights;   /* each token has a weight */
-    int64_t tokens; /* of the tokenizer: the highest token plus 1 */
-    uint64_t reserved[4];
+    bool normalize;    /* whether the model normalises its vectors */
+    bool mapping;      /* tokens share rows */
+    bool weights;      /* each token has a weight */
+    int64_t tokens;    /* of the tokenizer: the highest token plus 1 */
+    size_t components; /* removed from every vector */
+    bool subwords;     /* words without a row get vectors of their n-grams */
+    bool counts;       /* the file has how often each word occurs */
+    uint64_t reserved[2];
 } embla_encoder_info;
 
 /* Opens a static model: a folder of Model2Vec or of sentence-transformers (also its subfolder
- * 0_StaticEmbedding), a file of WordLlama, or any checkpoint with a token table and a tokenizer.
+ * 0_StaticEmbedding), a file of WordLlama, word vectors (GloVe, word2vec, fastText,
+ * embla_wordvec_write), or any checkpoint with a token table and a tokenizer.
  * EMBLA_ERR_SHAPE if the tokenizer has tokens without a row or a weight. EMBLA_ERR_UNSUPPORTED
- * names a module of sentence-transformers that Embla does not have. */
+ * names a module of sentence-transformers that Embla does not have. EMBLA_ERR_ARGUMENT if
+ * options->fit was made for another model. */
 EMBLA_API EMBLA_CHECKED embla_status embla_encoder_open(const char *path,
                                                         const embla_encoder_options *options,
                                                         embla_encoder **out);

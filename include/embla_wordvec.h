@@ -3,7 +3,8 @@
  *
  *   text -> words and their counts -> rows      words that are used alike get rows alike
  *   rows + text -> steps (skip-gram or CBOW with negative sampling, word2vec and fastText)
- *   rows of character n-grams -> a row for a word that the text does not have
+ *   rows of character n-grams -> a row for a word that the text does not have (embla_subwords, in
+ *   embla_text.h)
  *
  * The rules of embla.h hold here too: the same text, options and seed give the same bits for any
  * number of threads, and a training that is interrupted and resumed gives the same bits as one that
@@ -12,7 +13,7 @@
 #ifndef EMBLA_WORDVEC_H
 #define EMBLA_WORDVEC_H
 
-#include "embla.h"
+#include "embla_text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -134,22 +135,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_load(embla_wordvec *wordvec, 
 /* Writes the result to a safetensors file: "tokens" (rows x dim), "counts", and with n-grams
  * "subwords" and "subword_buckets". The words go to NAME.vocab.txt beside it. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_write(embla_wordvec *wordvec, const char *path);
-
-/* ---- subwords: rows of words that a table does not have ---- */
-
-typedef struct embla_subwords embla_subwords;
-
-/* Opens the n-grams of a checkpoint: a file of embla_wordvec_write, or a .bin of fastText.
- * EMBLA_ERR_NOT_FOUND if it has none. The checkpoint must outlive the handle. */
-EMBLA_API EMBLA_CHECKED embla_status embla_subwords_open(const embla_checkpoint *checkpoint,
-                                                         embla_subwords **out);
-EMBLA_API void embla_subwords_free(embla_subwords *subwords);
-EMBLA_API size_t embla_subwords_dim(const embla_subwords *subwords);
-/* Writes the mean of the rows of a word's n-grams to out (dim floats). *grams (may be NULL) gets
- * their number. EMBLA_ERR_NOT_FOUND if the file has none of them. */
-EMBLA_API EMBLA_CHECKED embla_status embla_subwords_vector(const embla_subwords *subwords,
-                                                           const char *word, size_t length,
-                                                           float *out, size_t *grams);
 
 #ifdef __cplusplus
 }

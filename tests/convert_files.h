@@ -7,6 +7,7 @@
 #define EMBLA_TESTS_CONVERT_FILES_H
 
 #include "base/mem.h"
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
 #include "files/io.h"
 #include "scratch.h"

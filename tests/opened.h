@@ -5,6 +5,7 @@
 #ifndef EMBLA_TESTS_OPENED_H
 #define EMBLA_TESTS_OPENED_H
 
+#include "embla_checkpoint.h"
 #include "toy.h"
 
 static scratch place;

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "embla_checkpoint.h"
 #include "toy.h"
 
 static const char *data;

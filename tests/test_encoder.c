@@ -491,7 +491,7 @@ static void arguments_are_checked(void **state)
     assert_status(embla_encoder_open(NULL, NULL, &encoder), EMBLA_ERR_ARGUMENT);
     assert_status(embla_encoder_open(f.s.folder, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_encoder_open(f.s.folder,
-                                     &(embla_encoder_options){.compat = (embla_compat)6}, &encoder),
+                                     &(embla_encoder_options){.compat = (embla_compat)7}, &encoder),
                   EMBLA_ERR_ARGUMENT);
     assert_status(
         embla_encoder_open(f.s.folder, &(embla_encoder_options){.reserved = {1}}, &encoder),
@@ -521,7 +521,7 @@ static void arguments_are_checked(void **state)
                   EMBLA_ERR_FORMAT);
     assert_true(out[0] == 7.0f);
     assert_string_equal(embla_compat_name(EMBLA_COMPAT_ST), "st");
-    assert_null(embla_compat_name((embla_compat)6));
+    assert_null(embla_compat_name((embla_compat)7));
     embla_encoder_free(NULL);
     shut(&o);
     shut(&other);

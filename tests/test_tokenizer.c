@@ -37,6 +37,8 @@ static const char bert[] =
 /* Byte-level BPE: the bytes a, b, c, space, E3, 81, and merges. */
 #define LEVEL                                                                                      \
     "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true}"
+#define PREFIXED                                                                                   \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true}"
 static const char bytes_bpe[] =
     FILE_OF("[]", "null", LEVEL, LEVEL, LEVEL,
             "{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"\\u00e3\":4,"
@@ -261,6 +263,47 @@ static void a_part_of_a_character_has_the_span_of_all_of_it(void **state)
     const int32_t tokens[] = {0, 10, 11, 12, 1, 8};
     const embla_text_span wanted[] = {{0, 1}, {1, 2}, {1, 2}, {1, 2}, {2, 3}, {4, 5}};
     assert_tokens(o.encoding, tokens, 6);
+    assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
+    close_opened(&o);
+}
+
+/* RoBERTa's <mask>: the library trims by the text that the token matched, spaces included. */
+static void white_space_that_an_added_token_takes_is_not_in_its_span(void **state)
+{
+    (void)state;
+    static const char json[] =
+        FILE_OF("[{\"id\":4,\"content\":\"<m>\",\"lstrip\":true,\"rstrip\":true,\"special\":true,"
+                "\"normalized\":false}]",
+                "null", LEVEL, PREFIXED, LEVEL,
+                "{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"\\u0120\":2,\"\\u0120a\":3,"
+                "\"<m>\":4},\"merges\":[\"\\u0120 a\"]}");
+    const embla_tokenize_options options = {.offsets = true};
+    opened o = open_text(json);
+    assert_encodes(o, "a  <m> \xe3\x80\x80 a<m>", &options, 0, 4, 0, 4);
+    const embla_text_span wanted[] = {{0, 1}, {3, 6}, {11, 12}, {12, 15}};
+    assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
+    /* one space in front of the first token may be that of add_prefix_space: it stays */
+    assert_encodes(o, " <m> a", &options, 4, 0);
+    const embla_text_span one[] = {{0, 4}, {5, 6}};
+    assert_memory_equal(embla_encoding_offsets(o.encoding), one, sizeof one);
+    assert_encodes(o, "  <m>", &options, 4);
+    assert_int_equal(embla_encoding_offsets(o.encoding)[0].begin, 2);
+    close_opened(&o);
+}
+
+/* The string of a token has a space that was put in front of a character of two bytes. */
+static void spans_are_trimmed_by_characters(void **state)
+{
+    (void)state;
+    static const char json[] =
+        FILE_OF("[{\"id\":3,\"content\":\"<m>\",\"special\":true,\"normalized\":false}]", "null",
+                PREFIXED, PREFIXED, LEVEL,
+                "{\"type\":\"BPE\",\"vocab\":{\"\\u0120\":0,\"\\u00c3\":1,\"\\u00a9\":2,"
+                "\"<m>\":3},\"merges\":[]}");
+    const embla_tokenize_options options = {.offsets = true};
+    opened o = open_text(json);
+    assert_encodes(o, "<m>\xc3\xa9", &options, 3, 0, 1, 2);
+    const embla_text_span wanted[] = {{0, 3}, {5, 5}, {3, 5}, {3, 5}};
     assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
     close_opened(&o);
 }
@@ -583,6 +626,8 @@ int main(void)
         cmocka_unit_test(text_that_is_not_utf8_is_replaced_or_refused),
         cmocka_unit_test(offsets_point_into_the_bytes_that_were_given),
         cmocka_unit_test(a_part_of_a_character_has_the_span_of_all_of_it),
+        cmocka_unit_test(white_space_that_an_added_token_takes_is_not_in_its_span),
+        cmocka_unit_test(spans_are_trimmed_by_characters),
         cmocka_unit_test(offsets_may_be_asked_for_after_a_text_without_them),
         cmocka_unit_test(tokens_become_text_again),
         cmocka_unit_test(tokens_have_strings_and_strings_tokens),

@@ -4,7 +4,7 @@
 #ifndef CLI_CORE_MODEL_H
 #define CLI_CORE_MODEL_H
 
-#include "embla.h"
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
 #include "embla_text.h"
 

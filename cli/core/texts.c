@@ -90,9 +90,10 @@ int cli_texts_read(cli_texts *t, const cli_args *args)
     t->lengths = malloc(BATCH_TEXTS * sizeof *t->lengths);
     if (!t->texts || !t->lengths || !make_room(t, 1))
         return cli_failed("no memory for %d bytes of text", BATCH_BYTES);
-    for (size_t i = 1; code == CLI_DONE && i < args->operand_count; i++)
+    if (t->first == 0) t->first = 1;
+    for (size_t i = t->first; code == CLI_DONE && i < args->operand_count; i++)
         code = add(t, args->operands[i], strlen(args->operands[i]));
-    if (code == CLI_DONE && (path || args->operand_count == 1))
+    if (code == CLI_DONE && (path || args->operand_count == t->first))
         code = read_file(t, path ? path : "-");
     return code == CLI_DONE ? finish(t) : code;
 }

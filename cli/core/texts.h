@@ -13,6 +13,7 @@ struct cli_texts {
     /* Handles the texts of a batch. CLI_DONE, or another code after a message. */
     int (*take)(void *context, const cli_texts *batch);
     void *context;
+    size_t first;      /* index of the first operand that is a text; 0 means 1 */
     const char *field; /* lines are JSON objects, and the text is this member; NULL: the line */
 
     const char **texts; /* the batch */
@@ -30,7 +31,7 @@ struct cli_texts {
         .help = "encode each line of FILE as a text; - is standard input"                          \
     }
 
-/* Takes the operands after the first, then the lines of --file. Without either, the lines of
+/* Takes the operands from `first` on, then the lines of --file. Without either, the lines of
  * standard input. CLI_DONE, or another code after a message. Call cli_texts_free in any case. */
 int cli_texts_read(cli_texts *texts, const cli_args *args);
 void cli_texts_free(cli_texts *texts);

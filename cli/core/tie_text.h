@@ -5,7 +5,7 @@
 #ifndef CLI_CORE_TIE_TEXT_H
 #define CLI_CORE_TIE_TEXT_H
 
-#include "embla.h"
+#include "embla_checkpoint.h"
 
 #include "core/model.h"
 #include "core/out.h"

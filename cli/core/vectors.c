@@ -13,11 +13,18 @@ enum { PIECE_BYTES = 4 << 20 };
 
 /* ---- options ---- */
 
-static const char *const formats[] = {"picture", "text", "tsv", "json", "jsonl", "npy", "raw"};
+static const char *const formats[] = {"picture", "text", "tsv",   "json", "jsonl",
+                                      "npy",     "raw",  "fvecs", "sql"};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 const char *cli_vectors_format(size_t n)
 {
+    return n < CLI_VECTORS_SQL ? formats[n] : NULL;
+}
+
+const char *cli_vectors_text_format(size_t n)
+{
+    n += CLI_VECTORS_TEXT;
     return n < FORMATS ? formats[n] : NULL;
 }
 
@@ -95,7 +102,8 @@ int cli_vectors_redirect(const cli_args *args, cli_vectors_form form)
 {
     const char *path = cli_args_text(args, "output");
     if (path) return cli_out_to(path, cli_args_flag(args, "force"));
-    if ((form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW) && isatty(STDOUT_FILENO))
+    bool binary = form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW || form == CLI_VECTORS_FVECS;
+    if (binary && isatty(STDOUT_FILENO))
         return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
                          formats[form]);
     return CLI_DONE;
@@ -158,6 +166,12 @@ void cli_vectors_raw(const float *values, size_t dim)
     }
 }
 
+void cli_vectors_fvecs(const float *values, size_t dim)
+{
+    for (int b = 0; b < 4; b++) putchar((int)(dim >> (8 * b) & 0xff));
+    cli_vectors_raw(values, dim);
+}
+
 void cli_vectors_npy(size_t rows, size_t dim)
 {
     char text[160];
@@ -189,6 +203,9 @@ static void print_vector(const cli_vectors *v, const cli_vectors_source *source,
         json->comma = false;
         json_vector(v, source, i, values, json);
         putchar('\n');
+        break;
+    case CLI_VECTORS_FVECS:
+        cli_vectors_fvecs(values, v->dim);
         break;
     default:
         cli_vectors_raw(values, v->dim);

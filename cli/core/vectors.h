@@ -19,7 +19,9 @@ typedef enum {
     CLI_VECTORS_JSON,
     CLI_VECTORS_JSONL,
     CLI_VECTORS_NPY,
-    CLI_VECTORS_RAW
+    CLI_VECTORS_RAW,
+    CLI_VECTORS_FVECS,
+    CLI_VECTORS_SQL /* of texts only */
 } cli_vectors_form;
 
 typedef struct {
@@ -58,6 +60,8 @@ int cli_vectors_output(const cli_args *args, const cli_vectors *vectors);
 int cli_vectors_redirect(const cli_args *args, cli_vectors_form form);
 /* Prints numbers as little-endian f32 on every machine. */
 void cli_vectors_raw(const float *values, size_t dim);
+/* The same after the dim as a 32-bit integer: fvecs. */
+void cli_vectors_fvecs(const float *values, size_t dim);
 /* Prints the header of npy 1.0: magic, length, a dictionary, and spaces so that the data begins at
  * a multiple of 64. */
 void cli_vectors_npy(size_t rows, size_t dim);
@@ -68,7 +72,10 @@ cli_pen_tokens cli_vectors_tokens(const cli_vectors *vectors);
 /* Prints facts about mapping and weights, for below a picture. */
 void cli_vectors_facts(const cli_vectors *vectors);
 
+/* The n-th format of vectors of tokens; NULL past the last. */
 const char *cli_vectors_format(size_t n);
+/* The same for vectors of texts: without the picture, which is of tokens, and with SQL. */
+const char *cli_vectors_text_format(size_t n);
 #define CLI_VECTORS_OPTIONS                                                                        \
     {.name = "ids",                                                                                \
      .value = "LIST",                                                                              \

@@ -28,6 +28,8 @@ extern const cli_verb cli_verb_words;
 extern const cli_verb cli_verb_tokens;
 extern const cli_verb cli_verb_tokenizer;
 extern const cli_verb cli_verb_encode;
+extern const cli_verb cli_verb_fit;
+extern const cli_verb cli_verb_search;
 extern const cli_verb cli_verb_train;
 extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_new;

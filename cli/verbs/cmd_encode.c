@@ -11,16 +11,17 @@
 
 #include "embla_text.h"
 
+#include "core/static_model.h"
 #include "core/texts.h"
 #include "core/vectors.h"
 #include "core/verbs.h"
 
+#include "base/utf8.h"
+
 enum { PIECE_BYTES = 4 << 20 }; /* of the vectors that are made at a time */
 
 typedef struct {
-    embla_encoder *encoder;
-    embla_encoding *encoding;
-    embla_encoder_info info;
+    cli_static_model model;
     embla_encode_options options;
     cli_vectors_form form;
     size_t dim;
@@ -30,20 +31,10 @@ typedef struct {
     size_t room, detail_room; /* in vectors */
     size_t kept;              /* vectors that wait for the header of npy */
     int64_t texts, truncated;
+    int64_t rows; /* of SQL */
 } job;
 
 /* ---- options ---- */
-
-/* The formats of vectors, without the picture, which is of tokens. */
-static const char *format_name(size_t n)
-{
-    return cli_vectors_format(n + CLI_VECTORS_TEXT);
-}
-
-static const char *compat_name(size_t n)
-{
-    return embla_compat_name((embla_compat)n);
-}
 
 static const char *overflow_name(size_t n)
 {
@@ -71,17 +62,12 @@ static int read_options(job *j, const cli_args *args)
 
 static int open_encoder(job *j, const cli_args *args)
 {
-    embla_encoder_options options = {.tokenizer = cli_args_text(args, "tokenizer")};
-    while (strcmp(embla_compat_name(options.compat), cli_args_text(args, "compat")) != 0)
-        options.compat++;
-    if (embla_encoder_open(args->operands[0], &options, &j->encoder) != EMBLA_OK ||
-        embla_encoding_new(embla_encoder_tokenizer(j->encoder), &j->encoding) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    embla_encoder_describe(j->encoder, &j->info);
-    if (j->options.dim > j->info.dim || (cli_args_given(args, "dim") && j->options.dim == 0))
+    int code = cli_static_model_open(args, true, &j->model);
+    if (code != CLI_DONE) return code;
+    if (j->options.dim > j->model.info.dim || (cli_args_given(args, "dim") && j->options.dim == 0))
         return cli_usage("--dim is %zu; it must be between 1 and %zu, the dim of the table",
-                         j->options.dim, j->info.dim);
-    j->dim = j->options.dim > 0 ? j->options.dim : j->info.dim;
+                         j->options.dim, j->model.info.dim);
+    j->dim = j->options.dim > 0 ? j->options.dim : j->model.info.dim;
     return CLI_DONE;
 }
 
@@ -110,6 +96,31 @@ static void print_json(job *j, const char *text, size_t length, const embla_enco
     cli_json_close(&j->json, '}');
 }
 
+/* Text of a row of COPY: what separates columns and rows is escaped, and what is no UTF-8, or a
+ * zero, becomes U+FFFD, because PostgreSQL refuses it. */
+static void print_sql_text(const char *text, size_t length)
+{
+    static const char escaped[] = "\\\t\n\r", letters[] = "\\tnr";
+    for (size_t at = 0; at < length;) {
+        size_t bytes = text[at] == '\0' ? 0 : embla_utf8_length(text + at, length - at);
+        const char *found = bytes == 1 ? strchr(escaped, text[at]) : NULL;
+        if (found)
+            printf("\\%c", letters[found - escaped]);
+        else
+            (void)fwrite(bytes > 0 ? text + at : "\xef\xbf\xbd", 1, bytes > 0 ? bytes : 3, stdout);
+        at += bytes > 0 ? bytes : 1;
+    }
+}
+
+/* A row for pgvector: number, text and vector. */
+static void print_sql(job *j, const char *text, size_t length, const float *values)
+{
+    printf("%" PRId64 "\t", ++j->rows);
+    print_sql_text(text, length);
+    for (size_t k = 0; k < j->dim; k++) printf("%s%.9g", k == 0 ? "\t[" : ",", (double)values[k]);
+    fputs("]\n", stdout);
+}
+
 static void print_vector(job *j, const char *text, size_t length, const embla_encoded *detail,
                          const float *values)
 {
@@ -127,6 +138,12 @@ static void print_vector(job *j, const char *text, size_t length, const embla_en
     case CLI_VECTORS_RAW:
         cli_vectors_raw(values, j->dim);
         break;
+    case CLI_VECTORS_FVECS:
+        cli_vectors_fvecs(values, j->dim);
+        break;
+    case CLI_VECTORS_SQL:
+        print_sql(j, text, length, values);
+        break;
     default:
         print_numbers(values, j->dim, j->form == CLI_VECTORS_TSV ? '\t' : ' ');
         break;
@@ -135,15 +152,21 @@ static void print_vector(job *j, const char *text, size_t length, const embla_en
 
 static void print_head(job *j)
 {
+    if (j->form == CLI_VECTORS_SQL)
+        printf("CREATE EXTENSION IF NOT EXISTS vector;\n"
+               "CREATE TABLE IF NOT EXISTS texts (id bigint PRIMARY KEY, text text, embedding "
+               "vector(%zu));\n"
+               "COPY texts (id, text, embedding) FROM stdin;\n",
+               j->dim);
     if (j->form != CLI_VECTORS_JSON) return;
     bool unit = j->options.normalize == EMBLA_NORMALIZE_MODEL
-                    ? j->info.normalize
+                    ? j->model.info.normalize
                     : j->options.normalize == EMBLA_NORMALIZE_YES;
     cli_json_open(&j->json, NULL, '{');
     cli_json_whole(&j->json, "dim", (int64_t)j->dim);
     cli_json_text(&j->json, "dtype", "f32");
-    cli_json_text(&j->json, "compat", embla_compat_name(j->info.compat));
-    cli_json_text(&j->json, "compat_why", j->info.why);
+    cli_json_text(&j->json, "compat", embla_compat_name(j->model.info.compat));
+    cli_json_text(&j->json, "compat_why", j->model.info.why);
     cli_json_bool(&j->json, "normalized", unit);
     cli_json_open(&j->json, "texts", '[');
 }
@@ -154,6 +177,7 @@ static void print_tail(job *j)
         cli_vectors_npy(j->kept, j->dim);
         for (size_t i = 0; i < j->kept; i++) cli_vectors_raw(j->vectors + i * j->dim, j->dim);
     }
+    if (j->form == CLI_VECTORS_SQL) fputs("\\.\n", stdout);
     if (j->form != CLI_VECTORS_JSON) return;
     cli_json_close(&j->json, ']');
     cli_json_close(&j->json, '}');
@@ -187,8 +211,8 @@ static int encode_piece(job *j, const cli_texts *batch, size_t at, size_t count)
     int code = make_room(j, count);
     if (code != CLI_DONE) return code;
     float *out = j->vectors + j->kept * j->dim;
-    if (embla_encode_texts(j->encoder, j->encoding, batch->texts + at, batch->lengths + at, count,
-                           &j->options, out, j->details) != EMBLA_OK)
+    if (embla_encode_texts(j->model.encoder, j->model.encoding, batch->texts + at,
+                           batch->lengths + at, count, &j->options, out, j->details) != EMBLA_OK)
         return j->texts == 0 ? cli_failed("%s", embla_error())
                              : cli_failed("after %" PRId64 " texts: %s", j->texts, embla_error());
     for (size_t i = 0; i < count; i++) {
@@ -235,8 +259,7 @@ static int run(const cli_args *args)
     if (code == CLI_DONE) code = cli_vectors_redirect(args, j.form);
     if (code == CLI_DONE) code = encode_all(&j, args);
     code = cli_out_done(code);
-    embla_encoding_free(j.encoding);
-    embla_encoder_free(j.encoder);
+    cli_static_model_free(&j.model);
     free(j.vectors);
     free(j.details);
     return code;
@@ -247,15 +270,8 @@ static const cli_option options[] = {
     {.name = "field",
      .value = "NAME",
      .help = "lines of the file are JSON objects, and NAME is the member with the text"},
-    {.name = "compat",
-     .value = "LIBRARY",
-     .standard = "auto",
-     .choices = compat_name,
-     .help = "follow the rules of LIBRARY, including its maximum length; auto means the library "
-             "that the folder belongs to, without a maximum length"},
-    {.name = "tokenizer",
-     .value = "FILE",
-     .help = "tokenizer of the model (default: the one beside it)"},
+    CLI_STATIC_MODEL_OPTIONS,
+    CLI_STATIC_MODEL_FIT,
     {.name = "normalize", .help = "divide each vector by its norm, whatever the model says"},
     {.name = "no-normalize", .help = "do not divide vectors by their norms"},
     {.name = "dim",
@@ -277,7 +293,7 @@ static const cli_option options[] = {
     {.name = "format",
      .value = "FORMAT",
      .standard = "text",
-     .choices = format_name,
+     .choices = cli_vectors_text_format,
      .help = "output format"},
     {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},
     {.name = "force", .help = "replace FILE if it exists"},
@@ -292,15 +308,17 @@ const cli_verb cli_verb_encode = {
     .about = "convert text to vectors with a static model",
     .text =
         "The vector of a text is the mean of the rows of its tokens. MODEL is a folder of "
-        "Model2Vec or of sentence-transformers' StaticEmbedding, a file of WordLlama, or any "
-        "checkpoint with a token table and a tokenizer, as a stand-in. Without TEXT and --file, "
+        "Model2Vec or of sentence-transformers' StaticEmbedding, a file of WordLlama, word vectors "
+        "(GloVe, word2vec, fastText), or any checkpoint with a token table and a tokenizer, as a "
+        "stand-in. Without TEXT and --file, "
         "each line of standard input is a text.\n\n"
         "No text is truncated, unless --max-tokens or --compat asks for it; a message then says "
         "how many were. A text without tokens has a vector of zeros.\n\n"
         "Formats:\n- text: the numbers of a text on one line, with spaces between them;\n- tsv: "
         "the same with tabs;\n- json: one object, with the text and the number of its tokens; "
         "null for a number that is not finite;\n- jsonl: one object per text;\n- npy, raw: "
-        "little-endian f32.",
+        "little-endian f32;\n- fvecs: the same with the dim, a 32-bit integer, before each vector "
+        "(faiss, usearch);\n- sql: statements for psql that fill a table 'texts' of pgvector.",
     .example = "embla encode names emma olivia --dim 4",
     .options = options,
     .run = run};

@@ -18,7 +18,9 @@
 
 #include "core/answers.h"
 #include "core/progress.h"
+#include "core/static_model.h"
 #include "core/verbs.h"
+#include "verbs/eval_sentences.h"
 
 typedef struct {
     char *path;
@@ -443,6 +445,10 @@ static int run(const cli_args *args)
         return cli_usage("--rows is 0; the minimum is 1");
     if (args->operand_count < 2)
         return cli_usage("eval needs a file of questions or pairs: embla eval TABLE FILE...");
+    if (cli_args_flag(args, "sentences")) return cli_eval_sentences(args);
+    if (cli_args_given(args, "fit") || cli_args_given(args, "tokenizer") ||
+        cli_args_given(args, "compat"))
+        return cli_usage("--fit, --tokenizer and --compat need --sentences");
     int code = set_up(args, &j);
     if (code == CLI_DONE) code = score_files(args, &j);
     if (code == CLI_DONE) code = print_scores(args, &j);
@@ -463,6 +469,9 @@ static const cli_option options[] = {
     {.name = "multiply", .help = "multiply cosines instead of adding them (3CosMul); slower"},
     {.name = "exact-case", .help = "do not try the lower-case form of a missing word"},
     {.name = "missing", .help = "list the words without a row, the most frequent first"},
+    {.name = "sentences", .help = "FILE has pairs of sentences, and TABLE is a static model"},
+    CLI_STATIC_MODEL_FIT,
+    CLI_STATIC_MODEL_OPTIONS,
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -472,7 +481,7 @@ const cli_verb cli_verb_eval = {
     .operand = "TABLE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
-    .about = "score a table on word analogies and word-similarity pairs",
+    .about = "score a table on analogies, and on pairs of words or sentences",
     .text =
         "TABLE is a checkpoint as for 'embla info'. FILE contains analogies or pairs; the first "
         "line shows which. For a folder, all its .txt, .csv and .tsv files are used.\n\n"
@@ -486,7 +495,10 @@ const cli_verb cli_verb_eval = {
         "A word is first looked up with a space before it, for vocabularies that mark the start of "
         "a word, then without; then both ways in lower case. Questions with a word that has no "
         "row, or a row that is not finite, are left out. 'covered' counts the remaining ones, and "
-        "all scores refer to them. The exit code is 1 if nothing is covered.",
+        "all scores refer to them. The exit code is 1 if nothing is covered.\n\n"
+        "With --sentences, TABLE is a model of 'embla encode', and each line of FILE has fields "
+        "separated by tabs: a score and two sentences, or the fields of the STS Benchmark. The "
+        "scores are the correlations of score and cosine.",
     .example = "embla eval words.vec analogies.txt",
     .options = options,
     .run = run};

@@ -6,7 +6,7 @@
 #ifndef CLI_VERBS_DOCTOR_H
 #define CLI_VERBS_DOCTOR_H
 
-#include "embla.h"
+#include "embla_checkpoint.h"
 
 #include "core/model.h"
 

@@ -2,6 +2,7 @@
 /* Checkpoint: a file or a model's folder, its tensors and facts; and writing it in another format.
  */
 #include "bind.h"
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
 #include "table.h"
 

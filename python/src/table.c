@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Table: rows of a checkpoint, of new memory or of a caller's array; lookup and embed. */
 #include "table.h"
+#include "embla_checkpoint.h"
 
 #include <string.h>
 

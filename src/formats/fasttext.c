@@ -50,6 +50,7 @@ typedef struct {
     int32_t words, labels;
     int64_t pruned; /* number of n-grams that were kept; -1 means all */
     embla_name *names;
+    int64_t *counts; /* how often each word occurs */
 } reader;
 
 /* ---- F1, F2: prefix and arguments ---- */
@@ -156,7 +157,10 @@ static embla_status read_entry(reader *r, int32_t n)
                           "%.256s: entry %" PRId32 " is a %s, but the %" PRId32
                           " words come first, then the labels (F3)",
                           r->map->name, n, type == 0 ? "word" : "label", r->words);
-    if (n < r->words) r->names[n] = name;
+    if (n < r->words) {
+        r->names[n] = name;
+        r->counts[n] = count;
+    }
     return EMBLA_OK;
 }
 
@@ -215,6 +219,8 @@ static embla_status read_dictionary(reader *r)
     EMBLA_TRY(read_counts(r, &size));
     EMBLA_TRY(embla_arena_many(&r->out->arena, (uint64_t)r->words, sizeof *r->names,
                                "words of rows", &r->names));
+    EMBLA_TRY(embla_arena_many(&r->out->arena, (uint64_t)r->words, sizeof *r->counts,
+                               "counts of words", &r->counts));
     for (int32_t i = 0; i < size; i++) EMBLA_TRY(read_entry(r, i));
     return read_pruning(r);
 }
@@ -359,6 +365,7 @@ static embla_status read_matrices(reader *r)
                           r->map->name, r->cursor.at, r->map->size);
     if (quantized) return EMBLA_OK; /* there are no rows to look up */
     r->out->labels = r->names;
+    r->out->label_counts = r->counts;
     r->out->label_count = (size_t)r->words;
     r->out->tokens = (uint64_t)r->words;
     if (r->arguments[BUCKET] == 0 || r->arguments[MAX_GRAM] == 0) return EMBLA_OK;

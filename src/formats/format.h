@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "embla_checkpoint.h"
 #include "files/durable.h"
 #include "files/map.h"
 #include "files/names.h"
@@ -47,6 +48,7 @@ struct embla_directory {
     /* Words of the rows of entries[0]: label i belongs to row i, and label.number is i. */
     const embla_name *labels;
     size_t label_count;
+    const int64_t *label_counts; /* how often each word occurs in its text; NULL means unknown */
     /* Number of rows that belong to tokens, if the file has it (llm.c: V of Vp); 0 means unknown.
      */
     uint64_t tokens;

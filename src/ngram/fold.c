@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "embla_checkpoint.h"
 #include "ngram/ngram.h"
 
 embla_status embla_fold_room(uint64_t tokens, embla_fold **out)

@@ -339,7 +339,7 @@ static void centre(double *x, size_t n)
 }
 
 /* Pearson's correlation of n pairs; overwrites x and y. */
-static double correlation(double *x, double *y, size_t n)
+double embla_correlation(double *x, double *y, size_t n)
 {
     double xy = 0, xx = 0, yy = 0;
     centre(x, n);
@@ -356,7 +356,7 @@ static double correlation(double *x, double *y, size_t n)
 
 /* The rank of each value, 1 for the smallest; equal values share the mean of their ranks. space
  * has room for n items. */
-static void ranks_of(const double *x, size_t n, embla_scored *space, double *out)
+void embla_ranks_of(const double *x, size_t n, embla_scored *space, double *out)
 {
     embla_best sorted = {.items = space, .room = n};
     for (size_t i = 0; i < n; i++) embla_best_add(&sorted, (embla_scored){(int64_t)i, -x[i]});
@@ -399,11 +399,11 @@ static embla_status score_pairs(job *j)
     embla_scored *sorted = (embla_scored *)(void *)(other_ranks + most);
     embla_status status = compare(j, cosines, scores, &n);
     if (status == EMBLA_OK) {
-        ranks_of(cosines, n, sorted, ranks);
-        ranks_of(scores, n, sorted, other_ranks);
+        embla_ranks_of(cosines, n, sorted, ranks);
+        embla_ranks_of(scores, n, sorted, other_ranks);
         part->covered = (int64_t)n;
-        part->spearman = correlation(ranks, other_ranks, n);
-        part->pearson = correlation(cosines, scores, n);
+        part->spearman = embla_correlation(ranks, other_ranks, n);
+        part->pearson = embla_correlation(cosines, scores, n);
     }
     embla_mem_free(memory, most * each);
     return status;

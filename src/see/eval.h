@@ -11,6 +11,7 @@
 #define EMBLA_SEE_EVAL_H
 
 #include "base/arena.h"
+#include "base/best.h"
 #include "base/status.h"
 #include "files/map.h"
 #include "files/names.h"
@@ -47,5 +48,17 @@ typedef struct {
 EMBLA_CHECKED embla_status embla_eval_read(const embla_map *map, embla_eval_kind kind,
                                            embla_eval_file *out);
 void embla_eval_file_free(embla_eval_file *file);
+
+/* Reads a finite decimal number: [+-] digits [. digits] [e [+-] digits], with at least one digit
+ * beside the point. Up to 15 digits and powers of ten up to 22 give the nearest double; beyond that
+ * the result is within a few units in the last place. The locale has no effect. */
+bool embla_eval_score(const void *text, size_t length, double *out);
+
+/* eval.c: the linear correlation of n numbers; NaN if one side is constant. The mean is subtracted
+ * from both in place. */
+double embla_correlation(double *x, double *y, size_t n);
+/* The rank of each value, 1 for the smallest; equal values share the mean of their ranks. space
+ * has room for n items. */
+void embla_ranks_of(const double *x, size_t n, embla_scored *space, double *out);
 
 #endif

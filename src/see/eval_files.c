@@ -183,12 +183,9 @@ static bool read_sign(const uint8_t **p, const uint8_t *end)
     return minus;
 }
 
-/* Reads a finite decimal number: [+-] digits [. digits] [e [+-] digits], with at least one digit
- * beside the point. Up to 15 digits and powers of ten up to 22 give the nearest double; beyond that
- * the result is within a few units in the last place. The locale has no effect. */
-static bool read_score(span text, double *out)
+bool embla_eval_score(const void *text, size_t length, double *out)
 {
-    const uint8_t *p = text.at, *end = text.at + text.length;
+    const uint8_t *p = text, *end = p + length;
     uint64_t mantissa = 0;
     int64_t power = 0, exponent = 0;
     bool minus = read_sign(&p, end);
@@ -216,7 +213,8 @@ static embla_eval_kind kind_of(span line)
     double number;
     if (line.at[0] == ':') return EMBLA_EVAL_ANALOGIES;
     if (pair_fields(line, fields) == 3) return EMBLA_EVAL_PAIRS;
-    bool four = split_runs(line, false, fields) == 4 && !read_score(fields[3], &number);
+    bool four = split_runs(line, false, fields) == 4 &&
+                !embla_eval_score(fields[3].at, fields[3].length, &number);
     return four ? EMBLA_EVAL_ANALOGIES : EMBLA_EVAL_PAIRS;
 }
 
@@ -296,7 +294,8 @@ static embla_status add_pair(reader *r, span line, bool first)
     size_t count = pair_fields(line, fields);
     double score = 0;
     void *list = f->scores;
-    bool number = count >= 1 && count <= FIELDS && read_score(fields[count - 1], &score);
+    bool number = count >= 1 && count <= FIELDS &&
+                  embla_eval_score(fields[count - 1].at, fields[count - 1].length, &score);
     if (first && !number && count <= FIELDS) return EMBLA_OK; /* a heading */
     if (count != 3)
         return embla_fail(EMBLA_ERR_FORMAT,

@@ -10,6 +10,7 @@
 #define EMBLA_SEE_GRAPH_H
 
 #include "base/arena.h"
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
 
 struct embla_graph {

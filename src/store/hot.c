@@ -16,6 +16,7 @@
 
 #include "base/layout.h"
 #include "base/mem.h"
+#include "embla_checkpoint.h"
 #include "lookup/lookup.h"
 #include "lookup/unique.h"
 

@@ -3,6 +3,8 @@
  * letters, and the blocks of punctuation and symbols are listed. A tokenizer.json states the same
  * rule as a regular expression (model/gpt_save.c), so other programs cut a text alike.
  */
+#include "text/cut.h"
+
 #include "base/utf8.h"
 #include "embla_text.h"
 
@@ -45,6 +47,14 @@ static kind kind_at(const char *text, size_t left, size_t *length)
     if (*length > 0) return kind_of_code(embla_utf8_code(text, *length));
     *length = 1;
     return SINGLE;
+}
+
+size_t embla_run_length(const char *text, size_t length, bool *letters)
+{
+    size_t used = 0, at = 0;
+    *letters = kind_at(text, length, &at) == LETTER;
+    while (*letters && at < length && kind_at(text + at, length - at, &used) == LETTER) at += used;
+    return at;
 }
 
 /* The end of the word that begins with the letters text[0 .. at-1]. */

@@ -59,6 +59,8 @@ void embla_encoding_free(embla_encoding *encoding)
     free_list(e->heap, e->heap_room, sizeof *e->heap);
     free_list(e->paths, e->path_room, sizeof *e->paths);
     free_list(e->units, e->unit_room, sizeof *e->units);
+    free_list(e->word, e->word_room, sizeof *e->word);
+    free_list(e->sums, e->sum_room, sizeof *e->sums);
     free_list(e->cache, e->cache ? EMBLA_CACHE_SLOTS : 0, sizeof *e->cache);
     embla_mem_free(e, sizeof *e);
 }
@@ -133,6 +135,8 @@ static embla_status run_model(embla_encoding *e, const char *word, size_t length
         return embla_unigram_encode(t, e, word, length);
     case EMBLA_TOKENIZER_WORDPIECE:
         return embla_wordpiece_encode(t, e, word, length);
+    case EMBLA_TOKENIZER_WORDS:
+        return embla_words_encode(t, e, word, length);
     default:
         return embla_wordlevel_encode(t, e, word, length);
     }
@@ -312,7 +316,7 @@ embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length
     }
     EMBLA_TRY(embla_encoding_room(e, length / 8));
     if (length > 0) EMBLA_TRY(cut(e, &e->tokenizer->raw, view, encode_part));
-    return embla_post_process(e, first);
+    return embla_post_process(e, text, first);
 }
 
 embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options *options)

@@ -68,6 +68,9 @@ struct embla_encoding {
     size_t unit_count, unit_room;
     embla_cached *cache;
     embla_strand decoded[2];
+    float *word; /* the vector of a word, and the sums of such vectors */
+    double *sums;
+    size_t word_room, sum_room;
     embla_encoding **workers; /* of a batch, one for each thread */
     size_t worker_count, worker_room;
 };
@@ -105,6 +108,8 @@ EMBLA_CHECKED embla_status embla_wordpiece_encode(const embla_tokenizer *t, embl
                                                   const char *word, size_t length);
 EMBLA_CHECKED embla_status embla_wordlevel_encode(const embla_tokenizer *t, embla_encoding *e,
                                                   const char *word, size_t length);
+EMBLA_CHECKED embla_status embla_words_encode(const embla_tokenizer *t, embla_encoding *e,
+                                              const char *word, size_t length);
 /* Appends a token of a word. */
 EMBLA_CHECKED embla_status embla_unit_add(embla_encoding *e, int32_t token, size_t length);
 /* The error for a character without a token. */
@@ -121,8 +126,9 @@ EMBLA_CHECKED embla_status embla_encode_begin(embla_encoding *e,
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);
-/* post.c: truncates, adds special tokens and pads the tokens from `first` on. */
-EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, size_t first);
+/* post.c: truncates, adds special tokens and pads the tokens from `first` on, which are those of
+ * `text`. */
+EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, const char *text, size_t first);
 /* Pads the texts of a batch to the length of the longest. */
 EMBLA_CHECKED embla_status embla_post_pad_batch(embla_encoding *e);
 

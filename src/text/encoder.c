@@ -37,7 +37,9 @@ static const embla_compat_rules rules[] = {
                                    .divisor = EMBLA_DIVISOR_LEAST},
     [EMBLA_COMPAT_ST] = {.name = "st", .truncates = true, .divisor = EMBLA_DIVISOR_LEAST},
     [EMBLA_COMPAT_WORDLLAMA] = {.name = "wordllama", .clips = true},
-    [EMBLA_COMPAT_TABLE] = {.name = "table", .weighted = true}};
+    [EMBLA_COMPAT_TABLE] = {.name = "table", .weighted = true},
+    [EMBLA_COMPAT_WORDS] = {
+        .name = "words", .drop_unknown = true, .weighted = true, .limit_first = true}};
 enum { RULES = sizeof rules / sizeof rules[0] };
 
 const embla_compat_rules *embla_compat_rules_of(embla_compat compat)
@@ -135,16 +137,21 @@ static embla_status encode_text(const call *c, embla_encoding *w, const char *te
     embla_encoded result = {.truncated = part < length || w->cut > 0};
     size_t all = w->count;
     if (encoder->rules.limit_first) EMBLA_TRY(apply_limit(c, number, &all, &result.truncated));
-    size_t count = select_tokens(encoder, w->tokens, all);
+    size_t count = all;
+    if (encoder->subwords)
+        EMBLA_TRY(embla_encoder_word_mean(encoder, &c->mean, w, text, &count, out));
+    else
+        count = select_tokens(encoder, w->tokens, all);
     result.unknown = all - count;
     EMBLA_TRY(apply_limit(c, number, &count, &result.truncated));
     result.tokens = count;
     if (count == 0) {
         memset(out, 0, dim * sizeof *out);
     } else {
-        embla_row_mean_write(&c->mean, w->tokens, count, out);
+        if (!encoder->subwords) embla_row_mean_write(&c->mean, w->tokens, count, out);
         if (encoder->scale != 1.0)
             for (size_t i = 0; i < dim; i++) out[i] = (float)(out[i] * encoder->scale);
+        embla_encoder_remove(encoder, out);
         if (c->unit) normalize(encoder, dim, out);
     }
     if (detail) *detail = result;
@@ -192,6 +199,12 @@ static embla_status check(const embla_encoder *encoder, const embla_encoding *e,
     if (o->dim > dim)
         return embla_fail(EMBLA_ERR_SHAPE, "a dim of %zu was asked for; the model has %zu", o->dim,
                           dim);
+    if (o->dim > 0 && o->dim < dim && encoder->component_count > 0)
+        return embla_fail(
+            EMBLA_ERR_SHAPE,
+            "a dim of %zu was asked for, but the components that were fitted have %zu "
+            "numbers: fit and encode with the same dim",
+            o->dim, dim);
     if ((unsigned)o->normalize > EMBLA_NORMALIZE_NO)
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown kind %d of normalize; kinds are 0 to %d",
                           (int)o->normalize, (int)EMBLA_NORMALIZE_NO);
@@ -226,6 +239,7 @@ embla_status embla_encode_texts(const embla_encoder *encoder, embla_encoding *en
     const call c = plan(encoder, options);
     const embla_tokenize_options how = {.plain = options->plain,
                                         .strict = options->strict,
+                                        .offsets = encoder->subwords != NULL,
                                         .truncate = encoder->asked && encoder->rules.truncates,
                                         .pad = encoder->rules.pads,
                                         .threads = options->threads};

@@ -3,9 +3,11 @@
 #ifndef EMBLA_TEXT_ENCODER_H
 #define EMBLA_TEXT_ENCODER_H
 
+#include "base/checksum.h"
 #include "embla_text.h"
-#include "table/table.h"
-#include "text/tokenizer.h"
+#include "table/row_mean.h"
+#include "text/encode.h"
+#include "text/subwords.h"
 
 typedef enum {
     EMBLA_DIVISOR_ADD,  /* norm + 1e-32 */
@@ -37,9 +39,36 @@ struct embla_encoder {
     double scale;      /* multiplies the mean: what a checkpoint does with its rows */
     size_t characters; /* of a typical token: a text has at most so many for each token */
     embla_compat_rules rules;
+    embla_subwords *subwords; /* for words without a row; NULL means none */
+    int64_t *counts;          /* how often each word occurs; NULL means unknown */
+    size_t count_count;
+    float *components; /* component_count x dim, removed from every vector; NULL means none */
+    size_t component_count, component_bytes;
 };
 
 /* encoder.c; compat is not AUTO. */
 const embla_compat_rules *embla_compat_rules_of(embla_compat compat);
+
+/* encoder_words.c: whether the checkpoint is a file of word vectors. */
+bool embla_encoder_has_words(const embla_checkpoint *checkpoint);
+/* Whether a file of words has the name of those that are written beside a table: NAME.vocab.txt. */
+bool embla_names_rows(const char *file);
+/* Makes the tokenizer of the checkpoint's words, and finds their counts and n-grams.
+ * EMBLA_ERR_NOT_FOUND if it has no words. */
+EMBLA_CHECKED embla_status embla_encoder_open_words(const embla_checkpoint *checkpoint,
+                                                    embla_encoder *encoder);
+/* The mean of the first *count words of a text, whose tokens and offsets are in e. *count becomes
+ * the number of those that have a vector; if it is 0, nothing is written. */
+EMBLA_CHECKED embla_status embla_encoder_word_mean(const embla_encoder *encoder,
+                                                   const embla_row_mean *mean, embla_encoding *e,
+                                                   const char *text, size_t *count, float *out);
+
+/* encoder_fit.c: the checksum of everything that decides what vector a text has. Reads all rows. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_encoder_checksum(const embla_encoder *encoder,
+                                                                embla_checksum *out);
+/* Reads a file of embla_fit, which must have been made for this model. */
+EMBLA_CHECKED embla_status embla_encoder_read_fit(const char *path, embla_encoder *encoder);
+/* Removes the components from a vector with all its numbers. */
+void embla_encoder_remove(const embla_encoder *encoder, float *out);
 
 #endif

@@ -6,6 +6,7 @@
  *   config_sentence_transformers.json  sentence-transformers, also one folder up from
  *                                      0_StaticEmbedding; modules.json lists what it does
  *   neither, tensor embedding.weight   WordLlama
+ *   a file of word vectors             its own words; also a table with NAME.vocab.txt beside it
  *   any other token table              the mean of its rows
  *
  * If a folder has both files, config.json decides, as in Model2Vec.
@@ -123,7 +124,10 @@ static bool is_static_name(const char *name)
 static void detect(const embla_checkpoint *cp, const char *table, bool st, embla_encoder *encoder)
 {
     bool word_llama = strcmp(table, "embedding.weight") == 0;
-    if (!is_static_name(table) || cp->format == &embla_format_gguf) {
+    if (encoder->tokenizer->kind == EMBLA_TOKENIZER_WORDS) {
+        encoder->compat = EMBLA_COMPAT_WORDS;
+        encoder->why = "word vectors: the text is cut into the table's own words";
+    } else if (!is_static_name(table) || cp->format == &embla_format_gguf) {
         encoder->compat = EMBLA_COMPAT_TABLE;
         encoder->why = "the checkpoint is not a static model: its own token table is used";
     } else if (cp->config) {
@@ -143,7 +147,8 @@ static embla_status find_normalize(const embla_checkpoint *cp, embla_encoder *en
 {
     embla_json_kind said = embla_checkpoint_kind(cp, "normalize");
     if (encoder->compat == EMBLA_COMPAT_ST) return read_modules(cp, encoder);
-    if (encoder->compat == EMBLA_COMPAT_WORDLLAMA || encoder->compat == EMBLA_COMPAT_TABLE)
+    if (encoder->compat == EMBLA_COMPAT_WORDLLAMA || encoder->compat == EMBLA_COMPAT_TABLE ||
+        encoder->compat == EMBLA_COMPAT_WORDS)
         return EMBLA_OK;
     if (said == EMBLA_JSON_NONE && !cp->config) return read_modules(cp, encoder);
     encoder->normalize = said == EMBLA_JSON_TRUE ||
@@ -243,6 +248,31 @@ static embla_status open_tokenizer(const embla_checkpoint *cp, const char *path,
     return path ? embla_tokenizer_open(path, out) : embla_tokenizer_of(cp, out);
 }
 
+/* The tokenizer of the model or, if it has none, one of the words of its rows. */
+static embla_status open_text(const embla_checkpoint *cp, const embla_encoder_options *options,
+                              embla_encoder *encoder)
+{
+    const bool asked = options->compat == EMBLA_COMPAT_WORDS;
+    char said[512];
+    if (options->tokenizer && asked)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.200s: with the compat words a text is cut into the words of the "
+                          "table; %.200s is not used",
+                          cp->shown, options->tokenizer);
+    if (asked || (!options->tokenizer && embla_encoder_has_words(cp)))
+        return embla_encoder_open_words(cp, encoder);
+    embla_status status = open_tokenizer(cp, options->tokenizer, &encoder->tokenizer);
+    if (status == EMBLA_OK && embla_names_rows(encoder->tokenizer->name)) {
+        embla_tokenizer_free(encoder->tokenizer);
+        encoder->tokenizer = NULL;
+        return embla_encoder_open_words(cp, encoder);
+    }
+    if (status != EMBLA_ERR_NOT_FOUND || options->tokenizer) return status;
+    (void)snprintf(said, sizeof said, "%s", embla_error());
+    status = embla_encoder_open_words(cp, encoder);
+    return status == EMBLA_ERR_NOT_FOUND ? embla_fail(status, "%s", said) : status;
+}
+
 /* Characters of a string, which may not be UTF-8. */
 static size_t count_characters(const embla_name *text)
 {
@@ -310,9 +340,9 @@ static embla_status fill(const embla_checkpoint *cp, const embla_encoder_options
     embla_facts facts;
     EMBLA_TRY(embla_checkpoint_entry(cp, EMBLA_ROLE_TOKENS, &entry, NULL));
     EMBLA_TRY(embla_checkpoint_facts(cp, &facts));
+    EMBLA_TRY(open_text(cp, options, encoder));
     EMBLA_TRY(choose_rules(cp, entry->name, &facts, options->compat, encoder));
     const embla_compat_rules *rules = &encoder->rules;
-    EMBLA_TRY(open_tokenizer(cp, options->tokenizer, &encoder->tokenizer));
     const embla_table_options by_row = {.by_row = !rules->weighted};
     EMBLA_TRY(embla_table_open(cp, NULL, &by_row, &encoder->table));
     if (rules->weighted && facts.weights) EMBLA_TRY(read_weights(cp, facts.weights, encoder));
@@ -320,7 +350,8 @@ static embla_status fill(const embla_checkpoint *cp, const embla_encoder_options
     if (rules->most > 0)
         encoder->characters =
             median_length(encoder->tokenizer, encoder->compat == EMBLA_COMPAT_MODEL2VEC_RS);
-    return check_tokens(cp, encoder);
+    EMBLA_TRY(check_tokens(cp, encoder));
+    return options->fit ? embla_encoder_read_fit(options->fit, encoder) : EMBLA_OK;
 }
 
 embla_status embla_encoder_open(const char *path, const embla_encoder_options *options,
@@ -336,7 +367,7 @@ embla_status embla_encoder_open(const char *path, const embla_encoder_options *o
                           path ? "out" : "path");
     if (!embla_compat_name(options->compat))
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown compat %d; kinds are 0 to %d",
-                          (int)options->compat, (int)EMBLA_COMPAT_TABLE);
+                          (int)options->compat, (int)EMBLA_COMPAT_WORDS);
     EMBLA_TRY(embla_checkpoint_open(path, NULL, &cp));
     embla_status status = embla_mem_new(sizeof(embla_encoder), "an encoder", &memory);
     if (status == EMBLA_OK) status = fill(cp, options, memory);
@@ -352,8 +383,11 @@ void embla_encoder_free(embla_encoder *encoder)
 {
     if (!encoder) return;
     embla_tokenizer_free(encoder->tokenizer);
-    embla_table_free(encoder->table);
+    embla_subwords_free(encoder->subwords);
     embla_mem_free(encoder->weights, encoder->weight_count * sizeof(double));
+    embla_mem_free(encoder->counts, encoder->count_count * sizeof(int64_t));
+    embla_mem_free(encoder->components, encoder->component_bytes);
+    embla_table_free(encoder->table);
     embla_mem_free(encoder, sizeof *encoder);
 }
 
@@ -372,5 +406,8 @@ void embla_encoder_describe(const embla_encoder *encoder, embla_encoder_info *ou
                                 .normalize = encoder->normalize,
                                 .mapping = encoder->table->token_rows != NULL,
                                 .weights = encoder->weights != NULL,
-                                .tokens = (int64_t)encoder->tokenizer->token_end};
+                                .tokens = (int64_t)encoder->tokenizer->token_end,
+                                .components = encoder->component_count,
+                                .subwords = encoder->subwords != NULL,
+                                .counts = encoder->counts != NULL};
 }

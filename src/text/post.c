@@ -3,6 +3,7 @@
  * tokens, padding. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/encode.h"
 
 /* ---- offsets ---- */
@@ -29,21 +30,64 @@ static size_t count_spaces(const embla_name *text, bool at_end)
     return count;
 }
 
-/* Removes the spaces of each token from its span; a space that was put in front of the text stays,
- * because it is not in the text. */
-static void trim_offsets(const embla_tokenizer *t, embla_encoding *e, size_t first)
+/* Whether a token is an added one that takes the white space beside it (lstrip, rstrip). */
+static bool takes_spaces(const embla_tokenizer *t, int32_t token)
+{
+    if ((uint64_t)token >= t->token_end) return false;
+    const uint32_t i = t->by_token[token];
+    if (i < t->vocab_count || i - t->vocab_count >= t->added_count) return false;
+    return t->added[i - t->vocab_count].left || t->added[i - t->vocab_count].right;
+}
+
+/* Where the character that ends before `end` begins; a byte that is not UTF-8 counts as one. */
+static size_t step_back(const char *text, size_t begin, size_t end)
+{
+    size_t at = end - 1;
+    while (at > begin && end - at < 4 && ((uint8_t)text[at] & 0xc0) == 0x80) at--;
+    return at + embla_utf8_length(text + at, end - at) == end ? at : end - 1;
+}
+
+static size_t step(const char *text, size_t at, size_t end)
+{
+    size_t length = embla_utf8_length(text + at, end - at);
+    return at + (length > 0 ? length : 1);
+}
+
+/* The number of characters of white space that a part of the text begins or ends with. */
+static size_t span_spaces(const char *text, embla_text_span span, bool at_end)
+{
+    size_t begin = span.begin, end = span.end, count = 0;
+    for (; begin < end; count++) {
+        size_t at = at_end ? step_back(text, begin, end) : begin;
+        size_t length = embla_utf8_length(text + at, end - at);
+        if (length == 0) break; /* not UTF-8 */
+        if (!(embla_char_bits(embla_utf8_code(text + at, length)) & EMBLA_CHAR_WHITE)) break;
+        if (at_end)
+            end = at;
+        else
+            begin += length;
+    }
+    return count;
+}
+
+/* Removes the spaces of each token from its span: as many characters of the text as its string has
+ * spaces. The string of an added token is what it matched. A space that was put in front of the
+ * text stays, because it is not in the text. */
+static void trim_offsets(const embla_tokenizer *t, embla_encoding *e, const char *text,
+                         size_t first)
 {
     for (size_t i = first; i < e->count; i++) {
-        embla_text_span *span = &e->offsets[i];
-        embla_name text;
-        if (!embla_token_name(t, e->tokens[i], false, &text)) continue;
-        size_t leading = count_spaces(&text, false), trailing = count_spaces(&text, true);
-        if (leading == 1 && t->post.trim_prefix && (i == first || span->begin == 0)) leading = 0;
-        span->begin =
-            leading < span->end - span->begin ? span->begin + (uint32_t)leading : span->end;
-        if (trailing > 0 && span->end >= trailing)
-            span->end =
-                span->end - trailing > span->begin ? span->end - (uint32_t)trailing : span->begin;
+        const embla_text_span span = e->offsets[i];
+        const bool added = takes_spaces(t, e->tokens[i]);
+        embla_name name;
+        if (!embla_token_name(t, e->tokens[i], false, &name)) continue;
+        size_t leading = added ? span_spaces(text, span, false) : count_spaces(&name, false);
+        size_t trailing = added ? span_spaces(text, span, true) : count_spaces(&name, true);
+        size_t begin = span.begin, end = span.end;
+        if (leading == 1 && t->post.trim_prefix && (i == first || begin == 0)) leading = 0;
+        for (; leading > 0 && begin < end; leading--) begin = step(text, begin, end);
+        for (; trailing > 0 && begin < end; trailing--) end = step_back(text, begin, end);
+        e->offsets[i] = (embla_text_span){(uint32_t)begin, (uint32_t)end};
     }
 }
 
@@ -169,11 +213,11 @@ embla_status embla_post_pad_batch(embla_encoding *e)
     return EMBLA_OK;
 }
 
-embla_status embla_post_process(embla_encoding *e, size_t first)
+embla_status embla_post_process(embla_encoding *e, const char *text, size_t first)
 {
     const embla_tokenizer *t = e->tokenizer;
     EMBLA_TRY(truncate_text(t, e, first));
-    if (t->post.trim && e->options.offsets) trim_offsets(t, e, first);
+    if (t->post.trim && e->options.offsets) trim_offsets(t, e, text, first);
     if (e->options.add_special && t->post.count > 0) EMBLA_TRY(add_special(t, e, first));
     bool batch = e->texts > 1 && t->padding.longest; /* done when all texts are known */
     return e->options.pad && t->padding.on && !batch ? pad_last(t, e, first) : EMBLA_OK;

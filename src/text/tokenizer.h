@@ -208,6 +208,7 @@ struct embla_tokenizer {
     size_t pre_count, pre_room;
     bool byte_level; /* a pre-tokenizer maps bytes: strings of the trie are bytes */
     bool need_spans; /* a pre-tokenizer asks where a piece begins in the original */
+    bool folds;      /* Words: the text is in lower case before it is cut */
 
     struct embla_map *map; /* of a compiled file, whose tables are used in place; NULL: none */
     embla_name *vocab;     /* as in the file; number is the token. NULL if compiled */
@@ -300,6 +301,10 @@ EMBLA_CHECKED embla_status embla_sentencepiece_parse(embla_tokenizer *t, const u
  * normal never merge. */
 EMBLA_CHECKED embla_status embla_bpe_rank_scores(embla_tokenizer *t, const float *scores,
                                                  const bool *normal);
+/* word_cut.c: makes a tokenizer of the words of a vocabulary. What is no word of it gets the token
+ * after the last one, which has no string. */
+EMBLA_CHECKED embla_status embla_tokenizer_of_rows(const embla_vocab *vocab, const char *name,
+                                                   embla_tokenizer **out);
 /* The stages of SentencePiece's BPE, as JSON. */
 extern const char embla_llama_stages[];
 struct embla_map;

@@ -12,7 +12,7 @@
 
 const char *embla_tokenizer_kind_name(embla_tokenizer_kind kind)
 {
-    static const char *const names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram"};
+    static const char *const names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram", "Words"};
     return names[kind];
 }
 

@@ -6,43 +6,6 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 
-/* ---- n-grams of a word ---- */
-
-static bool continues(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-/* A byte as a signed number, as fastText has it. */
-static uint32_t signed_byte(char c)
-{
-    uint32_t byte = (unsigned char)c;
-    return byte < 0x80 ? byte : byte | UINT32_C(0xffffff00);
-}
-
-size_t embla_grams_of(const embla_gram_rule *rule, const char *word, size_t length,
-                      int32_t out[EMBLA_GRAMS_MOST])
-{
-    char text[257 + 1];
-    size_t count = 0, end = length + 2;
-    text[0] = '<';
-    memcpy(text + 1, word, length);
-    text[length + 1] = '>';
-    for (size_t i = 0; i < end; i++) {
-        uint32_t hash = UINT32_C(2166136261); /* FNV-1a */
-        if (continues(text[i])) continue;
-        for (size_t j = i, n = 1; j < end && n <= rule->most; n++) {
-            do {
-                hash = (hash ^ signed_byte(text[j])) * UINT32_C(16777619);
-                j++;
-            } while (j < end && continues(text[j]));
-            if (n >= rule->least && !(n == 1 && (i == 0 || j == end)))
-                out[count++] = (int32_t)(hash % (uint32_t)rule->buckets);
-        }
-    }
-    return count;
-}
-
 /* ---- n-grams of a vocabulary ---- */
 
 /* Counts the n-grams of all words, and marks their buckets. */

@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Character n-grams of words, as in fastText (Bojanowski, Grave, Joulin and Mikolov, "Enriching
- * Word Vectors with Subword Information", 2017).
- *
- * An n-gram of "<word>" has n characters of UTF-8. A hash gives its bucket, which n-grams may
- * share. Only buckets that a word of the vocabulary uses have a row.
+/* Rows of the character n-grams of a vocabulary (text/subwords.h). Only buckets that a word uses
+ * have a row.
  */
 #ifndef EMBLA_WORDVEC_GRAMS_H
 #define EMBLA_WORDVEC_GRAMS_H
 
 #include "base/arena.h"
 #include "files/names.h"
-
-enum {
-    EMBLA_GRAM_LONGEST = 16,                    /* characters */
-    EMBLA_GRAMS_MOST = 257 * EMBLA_GRAM_LONGEST /* n-grams of a word of 255 bytes */
-};
-
-/* Which n-grams, and how many buckets. */
-typedef struct {
-    size_t least, most; /* characters */
-    int64_t buckets;
-} embla_gram_rule;
-
-/* Writes the buckets of a word's n-grams, in fastText's order, and returns their number. length is
- * at most 255. */
-size_t embla_grams_of(const embla_gram_rule *rule, const char *word, size_t length,
-                      int32_t out[EMBLA_GRAMS_MOST]);
+#include "text/subwords.h"
 
 typedef struct {
     embla_gram_rule rule;

@@ -11,10 +11,9 @@
 #include "base/arena.h"
 #include "embla_wordvec.h"
 #include "files/map.h"
+#include "text/subwords.h"
 
 struct embla_lexicon;
-
-enum { EMBLA_WORD_LONGEST = 255 }; /* bytes; a longer word is skipped and counted */
 
 typedef struct {
     embla_map **maps;

@@ -20,6 +20,7 @@ allowed() {
     text)    echo "text table lookup formats files base" ;;
     engine)  echo "engine base" ;;
     see)     echo "see engine table formats files base" ;;
+    search)  echo "search see text engine table formats files base" ;;
     reshape) echo "reshape formats files base" ;;
     learn)   echo "learn engine table formats files base" ;;
     model)   echo "model learn ngram engine table formats files base" ;;
@@ -33,14 +34,16 @@ allowed() {
 # The public headers a room may include: those that declare what it does, and what it uses.
 public() {
     case "$1" in
-    base | files | formats | table) echo "embla.h" ;;
-    lookup | ngram | store)         echo "embla.h embla_store.h" ;;
-    text)                  echo "embla.h embla_text.h" ;;
-    engine | see | reshape) echo "embla.h embla_lab.h" ;;
-    learn)                 echo "embla.h embla_learn.h" ;;
-    wordvec)               echo "embla.h embla_text.h embla_wordvec.h" ;;
-    model | train)         echo "embla.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
-    cluster)               echo "embla.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_cluster.h" ;;
+    base | files)           echo "embla.h" ;;
+    formats | table)        echo "embla.h embla_checkpoint.h" ;;
+    lookup | ngram | store) echo "embla.h embla_checkpoint.h embla_store.h" ;;
+    text)                   echo "embla.h embla_checkpoint.h embla_text.h" ;;
+    engine | see | reshape) echo "embla.h embla_checkpoint.h embla_lab.h" ;;
+    learn)                  echo "embla.h embla_learn.h" ;;
+    search)                 echo "embla.h embla_text.h embla_lab.h embla_search.h" ;;
+    wordvec)                echo "embla.h embla_text.h embla_wordvec.h" ;;
+    model | train)          echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
+    cluster)                echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_cluster.h" ;;
     esac
 }
 

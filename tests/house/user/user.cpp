@@ -2,6 +2,7 @@
 /* A program outside the tree, in C++. */
 #include <embla_lab.h>
 #include <embla_learn.h>
+#include <embla_search.h>
 #include <embla_store.h>
 #include <embla_text.h>
 #include <embla_train.h>

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# The nearest lines, and the file that keeps their vectors.
+cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+printf '%s\n' 'The quick brown fox.' 'A lazy dog, a fox!' '' 'unheard of' 'The	dog jumps over the fox' >lines.txt
+try search fox.vec lines.txt 'lazy dogs and a dog' --top 2
+ls
+try search fox.vec lines.txt 'a quick fox' unheard 'the dog' --top 1
+printf 'a quick fox\nthe dog\n' | try search fox.vec lines.txt --top 1 --json
+echo '{"q": "a quick fox"}' | try search fox.vec lines.txt --top 1 --field q --threads 2
+# It is made again when the corpus or the model is another.
+echo 'brown fox' >>lines.txt
+try search fox.vec lines.txt 'brown fox' --top 1
+try search fox.vec lines.txt 'brown fox' --top 1
+try fit fox.vec lines.txt -o fox.fit --components 1 --quiet
+try search fox.vec lines.txt 'brown fox' --top 1 --fit fox.fit --quiet
+try search fox.vec lines.txt 'brown fox' --top 1 --index half.embla --dtype f16
+try convert half.embla::vectors half.npy --quiet
+# What is wrong is said. A file that is no index is not replaced.
+try search fox.vec
+try search fox.vec missing.txt fox
+try search fox.vec lines.txt fox --top 0
+try search fox.vec lines.txt fox --dtype q8_0
+try search fox.vec lines.txt fox --index counts.txt/x
+cp lines.txt precious.txt
+try search fox.vec lines.txt fox --index precious.txt
+cmp lines.txt precious.txt
+: >empty.txt
+try search fox.vec empty.txt fox
+echo unheard >other.txt
+try search fox.vec other.txt fox
+# A place that cannot be written is no reason not to answer.
+cp lines.txt "$(printf '%0251d' 1).txt"
+try search fox.vec "$(printf '%0251d' 1).txt" fox --top 1 | sed 's/0*1.txt/LONG.txt/g'
