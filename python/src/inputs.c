@@ -478,7 +478,7 @@ bool bind_vectors_read(PyObject *object, const char *what, size_t dim, bind_floa
         bind_floats_free(out);
         return false;
     }
-    *count = out->count / dim;
+    *count = dim > 0 ? out->count / dim : 0;
     return true;
 }
 

@@ -138,7 +138,7 @@ def test_store(path, numbers, tmp_path, place):
 def test_store_refuses(path):
     with pytest.raises(KeyError):
         embla.Store(path, "nothing")
-    with pytest.raises(ValueError, match="ram, shared, mapped, read"):
+    with pytest.raises(ValueError, match="ram, shared, mapped, read, direct"):
         embla.Store(path, place="moon")
 
 
