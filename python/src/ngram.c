@@ -139,75 +139,108 @@ typedef struct {
     PyObject *history, *out; /* NULL means none */
     embla_ngram_options options;
     embla_ngram_info info;
-    size_t batch, length;
+    int32_t *tokens;
+    int rank;
+    Py_ssize_t shape[3]; /* of the result */
 } rows_job;
 
-static embla_status run_rows(const embla_ngram *handle, const bind_ids *ids, const int32_t *tokens,
-                             const rows_job *job, void *data)
+/* Takes the shape of the tokens; false after an exception. */
+static bool set_shape(rows_job *job, int rank, const Py_ssize_t *shape)
 {
+    if (rank < 1 || rank > 2) {
+        bind_error(EMBLA_ERR_SHAPE, "tokens has %d axes; rows takes (T) or (B, T)", rank);
+        return false;
+    }
+    job->rank = rank;
+    memcpy(job->shape, shape, (size_t)rank * sizeof *shape);
+    job->shape[rank] = (Py_ssize_t)job->info.columns;
+    return true;
+}
+
+/* Copies tokens that are int32 without gaps already: the library checks their range. *good is false
+ * after an exception. Returns false if they are something else. */
+static bool copy_tokens(PyObject *object, rows_job *job, bool *good)
+{
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(object)) return false;
+    if (PyObject_GetBuffer(object, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool same = view.itemsize == sizeof(int32_t) && view.format && strcmp(view.format, "i") == 0;
+    if (same) {
+        *good = set_shape(job, view.ndim, view.shape);
+        if (*good) job->tokens = PyMem_Malloc((size_t)view.len + 1);
+        if (*good && !job->tokens) PyErr_NoMemory();
+        *good = job->tokens != NULL;
+        if (*good && view.len > 0) memcpy(job->tokens, view.buf, (size_t)view.len);
+    }
+    PyBuffer_Release(&view);
+    return same;
+}
+
+static bool read_tokens(PyObject *object, rows_job *job)
+{
+    bind_ids ids;
+    bool good = false;
+    if (copy_tokens(object, job, &good)) return good;
+    if (!bind_ids_read(object, "tokens", &ids)) return false;
+    good = set_shape(job, ids.rank, ids.shape);
+    if (good) job->tokens = bind_ids_tokens(&ids, "token", job->info.tokens);
+    bind_ids_free(&ids);
+    return job->tokens != NULL;
+}
+
+static embla_status run_rows(const embla_ngram *handle, const rows_job *job, void *data)
+{
+    const size_t length = (size_t)job->shape[job->rank - 1];
+    const size_t batch = job->rank == 2 ? (size_t)job->shape[0] : 1;
     embla_status status;
-    BIND_RUN(ids->count * job->info.columns > BIND_SMALL,
-             status =
-                 embla_ngram_rows(handle, tokens, job->batch, job->length, &job->options, data));
+    BIND_RUN(batch * length * job->info.columns > BIND_SMALL,
+             status = embla_ngram_rows(handle, job->tokens, batch, length, &job->options, data));
     return status;
 }
 
-static PyObject *write_rows(const embla_ngram *handle, const bind_ids *ids, const int32_t *tokens,
-                            const rows_job *job)
+/* Into the caller's memory, or into a new array. */
+static PyObject *write_rows(const embla_ngram *handle, const rows_job *job)
 {
-    Py_ssize_t shape[3] = {ids->shape[0], ids->shape[ids->rank - 1], (Py_ssize_t)job->info.columns};
-    shape[ids->rank] = (Py_ssize_t)job->info.columns;
     void *data = NULL;
     if (job->out) {
         Py_buffer buffer;
-        if (!read_out(job->out, ids->rank + 1, shape, &buffer)) return NULL;
-        embla_status status = run_rows(handle, ids, tokens, job, buffer.buf);
+        if (!read_out(job->out, job->rank + 1, job->shape, &buffer)) return NULL;
+        embla_status status = run_rows(handle, job, buffer.buf);
         PyBuffer_Release(&buffer);
         return status == EMBLA_OK ? Py_NewRef(job->out) : bind_fail(status);
     }
-    PyObject *array = bind_array_new(BIND_I64, ids->rank + 1, shape, &data);
+    PyObject *array = bind_array_new(BIND_I64, job->rank + 1, job->shape, &data);
     if (!array) return NULL;
-    return bind_array_done(run_rows(handle, ids, tokens, job, data), array);
-}
-
-static PyObject *rows_of(const embla_ngram *handle, const bind_ids *ids, rows_job *job)
-{
-    embla_ngram_describe(handle, &job->info);
-    if (ids->rank < 1 || ids->rank > 2)
-        return bind_error(EMBLA_ERR_SHAPE, "tokens has %d axes; rows takes (T) or (B, T)",
-                          ids->rank);
-    job->length = (size_t)ids->shape[ids->rank - 1];
-    job->batch = ids->rank == 2 ? (size_t)ids->shape[0] : 1;
-    int32_t *before = NULL, *tokens = bind_ids_tokens(ids, "token", job->info.tokens);
-    bool good = tokens != NULL;
-    if (good && job->history) {
-        before = read_history(job->history, job->batch, job->info.history);
-        good = before != NULL;
-    }
-    job->options.history = before;
-    PyObject *result = good ? write_rows(handle, ids, tokens, job) : NULL;
-    PyMem_Free(before);
-    PyMem_Free(tokens);
-    return result;
+    return bind_array_done(run_rows(handle, job, data), array);
 }
 
 static PyObject *ngram_rows(PyObject *self, BIND_ARGS)
 {
-    PyObject *tokens = NULL;
-    bind_ids ids;
+    PyObject *tokens = NULL, *result = NULL;
     rows_job job = {0};
     const bind_argument arguments[] = {
         {.name = "tokens", .kind = 'O', .to = &tokens, .required = true},
         {.name = "history", .kind = 'O', .to = &job.history},
         {.name = "out", .kind = 'O', .to = &job.out},
         {.name = "threads", .kind = 'i', .to = &job.options.threads}};
-    if (!bind_arguments("rows", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
-        !bind_ids_read(tokens, "tokens", &ids))
+    if (!bind_arguments("rows", values, count, names, 2, arguments, BIND_COUNT(arguments)))
         return NULL;
     if (job.history == Py_None) job.history = NULL;
     if (job.out == Py_None) job.out = NULL;
-    PyObject *result = rows_of(handle_of(self), &ids, &job);
-    bind_ids_free(&ids);
+    embla_ngram_describe(handle_of(self), &job.info);
+    if (read_tokens(tokens, &job)) {
+        int32_t *before = NULL;
+        if (job.history)
+            before = read_history(job.history, job.rank == 2 ? (size_t)job.shape[0] : 1,
+                                  job.info.history);
+        job.options.history = before;
+        if (before || !job.history) result = write_rows(handle_of(self), &job);
+        PyMem_Free(before);
+    }
+    PyMem_Free(job.tokens);
     return result;
 }
 

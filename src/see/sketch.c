@@ -25,6 +25,7 @@ enum {
     WHOLE_MOST = 127,   /* a number of a query, rounded */
     DIM_MOST = 1 << 20, /* 15 x 127 x this is below 2^31 */
     EXACT_SHARE = 16,   /* at most one row in so many is scored exactly, else a scan is faster */
+    WAITING = 16,       /* rows that memory delivers at the same time */
     SLACK = 16,         /* blocks beyond twice as many as rows of the answer: a higher limit */
     BLOCKS = 4          /* so many blocks for each row of the answer, or a scan is faster */
 };
@@ -287,36 +288,38 @@ static size_t rows_of_block(const search *s, int64_t block)
 
 /* ---- exact scores ---- */
 
-/* Rows to score, EMBLA_DOTS at a time. */
+/* Rows to score, EMBLA_DOTS at a time. They wait until memory has delivered them. */
 typedef struct {
-    int64_t rows[EMBLA_DOTS];
+    int64_t rows[WAITING];
     size_t count;
     embla_best *best;
     int64_t nonfinite;
 } waiting;
 
-/* Scores the rows as a scan does and adds them to the list. */
-static void score_waiting(const search *s, waiting *w)
+/* Scores the first rows as a scan does and adds them to the list. */
+static void score_four(const search *s, waiting *w)
 {
     const embla_question *q = s->q;
     const bool in_place = embla_table_in_place(q->table);
+    const size_t n = w->count < EMBLA_DOTS ? w->count : EMBLA_DOTS;
     const float *rows[EMBLA_DOTS];
     double dots[EMBLA_DOTS], squares[EMBLA_DOTS];
-    for (size_t i = 0; i < EMBLA_DOTS && w->count > 0; i++) {
-        const char *at = embla_table_at(q->table, w->rows[i < w->count ? i : 0]);
+    for (size_t i = 0; i < EMBLA_DOTS; i++) {
+        const char *at = embla_table_at(q->table, w->rows[i < n ? i : 0]);
         rows[i] = in_place ? (const float *)(const void *)at : s->rows + i * q->dim;
         if (!in_place)
             s->decode(at, q->dim, q->table->scale, EMBLA_WRITE_PLAIN, s->rows + i * q->dim);
     }
-    if (w->count > 0) q->kernels->dots(rows, s->query, q->dim, dots, squares);
-    for (size_t i = 0; i < w->count; i++) {
+    q->kernels->dots(rows, s->query, q->dim, dots, squares);
+    for (size_t i = 0; i < n; i++) {
         w->nonfinite += !isfinite(squares[i]);
         if (!isfinite(squares[i]) || embla_is_left_out(s->leave_out, q->left_out, w->rows[i]))
             continue;
         double score = embla_score_of(q->measure, s->size, dots[i], squares[i]);
         embla_best_add(w->best, (embla_scored){w->rows[i], score});
     }
-    w->count = 0;
+    w->count -= n;
+    memmove(w->rows, w->rows + n, w->count * sizeof *w->rows);
 }
 
 static void add_row(const search *s, waiting *w, int64_t row)
@@ -324,7 +327,7 @@ static void add_row(const search *s, waiting *w, int64_t row)
     const char *at = embla_table_at(s->q->table, row);
     for (size_t i = 0; i < s->q->table->row_bytes; i += EMBLA_LINE) __builtin_prefetch(at + i);
     w->rows[w->count++] = row;
-    if (w->count == EMBLA_DOTS) score_waiting(s, w);
+    if (w->count == WAITING) score_four(s, w);
 }
 
 /* The k-th best score of one row in each of the highest blocks, or -HUGE_VAL if there are fewer
@@ -342,7 +345,7 @@ static double find_limit(const search *s, embla_best *chosen, embla_best *best)
             if (s->bounds[first + (int64_t)r] > s->bounds[first + (int64_t)at]) at = r;
         add_row(s, &w, first + (int64_t)at);
     }
-    score_waiting(s, &w);
+    while (w.count > 0) score_four(s, &w);
     return embla_best_least(best);
 }
 
@@ -361,7 +364,7 @@ static bool score_rows(const search *s, double limit, embla_best *best, int64_t 
             add_row(s, &w, row);
         }
     }
-    score_waiting(s, &w);
+    while (w.count > 0) score_four(s, &w);
     *nonfinite = w.nonfinite;
     return true;
 }
