@@ -51,6 +51,7 @@ finally:
 
 from ._embla import (Array, Optim, Scatter, Ticket, Tickets, cost, cost_presets, dtypes, facts, logits, loss, pool,
                      sinusoid)
+from ._doctor import Diagnosis, Finding, doctor
 from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, MissingFileError,
                       NotFoundError, OutOfMemoryError, RangeError, ShapeError, StoppedError,
                       UnsupportedError)
@@ -62,10 +63,11 @@ from ._text import Encoder, Found, Index, Tokenizer
 __version__: str = facts()["version"]
 
 __all__ = [
-    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Encoder",
-    "Error", "FileError", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
+    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Diagnosis",
+    "Encoder",
+    "Error", "FileError", "Finding", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
     "NotFoundError", "Optim", "OutOfMemoryError", "Points", "RangeError", "Report", "Run",
     "Scatter", "ShapeError", "StoppedError", "Store", "Table", "Ticket", "Tickets", "Tokenizer", "UnsupportedError",
-    "Vocab", "cost", "cost_presets", "dtypes", "facts", "logits", "loss", "open", "pool",
+    "Vocab", "cost", "cost_presets", "doctor", "dtypes", "facts", "logits", "loss", "open", "pool",
     "sinusoid", "train", "words",
 ]

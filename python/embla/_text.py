@@ -9,6 +9,7 @@ import tempfile
 from typing import Any, Iterable, Iterator, NamedTuple, Union
 
 from . import _embla
+from ._errors import ArgumentError
 from ._table import Path, Progress
 
 Texts = Union[Path, Iterable[str]]
@@ -25,6 +26,8 @@ def _text_file(texts: Texts) -> Iterator[Path]:
         for text in texts:
             file.write(" ".join(text.splitlines()) + "\n")
         file.flush()
+        if file.tell() == 0:
+            raise ArgumentError("there are no texts: the list is empty")
         yield file.name
 
 

@@ -68,6 +68,8 @@ def test_an_index_of_a_file_is_saved_and_opened(model, tmp_path):
 def test_what_an_index_refuses(model, tmp_path):
     with pytest.raises(embla.ShapeError):
         embla.Index(model, ["qqqq", ""])
+    with pytest.raises(ValueError, match="there are no texts"):
+        embla.Index(model, [])
     with pytest.raises(FileNotFoundError):
         embla.Index(model, tmp_path / "none.txt")
     with pytest.raises(TypeError):

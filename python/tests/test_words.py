@@ -322,3 +322,31 @@ def test_after_some_searches_a_sketch_is_made_and_finds_the_same(tmp_path):
     wanted = t.near(9, 5)
     for _ in range(100):
         assert t.near(9, 5) == wanted
+
+
+def test_doctor(tmp_path):
+    demo = os.path.join(os.path.dirname(embla.__file__), "demo")
+    found = embla.doctor(os.path.join(demo, "village"))
+    assert found.good and found.errors == 0 and {f.check for f in found.findings} >= {"table", "tied"}
+    data = np.ones((5, 4), np.float32)
+    data[3, 2] = np.nan
+    np.save(tmp_path / "t.npy", data)
+    found = embla.doctor(tmp_path / "t.npy")
+    assert any("NaN" in f.found or "nan" in f.found for f in found.findings if f.level != "fine")
+    assert not embla.doctor(tmp_path / "t.npy", strict=True).good
+    with pytest.raises(FileNotFoundError):
+        embla.doctor(tmp_path / "none")
+    (tmp_path / "bad.safetensors").write_bytes(b"nothing")
+    with pytest.raises(embla.Error):
+        embla.doctor(tmp_path / "bad.safetensors")
+
+
+def test_messages_name_what_is_wrong(table):
+    with pytest.raises(embla.ShapeError, match=r"out is 2 x 12; it must be 3 x 12"):
+        table.lookup([1, 2, 3], np.empty((2, 12), np.float32))
+    with pytest.raises(embla.ShapeError, match=r"out is 11; it must be 12"):
+        table.lookup(1, np.empty(11, np.float32))
+    with pytest.raises(TypeError, match="str or bytes, or a list of them, not <class 'int'>"):
+        embla.Encoder(os.path.join(os.path.dirname(embla.__file__), "demo", "names")).encode(7)
+    with pytest.raises(ValueError, match="there are no sentences"):
+        embla.words([])
