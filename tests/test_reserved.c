@@ -56,6 +56,7 @@ static void the_lab_refuses_them(void **state)
     embla_graph *graph = NULL;
     embla_clusters *clusters = NULL;
     embla_neighbour near[1];
+    embla_sketch *sketch = NULL;
     embla_cost cost;
     const int64_t row = 1;
     float xy[8], query[8] = {1};
@@ -64,6 +65,7 @@ static void the_lab_refuses_them(void **state)
     (void)state;
     REFUSED(embla_cost_model, embla_cost_compute(&options, &cost));
     REFUSED(embla_near_options, embla_near(table, query, 1, 1, &options, near, NULL));
+    REFUSED(embla_sketch_options, embla_sketch_new(table, &options, &sketch));
     REFUSED(embla_analogy_options, embla_analogy(table, &row, 1, NULL, 0, 1, &options, near, NULL));
     REFUSED(embla_health_options, embla_health_new(table, &options, &health));
     REFUSED(embla_spectrum_options, embla_spectrum(table, &options, singular, &spectrum));

@@ -15,6 +15,7 @@ Text::
     m = embla.Encoder("potion-base-8M")           # a local folder; nothing is downloaded
     m.encode(["a text", "another"])               # (2, dim)
     embla.Tokenizer("tokenizer.json").encode("a text")
+    embla.Index(m, texts).search("a question", top=3)
 
 Learn::
 
@@ -48,23 +49,25 @@ finally:
     if not _chosen:
         del _os.environ["OMP_WAIT_POLICY"]
 
-from ._embla import (Array, Optim, Scatter, cost, cost_presets, dtypes, facts, logits, loss, pool,
+from ._embla import (Array, Optim, Scatter, Ticket, Tickets, cost, cost_presets, dtypes, facts, logits, loss, pool,
                      sinusoid)
+from ._doctor import Diagnosis, Finding, doctor
 from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, MissingFileError,
                       NotFoundError, OutOfMemoryError, RangeError, ShapeError, StoppedError,
                       UnsupportedError)
 from ._learn import Model, Report, Run, train, words
 from ._store import Ngram, Store
 from ._table import Account, Checkpoint, Comparison, Hit, Hits, Points, Table, Vocab, open
-from ._text import Encoder, Tokenizer
+from ._text import Encoder, Found, Index, Tokenizer
 
 __version__: str = facts()["version"]
 
 __all__ = [
-    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Encoder",
-    "Error", "FileError", "FormatError", "Hit", "Hits", "MissingFileError", "Model", "Ngram",
+    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Diagnosis",
+    "Encoder",
+    "Error", "FileError", "Finding", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
     "NotFoundError", "Optim", "OutOfMemoryError", "Points", "RangeError", "Report", "Run",
-    "Scatter", "ShapeError", "StoppedError", "Store", "Table", "Tokenizer", "UnsupportedError",
-    "Vocab", "cost", "cost_presets", "dtypes", "facts", "logits", "loss", "open", "pool",
+    "Scatter", "ShapeError", "StoppedError", "Store", "Table", "Ticket", "Tickets", "Tokenizer", "UnsupportedError",
+    "Vocab", "cost", "cost_presets", "doctor", "dtypes", "facts", "logits", "loss", "open", "pool",
     "sinusoid", "train", "words",
 ]

@@ -112,6 +112,9 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
                 report = Report(step, steps, loss, measured, rate, norm, tokens)
                 if progress(report) is False:
                     break
+    except BaseException as error:
+        error.add_note(f"The training is saved: embla.train(out={folder!r}, resume=True) continues it.")
+        raise
     finally:
         run.save(folder, note=note, keep=keep)
     return Run(folder, run.steps, losses, validation)
@@ -236,6 +239,8 @@ def _write_corpus(corpus: Iterable[str | Sequence[str]], path: str) -> None:
         for sentence in corpus:
             file.write(sentence if isinstance(sentence, str) else " ".join(sentence))
             file.write("\n")
+        if file.tell() == 0:
+            raise ArgumentError("there are no sentences: the list is empty")
 
 
 def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",

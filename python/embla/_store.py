@@ -26,8 +26,8 @@ class Store(_embla.Store):
     """Rows of a giant table.
 
     place is where they are: "mapped" (the files, through the page cache), "ram",
-    "shared" (one copy for all processes of this machine) or "read" (one read for
-    each row). Use it in a ``with`` statement to free the rows at its end.
+    "shared" (one copy for all processes of this machine), "direct" (the files, many
+    reads at once past the page cache) or "read" (one read for each row). Use it in a ``with`` statement to free the rows at its end.
     """
 
     def __new__(cls, path: Path | Checkpoint, tensor: str | None = None, *, layer: int = -1,
@@ -39,6 +39,12 @@ class Store(_embla.Store):
                                shared_folder=shared_folder, shared_name=shared_name,
                                found_only=found_only, wait=wait, threads=threads,
                                progress=progress)
+
+    def tickets(self, *, most: int = 0, bytes: int = 0, count: int = 0, hot_bytes: int = 0,
+                hot_file: Path | None = None) -> _embla.Tickets:
+        """For rows that arrive while you compute: submit() rows now, wait() for them later."""
+        return _embla.Tickets(self, most=most, bytes=bytes, count=count, hot_bytes=hot_bytes,
+                              hot_file=hot_file)
 
     def __enter__(self) -> Store:
         return self

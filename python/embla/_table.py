@@ -471,18 +471,29 @@ class Table(_embla.Table):
         plus = [positive] if isinstance(positive, (str, int)) else list(positive or [])
         minus = [negative] if isinstance(negative, (str, int)) else list(negative or [])
         if len(plus) == 1 and not minus:
-            hits = self.near(self.id(plus[0]), topn, rows=restrict_vocab or 0)
+            token = self.id(plus[0])
+            found = _embla.near(self, self.lookup(token), topn, rows=restrict_vocab or 0,
+                                leave_out=token)
         else:
-            hits = self.analogy(plus, minus, topn, rows=restrict_vocab or 0)
-        return [(h.id if h.word is None else h.word, h.score) for h in hits]
+            found = _embla.analogy(self, self.ids(plus), self.ids(minus), topn,
+                                   rows=restrict_vocab or 0)
+        return self._pairs(*found)
+
+    def _pairs(self, ids: Any, scores: Any) -> list[tuple[str | int, float]]:
+        pairs = zip(ids.tolist(), scores.tolist())
+        words = self.words
+        if words is None:
+            return [(i, score) for i, score in pairs if i >= 0]
+        word = words.word
+        return [(i if (name := word(i)) is None else name, score) for i, score in pairs if i >= 0]
 
     def similar_by_vector(self, vector: Any, topn: int = 10) -> list[tuple[str | int, float]]:
         """The words nearest to a vector and their cosines (gensim)."""
-        return [(h.id if h.word is None else h.word, h.score) for h in self.near(vector, topn)]
+        return self._pairs(*_embla.near(self, vector, topn))
 
     def similar_by_word(self, word: Word, topn: int = 10) -> list[tuple[str | int, float]]:
         """The words nearest to a word and their cosines (gensim)."""
-        return [(h.id if h.word is None else h.word, h.score) for h in self.near(word, topn)]
+        return self.most_similar([word], topn=topn)
 
     # ---- how it looks ----
 

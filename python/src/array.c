@@ -26,18 +26,18 @@ typedef struct {
 PyTypeObject *bind_array_type;
 
 typedef struct {
-    int dtype;
     const char *name, *format;
     Py_ssize_t item;
+    int dtype;
     uint8_t code; /* of DLPack */
 } number_type;
 
 /* No format of struct means bf16: a buffer of it has its bits ('H'), a DLPack tensor its type. */
 static const number_type types[] = {
-    {EMBLA_F32, "float32", "f", 4, DL_FLOAT}, {EMBLA_F64, "float64", "d", 8, DL_FLOAT},
-    {EMBLA_F16, "float16", "e", 2, DL_FLOAT}, {EMBLA_BF16, "bfloat16", "H", 2, DL_BFLOAT},
-    {EMBLA_I8, "int8", "b", 1, DL_INT},       {BIND_I32, "int32", "i", 4, DL_INT},
-    {BIND_I64, "int64", "q", 8, DL_INT},      {BIND_U8, "uint8", "B", 1, DL_UINT},
+    {"float32", "f", 4, EMBLA_F32, DL_FLOAT}, {"float64", "d", 8, EMBLA_F64, DL_FLOAT},
+    {"float16", "e", 2, EMBLA_F16, DL_FLOAT}, {"bfloat16", "H", 2, EMBLA_BF16, DL_BFLOAT},
+    {"int8", "b", 1, EMBLA_I8, DL_INT},       {"int32", "i", 4, BIND_I32, DL_INT},
+    {"int64", "q", 8, BIND_I64, DL_INT},      {"uint8", "B", 1, BIND_U8, DL_UINT},
 };
 
 static const number_type *type_of(int dtype)
@@ -154,10 +154,10 @@ PyObject *bind_array_result(PyObject *a)
     return result;
 }
 
-PyObject *bind_array_done(embla_status status, PyObject *array)
+PyObject *bind_array_done(embla_status status, PyObject *made)
 {
-    if (status == EMBLA_OK) return bind_array_result(array);
-    Py_DECREF(array);
+    if (status == EMBLA_OK) return bind_array_result(made);
+    Py_DECREF(made);
     return bind_fail(status);
 }
 

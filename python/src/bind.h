@@ -49,11 +49,11 @@ int bind_errors_load(void);
  *   'u' uint64_t                  'e' int: the index of a name, found by `names` */
 typedef struct {
     const char *name;
-    char kind;
     void *to;
-    bool required;
     const char *(*names)(int n); /* the n-th name, from `first` on; NULL past the last */
     int first;
+    char kind;
+    bool required;
 } bind_argument;
 
 typedef struct {
@@ -102,7 +102,7 @@ int bind_type_only(PyObject *module, PyType_Spec *spec);
 bool bind_is(PyObject *object, PyTypeObject *type, const char *what);
 
 extern PyTypeObject *bind_table_type, *bind_vocab_type, *bind_checkpoint_type, *bind_array_type;
-extern PyTypeObject *bind_tokenizer_type, *bind_gpt_type;
+extern PyTypeObject *bind_tokenizer_type, *bind_encoder_type, *bind_gpt_type, *bind_store_type;
 
 /* ---- the GIL ---- */
 
@@ -228,11 +228,13 @@ int bind_see_add(PyObject *module);
 int bind_shape_add(PyObject *module);
 int bind_tokenizer_add(PyObject *module);
 int bind_encoder_add(PyObject *module);
+int bind_search_add(PyObject *module);
 int bind_gpt_add(PyObject *module);
 int bind_train_add(PyObject *module);
 int bind_wordvec_add(PyObject *module);
 int bind_ngram_add(PyObject *module);
 int bind_store_add(PyObject *module);
+int bind_tickets_add(PyObject *module);
 int bind_learn_add(PyObject *module);
 int bind_cost_add(PyObject *module);
 

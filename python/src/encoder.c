@@ -2,11 +2,8 @@
 /* Encoder: texts to vectors with a static model. */
 #include "tokenizer.h"
 
-typedef struct {
-    bind_object base; /* handle: embla_encoder */
-    bind_pool pool;
-    size_t dim;
-} encoder;
+PyTypeObject *bind_encoder_type;
+typedef bind_encoder encoder;
 
 static const char *compat_name(int n)
 {
@@ -15,22 +12,23 @@ static const char *compat_name(int n)
 
 static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    bind_path path = {0}, words = {0};
+    bind_path path = {0}, words = {0}, fit = {0};
     int compat = EMBLA_COMPAT_AUTO;
     embla_encoder *handle = NULL;
     embla_status status;
     const bind_argument arguments[] = {
         {.name = "path", .kind = 'p', .to = &path, .required = true},
         {.name = "tokenizer", .kind = 'p', .to = &words},
-        {.name = "compat", .kind = 'e', .to = &compat, .names = compat_name}};
+        {.name = "compat", .kind = 'e', .to = &compat, .names = compat_name},
+        {.name = "fit", .kind = 'p', .to = &fit}};
     if (!bind_new_arguments("Encoder", args, kwargs, 1, arguments, BIND_COUNT(arguments)))
         return NULL;
     encoder *self = NULL;
     if (!path.text) {
         PyErr_SetString(PyExc_TypeError, "path must not be None");
     } else {
-        const embla_encoder_options options = {.tokenizer = words.text,
-                                               .compat = (embla_compat)compat};
+        const embla_encoder_options options = {
+            .tokenizer = words.text, .compat = (embla_compat)compat, .fit = fit.text};
         BIND_RUN(true, status = embla_encoder_open(path.text, &options, &handle));
         if (status != EMBLA_OK)
             bind_fail_path(status, path.text);
@@ -47,6 +45,7 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     bind_path_free(&path);
     bind_path_free(&words);
+    bind_path_free(&fit);
     return (PyObject *)self;
 }
 
@@ -184,6 +183,9 @@ static PyObject *encoder_info(PyObject *self, PyObject *unused)
                 bind_put(dict, "normalize", PyBool_FromLong(i.normalize)) &&
                 bind_put(dict, "mapping", PyBool_FromLong(i.mapping)) &&
                 bind_put(dict, "weights", PyBool_FromLong(i.weights)) &&
+                bind_put(dict, "components", PyLong_FromSize_t(i.components)) &&
+                bind_put(dict, "subwords", PyBool_FromLong(i.subwords)) &&
+                bind_put(dict, "counts", PyBool_FromLong(i.counts)) &&
                 bind_put(dict, "tokens", PyLong_FromLongLong(i.tokens));
     if (!good) Py_CLEAR(dict);
     return dict;
@@ -207,7 +209,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef getters[] = {{"dim", encoder_dim, NULL, "The numbers of a vector.", NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Encoder(path, *, tokenizer=None, compat='auto')\n--\n\n"
+    {Py_tp_doc, "Encoder(path, *, tokenizer=None, compat='auto', fit=None)\n--\n\n"
                 "A static model: a folder of Model2Vec or sentence-transformers, a file of "
                 "WordLlama, or a checkpoint with a tokenizer. Nothing is downloaded."},
     {Py_tp_new, encoder_new},
@@ -222,5 +224,6 @@ static PyType_Spec spec = {.name = "embla._embla.Encoder",
 
 int bind_encoder_add(PyObject *module)
 {
-    return bind_type_only(module, &spec);
+    bind_encoder_type = bind_type_add(module, &spec);
+    return bind_encoder_type ? 0 : -1;
 }

@@ -5,6 +5,7 @@
  * Integers are always copied to int64 (bind.h says why). Floats are used in place if they are f32
  * without gaps.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "bind.h"
@@ -478,7 +479,7 @@ bool bind_vectors_read(PyObject *object, const char *what, size_t dim, bind_floa
         bind_floats_free(out);
         return false;
     }
-    *count = out->count / dim;
+    *count = dim > 0 ? out->count / dim : 0;
     return true;
 }
 
@@ -500,6 +501,16 @@ static bool output_shape(const Py_buffer *view, int rank, const Py_ssize_t *lead
     return rank == 1 && view->strides[0] >= row;
 }
 
+/* "2 x 3" of the first axes; too many of them are cut. */
+static const char *shape_text(int rank, const Py_ssize_t *shape, char text[64])
+{
+    int at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < rank && at < 40; i++)
+        at += snprintf(text + at, (size_t)(64 - at), "%s%zd", i ? " x " : "", shape[i]);
+    return text;
+}
+
 bool bind_output_read(PyObject *object, int rank, const Py_ssize_t *leading, size_t dim,
                       bind_output *out)
 {
@@ -513,13 +524,12 @@ bool bind_output_read(PyObject *object, int rank, const Py_ssize_t *leading, siz
                      out->buffer.format ? out->buffer.format : "B");
     else if (output_shape(&out->buffer, rank, leading, dim, &out->stride))
         return true;
-    else
-        bind_error(EMBLA_ERR_SHAPE,
-                   "out has %d axes, the last of %zd numbers; the result has %d axes, the last of "
-                   "%zu, and rows without gaps",
-                   out->buffer.ndim,
-                   out->buffer.ndim > 0 ? out->buffer.shape[out->buffer.ndim - 1] : (Py_ssize_t)0,
-                   rank + 1, dim);
+    else {
+        char is[64], wanted[64];
+        bind_error(EMBLA_ERR_SHAPE, "out is %s; it must be %s%s%zu, with rows without gaps",
+                   shape_text(out->buffer.ndim, out->buffer.shape, is),
+                   shape_text(rank, leading, wanted), rank ? " x " : "", dim);
+    }
     PyBuffer_Release(&out->buffer);
     return false;
 }
@@ -560,6 +570,9 @@ bool bind_texts_read(PyObject *object, const char *what, bind_texts *out)
     }
     /* a tuple of our own: nobody can take a text out of it while we work without the GIL */
     out->keeps = PySequence_Tuple(object);
+    if (!out->keeps && PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "%s must be str or bytes, or a list of them, not %R", what,
+                     Py_TYPE(object));
     if (!out->keeps) return false;
     out->count = (size_t)PyTuple_Size(out->keeps);
     if (out->count > BIND_COUNT(out->few_texts)) {

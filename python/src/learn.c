@@ -152,6 +152,7 @@ static PyObject *optim_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         !bind_table_enter(table, "table"))
         return NULL;
     o.kind = (embla_optim_kind)kind;
+    bind_table_may_change(table);
     embla_status status = embla_optim_new(bind_table_of(table), &o, &handle);
     bind_leave(table, false);
     if (status != EMBLA_OK) return bind_fail(status);

@@ -16,7 +16,6 @@ typedef struct {
     embla_fold *fold;
 } ngram;
 
-/* Takes the handle and the fold, which the hasher points into. */
 /* The object of a hasher that was made with this status. It owns the fold. */
 static PyObject *wrap(PyObject *type, embla_status status, embla_ngram *handle, embla_fold *fold)
 {
@@ -53,7 +52,9 @@ static PyObject *ngram_model(PyObject *type, BIND_ARGS)
     if (!bind_arguments("model", values, count, names, 1, arguments, BIND_COUNT(arguments)))
         return NULL;
     PyObject *self = NULL;
-    if (layer < -1 || layer > INT32_MAX || !name) {
+    if (!name) {
+        PyErr_SetString(PyExc_TypeError, "name must not be None");
+    } else if (layer < -1 || layer > INT32_MAX) {
         bind_error(EMBLA_ERR_ARGUMENT, "layer is %lld; it must be -1 or the number of a layer",
                    (long long)layer);
     } else if (read_fold(&path, &fold)) {
@@ -118,52 +119,128 @@ static int32_t *read_history(PyObject *object, size_t batch, size_t wanted)
     return history;
 }
 
-static PyObject *rows_of(const embla_ngram *handle, const bind_ids *ids, PyObject *history,
-                         embla_ngram_options *options)
+/* A writable buffer of int64 of this shape, without gaps. False after an exception. */
+static bool read_out(PyObject *object, int rank, const Py_ssize_t *shape, Py_buffer *out)
 {
+    if (PyObject_GetBuffer(object, out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE | PyBUF_FORMAT) < 0)
+        return false;
+    const char *format = out->format ? out->format : "B";
+    bool good = out->itemsize == sizeof(int64_t) && strpbrk(format, "lq") && out->ndim == rank;
+    for (int i = 0; good && i < rank; i++) good = out->shape[i] == shape[i];
+    if (good) return true;
+    PyBuffer_Release(out);
+    bind_error(EMBLA_ERR_SHAPE, "out must be int64 without gaps, of %d axes, the last one of %zd",
+               rank, shape[rank - 1]);
+    return false;
+}
+
+/* What rows takes, and where the result goes. */
+typedef struct {
+    PyObject *history, *out; /* NULL means none */
+    embla_ngram_options options;
     embla_ngram_info info;
-    void *data = NULL;
-    embla_ngram_describe(handle, &info);
-    if (ids->rank < 1 || ids->rank > 2)
-        return bind_error(EMBLA_ERR_SHAPE, "tokens has %d axes; rows takes (T) or (B, T)",
-                          ids->rank);
-    size_t length = (size_t)ids->shape[ids->rank - 1];
-    size_t batch = ids->rank == 2 ? (size_t)ids->shape[0] : 1;
-    Py_ssize_t shape[3] = {ids->shape[0], ids->shape[ids->rank - 1], (Py_ssize_t)info.columns};
-    if (ids->rank == 1) shape[1] = (Py_ssize_t)info.columns;
-    int32_t *before = NULL, *tokens = bind_ids_tokens(ids, "token", info.tokens);
-    PyObject *array = tokens ? bind_array_new(BIND_I64, ids->rank + 1, shape, &data) : NULL;
-    embla_status status = EMBLA_OK;
-    bool good = array != NULL;
-    if (good && history && history != Py_None) {
-        before = read_history(history, batch, info.history);
-        good = before != NULL;
+    int32_t *tokens;
+    int rank;
+    Py_ssize_t shape[3]; /* of the result */
+} rows_job;
+
+/* Takes the shape of the tokens; false after an exception. */
+static bool set_shape(rows_job *job, int rank, const Py_ssize_t *shape)
+{
+    if (rank < 1 || rank > 2) {
+        bind_error(EMBLA_ERR_SHAPE, "tokens has %d axes; rows takes (T) or (B, T)", rank);
+        return false;
     }
-    options->history = before;
-    if (good)
-        BIND_RUN(ids->count * info.columns > BIND_SMALL,
-                 status = embla_ngram_rows(handle, tokens, batch, length, options, data));
-    PyMem_Free(before);
-    PyMem_Free(tokens);
-    if (good && status == EMBLA_OK) return bind_array_result(array);
-    Py_XDECREF(array);
-    return good ? bind_fail(status) : NULL;
+    job->rank = rank;
+    memcpy(job->shape, shape, (size_t)rank * sizeof *shape);
+    job->shape[rank] = (Py_ssize_t)job->info.columns;
+    return true;
+}
+
+/* Copies tokens that are int32 without gaps already: the library checks their range. *good is false
+ * after an exception. Returns false if they are something else. */
+static bool copy_tokens(PyObject *object, rows_job *job, bool *good)
+{
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(object)) return false;
+    if (PyObject_GetBuffer(object, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool same = view.itemsize == sizeof(int32_t) && view.format && strcmp(view.format, "i") == 0;
+    if (same) {
+        *good = set_shape(job, view.ndim, view.shape);
+        if (*good) job->tokens = PyMem_Malloc((size_t)view.len + 1);
+        if (*good && !job->tokens) PyErr_NoMemory();
+        *good = job->tokens != NULL;
+        if (*good && view.len > 0) memcpy(job->tokens, view.buf, (size_t)view.len);
+    }
+    PyBuffer_Release(&view);
+    return same;
+}
+
+static bool read_tokens(PyObject *object, rows_job *job)
+{
+    bind_ids ids;
+    bool good = false;
+    if (copy_tokens(object, job, &good)) return good;
+    if (!bind_ids_read(object, "tokens", &ids)) return false;
+    good = set_shape(job, ids.rank, ids.shape);
+    if (good) job->tokens = bind_ids_tokens(&ids, "token", job->info.tokens);
+    bind_ids_free(&ids);
+    return job->tokens != NULL;
+}
+
+static embla_status run_rows(const embla_ngram *handle, const rows_job *job, void *data)
+{
+    const size_t length = (size_t)job->shape[job->rank - 1];
+    const size_t batch = job->rank == 2 ? (size_t)job->shape[0] : 1;
+    embla_status status;
+    BIND_RUN(batch * length * job->info.columns > BIND_SMALL,
+             status = embla_ngram_rows(handle, job->tokens, batch, length, &job->options, data));
+    return status;
+}
+
+/* Into the caller's memory, or into a new array. */
+static PyObject *write_rows(const embla_ngram *handle, const rows_job *job)
+{
+    void *data = NULL;
+    if (job->out) {
+        Py_buffer buffer;
+        if (!read_out(job->out, job->rank + 1, job->shape, &buffer)) return NULL;
+        embla_status status = run_rows(handle, job, buffer.buf);
+        PyBuffer_Release(&buffer);
+        return status == EMBLA_OK ? Py_NewRef(job->out) : bind_fail(status);
+    }
+    PyObject *array = bind_array_new(BIND_I64, job->rank + 1, job->shape, &data);
+    if (!array) return NULL;
+    return bind_array_done(run_rows(handle, job, data), array);
 }
 
 static PyObject *ngram_rows(PyObject *self, BIND_ARGS)
 {
-    PyObject *tokens = NULL, *history = NULL;
-    bind_ids ids;
-    embla_ngram_options options = {0};
+    PyObject *tokens = NULL, *result = NULL;
+    rows_job job = {0};
     const bind_argument arguments[] = {
         {.name = "tokens", .kind = 'O', .to = &tokens, .required = true},
-        {.name = "history", .kind = 'O', .to = &history},
-        {.name = "threads", .kind = 'i', .to = &options.threads}};
-    if (!bind_arguments("rows", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
-        !bind_ids_read(tokens, "tokens", &ids))
+        {.name = "history", .kind = 'O', .to = &job.history},
+        {.name = "out", .kind = 'O', .to = &job.out},
+        {.name = "threads", .kind = 'i', .to = &job.options.threads}};
+    if (!bind_arguments("rows", values, count, names, 2, arguments, BIND_COUNT(arguments)))
         return NULL;
-    PyObject *result = rows_of(handle_of(self), &ids, history, &options);
-    bind_ids_free(&ids);
+    if (job.history == Py_None) job.history = NULL;
+    if (job.out == Py_None) job.out = NULL;
+    embla_ngram_describe(handle_of(self), &job.info);
+    if (read_tokens(tokens, &job)) {
+        int32_t *before = NULL;
+        if (job.history)
+            before = read_history(job.history, job.rank == 2 ? (size_t)job.shape[0] : 1,
+                                  job.info.history);
+        job.options.history = before;
+        if (before || !job.history) result = write_rows(handle_of(self), &job);
+        PyMem_Free(before);
+    }
+    PyMem_Free(job.tokens);
     return result;
 }
 
@@ -200,8 +277,9 @@ static PyMethodDef methods[] = {
      "_open(checkpoint, *, layer=-1, fold=None)\n--\n\nThe hasher that a checkpoint describes."},
     {"models", ngram_models, METH_NOARGS | METH_CLASS, "models()\n--\n\nNames of known models."},
     BIND_METHOD("rows", ngram_rows,
-                "rows(tokens, history=None, *, threads=0)\n--\n\n"
-                "Row numbers (T, columns) of tokens (T), or (B, T, columns)."),
+                "rows(tokens, history=None, *, out=None, threads=0)\n--\n\n"
+                "Row numbers (T, columns) of tokens (T), or (B, T, columns).\n\n"
+                "They are written to out, int64, if that is given: new memory costs time."),
     {"info", ngram_info, METH_NOARGS, "info()\n--\n\nThe sizes of the hasher."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {

@@ -122,6 +122,8 @@ static PyObject *see_near(PyObject *module, BIND_ARGS)
         bool good = true;
         if (left_out && left_out != Py_None)
             good = read_left_out(left_out, queries, &ids, &options, &repeated);
+        if (queries <= 4 && options.measure == EMBLA_MEASURE_COSINE)
+            options.sketch = bind_table_sketch(table);
         if (good) result = near_vectors(bind_table_of(table), &floats, queries, top, &options);
         bind_ids_free(&ids);
         PyMem_Free(repeated);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+PyTypeObject *bind_store_type;
+
 typedef struct {
     bind_object base; /* handle: embla_store */
     size_t dim;       /* embla_store_describe asks the system, so it is kept here */
@@ -16,9 +18,15 @@ static const embla_store *handle_of(PyObject *self)
     return ((bind_object *)self)->handle;
 }
 
+/* Placements that a store can be opened with: all but the view, in whose place is the last one. */
+static embla_placement placement_of(int n)
+{
+    return n == EMBLA_PLACEMENT_VIEW ? EMBLA_PLACEMENT_DIRECT : (embla_placement)n;
+}
+
 static const char *placement_name(int n)
 {
-    return n == EMBLA_PLACEMENT_VIEW ? NULL : embla_placement_name((embla_placement)n);
+    return n > EMBLA_PLACEMENT_VIEW ? NULL : embla_placement_name(placement_of(n));
 }
 
 static size_t dim_of(const embla_store *handle)
@@ -51,7 +59,7 @@ static PyObject *store_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         {.name = "progress", .kind = 'O', .to = &progress.function}};
     if (!bind_new_arguments("Store", args, kwargs, 2, arguments, BIND_COUNT(arguments)))
         return NULL;
-    o.placement = (embla_placement)place;
+    o.placement = placement_of(place);
     o.shared_folder = folder.text;
     store *self = NULL;
     if (layer < -1 || layer > INT32_MAX) {
@@ -224,5 +232,6 @@ static PyType_Spec spec = {.name = "embla._embla.Store",
 
 int bind_store_add(PyObject *module)
 {
-    return bind_type_only(module, &spec);
+    bind_store_type = bind_type_add(module, &spec);
+    return bind_store_type ? 0 : -1;
 }

@@ -279,7 +279,8 @@ bool bind_arguments(const char *function, PyObject *const *values, Py_ssize_t co
                     size_t argument_count)
 {
     PyObject *found[ARGUMENTS_MOST];
-    memset(found, 0, argument_count * sizeof *found); /* a lookup of one row notices the rest */
+    /* only as many as there are: a lookup of one row notices the rest */
+    for (size_t i = 0; i < argument_count; i++) found[i] = NULL;
     if (too_many(function, count, positional)) return false;
     for (Py_ssize_t i = 0; i < count; i++) found[i] = values[i];
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;

@@ -4,6 +4,7 @@
 #define EMBLA_PYTHON_TABLE_H
 
 #include "bind.h"
+#include "embla_lab.h"
 
 typedef struct {
     bind_object base; /* handle: embla_table */
@@ -11,7 +12,19 @@ typedef struct {
     bool held;
     bool borrowed; /* the handle belongs to the object in keeps */
     bool mapped;   /* tokens share rows: a lookup goes through embla_lookup */
+    embla_sketch *sketch;
+    atomic_int sketched; /* a bind_sketched */
+    atomic_int searches; /* that a sketch would have made faster */
+    atomic_int writers;  /* calls that change rows now */
 } bind_table;
+
+/* Whether a table has a sketch for searches. A sketch is of no use once rows have changed. */
+typedef enum {
+    BIND_SKETCH_NONE,
+    BIND_SKETCH_MAKING,
+    BIND_SKETCH_READY,
+    BIND_SKETCH_NEVER /* rows have changed, or may change without our knowledge */
+} bind_sketched;
 
 /* The table of an object that was entered. */
 static inline embla_table *bind_table_of(PyObject *object)
@@ -21,6 +34,10 @@ static inline embla_table *bind_table_of(PyObject *object)
 
 /* Checks the type and enters the table. False after an exception. */
 bool bind_table_enter(PyObject *object, const char *what);
+/* The sketch of a table that was entered, or NULL. After some searches it is made. */
+const embla_sketch *bind_table_sketch(PyObject *object);
+/* From now on rows may change at any time, so no sketch is used. */
+void bind_table_may_change(PyObject *object);
 /* A table that another object owns, as its own object; `owner` is referenced, not entered. */
 PyObject *bind_table_borrow(PyTypeObject *type, const embla_table *table, PyObject *owner);
 

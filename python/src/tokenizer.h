@@ -17,4 +17,11 @@ embla_encoding *bind_pool_take(bind_pool *pool, const embla_tokenizer *tokenizer
 void bind_pool_return(bind_pool *pool, embla_encoding *encoding);
 void bind_pool_free(bind_pool *pool);
 
+/* The object of an encoder. */
+typedef struct {
+    bind_object base; /* handle: embla_encoder */
+    bind_pool pool;
+    size_t dim;
+} bind_encoder;
+
 #endif

@@ -138,7 +138,7 @@ def test_store(path, numbers, tmp_path, place):
 def test_store_refuses(path):
     with pytest.raises(KeyError):
         embla.Store(path, "nothing")
-    with pytest.raises(ValueError, match="ram, shared, mapped, read"):
+    with pytest.raises(ValueError, match="ram, shared, mapped, read, direct"):
         embla.Store(path, place="moon")
 
 
@@ -153,8 +153,9 @@ def test_training_is_saved_by_an_interrupt_and_resumed(tmp_path):
     named = {"preset": "microgpt", "steps": 20, "seed": 3}
     whole = embla.train(text, tmp_path / "a", **named)
     assert whole.steps == 20 and len(whole.losses) == 20 and whole.losses[-1] < whole.losses[0]
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         embla.train(text, tmp_path / "b", progress=stop, **named)
+    assert "resume=True" in caught.value.__notes__[0]
     rest = embla.train(out=tmp_path / "b", resume=True)
     assert rest.steps == 20 and rest.losses == whole.losses[8:]
     a, b = whole.model, rest.model

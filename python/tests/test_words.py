@@ -277,3 +277,76 @@ def test_version_and_help():
     assert embla.facts()["version"] == embla.__version__
     for name in embla.__all__:
         assert getattr(embla, name).__doc__, name
+
+
+def test_a_sketch_changes_no_result():
+    rng = np.random.default_rng(5)
+    data = rng.standard_normal((4000, 40), dtype=np.float32)
+    t = embla.Table.of_words([f"w{i}" for i in range(4000)], data)
+    plain = [t.near(i, 10) for i in range(20)]
+    similar = t.most_similar("w3", topn=5)
+    assert 4000 * 28 <= t.sketch() <= 4000 * 29
+    assert [t.near(i, 10) for i in range(20)] == plain
+    assert t.most_similar("w3", topn=5) == similar == t.similar_by_word("w3", 5)
+    assert t.similar_by_vector(data[3], 6)[1:] == similar
+
+
+def test_a_sketch_is_not_used_after_rows_have_changed():
+    data = np.random.default_rng(6).standard_normal((4000, 16), dtype=np.float32)
+    for change in ("write", "view", "optim", "init"):
+        t = embla.Table.create(4000, 16)
+        t.write(0, data)
+        t.sketch()
+        if change == "write":
+            t.write(17, data[2:3])
+        elif change == "view":
+            np.asarray(t.view())[17] = data[2]
+        elif change == "optim":
+            embla.Optim(t, "sgd").step(1.0, data[17] - data[2], rows=[17])
+        else:
+            t.init(3)
+            with pytest.raises(embla.UnsupportedError, match="has no sketch"):
+                t.sketch()
+            continue
+        assert 17 in [hit.id for hit in t.near(2, 3)], change
+        with pytest.raises(embla.UnsupportedError, match="has no sketch"):
+            t.sketch()
+    with pytest.raises(embla.UnsupportedError, match="can be changed"):
+        embla.Table.over(data).sketch()
+
+
+def test_after_some_searches_a_sketch_is_made_and_finds_the_same(tmp_path):
+    data = np.random.default_rng(7).standard_normal((4000, 16), dtype=np.float32)
+    np.save(tmp_path / "t.npy", data)
+    t = embla.open(tmp_path / "t.npy")
+    wanted = t.near(9, 5)
+    for _ in range(100):
+        assert t.near(9, 5) == wanted
+
+
+def test_doctor(tmp_path):
+    demo = os.path.join(os.path.dirname(embla.__file__), "demo")
+    found = embla.doctor(os.path.join(demo, "village"))
+    assert found.good and found.errors == 0 and {f.check for f in found.findings} >= {"table", "tied"}
+    data = np.ones((5, 4), np.float32)
+    data[3, 2] = np.nan
+    np.save(tmp_path / "t.npy", data)
+    found = embla.doctor(tmp_path / "t.npy")
+    assert any("NaN" in f.found or "nan" in f.found for f in found.findings if f.level != "fine")
+    assert not embla.doctor(tmp_path / "t.npy", strict=True).good
+    with pytest.raises(FileNotFoundError):
+        embla.doctor(tmp_path / "none")
+    (tmp_path / "bad.safetensors").write_bytes(b"nothing")
+    with pytest.raises(embla.Error):
+        embla.doctor(tmp_path / "bad.safetensors")
+
+
+def test_messages_name_what_is_wrong(table):
+    with pytest.raises(embla.ShapeError, match=r"out is 2 x 12; it must be 3 x 12"):
+        table.lookup([1, 2, 3], np.empty((2, 12), np.float32))
+    with pytest.raises(embla.ShapeError, match=r"out is 11; it must be 12"):
+        table.lookup(1, np.empty(11, np.float32))
+    with pytest.raises(TypeError, match="str or bytes, or a list of them, not <class 'int'>"):
+        embla.Encoder(os.path.join(os.path.dirname(embla.__file__), "demo", "names")).encode(7)
+    with pytest.raises(ValueError, match="there are no sentences"):
+        embla.words([])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nearest rows to queries: checks, the choice between scans and products, and the search by
- * products for many queries.
+/* The nearest rows to queries: checks, the choice between scans, sketches and products, and the
+ * search by products for many queries.
  *
  * A tile of rows is multiplied with many queries at a time, and the products are searched while
  * they are in a cache, so rows x queries scores are never stored. Products are floats with rounding
@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "engine/engine.h"
+#include "see/sketch.h"
 #include "table/table.h"
 
 enum {
@@ -42,6 +43,21 @@ static embla_status scan_all(const embla_question *q, embla_scored *out, int64_t
         EMBLA_TRY(embla_scan_queries(q, q->queries + i * q->dim,
                                      q->left_out > 0 ? q->leave_out + i * q->left_out : NULL, n,
                                      out + i * q->k, nonfinite));
+    }
+    return EMBLA_OK;
+}
+
+/* Answers the queries with the sketch, one by one, and those by a scan where it saves nothing. */
+static embla_status sketch_all(const embla_question *q, embla_scored *out, int64_t *nonfinite)
+{
+    for (size_t i = 0; i < q->count; i++) {
+        const float *query = q->queries + i * q->dim;
+        const int64_t *leave_out = q->left_out > 0 ? q->leave_out + i * q->left_out : NULL;
+        bool answered = false;
+        EMBLA_TRY(embla_sketch_query(q->sketch, q, query, leave_out, out + i * q->k, nonfinite,
+                                     &answered));
+        if (!answered)
+            EMBLA_TRY(embla_scan_queries(q, query, leave_out, 1, out + i * q->k, nonfinite));
     }
     return EMBLA_OK;
 }
@@ -480,6 +496,10 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
     if (options->left_out > 0 && !options->leave_out && q->count > 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "left_out is %zu, but leave_out is NULL",
                           options->left_out);
+    if (options->sketch && options->sketch->table != q->table)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the sketch belongs to another table, of %" PRId64 " x %zu",
+                          options->sketch->table->rows, options->sketch->table->dim);
     EMBLA_TRY(embla_threads_check(options->threads));
     if (q->count == 0) return EMBLA_OK;
     if (!q->queries || !out)
@@ -520,10 +540,13 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
     int threads = threads_for(q);
     bool products = way == EMBLA_NEAR_BY_PRODUCT || (way == EMBLA_NEAR_CHOOSE && q->count > FEW);
     products = products && pass_queries(q, threads) > 0 && embla_engine_has_products();
+    bool sketch = way == EMBLA_NEAR_CHOOSE && q->sketch && q->count <= FEW &&
+                  q->measure == EMBLA_MEASURE_COSINE;
     if (ways) *ways = (embla_near_ways){0};
     embla_status status = new_array(&arena, q->count * q->k, sizeof(embla_scored), &answers);
     if (status == EMBLA_OK)
         status = products ? product_all(q, threads, &arena, answers, nonfinite, ways)
+                 : sketch ? sketch_all(q, answers, nonfinite)
                           : scan_all(q, answers, nonfinite);
     if (status == EMBLA_OK) copy_answers(q, answers, out);
     embla_arena_free(&arena);
@@ -549,6 +572,7 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
                         .left_out = options->left_out,
                         .threads = options->threads,
                         .measure = options->measure,
+                        .sketch = options->sketch,
                         .kernels = embla_kernels_get()};
     EMBLA_TRY(check(&q, options, out));
     if (count > 0) EMBLA_TRY(answer(&q, way, out, &nonfinite, ways));

@@ -19,6 +19,7 @@ typedef struct {
     size_t left_out;
     int threads;
     embla_measure measure;
+    const embla_sketch *sketch; /* NULL means none */
     const embla_kernels *kernels;
 } embla_question;
 
