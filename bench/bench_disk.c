@@ -21,8 +21,9 @@
  *   wait/done         waits for tickets that have ended; limit: 1 us each; goal 1
  *   hot/step          rows of steps that are hot; limit: 150 ns a row; goal 1
  *
- * The file has 4 GiB in $TMPDIR or /tmp, and is removed at the end; BENCH_GIB sets another size.
- * BENCH_DISK names a file to use instead; it is only read. BENCH_DEPTH sets the depth (64).
+ * disk_pack.c has the cases of packs. The file has 4 GiB in $TMPDIR or /tmp, and is removed at the
+ * end; BENCH_GIB sets another size. BENCH_DISK names a file to use instead; it is only read.
+ * BENCH_DEPTH sets the depth (64).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -185,7 +186,7 @@ static void close_all(session *s)
     bench_disk_close(s->limits);
     if (s->map) (void)munmap((void *)(uintptr_t)s->map, s->bytes);
     if (s->fd > 0) (void)close(s->fd);
-    if (s->path && !getenv("BENCH_DISK")) bench_file_drop();
+    if (s->path && !getenv("BENCH_DISK")) bench_file_drop(); /* a large file goes at once */
     free(s->rows);
     free(s->offsets);
     free(s->out);
@@ -507,5 +508,7 @@ int bench_disk(const bench_options *options)
         if (s.failed) exit_code = 1;
     }
     close_all(&s);
+    if (exit_code == 0) exit_code = bench_disk_pack(&s.cases);
+    bench_file_drop();
     return bench_end(&s.cases, exit_code);
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/cases.h"
+
 enum { BENCH_PAGE = 4096 };
 
 typedef struct bench_disk_limits bench_disk_limits;
@@ -21,5 +23,8 @@ bool bench_disk_ring(bench_disk_limits *limits, const uint64_t *offsets, size_t 
 bool bench_disk_pool(bench_disk_limits *limits, const uint64_t *offsets, size_t count);
 /* Random reads in a second according to fio, of the same size and depth; 0 if there is no fio. */
 double bench_disk_fio(const char *path, unsigned depth);
+
+/* disk_pack.c: the cases of packs. Returns an exit code, after a message. */
+int bench_disk_pack(bench_cases *cases);
 
 #endif

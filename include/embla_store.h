@@ -112,7 +112,9 @@ typedef struct {
     int32_t pad, eos;               /* -1 means none */
     const int64_t *multipliers;     /* orders of them; NULL for longcat and identity */
     const int64_t *sizes, *offsets; /* columns of them; NULL for identity */
-    uint64_t reserved[4];
+    const int32_t *folded;          /* tokens of them: what each is hashed as; NULL means itself */
+    embla_ngram_eos eos_rule;
+    uint64_t reserved[2];
 } embla_ngram_info;
 
 EMBLA_API void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out);
@@ -136,6 +138,32 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_rows(const embla_ngram *ngram,
                                                       size_t length,
                                                       const embla_ngram_options *options,
                                                       int64_t *rows);
+
+/* ---- frequent n-grams: what to bundle, and what to keep in memory ---- */
+
+typedef struct embla_frequent embla_frequent;
+
+typedef struct {
+    /* Either a text: a hasher and the tokens of one sequence .. */
+    const embla_ngram *ngram;
+    const int32_t *tokens;
+    size_t length;
+    const char *trace;          /* .. or an npy file of int64 (tokens, columns): row numbers */
+    size_t heads;               /* row numbers of one n-gram; 0 means the hasher's heads */
+    size_t most;                /* n-grams of each order */
+    embla_progress_fn progress; /* NULL means none */
+    void *context;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_frequent_options;
+
+/* Counts all n-grams, and lists the most frequent of each order: together, the most frequent first;
+ * of equally frequent ones, the shorter and then the earlier. */
+EMBLA_API EMBLA_CHECKED embla_status embla_frequent_new(const embla_frequent_options *options,
+                                                        embla_frequent **out);
+/* The row numbers (count, heads) of the n-grams. */
+EMBLA_API const int64_t *embla_frequent_rows(const embla_frequent *frequent, size_t *count,
+                                             size_t *heads);
+EMBLA_API void embla_frequent_free(embla_frequent *frequent);
 
 /* ---- store: where the rows are ---- */
 
@@ -256,6 +284,53 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_store_verify(const embla_store *store, int64_t sample,
                                                         uint64_t seed, embla_verify_report *out);
 
+/* ---- pack: a file from which each row, or each n-gram, is one read ---- */
+
+/* A pack is made from a store. Scales follow the numbers of their row, and no row crosses a page of
+ * 4,096 bytes. For frequent n-grams, all their rows are stored a second time, side by side (a
+ * bundle): tickets of the placement direct then read them at once. embla_store_open opens a pack
+ * like any other checkpoint, and embla_ngram_open finds its hasher. docs/formats.md has the
+ * format. */
+typedef struct {
+    const char *name;         /* of the table, for people; NULL means none */
+    const embla_ngram *ngram; /* the hasher to store in the pack; NULL means none */
+    size_t heads;             /* rows of an n-gram, 1 to 32; 0 means the hasher's */
+    const int64_t *bundles;   /* (bundle_count, heads): n-grams, the most frequent first .. */
+    size_t bundle_count;
+    const char *bundle_file;    /* .. and then those of an npy file of int64, or of another pack */
+    bool replace;               /* replace the file if it exists */
+    embla_progress_fn progress; /* NULL means none */
+    void *context;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_pack_options;
+
+typedef struct {
+    int64_t rows;
+    size_t row_bytes;      /* numbers and scales */
+    int64_t rows_a_page;   /* 0 if a row takes several pages */
+    int64_t bundles;       /* n-grams that have a bundle */
+    size_t heads;          /* rows of a bundle */
+    int64_t bytes;         /* of the file */
+    int64_t different;     /* embla_pack_verify: rows that differ from the source, .. */
+    int64_t first;         /* .. and the first of them; -1 if there is none */
+    int64_t bundles_wrong; /* embla_pack_verify: bundles that differ from the pack's rows */
+    uint64_t reserved[4];
+} embla_pack_report;
+
+/* Writes a pack. The file appears when it is complete and every row of it has been compared with
+ * the source, bit for bit. EMBLA_ERR_IO if the source changes meanwhile. out may be NULL. */
+EMBLA_API EMBLA_CHECKED embla_status embla_pack_write(const embla_store *source, const char *path,
+                                                      const embla_pack_options *options,
+                                                      embla_pack_report *out);
+/* Reads a whole pack, and compares its rows with their checksums and its bundles with its rows.
+ * With a source (not NULL), all rows are also compared with it, bit for bit. EMBLA_ERR_FORMAT if a
+ * checksum is wrong. EMBLA_ERR_SHAPE if the source has other rows than the pack. Differences are
+ * counted in *out. Of the options, progress and context are used. */
+EMBLA_API EMBLA_CHECKED embla_status embla_pack_verify(const embla_checkpoint *pack,
+                                                       const embla_store *source,
+                                                       const embla_pack_options *options,
+                                                       embla_pack_report *out);
+
 /* ---- lookup over a store ---- */
 
 typedef struct {
@@ -327,8 +402,10 @@ typedef struct {
     size_t hot_bytes;        /* memory for them, never exceeded; 0 means none */
     const int64_t *hot_rows; /* rows to keep from the beginning, the most frequent first .. */
     size_t hot_count;        /* .. and their number */
-    const char *hot_file;    /* the same: an npy file of int64; NULL means none */
-    uint64_t reserved[4];    /* must be 0 */
+    const char *hot_file;    /* the same: an npy file of int64, or a pack; NULL means none */
+    size_t hot_heads;     /* rows of an n-gram (embla_ngram_info.heads, at most 32): they are kept
+                             and found together. 0 means 1: each row by itself */
+    uint64_t reserved[3]; /* must be 0 */
 } embla_tickets_options;
 
 /* The store must outlive the tickets. */
@@ -397,7 +474,9 @@ typedef struct {
     int64_t p50, p99;       /* nanoseconds from submit until the rows were in out; 1/8 precise */
     int64_t hot_rows;       /* rows that are kept .. */
     int64_t hot_bytes;      /* .. and the memory that was allocated for them */
-    uint64_t reserved[4];
+    int64_t hot_fixed;      /* of `hot`, those kept from the beginning */
+    int64_t bundled;        /* rows that were read from bundles of a pack */
+    uint64_t reserved[2];
 } embla_tickets_stats;
 
 EMBLA_API EMBLA_CHECKED embla_status embla_tickets_statistics(embla_tickets *tickets,

@@ -228,8 +228,8 @@ static embla_gather gather_rows(const embla_store *store, const int64_t *rows, s
     embla_gather g;
     assert_non_null(pieces);
     assert_ok(embla_row_part_of(&store->row, 0, 0, &part));
-    embla_gather_init(&g, &part, out, part.bytes, pieces);
-    for (size_t i = 0; i < count; i++) embla_gather_add(&g, store, rows[i], i);
+    embla_gather_init(&g, store, rows, &part, out, part.bytes, pieces);
+    for (size_t i = 0; i < count; i++) embla_gather_add(&g, i, 1, 0);
     assert_ok(embla_reader_start(embla_direct_reader(store), &g));
     embla_reader_wait(embla_direct_reader(store), &g);
     assert_ok(embla_failure_say(&g.failure));

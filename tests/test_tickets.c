@@ -587,7 +587,7 @@ static void hot_rows_come_from_a_file(void **state)
     embla_tickets *tickets = NULL;
     scratch_write(scratch_path(&s, "hot.npy"), npy, sizeof npy);
     assert_status(embla_tickets_open(o.store, &hot, &tickets), EMBLA_ERR_FORMAT);
-    assert_error_has("a list of hot rows is an npy file");
+    assert_error_has("a list of rows is an npy file");
     close_tickets();
     scratch_free(&s);
 }

@@ -22,6 +22,7 @@ extern const cli_verb cli_verb_diff;
 extern const cli_verb cli_verb_map;
 extern const cli_verb cli_verb_rows;
 extern const cli_verb cli_verb_trace;
+extern const cli_verb cli_verb_pack;
 extern const cli_verb cli_verb_warm;
 extern const cli_verb cli_verb_verify;
 extern const cli_verb cli_verb_words;

@@ -147,7 +147,8 @@ static int read_trace(const char *path, int64_t **rows, size_t *tokens, size_t *
 
 static int replay(const cli_args *args, const char *path)
 {
-    embla_tickets_options options = {.hot_file = cli_args_text(args, "hot-file")};
+    embla_tickets_options options = {.hot_file = cli_args_text(args, "hot-file"),
+                                     .hot_heads = (size_t)cli_args_count(args, "hot-heads")};
     int64_t hot_bytes = 0;
     cli_model model = {0};
     cli_rows_stats stats = {0};
@@ -180,11 +181,12 @@ static int run(const cli_args *args)
 {
     cli_rows_job j = {.model_name = cli_args_text(args, "model")};
     const char *trace = cli_args_text(args, "replay");
-    bool hot = cli_args_given(args, "hot-bytes") || cli_args_given(args, "hot-file");
+    bool hot = cli_args_given(args, "hot-bytes") || cli_args_given(args, "hot-file") ||
+               cli_args_given(args, "hot-heads");
     if (trace && (j.model_name || args->operand_count != 1))
         return cli_usage("--replay needs one FILE: the table");
     if (trace) return replay(args, trace);
-    if (hot) return cli_usage("--hot-bytes and --hot-file need --replay");
+    if (hot) return cli_usage("--hot-bytes, --hot-file and --hot-heads need --replay");
     if (!j.model_name && args->operand_count == 0)
         return cli_usage("trace needs a FILE, or --model NAME");
     if (!cli_args_text(args, "output")) return cli_usage("trace needs -o OUT, or --replay TRACE");
@@ -209,7 +211,15 @@ static const cli_option options[] = {
      .value = "BYTES",
      .standard = "0",
      .help = "with --replay: memory for hot rows, such as 64MiB"},
-    {.name = "hot-file", .value = "LIST", .help = "with --replay: rows to keep from the beginning"},
+    {.name = "hot-file",
+     .value = "LIST",
+     .help = "with --replay: rows to keep from the beginning, as an npy file; or a pack, whose "
+             "most frequent n-grams are kept"},
+    {.name = "hot-heads",
+     .value = "N",
+     .count = true,
+     .standard = "1",
+     .help = "with --replay: keep the N rows of an n-gram together"},
     CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
     {.name = NULL}};

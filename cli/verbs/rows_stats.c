@@ -64,6 +64,9 @@ void cli_rows_stats_print(const cli_rows_stats *s)
                  cli_commas(t->bytes_useful, useful), ratio(t->bytes_read, t->bytes_useful));
     cli_out_fact("hot rows", "%" PRId64 " of %" PRId64 " (%.1f %%); %s bytes of memory", t->hot,
                  t->asked, 100 * ratio(t->hot, t->asked), cli_commas(t->hot_bytes, hot));
+    if (t->bundled > 0)
+        cli_out_fact("bundled", "%" PRId64 " of %" PRId64 " (%.1f %%)", t->bundled, t->asked,
+                     100 * ratio(t->bundled, t->asked));
     cli_out_fact("time", "p50 %.3f ms, p99 %.3f ms per token; blocked for %.3f ms",
                  1e-6 * (double)t->p50, 1e-6 * (double)t->p99, 1e-6 * (double)t->blocked);
     cli_out_fact("in flight", "%s bytes at most", cli_commas(t->in_flight_most, most));
@@ -81,7 +84,10 @@ void cli_rows_stats_json(const cli_rows_stats *s, cli_json *json)
     cli_json_whole(json, "bytes_read", t->bytes_read);
     cli_json_whole(json, "bytes_useful", t->bytes_useful);
     cli_json_whole(json, "hot", t->hot);
+    cli_json_whole(json, "hot_fixed", t->hot_fixed);
+    cli_json_whole(json, "hot_rows", t->hot_rows);
     cli_json_whole(json, "hot_bytes", t->hot_bytes);
+    cli_json_whole(json, "bundled", t->bundled);
     cli_json_whole(json, "p50_ns", t->p50);
     cli_json_whole(json, "p99_ns", t->p99);
     cli_json_whole(json, "blocked_ns", t->blocked);

@@ -8,6 +8,7 @@
 #ifndef EMBLA_BASE_HASH_H
 #define EMBLA_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define EMBLA_GOLDEN UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / the golden ratio */
@@ -24,6 +25,14 @@ static inline uint64_t embla_mix64(uint64_t x)
 static inline uint64_t embla_splitmix64(uint64_t x)
 {
     return embla_mix64(x + EMBLA_GOLDEN);
+}
+
+/* A key of row numbers, in their order: of an n-gram. Files have it (docs/formats.md, packs). */
+static inline uint64_t embla_hash_rows(const int64_t *rows, size_t count)
+{
+    uint64_t key = count;
+    for (size_t i = 0; i < count; i++) key = embla_splitmix64(key ^ (uint64_t)rows[i]);
+    return key;
 }
 
 #endif

@@ -93,6 +93,7 @@ typedef struct {
     const embla_name *labels; /* words of the rows of parts[0]; bytes NULL means no word */
     size_t label_count;       /* 0, or the number of rows of parts[0] */
     uint64_t tokens;          /* rows of parts[0] that belong to tokens; 0 means all */
+    uint64_t align;           /* safetensors: the data begin at a multiple of this; 0 means 64 */
     /* If the source has the same format: its directory and file, for metadata that only this
      * format has (GGUF's keys). NULL otherwise. */
     const embla_directory *source;

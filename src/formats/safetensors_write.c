@@ -98,7 +98,8 @@ static void append_header(sink *s, const embla_contents *contents, const uint32_
         begin += contents->parts[order[i]].bytes;
     }
     append_text(s, "}");
-    while (s->used % ALIGNMENT != 0) append_text(s, " ");
+    uint64_t align = contents->align ? contents->align : ALIGNMENT;
+    while (s->used % align != 0) append_text(s, " ");
 }
 
 static bool is_utf8(const char *text)

@@ -508,6 +508,7 @@ void embla_ngram_free(embla_ngram *ngram)
 
 void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)
 {
+    bool ignored = ngram->kind == EMBLA_NGRAM_LONGCAT && ngram->eos >= 0 && ngram->stop < 0;
     *out = (embla_ngram_info){.kind = ngram->kind,
                               .tokens = ngram->tokens,
                               .vocab = ngram->vocab,
@@ -522,5 +523,9 @@ void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)
                               .eos = ngram->eos,
                               .multipliers = ngram->multipliers,
                               .sizes = ngram->sizes,
-                              .offsets = ngram->offsets};
+                              .offsets = ngram->offsets,
+                              .folded = ngram->folded,
+                              .eos_rule = ngram->stop_nothing ? EMBLA_NGRAM_EOS_ZERO
+                                          : ignored           ? EMBLA_NGRAM_EOS_IGNORED
+                                                              : EMBLA_NGRAM_EOS_REFERENCE};
 }

@@ -9,6 +9,7 @@
  *   LongCat    config.json "ngram_vocab_size_ratio" or "oe_vocab_size_ratio", ..
  *   Gemma      config.json "vocab_size_per_layer_input"; GGUF embedding_length_per_layer_input
  *   our own    config.json of embla_gpt_save: "ngram_rows", "ngram_heads", ..
+ *   packs      the manifest (formats/pack_manifest.h)
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/dtype.h"
 #include "formats/checkpoint.h"
 #include "formats/gguf.h"
+#include "formats/pack_manifest.h"
 #include "ngram/ngram.h"
 
 /* ---- reading keys ---- */
@@ -32,6 +34,7 @@ typedef struct {
     int64_t rows;      /* of the table in the file; 0 if unknown */
     bool exactly;      /* rows must be equal to the computed number, not only large enough */
     bool vocab_stated; /* the vocabulary is known, so multipliers can be computed */
+    embla_pack pack;   /* its lists are used */
 } reading;
 
 typedef const char *const names[]; /* alternative names of one key; ends with NULL */
@@ -504,6 +507,50 @@ static embla_status open_own(reading *r, int32_t layer)
     return EMBLA_OK;
 }
 
+/* ---- packs ---- */
+
+static embla_status fail_no_ngram(const reading *r);
+
+static embla_status read_pack_fold(reading *r)
+{
+    int64_t tokens = r->pack.hasher.fold;
+    EMBLA_TRY(embla_fold_room((uint64_t)tokens, &r->own));
+    EMBLA_TRY(embla_checkpoint_read(r->cp, EMBLA_PACK_FOLD, 0, (size_t)tokens * sizeof(int32_t),
+                                    r->own->values));
+    r->p.fold = r->own;
+    return embla_fold_check(r->own, r->cp->shown);
+}
+
+/* The constants are those of the hasher that the pack was made with. */
+static embla_status open_pack(reading *r, int32_t layer, const embla_fold *fold)
+{
+    const embla_pack_hasher *h = &r->pack.hasher;
+    EMBLA_TRY(embla_pack_open(r->cp, &r->pack));
+    if (!h->given) return fail_no_ngram(r);
+    r->p = (embla_ngram_parameters){.kind = (embla_ngram_kind)h->kind,
+                                    .vocab = h->vocab,
+                                    .orders = (int32_t)h->orders,
+                                    .heads = (int32_t)h->heads,
+                                    .pad = (int32_t)h->pad,
+                                    .eos = (int32_t)h->eos,
+                                    .eos_rule = (embla_ngram_eos)h->eos_rule,
+                                    .fold = fold,
+                                    .multipliers = h->multipliers,
+                                    .sizes = h->sizes,
+                                    .offsets = h->offsets};
+    bool hashed = r->p.kind != EMBLA_NGRAM_IDENTITY,
+         products = hashed && !(h->kind == EMBLA_NGRAM_LONGCAT);
+    if ((hashed && (!h->sizes || !h->offsets)) || (products && !h->multipliers))
+        return fail_format(r, "its pack has no sizes, offsets or multipliers");
+    r->rows = h->rows;
+    if (r->pack.layer >= 0) {
+        r->layers[r->layer_count++] = r->pack.layer;
+        EMBLA_TRY(embla_ngram_choose(r->cp->shown, r->layers, 1, layer, &r->table));
+        if (r->p.kind == EMBLA_NGRAM_ENGRAM) r->p.layer = r->pack.layer;
+    }
+    return h->fold > 0 && !fold ? read_pack_fold(r) : EMBLA_OK;
+}
+
 /* ---- which model ---- */
 
 static bool has_key(reading *r, names called)
@@ -607,9 +654,12 @@ embla_status embla_ngram_open(const embla_checkpoint *checkpoint, int32_t layer,
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_open: %s is NULL",
                           checkpoint ? "out" : "the checkpoint");
     bool gguf = strcmp(embla_checkpoint_format(checkpoint), "gguf") == 0;
-    embla_status status = gguf ? open_gguf(&r, layer, fold) : open_config(&r, layer, fold);
+    embla_status status = embla_pack_text(checkpoint) ? open_pack(&r, layer, fold)
+                          : gguf                      ? open_gguf(&r, layer, fold)
+                                                      : open_config(&r, layer, fold);
     if (status == EMBLA_OK) status = make_hasher(&r, out);
     embla_fold_free(r.own);
+    embla_pack_free(&r.pack);
     embla_arena_free(&r.arena);
     return status;
 }

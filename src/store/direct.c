@@ -27,9 +27,11 @@ static embla_status read_some(const embla_store *store, const embla_read_job *jo
 {
     embla_row_piece pieces[EMBLA_PLANES * AT_ONCE];
     embla_gather gather;
-    embla_gather_init(&gather, job->part, job->out + from * job->out_stride, job->out_stride,
-                      pieces);
-    for (size_t i = 0; i < count; i++) embla_gather_add(&gather, store, job->rows[from + i], i);
+    size_t step = embla_gather_step(store);
+    embla_gather_init(&gather, store, job->rows + from, job->part,
+                      job->out + from * job->out_stride, job->out_stride, pieces);
+    for (size_t i = 0; i < count; i += step)
+        embla_gather_add(&gather, i, count - i < step ? count - i : step, 0);
     EMBLA_TRY(embla_reader_start(store->state, &gather));
     embla_reader_wait(store->state, &gather);
     return embla_failure_say(&gather.failure);

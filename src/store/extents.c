@@ -45,7 +45,12 @@ static embla_status check_plane(const embla_extent_at *extent, size_t plane)
                           "%.256s: the stride of its %s is %" PRIu64
                           " bytes, less than the %zu bytes of one",
                           map->name, what, extent->stride[plane], bytes);
-    if (!embla_span_ok((uint64_t)extent->rows, extent->stride[plane], bytes, &span) ||
+    uint64_t units = (uint64_t)extent->rows, apart = extent->stride[plane], last = bytes;
+    if (extent->group > 0) { /* the last group is whole */
+        units = (units - 1) / extent->group + 1;
+        apart = last = extent->group_bytes;
+    }
+    if (!embla_span_ok(units, apart, last, &span) ||
         !embla_add_ok(span, extent->offset[plane], &end) || end > (uint64_t)INT64_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%.256s: %" PRId64 " %s, %" PRIu64 " bytes apart, from byte %" PRIu64
@@ -153,8 +158,8 @@ bool embla_extents_locate(const void *owner, int64_t row, uint64_t at[EMBLA_PLAN
     const embla_store *store = owner;
     const embla_extent_at *e = embla_extents_find(store, row);
     uint64_t r = (uint64_t)(row - e->first);
-    at[0] = e->offset[0] + r * e->stride[0];
-    at[1] = e->planes == 1 ? at[0] + store->row.code_bytes : e->offset[1] + r * e->stride[1];
+    at[0] = embla_extent_row(e, 0, r);
+    at[1] = e->planes == 1 ? at[0] + store->row.code_bytes : embla_extent_row(e, 1, r);
     return e->planes > 1 && (e->map[0] != e->map[1] || at[1] < at[0]);
 }
 
@@ -163,10 +168,10 @@ embla_status embla_extents_read(const void *owner, int64_t row, const embla_row_
 {
     const embla_store *store = owner;
     const embla_extent_at *e = embla_extents_find(store, row);
-    uint64_t at = (uint64_t)(row - e->first), code = e->offset[0] + at * e->stride[0];
+    uint64_t at = (uint64_t)(row - e->first), code = embla_extent_row(e, 0, at);
     size_t codes = store->row.code_bytes;
     bool joined = e->planes == 1 && part->scale_bytes > 0;
-    uint64_t scale = joined ? code + codes : e->offset[1] + at * e->stride[1];
+    uint64_t scale = joined ? code + codes : embla_extent_row(e, 1, at);
     const embla_map *map = joined ? e->map[0] : e->map[1];
     if (joined && part->code_at + part->code_bytes == codes && part->scale_at == 0)
         return embla_map_read(e->map[0], code + part->code_at, part->bytes, out);

@@ -70,17 +70,20 @@ static embla_status fill_rows(filling *f, const embla_extent_at *e, int64_t firs
                               char *staging, char *out)
 {
     size_t row_bytes = f->store->row.bytes, n = (size_t)count;
+    uint64_t row = (uint64_t)(first - e->first);
     for (size_t p = 0; p < e->planes; p++) {
         size_t bytes = e->bytes[p], stride = (size_t)e->stride[p];
-        uint64_t offset = e->offset[p] + (uint64_t)(first - e->first) * stride;
+        uint64_t offset = embla_extent_row(e, p, row);
+        size_t span = (size_t)(embla_extent_row(e, p, row + n - 1) - offset) + bytes;
         char *to = p == 0 ? out : out + e->bytes[0];
         const char *from = NULL;
-        EMBLA_TRY(read_window(f, e->source[p], offset, (n - 1) * stride + bytes, staging, &from));
-        if (bytes == row_bytes && stride == row_bytes) {
-            memcpy(to, from, n * row_bytes);
+        EMBLA_TRY(read_window(f, e->source[p], offset, span, staging, &from));
+        if (span == n * row_bytes && stride == row_bytes) {
+            memcpy(to, from, span);
             continue;
         }
-        for (size_t i = 0; i < n; i++) memcpy(to + i * row_bytes, from + i * stride, bytes);
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * row_bytes, from + (embla_extent_row(e, p, row + i) - offset), bytes);
     }
     return EMBLA_OK;
 }
@@ -115,13 +118,15 @@ static embla_status report_progress(filling *f, int64_t done)
 /* Chooses the block size: the number of rows, at the largest stride, that fit in a window. */
 static void choose_block(filling *f)
 {
-    uint64_t stride = 1, row = 1;
+    uint64_t stride = 1, row = 1; /* a group of rows counts as one row, at the end */
     const embla_store *store = f->store;
     for (size_t i = 0; i < store->extent_count; i++) {
         const embla_extent_at *e = &store->extents[i];
         for (size_t p = 0; p < e->planes; p++) {
-            if (e->stride[p] > stride) stride = e->stride[p];
-            if (e->bytes[p] > row) row = e->bytes[p];
+            uint64_t each = e->group > 0 ? e->group_bytes / e->group + 1 : e->stride[p];
+            uint64_t last = e->group > 0 ? 2 * e->group_bytes : e->bytes[p];
+            if (each > stride) stride = each;
+            if (last > row) row = last;
         }
     }
     f->block = stride < WINDOW ? (int64_t)(WINDOW / stride) : 1;

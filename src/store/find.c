@@ -14,6 +14,7 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "formats/checkpoint.h"
+#include "formats/pack_manifest.h"
 #include "store/store.h"
 
 /* ---- names ---- */
@@ -480,6 +481,7 @@ embla_status embla_store_open(const embla_checkpoint *cp, const char *name, int3
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.200s is little-endian, but this machine is big-endian", cp->shown);
     const char *pattern = name ? name : cp->chosen;
+    if (!pattern && embla_pack_text(cp)) return embla_store_open_pack(cp, layer, options, out);
     embla_status status = pattern ? EMBLA_OK : choose_table(&s, layer, &pattern);
     if (status == EMBLA_OK) status = open_parts(&s, pattern, options, &store);
     embla_arena_free(&s.arena);

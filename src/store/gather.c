@@ -3,15 +3,20 @@
  * read. */
 #include <string.h>
 
+#include "store/bundles.h"
 #include "store/gather.h"
 
-/* The range that a piece is: a whole part of a row, its codes, or its scales. */
-enum { WHOLE, CODES, SCALES };
+/* The range that a piece is: a whole part of a row, its codes, its scales, or a row of a bundle
+ * with its number. */
+enum { WHOLE, CODES, SCALES, BUNDLED };
 
-void embla_gather_init(embla_gather *gather, const embla_row_part *part, char *out,
-                       size_t out_stride, embla_row_piece *pieces)
+void embla_gather_init(embla_gather *gather, const embla_store *store, const int64_t *rows,
+                       const embla_row_part *part, char *out, size_t out_stride,
+                       embla_row_piece *pieces)
 {
-    *gather = (embla_gather){.part = part,
+    *gather = (embla_gather){.store = store,
+                             .rows = rows,
+                             .part = part,
                              .out = out,
                              .out_stride = out_stride,
                              .pieces = pieces,
@@ -22,6 +27,8 @@ size_t embla_row_piece_bytes(const embla_gather *gather, const embla_row_piece *
 {
     const embla_row_part *part = gather->part;
     unsigned range = piece->item & 3;
+    const embla_bundles *bundles = gather->store->bundles;
+    if (bundles && range == BUNDLED) return bundles->step;
     return range == WHOLE ? part->bytes : range == CODES ? part->code_bytes : part->scale_bytes;
 }
 
@@ -43,9 +50,11 @@ static void add_piece(embla_gather *g, const embla_extent_at *e, size_t plane,
                embla_row_piece_bytes(g, &piece));
 }
 
-void embla_gather_add(embla_gather *g, const embla_store *store, int64_t row, size_t index)
+static void add_row(embla_gather *g, size_t index)
 {
     const embla_row_part *part = g->part;
+    const embla_store *store = g->store;
+    int64_t row = g->rows[index];
     const embla_extent_at *e = embla_extents_find(store, row);
     uint64_t at[EMBLA_PLANES];
     uint32_t item = (uint32_t)index << 2;
@@ -58,6 +67,41 @@ void embla_gather_add(embla_gather *g, const embla_store *store, int64_t row, si
     if (one) return;
     at[1] += part->scale_at;
     add_piece(g, e, second, (embla_row_piece){.at = at[1], .item = item + SCALES});
+}
+
+/* Adds the rows of an n-gram from its bundle. Returns false if it has none. */
+static bool add_bundle(embla_gather *g, size_t first, size_t count, uint32_t found)
+{
+    const embla_bundles *b = g->store->bundles;
+    uint64_t at;
+    if (!b || count < b->heads || !embla_bundles_find(b, g->rows + first, &at)) return false;
+    for (size_t h = 0; h < b->heads; h++) {
+        if (found >> h & 1) continue;
+        g->pieces[g->count++] = (embla_row_piece){.at = at + h * b->step,
+                                                  .source = b->source,
+                                                  .item = (uint32_t)(first + h) << 2 | BUNDLED};
+        g->bundled++;
+    }
+    return true;
+}
+
+size_t embla_gather_step(const embla_store *store)
+{
+    enum { MOST = 32 }; /* bits of `found` */
+    return store->bundles ? MOST / store->bundles->heads * store->bundles->heads : MOST;
+}
+
+void embla_gather_add(embla_gather *g, size_t first, size_t count, uint32_t found)
+{
+    size_t heads = g->store->bundles ? g->store->bundles->heads : 1;
+    uint32_t ngram = heads < 32 ? ((uint32_t)1 << heads) - 1 : UINT32_MAX;
+    for (size_t i = 0; i < count; i += heads) {
+        size_t n = count - i < heads ? count - i : heads;
+        uint32_t have = found >> i & ngram;
+        if (have == ngram || add_bundle(g, first + i, n, have)) continue;
+        for (size_t k = 0; k < n; k++)
+            if (!(have >> k & 1)) add_row(g, first + i + k);
+    }
 }
 
 /* ---- order ---- */
@@ -116,8 +160,37 @@ embla_page_read embla_gather_next(embla_gather *g, size_t most)
     return r;
 }
 
+/* Copies the part of a row from its place in a bundle. Returns false if another row is there. */
+static bool copy_bundled(embla_gather *g, const embla_row_piece *p, const char *from)
+{
+    const embla_row_part *part = g->part;
+    char *out = embla_row_piece_out(g, p);
+    int64_t number;
+    memcpy(&number, from, sizeof number);
+    if (number != g->rows[p->item >> 2]) return false;
+    from += EMBLA_PACK_NUMBER;
+    memcpy(out, from + part->code_at, part->code_bytes);
+    if (part->scale_bytes > 0)
+        memcpy(out + part->code_bytes, from + g->store->row.code_bytes + part->scale_at,
+               part->scale_bytes);
+    return true;
+}
+
+/* Reads a piece through the page cache: this works for any file, and reports what is wrong with
+ * it. A row that is not in its bundle is read from its own place. */
+static embla_status read_again(embla_gather *g, const embla_map *map, const embla_row_piece *p)
+{
+    size_t bytes = embla_row_piece_bytes(g, p);
+    char *out = embla_row_piece_out(g, p);
+    if ((p->item & 3) == BUNDLED)
+        return embla_extents_read(g->store, g->rows[p->item >> 2], g->part, out);
+    EMBLA_TRY(embla_map_read(map, p->at, bytes, out));
+    embla_io_forget(map->fd, p->at, bytes);
+    return EMBLA_OK;
+}
+
 /* Copies the pieces of a read that has ended. If it was short or has failed, each piece is read
- * again through the page cache: this works for any file, and reports what is wrong with it. */
+ * again. */
 void embla_gather_copy(embla_gather *g, const embla_store *store, const embla_page_read *r,
                        const char *memory, int64_t result)
 {
@@ -125,12 +198,12 @@ void embla_gather_copy(embla_gather *g, const embla_store *store, const embla_pa
     for (size_t i = r->first; i < r->first + r->count; i++) {
         const embla_row_piece *p = &g->pieces[i];
         size_t bytes = embla_row_piece_bytes(g, p), at = (size_t)(p->at - r->offset);
-        char *out = embla_row_piece_out(g, p);
-        if (result >= 0 && at + bytes <= (size_t)result) {
-            memcpy(out, memory + at, bytes);
-            continue;
-        }
-        embla_failure_keep(&g->failure, embla_map_read(map, p->at, bytes, out));
-        embla_io_forget(map->fd, p->at, bytes);
+        bool there = result >= 0 && at + bytes <= (size_t)result;
+        bool bundled = (p->item & 3) == BUNDLED;
+        if (there && bundled && copy_bundled(g, p, memory + at)) continue;
+        if (there && !bundled)
+            memcpy(embla_row_piece_out(g, p), memory + at, bytes);
+        else
+            embla_failure_keep(&g->failure, read_again(g, map, p));
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hot rows. Entries have a fixed size; a hash table with open addresses finds the entry of a row.
+/* Hot rows. An entry has the rows of one n-gram (`heads` of them), or one row. Entries have a fixed
+ * size; a hash table with open addresses finds the entry of an n-gram by its row numbers.
  *
  *   entries 0 .. fixed-1        read once, when the rows are opened, and never replaced
  *   entries fixed .. most-1     CLOCK: a hand goes round; an entry that was used since the last
@@ -14,20 +15,24 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
 #include "embla_checkpoint.h"
 #include "lookup/lookup.h"
 #include "lookup/unique.h"
+#include "store/bundles.h"
+#include "store/row_list.h"
 
 struct embla_hot {
     size_t bytes; /* of this block */
-    size_t row_bytes, code_bytes;
+    size_t heads; /* rows of an entry */
+    size_t row_bytes, code_bytes, entry_bytes;
     size_t most, fixed, used; /* entries */
     size_t hand;
     unsigned bits;    /* 2^bits slots */
     uint32_t *slots;  /* 1 + entry; 0 means free */
-    int64_t *rows;    /* of each entry */
+    int64_t *rows;    /* heads of each entry */
     uint8_t *touched; /* since the hand was here */
     char *entries;
     pthread_mutex_t lock;
@@ -41,50 +46,68 @@ typedef struct {
 } places;
 
 /* The block for `most` entries. Returns false if it is too large for any memory. */
-static bool place(size_t most, size_t row_bytes, places *out)
+static bool place(size_t most, size_t heads, size_t row_bytes, places *out)
 {
     embla_layout layout = {0};
     size_t slots = embla_unique_slots(most);
     *out = (places){.bits = (unsigned)__builtin_ctzll(slots)};
     out->self = embla_layout_add(&layout, 1, sizeof(embla_hot));
     out->slots = embla_layout_add(&layout, slots, sizeof(uint32_t));
-    out->rows = embla_layout_add(&layout, most, sizeof(int64_t));
+    out->rows = embla_layout_add(&layout, most, heads * sizeof(int64_t));
     out->touched = embla_layout_add(&layout, most, 1);
-    out->entries = embla_layout_add(&layout, most, row_bytes);
+    out->entries = embla_layout_add(&layout, most, heads * row_bytes);
     out->bytes = layout.bytes;
     return !layout.too_large;
 }
 
 /* The largest number of entries whose block fits in the budget; 0 means that none fits. */
-static size_t fit(size_t budget, size_t row_bytes, int64_t rows, places *out)
+static size_t fit(size_t budget, size_t heads, size_t row_bytes, int64_t rows, places *out)
 {
-    size_t low = 0, high = budget / row_bytes; /* low fits, high may not */
-    if ((uint64_t)high > (uint64_t)rows) high = (size_t)rows;
+    size_t low = 0, high = budget / (heads * row_bytes); /* low fits, high may not */
+    if (heads == 1 && (uint64_t)high > (uint64_t)rows) high = (size_t)rows;
     if (high > EMBLA_UNIQUE_MOST) high = EMBLA_UNIQUE_MOST;
     while (low < high) {
         size_t middle = high - (high - low) / 2;
-        if (place(middle, row_bytes, out) && out->bytes <= budget)
+        if (place(middle, heads, row_bytes, out) && out->bytes <= budget)
             low = middle;
         else
             high = middle - 1;
     }
-    if (low > 0) (void)place(low, row_bytes, out);
+    if (low > 0) (void)place(low, heads, row_bytes, out);
     return low;
 }
 
 /* ---- the hash table ---- */
 
-static size_t home(const embla_hot *hot, int64_t row)
+static size_t home(const embla_hot *hot, const int64_t *rows)
 {
-    return (size_t)(embla_unique_hash((uint64_t)row) >> (64 - hot->bits));
+    uint64_t key =
+        hot->heads == 1 ? embla_unique_hash((uint64_t)*rows) : embla_hash_rows(rows, hot->heads);
+    return (size_t)(key >> (64 - hot->bits));
 }
 
-/* The slot of a row, or the free slot where it would be. */
-static size_t find_slot(const embla_hot *hot, int64_t row)
+/* The row numbers of the entry in a slot, which is not free. */
+static const int64_t *rows_in(const embla_hot *hot, size_t slot)
 {
-    size_t mask = ((size_t)1 << hot->bits) - 1, at = home(hot, row);
-    while (hot->slots[at] != 0 && hot->rows[hot->slots[at] - 1] != row) at = (at + 1) & mask;
+    return hot->rows + (size_t)(hot->slots[slot] - 1) * hot->heads;
+}
+
+static bool is_same(const embla_hot *hot, const int64_t *a, const int64_t *b)
+{
+    return *a == *b && (hot->heads == 1 || memcmp(a, b, hot->heads * sizeof *a) == 0);
+}
+
+/* The slot of an n-gram whose home is `at`, or the free slot where it would be. */
+static size_t search_from(const embla_hot *hot, size_t at, const int64_t *rows)
+{
+    size_t mask = ((size_t)1 << hot->bits) - 1;
+    while (hot->slots[at] != 0 && !is_same(hot, rows_in(hot, at), rows)) at = (at + 1) & mask;
     return at;
+}
+
+static size_t find_slot(const embla_hot *hot, const int64_t *rows)
+{
+    return search_from(hot, home(hot, rows), rows);
 }
 
 /* Frees a slot. Later slots of the same run move up, so that no search ends early. */
@@ -92,7 +115,7 @@ static void free_slot(embla_hot *hot, size_t at)
 {
     size_t mask = ((size_t)1 << hot->bits) - 1;
     for (size_t next = (at + 1) & mask; hot->slots[next] != 0; next = (next + 1) & mask) {
-        size_t wanted = home(hot, hot->rows[hot->slots[next] - 1]);
+        size_t wanted = home(hot, rows_in(hot, next));
         if (((next - wanted) & mask) < ((next - at) & mask)) continue; /* not before its home */
         hot->slots[at] = hot->slots[next];
         at = next;
@@ -112,37 +135,56 @@ void embla_hot_unlock(embla_hot *hot)
     (void)pthread_mutex_unlock(&hot->lock);
 }
 
-static bool find_one(embla_hot *hot, int64_t row, const embla_row_part *part, char *out)
+/* Copies the part of each row of an entry to out. */
+static void copy_entry(const embla_hot *hot, size_t entry, const embla_row_part *part, char *out,
+                       size_t stride)
 {
-    uint32_t slot = hot->slots[find_slot(hot, row)];
-    if (slot == 0) return false;
-    const char *entry = hot->entries + (size_t)(slot - 1) * hot->row_bytes;
-    hot->touched[slot - 1] = 1;
-    memcpy(out, entry + part->code_at, part->code_bytes);
-    if (part->scale_bytes > 0)
-        memcpy(out + part->code_bytes, entry + hot->code_bytes + part->scale_at, part->scale_bytes);
-    return true;
+    const char *row = hot->entries + entry * hot->entry_bytes;
+    for (size_t h = 0; h < hot->heads; h++, row += hot->row_bytes, out += stride) {
+        memcpy(out, row + part->code_at, part->code_bytes);
+        if (part->scale_bytes > 0)
+            memcpy(out + part->code_bytes, row + hot->code_bytes + part->scale_at,
+                   part->scale_bytes);
+    }
 }
 
-/* Each access of a row is a cache miss. So the slots of all rows are prefetched, then their
+static void prefetch_entry(const embla_hot *hot, size_t slot)
+{
+    if (hot->slots[slot] == 0) return;
+    size_t entry = hot->slots[slot] - 1;
+    const char *bytes = hot->entries + entry * hot->entry_bytes;
+    __builtin_prefetch(rows_in(hot, slot));
+    __builtin_prefetch(&hot->touched[entry], 1);
+    for (size_t k = 0; k < hot->entry_bytes; k += 64) __builtin_prefetch(bytes + k);
+    __builtin_prefetch(bytes + hot->entry_bytes - 1);
+}
+
+/* Each access of an entry is a cache miss. So the slots of all n-grams are prefetched, then their
  * entries, by the first slot of each, which is nearly always the right one. */
 uint32_t embla_hot_find(embla_hot *hot, const int64_t *rows, size_t count,
-                        const embla_row_part *part, char *out, size_t stride)
+                        const embla_row_part *part, char *out, size_t stride, uint32_t *fixed)
 {
-    uint32_t found = 0;
-    for (size_t i = 0; i < count; i++) __builtin_prefetch(&hot->slots[home(hot, rows[i])]);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t slot = hot->slots[home(hot, rows[i])];
-        if (slot == 0) continue;
-        const char *entry = hot->entries + (size_t)(slot - 1) * hot->row_bytes;
-        __builtin_prefetch(&hot->rows[slot - 1]);
-        __builtin_prefetch(&hot->touched[slot - 1], 1);
-        for (size_t k = 0; k < hot->row_bytes; k += 64) __builtin_prefetch(entry + k);
-        __builtin_prefetch(entry + hot->row_bytes - 1);
+    size_t heads = hot->heads, n = count / heads, homes[EMBLA_HOT_GROUP];
+    uint32_t found = 0, all = heads < 32 ? ((uint32_t)1 << heads) - 1 : UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        homes[i] = home(hot, rows + i * heads);
+        __builtin_prefetch(&hot->slots[homes[i]]);
     }
-    for (size_t i = 0; i < count; i++)
-        if (find_one(hot, rows[i], part, out + i * stride)) found |= (uint32_t)1 << i;
+    for (size_t i = 0; i < n; i++) prefetch_entry(hot, homes[i]);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t slot = hot->slots[search_from(hot, homes[i], rows + i * heads)];
+        if (slot == 0) continue;
+        hot->touched[slot - 1] = 1;
+        copy_entry(hot, slot - 1, part, out + i * heads * stride, stride);
+        found |= all << i * heads;
+        if (slot - 1 < hot->fixed) *fixed += (uint32_t)heads;
+    }
     return found;
+}
+
+size_t embla_hot_heads(const embla_hot *hot)
+{
+    return hot->heads;
 }
 
 /* The entry that is replaced next. */
@@ -154,75 +196,50 @@ static size_t next_entry(embla_hot *hot)
         if (!hot->touched[hot->hand]) break;
         hot->touched[hot->hand] = 0;
     }
-    free_slot(hot, find_slot(hot, hot->rows[hot->hand]));
+    free_slot(hot, find_slot(hot, hot->rows + hot->hand * hot->heads));
     return hot->hand++;
 }
 
-void embla_hot_insert(embla_hot *hot, int64_t row, const char *bytes)
+void embla_hot_insert(embla_hot *hot, const int64_t *rows, const char *bytes)
 {
-    if (hot->fixed == hot->most || hot->slots[find_slot(hot, row)] != 0) return;
+    if (hot->fixed == hot->most || hot->slots[find_slot(hot, rows)] != 0) return;
     size_t entry = next_entry(hot);
-    hot->rows[entry] = row;
+    memcpy(hot->rows + entry * hot->heads, rows, hot->heads * sizeof *rows);
     hot->touched[entry] = 0;
-    hot->slots[find_slot(hot, row)] = (uint32_t)entry + 1;
-    memcpy(hot->entries + entry * hot->row_bytes, bytes, hot->row_bytes);
+    hot->slots[find_slot(hot, rows)] = (uint32_t)entry + 1;
+    memcpy(hot->entries + entry * hot->entry_bytes, bytes, hot->entry_bytes);
 }
 
 void embla_hot_count(embla_hot *hot, int64_t *rows, int64_t *bytes)
 {
     embla_hot_lock(hot);
-    *rows = (int64_t)hot->used;
+    *rows = (int64_t)(hot->used * hot->heads);
     *bytes = (int64_t)hot->bytes;
     embla_hot_unlock(hot);
 }
 
 /* ---- fixed rows ---- */
 
-/* Adds rows to the fixed set, without their bytes. */
-static embla_status add_fixed(embla_hot *hot, const embla_store *store, const int64_t *rows,
-                              size_t count)
+typedef struct {
+    embla_hot *hot;
+    const embla_store *store;
+} adding;
+
+/* Adds rows to the fixed set, without their bytes. A row list is enough when the set is full. */
+static embla_status add_fixed(void *context, const int64_t *rows, size_t count, bool *enough)
 {
+    const adding *a = context;
+    embla_hot *hot = a->hot;
     size_t most = hot->most - hot->most / 8;
-    EMBLA_TRY(embla_lookup_check_rows(rows, count, store->rows, "hot row"));
-    for (size_t i = 0; i < count && hot->used < most; i++) {
-        size_t at = find_slot(hot, rows[i]);
+    EMBLA_TRY(embla_lookup_check_rows(rows, count, a->store->rows, "hot row"));
+    for (size_t i = 0; i < count && hot->used < most; i += hot->heads) {
+        size_t at = find_slot(hot, rows + i);
         if (hot->slots[at] != 0) continue;
-        hot->rows[hot->used++] = rows[i];
+        memcpy(hot->rows + hot->used++ * hot->heads, rows + i, hot->heads * sizeof *rows);
         hot->slots[at] = (uint32_t)hot->used;
     }
+    *enough = hot->used == most;
     return EMBLA_OK;
-}
-
-/* The rows of an npy file: one dimension of I64. */
-static embla_status add_list(embla_hot *hot, const embla_store *store, const embla_checkpoint *file,
-                             const char *path)
-{
-    enum { AT_ONCE = 512 };
-    int64_t rows[AT_ONCE];
-    size_t count;
-    const embla_tensor *array = embla_checkpoint_tensors(file, &count);
-    if (strcmp(embla_checkpoint_format(file), "npy") != 0 || array->rank != 1 ||
-        strcmp(array->type, "I64") != 0)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s is %s with %zu dimensions of %s; a list of hot rows is an npy "
-                          "file with 1 dimension of I64",
-                          path, embla_checkpoint_format(file), array->rank, array->type);
-    for (int64_t i = 0; i < array->shape[0]; i += AT_ONCE) {
-        size_t n = array->shape[0] - i < AT_ONCE ? (size_t)(array->shape[0] - i) : AT_ONCE;
-        EMBLA_TRY(embla_checkpoint_read(file, array->name, i * (int64_t)sizeof *rows,
-                                        n * sizeof *rows, rows));
-        EMBLA_TRY(add_fixed(hot, store, rows, n));
-    }
-    return EMBLA_OK;
-}
-
-static embla_status add_file(embla_hot *hot, const embla_store *store, const char *path)
-{
-    embla_checkpoint *file = NULL;
-    EMBLA_TRY(embla_checkpoint_open(path, NULL, &file));
-    embla_status status = add_list(hot, store, file, path);
-    embla_checkpoint_free(file);
-    return status;
 }
 
 static embla_status read_fixed(embla_hot *hot, const embla_store *store)
@@ -233,8 +250,8 @@ static embla_status read_fixed(embla_hot *hot, const embla_store *store)
     EMBLA_TRY(embla_row_part_of(&store->row, 0, 0, &part));
     const embla_row_source source = embla_store_source(store);
     const embla_read_job job = {.rows = hot->rows,
-                                .count = hot->fixed,
-                                .known = hot->fixed,
+                                .count = hot->fixed * hot->heads,
+                                .known = hot->fixed * hot->heads,
                                 .part = &part,
                                 .out = hot->entries,
                                 .out_stride = hot->row_bytes};
@@ -244,22 +261,40 @@ static embla_status read_fixed(embla_hot *hot, const embla_store *store)
 
 /* ---- open, close ---- */
 
-embla_status embla_hot_open(const embla_store *store, size_t budget, const int64_t *rows,
-                            size_t count, const char *file, embla_hot **out)
+static embla_status seed(embla_hot *hot, const embla_store *store, const embla_tickets_options *o)
+{
+    adding a = {.hot = hot, .store = store};
+    bool enough = false;
+    if (o->hot_count > 0) EMBLA_TRY(add_fixed(&a, o->hot_rows, o->hot_count, &enough));
+    if (o->hot_file && !enough)
+        EMBLA_TRY(embla_row_list_read(o->hot_file, hot->heads, add_fixed, &a));
+    return read_fixed(hot, store);
+}
+
+embla_status embla_hot_open(const embla_store *store, const embla_tickets_options *o,
+                            embla_hot **out)
 {
     places p;
     void *memory = NULL;
-    size_t row_bytes = store->row.bytes, most = fit(budget, row_bytes, store->rows, &p);
+    size_t heads = o->hot_heads > 0 ? o->hot_heads : 1, row_bytes = store->row.bytes;
+    if (heads > EMBLA_HOT_GROUP || o->hot_count % heads != 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "hot_heads is %zu and hot_count is %zu; n-grams have 1 to %d rows, and "
+                          "hot_count must be a multiple of them",
+                          heads, o->hot_count, EMBLA_HOT_GROUP);
+    size_t most = fit(o->hot_bytes, heads, row_bytes, store->rows, &p);
     if (most == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "hot_bytes is %zu, too few for a row of %zu bytes and its index", budget,
-                          row_bytes);
+                          "hot_bytes is %zu, too few for %zu rows of %zu bytes and their index",
+                          o->hot_bytes, heads, row_bytes);
     EMBLA_TRY(embla_mem_new(p.bytes, "hot rows", &memory));
     char *base = memory;
     embla_hot *hot = (void *)(base + p.self);
     *hot = (embla_hot){.bytes = p.bytes,
+                       .heads = heads,
                        .row_bytes = row_bytes,
                        .code_bytes = store->row.code_bytes,
+                       .entry_bytes = heads * row_bytes,
                        .most = most,
                        .bits = p.bits,
                        .slots = (void *)(base + p.slots),
@@ -267,9 +302,7 @@ embla_status embla_hot_open(const embla_store *store, size_t budget, const int64
                        .touched = (void *)(base + p.touched),
                        .entries = base + p.entries};
     (void)pthread_mutex_init(&hot->lock, NULL);
-    embla_status status = count > 0 ? add_fixed(hot, store, rows, count) : EMBLA_OK;
-    if (status == EMBLA_OK && file) status = add_file(hot, store, file);
-    if (status == EMBLA_OK) status = read_fixed(hot, store);
+    embla_status status = seed(hot, store, o);
     if (status != EMBLA_OK) {
         embla_hot_close(hot);
         return status;

@@ -86,13 +86,13 @@ static row_pointers locate_row(const embla_store *store, const byte_ranges r[EMB
 {
     const embla_extent_at *e = embla_extents_find(store, row);
     const byte_ranges *my = &r[e->planes - 1];
-    size_t at = (size_t)(row - e->first), second = e->planes - 1;
+    size_t second = e->planes - 1;
+    uint64_t at = (uint64_t)(row - e->first);
     row_pointers found = {0};
-    found.run[0] =
-        (const char *)e->map[0]->bytes + e->offset[0] + at * (size_t)e->stride[0] + my->at[0];
+    found.run[0] = (const char *)e->map[0]->bytes + embla_extent_row(e, 0, at) + my->at[0];
     if (!my->one)
-        found.run[1] = (const char *)e->map[second]->bytes + e->offset[second] +
-                       at * (size_t)e->stride[second] + my->at[1];
+        found.run[1] =
+            (const char *)e->map[second]->bytes + embla_extent_row(e, second, at) + my->at[1];
     return found;
 }
 
@@ -138,7 +138,7 @@ static void copy_extents(const embla_store *store, const embla_read_job *job)
 static embla_status read_mapped(const void *owner, const embla_read_job *job)
 {
     const embla_store *store = owner;
-    if (store->extent_count == 1 && store->extents[0].planes == 1)
+    if (store->extent_count == 1 && store->extents[0].planes == 1 && store->extents[0].group == 0)
         copy_single_extent(store, job);
     else
         copy_extents(store, job);

@@ -15,6 +15,7 @@
 
 #include "base/layout.h"
 #include "base/mem.h"
+#include "store/bundles.h"
 #include "store/gather.h"
 
 enum { DEPTH_MOST = 1024, THREADS_MOST = 128 };
@@ -106,7 +107,7 @@ static embla_status choose_kind(embla_reader *r, embla_reader_kind wanted)
 static size_t slot_bytes(const embla_store *store)
 {
     enum { LEAST = 4 * EMBLA_DIRECT };
-    size_t most = store->row.bytes + EMBLA_DIRECT - 1;
+    size_t most = store->row.bytes + EMBLA_PACK_NUMBER + EMBLA_DIRECT - 1;
     most = (most + EMBLA_DIRECT - 1) / EMBLA_DIRECT * EMBLA_DIRECT;
     return most < LEAST ? LEAST : most;
 }

@@ -29,11 +29,14 @@ typedef struct {
 enum { EMBLA_GATHER_MOST = 1 << 29 }; /* rows of a gather */
 
 struct embla_gather {
+    const embla_store *store;
+    const int64_t *rows;        /* row i is rows[i]; needed until the gather has ended */
     const embla_row_part *part; /* of every row */
     char *out;                  /* row i goes to out + i * out_stride */
     size_t out_stride;
     embla_row_piece *pieces; /* room for EMBLA_PLANES of each row */
     size_t count;            /* of them; set by embla_gather_add */
+    size_t bundled;          /* rows that are read from bundles; set by embla_gather_add */
     /* Called without a lock when all reads have ended, by the thread that notices it. The gather
      * belongs to this function then. NULL means none: embla_reader_wait returns. */
     void (*complete)(embla_gather *gather);
@@ -54,11 +57,14 @@ void embla_reader_close(embla_reader *reader);
 void embla_reader_describe(const embla_reader *reader, embla_store_info *out);
 
 /* Prepares a gather without pieces. */
-void embla_gather_init(embla_gather *gather, const embla_row_part *part, char *out,
-                       size_t out_stride, embla_row_piece *pieces);
-/* Adds the pieces of a row, which becomes row `index` of the gather. Rows in memory of the caller
- * are copied at once. */
-void embla_gather_add(embla_gather *gather, const embla_store *store, int64_t row, size_t index);
+void embla_gather_init(embla_gather *gather, const embla_store *store, const int64_t *rows,
+                       const embla_row_part *part, char *out, size_t out_stride,
+                       embla_row_piece *pieces);
+/* The number of rows that embla_gather_add takes at once: whole n-grams of the store's bundles. */
+size_t embla_gather_step(const embla_store *store);
+/* Adds the pieces of rows first .. first+count-1, at most embla_gather_step of them, without those
+ * whose bit in `found` is set. Rows in memory of the caller are copied at once. */
+void embla_gather_add(embla_gather *gather, size_t first, size_t count, uint32_t found);
 
 /* Starts to read. It returns before the reads end. Do not use the gather until embla_reader_wait or
  * embla_reader_poll says that it has ended, or until complete is called. */

@@ -64,6 +64,8 @@ static embla_status compute_identity(const embla_store *store, uint64_t out[2])
         const embla_extent_at *extent = &store->extents[i];
         add(&state, (uint64_t)extent->rows);
         add(&state, extent->planes);
+        add(&state, extent->group);
+        add(&state, extent->group_bytes);
         for (size_t plane = 0; plane < extent->planes; plane++) {
             add(&state, extent->source[plane]);
             add(&state, extent->offset[plane]);

@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "files/io.h"
+#include "store/bundles.h"
 
 static const embla_placement_ops *placement_of(embla_placement placement)
 {
@@ -120,6 +121,7 @@ void embla_store_free(embla_store *store)
     if (!store) return;
     if (store->placement && store->placement->close) store->placement->close(store);
     for (size_t i = 0; i < store->source_count; i++) embla_map_free(store->sources[i].map);
+    embla_bundles_free(store->bundles);
     embla_arena_free(&store->arena);
     embla_mem_free(store, sizeof *store);
 }

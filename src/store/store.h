@@ -15,11 +15,16 @@ typedef struct {
     const embla_map *map[EMBLA_PLANES]; /* the second is NULL without scales */
     uint64_t offset[EMBLA_PLANES];
     uint64_t stride[EMBLA_PLANES];
+    /* A pack (store/pack.h) has `group` rows in each `group_bytes` bytes, so that no row crosses a
+     * page. 0 means no groups. */
+    uint64_t group, group_bytes;
     /* Set by embla_extents_add. */
     size_t source[EMBLA_PLANES]; /* indices into store->sources */
     size_t planes;               /* 1 or 2; 1 if the scales follow the numbers of each row */
     size_t bytes[EMBLA_PLANES];  /* bytes of a row in each plane */
 } embla_extent_at;
+
+typedef struct embla_bundles embla_bundles; /* store/bundles.h */
 
 /* The state of a file when the store was opened. Later checks must find the same (C11). */
 typedef struct {
@@ -45,12 +50,25 @@ struct embla_store {
     embla_source *sources; /* the files, without duplicates */
     size_t source_count, source_room;
     embla_store_options options; /* as opened; strings are in the arena */
+    embla_bundles *bundles;      /* rows of frequent n-grams, side by side; NULL means none */
 };
+
+/* The offset in its file of row `row` of an extent, counted from its first. */
+static inline uint64_t embla_extent_row(const embla_extent_at *extent, size_t plane, uint64_t row)
+{
+    uint64_t at = extent->offset[plane];
+    if (extent->group > 0) {
+        at += row / extent->group * extent->group_bytes;
+        row %= extent->group;
+    }
+    return at + row * extent->stride[plane];
+}
 
 /* Bytes from the start of a plane's first row to the end of its last. */
 static inline uint64_t embla_extent_span(const embla_extent_at *extent, size_t plane)
 {
-    return (uint64_t)(extent->rows - 1) * extent->stride[plane] + extent->bytes[plane];
+    return embla_extent_row(extent, plane, (uint64_t)extent->rows - 1) - extent->offset[plane] +
+           extent->bytes[plane];
 }
 
 /* store/extents.c. Finds the extent of a row, which must exist. */
@@ -80,6 +98,10 @@ EMBLA_CHECKED embla_status embla_store_begin(const embla_row_format *format,
                                              const embla_store_options *options, embla_store **out);
 /* Opens the placement. On failure the store is freed. */
 EMBLA_CHECKED embla_status embla_store_finish(embla_store *store, embla_store **out);
+/* store/pack_open.c. Opens a pack; layer must be that of its table, or -1. */
+EMBLA_CHECKED embla_status embla_store_open_pack(const embla_checkpoint *checkpoint, int32_t layer,
+                                                 const embla_store_options *options,
+                                                 embla_store **out);
 /* store/ram.c. Bytes of this memory that are on huge pages; -1 if unknown. */
 int64_t embla_store_huge(const void *memory, size_t bytes);
 /* store/store.c. EMBLA_ERR_IO if a file was truncated or changed. */

@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "files/io.h"
 #include "lookup/batch.h"
+#include "store/bundles.h"
 
 enum { MOST = 65536, BYTES = 32 << 20, COUNT = 256, COUNT_MOST = 65535 };
 
@@ -104,9 +105,7 @@ embla_status embla_tickets_open(const embla_store *store, const embla_tickets_op
     EMBLA_TRY(check_options(store, o));
     EMBLA_TRY(allocate(store, o, &t));
     embla_status status = o->event ? embla_io_event(&t->event) : EMBLA_OK;
-    if (status == EMBLA_OK && o->hot_bytes > 0)
-        status =
-            embla_hot_open(store, o->hot_bytes, o->hot_rows, o->hot_count, o->hot_file, &t->hot);
+    if (status == EMBLA_OK && o->hot_bytes > 0) status = embla_hot_open(store, o, &t->hot);
     if (status != EMBLA_OK) {
         embla_tickets_free(t);
         return status;
@@ -154,9 +153,10 @@ static void keep_rows(const embla_ticket_slot *s)
 {
     embla_hot *hot = s->owner->hot;
     if (!hot || s->call.part.bytes != s->owner->store->row.bytes || s->gather.count == 0) return;
+    size_t heads = embla_hot_heads(hot);
     embla_hot_lock(hot);
-    for (size_t i = 0; i < s->call.count; i++)
-        embla_hot_insert(hot, s->rows[i], s->staging + i * s->call.part.bytes);
+    for (size_t i = 0; i + heads <= s->call.count; i += heads)
+        embla_hot_insert(hot, s->rows + i, s->staging + i * s->call.part.bytes);
     embla_hot_unlock(hot);
 }
 
@@ -265,26 +265,43 @@ static embla_status prepare(embla_ticket_slot *s, const embla_ticket_request *q,
     return embla_lookup_check(&s->call);
 }
 
-/* Copies hot rows to staging, and lists the pieces of the others. Returns the number of hot
- * rows. */
-static size_t locate(embla_ticket_slot *s)
+/* Rows that are looked for at once: whole n-grams, of the hot rows and of the bundles if they have
+ * a common multiple that fits. Otherwise n-grams of the bundles are rarely found. */
+static size_t rows_at_once(const embla_tickets *t)
+{
+    size_t bundle = t->store->bundles ? t->store->bundles->heads : 1;
+    size_t hot = t->hot ? embla_hot_heads(t->hot) : 1, both = hot;
+    while (both % bundle != 0) both += hot;
+    if (both > EMBLA_HOT_GROUP) both = hot;
+    return EMBLA_HOT_GROUP / both * both;
+}
+
+typedef struct {
+    size_t hot, fixed; /* rows found among the hot rows; those of them in the fixed set */
+} found_rows;
+
+/* Copies hot rows to staging, and lists the pieces of the others. */
+static found_rows locate(embla_ticket_slot *s)
 {
     const embla_tickets *t = s->owner;
     const embla_row_part *part = &s->call.part;
-    size_t hot = 0, count = s->call.count;
-    embla_gather_init(&s->gather, part, s->staging, part->bytes, s->gather.pieces);
+    size_t count = s->call.count, step = rows_at_once(t);
+    found_rows all = {0};
+    embla_gather_init(&s->gather, t->store, s->rows, part, s->staging, part->bytes,
+                      s->gather.pieces);
     if (t->hot) embla_hot_lock(t->hot);
-    for (size_t i = 0; i < count; i += EMBLA_HOT_GROUP) {
-        size_t n = count - i < EMBLA_HOT_GROUP ? count - i : EMBLA_HOT_GROUP;
-        uint32_t found = t->hot ? embla_hot_find(t->hot, s->rows + i, n, part,
-                                                 s->staging + i * part->bytes, part->bytes)
-                                : 0;
-        hot += (size_t)__builtin_popcount(found);
-        for (size_t k = 0; k < n; k++)
-            if (!(found >> k & 1)) embla_gather_add(&s->gather, t->store, s->rows[i + k], i + k);
+    for (size_t i = 0; i < count; i += step) {
+        size_t n = count - i < step ? count - i : step;
+        uint32_t fixed = 0, found = 0;
+        if (t->hot)
+            found = embla_hot_find(t->hot, s->rows + i, n, part, s->staging + i * part->bytes,
+                                   part->bytes, &fixed);
+        all.hot += (size_t)__builtin_popcount(found);
+        all.fixed += fixed;
+        embla_gather_add(&s->gather, i, n, found);
     }
     if (t->hot) embla_hot_unlock(t->hot);
-    return hot;
+    return all;
 }
 
 /* Rows that are in memory: the ticket ends at once. */
@@ -299,10 +316,13 @@ static embla_status look_up_now(embla_ticket_slot *s)
     return EMBLA_OK;
 }
 
-static void count_request(embla_ticket_slot *s, size_t hot)
+static void count_request(embla_ticket_slot *s, found_rows found)
 {
     embla_tickets *t = s->owner;
+    size_t hot = found.hot;
     lock(t);
+    t->stats.hot_fixed += (int64_t)found.fixed;
+    t->stats.bundled += (int64_t)s->gather.bundled;
     t->stats.tokens += (int64_t)s->call.token_total;
     t->stats.asked += (int64_t)s->call.count;
     t->stats.hot += (int64_t)hot;
@@ -320,12 +340,12 @@ static embla_status start(embla_ticket_slot *s, const embla_ticket_request *q, s
     s->begun = embla_clock_ns();
     s->notifies = s->prefetch || s->flag || t->event >= 0;
     if (!t->reader) {
-        embla_gather_init(&s->gather, &s->call.part, NULL, 0, NULL);
-        count_request(s, 0);
+        embla_gather_init(&s->gather, t->store, s->rows, &s->call.part, NULL, 0, NULL);
+        count_request(s, (found_rows){0});
         return look_up_now(s);
     }
-    size_t hot = locate(s);
-    if (!s->prefetch) count_request(s, hot);
+    found_rows found = locate(s);
+    if (!s->prefetch) count_request(s, found);
     if (s->notifies) s->gather.complete = complete;
     return embla_reader_start(t->reader, &s->gather);
 }

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embla pack: writes a giant table to a file from which each row is one read, and each frequent
+ * n-gram too.
+ *
+ * N-grams to bundle come from a text, from a trace, or from a list. The library writes the file and
+ * compares it with the source; this verb reads the arguments and prints the result.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embla_store.h"
+
+#include "core/model_text.h"
+#include "core/out.h"
+#include "core/progress.h"
+#include "core/verbs.h"
+#include "verbs/rows_job.h"
+
+typedef struct {
+    cli_model model;
+    embla_fold *fold;
+    embla_ngram *ngram; /* NULL means that the source has none */
+    embla_store *store;
+    embla_frequent *frequent;
+    int32_t *tokens; /* of --text */
+    size_t count, room;
+    cli_progress progress;
+    embla_pack_report report;
+    double seconds;
+} job;
+
+static int library_error(void)
+{
+    return cli_failed("%s", embla_error());
+}
+
+/* ---- the source ---- */
+
+static int open_hasher(const cli_args *args, job *j)
+{
+    const char *fold = cli_args_text(args, "fold"), *name = cli_args_text(args, "model");
+    int32_t layer = cli_rows_layer(args);
+    if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return library_error();
+    embla_status status = name ? embla_ngram_new_model(name, layer, j->fold, &j->ngram)
+                               : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
+    return status == EMBLA_OK || (!name && status == EMBLA_ERR_NOT_FOUND) ? CLI_DONE
+                                                                          : library_error();
+}
+
+static int open_source(const cli_args *args, job *j)
+{
+    const embla_store_options direct = {.placement = EMBLA_PLACEMENT_DIRECT,
+                                        .threads = (int)cli_args_count(args, "threads")};
+    int code = cli_model_open(args, args->operands[0], &j->model);
+    if (code == CLI_DONE) code = cli_model_use_tokenizer(args, &j->model);
+    if (code != CLI_DONE) return code;
+    if (embla_store_open(j->model.checkpoint, NULL, cli_rows_layer(args), &direct, &j->store) !=
+        EMBLA_OK)
+        return library_error();
+    return open_hasher(args, j);
+}
+
+/* ---- frequent n-grams ---- */
+
+static bool append(job *j, const int32_t *tokens, size_t count)
+{
+    if (j->count + count > j->room) {
+        size_t room = 2 * j->room + count + 4096;
+        int32_t *larger = realloc(j->tokens, room * sizeof *larger);
+        if (!larger) return false;
+        j->tokens = larger;
+        j->room = room;
+    }
+    memcpy(j->tokens + j->count, tokens, count * sizeof *tokens);
+    j->count += count;
+    return true;
+}
+
+/* The tokens of a text, line by line, as one sequence. A line keeps its end. */
+static int read_text(const char *path, job *j)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    char *line = NULL;
+    size_t room = 0;
+    int code = CLI_DONE;
+    if (!file) return cli_failed("%s: cannot open it", path);
+    if (!cli_model_tokenizer(&j->model))
+        code =
+            cli_failed("--text needs a tokenizer, and the source has none: use --tokenizer FILE");
+    for (ssize_t n; code == CLI_DONE && (n = getline(&line, &room, file)) >= 0;) {
+        const int32_t *tokens = NULL;
+        size_t count = 0;
+        if (cli_model_tokenize(&j->model, line, (size_t)n, &tokens, &count) != EMBLA_OK)
+            code = library_error();
+        else if (!append(j, tokens, count))
+            code = cli_failed("no memory for %zu tokens", j->count + count);
+    }
+    if (code == CLI_DONE && ferror(file)) code = cli_failed("%s: cannot read it", path);
+    if (file != stdin) (void)fclose(file);
+    free(line);
+    return code;
+}
+
+static int count_ngrams(const cli_args *args, job *j)
+{
+    const char *text = cli_args_text(args, "text");
+    embla_frequent_options options = {.ngram = j->ngram,
+                                      .trace = cli_args_text(args, "trace"),
+                                      .heads = (size_t)cli_args_count(args, "heads"),
+                                      .most = (size_t)cli_args_count(args, "frequent"),
+                                      .progress = cli_progress_call,
+                                      .context = &j->progress};
+    if (!text && !options.trace) return CLI_DONE;
+    if (text && !j->ngram)
+        return cli_failed("--text needs a hasher, and %s has none: use --model NAME",
+                          args->operands[0]);
+    int code = text ? read_text(text, j) : CLI_DONE;
+    if (code != CLI_DONE) return code;
+    options.tokens = j->tokens;
+    options.length = j->count;
+    j->progress.unit = "tokens";
+    cli_progress_begin(&j->progress, cli_args_flag(args, "quiet"));
+    embla_status status = embla_frequent_new(&options, &j->frequent);
+    cli_progress_end(&j->progress, "interrupted; nothing was written");
+    j->progress = (cli_progress){0};
+    return status == EMBLA_OK ? CLI_DONE : library_error();
+}
+
+/* ---- output ---- */
+
+static void print_text(const cli_args *args, const job *j, const char *path)
+{
+    const embla_pack_report *r = &j->report;
+    char rows[CLI_CELL], bundles[CLI_CELL], size[CLI_CELL];
+    cli_out_fact("pack", "%s: %s of %zu bytes, %s", path, cli_plural(r->rows, "row", rows),
+                 r->row_bytes, cli_size(r->bytes, size));
+    if (r->rows_a_page > 0)
+        cli_out_fact("pages", "%" PRId64 " rows in each 4,096 bytes; none crosses a page",
+                     r->rows_a_page);
+    if (r->bundles > 0)
+        cli_out_fact("bundles", "%s of %zu rows", cli_commas(r->bundles, bundles), r->heads);
+    if (r->different > 0 || r->bundles_wrong > 0) return;
+    bool alone = cli_args_flag(args, "verify") && args->operand_count == 1;
+    cli_out_fact("verified", "all %s rows, %s", cli_commas(r->rows, rows),
+                 alone ? "by their checksums" : "bit for bit");
+}
+
+static void print_json(const job *j, const char *path)
+{
+    const embla_pack_report *r = &j->report;
+    cli_json json = {0};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "file", path);
+    cli_json_whole(&json, "rows", r->rows);
+    cli_json_whole(&json, "row_bytes", (int64_t)r->row_bytes);
+    cli_json_whole(&json, "rows_a_page", r->rows_a_page);
+    cli_json_whole(&json, "bundles", r->bundles);
+    cli_json_whole(&json, "heads", (int64_t)r->heads);
+    cli_json_whole(&json, "bytes", r->bytes);
+    cli_json_whole(&json, "different", r->different);
+    cli_json_whole(&json, "first", r->first);
+    cli_json_whole(&json, "bundles_wrong", r->bundles_wrong);
+    cli_json_close(&json, '}');
+    putchar('\n');
+}
+
+static int print_report(const cli_args *args, const job *j, const char *path)
+{
+    const embla_pack_report *r = &j->report;
+    if (cli_args_flag(args, "json"))
+        print_json(j, path);
+    else
+        print_text(args, j, path);
+    if (r->different > 0)
+        fprintf(stderr,
+                "embla: %s differs from %s in %" PRId64 " of %" PRId64
+                " rows, the first is row %" PRId64 ": the source has changed since it was packed\n",
+                path, args->operands[0], r->different, r->rows, r->first);
+    else if (r->bundles_wrong > 0)
+        fprintf(stderr,
+                "embla: %s is damaged: %" PRId64 " of %" PRId64 " bundles differ from its rows\n",
+                path, r->bundles_wrong, r->bundles);
+    return r->different > 0 || r->bundles_wrong > 0 ? CLI_WANTING : CLI_DONE;
+}
+
+/* ---- the verb ---- */
+
+static int verify(const cli_args *args, job *j, const char *path)
+{
+    embla_checkpoint *pack = NULL;
+    const embla_pack_options options = {.progress = cli_progress_call, .context = &j->progress};
+    int code = args->operand_count == 2 ? open_source(args, j) : CLI_DONE;
+    if (code != CLI_DONE) return code;
+    if (embla_checkpoint_open(path, NULL, &pack) != EMBLA_OK) return library_error();
+    cli_progress_begin(&j->progress, cli_args_flag(args, "quiet"));
+    embla_status status = embla_pack_verify(pack, j->store, &options, &j->report);
+    cli_progress_end(&j->progress, "interrupted; the pack is unchanged");
+    code = status == EMBLA_OK ? print_report(args, j, path) : library_error();
+    embla_checkpoint_free(pack);
+    return code;
+}
+
+static int write_pack(const cli_args *args, job *j, const char *path)
+{
+    size_t count = 0, heads = (size_t)cli_args_count(args, "heads");
+    int code = open_source(args, j);
+    if (code == CLI_DONE) code = count_ngrams(args, j);
+    if (code != CLI_DONE) return code;
+    const int64_t *rows = j->frequent ? embla_frequent_rows(j->frequent, &count, &heads) : NULL;
+    const embla_pack_options options = {.name = args->operands[0],
+                                        .ngram = j->ngram,
+                                        .heads = heads,
+                                        .bundles = rows,
+                                        .bundle_count = count,
+                                        .bundle_file = cli_args_text(args, "bundles"),
+                                        .replace = cli_args_flag(args, "force"),
+                                        .progress = cli_progress_call,
+                                        .context = &j->progress};
+    cli_progress_begin(&j->progress, cli_args_flag(args, "quiet"));
+    embla_status status = embla_pack_write(j->store, path, &options, &j->report);
+    cli_progress_end(&j->progress, "interrupted; no pack was written");
+    return status == EMBLA_OK ? print_report(args, j, path) : library_error();
+}
+
+static int run(const cli_args *args)
+{
+    job j = {0};
+    bool verifying = cli_args_flag(args, "verify");
+    bool counted = cli_args_given(args, "text") || cli_args_given(args, "trace");
+    if (!verifying && args->operand_count < 2) return cli_usage("pack needs a SOURCE and an OUT");
+    if (counted != cli_args_given(args, "frequent"))
+        return cli_usage("--frequent N and one of --text and --trace need each other");
+    if (cli_args_given(args, "text") && cli_args_given(args, "trace"))
+        return cli_usage("--text and --trace are two ways to say the same; give one of them");
+    const char *path = args->operands[args->operand_count - 1];
+    if (!verifying && strcmp(path, "-") == 0)
+        return cli_usage("OUT is -, but a pack cannot go to a pipe: it is read again and renamed");
+    int code = verifying ? verify(args, &j, path) : write_pack(args, &j, path);
+    embla_frequent_free(j.frequent);
+    embla_store_free(j.store);
+    embla_ngram_free(j.ngram);
+    embla_fold_free(j.fold);
+    cli_model_free(&j.model);
+    free(j.tokens);
+    return code;
+}
+
+static const cli_option options[] = {
+    {.name = "frequent",
+     .value = "N",
+     .count = true,
+     .help = "bundle the N most frequent n-grams of each order, counted in --text or --trace"},
+    {.name = "text", .value = "FILE", .help = "text to count n-grams in; - reads standard input"},
+    {.name = "trace",
+     .value = "FILE",
+     .help = "row numbers to count n-grams in: an npy file of 'embla trace'"},
+    {.name = "bundles",
+     .value = "FILE",
+     .help =
+         "bundle the n-grams of a list: an npy file of int64 (n-grams, heads), or another pack"},
+    {.name = "heads",
+     .value = "N",
+     .count = true,
+     .help = "rows of an n-gram, 1 to 32 (default: those of the hasher)"},
+    {.name = "verify",
+     .help = "write nothing; compare OUT with SOURCE, or only with its checksums if it is alone"},
+    {.name = "force", .help = "replace OUT if it exists"},
+    {.name = "model",
+     .value = "NAME",
+     .choices = embla_ngram_model_name,
+     .help = "use the hasher of a known model (default: the one that SOURCE describes)"},
+    {.name = "layer",
+     .value = "N",
+     .count = true,
+     .help = "layer whose table is packed (default: the first with a table)"},
+    {.name = "fold",
+     .value = "FILE",
+     .help = "npy file of int32 that maps each token to its folded token (DeepSeek)"},
+    CLI_TOKENIZER_OPTION,
+    CLI_OPEN_OPTIONS,
+    {.name = NULL}};
+
+const cli_verb cli_verb_pack = {
+    .name = "pack",
+    .synopsis = "SOURCE OUT",
+    .operand = "FILE",
+    .operands_least = 1,
+    .operands_most = 2,
+    .about = "write a giant table so that each row is one read",
+    .text = "Writes the giant table of the checkpoint SOURCE to the file OUT. Scales follow the "
+            "numbers of their row, and no row crosses a page of 4,096 bytes: reading a row past "
+            "the page cache is one read of one page. With --frequent or --bundles, the rows of "
+            "frequent n-grams are stored a second time, side by side, so that one read brings "
+            "all heads of an n-gram.\n\n"
+            "OUT is used like SOURCE, by 'embla rows', 'embla trace', 'embla verify' and by "
+            "programs; it has the hasher of SOURCE. It appears when it is complete and all its "
+            "rows have been compared with those of SOURCE. SOURCE is not changed. --verify repeats "
+            "the comparison; its exit code is 3 if a row of SOURCE has changed.",
+    .example = "embla pack village packed.safetensors",
+    .options = options,
+    .run = run};

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The most frequent n-grams of a text or of a trace, as lists of row numbers.
+ *
+ * An n-gram is known by its row numbers: all heads of one order have their own. Each order has a
+ * hash table: a 64-bit key of the row numbers, a count, and the token where it occurred first. Two
+ * n-grams with one key (one pair in 2^64) count as one. When all tokens are counted, the row
+ * numbers of the most frequent ones are computed or read once more, at the token where they were.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "base/stop.h"
+#include "ngram/ngram.h"
+
+enum { BLOCK = 4096, FIRST_BITS = 12, COLUMNS_MOST = 1024 };
+
+typedef struct {
+    uint64_t key;   /* 0 means free */
+    uint32_t count; /* stops at UINT32_MAX */
+    uint32_t token; /* index of the token */
+} gram_seen;
+
+/* The n-grams of one order. */
+typedef struct {
+    gram_seen *slots;
+    unsigned bits;
+    size_t used;
+} gram_table;
+
+typedef struct {
+    const embla_frequent_options *o;
+    embla_checkpoint *trace;
+    const char *tensor; /* of the trace */
+    size_t tokens, columns, heads, orders;
+    size_t history; /* tokens before a token that its row numbers depend on */
+    gram_table *table;
+    int64_t *rows; /* BLOCK x columns */
+} counter;
+
+struct embla_frequent {
+    size_t bytes; /* of this block, including the rows */
+    size_t count, heads;
+    int64_t *rows;
+};
+
+static size_t slots_bytes(const gram_table *t)
+{
+    return ((size_t)1 << t->bits) * sizeof *t->slots;
+}
+
+/* ---- row numbers ---- */
+
+/* Row numbers of tokens first .. first+count-1. */
+static embla_status read_rows(const counter *c, size_t first, size_t count)
+{
+    const embla_frequent_options *o = c->o;
+    size_t row = c->columns * sizeof *c->rows;
+    int32_t before[EMBLA_NGRAM_ORDERS_MOST];
+    if (c->trace)
+        return embla_checkpoint_read(c->trace, c->tensor, (int64_t)(first * row), count * row,
+                                     c->rows);
+    for (size_t i = 0; i < c->history; i++)
+        before[i] = first + i >= c->history ? o->tokens[first + i - c->history] : -1;
+    const embla_ngram_options options = {.history = c->history > 0 ? before : NULL, .threads = 1};
+    return embla_ngram_rows(o->ngram, o->tokens + first, 1, count, &options, c->rows);
+}
+
+/* ---- counting ---- */
+
+/* 0 is for free slots. */
+static uint64_t key_of(const int64_t *rows, size_t heads)
+{
+    uint64_t key = embla_hash_rows(rows, heads);
+    return key != 0 ? key : 1;
+}
+
+static gram_seen *find(const gram_table *t, uint64_t key)
+{
+    size_t mask = ((size_t)1 << t->bits) - 1, at = (size_t)(key >> (64 - t->bits));
+    while (t->slots[at].key != 0 && t->slots[at].key != key) at = (at + 1) & mask;
+    return &t->slots[at];
+}
+
+static embla_status grow(gram_table *t)
+{
+    gram_table larger = {.bits = t->bits + 1, .used = t->used};
+    void *memory = NULL;
+    EMBLA_TRY(embla_mem_new(slots_bytes(&larger), "the n-grams of a text", &memory));
+    larger.slots = memory;
+    for (size_t i = 0; i < (size_t)1 << t->bits; i++)
+        if (t->slots[i].key != 0) *find(&larger, t->slots[i].key) = t->slots[i];
+    embla_mem_free(t->slots, slots_bytes(t));
+    *t = larger;
+    return EMBLA_OK;
+}
+
+static embla_status count_token(counter *c, size_t token, const int64_t *rows)
+{
+    for (size_t n = 0; n < c->orders; n++) {
+        gram_table *t = &c->table[n];
+        if (t->used >= (size_t)1 << (t->bits - 1)) EMBLA_TRY(grow(t));
+        uint64_t key = key_of(rows + n * c->heads, c->heads);
+        gram_seen *s = find(t, key);
+        if (s->key == 0) {
+            *s = (gram_seen){.key = key, .token = (uint32_t)token};
+            t->used++;
+        }
+        if (s->count < UINT32_MAX) s->count++;
+    }
+    return EMBLA_OK;
+}
+
+static embla_status count_all(counter *c)
+{
+    for (size_t i = 0; i < c->tokens; i += BLOCK) {
+        size_t n = c->tokens - i < BLOCK ? c->tokens - i : BLOCK;
+        EMBLA_TRY(read_rows(c, i, n));
+        for (size_t k = 0; k < n; k++) EMBLA_TRY(count_token(c, i + k, c->rows + k * c->columns));
+        EMBLA_TRY(embla_progress_report(c->o->progress, c->o->context, "count", (int64_t)(i + n),
+                                        (int64_t)c->tokens));
+    }
+    return EMBLA_OK;
+}
+
+/* ---- choosing ---- */
+
+typedef struct {
+    uint32_t count, token;
+    uint32_t order;
+} frequent_gram;
+
+/* The more frequent one first; of equally frequent ones, the shorter, then the earlier. */
+static int by_count(const void *a, const void *b)
+{
+    const frequent_gram *x = a, *y = b;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    return (x->token > y->token) - (x->token < y->token);
+}
+
+/* Lists the n-grams of one order; keeps the `most` most frequent. Returns how many. */
+static size_t choose(const counter *c, size_t n, frequent_gram *out)
+{
+    const gram_table *t = &c->table[n];
+    size_t found = 0;
+    for (size_t i = 0; i < (size_t)1 << t->bits; i++)
+        if (t->slots[i].key != 0)
+            out[found++] = (frequent_gram){
+                .count = t->slots[i].count, .token = t->slots[i].token, .order = (uint32_t)n};
+    qsort(out, found, sizeof *out, by_count);
+    return found < c->o->most ? found : c->o->most;
+}
+
+static embla_status new_result(size_t count, size_t heads, embla_frequent **out)
+{
+    void *memory = NULL;
+    size_t bytes = 64 + count * heads * sizeof(int64_t);
+    EMBLA_TRY(embla_mem_new(bytes, "frequent n-grams", &memory));
+    embla_frequent *f = memory;
+    *f = (embla_frequent){.bytes = bytes,
+                          .count = count,
+                          .heads = heads,
+                          .rows = (int64_t *)(void *)((char *)memory + 64)};
+    *out = f;
+    return EMBLA_OK;
+}
+
+static embla_status make_result(counter *c, embla_frequent **out)
+{
+    size_t all = 0, kept = 0, bytes;
+    void *memory = NULL;
+    for (size_t n = 0; n < c->orders; n++) all += c->table[n].used;
+    bytes = (all + 1) * sizeof(frequent_gram);
+    EMBLA_TRY(embla_mem_new(bytes, "frequent n-grams", &memory));
+    frequent_gram *list = memory;
+    for (size_t n = 0; n < c->orders; n++) kept += choose(c, n, list + kept);
+    qsort(list, kept, sizeof *list, by_count);
+    embla_status status = new_result(kept, c->heads, out);
+    for (size_t i = 0; i < kept && status == EMBLA_OK; i++) {
+        status = read_rows(c, list[i].token, 1);
+        memcpy((*out)->rows + i * c->heads, c->rows + list[i].order * c->heads,
+               c->heads * sizeof *c->rows);
+    }
+    embla_mem_free(memory, bytes);
+    return status;
+}
+
+/* ---- open ---- */
+
+static embla_status open_trace(counter *c)
+{
+    size_t count;
+    EMBLA_TRY(embla_checkpoint_open(c->o->trace, NULL, &c->trace));
+    const embla_tensor *t = embla_checkpoint_tensors(c->trace, &count);
+    if (strcmp(embla_checkpoint_format(c->trace), "npy") != 0 || strcmp(t->type, "I64") != 0 ||
+        t->rank != 2 || t->shape[1] < 1 || t->shape[1] > COLUMNS_MOST)
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s is %s with %zu dimensions of %s; a trace is an npy file of I64 "
+                          "with 2 dimensions, the second at most %d",
+                          c->o->trace, embla_checkpoint_format(c->trace), t->rank, t->type,
+                          COLUMNS_MOST);
+    c->tensor = t->name;
+    c->tokens = (size_t)t->shape[0];
+    c->columns = (size_t)t->shape[1];
+    return EMBLA_OK;
+}
+
+static embla_status open_counter(counter *c)
+{
+    embla_ngram_info info = {0};
+    void *memory = NULL;
+    if (c->o->ngram) embla_ngram_describe(c->o->ngram, &info);
+    if (c->o->trace) {
+        EMBLA_TRY(open_trace(c));
+    } else {
+        c->tokens = c->o->length;
+        c->columns = info.columns;
+        c->history = info.history;
+    }
+    c->heads = c->o->heads > 0 ? c->o->heads : (size_t)info.heads;
+    if (c->heads < 1 || c->columns % c->heads != 0 || c->tokens > UINT32_MAX)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu tokens with %zu row numbers each, in n-grams of %zu; the first must "
+                          "be below 2^32, the second a multiple of the third: set heads",
+                          c->tokens, c->columns, c->heads);
+    c->orders = c->columns / c->heads;
+    EMBLA_TRY(embla_mem_new(c->orders * sizeof *c->table, "orders", &memory));
+    c->table = memory;
+    for (size_t n = 0; n < c->orders; n++) {
+        c->table[n].bits = FIRST_BITS;
+        EMBLA_TRY(embla_mem_new(slots_bytes(&c->table[n]), "the n-grams of a text", &memory));
+        c->table[n].slots = memory;
+    }
+    EMBLA_TRY(embla_mem_new(BLOCK * c->columns * sizeof *c->rows, "row numbers", &memory));
+    c->rows = memory;
+    return EMBLA_OK;
+}
+
+static void close_counter(counter *c)
+{
+    for (size_t n = 0; c->table && n < c->orders; n++)
+        if (c->table[n].slots) embla_mem_free(c->table[n].slots, slots_bytes(&c->table[n]));
+    if (c->table) embla_mem_free(c->table, c->orders * sizeof *c->table);
+    if (c->rows) embla_mem_free(c->rows, BLOCK * c->columns * sizeof *c->rows);
+    embla_checkpoint_free(c->trace);
+}
+
+embla_status embla_frequent_new(const embla_frequent_options *options, embla_frequent **out)
+{
+    counter c = {.o = options};
+    embla_frequent *made = NULL;
+    EMBLA_TRY(embla_options_check(options));
+    if (!options || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_frequent_new: %s is NULL",
+                          options ? "out" : "options");
+    if (!options->trace && (!options->ngram || (options->length > 0 && !options->tokens)))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "embla_frequent_new: %s is NULL for a text of %zu tokens",
+                          options->ngram ? "tokens" : "ngram", options->length);
+    embla_status status = open_counter(&c);
+    if (status == EMBLA_OK) status = count_all(&c);
+    if (status == EMBLA_OK) status = make_result(&c, &made);
+    close_counter(&c);
+    if (status != EMBLA_OK) {
+        embla_frequent_free(made);
+        return status;
+    }
+    *out = made;
+    return EMBLA_OK;
+}
+
+const int64_t *embla_frequent_rows(const embla_frequent *frequent, size_t *count, size_t *heads)
+{
+    if (count) *count = frequent->count;
+    if (heads) *heads = frequent->heads;
+    return frequent->rows;
+}
+
+void embla_frequent_free(embla_frequent *frequent)
+{
+    if (frequent) embla_mem_free(frequent, frequent->bytes);
+}
