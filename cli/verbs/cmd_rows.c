@@ -26,6 +26,7 @@ typedef struct {
     embla_fold *fold;
     embla_ngram *ngram;
     embla_ngram_info info;
+    char checksum[33];  /* of the fold; empty if none is used */
     embla_store *store; /* NULL means no --values */
     size_t dim, shown;  /* numbers of a row, and how many are printed */
     cli_tokens tokens;
@@ -114,6 +115,15 @@ static int open_hasher(const cli_args *args, job *j)
                               ? embla_ngram_new_model(j->model_name, layer, j->fold, &j->ngram)
                               : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
     if (status != EMBLA_OK) return library_error();
+    const char *wanted = cli_args_text(args, "fold-checksum");
+    const embla_fold *used = embla_ngram_fold(j->ngram);
+    if (wanted && !used)
+        return cli_failed("--fold-checksum is %.64s, but no fold is used; give one with --fold",
+                          wanted);
+    if (wanted && (status = embla_fold_require(used, wanted)) != EMBLA_OK)
+        return status == EMBLA_ERR_ARGUMENT ? cli_usage("--fold-checksum: %s", embla_error())
+                                            : library_error();
+    if (used) embla_fold_checksum(used, j->checksum);
     embla_ngram_describe(j->ngram, &j->info);
     if (j->info.history > HISTORY_MOST)
         return cli_failed("n-grams of %d tokens are unsupported; the maximum is %d",
@@ -214,6 +224,7 @@ static void print_json(const job *j)
     cli_json_text(&json, "hasher", kinds[info->kind]);
     cli_json_whole(&json, "layer", info->layer);
     cli_json_whole(&json, "tokens_below", info->tokens);
+    if (j->checksum[0]) cli_json_text(&json, "fold_checksum", j->checksum);
     cli_json_whole(&json, "rows_in_table", info->rows);
     cli_json_whole(&json, "rows_used", info->used);
     cli_json_whole(&json, "orders", info->orders);
@@ -241,6 +252,9 @@ static void print_facts(const job *j)
         cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d heads each: %s per token",
                      kinds[info->kind], (int)info->orders, (int)info->heads,
                      cli_plural((int64_t)info->columns, "row", columns));
+    if (j->checksum[0])
+        cli_out_fact("fold", "%s tokens to %s, checksum %s", cli_commas(info->tokens, rows),
+                     cli_commas(info->vocab, used), j->checksum);
     if (info->used == info->rows)
         cli_out_fact("table", "%s rows", cli_commas(info->rows, rows));
     else
@@ -401,6 +415,9 @@ static const cli_option options[] = {
      .value = "FILE",
      .help = "npy file of int32 that maps each token to its folded token (DeepSeek); without it "
              "tokens are used as they are"},
+    {.name = "fold-checksum",
+     .value = "HEX",
+     .help = "fail unless the fold has this checksum; without the option it is printed"},
     {.name = "ids",
      .value = "LIST",
      .help = "token numbers, such as 2,5,7; - reads them from standard input"},

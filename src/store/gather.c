@@ -44,8 +44,12 @@ static void add_piece(embla_gather *g, const embla_extent_at *e, size_t plane, e
 void embla_gather_add(embla_gather *g, const embla_store *store, int64_t row, size_t index)
 {
     const embla_row_part *part = g->part;
-    const embla_extent_at *e = embla_extents_find(store, row);
     uint64_t at[EMBLA_PLANES];
+    if (!embla_store_holds(store, row)) { /* another rank has it */
+        memset(g->out + index * g->out_stride, 0, part->bytes);
+        return;
+    }
+    const embla_extent_at *e = embla_extents_find(store, row);
     uint32_t item = (uint32_t)index << 2;
     size_t codes = store->row.code_bytes, second = e->planes - 1;
     (void)embla_extents_locate(store, row, at);

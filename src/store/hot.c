@@ -20,6 +20,7 @@
 #include "lookup/unique.h"
 
 struct embla_hot {
+    const embla_store *store;
     size_t bytes; /* of this block */
     size_t row_bytes, code_bytes;
     size_t most, fixed, used; /* entries */
@@ -143,7 +144,8 @@ static size_t next_entry(embla_hot *hot)
 
 void embla_hot_insert(embla_hot *hot, int64_t row, const char *bytes)
 {
-    if (hot->fixed == hot->most || embla_hot_has(hot, row)) return;
+    if (hot->fixed == hot->most || !embla_store_holds(hot->store, row) || embla_hot_has(hot, row))
+        return;
     size_t entry = next_entry(hot);
     hot->rows[entry] = row;
     hot->touched[entry] = 0;
@@ -168,6 +170,7 @@ static embla_status add_fixed(embla_hot *hot, const embla_store *store, const in
     size_t most = hot->most - hot->most / 8;
     EMBLA_TRY(embla_lookup_check_rows(rows, count, store->rows, "hot row"));
     for (size_t i = 0; i < count && hot->used < most; i++) {
+        if (!embla_store_holds(store, rows[i])) continue; /* one list serves all ranks */
         size_t at = find_slot(hot, rows[i]);
         if (hot->slots[at] != 0) continue;
         hot->rows[hot->used++] = rows[i];
@@ -232,7 +235,7 @@ embla_status embla_hot_open(const embla_store *store, size_t budget, const int64
 {
     places p;
     void *memory = NULL;
-    size_t row_bytes = store->row.bytes, most = fit(budget, row_bytes, store->rows, &p);
+    size_t row_bytes = store->row.bytes, most = fit(budget, row_bytes, store->held, &p);
     if (most == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "hot_bytes is %zu, too few for a row of %zu bytes and its index", budget,
@@ -240,7 +243,8 @@ embla_status embla_hot_open(const embla_store *store, size_t budget, const int64
     EMBLA_TRY(embla_mem_new(p.bytes, "hot rows", &memory));
     char *base = memory;
     embla_hot *hot = (void *)(base + p.self);
-    *hot = (embla_hot){.bytes = p.bytes,
+    *hot = (embla_hot){.store = store,
+                       .bytes = p.bytes,
                        .row_bytes = row_bytes,
                        .code_bytes = store->row.code_bytes,
                        .most = most,

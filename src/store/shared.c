@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One copy of the rows for all processes of a machine: a file in memory (tmpfs) that every process
- * maps. shared_copy.c has its layout.
+ * maps. shared_copy.c has its layout. Processes that use a copy hold a shared lock of its file, so
+ * that sweep.c knows which copies nobody uses.
  *
  * A process that needs a missing copy takes a lock, looks again, and builds the copy under a
  * temporary name. The manifest is written last and read back; only then the file is renamed. So a
@@ -65,7 +66,8 @@ static embla_status write_all(const embla_copy *c, int fd, char *memory)
     embla_copy_manifest m = c->wanted;
     embla_copy_sum *sums = (embla_copy_sum *)(void *)(memory + EMBLA_COPY_SUMS_AT);
     EMBLA_TRY(reserve_space(c, fd, memory));
-    EMBLA_TRY(embla_extents_fill(c->store, 0, c->store->rows, memory + EMBLA_COPY_DATA_AT));
+    EMBLA_TRY(
+        embla_extents_fill(c->store, c->store->first, c->store->held, memory + EMBLA_COPY_DATA_AT));
     EMBLA_TRY(embla_copy_sums(fd, c, sums));
     embla_checksum of_sums = embla_copy_checksum(sums, (size_t)m.pieces * sizeof(embla_copy_sum));
     m.sums[0] = of_sums.high;
@@ -73,6 +75,8 @@ static embla_status write_all(const embla_copy *c, int fd, char *memory)
     embla_checksum self = embla_copy_checksum(&m, offsetof(embla_copy_manifest, self));
     m.self[0] = self.high;
     m.self[1] = self.low;
+    embla_copy_note note = embla_copy_note_of(c->store);
+    memcpy(memory + EMBLA_COPY_NOTE_AT, &note, sizeof note);
     memcpy(memory, &m, sizeof m);
     return EMBLA_OK;
 }
@@ -115,6 +119,7 @@ static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
     char temporary[EMBLA_COPY_NAME];
     unsigned mode = 0;
     int fd = -1, keeper = -1;
+    embla_copy_sweep_dead(c->folder, c->path); /* they may take the space */
     EMBLA_TRY(check_space(c));
     EMBLA_TRY(file_mode(c->store, &mode));
     EMBLA_TRY(embla_copy_temporary(c, mode, temporary, &fd, &keeper));
@@ -131,28 +136,56 @@ static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
         embla_io_remove(c->folder, temporary);
     }
     embla_io_drop(keeper);
+    if (status == EMBLA_OK) embla_io_lock_shared(map->fd);
     return status;
 }
 
 /* ---- the placement ---- */
 
+/* Opens an existing copy and marks it as used, so that nobody sweeps it. */
+static embla_status find(const embla_copy *c, embla_map **out)
+{
+    struct stat found = {0};
+    embla_map *map = NULL;
+    EMBLA_TRY(embla_copy_open(c, c->name, &map));
+    embla_io_lock_shared(map->fd);
+    embla_status status = embla_io_stat(map->fd, c->path, &found);
+    if (status == EMBLA_OK && found.st_nlink == 0)
+        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s was removed while it was opened", c->path);
+    if (status == EMBLA_OK)
+        *out = map;
+    else
+        embla_map_free(map);
+    return status;
+}
+
 /* Opens the copy, or builds it if there is none. */
 static embla_status find_or_build(embla_copy *c, embla_map **out, bool *built)
 {
     bool taken = false;
-    embla_status status = embla_copy_open(c, c->name, out);
+    embla_status status = find(c, out);
     if (status == EMBLA_OK)
         embla_io_sweep(c->folder, c->lock_name); /* leftover of a killed process */
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     if (c->store->options.found_only) return embla_copy_why_missing(c);
     EMBLA_TRY(embla_copy_lock(c));
-    status = embla_copy_open(c, c->name, out);
+    status = find(c, out);
     if (status == EMBLA_ERR_NOT_FOUND) {
         status = build(c, out, &taken);
         *built = status == EMBLA_OK;
     }
-    if (taken) status = embla_copy_open(c, c->name, out);
+    if (taken) status = find(c, out);
     embla_copy_unlock(c);
+    return status;
+}
+
+/* Replaces the map by a private one that may be written to, and which holds it. */
+static embla_status make_writable(embla_map **map)
+{
+    embla_map *private = NULL;
+    embla_status status = embla_map_private(*map, &private);
+    embla_map_free(*map);
+    *map = private;
     return status;
 }
 
@@ -167,6 +200,7 @@ static embla_status shared_open(embla_store *store)
     embla_status status = embla_arena_text(&store->arena, c.path, strlen(c.path), &path);
     if (status == EMBLA_OK) status = embla_mem_new(sizeof(held), "a shared copy", &memory);
     if (status == EMBLA_OK) status = find_or_build(&c, &map, &built);
+    if (status == EMBLA_OK && store->engine.writable) status = make_writable(&map);
     embla_io_drop(c.folder);
     if (status != EMBLA_OK) {
         embla_mem_free(memory, sizeof(held));
