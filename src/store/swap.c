@@ -114,10 +114,10 @@ embla_status embla_swap_replace(embla_swap *swap, embla_store *store, embla_tick
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_swap_replace: %s is NULL",
                           swap ? "the store" : "the swap");
     const embla_swap_version *now = embla_swap_acquire(swap);
-    embla_status status =
-        now->store == store
-            ? embla_fail(EMBLA_ERR_ARGUMENT, "the store is already version %" PRIu64, now->number)
-            : check_same_shape(now->store, store);
+    embla_status status = check_same_shape(now->store, store);
+    if (now->store == store)
+        status =
+            embla_fail(EMBLA_ERR_ARGUMENT, "the store is already version %" PRIu64, now->number);
     embla_swap_release(swap, now);
     EMBLA_TRY(status);
     EMBLA_TRY(new_version(store, tickets, 0, &v));
