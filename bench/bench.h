@@ -37,7 +37,9 @@ int bench_head(const bench_options *options);
 int bench_ngram(const bench_options *options);
 int bench_codec(const bench_options *options);
 int bench_rows(const bench_options *options);
+int bench_disk(const bench_options *options);
 int bench_train(const bench_options *options);
+int bench_text(const bench_options *options);
 int bench_cluster(const bench_options *options);
 
 #endif

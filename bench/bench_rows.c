@@ -17,7 +17,6 @@
  *
  * The text is read from $EMBLA_DATA/enwiki100 by xz. BENCH_GIB sets another size of the table.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,60 +336,6 @@ static char *small_pages(const char *data, size_t bytes, const bench_options *op
 
 /* ---- row numbers ---- */
 
-/* Splits text: an optional space and up to ten letters or digits, or any other byte. Returns its
- * bytes. */
-static size_t piece(const unsigned char *text, size_t bytes)
-{
-    enum { LETTERS = 10 };
-    size_t space = bytes > 1 && text[0] == ' ' && (isalnum(text[1]) || text[1] >= 128), n = space;
-    while (n < bytes && n < space + LETTERS && (isalnum(text[n]) || text[n] >= 128)) n++;
-    return n > 0 ? n : 1;
-}
-
-/* Tokens like those of a tokenizer with a vocabulary of that size: each piece becomes a number. */
-static bool text_tokens(int64_t vocab, size_t count, int32_t *out)
-{
-    enum { TEXT_BYTES = 1 << 20 };
-    const char *folder = getenv("EMBLA_DATA");
-    char command[4096];
-    unsigned char *text = malloc(TEXT_BYTES);
-    if (!folder || !text || strchr(folder, '\'') ||
-        snprintf(command, sizeof command,
-                 "xz -dc '%s/enwiki100/enwiki-2015-100m.txt.xz' 2>/dev/null",
-                 folder) >= (int)sizeof command) {
-        free(text);
-        return false;
-    }
-    FILE *pipe = popen(command, "r");
-    size_t bytes = pipe ? fread(text, 1, TEXT_BYTES, pipe) : 0, made = 0, n;
-    if (pipe) (void)pclose(pipe);
-    for (size_t at = 0; at < bytes && made < count; at += n) {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-        n = piece(text + at, bytes - at);
-        for (size_t i = 0; i < n; i++) hash = (hash ^ text[at + i]) * UINT64_C(0x100000001b3);
-        out[made++] = (int32_t)((hash ^ hash >> 32) % (uint64_t)vocab);
-    }
-    free(text);
-    return made == count;
-}
-
-/* Row numbers of a text, by the model's own hasher, mapped into the table. */
-static bool text_rows(const row_kind *kind, int64_t table_rows, int64_t *rows)
-{
-    enum { COUNT = SETS * TOKENS };
-    embla_ngram *ngram = NULL;
-    embla_ngram_info info = {0};
-    int32_t *tokens = malloc(COUNT * sizeof *tokens);
-    bool made = tokens && embla_ngram_new_model(kind->model, -1, NULL, &ngram) == EMBLA_OK;
-    if (made) embla_ngram_describe(ngram, &info);
-    made = made && info.columns == kind->heads && text_tokens(info.tokens, COUNT, tokens) &&
-           embla_ngram_rows(ngram, tokens, 1, COUNT, NULL, rows) == EMBLA_OK;
-    for (size_t i = 0; made && i < COUNT * kind->heads; i++) rows[i] %= table_rows;
-    embla_ngram_free(ngram);
-    free(tokens);
-    return made;
-}
-
 /* No duplicates: one row from each of count ranges of equal width, then shuffled. */
 static void uniform_rows(size_t count, int64_t table_rows, int64_t *rows)
 {
@@ -438,7 +383,8 @@ static int run_what(session *s, bench_case *c, int ids, const what_kind *what, c
     embla_store *small = NULL;
     int exit_code = 1;
     if (!c->rows && ids == UNIFORM) uniform_rows(count, c->table_rows, s->rows);
-    if (!c->rows && ids == TEXT && !text_rows(c->kind, c->table_rows, s->rows)) {
+    if (!c->rows && ids == TEXT &&
+        !bench_text_rows(c->kind->model, SETS * TOKENS, c->kind->heads, c->table_rows, s->rows)) {
         s->options->complain("bench rows: %s: no text in EMBLA_DATA, or no xz: left out", name);
         return 0;
     }

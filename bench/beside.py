@@ -6,7 +6,7 @@
               [--write docs/performance.md]
 
 The peers are the Python modules that a Python has: torch, numpy, faiss, gensim, model2vec,
-safetensors, gguf; and the program fasttext. Those that are missing are named and left out. Debian's
+tokenizers, safetensors, gguf; and the program fasttext. Those that are missing are named and left out. Debian's
 modules belong to /usr/bin/python3, newer ones to a venv: give --python several times. Each Python
 is started once, and runs ours and its peers in the same process.
 
@@ -55,7 +55,9 @@ def environment():
 
 def thread_settings(threads):
     """For libraries whose number of threads is set only in the environment (NumPy's BLAS)."""
-    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads),
+            "RAYON_NUM_THREADS": str(threads),
+            "TOKENIZERS_PARALLELISM": "true" if threads > 1 else "false"}
 
 
 # ---- a worker: runs in each Python ----
@@ -63,13 +65,13 @@ def thread_settings(threads):
 def work(options):
     sys.path.insert(0, HERE)
     try:
-        from peers import learn, ours, rows
+        from peers import learn, ours, rows, text
     except ImportError as error:
         print(json.dumps({"missing": "numpy", "why": str(error)}))
         return
     run = ours.Run(options)
     run.has("numpy")
-    for job in rows.JOBS + learn.JOBS:
+    for job in rows.JOBS + text.JOBS + learn.JOBS:
         job(run)
 
 
@@ -114,7 +116,7 @@ class Report:
 def amount(rate, unit):
     """A rate as people read it: a time for one job, or a rate."""
     if unit != "1/s":
-        return "{:,.0f} {}".format(rate, unit)
+        return "{:,.{}f} {}".format(rate, 1 if rate < 100 else 0, unit)
     milliseconds = 1e3 / rate
     return "%.*f ms" % (0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 3, milliseconds)
 
@@ -161,7 +163,7 @@ REPRODUCE = """
 ```sh
 cmake --preset release && cmake --build --preset release -j 4
 python3 -m venv build/venv
-build/venv/bin/pip install torch faiss-cpu gensim model2vec safetensors gguf
+build/venv/bin/pip install torch faiss-cpu gensim model2vec tokenizers safetensors gguf
 bench/beside.py --python /usr/bin/python3 --python build/venv/bin/python --write docs/performance.md
 ```
 
@@ -174,6 +176,7 @@ NOTES = """
 
 - Lookup: 8,192 rows to f32. NumPy's `take` writes to the same memory each time, as we do; `torch.nn.functional.embedding` allocates its result.
 - One row a call: a loop of 1,000 calls in Python; most of the time is the call itself, on both sides.
+- Text: lines of 4 MB of enwiki100 with the tokenizers of EMBLA_DATA; without it these jobs are left out. Neither side makes offsets. model2vec's time includes its tokenizer, which is Hugging Face's.
 - The mean of rows: tokens are ready on both sides; model2vec's tokenizer is not timed. Embla looks up the rows, then pools them.
 - Nearest rows: exact, by dot product on rows of length 1. NumPy multiplies and uses `argpartition`. faiss is set to multiply matrices from 20 queries (`distance_compute_blas_threshold`), as its older versions do: the default of faiss 1.15 is 128,000, and 256 queries take ten times as long with it.
 - Gradient of all rows: ours clears and reuses one array; PyTorch allocates 154 MB for each result.

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selection of cases by name, numbers of threads, and random tokens. */
+/* Selection of cases by name, numbers of threads, random tokens, and n-grams of a text. */
 #include "bench/cases.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/measure.h"
+#include "embla_store.h"
 
 int bench_begin(const char *bench, const bench_options *options, bench_cases *out)
 {
@@ -108,4 +111,59 @@ bool bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out)
     }
     free(sums);
     return true;
+}
+
+/* ---- n-grams of a text ---- */
+
+/* Splits text: an optional space and up to ten letters or digits, or any other byte. Returns its
+ * bytes. */
+static size_t piece(const unsigned char *text, size_t bytes)
+{
+    enum { LETTERS = 10 };
+    size_t space = bytes > 1 && text[0] == ' ' && (isalnum(text[1]) || text[1] >= 128), n = space;
+    while (n < bytes && n < space + LETTERS && (isalnum(text[n]) || text[n] >= 128)) n++;
+    return n > 0 ? n : 1;
+}
+
+/* Tokens like those of a tokenizer with a vocabulary of that size: each piece becomes a number. */
+static bool text_tokens(int64_t vocab, size_t count, int32_t *out)
+{
+    enum { TEXT_BYTES = 1 << 20 };
+    const char *folder = getenv("EMBLA_DATA");
+    char command[4096];
+    unsigned char *text = malloc(TEXT_BYTES);
+    if (!folder || !text || strchr(folder, '\'') ||
+        snprintf(command, sizeof command,
+                 "xz -dc '%s/enwiki100/enwiki-2015-100m.txt.xz' 2>/dev/null",
+                 folder) >= (int)sizeof command) {
+        free(text);
+        return false;
+    }
+    FILE *pipe = popen(command, "r");
+    size_t bytes = pipe ? fread(text, 1, TEXT_BYTES, pipe) : 0, made = 0, n;
+    if (pipe) (void)pclose(pipe);
+    for (size_t at = 0; at < bytes && made < count; at += n) {
+        uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+        n = piece(text + at, bytes - at);
+        for (size_t i = 0; i < n; i++) hash = (hash ^ text[at + i]) * UINT64_C(0x100000001b3);
+        out[made++] = (int32_t)((hash ^ hash >> 32) % (uint64_t)vocab);
+    }
+    free(text);
+    return made == count;
+}
+
+bool bench_text_rows(const char *model, size_t count, size_t heads, int64_t table_rows,
+                     int64_t *rows)
+{
+    embla_ngram *ngram = NULL;
+    embla_ngram_info info = {0};
+    int32_t *tokens = malloc(count * sizeof *tokens);
+    bool made = tokens && embla_ngram_new_model(model, -1, NULL, &ngram) == EMBLA_OK;
+    if (made) embla_ngram_describe(ngram, &info);
+    made = made && info.columns == heads && text_tokens(info.tokens, count, tokens) &&
+           embla_ngram_rows(ngram, tokens, 1, count, NULL, rows) == EMBLA_OK;
+    for (size_t i = 0; made && i < count * heads; i++) rows[i] %= table_rows;
+    embla_ngram_free(ngram);
+    free(tokens);
+    return made;
 }

@@ -53,4 +53,10 @@ int bench_loss(bench_cases *cases);
  * probability proportional to 1 / (k + 1). Returns false if there is not enough memory. */
 bool bench_tokens(bool zipf, int64_t rows, size_t count, int32_t *out);
 
+/* The row numbers of `count` tokens of a text, by the hasher of a known model with `heads` columns,
+ * mapped into a table of that many rows. The text is read from $EMBLA_DATA/enwiki100 by xz. Returns
+ * false if it is not there. */
+bool bench_text_rows(const char *model, size_t count, size_t heads, int64_t table_rows,
+                     int64_t *rows);
+
 #endif

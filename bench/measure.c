@@ -29,7 +29,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t n)
+double bench_median(double *values, size_t n)
 {
     qsort(values, n, sizeof *values, by_size);
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
@@ -49,8 +49,8 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
             if (turn > 0) times[which][turn - 1] = (bench_now() - start) / (double)calls;
         }
     }
-    return (bench_times){.limit_seconds = median(times[0], turns),
-                         .seconds = median(times[1], turns)};
+    return (bench_times){.limit_seconds = bench_median(times[0], turns),
+                         .seconds = bench_median(times[1], turns)};
 }
 
 int bench_threads(void)
@@ -151,7 +151,7 @@ size_t bench_streams(const void *data, size_t bytes, int threads)
             kept = bench_read(data, bytes, streams, threads);
             times[i] = bench_now() - start;
         }
-        double typical = median(times, TRIES);
+        double typical = bench_median(times, TRIES);
         if (streams == 1 || typical < least) {
             least = typical;
             best = streams;
@@ -200,16 +200,20 @@ size_t bench_cache(void)
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 
-/* ---- a temporary file ---- */
+/* ---- temporary files ---- */
 
 /* For the signal handler: what it must remove. */
-static char folder[256], path[sizeof folder + 32];
+enum { FILES_MOST = 4 };
+static char folder[256], paths[FILES_MOST][sizeof folder + 32];
 
 void bench_file_drop(void)
 {
-    if (path[0]) (void)unlink(path);
+    for (int i = 0; i < FILES_MOST; i++) {
+        if (paths[i][0]) (void)unlink(paths[i]);
+        paths[i][0] = '\0';
+    }
     if (folder[0]) (void)rmdir(folder);
-    path[0] = folder[0] = '\0';
+    folder[0] = '\0';
 }
 
 static void on_signal(int number)
@@ -219,17 +223,23 @@ static void on_signal(int number)
     (void)raise(number);
 }
 
-const char *bench_file(const char *name)
+static bool make_folder(void)
 {
     const char *where = getenv("TMPDIR");
     if (signal(SIGINT, on_signal) == SIG_IGN) (void)signal(SIGINT, SIG_IGN);
     if (signal(SIGTERM, on_signal) == SIG_IGN) (void)signal(SIGTERM, SIG_IGN);
     if (!where || !*where || strlen(where) > sizeof folder - 24) where = "/tmp";
     (void)snprintf(folder, sizeof folder, "%s/embla-bench-XXXXXX", where);
-    if (!mkdtemp(folder)) {
-        folder[0] = '\0';
-        return NULL;
-    }
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
+    if (mkdtemp(folder)) return true;
+    folder[0] = '\0';
+    return false;
+}
+
+const char *bench_file(const char *name)
+{
+    int free_one = 0;
+    if (!folder[0] && !make_folder()) return NULL;
+    while (free_one + 1 < FILES_MOST && paths[free_one][0]) free_one++;
+    (void)snprintf(paths[free_one], sizeof paths[free_one], "%s/%s", folder, name);
+    return paths[free_one];
 }

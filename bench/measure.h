@@ -22,6 +22,9 @@ typedef struct {
 bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                           size_t calls);
 
+/* The median of n values, which are sorted. */
+double bench_median(double *values, size_t n);
+
 /* Seconds of a clock that only goes forward. */
 double bench_now(void);
 
@@ -62,9 +65,9 @@ void bench_copy(void *out, const void *in, size_t bytes, int threads);
 /* Bytes of the last-level cache, or an estimate. */
 size_t bench_cache(void);
 
-/* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp; one at a time. Both are
- * removed by bench_file_drop, or when a signal ends the program. NULL if the folder cannot be
- * created (errno). */
+/* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp. Up to four files are in
+ * the same folder. bench_file_drop removes all of it, or a signal that ends the program. NULL if
+ * the folder cannot be created (errno). */
 const char *bench_file(const char *name);
 void bench_file_drop(void);
 

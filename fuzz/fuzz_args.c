@@ -122,7 +122,19 @@ int bench_rows(const bench_options *options)
     return CLI_DONE;
 }
 
+int bench_disk(const bench_options *options)
+{
+    PROMISE(options->complain);
+    return CLI_DONE;
+}
+
 int bench_cluster(const bench_options *options)
+{
+    PROMISE(options->complain);
+    return CLI_DONE;
+}
+
+int bench_text(const bench_options *options)
 {
     PROMISE(options->complain);
     return CLI_DONE;
@@ -148,6 +160,20 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
     (void)quiet;
     if (cli_open_path(path, options, out) == EMBLA_OK) return CLI_DONE;
     return cli_failed("%s", embla_error());
+}
+
+embla_status cli_open_tokenizer(const char *path, const embla_checkpoint *checkpoint,
+                                embla_tokenizer **out)
+{
+    PROMISE((path || checkpoint) && out);
+    return EMBLA_ERR_NOT_FOUND;
+}
+
+embla_status cli_train_tokenizer(const char *text, const embla_tokenizer_train_options *options,
+                                 const char *out, embla_tokenizer_trained *trained)
+{
+    PROMISE(text && options && out && trained);
+    return EMBLA_ERR_NOT_FOUND;
 }
 
 embla_status cli_open_words(const char *path, embla_vocab **out)

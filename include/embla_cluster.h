@@ -254,12 +254,18 @@ typedef struct {
      * computes all its shards at once, and floats are summed as the communicator does. It is
      * faster, and results depend on the number of ranks, by rounding. */
     bool fast;
+    /* Each rank has some of the rows of the model's n-gram table, with the state of their
+     * optimizer, for a table that is larger than the memory of a host. Results are those of a table
+     * that every rank has whole. embla_train_save then writes a folder beside its file, FILE.ngram,
+     * to which every rank writes. Save the model with embla_train_save_model. */
+    bool sharded;
     uint64_t reserved[4]; /* must be 0 */
 } embla_team_options;
 
 /* Lets all ranks make the steps of a training together. Every rank has created the same model and
- * the same training (embla_train_new); comm must outlive it. Each rank has all weights, and
- * computes the gradients of its shards; all make the same update. From now on embla_train_step,
+ * the same training (embla_train_new); comm must outlive it. Each rank has all weights, computes
+ * the gradients of its shards, and updates a slice of the weights; it has the state of the
+ * optimizer for that slice. Then all ranks get the new weights. From now on embla_train_step,
  * _validate, _save, _checkpoint and _load are collective and give every rank the same results. Rank
  * 0 alone writes files; every rank reads them. A training that was saved by some number of ranks
  * may be loaded by any other number. With one shard the training stays as it was without this call.

@@ -93,15 +93,12 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new(const embla_ngram_parameter
                                                      embla_ngram **out);
 /* The hasher of a known model: "qwen3.8-flash-next", "deepseek-v4.1-flash", ... layer is a layer
  * that has a table, from 0; -1 means the first. fold NULL means that tokens are already folded.
- * EMBLA_ERR_NOT_FOUND lists the names, or the layers. EMBLA_ERR_FORMAT if the model's fold is
- * known (embla_ngram_model_fold) and this is another one. */
+ * EMBLA_ERR_NOT_FOUND lists the names, or the layers. */
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_new_model(const char *name, int32_t layer,
                                                            const embla_fold *fold,
                                                            embla_ngram **out);
 /* The name of the n-th known model; NULL past the last. */
 EMBLA_API const char *embla_ngram_model_name(size_t n);
-/* The checksum of its fold (embla_fold_checksum); NULL if it is not known, or has no fold. */
-EMBLA_API const char *embla_ngram_model_fold(size_t n);
 /* The hasher that a checkpoint's config.json or GGUF keys describe, with its fold if it has one.
  * EMBLA_ERR_NOT_FOUND if they do not mention n-grams. EMBLA_ERR_FORMAT if their constants differ
  * from those of the rules. */
@@ -253,10 +250,11 @@ typedef struct {
     uint64_t reserved[4];
 } embla_sweep_report;
 
-/* Removes dead shared copies of this user: no process has the copy open, and the file of its first
- * row has been changed, replaced or removed. `unused` removes every copy that no process has open.
- * folder NULL means /dev/shm; `out` may be NULL. Building a copy also removes dead copies whose
- * names begin with "embla-". */
+/* Removes dead shared copies of this user. A copy is dead if no process has it open, and the file
+ * of its first row has been changed, replaced or removed. If that is uncertain, because the path
+ * now leads to another disk, the copy is kept. `unused` removes every copy that no process has
+ * open. folder NULL means /dev/shm; `out` may be NULL. Building a copy also removes dead copies,
+ * except those with a shared_name. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_sweep(const char *folder, bool unused,
                                                        embla_sweep_report *out);
 
@@ -491,7 +489,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_swap_new(embla_store *store, embla_ti
                                                     embla_swap **out);
 /* The current version. It stays valid until it is released. It never fails, allocates nothing and
  * does not wait for a reload. A ticket must be waited for or cancelled before its version is
- * released. */
+ * released; tickets of two versions never have the same number. The last thread that releases an
+ * old version frees it, which takes a while if its rows are in memory. */
 EMBLA_API const embla_swap_version *embla_swap_acquire(embla_swap *swap);
 EMBLA_API void embla_swap_release(embla_swap *swap, const embla_swap_version *version);
 /* Makes another version the current one; the swap then owns store and tickets. EMBLA_ERR_SHAPE if

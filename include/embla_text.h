@@ -32,7 +32,8 @@ typedef enum {
 typedef struct {
     embla_tokenizer_kind kind;
     const char *kind_name; /* "WordPiece", "WordLevel", "BPE", "Unigram" */
-    const char *source;    /* "tokenizer.json", "SentencePiece", "GGUF", "tiktoken", "vocab.txt" */
+    const char *source;    /* "tokenizer.json", "SentencePiece", "GGUF", "tiktoken", "vocab.txt",
+                              "tokenizer.bin" of llama2.c and llm.c, "words" alone, or "compiled" */
     const char *pipeline;  /* stages in their order: normalizers, .., model, .., decoder */
     int64_t vocab;         /* strings of the model's vocabulary */
     int64_t added;         /* added tokens, those of the vocabulary included */
@@ -46,15 +47,36 @@ typedef struct {
 } embla_tokenizer_info;
 
 /* Opens a tokenizer: a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's
- * ranks, a vocab.txt of WordPiece, or a folder with one of them. The format is detected from the
- * file's contents. The tokens are those that the library which wrote the file gives for the same
- * text. EMBLA_ERR_FORMAT names what is wrong in the
- * file, EMBLA_ERR_UNSUPPORTED a part that Embla does not have. */
+ * ranks, a vocab.txt of WordPiece, a file of embla_tokenizer_compile, or a folder with a
+ * tokenizer.json, a SentencePiece model or a vocab.txt. The format is detected from the file's
+ * contents. The tokens are those that the library which wrote the file gives for the same text.
+ * EMBLA_ERR_FORMAT names what is wrong in the file, EMBLA_ERR_UNSUPPORTED a part that Embla does
+ * not have. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out);
 /* The same for the bytes of a file. They are not needed after the call. Messages call them
  * `name`. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_parse(const void *bytes, size_t count,
                                                            const char *name, embla_tokenizer **out);
+/* Opens the tokenizer of a checkpoint: the one in its GGUF file, in its folder, or in the folder
+ * above; otherwise embla_tokenizer_of_words of its words (vocab.json, tokenizer.bin). It does not
+ * need the checkpoint afterwards. EMBLA_ERR_NOT_FOUND if there is none, EMBLA_ERR_UNSUPPORTED for a
+ * file of word vectors. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_of(const embla_checkpoint *checkpoint,
+                                                        embla_tokenizer **out);
+/* Makes a tokenizer of words alone, in which the merge that gives the lowest token comes first. The
+ * words show how they write text: as bytes like GPT-2's, as SentencePiece's pieces, as whole words
+ * if one is <unk> or [UNK], or else as characters. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_of_words(const embla_vocab *vocab,
+                                                              embla_tokenizer **out);
+/* Makes a vocabulary of the strings of all tokens. The caller frees it with embla_vocab_free. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_words(const embla_tokenizer *tokenizer,
+                                                           embla_vocab **out);
+/* Writes the tables of a tokenizer.json, or of the one in a folder, to a file that opens in a few
+ * milliseconds: it is mapped and used in place, and gives the same tokens. A file `out` is
+ * replaced. The result is for this version of the format and for machines with the same byte order;
+ * others refuse it. It does not follow changes of the tokenizer.json. EMBLA_ERR_UNSUPPORTED for any
+ * other kind of file, EMBLA_ERR_ARGUMENT if `out` is the input. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_compile(const char *path, const char *out);
 EMBLA_API void embla_tokenizer_free(embla_tokenizer *tokenizer);
 EMBLA_API void embla_tokenizer_describe(const embla_tokenizer *tokenizer,
                                         embla_tokenizer_info *out);
@@ -129,6 +151,44 @@ EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
                                                       const int32_t *tokens, size_t count,
                                                       bool skip_special, const char **text,
                                                       size_t *length);
+
+/* ---- a tokenizer of one's own ---- */
+
+typedef struct {
+    embla_tokenizer_kind kind;  /* 0 means EMBLA_TOKENIZER_BPE, which is byte-level */
+    int64_t size;               /* the most tokens, special ones included; 0 means 32000 */
+    int64_t min_count;          /* a pair (or word, for WordLevel) that occurs less often makes no
+                                   token; 0 means no limit */
+    const char *const *special; /* special tokens; they are the first tokens */
+    size_t special_count;
+    bool lowercase;             /* the tokenizer turns text to lower case */
+    int threads;                /* for counting; 0 means OpenMP's number */
+    embla_progress_fn progress; /* NULL means none; counts bytes, then tokens */
+    void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
+} embla_tokenizer_train_options;
+
+/* What a training has made. */
+typedef struct {
+    int64_t tokens, special, merges;
+    int64_t pieces; /* different words of the text, as the tokenizer cuts it */
+    uint64_t reserved[4];
+} embla_tokenizer_trained;
+
+/* Trains a tokenizer on a text file, or on the files of a folder, and writes it to `out` as a
+ * tokenizer.json that Hugging Face's library reads too. `out` is replaced if it exists; after a
+ * failure it is unchanged. The merges of BPE are those of Hugging Face's BpeTrainer on the same
+ * lines. WordPiece and WordLevel get the special token [UNK] if it is not given. The result does
+ * not depend on the number of threads. options NULL means defaults; trained may be NULL.
+ * EMBLA_ERR_FORMAT names the byte that is not valid UTF-8, EMBLA_ERR_UNSUPPORTED for Unigram,
+ * EMBLA_ERR_ARGUMENT if size is too small for the characters of the text. */
+EMBLA_API EMBLA_CHECKED embla_status
+embla_tokenizer_train(const char *text, const embla_tokenizer_train_options *options,
+                      const char *out, embla_tokenizer_trained *trained);
+
+/* Copies a tokenizer.json. `to` is replaced if it exists; after a failure it is unchanged.
+ * EMBLA_ERR_UNSUPPORTED if `from` is a tokenizer in another format. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_copy(const char *from, const char *to);
 
 /* ---- encoder: text to vectors with a static model ---- */
 
@@ -228,19 +288,22 @@ typedef enum {
     EMBLA_CORPUS_CHARACTERS = 0, /* a token for each different character (UTF-8), by code point */
     EMBLA_CORPUS_BYTES = 1,      /* 256 tokens */
     EMBLA_CORPUS_TOKENS = 2,     /* a file of tokens: llm.c's .bin, .npy of u2, u4 or i4 */
-    EMBLA_CORPUS_WORDS = 3       /* a token for each of the most frequent words, and one for all
+    EMBLA_CORPUS_WORDS = 3,      /* a token for each of the most frequent words, and one for all
                                     other words; embla_next_word has the rule */
+    EMBLA_CORPUS_TOKENIZER = 4   /* the tokens of a tokenizer */
 } embla_corpus_kind;
 
 typedef struct {
     embla_corpus_kind kind;
-    bool documents;       /* each line is a document between two BOS tokens */
-    double validation;    /* share for validation, below 1; 0 means 0.1 for a stream and none for
-                             documents; a negative number means none */
-    uint64_t seed;        /* of the order of documents, and of positions in a stream */
-    bool in_order;        /* use documents, or pieces of a stream, in the order of the file */
-    int64_t words;        /* for EMBLA_CORPUS_WORDS: how many words at most; 0 means all */
-    uint64_t reserved[3]; /* must be 0 */
+    bool documents;    /* each line is a document between two BOS tokens */
+    double validation; /* share for validation, below 1; 0 means 0.1 for a stream and none for
+                          documents; a negative number means none */
+    uint64_t seed;     /* of the order of documents, and of positions in a stream */
+    bool in_order;     /* use documents, or pieces of a stream, in the order of the file */
+    int64_t words;     /* for EMBLA_CORPUS_WORDS: how many words at most; 0 means all */
+    const embla_tokenizer *tokenizer; /* for EMBLA_CORPUS_TOKENIZER; needed only by
+                                         embla_corpus_open. BOS is its token <|endoftext|> */
+    uint64_t reserved[2];             /* must be 0 */
 } embla_corpus_options;
 
 /* Finds the next word of a text. Its address goes to *word; the result is its length in bytes, 0 if

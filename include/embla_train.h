@@ -336,8 +336,15 @@ typedef struct {
     char note[4096];
     size_t shards; /* of embla_train_join (embla_cluster.h); 0 if it was not called */
     bool fast;     /* of embla_train_join */
+    bool sharded;  /* of embla_train_join */
     uint64_t reserved[2];
 } embla_train_saved;
+
+/* embla_gpt_save of the model of a training. After embla_train_join it is collective, and rank 0
+ * writes the files. If the n-gram table is divided among the ranks, only this function saves it. */
+EMBLA_API EMBLA_CHECKED embla_status embla_train_save_model(const embla_train *train,
+                                                            const char *folder,
+                                                            const char *const *words);
 
 /* Reads what a file of embla_train_save contains. EMBLA_ERR_FORMAT if it is damaged. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_describe_saved(const char *path,

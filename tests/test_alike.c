@@ -3,6 +3,7 @@
  * and the order that rows are put in (see/order.h).
  */
 #include "check.h"
+#include "slow.h"
 
 #include <math.h>
 
@@ -280,7 +281,7 @@ static void threads_and_long_rows_change_no_group(void **state)
     static const embla_dtype dtypes[] = {EMBLA_F32, EMBLA_BF16};
     static const double bounds[] = {0.9, 0.995, ALIKE};
     (void)state;
-    for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
+    for (size_t d = SLOW_BUILD; d < COUNT_OF(dtypes); d++) {
         embla_table *table = planted(dtypes[d], 1100, 576, 31 + d);
         for (size_t b = 0; b < COUNT_OF(bounds); b++)
             compare_by(table, bounds[b], false, b == 0 ? 1 : 3);

@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "engine/engine.h"
 #include "learn/softmax.h"
+#include "slow.h"
 
 static const embla_gpt_precision both[] = {EMBLA_GPT_F32, EMBLA_GPT_F64};
 
@@ -321,7 +322,7 @@ static void factors_may_be_bf16(void **state)
     if (!embla_engine_has_products()) skip();
     compute = EMBLA_BF16;
     embla_engine_use_bf16(1); /* also if the engine must emulate it */
-    for (size_t l = 0; l < COUNT_OF(lengths); l++)
+    for (size_t l = 0; l < COUNT_OF(lengths) - SLOW_BUILD; l++)
         for (size_t s = 0; s < COUNT_OF(sizes); s++) {
             attention a = attention_new(2, lengths[l], 4, (size_t)4 >> (l + s) % 3, sizes[s], 1.0);
             run_both(&a, 2);

@@ -858,9 +858,9 @@ static void arguments_that_cannot_be_are_refused(void **state)
     assert_error_has("embla_corpus_open: path is NULL");
     assert_status(embla_corpus_open("x", &o, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("embla_corpus_open: out is NULL");
-    o.kind = (embla_corpus_kind)4;
+    o.kind = (embla_corpus_kind)5;
     assert_status(embla_corpus_open("x", &o, &c), EMBLA_ERR_ARGUMENT);
-    assert_error_has("kind is 4; it must be 0 to 3");
+    assert_error_has("kind is 5; it must be 0 to 4");
     o = (embla_corpus_options){.validation = 1};
     assert_status(embla_corpus_open("x", &o, &c), EMBLA_ERR_ARGUMENT);
     assert_error_has("it must be below 1");

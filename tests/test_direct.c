@@ -224,7 +224,7 @@ static embla_gather gather_rows(const embla_store *store, const int64_t *rows, s
                                 char *out)
 {
     embla_row_part part;
-    embla_piece *pieces = malloc(2 * count * sizeof *pieces);
+    embla_row_piece *pieces = malloc(2 * count * sizeof *pieces);
     embla_gather g;
     assert_non_null(pieces);
     assert_ok(embla_row_part_of(&store->row, 0, 0, &part));

@@ -107,11 +107,12 @@ static void rows_of_nearly_one_direction_take_no_square(void **state)
 
 /* ---- prompts ---- */
 
+enum { WORDS = 3 + 9 + 27 + 81 + 243 }; /* all of one to five letters */
+
 /* All words of one to five of the letters a, b, c. The letters come first; the others follow in
  * an order that has nothing to do with their length. */
 static embla_vocab *words_of_three_letters(void)
 {
-    enum { WORDS = 3 + 9 + 27 + 81 + 243 };
     char words[WORDS][8] = {"a", "b", "c"};
     toy_bytes text = {0};
     uint64_t seed = 5;
@@ -177,27 +178,29 @@ static size_t merge_plainly(const embla_vocab *vocab, const char *text, int32_t 
     }
 }
 
-static void a_prompt_is_merged_by_the_definition(void **state)
+static void words_alone_are_merged_by_the_definition(void **state)
 {
     embla_vocab *vocab = words_of_three_letters();
-    const cli_speaker speaker = {
-        .vocab = vocab, .style = CLI_SPEAK_PLAIN, .tokens = embla_vocab_count(vocab), .bos = -1};
+    embla_tokenizer *tokenizer = NULL;
+    embla_encoding *e = NULL;
     (void)state;
+    assert_ok(embla_tokenizer_of_words(vocab, &tokenizer));
+    assert_ok(embla_encoding_new(tokenizer, &e));
     for (uint64_t n = 1; n < 120; n++) {
         char text[128];
-        int32_t wanted[128], *found = NULL;
-        size_t count = 0;
+        int32_t wanted[128];
         write_letters(text, n, 1000 + n);
         size_t plain = merge_plainly(vocab, text, wanted);
-        assert_int_equal(cli_speaker_prompt(&speaker, text, &found, &count), CLI_DONE);
-        assert_int_equal(count, plain);
-        assert_memory_equal(found, wanted, count * sizeof *found);
-        free(found);
+        assert_ok(embla_tokenize(e, text, n, NULL));
+        assert_int_equal(embla_encoding_count(e), plain);
+        assert_memory_equal(embla_encoding_tokens(e), wanted, plain * sizeof *wanted);
     }
+    embla_encoding_free(e);
+    embla_tokenizer_free(tokenizer);
     embla_vocab_free(vocab);
 }
 
-static embla_vocab *letters;
+static embla_tokenizer *letters;
 
 static void make_prompt(const char *path, size_t size)
 {
@@ -210,16 +213,17 @@ static void make_prompt(const char *path, size_t size)
 
 static void read_prompt(const char *path)
 {
-    const cli_speaker speaker = {.vocab = letters,
-                                 .style = CLI_SPEAK_PLAIN,
-                                 .tokens = embla_vocab_count(letters),
-                                 .bos = -1};
+    cli_speaker speaker;
+    embla_encoding *e = NULL;
     size_t bytes = 0, count = 0;
     int32_t *tokens = NULL;
     unsigned char *text = scratch_read(path, &bytes);
     assert_non_null(text);
+    assert_ok(embla_encoding_new(letters, &e));
+    cli_speaker_of_tokenizer(letters, e, WORDS, &speaker);
     assert_int_equal(cli_speaker_prompt(&speaker, (const char *)text, &tokens, &count), CLI_DONE);
     assert_in_range(count, bytes / 5, bytes / 2);
+    embla_encoding_free(e);
     free(tokens);
     free(text);
 }
@@ -227,9 +231,11 @@ static void read_prompt(const char *path)
 static void a_longer_prompt_takes_no_square(void **state)
 {
     (void)state;
-    letters = words_of_three_letters();
+    embla_vocab *vocab = words_of_three_letters();
+    assert_ok(embla_tokenizer_of_words(vocab, &letters));
     assert_growth(make_prompt, read_prompt, (size_t)steps_of(100000));
-    embla_vocab_free(letters);
+    embla_tokenizer_free(letters);
+    embla_vocab_free(vocab);
 }
 
 /* ---- names of tensors ---- */
@@ -300,7 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_nearly_one_direction_take_no_square),
-        cmocka_unit_test(a_prompt_is_merged_by_the_definition),
+        cmocka_unit_test(words_alone_are_merged_by_the_definition),
         cmocka_unit_test(a_longer_prompt_takes_no_square),
         cmocka_unit_test(more_tensors_take_no_square),
         cmocka_unit_test(more_words_take_no_square),

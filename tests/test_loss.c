@@ -18,6 +18,7 @@
 #include "learn/head.h"
 #include "learn/loss.h"
 #include "scratch.h"
+#include "slow.h"
 #include "table/table.h"
 
 static bool no_engine(void)
@@ -968,21 +969,10 @@ static void a_table_in_a_file(void **state)
 
 /* ---- memory ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-#if defined(__OPTIMIZE__) && EMBLA_X86 && !SANITIZED
-#define MEASURES_MEMORY 1
+#if defined(__OPTIMIZE__) && EMBLA_X86
+enum { MEASURES_MEMORY = !SLOW_BUILD };
 #else
-#define MEASURES_MEMORY 0
+enum { MEASURES_MEMORY = 0 };
 #endif
 
 /* A line of /proc/self/status, in KiB. */

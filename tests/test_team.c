@@ -65,7 +65,8 @@ static embla_corpus *corpus_of(const variant *v)
 /* ---- a job ---- */
 
 typedef struct {
-    embla_checksum state; /* weights, optimizer, n-gram table */
+    embla_checksum state;     /* weights, n-gram table */
+    embla_checksum optimizer; /* rank 0 has all of it */
     double losses[STEPS], norms[STEPS], validation;
 } outcome;
 
@@ -77,6 +78,8 @@ typedef struct {
     bool alone; /* do not join */
     int threads;
     const char *load, *save;            /* NULL means neither */
+    const char *model;                  /* a folder for the model; NULL means none */
+    bool send;                          /* ranks share no memory */
     int64_t until;                      /* steps */
     int odd;                            /* a rank that does something else; -1 means none */
     void (*change)(embla_train *train); /* what the odd rank does after joining */
@@ -88,7 +91,8 @@ static void add_table(embla_checksum_state *state, const embla_train *t)
 {
     embla_table *table = embla_gpt_ngram_table(t->gpt);
     embla_optim_state squares;
-    if (!table || embla_optim_state_at(t->ngram, 0, &squares) != EMBLA_OK) return;
+    if (!table || t->team.sharded) return;
+    if (embla_optim_state_at(t->ngram, 0, &squares) != EMBLA_OK) return;
     embla_checksum_add(state, embla_table_data(table),
                        (size_t)embla_table_rows(table) * embla_table_dim(table) * sizeof(float));
     embla_checksum_add(state, squares.values, (size_t)squares.rows * squares.dim * sizeof(float));
@@ -100,9 +104,17 @@ static embla_checksum sum_of(const embla_train *t)
     size_t bytes = t->gpt->numbers * t->gpt->real;
     embla_checksum_begin(&state);
     embla_checksum_add(&state, t->gpt->weights, bytes);
+    add_table(&state, t);
+    return embla_checksum_end(&state);
+}
+
+static embla_checksum optimizer_of(const embla_train *t)
+{
+    embla_checksum_state state;
+    size_t bytes = t->gpt->numbers * t->gpt->real;
+    embla_checksum_begin(&state);
     embla_checksum_add(&state, t->mean, bytes);
     embla_checksum_add(&state, t->squares, bytes);
-    add_table(&state, t);
     return embla_checksum_end(&state);
 }
 
@@ -122,13 +134,17 @@ static embla_status run_training(const embla_comm *comm, job *j, embla_train *t)
         found->norms[step] = report.norm;
     }
     EMBLA_TRY(embla_train_validate(t, 0, &found->validation));
+    EMBLA_TRY(embla_train_gather(t));
     found->state = sum_of(t);
+    if (comm->rank == 0) found->optimizer = optimizer_of(t);
+    if (j->model) EMBLA_TRY(embla_train_save_model(t, j->model, NULL));
     return j->save ? embla_train_save(t, j->save, "a note") : EMBLA_OK;
 }
 
 static embla_status run_rank(const embla_comm *comm, void *context)
 {
     job *j = context;
+    embla_comm ours = *comm; /* outlives the training */
     embla_gpt *gpt = NULL;
     embla_train *train = NULL;
     embla_gpt_shape shape = j->v->shape;
@@ -138,7 +154,8 @@ static embla_status run_rank(const embla_comm *comm, void *context)
     if (j->odd == comm->rank && j->before) EMBLA_TRY(j->before(&options));
     embla_status status = embla_gpt_new(&shape, 1, 0.08, &gpt);
     if (status == EMBLA_OK) status = embla_train_new(gpt, j->corpus, &options, &train);
-    if (status == EMBLA_OK) status = run_training(comm, j, train);
+    if (j->send) ours.window_new = NULL;
+    if (status == EMBLA_OK) status = run_training(&ours, j, train);
     char sentence[512];
     (void)snprintf(sentence, sizeof sentence, "%s", embla_error());
     embla_train_free(train);
@@ -162,13 +179,17 @@ static void same(const outcome *a, const outcome *b)
     assert_memory_equal(a->norms, b->norms, sizeof a->norms);
     assert_memory_equal(&a->validation, &b->validation, sizeof a->validation);
     assert_memory_equal(&a->state, &b->state, sizeof a->state);
+    assert_memory_equal(&a->optimizer, &b->optimizer, sizeof a->optimizer);
 }
 
 /* Runs with `size` ranks; all must find the same. */
 static void run_job(job *j, int size)
 {
     thread_comm_run(size, run_rank, j);
-    for (int r = 1; r < size; r++) same(&j->found[r], &j->found[0]);
+    for (int r = 1; r < size; r++) {
+        j->found[r].optimizer = j->found[0].optimizer;
+        same(&j->found[r], &j->found[0]);
+    }
 }
 
 /* ---- the same bits ---- */
@@ -302,6 +323,116 @@ static void the_file_says_how_batches_were_cut(void **unused)
     thread_comm_try(1, run_rank, &j, results);
     assert_non_null(strstr(results[0].sentence, "has fast 0, but this one has 1"));
     embla_corpus_free(corpus);
+    scratch_free(&s);
+}
+
+/* ---- n-gram tables that are divided among the ranks ---- */
+
+static void same_file(const char *a, const char *b)
+{
+    size_t count = 0;
+    unsigned char *bytes = scratch_read(a, &count);
+    assert_true(bytes && count > 0);
+    assert_true(scratch_holds(b, bytes, count));
+    free(bytes);
+}
+
+/* Removes a folder in the scratch folder. */
+static void remove_folder(const scratch *s, const char *name)
+{
+    scratch inside = {.folder = ""};
+    (void)snprintf(inside.folder, sizeof inside.folder, "%.200s/%.40s", s->folder, name);
+    scratch_free(&inside);
+}
+
+/* Weights, losses, norms, validation; the rows are those of the saved model. */
+static void same_but_rows(const outcome *a, const outcome *b)
+{
+    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
+    assert_memory_equal(a->norms, b->norms, sizeof a->norms);
+    assert_memory_equal(&a->validation, &b->validation, sizeof a->validation);
+    assert_memory_equal(&a->optimizer, &b->optimizer, sizeof a->optimizer);
+}
+
+static void a_divided_table_gives_the_bits_of_a_whole_one(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    char whole[SCRATCH_PATH], parts[SCRATCH_PATH], a[SCRATCH_PATH + 32], b[SCRATCH_PATH + 32];
+    (void)snprintf(whole, sizeof whole, "%s", scratch_path(&s, "whole"));
+    (void)snprintf(parts, sizeof parts, "%s", scratch_path(&s, "parts"));
+    (void)snprintf(a, sizeof a, "%s/model.safetensors", whole);
+    (void)snprintf(b, sizeof b, "%s/model.safetensors", parts);
+    embla_corpus *corpus = corpus_of(&variants[3]);
+    job j = job_of(&variants[3], corpus);
+    j.model = whole;
+    run_job(&j, 2);
+    const outcome wanted = j.found[0];
+    for (int size = 1; size <= SHARDS; size++) {
+        j.team.sharded = true;
+        j.model = parts;
+        j.send = size % 2 == 0;
+        j.threads = 1 + size % 2;
+        run_job(&j, size);
+        same_but_rows(&j.found[0], &wanted);
+        same_file(a, b);
+    }
+    embla_corpus_free(corpus);
+    remove_folder(&s, "whole");
+    remove_folder(&s, "parts");
+    scratch_free(&s);
+}
+
+static void a_divided_table_is_saved_and_resumed_by_others(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    char half[SCRATCH_PATH], again[SCRATCH_PATH], first[SCRATCH_PATH], last[SCRATCH_PATH];
+    char a[SCRATCH_PATH + 32], b[SCRATCH_PATH + 32];
+    (void)snprintf(half, sizeof half, "%s", scratch_path(&s, "half.safetensors"));
+    (void)snprintf(again, sizeof again, "%s", scratch_path(&s, "again.safetensors"));
+    (void)snprintf(first, sizeof first, "%s", scratch_path(&s, "first"));
+    (void)snprintf(last, sizeof last, "%s", scratch_path(&s, "last"));
+    (void)snprintf(a, sizeof a, "%s/model.safetensors", first);
+    (void)snprintf(b, sizeof b, "%s/model.safetensors", last);
+    embla_corpus *corpus = corpus_of(&variants[3]);
+    job whole = job_of(&variants[3], corpus);
+    whole.team.sharded = true;
+    whole.model = first;
+    run_job(&whole, 3);
+    for (int size = 1; size <= 4; size++) {
+        job begin = job_of(&variants[3], corpus), end;
+        begin.team.sharded = true;
+        end = begin;
+        begin.until = STEPS / 2;
+        begin.save = half; /* the second time there are rows of this step already */
+        end.load = half;
+        end.save = again;
+        end.model = last;
+        run_job(&begin, size);
+        run_job(&end, 5 - size);
+        assert_memory_equal(&end.found[0].optimizer, &whole.found[0].optimizer,
+                            sizeof(embla_checksum));
+        assert_true(end.found[0].validation == whole.found[0].validation);
+        same_file(a, b);
+    }
+    thread_result results[2];
+    job other = job_of(&variants[3], corpus);
+    other.load = half;
+    thread_comm_try(2, run_rank, &other, results);
+    assert_non_null(
+        strstr(results[0].sentence, "the saved training run has sharded 1, but this one has 0"));
+    other = job_of(&variants[0], corpus);
+    other.team.sharded = true;
+    thread_comm_try(2, run_rank, &other, results);
+    assert_non_null(strstr(results[1].sentence, "the model has no n-gram table"));
+    embla_corpus_free(corpus);
+    remove_folder(&s, "half.safetensors.ngram");
+    remove_folder(&s, "again.safetensors.ngram");
+    remove_folder(&s, "first");
+    remove_folder(&s, "last");
     scratch_free(&s);
 }
 
@@ -487,6 +618,8 @@ int main(void)
         cmocka_unit_test(validation_is_that_of_one_process),
         cmocka_unit_test(a_training_is_resumed_by_another_number_of_ranks),
         cmocka_unit_test(the_file_says_how_batches_were_cut),
+        cmocka_unit_test(a_divided_table_gives_the_bits_of_a_whole_one),
+        cmocka_unit_test(a_divided_table_is_saved_and_resumed_by_others),
         cmocka_unit_test(what_differs_between_ranks_is_refused),
         cmocka_unit_test(a_team_must_fit_the_batch),
         cmocka_unit_test(what_cannot_join_is_refused),

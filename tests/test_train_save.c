@@ -749,7 +749,7 @@ static void fail_each(bool memory, bool forever)
             else if (t.train->torn) { /* neither: it says so, and can be loaded again */
                 assert_true(status != EMBLA_OK);
                 assert_status(embla_train_step(t.train, NULL), EMBLA_ERR_ARGUMENT);
-                assert_error_has("load a checkpoint again first");
+                assert_error_has("load a checkpoint first");
                 double loss;
                 assert_status(embla_train_validate(t.train, 0, &loss), EMBLA_ERR_ARGUMENT);
                 assert_status(embla_train_save(t.train, s.path, NULL), EMBLA_ERR_ARGUMENT);

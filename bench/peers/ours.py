@@ -159,9 +159,9 @@ class Run:
     def wants(self, *jobs):
         return any(re.search(self.case, job) for job in jobs)
 
-    def measure(self, job, peer, ours, theirs, calls=1, limit=None):
+    def measure(self, job, peer, ours, theirs, calls=1, limit=None, work=1, unit="1/s"):
         """Times both in turns, in alternating order, after one call of each. limit: the case of
-        `embla bench` that tells how far ours is from its limit."""
+        `embla bench` that tells how far ours is from its limit. work: what a call does, in units."""
         if not self.wants(job):
             return
         times = [[], []]
@@ -175,7 +175,7 @@ class Run:
                     function()
                 times[side].append((time.perf_counter() - begin) / calls)
         our, their = map(statistics.median, times)
-        self.result(job, peer, 1 / our, 1 / their, "1/s", limit)
+        self.result(job, peer, work / our, work / their, unit, limit)
 
     def result(self, job, peer, ours, theirs, unit, limit=None):
         """ours and theirs are rates: more is better. limit: a case of `embla bench`, or its ratio

@@ -78,7 +78,7 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
             code = cli_tokens_word(tokens, asked->vocab, word, strlen(word));
         if (code == CLI_DONE && !cli_args_flag(args, "quiet")) note_space(asked->vocab, word);
     }
-    if (asked->unseen.count > 0 && !cli_args_flag(args, "quiet"))
+    if (asked->unseen.count > 0 && !tokens->whole && !cli_args_flag(args, "quiet"))
         cli_complain("note: '%.60s'%s not in the vocabulary; vectors of such words are means of "
                      "their n-grams",
                      asked->unseen.words[0], asked->unseen.count > 1 ? " and others are" : " is");
@@ -118,6 +118,18 @@ void cli_asked_allow_unseen(cli_asked *asked, cli_tokens *tokens)
     tokens->unseen = fits && asked->vocab ? &asked->unseen : NULL;
 }
 
+int cli_asked_allow_text(const cli_args *args, bool whole, cli_asked *asked, cli_tokens *tokens)
+{
+    int code = cli_model_use_tokenizer(args, &asked->model);
+    if (code != CLI_DONE) return code;
+    asked->vocab = asked->model.vocab;
+    tokens->texts = &asked->model;
+    tokens->notes = !cli_args_flag(args, "quiet");
+    tokens->whole = whole && !tokens->unseen;
+    if (tokens->whole) tokens->unseen = &asked->unseen;
+    return CLI_DONE;
+}
+
 int cli_asked_vectors(const cli_asked *asked, const int64_t *tokens, const int64_t *rows,
                       size_t count, int threads, float *out)
 {
@@ -130,9 +142,13 @@ int cli_asked_vectors(const cli_asked *asked, const int64_t *tokens, const int64
             status = embla_lookup_rows(asked->table, rows + i, end - i, &options, out + i * dim);
         } else {
             const char *word = cli_unseen_word(&asked->unseen, tokens[i]);
-            status =
-                embla_subwords_vector(asked->subwords, word, strlen(word), out + i * dim, NULL);
             end = i + 1;
+            if (asked->subwords)
+                status =
+                    embla_subwords_vector(asked->subwords, word, strlen(word), out + i * dim, NULL);
+            else if (cli_model_encode(&asked->model, word, strlen(word), dim, out + i * dim) !=
+                     CLI_DONE)
+                return CLI_FAILED;
         }
     }
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());

@@ -14,6 +14,7 @@
 
 #include "core/args.h"
 #include "core/model.h"
+#include "core/model_text.h"
 #include "core/out.h"
 #include "core/token.h"
 #include "core/visible.h"
@@ -46,8 +47,13 @@ int cli_asked_check_row(const cli_asked *asked, int64_t token, const float *row,
                         const char *trouble);
 /* Lets words that the vocabulary does not have become tokens, if the file has rows of n-grams. */
 void cli_asked_allow_unseen(cli_asked *asked, cli_tokens *tokens);
-/* Writes the vectors of count tokens to out (count x dim). A word that the vocabulary does not have
- * has row -1; its vector is the mean of its n-grams. CLI_DONE, or CLI_FAILED after a message. */
+/* Lets operands that are no words be text, and uses --tokenizer. whole: a text of several tokens is
+ * one entry, whose vector is that of `embla encode`. Call it after cli_asked_allow_unseen.
+ * CLI_DONE, or CLI_FAILED after a message. */
+int cli_asked_allow_text(const cli_args *args, bool whole, cli_asked *asked, cli_tokens *tokens);
+/* Writes the vectors of count tokens to out (count x dim). A word or text that the vocabulary does
+ * not have has row -1; its vector is the mean of its n-grams, or that of `embla encode`. CLI_DONE,
+ * or CLI_FAILED after a message. */
 int cli_asked_vectors(const cli_asked *asked, const int64_t *tokens, const int64_t *rows,
                       size_t count, int threads, float *out);
 /* Finds the tokens of all rows. Call it once before rows are printed. */

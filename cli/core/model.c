@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/model_text.h"
+
 const char *cli_as_name(size_t n)
 {
     return n == 0 ? "bf16" : NULL;
@@ -111,7 +113,7 @@ static void drop_foreign_words(cli_model *model)
 
 int cli_model_open(const cli_args *args, const char *path, cli_model *out)
 {
-    cli_model model = {0};
+    cli_model model = {.path = path};
     embla_open_options options = {.lenient = cli_args_flag(args, "lenient")};
     if (cli_args_given(args, "as") &&
         embla_dtype_find(cli_args_text(args, "as"), &options.as) != EMBLA_OK)
@@ -119,6 +121,11 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     int code = cli_open_packed(path, &options, cli_args_flag(args, "quiet"), &model.checkpoint);
     if (code != CLI_DONE) return code;
     find_table(&model);
+    model.text = cli_text_new();
+    if (!model.text) {
+        cli_model_free(&model);
+        return cli_failed("no memory for a model");
+    }
     if (embla_checkpoint_facts(model.checkpoint, &model.facts) != EMBLA_OK) {
         cli_model_free(&model);
         return cli_failed("%s", embla_error());
@@ -134,6 +141,7 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
 
 void cli_model_free(cli_model *model)
 {
+    cli_text_free(model->text);
     embla_vocab_free(model->vocab);
     embla_checkpoint_free(model->checkpoint);
     *model = (cli_model){0};

@@ -6,6 +6,7 @@
 
 #include "embla.h"
 #include "embla_lab.h"
+#include "embla_text.h"
 
 #include "core/args.h"
 #include "core/out.h"
@@ -26,7 +27,10 @@ const char *cli_writable_dtype(size_t n);
 
 enum { CLI_SENTENCE = 512 };
 
+typedef struct cli_text cli_text; /* model_text.c */
+
 typedef struct {
+    const char *path; /* as typed */
     embla_checkpoint *checkpoint;
     bool has_table;
     bool no_matrix;     /* there is no table because no tensor is rows x dim */
@@ -35,6 +39,7 @@ typedef struct {
     int64_t rows, dim;  /* of the table */
     embla_facts facts;  /* how the model uses the table: scaling, mapping, .. */
     embla_vocab *vocab; /* NULL means no words for these rows */
+    cli_text *text;     /* the tokenizer, opened when it is needed */
     /* why there is no table or no vocabulary; "" without an error */
     char table_error[CLI_SENTENCE], vocab_error[CLI_SENTENCE];
     /* "8 rows, 20 tokens" if the words do not belong to the chosen tensor; else "" */
@@ -48,7 +53,14 @@ EMBLA_CHECKED embla_status cli_open_path(const char *path, const embla_open_opti
 int cli_open_packed(const char *path, const embla_open_options *options, bool quiet,
                     embla_checkpoint **out);
 
-/* embla_vocab_open_file and embla_table_new; a fuzzer replaces them, too. */
+/* embla_tokenizer_train; a fuzzer replaces it, too. */
+EMBLA_CHECKED embla_status cli_train_tokenizer(const char *text,
+                                               const embla_tokenizer_train_options *options,
+                                               const char *out, embla_tokenizer_trained *trained);
+/* embla_tokenizer_open, or embla_tokenizer_of the checkpoint if path is NULL;
+ * embla_vocab_open_file; embla_table_new. A fuzzer replaces them, too. */
+EMBLA_CHECKED embla_status cli_open_tokenizer(const char *path, const embla_checkpoint *checkpoint,
+                                              embla_tokenizer **out);
 EMBLA_CHECKED embla_status cli_open_words(const char *path, embla_vocab **out);
 EMBLA_CHECKED embla_status cli_make_table(embla_dtype dtype, int64_t rows, size_t dim,
                                           embla_table **out);

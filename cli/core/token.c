@@ -20,6 +20,7 @@
 
 #include "core/complain.h"
 #include "core/line_input.h"
+#include "core/model_text.h"
 #include "core/out.h"
 #include "core/visible.h"
 
@@ -29,7 +30,10 @@ void cli_tokens_free(cli_tokens *tokens)
 {
     free(tokens->ids);
     for (size_t i = 0; i < CLI_MISSING_NAMED; i++) free(tokens->missing_words[i]);
-    *tokens = (cli_tokens){.unseen = tokens->unseen};
+    *tokens = (cli_tokens){.unseen = tokens->unseen,
+                           .texts = tokens->texts,
+                           .notes = tokens->notes,
+                           .whole = tokens->whole};
 }
 
 int cli_tokens_add(cli_tokens *tokens, int64_t id)
@@ -161,6 +165,14 @@ static const char *hint(const embla_vocab *vocab, const char *word, size_t lengt
     return text;
 }
 
+/* "; for text name a tokenizer with --tokenizer FILE" if a verb takes text. */
+static const char *text_hint(const cli_tokens *tokens)
+{
+    return tokens->texts && !cli_model_tokenizer(tokens->texts)
+               ? "; for text name a tokenizer: --tokenizer FILE"
+               : "";
+}
+
 /* Keeps a missing word, so that one message names several. */
 static int add_missing(cli_tokens *tokens, const char *word, size_t length)
 {
@@ -211,8 +223,10 @@ static int one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const
             cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
     (void)hint(vocab, word, length, meant);
     if (!meant[0] && length <= 64) (void)spelling(vocab, word, length, meant);
-    return cli_failed("unknown word '%.*s': it is not among the %s words of %s%s", cut, word, words,
-                      embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5");
+    return cli_failed("unknown word '%.*s': it is not among the %s words of %s%s%s", cut, word,
+                      words, embla_vocab_source(vocab),
+                      meant[0] ? meant : "; write '#5' for token 5",
+                      length > 0 && memchr(word + 1, ' ', length - 1) ? text_hint(tokens) : "");
 }
 
 /* " ('king'?)" for 'kign', in a list of missing words. "" if it is too long. */
@@ -312,10 +326,49 @@ static int add_unseen(cli_tokens *tokens, const char *word, size_t length)
     return cli_tokens_add(tokens, CLI_UNSEEN - (int64_t)(u->count - 1));
 }
 
+/* Whether a tokenizer knows nothing of a text: then the text is a mistake in a word. Words alone
+ * are not a tokenizer either. */
+static bool is_mistake(const cli_model *model, const int32_t *tokens, size_t count)
+{
+    embla_tokenizer_info info;
+    embla_tokenizer_describe(cli_model_tokenizer(model), &info);
+    if (strcmp(info.source, "words") == 0) return true;
+    for (size_t i = 0; i < count; i++)
+        if (tokens[i] != info.unknown) return false;
+    return true;
+}
+
+/* Notes how a tokenizer cuts what looks like a word: it may be mistyped. */
+static void note_cut(const cli_tokens *tokens, const char *text, size_t length, size_t count)
+{
+    bool word = length > 0 && !memchr(text + 1, ' ', length - 1);
+    if (tokens->notes && word && count > 1)
+        cli_complain("note: '%.*s' is not a token; the tokenizer cuts it into %zu",
+                     (int)(length < 60 ? length : 60), text, count);
+}
+
+/* Adds the tokens of a text. *done is false if there is no tokenizer, or it has no tokens for it.
+ */
+static int add_text(cli_tokens *tokens, const char *text, size_t length, bool *done)
+{
+    const int32_t *found = NULL;
+    size_t count = 0;
+    int code = CLI_DONE;
+    *done = tokens->texts &&
+            cli_model_tokenize(tokens->texts, text, length, &found, &count) == EMBLA_OK &&
+            !is_mistake(tokens->texts, found, count);
+    if (!*done) return CLI_DONE;
+    note_cut(tokens, text, length, count);
+    if (tokens->whole && tokens->unseen && count > 1) return add_unseen(tokens, text, length);
+    for (size_t i = 0; i < count && code == CLI_DONE; i++) code = cli_tokens_add(tokens, found[i]);
+    return code;
+}
+
 int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length)
 {
     int64_t id;
     int32_t token;
+    bool done = false;
     if (length > 1 && word[0] == '#' && parse_integer(word + 1, length - 1, &id))
         return cli_tokens_add(tokens, id);
     if (length > 1 && word[0] == '#' && is_integer(word + 1, length - 1))
@@ -326,12 +379,16 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
         word++;
         length--;
     }
-    if (!vocab)
-        return cli_failed("unknown word '%.*s': the file has no vocabulary; write '#5' for token 5",
-                          (int)(length < 60 ? length : 60), word);
-    if (embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
+    if (vocab && embla_vocab_find(vocab, word, length, &token) == EMBLA_OK)
         return cli_tokens_add(tokens, token);
-    return tokens->unseen ? add_unseen(tokens, word, length) : add_missing(tokens, word, length);
+    if (vocab && tokens->unseen && !tokens->whole) return add_unseen(tokens, word, length);
+    int code = add_text(tokens, word, length, &done);
+    if (done) return code;
+    if (!vocab)
+        return cli_failed(
+            "unknown word '%.*s': the file has no vocabulary; write '#5' for token 5%s",
+            (int)(length < 60 ? length : 60), word, text_hint(tokens));
+    return add_missing(tokens, word, length);
 }
 
 /* An empty line is the empty word or an error; skipping it would misalign rows and lines. */

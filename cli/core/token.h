@@ -10,6 +10,7 @@
 #include "embla.h"
 
 #include "core/line_input.h"
+#include "core/model.h"
 
 /* Maximum number of missing words in one message. */
 enum { CLI_MISSING_NAMED = 5 };
@@ -34,7 +35,11 @@ typedef struct {
     int64_t *ids;
     size_t count, room;
     cli_unseen *unseen; /* where missing words go; NULL means that they are an error */
-    size_t missing;     /* number of words not in the vocabulary; the first are kept */
+    const cli_model
+        *texts;     /* whose tokenizer cuts what is no word; NULL means that it is an error */
+    bool notes;     /* note on stderr how a tokenizer cuts a word */
+    bool whole;     /* a text of several tokens is one entry of `unseen`, not one for each token */
+    size_t missing; /* number of words not in the vocabulary; the first are kept */
     char *missing_words[CLI_MISSING_NAMED];
     size_t missing_lengths[CLI_MISSING_NAMED];
 } cli_tokens;
@@ -46,8 +51,8 @@ int cli_tokens_add(cli_tokens *tokens, int64_t id);
 /* Parses "2,5,7": at least one number, separated by commas or white space, without empty entries.
  * where names the list in messages. */
 int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where);
-/* Appends one token: a word of vocab (may be NULL) or #id; after a backslash always a word. A
- * missing word is kept for cli_tokens_finish. */
+/* Appends one token: a word of vocab (may be NULL) or #id; after a backslash always a word. What is
+ * neither is text for the tokenizer of `texts`. A missing word is kept for cli_tokens_finish. */
 int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *word, size_t length);
 /* Adds a line that the caller has read from `from`: only ids, or a word or #id. */
 int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,

@@ -21,18 +21,26 @@ const char *cli_vectors_format(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
-/* Reads --format, --json and --plain. */
-static int read_form(const cli_args *args, cli_vectors_form *out)
+int cli_vectors_choose(const cli_args *args, cli_vectors_form standard, cli_vectors_form *out)
 {
     const char *name = cli_args_text(args, "format");
-    bool json = cli_args_flag(args, "json"), plain = cli_args_flag(args, "plain");
-    cli_vectors_form form = json    ? CLI_VECTORS_JSON
-                            : plain ? CLI_VECTORS_TEXT
-                                    : CLI_VECTORS_PICTURE;
+    bool json = cli_args_flag(args, "json");
+    cli_vectors_form form = json ? CLI_VECTORS_JSON : standard;
     for (int i = 0; i < FORMATS && cli_args_given(args, "format"); i++)
         if (strcmp(name, formats[i]) == 0) form = (cli_vectors_form)i;
     if (json && form != CLI_VECTORS_JSON)
         return cli_usage("--json and --format %s cannot be used together", formats[form]);
+    *out = form;
+    return CLI_DONE;
+}
+
+/* The same with --plain. */
+static int read_form(const cli_args *args, cli_vectors_form *out)
+{
+    bool json = cli_args_flag(args, "json"), plain = cli_args_flag(args, "plain");
+    cli_vectors_form form = CLI_VECTORS_PICTURE;
+    int code = cli_vectors_choose(args, plain ? CLI_VECTORS_TEXT : form, &form);
+    if (code != CLI_DONE) return code;
     if (plain && form != CLI_VECTORS_TEXT)
         return cli_usage("--plain and --%s%s cannot be used together", json ? "json" : "format ",
                          json ? "" : formats[form]);
@@ -45,6 +53,8 @@ static int read_tokens(const cli_args *args, cli_vectors *v)
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
     if (v->unseen) cli_asked_allow_unseen(&v->asked, &v->tokens);
+    code = cli_asked_allow_text(args, false, &v->asked, &v->tokens);
+    if (code != CLI_DONE) return code;
     if (ids && strcmp(ids, "-") == 0)
         code = cli_tokens_lines(&v->tokens, v->asked.vocab, true);
     else if (ids)

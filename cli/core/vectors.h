@@ -43,6 +43,10 @@ typedef struct {
     void (*json_token)(const void *context, size_t i, cli_json *json);
 } cli_vectors_source;
 
+/* The form that --format or --json asks for; `standard` without them. CLI_USAGE after a message if
+ * they contradict each other. */
+int cli_vectors_choose(const cli_args *args, cli_vectors_form standard, cli_vectors_form *out);
+
 /* Opens the first operand and finds the rows of the tokens. unseen: see cli_vectors. Returns
  * CLI_DONE, or another code after a message. Call cli_vectors_free in any case. */
 int cli_vectors_open(const cli_args *args, bool unseen, cli_vectors *out);
@@ -69,6 +73,7 @@ const char *cli_vectors_format(size_t n);
     {.name = "ids",                                                                                \
      .value = "LIST",                                                                              \
      .help = "token numbers, such as 2,5,7; - reads them from standard input"},                    \
+        CLI_TOKENIZER_OPTION,                                                                      \
         {.name = "dim",                                                                            \
          .value = "N",                                                                             \
          .count = true,                                                                            \

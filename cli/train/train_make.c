@@ -82,8 +82,34 @@ static int absolute_path(const char *path, char **out)
 
 /* ---- the text ---- */
 
-static int open_corpus(cli_training *t)
+/* Opens the tokenizer of --tokenizer, or of a resumed training the one in its folder. */
+static int open_tokenizer(const cli_args *args, cli_training *t)
 {
+    const char *given = cli_args_text(args, "tokenizer");
+    embla_tokenizer_info info;
+    if (t->corpus_options.kind != EMBLA_CORPUS_TOKENIZER) return CLI_DONE;
+    if (t->resumed || folder_has(given, "tokenizer.json"))
+        t->tokenizer_path = join(t->resumed ? t->folder : given, "tokenizer.json");
+    else
+        t->tokenizer_path = strdup(given);
+    if (!t->tokenizer_path) return cli_failed("no memory for the path of a tokenizer");
+    if (cli_open_tokenizer(t->tokenizer_path, NULL, &t->tokenizer) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    embla_tokenizer_describe(t->tokenizer, &info);
+    if (strcmp(info.source, "tokenizer.json") != 0)
+        return cli_failed("%s is a tokenizer in the format %s; training needs a tokenizer.json, "
+                          "which is stored with the model",
+                          t->tokenizer_path, info.source);
+    if (embla_tokenizer_words(t->tokenizer, &t->vocab) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    t->corpus_options.tokenizer = t->tokenizer;
+    return CLI_DONE;
+}
+
+static int open_corpus(const cli_args *args, cli_training *t)
+{
+    int code = open_tokenizer(args, t);
+    if (code != CLI_DONE) return code;
     embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
     if (status != EMBLA_OK) return library_error(status);
     int32_t token, target;
@@ -306,6 +332,12 @@ static int make_training(const cli_args *args, cli_training *t)
     char memory[CLI_CELL];
     if (shared && t->shape.ngram.rows == 0)
         return cli_usage("--ngram-shared needs a model with an n-gram table; add --ngram-rows");
+    if (t->team.sharded && shared)
+        return cli_usage("--sharded divides the n-gram table, --ngram-shared keeps it in one file; "
+                         "use one of them");
+    if (t->team.sharded && t->sample_every > 0)
+        return cli_usage("--sample-every needs the whole n-gram table, which --sharded divides; "
+                         "use 'embla generate' on the saved model");
     if (shared && !t->follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
@@ -378,7 +410,7 @@ int cli_make_new(const cli_args *args, cli_training *t)
     int code = set_folder(t);
     if (code == CLI_DONE) code = absolute_path(args->operands[0], &t->text);
     if (code == CLI_DONE && from) code = absolute_path(from, &t->from);
-    if (code == CLI_DONE) code = open_corpus(t);
+    if (code == CLI_DONE) code = open_corpus(args, t);
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code != CLI_DONE) return code;
     set_vocab(t);
@@ -457,7 +489,8 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         t->options = saved->options;
         t->options.threads = t->threads;
         t->team = (embla_team_options){.shards = saved->shards > 0 ? saved->shards : 1,
-                                       .fast = saved->fast};
+                                       .fast = saved->fast,
+                                       .sharded = saved->sharded};
         t->joins = t->joins || saved->shards > 0;
         t->corpus_options = saved->corpus;
         t->first = saved->step;
@@ -479,7 +512,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
 int cli_make_again(const cli_args *args, cli_training *t)
 {
     int code = t->follows ? CLI_DONE : cli_log_open(t->folder, &t->log);
-    if (code == CLI_DONE) code = open_corpus(t);
+    if (code == CLI_DONE) code = open_corpus(args, t);
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code == CLI_DONE) code = set_words(t);
     if (code != CLI_DONE) return code;

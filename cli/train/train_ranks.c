@@ -62,13 +62,14 @@ int cli_ranks_open(const cli_args *args, cli_training *t)
     t->ranks_here = 1;
     t->threads = (int)cli_args_count(args, "threads");
     t->team = (embla_team_options){.shards = (size_t)cli_args_count(args, "shards"),
-                                   .fast = cli_args_flag(args, "fast")};
+                                   .fast = cli_args_flag(args, "fast"),
+                                   .sharded = cli_args_flag(args, "sharded")};
     if (cli_args_given(args, "shards") && t->team.shards == 0)
         return cli_usage("--shards is 0; the minimum is 1");
     if (cli_args_count(args, "patience") > INT_MAX)
         return cli_usage("--patience is %s; the maximum is %d", cli_args_text(args, "patience"),
                          INT_MAX);
-    t->joins = embla_comm_launched() || t->team.shards > 0 || t->team.fast;
+    t->joins = embla_comm_launched() || t->team.shards > 0 || t->team.fast || t->team.sharded;
     if (embla_comm_open(&options, &t->comm) != EMBLA_OK) return cli_failed("%s", embla_error());
     if (!embla_comm_launched()) return CLI_DONE;
     t->follows = t->comm->rank > 0;
@@ -112,6 +113,17 @@ int cli_ranks_agree(cli_training *t, int code)
     cli_complain_release(c->rank, first == c->rank);
     if (worst == 0) cli_complain_hold();
     return (int)(worst & 0xff);
+}
+
+int cli_ranks_follow(const cli_training *t, bool *decision)
+{
+    const embla_comm *c = t->comm;
+    int64_t decided = !t->follows && *decision;
+    if (cli_ranks_many(t) &&
+        c->allreduce(c->owner, &decided, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    *decision = decided > 0;
+    return CLI_DONE;
 }
 
 int cli_ranks_join(cli_training *t)

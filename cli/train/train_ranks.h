@@ -13,6 +13,8 @@ int cli_ranks_open(const cli_args *args, cli_training *t);
 void cli_ranks_close(cli_training *t);
 /* The exit code of the first rank that failed in setting up. That rank alone prints its message. */
 int cli_ranks_agree(cli_training *t, int code);
+/* Every rank gets what rank 0 decides. */
+int cli_ranks_follow(const cli_training *t, bool *decision);
 /* Lets the ranks train together. */
 int cli_ranks_join(cli_training *t);
 

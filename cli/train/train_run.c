@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/out.h"
 #include "train/train_plot.h"
@@ -54,6 +55,18 @@ static void restore_line(void *context, const cli_log_line *line)
 
 /* ---- saving ---- */
 
+/* Writes the model; all ranks take part. tokenizer.json is made of the words, or is the file of
+ * --tokenizer. */
+static embla_status save_model(const cli_training *t)
+{
+    char path[PATH_MAX];
+    if (!t->tokenizer) return embla_train_save_model(t->train, t->folder, t->words);
+    embla_status status = embla_train_save_model(t->train, t->folder, NULL);
+    int used = snprintf(path, sizeof path, "%s/tokenizer.json", t->folder);
+    if (status != EMBLA_OK || t->follows || used < 0 || (size_t)used >= sizeof path) return status;
+    return access(path, F_OK) == 0 ? EMBLA_OK : embla_tokenizer_copy(t->tokenizer_path, path);
+}
+
 /* Flushes the log first, so that it contains all lines before the checkpoint. */
 static int save(cli_training *t)
 {
@@ -66,7 +79,7 @@ static int save(cli_training *t)
     if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t); /* the others wait for us */
     if (code == CLI_DONE &&
         (embla_train_checkpoint(t->train, t->checkpoints, (size_t)t->keep, note) != EMBLA_OK ||
-         (!t->follows && embla_gpt_save(t->gpt, t->folder, t->words) != EMBLA_OK)))
+         save_model(t) != EMBLA_OK))
         code = t->follows ? CLI_FAILED : cli_failed("%s", embla_error());
     free(note);
     t->saved = cli_progress_now();
@@ -76,20 +89,24 @@ static int save(cli_training *t)
 
 /* Writes the model with the lowest validation loss to FOLDER/best. A failure is reported, but does
  * not end the training. */
-static void save_best(cli_training *t)
+static int save_best(cli_training *t)
 {
     char path[4096];
-    if (!isfinite(t->validation) || t->validation >= t->best) return; /* false for a NaN */
+    bool better = isfinite(t->validation) && !(t->validation >= t->best); /* true for a NaN */
+    int code = cli_ranks_follow(t, &better); /* rank 0 alone knows the best of earlier runs */
+    if (code != CLI_DONE || !better) return code;
     t->best = t->validation;
     t->best_step = embla_train_steps(t->train);
     int used = snprintf(path, sizeof path, "%s/best", t->folder);
     if (used >= 0 && (size_t)used < sizeof path &&
-        embla_gpt_save(t->gpt, path, t->words) == EMBLA_OK)
-        return;
+        embla_train_save_model(t->train, path, t->tokenizer ? NULL : t->words) == EMBLA_OK)
+        return CLI_DONE;
+    if (t->follows) return CLI_DONE;
     cli_progress_wipe(&t->progress);
     cli_complain("the best model, of step %" PRId64 ", was not saved in %s/best: %s; training "
                  "continues",
                  t->best_step, t->folder, embla_error());
+    return CLI_DONE;
 }
 
 /* A failed save during training (a full disk) is reported, but does not end the training. */
@@ -137,7 +154,7 @@ static int validate(cli_training *t)
 {
     bool last = embla_train_steps(t->train) >= t->steps;
     int code = validate_on(t, t->validate_every / VALIDATION_SHARE, VALIDATION_LEAST);
-    if (code == CLI_DONE && !t->follows) save_best(t);
+    if (code == CLI_DONE) code = save_best(t);
     if (code == CLI_DONE) code = cli_ranks_wait(t);
     if (code == CLI_DONE && last) code = validate_on(t, t->steps / LAST_SHARE, LAST_LEAST);
     return code;

@@ -23,19 +23,23 @@ static int32_t first_token(const cli_training *t)
 {
     int32_t bos = embla_corpus_bos(t->corpus);
     if (bos >= 0) return bos;
+    if (t->tokenizer && embla_tokenize(t->writer_encoding, "\n", 1, NULL) == EMBLA_OK &&
+        embla_encoding_count(t->writer_encoding) > 0)
+        return embla_encoding_tokens(t->writer_encoding)[0];
     for (int32_t i = 0; t->words && i < embla_corpus_vocab(t->corpus); i++)
         if (t->words[i] && strcmp(t->words[i], "\n") == 0) return i;
     return 0;
 }
 
-/* Opens the words that the training has saved. They say how tokens become text. */
-static int open_words(cli_training *t)
+/* Opens the tokenizer that the training has saved. It says how tokens become text. */
+static int open_tokenizer(cli_training *t)
 {
     size_t size = strlen(t->folder) + sizeof "/tokenizer.json";
     char *path = malloc(size);
     if (!path) return cli_failed("no memory for the path of %s", t->folder);
     (void)snprintf(path, size, "%s/tokenizer.json", t->folder);
-    embla_status status = embla_vocab_open_file(path, &t->spoken_words);
+    embla_status status = cli_open_tokenizer(path, NULL, &t->writer);
+    if (status == EMBLA_OK) status = embla_encoding_new(t->writer, &t->writer_encoding);
     free(path);
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
@@ -49,7 +53,7 @@ static int generate(const cli_training *t, embla_decoder *decoder, size_t most, 
     const int32_t bos = embla_corpus_bos(t->corpus);
     int32_t token = first_token(t), before = -1;
     embla_head head;
-    cli_speaker_of_vocab(t->spoken_words, t->shape.vocab, &speaker);
+    cli_speaker_of_tokenizer(t->writer, t->writer_encoding, t->shape.vocab, &speaker);
     embla_status status = embla_decoder_head(decoder, &head);
     for (size_t i = 0; status == EMBLA_OK && i < most; i++) {
         embla_choice choice = {0};
@@ -61,11 +65,11 @@ static int generate(const cli_training *t, embla_decoder *decoder, size_t most, 
         if (status == EMBLA_OK) status = embla_head_sample(&head, hidden, 1, &sampling, &choice);
         if (status != EMBLA_OK || choice.token < 0 || choice.token == bos) break;
         token = (int32_t)choice.token;
-        if (!cli_said_add(said, &speaker, before, token))
-            return cli_failed("no memory for a sample");
+        if (!cli_said_add(said, &speaker, before, token)) return cli_failed("%s", said->error);
         before = token;
     }
-    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
+    if (status != EMBLA_OK) return cli_failed("%s", embla_error());
+    return cli_said_end(said, &speaker) ? CLI_DONE : cli_failed("%s", said->error);
 }
 
 /* Prints the lines of text, indented, with control characters escaped. */
@@ -105,7 +109,7 @@ int cli_sample_print(cli_training *t)
     embla_decoder *decoder = NULL;
     float *hidden = malloc(t->shape.dim * sizeof *hidden);
     int code = hidden ? CLI_DONE : cli_failed("no memory for a sample");
-    if (code == CLI_DONE && t->words && !t->spoken_words) code = open_words(t);
+    if (code == CLI_DONE && t->words && !t->writer_encoding) code = open_tokenizer(t);
     if (code == CLI_DONE && embla_decoder_new(t->gpt, most, &decoder) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) code = generate(t, decoder, most, hidden, &said);
@@ -115,6 +119,6 @@ int cli_sample_print(cli_training *t)
     (void)fflush(stdout);
     embla_decoder_free(decoder);
     free(hidden);
-    free(said.bytes);
+    cli_said_free(&said);
     return code;
 }

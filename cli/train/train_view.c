@@ -178,10 +178,11 @@ static void print_ranks(const cli_training *t)
     const embla_team_options *team = embla_train_team(t->train);
     char ranks[CLI_CELL], shards[CLI_CELL];
     if (!team) return;
-    cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s",
+    cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s%s",
                  cli_plural(t->comm->size, "rank", ranks), t->comm->name,
                  cli_plural((int64_t)team->shards, "shard", shards),
-                 team->fast ? "in floats" : "exactly");
+                 team->fast ? "in floats" : "exactly",
+                 team->sharded ? "; n-gram rows divided" : "");
 }
 
 static void print_training(const cli_training *t)
@@ -222,6 +223,7 @@ static void json_ranks(const cli_training *t, cli_json *json)
     cli_json_whole(json, "ranks", t->comm->size);
     cli_json_whole(json, "shards", (int64_t)team->shards);
     cli_json_bool(json, "fast", team->fast);
+    cli_json_bool(json, "sharded", team->sharded);
     cli_json_text(json, "communicator", t->comm->name);
 }
 

@@ -66,7 +66,10 @@ void cli_training_free(cli_training *t)
     embla_corpus_free(t->corpus);
     free(t->words);
     embla_vocab_free(t->vocab);
-    embla_vocab_free(t->spoken_words);
+    embla_encoding_free(t->writer_encoding);
+    embla_tokenizer_free(t->writer);
+    embla_tokenizer_free(t->tokenizer);
+    free(t->tokenizer_path);
     free(t->noted_plot);
     free(t->noted_watch);
     free(t->text);

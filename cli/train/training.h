@@ -61,9 +61,12 @@ typedef struct {
     embla_train *train;
     const char **words; /* words of the tokens; NULL means a file of tokens without --vocab */
     embla_vocab *vocab; /* of --vocab, or of a resumed training; NULL means none */
-    embla_vocab *spoken_words; /* of the written tokenizer.json, for samples; NULL until needed */
-    int64_t added_rows;        /* rows for tokens that the model of --from does not have */
-    bool validates;            /* the corpus has a validation part */
+    embla_tokenizer *tokenizer; /* of --tokenizer; NULL means none */
+    char *tokenizer_path;       /* its file */
+    embla_tokenizer *writer;    /* the written tokenizer.json, for samples; NULL until needed */
+    embla_encoding *writer_encoding;
+    int64_t added_rows; /* rows for tokens that the model of --from does not have */
+    bool validates;     /* the corpus has a validation part */
 
     /* progress */
     cli_progress progress;

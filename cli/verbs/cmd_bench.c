@@ -41,8 +41,12 @@ static const struct {
      "^[^/]*/[^/]*$"},
     {"rows", "lookup in a giant table, against a bare memcpy loop over the same row numbers",
      bench_rows, "/(raw|f32|bf16)$"},
+    {"disk", "rows of a table on disk, against page faults and bare reads of the same pages",
+     bench_disk, "^none$"},
     {"train", "a training step, against the bare matrix products of that step", bench_train,
      "^(microgpt|nano|gpt2-256x6)/|^gpt2/4x64/"},
+    {"text", "text to tokens and to vectors, against finding words and summing rows", bench_text,
+     "^(wordpiece|bpe|unigram|vector)$|^open/"},
     {"cluster", "a sharded table under mpirun, against its parts and against bare MPI",
      bench_cluster, "^owners$"},
     {"all", "a set of cases of every benchmark, on 1 thread and on all", NULL, NULL}};
@@ -211,7 +215,9 @@ const cli_verb cli_verb_bench = {
         "one-hot computes 16 rows as the product of one-hot vectors and the table. "
         "Cases of open are named SHAPE/DTYPE/WHAT: all rows of a file are looked up in order "
         "(scan), or the file is opened and closed (open). The file has 1 GiB unless --case "
-        "chooses another; it is written to $TMPDIR or /tmp and removed at the end.\n\n"
+        "chooses another; it is written to $TMPDIR or /tmp and removed at the end. "
+        "Cases of text are on a made-up language: KIND tokenizes lines, KIND/line one line of 10 "
+        "MB, KIND/decode goes back; vector is lines to vectors, open/ opens a tokenizer.\n\n"
         "BENCHMARK all runs a set of cases of every benchmark, each on 1 thread and on all, or on "
         "--threads. It leaves out what takes long: the f32 tables with 131072x4096 numbers, "
         "GPT-2 with 1024 tokens, most dtypes and most optimizers; --list prints what it runs. "

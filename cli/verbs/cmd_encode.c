@@ -50,18 +50,6 @@ static const char *overflow_name(size_t n)
     return n == 0 ? "error" : n == 1 ? "truncate" : NULL;
 }
 
-static int read_form(job *j, const cli_args *args)
-{
-    const char *name = cli_args_text(args, "format");
-    bool json = cli_args_flag(args, "json");
-    j->form = json ? CLI_VECTORS_JSON : CLI_VECTORS_TEXT;
-    for (size_t n = 0; cli_args_given(args, "format") && format_name(n); n++)
-        if (strcmp(format_name(n), name) == 0) j->form = (cli_vectors_form)(n + CLI_VECTORS_TEXT);
-    if (json && j->form != CLI_VECTORS_JSON)
-        return cli_usage("--json and --format %s cannot be used together", name);
-    return CLI_DONE;
-}
-
 static int read_options(job *j, const cli_args *args)
 {
     bool unit = cli_args_flag(args, "normalize"), no_unit = cli_args_flag(args, "no-normalize");
@@ -78,7 +66,7 @@ static int read_options(job *j, const cli_args *args)
                                .plain = cli_args_flag(args, "plain"),
                                .strict = cli_args_flag(args, "strict"),
                                .threads = (int)cli_args_count(args, "threads")};
-    return read_form(j, args);
+    return cli_vectors_choose(args, CLI_VECTORS_TEXT, &j->form);
 }
 
 static int open_encoder(job *j, const cli_args *args)

@@ -14,6 +14,7 @@
 
 #include "embla_train.h"
 
+#include "core/model_text.h"
 #include "core/progress.h"
 #include "core/speak.h"
 #include "core/verbs.h"
@@ -78,7 +79,11 @@ static int open_model(const cli_args *args, job *j)
     if (code != CLI_DONE) return code;
     if (embla_gpt_open(j->model.checkpoint, &j->gpt) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    if (j->model.vocab_error[0]) cli_complain("%s", j->model.vocab_error);
+    code = cli_model_use_tokenizer(args, &j->model);
+    if (code != CLI_DONE) return code;
+    (void)cli_model_tokenizer(&j->model);
+    if (cli_model_bad_tokenizer(&j->model)[0])
+        cli_complain("tokens are numbers: %s", cli_model_bad_tokenizer(&j->model));
     cli_speaker_of(&j->model, embla_gpt_describe(j->gpt)->vocab, &j->speaker);
     /* for a small model, waking a second thread takes longer than a token */
     if (j->sample.threads == 0 && embla_gpt_parameters(j->gpt) < PARALLEL_FROM)
@@ -165,10 +170,10 @@ static int start_text(job *j, cli_said *said)
         int32_t token = j->tokens[i];
         bool silent = i == 0 && j->speaker.leads;
         if (!silent && !cli_said_add(said, &j->speaker, before, token))
-            return fail_after_text(j, "no memory for the text");
+            return fail_after_text(j, said->error);
         before = token;
     }
-    if (!j->json) cli_said_print(said, false, j->shown, stdout);
+    if (!j->json) cli_said_print(said, j->shown, stdout);
     return j->prompt > j->places ? slide(j, j->prompt) : feed(j, j->tokens, j->prompt);
 }
 
@@ -213,10 +218,11 @@ static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *
             *why = END;
             break;
         }
-        if (!cli_said_add(said, &j->speaker, before, token))
-            code = fail_after_text(j, "no memory for the text");
-        if (!j->json) cli_said_print(said, false, j->shown, stdout);
+        if (!cli_said_add(said, &j->speaker, before, token)) code = fail_after_text(j, said->error);
+        if (!j->json) cli_said_print(said, j->shown, stdout);
     }
+    if (code == CLI_DONE && !cli_said_end(said, &j->speaker))
+        code = fail_after_text(j, said->error);
     *count = i;
     return code;
 }
@@ -244,10 +250,10 @@ static int generate_text(job *j, size_t text, cli_json *json, reason *why)
     j->made += (int64_t)count;
     if (code == CLI_DONE && j->json) print_json(j, &said, count, *why, json);
     if (code == CLI_DONE && !j->json) {
-        cli_said_print(&said, true, j->shown, stdout);
+        cli_said_print(&said, j->shown, stdout);
         putchar('\n');
     }
-    free(said.bytes);
+    cli_said_free(&said);
     return code;
 }
 
@@ -348,6 +354,7 @@ static const cli_option options[] = {
      .help = "sample from tokens at least X times as likely as the most likely one; 0 means all"},
     {.name = "seed", .value = "S", .standard = "0", .count = true, .help = "random seed"},
     {.name = "count", .value = "N", .standard = "1", .count = true, .help = "number of texts"},
+    CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -366,12 +373,11 @@ const cli_verb cli_verb_generate = {
             "positions are full. Each text is printed on its own line; texts that can contain line "
             "ends are separated by an empty line. A model without such a token continues with the "
             "last half of its positions when they are full.\n\n"
-            "A prompt is split into characters or bytes. Then the two neighbours that form the "
-            "word with the lowest token number are merged, until no two form a word. This is how "
-            "llama2.c, Llama and our own models tokenize. GPT-2 first splits text into words, "
-            "which differs for some spaces. For a model of words (train --words) the prompt is cut "
-            "into words, and an unknown word becomes <unk>. A model without a vocabulary prints "
-            "token numbers, and its prompt is a list such as 5,7.",
+            "The tokenizer of the model cuts the prompt into tokens and joins tokens to text: the "
+            "one in its folder (tokenizer.json, tokenizer.model, ..), or the one of --tokenizer. "
+            "If there are only words (vocab.json, tokenizer.bin of llama2.c or llm.c), the two "
+            "neighbours that form the word with the lowest token are merged first. A model without "
+            "either prints token numbers, and its prompt is a list such as 5,7.",
     .example = "embla generate names --count 5",
     .options = options,
     .run = run};

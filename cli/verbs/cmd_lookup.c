@@ -72,7 +72,9 @@ const cli_verb cli_verb_lookup = {
         "contain all numbers, exactly:\n- text: token, word and numbers; tabs between the "
         "three;\n- tsv: the same with tabs between all numbers;\n- json: one object; null for a "
         "number that is not finite;\n- jsonl: one object per row;\n- npy, raw: little-endian "
-        "f32.\nBackslashes and invisible characters in words are escaped (\\n, \\x1b). A token "
+        "f32.\nWhat is no word is text: the tokenizer of the model (in its folder, in the GGUF, or "
+        "--tokenizer) cuts it, and each of its tokens gets a row.\n\nBackslashes and invisible "
+        "characters in words are escaped (\\n, \\x1b). A token "
         "without a row is an error, and nothing is printed.",
     .example = "embla lookup words.vec king queen cat",
     .options = options,

@@ -108,7 +108,6 @@ static int read_input(const cli_args *args, job *j)
     if (vector) {
         code = strcmp(vector, "-") == 0 ? read_vectors(j) : add_vector(j, vector, "--vector");
     } else {
-        cli_asked_allow_unseen(&j->asked, &j->tokens);
         code = cli_asked_tokens(args, &j->asked, &j->tokens);
         if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
         j->count = j->tokens.count;
@@ -145,7 +144,7 @@ static void print_heading(const job *j, size_t n)
         (void)cli_token_show(&j->asked, j->tokens.ids[n], !j->rank.utf8, CLI_WORD_COLUMNS, word);
     printf("%s%s", j->printed + n > 0 ? "\n" : "", word);
     if (!j->vectors && j->rows[n] < 0)
-        fputs(", not in the vocabulary", stdout);
+        fputs(j->tokens.whole ? ", a text" : ", not in the vocabulary", stdout);
     else if (!j->vectors && j->asked.vocab)
         printf(", token %" PRId64, j->tokens.ids[n]);
     printf(": %s among %s\n\n", embla_measure_name(j->options.measure),
@@ -293,7 +292,6 @@ static int answer_lines(job *j)
 {
     cli_lines lines = {0};
     embla_near_report report = {0};
-    cli_asked_allow_unseen(&j->asked, &j->tokens);
     bool talks = isatty(STDIN_FILENO), more = true;
     int code = CLI_DONE;
     while (more && code == CLI_DONE) {
@@ -341,6 +339,10 @@ static int read_excluded(const cli_args *args, job *j)
 static int set_up(const cli_args *args, job *j)
 {
     int code = cli_asked_open(args, args->operands[0], &j->asked);
+    if (code == CLI_DONE) {
+        cli_asked_allow_unseen(&j->asked, &j->tokens);
+        code = cli_asked_allow_text(args, true, &j->asked, &j->tokens);
+    }
     if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
     if (code != CLI_DONE) return code;
     j->dim = embla_table_dim(j->asked.table);
@@ -387,6 +389,7 @@ static const cli_option options[] = {
     {.name = "vector",
      .value = "NUMBERS",
      .help = "search for a vector, 0.5,-1,..; - reads one per line from standard input"},
+    CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -401,6 +404,8 @@ const cli_verb cli_verb_near = {
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
         "lookup'; - reads one token per line from standard input and answers each line as it "
         "arrives. Each token gets its own list, the nearest row first; ties are in row order. "
+        "What is no word is text for the tokenizer of the model: if it has several tokens, the "
+        "rows nearest to its vector are found, which is that of 'embla encode'. "
         "Every row of the table is "
         "compared, in the dtype in which it is stored, so the result is exact. Rows with a NaN "
         "or an infinity are skipped, and their number is reported.\n\n"

@@ -352,8 +352,22 @@ static void print_totals(const job *j)
     (void)putchar('\n');
 }
 
+/* --compile: writes the tables of the tokenizer to a file. */
+static int compile(const cli_args *args)
+{
+    const char *out = cli_args_text(args, "compile");
+    if (args->operand_count > 1 || cli_args_given(args, "file"))
+        return cli_usage("--compile converts a tokenizer; it needs no text");
+    int code = cli_out_check_new(out, cli_args_flag(args, "force"));
+    if (code != CLI_DONE) return code;
+    if (embla_tokenizer_compile(args->operands[0], out) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    return CLI_DONE;
+}
+
 static int run_job(job *j, const cli_args *args)
 {
+    if (cli_args_given(args, "compile")) return compile(args);
     int code = set_up(j, args);
     if (code != CLI_DONE) return code;
     if (j->decode) return args->operand_count > 1 ? decode_operands(j, args) : decode_lines(j);
@@ -392,6 +406,10 @@ static const cli_option options[] = {
     {.name = "compare",
      .value = "OTHER",
      .help = "show how TOKENIZER (A) and OTHER (B) cut the same texts"},
+    {.name = "compile",
+     .value = "OUT",
+     .help = "write the tables of a tokenizer.json to OUT, a TOKENIZER that opens in milliseconds"},
+    {.name = "force", .help = "replace OUT if it exists"},
     {.name = "special", .help = "add special tokens such as [CLS]; with --decode, print them"},
     {.name = "plain", .help = "treat special tokens in a text as ordinary text"},
     {.name = "strict", .help = "refuse text that is not valid UTF-8"},
@@ -416,7 +434,8 @@ const cli_verb cli_verb_tokens = {
     .about = "convert text to the tokens of a model, and back",
     .text =
         "TOKENIZER is a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's "
-        "ranks, a vocab.txt, or a folder with one of them. The tokens are those that the "
+        "ranks, a vocab.txt, a file of --compile, or a folder with one of them. The tokens are "
+        "those that the "
         "library which wrote the file gives for the same text. Without TEXT and --file, each line "
         "of "
         "standard input is a text.\n\n"

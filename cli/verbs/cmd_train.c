@@ -127,8 +127,8 @@ static int read_orders(const char *text, size_t *out)
 
 static int read_ngram(const cli_args *args, cli_training *t)
 {
-    static const char *const parts[] = {"ngram-heads", "ngram-orders", "ngram-dim",
-                                        "ngram-layer", "ngram-rate",   "ngram-shared"};
+    static const char *const parts[] = {"ngram-heads", "ngram-orders", "ngram-dim", "ngram-layer",
+                                        "ngram-rate",  "ngram-shared", "sharded"};
     embla_gpt_ngram *n = &t->shape.ngram;
     if (!cli_args_given(args, "ngram-rows")) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -235,7 +235,7 @@ static int read_training(const cli_args *args, const embla_gpt_preset *p, cli_tr
     return code;
 }
 
-/* What the tokens are: characters, unless one of three options is given. */
+/* What the tokens are: characters, unless one of four options is given. */
 static int read_token_kind(const cli_args *args, embla_corpus_options *o)
 {
     static const struct {
@@ -243,7 +243,8 @@ static int read_token_kind(const cli_args *args, embla_corpus_options *o)
         embla_corpus_kind kind;
     } kinds[] = {{"bytes", EMBLA_CORPUS_BYTES},
                  {"tokens-file", EMBLA_CORPUS_TOKENS},
-                 {"words", EMBLA_CORPUS_WORDS}};
+                 {"words", EMBLA_CORPUS_WORDS},
+                 {"tokenizer", EMBLA_CORPUS_TOKENIZER}};
     const char *given = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (!cli_args_given(args, kinds[i].name)) continue;
@@ -466,6 +467,9 @@ static const cli_option options[] = {
      .help = "seed of the initial weights, the order of the text and dropout"},
     {.name = "bytes", .help = "use bytes as tokens instead of characters"},
     COUNT("words", "use the N most frequent words as tokens, and one token for all others"),
+    {.name = "tokenizer",
+     .value = "FILE",
+     .help = "use the tokens of a tokenizer.json, which is stored with the model"},
     {.name = "documents", .help = "treat each line as a separate document (default for microgpt)"},
     {.name = "tokens-file", .help = "read TEXT as a file of tokens: a .bin of llm.c, or .npy"},
     {.name = "vocab",
@@ -520,6 +524,9 @@ static const cli_option options[] = {
     {.name = "fast",
      .help = "sum the gradients of processes in floats; faster, but the result depends on their "
              "number"},
+    {.name = "sharded",
+     .help = "with mpirun: divide the n-gram table among the processes, for a table that is larger "
+             "than the memory of a host"},
     {.name = "patience",
      .value = "S",
      .count = true,
@@ -534,7 +541,8 @@ const cli_verb cli_verb_train = {
     .about = "train a model on a text",
     .text =
         "TEXT is a text file or a folder of text files. Its characters become the tokens, or its "
-        "words with --words. A decoder learns to predict the next token. FOLDER receives the model "
+        "words with --words; with --tokenizer a tokenizer cuts it ('embla tokenizer' trains one). "
+        "A decoder learns to predict the next token. FOLDER receives the model "
         "in a format that "
         "other programs open (config.json, model.safetensors, tokenizer.json), loss.csv with "
         "one line for each step, and checkpoints. Options that are not given come from the "

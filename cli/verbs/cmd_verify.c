@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     embla_placement placement;
 } placements[] = {{"mapped", EMBLA_PLACEMENT_MAPPED},
-                 {"direct", EMBLA_PLACEMENT_DIRECT},
+                  {"direct", EMBLA_PLACEMENT_DIRECT},
                   {"ram", EMBLA_PLACEMENT_RAM},
                   {"shared", EMBLA_PLACEMENT_SHARED}};
 

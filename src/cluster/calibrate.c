@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
@@ -219,9 +220,9 @@ static embla_status time_turns(bench *b, int what, embla_status (*turn)(bench *b
     double seconds[TURNS];
     for (int i = 0; i < TURNS; i++) {
         EMBLA_TRY(c->barrier(c->owner, 0));
-        double begun = embla_comm_seconds();
+        double begun = embla_clock_seconds();
         EMBLA_TRY(turn(b));
-        seconds[i] = embla_comm_seconds() - begun;
+        seconds[i] = embla_clock_seconds() - begun;
     }
     EMBLA_TRY(c->allreduce(c->owner, seconds, TURNS, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_MAX));
     b->times[what] = seconds[0];

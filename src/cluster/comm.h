@@ -7,8 +7,6 @@
 #ifndef EMBLA_CLUSTER_COMM_H
 #define EMBLA_CLUSTER_COMM_H
 
-#include <time.h>
-
 #include "embla_cluster.h"
 
 /* What libembla_mpi needs. */
@@ -30,14 +28,6 @@ embla_mpi_close_fn embla_mpi_close;
 
 /* A third one, for the benchmark: a sum of floats by MPI's own blocking call. */
 int embla_mpi_bare_sum(const embla_comm *comm, float *values, int count);
-
-/* Seconds of a clock that only goes forward. */
-static inline double embla_comm_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 enum {
     EMBLA_COMM_PATIENCE = 45, /* seconds; the default */

@@ -9,6 +9,7 @@
  * rows, not bytes. Windows are made by allocate, which all implementations have right, and freed on
  * every path, because MPICH ends the process over one that is left.
  */
+#include "base/clock.h"
 #include "cluster/comm.h"
 
 #include <limits.h>
@@ -95,7 +96,7 @@ static void call_roll(const job *j, char *missing, size_t size)
     int others = j->comm.size;
     MPI_Request *requests = NULL;
     char *answers = NULL;
-    double end = embla_comm_seconds() + ANSWER;
+    double end = embla_clock_seconds() + ANSWER;
     int open = others - 1;
     missing[0] = '\0';
     if (take(j, (size_t)others * 2 * sizeof(MPI_Request), &requests) != EMBLA_OK ||
@@ -107,7 +108,7 @@ static void call_roll(const job *j, char *missing, size_t size)
         (void)MPI_Irecv(answers + r, 1, MPI_CHAR, r, 0, j->roll, &requests[2 * r]);
         (void)MPI_Isend(&sent, 1, MPI_CHAR, r, 0, j->roll, &requests[2 * r + 1]);
     }
-    while (open > 0 && embla_comm_seconds() < end) {
+    while (open > 0 && embla_clock_seconds() < end) {
         for (int r = 0; r < others; r++) {
             int done = 0;
             if (requests[2 * r] == MPI_REQUEST_NULL) continue;
@@ -149,8 +150,8 @@ static embla_status wait_for(const job *j, MPI_Request *request, const char *wha
         if (turn < EAGER) continue;
         (void)sched_yield();
         if (turn % 256 != 0) continue;
-        if (since == 0.0) since = embla_comm_seconds();
-        if (embla_comm_seconds() - since > seconds) return too_long(j, what, seconds);
+        if (since == 0.0) since = embla_clock_seconds();
+        if (embla_clock_seconds() - since > seconds) return too_long(j, what, seconds);
     }
 }
 

@@ -5,6 +5,10 @@
  * At level k a part of the high array is a multiple of the unit 2^(32k - 128), and a part of the
  * low array a multiple of 2^(32k - 160). A number below 2^31 units gives parts of at most 2^31, so
  * 2^19 of them have a sum of at most 2^50: a double represents it exactly.
+ *
+ * Ranks exchange parts in rounds, because all at once would need as much memory again. What a round
+ * sends to rank 0, 1, .. must follow each other. So tiles are kept in that order: the first tiles
+ * of all slices, then the next ones.
  */
 #include "cluster/exact.h"
 
@@ -19,8 +23,10 @@
 
 enum {
     BLOCK = EMBLA_EXACT_BLOCK,
-    CHUNK = 256,   /* blocks that a thread processes at once */
-    ROUND = 16384, /* blocks that ranks exchange at once: 16 MiB */
+    TILE = EMBLA_EXACT_TILE / BLOCK, /* blocks of a tile */
+    NUMBERS = TILE * 2 * BLOCK,      /* parts of a tile: 64 KiB */
+    ROUND = 256,   /* tiles that ranks exchange at once, if there are fewer ranks: 16 MiB */
+    EMPTY = -1,    /* the level of a block that is 0, and whose parts were not written */
     LEVELS = 9,    /* a float may have any of these.. */
     NO_NUMBER = 9, /* ..and this is the level of a NaN or an infinity */
     EXPONENT_MOST = 255
@@ -85,7 +91,7 @@ static void raise_block(int64_t *level, int64_t *parts, int64_t to)
 {
     int64_t *high = parts, *low = parts + BLOCK;
     if (to <= *level) return;
-    if (to == *level + 1)
+    if (*level != EMPTY && to == *level + 1)
         memcpy(low, high, BLOCK * sizeof *low);
     else
         memset(low, 0, BLOCK * sizeof *low);
@@ -135,6 +141,10 @@ EMBLA_BODY float round_parts(int64_t high, int64_t low, double unit)
 EMBLA_BODY void round_body(const int64_t *levels, const int64_t *parts, size_t blocks, float *out)
 {
     for (size_t b = 0; b < blocks; b++, out += BLOCK, parts += 2 * BLOCK) {
+        if (levels[b] == EMPTY) {
+            memset(out, 0, BLOCK * sizeof *out);
+            continue;
+        }
         double unit = levels[b] < NO_NUMBER ? units[levels[b]] : (double)NAN;
         for (size_t i = 0; i < BLOCK; i++) out[i] = round_parts(parts[i], parts[BLOCK + i], unit);
     }
@@ -146,36 +156,53 @@ EMBLA_ISA_FUNCTION(void, round_blocks,
 
 /* ---- memory ---- */
 
-/* Blocks that ranks exchange at a time: less if there are fewer. */
-static size_t round_of(const embla_exact *s)
+/* Tiles of each rank in the round that begins at tile k of a slice. */
+static size_t tiles_at(const embla_exact *s, size_t k)
 {
-    return s->blocks < ROUND ? s->blocks : ROUND;
+    return s->slice - k < s->round ? s->slice - k : s->round;
+}
+
+/* The parts of a tile. */
+static int64_t *parts_of(const embla_exact *s, size_t tile)
+{
+    size_t rank = tile / s->slice, k = tile % s->slice, begin = k / s->round * s->round;
+    return s->parts + (begin * s->ranks + rank * tiles_at(s, begin) + k - begin) * NUMBERS;
+}
+
+/* Blocks of rank r in that round. */
+static size_t blocks_at(const embla_exact *s, size_t r, size_t k)
+{
+    size_t from = (r * s->slice + k) * TILE, most = tiles_at(s, k) * TILE;
+    size_t left = from < s->blocks ? s->blocks - from : 0;
+    return left < most ? left : most;
 }
 
 embla_status embla_exact_new(size_t count, size_t ranks, embla_exact *out)
 {
     embla_layout layout = {0};
-    embla_exact s = {
-        .count = count, .blocks = count / BLOCK + (count % BLOCK != 0), .ranks = ranks};
+    size_t each = ranks < ROUND ? ROUND / ranks : 1;
+    embla_exact s = {.count = count,
+                     .blocks = count / BLOCK + (count % BLOCK != 0),
+                     .ranks = ranks,
+                     .slice = embla_exact_slice(count, ranks) / EMBLA_EXACT_TILE};
     void *memory = NULL;
-    size_t at[6], round = ranks > 1 ? round_of(&s) + ranks : 0; /* slices may be rounded up */
+    size_t at[4];
+    s.round = s.slice < each ? s.slice : each;
     at[0] = embla_layout_add(&layout, s.blocks + 1, sizeof *s.levels);
-    at[1] = embla_layout_add(&layout, s.blocks + 1, sizeof *s.shared);
-    at[2] = embla_layout_add(&layout, s.blocks, 2 * BLOCK * sizeof *s.parts);
-    at[3] = embla_layout_add(&layout, 2 * ranks, sizeof *s.counts);
-    at[4] = embla_layout_add(&layout, round, 2 * BLOCK * sizeof *s.received);
-    at[5] = embla_layout_add(&layout, 2 * round, BLOCK * sizeof *s.rounded);
+    at[1] = embla_layout_add(&layout, s.slice * ranks, NUMBERS * sizeof *s.parts);
+    at[2] = embla_layout_add(&layout, 2 * ranks, sizeof *s.counts);
+    at[3] =
+        embla_layout_add(&layout, ranks > 1 ? s.round * ranks : 0, NUMBERS * sizeof *s.received);
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "%zu exact sums do not fit in memory", count);
     EMBLA_TRY(embla_mem_new(layout.bytes, "exact sums", &memory));
     char *block = memory;
     s.bytes = layout.bytes;
     s.levels = (int64_t *)(void *)(block + at[0]);
-    s.shared = (int64_t *)(void *)(block + at[1]);
-    s.parts = (int64_t *)(void *)(block + at[2]);
-    s.counts = (size_t *)(void *)(block + at[3]);
-    s.received = (int64_t *)(void *)(block + at[4]);
-    s.rounded = (float *)(void *)(block + at[5]);
+    s.parts = (int64_t *)(void *)(block + at[1]);
+    s.counts = (size_t *)(void *)(block + at[2]);
+    s.received = (int64_t *)(void *)(block + at[3]);
+    embla_exact_clear(&s);
     *out = s;
     return EMBLA_OK;
 }
@@ -186,14 +213,10 @@ void embla_exact_free(embla_exact *sums)
     *sums = (embla_exact){0};
 }
 
-void embla_exact_clear(embla_exact *sums, int threads)
+void embla_exact_clear(embla_exact *sums)
 {
-    threads = embla_threads_for(threads, sums->bytes);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t b = 0; b < sums->blocks; b++)
-        memset(sums->parts + b * 2 * BLOCK, 0, 2 * BLOCK * sizeof *sums->parts);
-    memset(sums->levels, 0, (sums->blocks + 1) * sizeof *sums->levels);
+    for (size_t b = 0; b < sums->blocks; b++) sums->levels[b] = EMPTY;
+    sums->levels[sums->blocks] = 0;
 }
 
 /* ---- taking numbers ---- */
@@ -214,23 +237,24 @@ static void take_rest(embla_exact *s, float *const *x, size_t n)
     for (size_t k = 0; k < n && rest > 0; k++) {
         memcpy(last, x[k] + whole * BLOCK, rest * sizeof *last);
         memset(x[k] + whole * BLOCK, 0, rest * sizeof *last);
-        EMBLA_PICK(take)(only, 1, 0, 1, s->levels + whole, s->parts + whole * 2 * BLOCK);
+        EMBLA_PICK(take)
+        (only, 1, 0, 1, s->levels + whole, parts_of(s, whole / TILE) + whole % TILE * 2 * BLOCK);
     }
 }
 
 embla_status embla_exact_take(embla_exact *sums, float *const *x, size_t n, int threads)
 {
     size_t whole = sums->count / BLOCK;
-    int64_t chunks = (int64_t)((whole + CHUNK - 1) / CHUNK);
+    int64_t tiles = (int64_t)((whole + TILE - 1) / TILE);
     EMBLA_TRY(check_additions(sums->levels[sums->blocks] + (int64_t)n));
     sums->levels[sums->blocks] += (int64_t)n;
     threads = embla_threads_for(threads, sums->bytes);
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < chunks; i++) {
-        size_t from = (size_t)i * CHUNK, blocks = whole - from < CHUNK ? whole - from : CHUNK;
+    for (int64_t i = 0; i < tiles; i++) {
+        size_t from = (size_t)i * TILE, blocks = whole - from < TILE ? whole - from : TILE;
         EMBLA_PICK(take)
-        (x, n, from * BLOCK, blocks, sums->levels + from, sums->parts + from * 2 * BLOCK);
+        (x, n, from * BLOCK, blocks, sums->levels + from, parts_of(sums, (size_t)i));
     }
     take_rest(sums, x, n);
     return EMBLA_OK;
@@ -238,93 +262,81 @@ embla_status embla_exact_take(embla_exact *sums, float *const *x, size_t n, int 
 
 /* ---- sums over ranks ---- */
 
-/* Rounds blocks from .. from + blocks - 1; parts are theirs. */
+/* Rounds blocks from .. from + blocks - 1; parts are theirs. The last one may not be full. */
 static void round_some(const embla_exact *s, size_t from, size_t blocks, const int64_t *parts,
-                       int threads, float *out)
+                       float *out)
 {
-    int64_t chunks = (int64_t)((blocks + CHUNK - 1) / CHUNK);
-    threads = embla_threads_for(threads, blocks * 2 * BLOCK * sizeof *parts);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < chunks; i++) {
-        size_t at = (size_t)i * CHUNK, n = blocks - at < CHUNK ? blocks - at : CHUNK;
-        EMBLA_PICK(round_blocks)
-        (s->levels + from + at, parts + at * 2 * BLOCK, n, out + at * BLOCK);
+    size_t whole = s->count / BLOCK, full = from + blocks > whole ? whole - from : blocks;
+    float last[BLOCK];
+    EMBLA_PICK(round_blocks)(s->levels + from, parts, full, out + from * BLOCK);
+    if (full == blocks) return;
+    EMBLA_PICK(round_blocks)(s->levels + whole, parts + full * 2 * BLOCK, 1, last);
+    memcpy(out + whole * BLOCK, last, s->count % BLOCK * sizeof *last);
+}
+
+/* Adds the parts of other ranks to those of rank 0, which gave `blocks` blocks, and rounds. Does so
+ * for a tile, which begins at block `from` of these. first: its number among all blocks. */
+static void add_tile(const embla_exact *s, size_t first, size_t from, size_t blocks, float *out)
+{
+    size_t n = blocks - from < TILE ? blocks - from : TILE;
+    int64_t *to = s->received + from * 2 * BLOCK;
+    for (size_t r = 1; r < s->ranks; r++) {
+        const int64_t *other = to + r * blocks * 2 * BLOCK;
+        for (size_t i = 0; i < n * 2 * BLOCK; i++) to[i] += other[i];
     }
+    round_some(s, first, n, to, out);
 }
 
-/* Adds the parts of other ranks to those of rank 0: `blocks` blocks of each. */
-static void add_received(embla_exact *s, size_t blocks, int threads)
+/* Gets the parts of tiles k, k + 1, .. of this rank's slice from all ranks. */
+static embla_status sum_round(embla_exact *s, const embla_comm *c, size_t k, int threads,
+                              float *out)
 {
-    size_t numbers = blocks * 2 * BLOCK;
-    threads = embla_threads_for(threads, s->ranks * numbers * sizeof *s->received);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t b = 0; b < blocks; b++)
-        for (size_t r = 1; r < s->ranks; r++) {
-            int64_t *to = s->received + b * 2 * BLOCK;
-            const int64_t *from = to + r * numbers;
-            for (size_t i = 0; i < 2 * BLOCK; i++) to[i] += from[i];
-        }
-}
-
-/* Rank r sums and rounds the r-th slice of some blocks; then every rank gets all slices. That sends
- * less than a sum of integers on every rank. */
-static embla_status sum_some(embla_exact *s, const embla_comm *c, size_t from, size_t blocks,
-                             int threads, float *out)
-{
-    size_t slice = (blocks + s->ranks - 1) / s->ranks, mine = 0, rank = (size_t)c->rank;
+    size_t rank = (size_t)c->rank, mine = blocks_at(s, rank, k);
     size_t *send = s->counts, *receive = s->counts + s->ranks;
-    float *all = s->rounded + slice * BLOCK;
     for (size_t r = 0; r < s->ranks; r++) {
-        size_t left = r * slice < blocks ? blocks - r * slice : 0;
-        send[r] = left < slice ? left : slice;
+        send[r] = blocks_at(s, r, k);
+        receive[r] = mine;
     }
-    mine = send[rank];
-    for (size_t r = 0; r < s->ranks; r++) receive[r] = mine;
-    const embla_exchange exchange = {.send = s->parts + from * 2 * BLOCK,
+    const embla_exchange exchange = {.send = s->parts + k * s->ranks * NUMBERS,
                                      .send_counts = send,
                                      .receive = s->received,
                                      .receive_counts = receive,
                                      .unit = 2 * BLOCK * sizeof *s->parts};
     EMBLA_TRY(c->alltoallv(c->owner, &exchange));
-    add_received(s, mine, threads);
-    if (mine > 0) round_some(s, from + rank * slice, mine, s->received, threads, s->rounded);
-    EMBLA_TRY(c->allgather(c->owner, s->rounded, all, slice * BLOCK * sizeof *all));
-    size_t numbers = blocks * BLOCK, left = s->count - from * BLOCK;
-    memcpy(out + from * BLOCK, all, (numbers < left ? numbers : left) * sizeof *out);
+    threads = embla_threads_for(threads, s->ranks * mine * exchange.unit);
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t b = 0; b < mine; b += TILE)
+        add_tile(s, (rank * s->slice + k) * TILE + b, b, mine, out);
     return EMBLA_OK;
 }
 
-static void round_all(const embla_exact *s, int threads, float *out)
+/* Raises all blocks of a tile to the levels of all ranks. */
+static void raise_tile(embla_exact *s, size_t tile, const int64_t *levels)
 {
-    size_t whole = s->count / BLOCK, rest = s->count % BLOCK;
-    float last[BLOCK];
-    round_some(s, 0, whole, s->parts, threads, out);
-    if (rest == 0) return;
-    round_some(s, whole, 1, s->parts + whole * 2 * BLOCK, 1, last);
-    memcpy(out + whole * BLOCK, last, rest * sizeof *last);
+    int64_t *parts = parts_of(s, tile);
+    for (size_t b = tile * TILE; b < s->blocks && b < (tile + 1) * TILE; b++, parts += 2 * BLOCK)
+        raise_block(&s->levels[b], parts, levels[b] == EMPTY ? 0 : levels[b]);
 }
 
-embla_status embla_exact_sum(embla_exact *sums, const embla_comm *comm, int threads, float *out)
+embla_status embla_exact_sum(embla_exact *sums, const embla_comm *comm, const int64_t *levels,
+                             int threads, float *out)
 {
-    size_t blocks = sums->blocks, round = round_of(sums);
-    int64_t *levels = sums->shared;
-    if (comm->size == 1) {
-        round_all(sums, threads, out);
-        return EMBLA_OK;
-    }
-    memcpy(levels, sums->levels, (blocks + 1) * sizeof *levels);
-    EMBLA_TRY(
-        comm->allreduce(comm->owner, levels, blocks + 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
-    EMBLA_TRY(check_additions(levels[blocks] * comm->size));
-    int parallel = embla_threads_for(threads, sums->bytes);
+    embla_exact *s = sums;
+    size_t tiles = (s->blocks + TILE - 1) / TILE;
+    int parallel = embla_threads_for(threads, s->bytes);
+    bool alone = s->ranks == 1;
     (void)parallel;
+    if (!alone) EMBLA_TRY(check_additions(levels[s->blocks] * comm->size));
 #pragma omp parallel for num_threads(parallel) if (parallel > 1) schedule(static)
-    for (size_t b = 0; b < blocks; b++)
-        raise_block(&sums->levels[b], sums->parts + b * 2 * BLOCK, levels[b]);
-    for (size_t from = 0; from < blocks; from += round)
-        EMBLA_TRY(sum_some(sums, comm, from, blocks - from < round ? blocks - from : round, threads,
-                           out));
+    for (size_t i = 0; i < tiles; i++) {
+        size_t left = s->blocks - i * TILE;
+        if (alone)
+            round_some(s, i * TILE, left < TILE ? left : TILE, parts_of(s, i), out);
+        else
+            raise_tile(s, i, levels);
+    }
+    for (size_t k = 0; k < s->slice && !alone; k += s->round)
+        EMBLA_TRY(sum_round(s, comm, k, threads, out));
     return EMBLA_OK;
 }

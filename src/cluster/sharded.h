@@ -92,6 +92,16 @@ static inline int64_t embla_sharded_at(const embla_sharded *s, const int64_t *be
 EMBLA_CHECKED embla_status embla_sharded_fetch(embla_sharded *sharded, const int64_t *rows,
                                                size_t count, void *out);
 
+/* The name of the index in a folder of embla_sharded_save. */
+#define EMBLA_SHARDED_INDEX "model.safetensors.index.json"
+
+/* Reads bytes of all rows in order, as embla_part does: front to back, each once. */
+typedef embla_status embla_sharded_read(void *rows, uint64_t offset, size_t bytes, void *out);
+/* Calls use on rank 0, which reads all rows; other ranks send them. Collective. */
+EMBLA_CHECKED embla_status embla_sharded_stream(
+    embla_sharded *sharded,
+    embla_status (*use)(void *context, embla_sharded_read *read, void *rows), void *context);
+
 /* EMBLA_ERR_SHAPE unless the lengths of the shards sum to count. lengths NULL: one shard. `what`
  * names what is counted. */
 EMBLA_CHECKED embla_status embla_sharded_check_lengths(const size_t *lengths, size_t shards,

@@ -18,7 +18,7 @@
 #include "files/json_out.h"
 #include "formats/saved.h"
 
-#define INDEX "model.safetensors.index.json"
+#define INDEX EMBLA_SHARDED_INDEX
 
 enum { PATH = 4096, NAME = 96, STATES = 4, TENSOR = 64, PAIRS = 10, NUMBER = 24 };
 
@@ -421,22 +421,28 @@ static embla_status read_rows(void *context, uint64_t offset, size_t bytes, void
     return EMBLA_OK;
 }
 
-/* Rank 0 writes. */
-static embla_status write_rows(fetching *g, const char *path, const char *name)
+/* The file that rank 0 writes. */
+typedef struct {
+    const embla_sharded *s;
+    const char *path, *name;
+} exported;
+
+static embla_status write_rows(void *context, embla_sharded_read *read, void *rows)
 {
-    const embla_sharded_options *o = &g->s->options;
-    const embla_part part = {.name = name,
+    const exported *e = context;
+    const embla_sharded_options *o = &e->s->options;
+    const embla_part part = {.name = e->name,
                              .element = embla_element_of(o->dtype),
                              .rank = 2,
                              .shape = {(uint64_t)o->rows, o->dim},
-                             .bytes = (uint64_t)o->rows * g->row_bytes,
-                             .read = read_rows,
-                             .context = g};
+                             .bytes = (uint64_t)o->rows * embla_table_row_bytes(e->s->table),
+                             .read = read,
+                             .context = rows};
     const embla_contents contents = {.parts = &part, .count = 1};
     const embla_format *format = NULL;
     embla_durable *file = NULL;
     EMBLA_TRY(embla_format_find("safetensors", &format));
-    EMBLA_TRY(embla_durable_open(path, &file));
+    EMBLA_TRY(embla_durable_open(e->path, &file));
     embla_status status = format->write(file, &contents);
     if (status == EMBLA_OK) return embla_durable_commit(file);
     embla_durable_abandon(file);
@@ -445,12 +451,20 @@ static embla_status write_rows(fetching *g, const char *path, const char *name)
 
 embla_status embla_sharded_export(embla_sharded *sharded, const char *path, const char *name)
 {
-    embla_sharded *s = sharded;
-    if (!s || !path || !name)
+    if (!sharded || !path || !name)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_export: %s is NULL",
-                          !s      ? "the table"
-                          : !path ? "the path"
-                                  : "the name");
+                          !sharded ? "the table"
+                          : !path  ? "the path"
+                                   : "the name");
+    return embla_sharded_stream(sharded, write_rows, &(exported){sharded, path, name});
+}
+
+embla_status embla_sharded_stream(embla_sharded *sharded,
+                                  embla_status (*use)(void *context, embla_sharded_read *read,
+                                                      void *rows),
+                                  void *context)
+{
+    embla_sharded *s = sharded;
     fetching g = {.s = s, .row_bytes = embla_table_row_bytes(s->table)};
     size_t rows = s->options.capacity * g.row_bytes;
     EMBLA_TRY(embla_sharded_room(&s->parts, rows + 1, "rows to export"));
@@ -458,7 +472,7 @@ embla_status embla_sharded_export(embla_sharded *sharded, const char *path, cons
     g.rows = s->parts.memory;
     g.numbers = s->keys.memory;
     embla_status status = EMBLA_OK;
-    if (s->comm->rank == 0) status = write_rows(&g, path, name);
+    if (s->comm->rank == 0) status = use(context, read_rows, &g);
     /* if rank 0 failed before the last fetch, the others wait in one */
     while (g.next < s->options.rows && (s->comm->rank != 0 || status != EMBLA_OK)) {
         embla_status own = fetch_some(&g, s->comm->rank != 0 || status == EMBLA_OK);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training that several ranks make together: each has the whole model, and computes the gradients
- * of its part of every batch.
+/* A training that several ranks make together: each has the whole model, computes the gradients of
+ * its part of every batch, and updates a slice of the weights.
  *
  * A batch is cut into shards, pieces of whole sequences that do not depend on the number of ranks.
  * A rank has a range of shards. It computes the gradients of each shard alone, so that all products
- * have the same shapes for any number of ranks, and adds them to exact sums (cluster/exact.h). So
- * every rank gets the same sums, whoever computed which shard, and makes the same update.
+ * have the same shapes for any number of ranks, and adds them to exact sums (cluster/exact.h). A
+ * rank gets the sums of its slice, which do not depend on who computed which shard. After the
+ * update all ranks get the new weights. So a rank does its share of the update, has its share of
+ * the optimizer's state, and as many bytes are sent as if all ranks got the gradients.
  *
- * In fast mode a rank computes its whole part at once, and floats are summed in the order of the
- * communicator. Then results depend on the number of ranks.
+ * In fast mode a rank computes its whole part at once, and floats are summed in the order of ranks.
+ * Then results depend on the number of ranks.
  *
  * Each row of an n-gram table that a piece uses gets one gradient. Ranks send these to each other,
  * and a row's gradients are summed in the order of the pieces.
@@ -22,9 +24,12 @@
 #include "base/options.h"
 #include "cluster/comm.h"
 #include "cluster/exact.h"
+#include "cluster/team_grams.h"
+#include "cluster/team_slices.h"
+#include "learn/clip.h"
 #include "train/train.h"
 
-/* The numbers of share_step; losses of all pieces follow. */
+/* The numbers of share_step; losses of all pieces follow, then levels of exact sums. */
 enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES };
 
 enum {
@@ -50,6 +55,7 @@ typedef struct {
     double *losses;             /* of each piece */
     int64_t *shared;            /* numbers of share_step */
     int64_t *counted;           /* targets of each piece */
+    embla_team_slices slices;   /* of the weights */
     embla_exact sums;           /* of the gradients; not in fast mode */
     float *held;                /* gradients of HELD - 1 pieces, or fewer */
     size_t held_bytes;
@@ -59,8 +65,10 @@ typedef struct {
     size_t dim;      /* numbers in a row */
     int64_t *counts; /* rows of each rank */
     row_list own, all;
-    float *totals; /* sums for each row */
-    void *memory;  /* of these lists */
+    size_t *lengths;         /* rows of each of this rank's pieces */
+    float *totals;           /* sums for each row */
+    embla_team_grams *grams; /* if the table is divided among the ranks */
+    void *memory;            /* of these lists */
     size_t memory_bytes;
 } team;
 
@@ -107,7 +115,7 @@ static int64_t count_targets(team *w, const int32_t *targets, size_t length)
 /* ---- n-gram rows ---- */
 
 /* Appends the rows of the last piece to those of this rank. */
-static embla_status append_rows(team *w, const embla_gpt *gpt)
+static embla_status append_rows(team *w, const embla_gpt *gpt, size_t piece)
 {
     const int64_t *rows;
     const float *values;
@@ -116,6 +124,7 @@ static embla_status append_rows(team *w, const embla_gpt *gpt)
     memcpy(w->own.rows + w->own.count, rows, count * sizeof *rows);
     memcpy(w->own.values + w->own.count * w->dim, values, count * w->dim * sizeof *values);
     w->own.count += count;
+    w->lengths[piece - w->first] = count;
     return EMBLA_OK;
 }
 
@@ -147,6 +156,9 @@ static embla_status gather_rows(team *w)
 static embla_status sum_rows(team *w, int threads, embla_train_rows *out)
 {
     const embla_scatter_options order = {.threads = threads};
+    if (w->grams)
+        return embla_team_grams_sum(w->grams, w->own.rows, w->own.count, w->lengths,
+                                    w->end - w->first, w->own.values, out);
     if (w->comm->size > 1)
         EMBLA_TRY(gather_rows(w));
     else
@@ -162,6 +174,8 @@ static embla_status sum_rows(team *w, int threads, embla_train_rows *out)
 
 /* ---- gradients ---- */
 
+_Static_assert((int)EMBLA_EXACT_TILE % (int)EMBLA_SQUARES_LEAF == 0, "a leaf is in one slice");
+
 /* Each piece draws its own dropout masks and negatives. */
 static uint64_t seed_of(uint64_t seed, size_t piece)
 {
@@ -176,11 +190,13 @@ static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t leng
     embla_loss_report report = {0};
     how.seed = seed_of(options->seed, piece);
     how.weight = (double)w->counted[piece] / (double)counted;
+    if (w->grams)
+        embla_team_grams_give(w->grams, t->gpt, (from - sequence_of(w, w->first)) * length);
     EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now] + from * length,
                                  t->targets[t->now] + from * length, sequences, length, &how,
                                  &report));
     w->losses[piece] = report.loss;
-    if (w->scatter) EMBLA_TRY(append_rows(w, t->gpt));
+    if (w->lengths) EMBLA_TRY(append_rows(w, t->gpt, piece));
     return EMBLA_OK;
 }
 
@@ -203,15 +219,26 @@ static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, s
     return embla_exact_take(&w->sums, blocks, count, options->threads);
 }
 
+/* Gets the n-gram vectors of this rank's part of the batch. */
+static embla_status fetch_part(team *w, const embla_train *t, embla_status ready, size_t length)
+{
+    size_t from = sequence_of(w, w->first), sequences = sequence_of(w, w->end) - from;
+    if (!w->grams) return ready;
+    embla_status got = embla_team_grams_fetch(w->grams, t->tokens[t->now] + from * length,
+                                              ready == EMBLA_OK ? sequences : 0, length);
+    return ready != EMBLA_OK ? ready : got;
+}
+
 /* The gradients and losses of the pieces of this rank. A piece without targets has none. */
 static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size_t length,
                                const embla_gpt_options *options, int64_t *counted)
 {
-    EMBLA_TRY(ready);
+    EMBLA_TRY(fetch_part(w, t, ready, length));
     *counted = count_targets(w, t->targets[t->now], length);
     memset(w->losses, 0, w->pieces * sizeof *w->losses);
     w->own.count = 0;
-    if (!w->options.fast) embla_exact_clear(&w->sums, options->threads);
+    if (w->lengths) memset(w->lengths, 0, (w->end - w->first) * sizeof *w->lengths);
+    if (!w->options.fast) embla_exact_clear(&w->sums);
     size_t pieces[HELD], held = 0;
     for (size_t p = w->first; p < w->end; p++) {
         if (w->counted[p] > 0) pieces[held++] = p;
@@ -225,12 +252,9 @@ static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size
 
 static embla_status sum_gradients(team *w, const embla_gpt *gpt, int threads)
 {
-    const embla_comm *c = w->comm;
     float *gradients = (float *)(void *)gpt->gradients;
-    if (w->options.fast)
-        return c->allreduce(c->owner, gradients, gpt->numbers, EMBLA_COMM_TYPE_FLOAT,
-                            EMBLA_COMM_OP_SUM);
-    return embla_exact_sum(&w->sums, c, threads, gradients);
+    if (w->options.fast) return embla_team_slices_sum(&w->slices, gradients, gpt->numbers);
+    return embla_exact_sum(&w->sums, w->comm, w->shared + LOSSES + w->pieces, threads, gradients);
 }
 
 /* A checksum of a tile of the weights, another one at each step. All of them if the last step was
@@ -251,13 +275,14 @@ static int64_t weights_sum(team *w, const embla_train *t)
 }
 
 /* One exchange of all small numbers of a step: whether a rank has failed, whether all are at the
- * same step with the same weights, and the losses. Weights are compared and not gradients: those
- * are summed, so they are equal even if weights are not. The bits of a loss are never below those
- * that the other ranks send for it. */
+ * same step with the same weights, the losses, and the levels of exact sums. Weights are compared
+ * and not gradients: those are summed, so they are equal even if weights are not. The bits of a
+ * loss are never below those that the other ranks send for it. */
 static embla_status share_step(team *w, const embla_train *t, embla_status status)
 {
     const embla_comm *c = w->comm;
     int64_t *s = w->shared, *losses = s + LOSSES, weights = weights_sum(w, t);
+    size_t levels = w->options.fast ? 0 : embla_exact_levels(&w->sums);
     s[VOTE] = embla_comm_vote(c, status);
     s[STEP] = t->step;
     s[STEP_BELOW] = -t->step;
@@ -267,8 +292,9 @@ static embla_status share_step(team *w, const embla_train *t, embla_status statu
         losses[p] = INT64_MIN;
         if (p >= w->first && p < w->end) memcpy(&losses[p], &w->losses[p], sizeof *losses);
     }
-    EMBLA_TRY(
-        c->allreduce(c->owner, s, LOSSES + w->pieces, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+    if (levels > 0) memcpy(losses + w->pieces, w->sums.levels, levels * sizeof *s);
+    EMBLA_TRY(c->allreduce(c->owner, s, LOSSES + w->pieces + levels, EMBLA_COMM_TYPE_INT64,
+                           EMBLA_COMM_OP_MAX));
     EMBLA_TRY(embla_comm_verdict(c, status, s[VOTE], "it cannot compute its gradients"));
     if (s[STEP] != -s[STEP_BELOW])
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -294,7 +320,7 @@ static embla_status team_gradients(void *owner, embla_train *t, embla_status rea
     embla_status status = run_pieces(w, t, ready, length, options, &counted);
     EMBLA_TRY(share_step(w, t, status));
     EMBLA_TRY(sum_gradients(w, t->gpt, options->threads));
-    if (w->scatter) EMBLA_TRY(sum_rows(w, options->threads, rows));
+    if (w->lengths) EMBLA_TRY(sum_rows(w, options->threads, rows));
     for (size_t p = 0; p < w->pieces; p++) sum += w->losses[p] * (double)w->counted[p];
     *loss =
         (embla_loss_report){.loss = counted > 0 ? sum / (double)counted : 0.0, .counted = counted};
@@ -302,6 +328,11 @@ static embla_status team_gradients(void *owner, embla_train *t, embla_status rea
 }
 
 /* ---- the other functions of a team ---- */
+
+static embla_status gather(void *owner, void *values, size_t bytes, size_t slice, bool everyone)
+{
+    return embla_team_slices_gather(&((team *)owner)->slices, values, bytes, slice, everyone);
+}
 
 static embla_status join_values(void *owner, double *values, size_t count)
 {
@@ -320,13 +351,52 @@ static embla_status team_agree(void *owner, embla_status status, const char *wha
     return embla_comm_agree(c, status, what);
 }
 
+/* ---- n-gram rows that are divided among the ranks ---- */
+
+static embla_status fetch_batch(void *owner, embla_gpt *gpt, const int32_t *tokens, size_t batch,
+                                size_t length)
+{
+    const team *w = owner;
+    embla_team_grams_give(w->grams, gpt, 0);
+    return embla_team_grams_fetch(w->grams, tokens, batch, length);
+}
+
+static embla_status total_values(void *owner, int64_t *values, size_t count)
+{
+    const embla_comm *c = ((team *)owner)->comm;
+    return c->allreduce(c->owner, values, count, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_SUM);
+}
+
+static embla_status publish_rows(void *owner)
+{
+    return embla_team_grams_publish(((team *)owner)->grams);
+}
+
+static embla_status save_rows(void *owner, const embla_train *t, const char *path)
+{
+    return embla_team_grams_save(((team *)owner)->grams, t->ngram, path, t->step);
+}
+
+static embla_status load_rows(void *owner, const embla_train *t, const char *path, int64_t step)
+{
+    return embla_team_grams_load(((team *)owner)->grams, t->ngram, path, step);
+}
+
+static embla_status save_model(void *owner, embla_gpt *gpt, const char *folder,
+                               const char *const *words)
+{
+    return embla_team_grams_save_model(((team *)owner)->grams, gpt, folder, words);
+}
+
 /* ---- joining ---- */
 
 static void team_free(void *owner)
 {
     team *w = owner;
+    embla_team_grams_free(w->grams);
     embla_scatter_free(w->scatter);
     embla_exact_free(&w->sums);
+    embla_team_slices_free(&w->slices);
     embla_mem_free(w->held, w->held_bytes);
     embla_mem_free(w->memory, w->memory_bytes);
     embla_mem_free(w, w->bytes);
@@ -341,6 +411,9 @@ static embla_status check_join(const embla_train *t, const embla_comm *comm,
     if (t->gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a training of %d ranks needs a model in f32, not f64", comm->size);
+    if (o->sharded && !t->ngram)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the model has no n-gram table that %d ranks could divide", comm->size);
     size_t batch = t->options.batch;
     *shards = o->shards > 0 ? o->shards : batch < SHARDS ? batch : SHARDS;
     if (*shards > batch)
@@ -359,24 +432,27 @@ static embla_status check_join(const embla_train *t, const embla_comm *comm,
 }
 
 /* Allocates the struct and the lists of pieces. */
-static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t shards, bool fast,
-                             team **out)
+static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t shards,
+                             const embla_team_options *o, team **out)
 {
+    bool fast = o->fast;
     embla_layout layout = {0};
     void *memory = NULL;
     size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
+    size_t ranks = (size_t)comm->size;
     (void)embla_layout_add(&layout, 1, sizeof(team));
     size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
-    size_t shared = embla_layout_add(&layout, LOSSES + pieces, sizeof(int64_t));
+    size_t shared = embla_layout_add(
+        &layout, LOSSES + pieces + t->gpt->numbers / EMBLA_EXACT_BLOCK + 2, sizeof(int64_t));
     size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
-    size_t counts = embla_layout_add(&layout, (size_t)comm->size, sizeof(int64_t));
+    size_t counts = embla_layout_add(&layout, ranks, sizeof(int64_t));
     EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
     char *block = memory;
     team *w = memory;
     *w = (team){.comm = comm,
                 .bytes = layout.bytes,
                 .batch = t->options.batch,
-                .options = {.shards = shards, .fast = fast},
+                .options = {.shards = shards, .fast = fast, .sharded = o->sharded},
                 .pieces = pieces,
                 .losses = (double *)(void *)(block + losses),
                 .shared = (int64_t *)(void *)(block + shared),
@@ -409,16 +485,17 @@ static embla_status new_lists(team *w, const embla_train *t)
     const embla_gpt *gpt = t->gpt;
     embla_layout layout = {0};
     uint64_t share = 0, all = 0;
-    size_t at[5] = {0};
+    size_t at[6] = {0};
     if (!embla_gpt_has_ngram(&gpt->shape)) return EMBLA_OK;
     w->dim = gpt->shape.ngram.dim;
     layout.too_large = !embla_mul_ok(largest_part(w) * t->options.length,
                                      embla_gpt_ngram_columns(&gpt->shape), &share) ||
                        !embla_mul_ok(share, (uint64_t)w->comm->size, &all);
-    const uint64_t counts[5] = {share, all, share, all, all};
-    for (size_t i = 0; i < 5 && !layout.too_large; i++)
+    if (w->options.sharded) all = 0;
+    const uint64_t counts[6] = {share, all, w->end - w->first, share, all, all};
+    for (size_t i = 0; i < 6 && !layout.too_large; i++)
         at[i] = embla_layout_add(&layout, (size_t)counts[i],
-                                 i < 2 ? sizeof(int64_t) : w->dim * sizeof(float));
+                                 i < 3 ? sizeof(int64_t) : w->dim * sizeof(float));
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "the n-gram rows of %d ranks do not fit in memory",
                           w->comm->size);
@@ -427,9 +504,11 @@ static embla_status new_lists(team *w, const embla_train *t)
     w->memory_bytes = layout.bytes;
     w->own.rows = (int64_t *)(void *)(memory + at[0]);
     w->all.rows = (int64_t *)(void *)(memory + at[1]);
-    w->own.values = (float *)(void *)(memory + at[2]);
-    w->all.values = (float *)(void *)(memory + at[3]);
-    w->totals = (float *)(void *)(memory + at[4]);
+    w->lengths = (size_t *)(void *)(memory + at[2]);
+    w->own.values = (float *)(void *)(memory + at[3]);
+    w->all.values = (float *)(void *)(memory + at[4]);
+    w->totals = (float *)(void *)(memory + at[5]);
+    if (w->options.sharded) return EMBLA_OK;
     return embla_scatter_new(embla_table_rows(embla_gpt_ngram_table(t->gpt)), (size_t)all,
                              &w->scatter);
 }
@@ -440,7 +519,8 @@ static embla_status make_team(const embla_train *t, const embla_comm *comm,
 {
     size_t shards = 0;
     EMBLA_TRY(check_join(t, comm, o, &shards));
-    EMBLA_TRY(new_team(t, comm, shards, o->fast, out));
+    EMBLA_TRY(new_team(t, comm, shards, o, out));
+    EMBLA_TRY(embla_team_slices_new(comm, t->gpt->numbers, &(*out)->slices));
     if (!o->fast) EMBLA_TRY(new_sums(*out, t->gpt));
     EMBLA_TRY(new_lists(*out, t));
     return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
@@ -464,11 +544,32 @@ static embla_train_ranks functions_of(team *w)
                                .rank = w->comm->rank,
                                .size = w->comm->size,
                                .shards = w->options.shards,
+                               .slice = w->slices.slice,
                                .fast = w->options.fast,
+                               .sharded = w->options.sharded,
+                               .fetch = fetch_batch,
+                               .total = total_values,
+                               .publish = publish_rows,
+                               .save_rows = save_rows,
+                               .load_rows = load_rows,
+                               .save_model = save_model,
                                .gradients = team_gradients,
+                               .gather = gather,
                                .join = join_values,
                                .agree = team_agree,
                                .leave = team_free};
+}
+
+/* From now on this rank updates its slice and its n-gram rows alone. */
+static void take_slice(embla_train *t, const team *w, embla_optim *optim)
+{
+    size_t slice = w->slices.slice, numbers = t->gpt->numbers, from = (size_t)w->comm->rank * slice;
+    t->from = from < numbers ? from : numbers;
+    t->end = numbers - t->from < slice ? numbers : t->from + slice;
+    if (!w->grams) return;
+    embla_team_grams_use(w->grams, t->gpt);
+    embla_optim_free(t->ngram);
+    t->ngram = optim;
 }
 
 embla_status embla_train_join(embla_train *train, const embla_comm *comm,
@@ -477,6 +578,7 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
     const embla_team_options defaults = {0};
     team *w = NULL;
     void *states = NULL;
+    embla_optim *optim = NULL;
     EMBLA_TRY(embla_options_check(options));
     if (!train || !comm)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_join: %s is NULL",
@@ -484,12 +586,15 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
     if (!options) options = &defaults;
     embla_status status = make_team(train, comm, options, &w, &states);
     status = embla_comm_agree(comm, status, "it cannot join the training");
-    /* one rank, nothing to sum */
-    bool whole = w && w->options.shards == 1 && !w->options.fast;
+    /* one rank, nothing to sum or to divide */
+    bool whole = w && w->options.shards == 1 && !w->options.fast && !w->options.sharded;
     if (status == EMBLA_OK && w && !whole) {
         train->team = functions_of(w);
         status = compare_states(train, comm, states);
+        if (status == EMBLA_OK && w->options.sharded)
+            status = embla_team_grams_new(comm, train, &w->grams, &optim);
         if (status != EMBLA_OK) train->team = (embla_train_ranks){0};
+        if (status == EMBLA_OK) take_slice(train, w, optim);
     }
     embla_mem_free(states, (size_t)comm->size * sizeof(embla_train_state));
     if (w && (status != EMBLA_OK || whole)) team_free(w);

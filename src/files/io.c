@@ -334,6 +334,11 @@ void embla_io_remove(int folder, const char *name)
     (void)unlinkat(folder, name, 0);
 }
 
+void embla_io_remove_folder(int folder, const char *name)
+{
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+}
+
 bool embla_io_sweep(int folder, const char *name)
 {
     struct stat found;
@@ -501,9 +506,12 @@ embla_status embla_io_lock_try(int fd, const char *name, bool *got)
     return EMBLA_OK;
 }
 
-void embla_io_lock_shared(int fd)
+bool embla_io_lock_shared(int fd)
 {
-    while (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EINTR) continue;
+    int result = -1;
+    do result = flock(fd, LOCK_SH | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || errno != EWOULDBLOCK;
 }
 
 /* A line of /proc/locks: "1: FLOCK ADVISORY WRITE 4711 00:19:23 0 EOF", with the device in

@@ -68,6 +68,8 @@ EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const c
                                            const char *shown, bool replace);
 /* Removes a file. Failure is not reported: the caller could do nothing about it. */
 EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
+/* Removes an empty folder. Never fails either. */
+EMBLA_PRIVATE void embla_io_remove_folder(int folder, const char *name);
 /* Removes a regular file that nobody has locked with embla_io_lock or embla_io_lock_shared. Returns
  * whether nobody had. Never fails either. */
 bool embla_io_sweep(int folder, const char *name);
@@ -87,7 +89,7 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);
 
 /* Whether this user may read a file of the folder. False also if there is none, or if links lead
  * nowhere. */
-bool embla_io_readable(int folder, const char *name);
+EMBLA_PRIVATE bool embla_io_readable(int folder, const char *name);
 
 /* Writes the target of a symbolic link to out, with a 0 after it, and returns its length. Returns
  * 0 if name is not a link, or if the target does not fit. */
@@ -107,8 +109,8 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_list(int folder, const char *n
  * dies. EMBLA_ERR_IO also if the file system has no locks. */
 EMBLA_CHECKED embla_status embla_io_lock_try(int fd, const char *name, bool *got);
 /* Marks an open file as used until fd is closed, also if the process dies. Several processes may do
- * so. Does nothing if another process holds the lock, or if there are no locks. */
-void embla_io_lock_shared(int fd);
+ * so. Returns false if another process holds the lock now. Does nothing if there are no locks. */
+bool embla_io_lock_shared(int fd);
 /* Finds which process holds the lock of an open file, and its user. Returns false if the system
  * does not tell: without /proc, or if the process is in another container. */
 bool embla_io_lock_holder(int fd, long *process, unsigned *user);

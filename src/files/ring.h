@@ -3,7 +3,7 @@
  * submits them, and their results come back in any order.
  *
  * The calls of the kernel are made here, without liburing: see
- * docs/decisions/027-rows-from-disk-by-tickets.md. One thread at a time may queue, submit or pop.
+ * docs/decisions/028-rows-from-disk-by-tickets.md. One thread at a time may queue, submit or pop.
  * Only embla_ring_wait may run beside them, in one thread.
  */
 #ifndef EMBLA_FILES_RING_H

@@ -68,8 +68,9 @@ static embla_status read_llama2c(const embla_checkpoint *cp, embla_vocab **out)
 embla_status embla_vocab_open(const embla_checkpoint *cp, embla_vocab **out)
 {
     /* The last one: variants of a model in subfolders share the tokenizer of their parent. */
-    static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt",
-                                        "tokenizer.bin", "../tokenizer.json"};
+    static const char *const names[] = {"tokenizer.json",   "vocab.json",      "vocab.txt",
+                                        "tokenizer.bin",    "tokenizer.model", "spiece.model",
+                                        "../tokenizer.json"};
     char own[512];
     if (!cp || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_vocab_open: %s is NULL",
@@ -84,7 +85,7 @@ embla_status embla_vocab_open(const embla_checkpoint *cp, embla_vocab **out)
     if (length > 0 && (size_t)length < sizeof own) status = read_beside(cp, own, out);
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     if (cp->format == &embla_format_llama2c) status = read_llama2c(cp, out);
-    size_t count = cp->config ? 5 : 4;
+    size_t count = cp->config ? 7 : 6;
     if (cp->format->one_table) count = 0; /* a vector file has its own words or none */
     for (size_t i = 0; status == EMBLA_ERR_NOT_FOUND && i < count; i++)
         status = read_beside(cp, names[i], out);

@@ -7,10 +7,12 @@
  * first. Sums of spans are added in the order of the spans.
  *
  * Threads compute subtrees of CHUNK leaves, and the calling thread joins them. Processes can do the
- * same: a process that owns an aligned range of 2^k leaves of a span sends one double, the root of
- * that subtree, and joining these gives the bits of a single process. Nothing is allocated:
- * subtrees are computed WAVE at a time, and a tree needs one number for each level.
+ * same: each sends the sums of its leaves, and joining these gives the bits of a single process
+ * (learn/clip.h). Nothing is allocated: subtrees are computed WAVE at a time, and a tree needs one
+ * number for each level.
  */
+#include "learn/clip.h"
+
 #include <math.h>
 
 #include "base/checked.h"
@@ -18,10 +20,9 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
-#include "embla_learn.h"
 
 enum {
-    LEAF = 4096,                  /* numbers */
+    LEAF = EMBLA_SQUARES_LEAF,
     CHUNK = 64,                   /* leaves of a subtree; a power of two */
     CHUNK_NUMBERS = LEAF * CHUNK, /* numbers of a subtree: 1 MiB */
     WAVE = 256,                   /* subtrees at a time */
@@ -56,6 +57,18 @@ static double tree_root(const tree *t)
         first = false;
     }
     return sum;
+}
+
+double embla_squares_leaf(const float *values, size_t count)
+{
+    return embla_kernels_get()->dot(values, values, count);
+}
+
+double embla_squares_join(const double *leaves, size_t count)
+{
+    tree t = {.count = 0};
+    for (size_t i = 0; i < count; i++) tree_add(&t, leaves[i]);
+    return tree_root(&t);
 }
 
 /* ---- chunks ---- */
@@ -93,11 +106,10 @@ static int64_t next_wave(cursor *c, chunk wave[WAVE])
 
 static double chunk_sum(const chunk *c)
 {
-    const embla_kernels *kernels = embla_kernels_get();
     tree t = {.count = 0};
     for (size_t i = 0; i < c->count; i += LEAF) {
         size_t n = c->count - i < LEAF ? c->count - i : LEAF;
-        tree_add(&t, kernels->dot(c->values + i, c->values + i, n));
+        tree_add(&t, embla_squares_leaf(c->values + i, n));
     }
     return tree_root(&t);
 }

@@ -124,7 +124,7 @@ static embla_status check_vector(embla_lookup_call *call)
 /* True if the inner vectors fit between the outer ones. */
 static bool fits_between(size_t inner, size_t inner_stride, size_t outer_stride, size_t bytes)
 {
-    size_t span;
+    size_t span = 0;
     return embla_span_ok(inner, inner_stride, bytes, &span) && outer_stride >= span;
 }
 

@@ -46,7 +46,8 @@ typedef struct {
 struct embla_gpt_grams {
     embla_ngram *hasher;
     embla_table *table; /* the handle stays valid when the rows are moved */
-    void *map;          /* the shared mapping; NULL if the table has its own memory */
+    embla_gpt_ngram_rows source;
+    void *map; /* the shared mapping; NULL if the table has its own memory */
     size_t map_bytes;
     size_t history; /* how many earlier tokens the rows of a token depend on */
     room room;
@@ -264,17 +265,39 @@ static embla_status batch_rows(embla_gpt_grams *g, const embla_layer_way *way,
     return EMBLA_OK;
 }
 
+void embla_gpt_ngram_source(embla_gpt *gpt, const embla_gpt_ngram_rows *rows)
+{
+    gpt->grams->source = *rows;
+}
+
+const embla_gpt_ngram_rows *embla_gpt_ngram_where(const embla_gpt *gpt)
+{
+    return &gpt->grams->source;
+}
+
 /* ---- forward, backward ---- */
+
+static embla_status look_up(const embla_gpt *gpt, const int64_t *rows, size_t count, int threads,
+                            float *out)
+{
+    const embla_gpt_ngram_rows *source = &gpt->grams->source;
+    const embla_lookup_options options = {.threads = threads};
+    if (!source->away) return embla_lookup_rows(gpt->grams->table, rows, count, &options, out);
+    if (!source->vectors)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the rows of the n-gram table are divided among processes; use the model "
+                          "that the training saves");
+    memcpy(out, source->vectors, count * gpt->shape.ngram.dim * sizeof *out);
+    return EMBLA_OK;
+}
 
 /* Looks up rows, projects them to key and value, and computes out = x + gate * value. */
 static embla_status add_grams(const embla_gpt *gpt, const embla_layer_way *way, const int64_t *rows,
                               size_t n, const embla_gpt_ngram_arrays *a, const float *x, float *out)
 {
     const embla_gpt_shape *s = &gpt->shape;
-    const embla_lookup_options options = {.threads = way->threads};
     const void *w = embla_gpt_weight(gpt, embla_gpt_ngram_slot(s, EMBLA_GPT_NGRAM_KEY));
-    EMBLA_TRY(embla_lookup_rows(gpt->grams->table, rows, n * embla_gpt_ngram_columns(s), &options,
-                                a->grams));
+    EMBLA_TRY(look_up(gpt, rows, n * embla_gpt_ngram_columns(s), way->threads, a->grams));
     EMBLA_TRY(embla_linear_forward(way, a->grams, n, embla_gpt_ngram_width(s), w, NULL, 2 * s->dim,
                                    false, a->pair));
     embla_gate_forward(way, s->norm_epsilon, x, a->pair, a->pair + s->dim, 2 * s->dim, n, s->dim,

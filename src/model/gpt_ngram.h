@@ -9,6 +9,19 @@
 
 #define EMBLA_GPT_NGRAM_NAME "ngram.table" /* in files of our own */
 
+/* Where rows are, if another process has them. */
+typedef struct {
+    bool away;            /* the table has no rows; everything else is only used then */
+    const float *vectors; /* n x N x dim: the rows of the next passes; NULL means not there */
+    /* Reads all rows for a file, as embla_part does; NULL means not there. */
+    embla_status (*read)(void *context, uint64_t offset, size_t bytes, void *out);
+    void *context;
+} embla_gpt_ngram_rows;
+
+/* The model has an n-gram table. */
+void embla_gpt_ngram_source(embla_gpt *gpt, const embla_gpt_ngram_rows *rows);
+const embla_gpt_ngram_rows *embla_gpt_ngram_where(const embla_gpt *gpt);
+
 /* Checks the n-gram part of a shape, and replaces each 0 by its default. The rest of the shape was
  * checked before. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_check(embla_gpt_shape *shape);

@@ -209,8 +209,13 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
 static embla_status add_grams(saving *w)
 {
     const embla_table *table = embla_gpt_ngram_table((embla_gpt *)(uintptr_t)w->gpt);
+    const embla_gpt_ngram_rows *rows = embla_gpt_ngram_where(w->gpt);
     embla_part *part = &w->parts[w->part_count++];
     source *s = NULL;
+    if (rows->away && !rows->read)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the rows of the n-gram table are divided among processes; save the "
+                          "model with embla_train_save_model");
     EMBLA_TRY(embla_arena_many(&w->arena, 1, sizeof *s, "a tensor to be written", &s));
     *s = (source){.values = embla_table_row(table, 0),
                   .rows = (size_t)embla_table_rows(table),
@@ -220,8 +225,8 @@ static embla_status add_grams(saving *w)
                          .rank = 2,
                          .shape = {s->rows, s->dim},
                          .bytes = (uint64_t)s->rows * s->dim * sizeof(float),
-                         .read = read_part,
-                         .context = s};
+                         .read = rows->away ? rows->read : read_part,
+                         .context = rows->away ? rows->context : s};
     return EMBLA_OK;
 }
 

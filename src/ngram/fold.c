@@ -134,8 +134,8 @@ void embla_fold_checksum(const embla_fold *fold, char out[33])
     embla_checksum_begin(&state);
     for (int64_t i = 0; i < fold->tokens; i++) {
         uint32_t value = (uint32_t)fold->values[i];
-        const unsigned char bytes[4] = {value & 0xff, value >> 8 & 0xff, value >> 16 & 0xff,
-                                        value >> 24}; /* the same on every machine */
+        uint8_t bytes[4]; /* the same on every machine */
+        for (unsigned k = 0; k < 4; k++) bytes[k] = (uint8_t)(value >> 8 * k);
         embla_checksum_add(&state, bytes, sizeof bytes);
     }
     embla_checksum sum = embla_checksum_end(&state);

@@ -2,9 +2,7 @@
 /* Hashers of known models, by name.
  *
  * The multipliers are stored here, because they come from a random generator that may change. Tests
- * compute them again. The checksum of a model's fold is stored here once it has been computed from
- * the published tokenizer (docs/giant-tables.md says how): a fold of another revision is then
- * refused. No value is recorded yet.
+ * compute them again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +19,6 @@ typedef struct {
     int64_t base, seed, multiple;
     double ratio;
     int64_t multipliers[2][4]; /* of each layer; 0 means computed */
-    const char *fold;          /* the checksum of its fold; NULL means unknown */
 } model;
 
 static const model models[] = {
@@ -70,11 +67,6 @@ enum { MODELS = sizeof models / sizeof models[0] };
 const char *embla_ngram_model_name(size_t n)
 {
     return n < MODELS ? models[n].name : NULL;
-}
-
-const char *embla_ngram_model_fold(size_t n)
-{
-    return n < MODELS ? models[n].fold : NULL;
 }
 
 /* "1, 14", for messages. */
@@ -145,7 +137,6 @@ embla_status embla_ngram_new_model(const char *name, int32_t layer, const embla_
     if (m->vocab == 0 && !fold)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%s: the size of its folded vocabulary is not known; pass a fold", name);
-    if (fold && m->fold) EMBLA_TRY(embla_fold_require(fold, m->fold));
     bool engram = m->kind == EMBLA_NGRAM_ENGRAM;
     embla_ngram_parameters p = {.kind = m->kind,
                                 .vocab = m->vocab > 0 ? m->vocab : fold->count,

@@ -577,7 +577,7 @@ static embla_status make_hasher(reading *r, embla_ngram **out)
     }
     embla_status status = embla_ngram_new(&r->p, &made);
     if (status == EMBLA_ERR_ARGUMENT) {
-        (void)snprintf(sentence, sizeof sentence, "%s", embla_error());
+        (void)snprintf(sentence, sizeof sentence, "%.299s", embla_error());
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s: %s", r->cp->shown, sentence);
     }
     EMBLA_TRY(status);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/stop.h"
 #include "files/cursor.h"
@@ -15,7 +16,7 @@ enum { REPORT_BYTES = 64 << 20, REPORT_MS = 100 }; /* between two reports */
 static embla_status report(embla_meter *m)
 {
     m->reported = m->done;
-    (void)clock_gettime(CLOCK_MONOTONIC, &m->when);
+    m->when = embla_clock_ns();
     return embla_progress_report(m->options->progress, m->options->context, m->what, m->done,
                                  m->all);
 }
@@ -30,11 +31,9 @@ embla_status embla_meter_begin(embla_meter *m, const char *what, int64_t all)
 
 embla_status embla_meter_add(embla_meter *m, size_t bytes)
 {
-    struct timespec now;
     m->done += (int64_t)bytes;
     if (!m->options->progress) return EMBLA_OK;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ms = (now.tv_sec - m->when.tv_sec) * 1000 + (now.tv_nsec - m->when.tv_nsec) / 1000000;
+    int64_t ms = (embla_clock_ns() - m->when) / 1000000;
     bool now_due = m->done - m->reported >= REPORT_BYTES || ms >= REPORT_MS || m->done == m->all;
     return now_due ? report(m) : EMBLA_OK;
 }

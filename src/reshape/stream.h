@@ -9,7 +9,7 @@
 #ifndef EMBLA_RESHAPE_STREAM_H
 #define EMBLA_RESHAPE_STREAM_H
 
-#include <time.h>
+#include <stdint.h>
 
 #include "base/checksum.h"
 #include "formats/checkpoint.h"
@@ -23,20 +23,20 @@ typedef struct {
     const char *what;
     int64_t done, all;
     int64_t reported; /* `done` at the last report */
-    struct timespec when;
+    int64_t when;     /* of embla_clock_ns */
 } embla_meter;
 
 typedef struct embla_stream embla_stream;
 
 typedef struct {
-    size_t block; /* bytes of each of the two blocks */
+    embla_checksum_state sum; /* of the bytes that the stream `summing` has returned so far */
+    size_t block;             /* bytes of each of the two blocks */
     size_t floats;
     uint8_t *old_rows, *new_rows;
     float *before, *after;
     const embla_stream *owner; /* new_rows has bytes first .. first+have-1 of this stream */
     uint64_t first, have;
     const embla_stream *summing; /* the stream that a writer is reading */
-    embla_checksum_state sum;    /* of the bytes it has returned so far */
     embla_meter meter;
 } embla_desk;
 

@@ -25,7 +25,7 @@ static embla_status open_direct(embla_store *store)
 static embla_status read_some(const embla_store *store, const embla_read_job *job, size_t from,
                               size_t count)
 {
-    embla_piece pieces[EMBLA_PLANES * AT_ONCE];
+    embla_row_piece pieces[EMBLA_PLANES * AT_ONCE];
     embla_gather gather;
     embla_gather_init(&gather, job->part, job->out + from * job->out_stride, job->out_stride,
                       pieces);

@@ -19,8 +19,8 @@ typedef struct {
     size_t needed;   /* the file may end after these */
 } embla_page_read;
 
-size_t embla_piece_bytes(const embla_gather *gather, const embla_piece *piece);
-char *embla_piece_out(const embla_gather *gather, const embla_piece *piece);
+size_t embla_row_piece_bytes(const embla_gather *gather, const embla_row_piece *piece);
+char *embla_row_piece_out(const embla_gather *gather, const embla_row_piece *piece);
 /* Sorts the pieces by file and offset. */
 void embla_gather_sort(embla_gather *gather);
 embla_page_read embla_gather_next(embla_gather *gather, size_t most);

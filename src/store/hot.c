@@ -112,12 +112,7 @@ void embla_hot_unlock(embla_hot *hot)
     (void)pthread_mutex_unlock(&hot->lock);
 }
 
-bool embla_hot_has(const embla_hot *hot, int64_t row)
-{
-    return hot->slots[find_slot(hot, row)] != 0;
-}
-
-bool embla_hot_find(embla_hot *hot, int64_t row, const embla_row_part *part, char *out)
+static bool find_one(embla_hot *hot, int64_t row, const embla_row_part *part, char *out)
 {
     uint32_t slot = hot->slots[find_slot(hot, row)];
     if (slot == 0) return false;
@@ -127,6 +122,27 @@ bool embla_hot_find(embla_hot *hot, int64_t row, const embla_row_part *part, cha
     if (part->scale_bytes > 0)
         memcpy(out + part->code_bytes, entry + hot->code_bytes + part->scale_at, part->scale_bytes);
     return true;
+}
+
+/* Each access of a row is a cache miss. So the slots of all rows are prefetched, then their
+ * entries, by the first slot of each, which is nearly always the right one. */
+uint32_t embla_hot_find(embla_hot *hot, const int64_t *rows, size_t count,
+                        const embla_row_part *part, char *out, size_t stride)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++) __builtin_prefetch(&hot->slots[home(hot, rows[i])]);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = hot->slots[home(hot, rows[i])];
+        if (slot == 0) continue;
+        const char *entry = hot->entries + (size_t)(slot - 1) * hot->row_bytes;
+        __builtin_prefetch(&hot->rows[slot - 1]);
+        __builtin_prefetch(&hot->touched[slot - 1], 1);
+        for (size_t k = 0; k < hot->row_bytes; k += 64) __builtin_prefetch(entry + k);
+        __builtin_prefetch(entry + hot->row_bytes - 1);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (find_one(hot, rows[i], part, out + i * stride)) found |= (uint32_t)1 << i;
+    return found;
 }
 
 /* The entry that is replaced next. */
@@ -144,8 +160,8 @@ static size_t next_entry(embla_hot *hot)
 
 void embla_hot_insert(embla_hot *hot, int64_t row, const char *bytes)
 {
-    if (hot->fixed == hot->most || !embla_store_holds(hot->store, row) || embla_hot_has(hot, row))
-        return;
+    if (hot->fixed == hot->most || !embla_store_holds(hot->store, row)) return;
+    if (hot->slots[find_slot(hot, row)] != 0) return;
     size_t entry = next_entry(hot);
     hot->rows[entry] = row;
     hot->touched[entry] = 0;

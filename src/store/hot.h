@@ -17,9 +17,11 @@ void embla_hot_close(embla_hot *hot);
 /* Locks the rows, for embla_hot_find and embla_hot_insert. */
 void embla_hot_lock(embla_hot *hot);
 void embla_hot_unlock(embla_hot *hot);
-/* Copies a part of a row to out if it is here. */
-bool embla_hot_find(embla_hot *hot, int64_t row, const embla_row_part *part, char *out);
-bool embla_hot_has(const embla_hot *hot, int64_t row);
+enum { EMBLA_HOT_GROUP = 32 };
+/* Copies a part of each of these rows, at most EMBLA_HOT_GROUP, to out + i * stride if it is here.
+ * Bit i of the result tells whether row i was. */
+uint32_t embla_hot_find(embla_hot *hot, const int64_t *rows, size_t count,
+                        const embla_row_part *part, char *out, size_t stride);
 /* Keeps a whole row, unless it is already here. */
 void embla_hot_insert(embla_hot *hot, int64_t row, const char *bytes);
 /* The rows that are kept, and the bytes that were allocated. */

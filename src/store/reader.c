@@ -66,7 +66,7 @@ static bool open_ring(embla_reader *r)
     int64_t result = 1;
     size_t i = 0;
     if (embla_ring_open((unsigned)r->depth, &r->ring) != EMBLA_OK) {
-        (void)snprintf(r->why, sizeof r->why, "%s", embla_error());
+        (void)snprintf(r->why, sizeof r->why, "%.255s", embla_error());
         return false;
     }
     while (i < r->store->source_count && r->direct[i] < 0) i++;

@@ -24,7 +24,7 @@ typedef struct {
     uint64_t at;     /* offset in the file */
     uint32_t source; /* index into store->sources */
     uint32_t item;   /* 4 * index of the row in the gather + which range it is */
-} embla_piece;
+} embla_row_piece;
 
 enum { EMBLA_GATHER_MOST = 1 << 29 }; /* rows of a gather */
 
@@ -32,8 +32,8 @@ struct embla_gather {
     const embla_row_part *part; /* of every row */
     char *out;                  /* row i goes to out + i * out_stride */
     size_t out_stride;
-    embla_piece *pieces; /* room for EMBLA_PLANES of each row */
-    size_t count;        /* of them; set by embla_gather_add */
+    embla_row_piece *pieces; /* room for EMBLA_PLANES of each row */
+    size_t count;            /* of them; set by embla_gather_add */
     /* Called without a lock when all reads have ended, by the thread that notices it. The gather
      * belongs to this function then. NULL means none: embla_reader_wait returns. */
     void (*complete)(embla_gather *gather);
@@ -55,7 +55,7 @@ void embla_reader_describe(const embla_reader *reader, embla_store_info *out);
 
 /* Prepares a gather without pieces. */
 void embla_gather_init(embla_gather *gather, const embla_row_part *part, char *out,
-                       size_t out_stride, embla_piece *pieces);
+                       size_t out_stride, embla_row_piece *pieces);
 /* Adds the pieces of a row, which becomes row `index` of the gather. Rows in memory of the caller
  * are copied at once. */
 void embla_gather_add(embla_gather *gather, const embla_store *store, int64_t row, size_t index);

@@ -104,6 +104,15 @@ static void copy_slot(embla_reader *r, size_t i, int64_t result)
     embla_gather_copy(slot->gather, r->store, &slot->read, r->pages + i * r->slot_bytes, result);
 }
 
+/* The disk has written to memory, not to the cache of this CPU. */
+static void prefetch_slot(const embla_reader *r, size_t i)
+{
+    const embla_slot *slot = &r->slots[i];
+    const embla_row_piece *p = &slot->gather->pieces[slot->read.first];
+    const char *row = r->pages + i * r->slot_bytes + (p->at - slot->read.offset);
+    for (size_t k = 0; k < 256; k += 64) __builtin_prefetch(row + k);
+}
+
 /* Queues reads in all free slots. */
 static void queue_reads(embla_reader *r)
 {
@@ -147,6 +156,7 @@ static void take_results(embla_reader *r, bool refused, embla_gather **list)
         for (n = 0; n < AT_ONCE && next_result(r, refused, &slots[n], &results[n]);) n++;
         if (n == 0) break;
         (void)pthread_mutex_unlock(&r->lock);
+        for (size_t i = 0; i < n; i++) prefetch_slot(r, slots[i]);
         for (size_t i = 0; i < n; i++) copy_slot(r, slots[i], results[i]);
         (void)pthread_mutex_lock(&r->lock);
         for (size_t i = 0; i < n; i++) end_read(r, slots[i], list);
@@ -310,14 +320,16 @@ void embla_reader_wait(embla_reader *r, embla_gather *g)
 {
     (void)pthread_mutex_lock(&r->lock);
     r->waiters++;
+    bool ring = r->kind == EMBLA_READER_IO_URING;
+    if (!g->ended && ring && !r->reaping) reap(r, 0); /* often all results are already there */
     while (!g->ended) {
-        if (r->kind == EMBLA_READER_IO_URING && !r->reaping)
+        if (ring && !r->reaping)
             reap(r, worth_waking(r, g));
         else
             (void)pthread_cond_wait(&r->ended, &r->lock);
     }
     r->waiters--;
-    if (r->kind == EMBLA_READER_IO_URING) hand_over(r);
+    if (ring) hand_over(r);
     (void)pthread_mutex_unlock(&r->lock);
 }
 

@@ -12,11 +12,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/lines.h"
 #include "base/mem.h"
 #include "files/io.h"
 #include "store/shared.h"
+
+enum { MARK_TRIES = 100 }; /* milliseconds */
+enum { BUILD_TRIES = 3 };  /* a copy may be swept as soon as it is built, if a user asks for that */
 
 #define UNSHARE_WAIT 1.0                  /* seconds */
 #define STEP         ((uint64_t)64 << 20) /* bytes reserved between two progress reports */
@@ -111,6 +115,24 @@ static embla_status file_mode(const embla_store *store, unsigned *out)
     return EMBLA_OK;
 }
 
+/* Marks an open copy as used, so that nobody sweeps it. EMBLA_ERR_NOT_FOUND, and the copy is
+ * closed, if it was swept before that. A sweeper or a builder holds the other lock for an instant
+ * only; a process that keeps it longer is not waited for. */
+static embla_status mark_used(const embla_copy *c, embla_map **map)
+{
+    struct stat found = {0};
+    for (int i = 0; i < MARK_TRIES && !embla_io_lock_shared((*map)->fd); i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    embla_status status = embla_io_stat((*map)->fd, c->path, &found);
+    if (status == EMBLA_OK && found.st_nlink == 0)
+        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s was removed while it was opened", c->path);
+    if (status != EMBLA_OK) {
+        embla_map_free(*map);
+        *map = NULL;
+    }
+    return status;
+}
+
 /* Writes a complete copy under a temporary name, checks it and renames it. *taken is true if the
  * name exists by then. */
 static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
@@ -136,45 +158,34 @@ static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
         embla_io_remove(c->folder, temporary);
     }
     embla_io_drop(keeper);
-    if (status == EMBLA_OK) embla_io_lock_shared(map->fd);
-    return status;
+    return status == EMBLA_OK ? mark_used(c, out) : status;
 }
 
 /* ---- the placement ---- */
 
-/* Opens an existing copy and marks it as used, so that nobody sweeps it. */
 static embla_status find(const embla_copy *c, embla_map **out)
 {
-    struct stat found = {0};
-    embla_map *map = NULL;
-    EMBLA_TRY(embla_copy_open(c, c->name, &map));
-    embla_io_lock_shared(map->fd);
-    embla_status status = embla_io_stat(map->fd, c->path, &found);
-    if (status == EMBLA_OK && found.st_nlink == 0)
-        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s was removed while it was opened", c->path);
-    if (status == EMBLA_OK)
-        *out = map;
-    else
-        embla_map_free(map);
-    return status;
+    EMBLA_TRY(embla_copy_open(c, c->name, out));
+    return mark_used(c, out);
 }
 
 /* Opens the copy, or builds it if there is none. */
 static embla_status find_or_build(embla_copy *c, embla_map **out, bool *built)
 {
-    bool taken = false;
     embla_status status = find(c, out);
     if (status == EMBLA_OK)
         embla_io_sweep(c->folder, c->lock_name); /* leftover of a killed process */
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     if (c->store->options.found_only) return embla_copy_why_missing(c);
     EMBLA_TRY(embla_copy_lock(c));
-    status = find(c, out);
-    if (status == EMBLA_ERR_NOT_FOUND) {
+    for (int i = 0; i < BUILD_TRIES && status == EMBLA_ERR_NOT_FOUND; i++) {
+        bool taken = false;
+        status = find(c, out);
+        if (status != EMBLA_ERR_NOT_FOUND) break;
         status = build(c, out, &taken);
         *built = status == EMBLA_OK;
+        if (taken) status = find(c, out);
     }
-    if (taken) status = find(c, out);
     embla_copy_unlock(c);
     return status;
 }

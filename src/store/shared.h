@@ -73,7 +73,7 @@ EMBLA_CHECKED embla_status embla_copy_sums(int fd, const embla_copy *c, embla_co
 
 /* Describes the file of the store's first row. */
 embla_copy_note embla_copy_note_of(const embla_store *store);
-/* Removes dead copies of this user whose names begin with "embla-". Never fails. */
+/* Removes dead copies of this user whose names nobody has chosen. Never fails. */
 void embla_copy_sweep_dead(int folder, const char *path);
 
 /* ---- shared_lock.c ---- */

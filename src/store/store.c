@@ -63,7 +63,7 @@ static embla_status copy_engine(embla_store *store)
     EMBLA_TRY(embla_options_check(e));
     if (e->first < 0 || e->end < 0 || (e->end > 0 && e->end <= e->first))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the range of rows is from %" PRId64 " to before %" PRId64
+                          "the range of rows begins at %" PRId64 " and ends before %" PRId64
                           "; it must have at least one row",
                           e->first, e->end);
     if (e->writable && !ram && !mapped)
@@ -133,11 +133,11 @@ static embla_status set_range(embla_store *store)
 {
     const embla_engine_options *e = &store->engine;
     int64_t end = e->end > 0 ? e->end : store->rows;
-    if (e->first >= end || end > store->rows)
+    if (e->first >= store->rows || end > store->rows)
         return embla_fail(EMBLA_ERR_RANGE,
-                          "rows %" PRId64 " to %" PRId64
-                          " are to be opened, but the table has %" PRId64 " rows",
-                          e->first, end - 1, store->rows);
+                          "the range of rows begins at %" PRId64 " and ends before %" PRId64
+                          ", but the table has %" PRId64 " rows",
+                          e->first, end > e->first ? end : e->first, store->rows);
     store->first = e->first;
     store->held = end - e->first;
     store->bytes = store->held * (int64_t)store->row.bytes; /* embla_extents_add has checked it */

@@ -28,8 +28,7 @@ static void free_version(version *v)
     embla_mem_free(v, sizeof *v);
 }
 
-static embla_status new_version(embla_store *store, embla_tickets *tickets, uint64_t number,
-                                version **out)
+static embla_status new_version(embla_store *store, embla_tickets *tickets, version **out)
 {
     void *memory = NULL;
     if (tickets && tickets->store != store)
@@ -37,9 +36,22 @@ static embla_status new_version(embla_store *store, embla_tickets *tickets, uint
                           "the tickets belong to another store than the one that is given");
     EMBLA_TRY(embla_mem_new(sizeof(version), "a version of a table", &memory));
     version *v = memory;
-    *v = (version){.held = {.store = store, .tickets = tickets, .number = number}, .store = store};
+    *v = (version){.held = {.store = store, .tickets = tickets}, .store = store};
     *out = v;
     return EMBLA_OK;
+}
+
+/* Numbers a version, and its tickets: a ticket of another version that is used by mistake is then
+ * refused, and never taken for one of this version. */
+static void set_number(version *v, uint64_t number)
+{
+    embla_tickets *t = v->held.tickets;
+    uint64_t least = (number & 0xffff) << 32;
+    v->held.number = number;
+    if (!t) return;
+    (void)pthread_mutex_lock(&t->lock);
+    if (t->generation < least) t->generation = least;
+    (void)pthread_mutex_unlock(&t->lock);
 }
 
 embla_status embla_swap_new(embla_store *store, embla_tickets *tickets, embla_swap **out)
@@ -50,12 +62,13 @@ embla_status embla_swap_new(embla_store *store, embla_tickets *tickets, embla_sw
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_swap_new: %s is NULL",
                           store ? "out" : "the store");
     EMBLA_TRY(embla_mem_new(sizeof(embla_swap), "a table that is replaced", &memory));
-    embla_status status = new_version(store, tickets, 1, &v);
+    embla_status status = new_version(store, tickets, &v);
     if (status != EMBLA_OK) {
         embla_mem_free(memory, sizeof(embla_swap));
         return status;
     }
     embla_swap *swap = memory;
+    set_number(v, 1);
     swap->current = v;
     (void)pthread_mutex_init(&swap->lock, NULL);
     *out = swap;
@@ -120,10 +133,10 @@ embla_status embla_swap_replace(embla_swap *swap, embla_store *store, embla_tick
             embla_fail(EMBLA_ERR_ARGUMENT, "the store is already version %" PRIu64, now->number);
     embla_swap_release(swap, now);
     EMBLA_TRY(status);
-    EMBLA_TRY(new_version(store, tickets, 0, &v));
+    EMBLA_TRY(new_version(store, tickets, &v));
     (void)pthread_mutex_lock(&swap->lock);
     version *old = swap->current;
-    v->held.number = old->held.number + 1;
+    set_number(v, old->held.number + 1);
     swap->current = v;
     bool unused = old->users == 0;
     (void)pthread_mutex_unlock(&swap->lock);

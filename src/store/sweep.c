@@ -21,9 +21,9 @@ _Static_assert(EMBLA_COPY_NOTE_AT + sizeof(embla_copy_note) <= EMBLA_COPY_SUMS_A
 
 typedef struct {
     int folder;
-    const char *path;   /* of the folder, for messages */
-    const char *prefix; /* sweep only names that begin with this */
-    bool unused;        /* not only dead copies */
+    const char *path; /* of the folder, for messages */
+    bool named;       /* also copies that a user has named */
+    bool unused;      /* not only dead copies */
     embla_sweep_report report;
 } sweeping;
 
@@ -45,23 +45,33 @@ embla_copy_note embla_copy_note_of(const embla_store *store)
     return note;
 }
 
-/* Whether the file of a note is gone, or is not the same any more. */
+/* Finds a file or folder by its path. */
+static embla_status stat_path(const char *path, struct stat *out)
+{
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &fd));
+    embla_status status = embla_io_stat(fd, path, out);
+    embla_io_drop(fd);
+    return status;
+}
+
+/* Whether the file of a note is certainly gone, or certainly not the same any more. A path may lead
+ * elsewhere in another container, or after a disk was unmounted: then the device is another one,
+ * and nothing is certain. */
 static bool is_outdated(embla_copy_note *note)
 {
     struct stat now = {0};
-    int fd = -1;
     note->path[sizeof note->path - 1] = '\0';
     if (note->path[0] != '/') return false; /* unknown */
-    embla_status status =
-        embla_io_open(AT_FDCWD, note->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &fd);
-    if (status == EMBLA_ERR_NOT_FOUND) return true;
-    if (status != EMBLA_OK) return false; /* this process may not read it */
-    status = embla_io_stat(fd, note->path, &now);
-    embla_io_drop(fd);
-    return status == EMBLA_OK &&
-           ((uint64_t)now.st_dev != note->device || (uint64_t)now.st_ino != note->inode ||
-            (uint64_t)now.st_size != note->size || now.st_mtim.tv_sec != note->seconds ||
-            now.st_mtim.tv_nsec != note->nanoseconds);
+    embla_status status = stat_path(note->path, &now);
+    if (status == EMBLA_ERR_NOT_FOUND) {
+        char *end = strrchr(note->path, '/');
+        end[end == note->path] = '\0'; /* its folder */
+        return stat_path(note->path, &now) == EMBLA_OK && (uint64_t)now.st_dev == note->device;
+    }
+    return status == EMBLA_OK && (uint64_t)now.st_dev == note->device &&
+           ((uint64_t)now.st_ino != note->inode || (uint64_t)now.st_size != note->size ||
+            now.st_mtim.tv_sec != note->seconds || now.st_mtim.tv_nsec != note->nanoseconds);
 }
 
 /* ---- one file ---- */
@@ -147,22 +157,21 @@ static embla_status sweep_entry(void *context, const char *entry)
         s->report.leftover += embla_io_sweep(s->folder, entry);
         return EMBLA_OK;
     }
-    if (strncmp(entry, s->prefix, strlen(s->prefix)) != 0) return EMBLA_OK;
-    return sweep_copy(s, entry);
+    return s->named || has_form(entry, "embla-", "") ? sweep_copy(s, entry) : EMBLA_OK;
 }
 
 /* ---- a folder ---- */
 
 void embla_copy_sweep_dead(int folder, const char *path)
 {
-    sweeping s = {.folder = folder, .path = path, .prefix = "embla-"};
+    sweeping s = {.folder = folder, .path = path};
     embla_status status = embla_io_list(folder, path, sweep_entry, &s);
     (void)status; /* whoever builds the copy lists the folder again, and reports what is wrong */
 }
 
 embla_status embla_store_sweep(const char *folder, bool unused, embla_sweep_report *out)
 {
-    sweeping s = {.path = folder ? folder : "/dev/shm", .prefix = "", .unused = unused};
+    sweeping s = {.path = folder ? folder : "/dev/shm", .named = true, .unused = unused};
     EMBLA_TRY(embla_io_open(AT_FDCWD, s.path, O_RDONLY | O_DIRECTORY, 0, &s.folder));
     embla_status status = embla_io_list(s.folder, s.path, sweep_entry, &s);
     embla_io_drop(s.folder);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of tickets: one block, from which each ticket takes the first gap that is large
  * enough. Few tickets are under way at once, so a list is searched. And the statistics. */
-#include <time.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "files/io.h"
 #include "store/tickets.h"
 
@@ -18,7 +18,8 @@ static size_t whole_lines(size_t bytes)
 static size_t bytes_of(const embla_tickets *t, size_t rows)
 {
     size_t planes = t->store->row.scale_bytes > 0 ? EMBLA_PLANES : 1;
-    return whole_lines(rows * sizeof(int64_t)) + whole_lines(rows * planes * sizeof(embla_piece)) +
+    return whole_lines(rows * sizeof(int64_t)) +
+           whole_lines(rows * planes * sizeof(embla_row_piece)) +
            whole_lines(rows * t->store->row.bytes);
 }
 
@@ -82,7 +83,7 @@ embla_status embla_ticket_take(embla_tickets *t, size_t rows, embla_ticket_slot 
     char *memory = t->memory + s->offset;
     s->rows = (int64_t *)(void *)memory;
     s->staging = memory + bytes - whole_lines(rows * t->store->row.bytes);
-    s->gather.pieces = (embla_piece *)(void *)(memory + whole_lines(rows * sizeof(int64_t)));
+    s->gather.pieces = (embla_row_piece *)(void *)(memory + whole_lines(rows * sizeof(int64_t)));
     *out = s;
     return EMBLA_OK;
 }
@@ -104,13 +105,6 @@ void embla_ticket_release(embla_ticket_slot *s)
 
 /* ---- statistics ---- */
 
-int64_t embla_ticket_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Class c has the times from (8 + c % 8) * 2^(c / 8 - 1) ns on, c from 8 on; times below 8 ns are
  * their own class. */
 static size_t class_of(uint64_t ns)
@@ -127,7 +121,7 @@ static int64_t time_of(size_t class)
 
 void embla_ticket_time(embla_tickets *t, const embla_ticket_slot *s)
 {
-    int64_t ns = embla_ticket_now() - s->begun;
+    int64_t ns = embla_clock_ns() - s->begun;
     t->times[class_of(ns > 0 ? (uint64_t)ns : 0)]++;
 }
 

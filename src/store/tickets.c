@@ -7,6 +7,8 @@
  */
 #include "store/tickets.h"
 
+#include "base/clock.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -269,14 +271,17 @@ static size_t locate(embla_ticket_slot *s)
 {
     const embla_tickets *t = s->owner;
     const embla_row_part *part = &s->call.part;
-    size_t hot = 0;
+    size_t hot = 0, count = s->call.count;
     embla_gather_init(&s->gather, part, s->staging, part->bytes, s->gather.pieces);
     if (t->hot) embla_hot_lock(t->hot);
-    for (size_t i = 0; i < s->call.count; i++) {
-        if (t->hot && embla_hot_find(t->hot, s->rows[i], part, s->staging + i * part->bytes))
-            hot++;
-        else
-            embla_gather_add(&s->gather, t->store, s->rows[i], i);
+    for (size_t i = 0; i < count; i += EMBLA_HOT_GROUP) {
+        size_t n = count - i < EMBLA_HOT_GROUP ? count - i : EMBLA_HOT_GROUP;
+        uint32_t found = t->hot ? embla_hot_find(t->hot, s->rows + i, n, part,
+                                                 s->staging + i * part->bytes, part->bytes)
+                                : 0;
+        hot += (size_t)__builtin_popcount(found);
+        for (size_t k = 0; k < n; k++)
+            if (!(found >> k & 1)) embla_gather_add(&s->gather, t->store, s->rows[i + k], i + k);
     }
     if (t->hot) embla_hot_unlock(t->hot);
     return hot;
@@ -294,14 +299,25 @@ static embla_status look_up_now(embla_ticket_slot *s)
     return EMBLA_OK;
 }
 
+/* The number of rows of a request that the store has. */
+static size_t count_held(const embla_ticket_slot *s)
+{
+    const embla_store *store = s->owner->store;
+    size_t held = 0;
+    if (store->held == store->rows) return s->call.count;
+    for (size_t i = 0; i < s->call.count; i++) held += embla_store_holds(store, s->rows[i]);
+    return held;
+}
+
 static void count_request(embla_ticket_slot *s, size_t hot)
 {
     embla_tickets *t = s->owner;
+    size_t held = count_held(s);
     lock(t);
     t->stats.tokens += (int64_t)s->call.token_total;
     t->stats.asked += (int64_t)s->call.count;
     t->stats.hot += (int64_t)hot;
-    t->stats.bytes_useful += (int64_t)((s->call.count - hot) * s->call.part.bytes);
+    t->stats.bytes_useful += (int64_t)((held - hot) * s->call.part.bytes);
     unlock(t);
 }
 
@@ -312,7 +328,7 @@ static embla_status start(embla_ticket_slot *s, const embla_ticket_request *q, s
     EMBLA_TRY(prepare(s, q, count, columns));
     s->flag = s->prefetch ? NULL : q->flag;
     s->value = q->value;
-    s->begun = embla_ticket_now();
+    s->begun = embla_clock_ns();
     s->notifies = s->prefetch || s->flag || t->event >= 0;
     if (!t->reader) {
         embla_gather_init(&s->gather, &s->call.part, NULL, 0, NULL);
@@ -436,7 +452,7 @@ embla_status embla_ticket_wait(embla_tickets *t, embla_ticket ticket)
         return status;
     }
     s->used = true;
-    if (s->state != TICKET_DONE) begun = embla_ticket_now();
+    if (s->state != TICKET_DONE) begun = embla_clock_ns();
     if (is_ours(s)) {
         unlock(t);
         embla_reader_wait(t->reader, &s->gather);
@@ -444,7 +460,7 @@ embla_status embla_ticket_wait(embla_tickets *t, embla_ticket ticket)
         lock(t);
     }
     while (s->state != TICKET_DONE) wait_changed(t);
-    if (begun != 0) t->stats.blocked += embla_ticket_now() - begun;
+    if (begun != 0) t->stats.blocked += embla_clock_ns() - begun;
     t->stats.tickets++;
     status = embla_failure_say(&s->gather.failure);
     embla_ticket_release(s);

@@ -75,7 +75,6 @@ EMBLA_CHECKED embla_status embla_ticket_take(embla_tickets *tickets, size_t rows
                                              embla_ticket_slot **out);
 /* Makes the slot and its memory free. Under the lock. */
 void embla_ticket_release(embla_ticket_slot *ticket);
-int64_t embla_ticket_now(void);
 /* Counts the time since a ticket began. Under the lock. */
 void embla_ticket_time(embla_tickets *tickets, const embla_ticket_slot *ticket);
 

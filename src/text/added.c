@@ -64,56 +64,68 @@ static embla_status normalize_content(embla_tokenizer *t, embla_encoding *e, emb
     return EMBLA_OK;
 }
 
+static bool belongs(const embla_added *a, bool normalized)
+{
+    return a->content.bytes && a->normalized == normalized && a->matched.length > 0;
+}
+
+void embla_matcher_prepare(const embla_tokenizer *t, embla_matcher *matcher, bool normalized)
+{
+    int firsts = 0;
+    matcher->only = -1;
+    for (size_t i = 0; i < t->added_count; i++) {
+        if (!belongs(&t->added[i], normalized)) continue;
+        uint8_t first = (uint8_t)t->added[i].matched.bytes[0];
+        firsts += !matcher->first[first];
+        matcher->first[first] = true;
+        matcher->only = firsts == 1 ? first : -1;
+        matcher->count++;
+    }
+}
+
 static embla_status build_matcher(embla_tokenizer *t, embla_matcher *m, bool normalized)
 {
     embla_trie_key *keys = NULL;
-    int firsts = 0;
-    EMBLA_TRY(embla_arena_many(&t->arena, t->added_count, sizeof *keys, "added tokens", &keys));
-    m->only = -1;
+    size_t count = 0;
+    embla_matcher_prepare(t, m, normalized);
+    if (m->count == 0) return EMBLA_OK;
+    EMBLA_TRY(embla_arena_many(&t->arena, m->count, sizeof *keys, "added tokens", &keys));
     for (size_t i = 0; i < t->added_count; i++) {
-        const embla_added *a = &t->added[i];
-        if (!a->content.bytes || a->normalized != normalized || a->matched.length == 0) continue;
-        uint8_t first = (uint8_t)a->matched.bytes[0];
-        keys[m->count++] = (embla_trie_key){a->matched.bytes, a->matched.length, (int32_t)i};
-        firsts += !m->first[first];
-        m->first[first] = true;
-        m->only = firsts == 1 ? first : -1;
+        const embla_name *text = &t->added[i].matched;
+        if (belongs(&t->added[i], normalized))
+            keys[count++] = (embla_trie_key){text->bytes, text->length, (int32_t)i};
     }
-    return m->count > 0 ? embla_trie_build(&m->trie, keys, m->count) : EMBLA_OK;
+    return embla_trie_build(&m->trie, keys, count);
 }
 
-/* Removes added tokens whose number a later one has taken. */
-static void drop_collisions(embla_tokenizer *t)
-{
-    for (size_t i = 0; i < t->added_count; i++) {
-        embla_added *a = &t->added[i];
-        if (a->content.bytes && t->by_token[a->content.number] != &a->content)
-            a->content.bytes = NULL;
-    }
-}
-
-/* Puts added tokens into the list of all tokens, where they replace those of the vocabulary. */
+/* Puts added tokens into the list of all tokens, where they replace those of the vocabulary. One
+ * whose number a later one has taken is dropped. */
 static embla_status list_added(embla_tokenizer *t)
 {
-    const embla_name **old = t->by_token;
+    uint32_t *by_token = NULL;
+    uint8_t *special = NULL;
     size_t end = t->token_end;
     for (size_t i = 0; i < t->added_count; i++)
         if (t->added[i].content.bytes && t->added[i].content.number >= end)
             end = (size_t)t->added[i].content.number + 1;
-    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof(void *), "tokens", &t->by_token));
-    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof(void *), "tokens", &t->decoded));
-    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof *t->special, "tokens", &t->special));
-    if (t->token_end > 0) memcpy(t->by_token, old, t->token_end * sizeof(void *));
-    if (t->token_end > 0) memcpy(t->decoded, old, t->token_end * sizeof(void *));
-    t->token_end = end;
+    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof *by_token, "tokens", &by_token));
+    EMBLA_TRY(embla_arena_many(&t->arena, end, sizeof *special, "tokens", &special));
+    for (size_t i = 0; i < end; i++)
+        by_token[i] = i < t->token_end ? t->by_token[i] : EMBLA_NO_STRING;
     for (size_t i = 0; i < t->added_count; i++) {
         const embla_added *a = &t->added[i];
         if (!a->content.bytes) continue;
-        t->by_token[a->content.number] = &a->content;
-        t->decoded[a->content.number] = &a->matched;
-        t->special[a->content.number] = a->special;
+        by_token[a->content.number] = (uint32_t)(t->vocab_count + i);
+        special[a->content.number] = a->special;
     }
-    drop_collisions(t);
+    for (size_t i = 0; i < t->added_count; i++) {
+        embla_name *content = &t->added[i].content;
+        if (content->bytes && by_token[content->number] != t->vocab_count + i)
+            content->bytes = NULL;
+    }
+    t->by_token = by_token;
+    t->special = special;
+    t->token_end = end;
     return EMBLA_OK;
 }
 

@@ -220,8 +220,7 @@ static embla_status read_text(files *f, int fd, bool *folder)
     return read_file(fd, f->path, size, f->bytes);
 }
 
-static embla_status open_text(const char *path, const embla_corpus_options *options,
-                              embla_corpus **out)
+embla_status embla_text_read(const char *path, embla_text_user *use, void *context)
 {
     files f = {.path = path};
     bool folder = false;
@@ -230,11 +229,32 @@ static embla_status open_text(const char *path, const embla_corpus_options *opti
     embla_status status = read_text(&f, fd, &folder);
     embla_io_drop(fd);
     if (status == EMBLA_OK)
-        status = embla_corpus_of_text(f.bytes, f.size, f.parts, f.count, options, out);
+        status = use(context, f.bytes, f.size, f.parts, f.count);
     else
         embla_mem_free(f.bytes, f.size);
     embla_arena_free(&f.arena);
     return status != EMBLA_OK && folder ? fail_in_folder(status, path) : status;
+}
+
+typedef struct {
+    const embla_corpus_options *options;
+    embla_corpus **out;
+} opening;
+
+static embla_status make_corpus(void *context, void *bytes, size_t size,
+                                const embla_corpus_part *parts, size_t count)
+{
+    const opening *o = context;
+    return o->options->kind == EMBLA_CORPUS_TOKENIZER
+               ? embla_corpus_of_tokenizer(bytes, size, parts, count, o->options, o->out)
+               : embla_corpus_of_text(bytes, size, parts, count, o->options, o->out);
+}
+
+static embla_status open_text(const char *path, const embla_corpus_options *options,
+                              embla_corpus **out)
+{
+    opening o = {options, out};
+    return embla_text_read(path, make_corpus, &o);
 }
 
 /* ---- opening ---- */
@@ -256,9 +276,12 @@ embla_status embla_corpus_open(const char *path, const embla_corpus_options *opt
     if (!path || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_open: %s is NULL",
                           path ? "out" : "path");
-    if ((unsigned)options->kind > EMBLA_CORPUS_WORDS)
+    if ((unsigned)options->kind > EMBLA_CORPUS_TOKENIZER)
         return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d; it must be 0 to %d", (int)options->kind,
-                          (int)EMBLA_CORPUS_WORDS);
+                          (int)EMBLA_CORPUS_TOKENIZER);
+    if ((options->kind == EMBLA_CORPUS_TOKENIZER) != (options->tokenizer != NULL))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "tokenizer is %s, but kind is %d",
+                          options->tokenizer ? "set" : "NULL", (int)options->kind);
     if (options->words < 0 || options->words > EMBLA_CORPUS_WORDS_MOST ||
         (options->words > 0 && options->kind != EMBLA_CORPUS_WORDS))
         return embla_fail(EMBLA_ERR_ARGUMENT,

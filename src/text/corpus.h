@@ -47,6 +47,12 @@ typedef struct {
     size_t end;
 } embla_corpus_part;
 
+/* Reads a text file, or all files of a folder, and calls use with their bytes, which come from
+ * embla_mem_new(size). use owns them, also if it fails. */
+typedef embla_status embla_text_user(void *context, void *bytes, size_t size,
+                                     const embla_corpus_part *parts, size_t count);
+EMBLA_CHECKED embla_status embla_text_read(const char *path, embla_text_user *use, void *context);
+
 /* Makes an empty corpus. */
 EMBLA_CHECKED embla_status embla_corpus_new(const embla_corpus_options *options,
                                             embla_corpus **out);
@@ -63,12 +69,24 @@ EMBLA_CHECKED embla_status embla_corpus_of_text(void *bytes, size_t room,
                                                 const embla_corpus_part *parts, size_t count,
                                                 const embla_corpus_options *options,
                                                 embla_corpus **out);
+/* The same for a text that options->tokenizer cuts. */
+EMBLA_CHECKED embla_status embla_corpus_of_tokenizer(void *bytes, size_t room,
+                                                     const embla_corpus_part *parts, size_t count,
+                                                     const embla_corpus_options *options,
+                                                     embla_corpus **out);
 /* Makes a corpus of a file of tokens. The corpus owns the map afterwards, or it is freed. */
 EMBLA_CHECKED embla_status embla_corpus_of_map(embla_map *map, const embla_corpus_options *options,
                                                embla_corpus **out);
 
 /* The different words of a text, each with its count and, later, its token: corpus_words.c. */
 typedef struct embla_word_list embla_word_list;
+
+typedef struct {
+    const char *at;
+    uint64_t count;
+    uint32_t length;
+    uint32_t token;
+} embla_counted_word;
 
 enum {
     EMBLA_CORPUS_WORD_BYTES = 255,    /* a longer word is unknown */
@@ -79,6 +97,12 @@ enum {
 EMBLA_CHECKED embla_status embla_word_list_new(const void *text, size_t bytes,
                                                embla_word_list **out);
 void embla_word_list_free(embla_word_list *list);
+/* Counts one word `times` times. copy: `at` does not stay in memory. *index (may be NULL) is where
+ * it is among the words. */
+EMBLA_CHECKED embla_status embla_word_list_add(embla_word_list *list, const char *at, size_t length,
+                                               uint64_t times, bool copy, uint32_t *index);
+/* The words in the order in which they were met first. Valid until the next word is added. */
+embla_counted_word *embla_word_list_words(const embla_word_list *list, size_t *count);
 /* Counts the words of a piece of valid UTF-8. Adds their number to *count. */
 EMBLA_CHECKED embla_status embla_word_list_count(embla_word_list *list, const char *text,
                                                  size_t length, uint64_t *count);

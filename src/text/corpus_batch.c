@@ -129,6 +129,9 @@ embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, s
         encode_words(corpus, text, length, capacity, tokens, count);
         return EMBLA_OK;
     }
+    if (!corpus->letters && !corpus->map)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the corpus does not keep its tokenizer; use embla_tokenize");
     if (!corpus->letters)
         return embla_fail(
             EMBLA_ERR_UNSUPPORTED,

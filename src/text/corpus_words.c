@@ -15,12 +15,7 @@
 #include "base/mem.h"
 #include "text/corpus.h"
 
-typedef struct {
-    const char *at;
-    uint64_t count;
-    uint32_t length;
-    uint32_t token;
-} counted;
+typedef embla_counted_word counted;
 
 struct embla_word_list {
     uint64_t seed;
@@ -29,6 +24,7 @@ struct embla_word_list {
     uint32_t *slots;   /* index of a word plus 1; 0 means empty */
     size_t slot_count; /* a power of two, at least twice as many as words */
     uint32_t unknown;  /* the token of all words that have none */
+    embla_arena kept;  /* copies of words that are in no text */
 };
 
 enum { FIRST_ROOM = 1 << 12 };
@@ -78,6 +74,7 @@ void embla_word_list_free(embla_word_list *list)
 {
     if (!list) return;
     free_arrays(list);
+    embla_arena_free(&list->kept);
     embla_mem_free(list, sizeof *list);
 }
 
@@ -124,7 +121,8 @@ static embla_status grow(embla_word_list *list)
 
 /* ---- counting ---- */
 
-static embla_status count_word(embla_word_list *list, const char *at, size_t length)
+embla_status embla_word_list_add(embla_word_list *list, const char *at, size_t length,
+                                 uint64_t times, bool copy, uint32_t *index)
 {
     size_t slot = find_slot(list, at, length);
     if (list->slots[slot] == 0) {
@@ -132,11 +130,19 @@ static embla_status count_word(embla_word_list *list, const char *at, size_t len
             EMBLA_TRY(grow(list));
             slot = find_slot(list, at, length);
         }
+        if (copy) EMBLA_TRY(embla_arena_text(&list->kept, at, length, &at));
         list->words[list->count] = (counted){.at = at, .length = (uint32_t)length};
         list->slots[slot] = (uint32_t)++list->count;
     }
-    list->words[list->slots[slot] - 1].count++;
+    list->words[list->slots[slot] - 1].count += times;
+    if (index) *index = list->slots[slot] - 1;
     return EMBLA_OK;
+}
+
+embla_counted_word *embla_word_list_words(const embla_word_list *list, size_t *count)
+{
+    *count = list->count;
+    return list->words;
 }
 
 embla_status embla_word_list_count(embla_word_list *list, const char *text, size_t length,
@@ -145,7 +151,8 @@ embla_status embla_word_list_count(embla_word_list *list, const char *text, size
     const char *end = text + length, *at;
     for (size_t used; (used = embla_next_word(text, (size_t)(end - text), &at)) > 0;
          text = at + used) {
-        if (used <= EMBLA_CORPUS_WORD_BYTES) EMBLA_TRY(count_word(list, at, used));
+        if (used <= EMBLA_CORPUS_WORD_BYTES)
+            EMBLA_TRY(embla_word_list_add(list, at, used, 1, false, NULL));
         ++*count;
     }
     return EMBLA_OK;

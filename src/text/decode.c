@@ -91,15 +91,16 @@ static embla_status replace_pattern(chain *c, const embla_rejoin *d, const char 
     }
 }
 
-/* Replaces in place; the new string is not longer. Returns the new length. */
-static size_t shorten(char *text, size_t length, const char *old, const char *new)
+/* Replaces in place; the new string is not longer, the old one not empty. Returns the new length.
+ */
+static size_t shorten(char *text, size_t length, const embla_name *old, const char *new)
 {
-    size_t old_length = strlen(old), new_length = strlen(new), out = 0, at = 0;
+    size_t new_length = strlen(new), out = 0, at = 0;
     while (at < length) {
-        if (length - at >= old_length && memcmp(text + at, old, old_length) == 0) {
+        if (length - at >= old->length && memcmp(text + at, old->bytes, old->length) == 0) {
             memcpy(text + out, new, new_length);
             out += new_length;
-            at += old_length;
+            at += old->length;
         } else {
             text[out++] = text[at++];
         }
@@ -115,8 +116,10 @@ static size_t clean_up(char *text, size_t length)
         {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
         {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        length = shorten(text, length, pairs[i][0], pairs[i][1]);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const embla_name old = {pairs[i][0], (uint32_t)strlen(pairs[i][0]), 0};
+        length = shorten(text, length, &old, pairs[i][1]);
+    }
     return length;
 }
 
@@ -265,6 +268,32 @@ static embla_status decode_fallback(chain *c)
     return put_bytes(c, bytes);
 }
 
+/* CTC: a string that repeats the one before it is dropped, then the mark of nothing is removed, and
+ * what is empty is dropped too. */
+static embla_status decode_ctc(chain *c, const embla_rejoin *d)
+{
+    embla_strand *out = &c->e->decoded[c->to];
+    const char *before = NULL;
+    size_t before_length = 0;
+    for (size_t i = 0; i < count(c); i++) {
+        size_t length = 0, begin = out->count;
+        const char *text = text_of(c, i, &length);
+        bool same =
+            i > 0 && length == before_length && (length == 0 || memcmp(text, before, length) == 0);
+        before = text;
+        before_length = length;
+        if (same) continue;
+        EMBLA_TRY(put(c, text, length));
+        char *made = out->bytes + begin;
+        if (d->text.length > 0) length = shorten(made, length, &d->text, "");
+        if (d->cleanup) length = clean_up(made, length);
+        if (d->cleanup) length = shorten(made, length, &d->content, " ");
+        out->count = begin + length;
+        if (length > 0) EMBLA_TRY(close_piece(c, begin));
+    }
+    return EMBLA_OK;
+}
+
 /* ---- all of them ---- */
 
 static embla_status run_decoder(chain *c, const embla_rejoin *d)
@@ -280,9 +309,9 @@ static embla_status run_decoder(chain *c, const embla_rejoin *d)
     case EMBLA_UN_FUSE:
         EMBLA_TRY(fuse(c));
         break;
-    case EMBLA_UN_OTHER:
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.256s: its decoder CTC is not one that Embla has", c->t->name);
+    case EMBLA_UN_CTC:
+        EMBLA_TRY(decode_ctc(c, d));
+        break;
     default:
         EMBLA_TRY(decode_each(c, d));
         break;
@@ -298,9 +327,10 @@ static embla_status list_strings(chain *c, const int32_t *tokens, size_t number,
     begin_stage(c);
     for (size_t i = 0; i < number; i++) {
         size_t begin = c->e->decoded[c->to].count;
-        if ((uint64_t)tokens[i] >= t->token_end || !t->decoded[tokens[i]]) continue;
+        embla_name text;
+        if (!embla_token_name(t, tokens[i], true, &text)) continue;
         if (skip_special && t->special[tokens[i]]) continue;
-        EMBLA_TRY(put(c, t->decoded[tokens[i]]->bytes, t->decoded[tokens[i]]->length));
+        EMBLA_TRY(put(c, text.bytes, text.length));
         EMBLA_TRY(close_piece(c, begin));
     }
     end_stage(c);
@@ -333,9 +363,11 @@ embla_status embla_detokenize(embla_encoding *encoding, const int32_t *tokens,
                           : !length ? "length"
                                     : "tokens");
     chain c = {e->tokenizer, e, 0, 1};
+    EMBLA_TRY(embla_tokenizer_check(c.t));
     EMBLA_TRY(list_strings(&c, tokens, count_of_tokens, skip_special));
     for (size_t i = 0; i < c.t->decoder_count; i++) EMBLA_TRY(run_decoder(&c, &c.t->decoders[i]));
     EMBLA_TRY(join(&c));
+    EMBLA_TRY(embla_tokenizer_check(c.t));
     *text = e->decoded[c.to].bytes;
     *length = e->decoded[c.to].count - 1;
     return EMBLA_OK;

@@ -320,6 +320,7 @@ embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options 
     void *memory = NULL;
     EMBLA_TRY(embla_options_check(options));
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
+    EMBLA_TRY(embla_tokenizer_check(e->tokenizer));
     e->count = e->cut = e->texts = 0;
     e->options = options ? *options : (embla_tokenize_options){0};
     if (!e->cache) {
@@ -339,6 +340,7 @@ embla_status embla_tokenize(embla_encoding *encoding, const char *text, size_t l
     EMBLA_TRY(embla_encode_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
     embla_status status = embla_encode_one(e, text, length);
+    if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
     if (status != EMBLA_OK) e->count = e->cut = 0;
     e->texts = 1;
     e->starts[0] = 0;

@@ -97,6 +97,7 @@ embla_status embla_tokenize_batch(embla_encoding *encoding, const char *const *t
                                   : "texts");
     EMBLA_TRY(embla_encode_begin(e, options));
     embla_status status = encode_batch(e, texts, lengths, count);
+    if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
     if (status != EMBLA_OK) e->count = e->cut = e->texts = 0;
     return status;
 }

@@ -232,5 +232,6 @@ embla_status embla_encode_texts(const embla_encoder *encoder, embla_encoding *en
     EMBLA_TRY(embla_encode_begin(encoding, &how));
     EMBLA_TRY(embla_table_check_file(encoder->table));
     EMBLA_TRY(encode_all(&c, encoding, texts, lengths, count, out, details));
+    EMBLA_TRY(embla_tokenizer_check(encoding->tokenizer));
     return embla_table_check_file(encoder->table);
 }

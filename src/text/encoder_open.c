@@ -18,7 +18,7 @@
 #include "formats/checkpoint.h"
 #include "text/encoder.h"
 
-enum { JSON_MOST = 4 << 20, JSON_DEPTH = 64, PATH_MOST = 4096 };
+enum { JSON_MOST = 4 << 20, JSON_DEPTH = 64 };
 
 static const char st_config[] = "config_sentence_transformers.json";
 
@@ -237,25 +237,10 @@ static embla_status read_weights(const embla_checkpoint *cp, const char *name,
 
 /* ---- the tokenizer ---- */
 
-/* A folder without a tokenizer may share that of the folder above, as for words (embla_vocab_open).
- */
 static embla_status open_tokenizer(const embla_checkpoint *cp, const char *path,
                                    embla_tokenizer **out)
 {
-    char above[PATH_MOST];
-    if (path) return embla_tokenizer_open(path, out);
-    if (cp->format->one_table)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s: a file of word vectors has no tokenizer; name one, or use a "
-                          "static model",
-                          cp->shown);
-    if (cp->format == &embla_format_gguf) return embla_tokenizer_open(cp->shards[0].map->name, out);
-    embla_status status = embla_tokenizer_open(cp->folder_name, out);
-    if (status != EMBLA_ERR_NOT_FOUND || !cp->config) return status;
-    int used = snprintf(above, sizeof above, "%s/../tokenizer.json", cp->folder_name);
-    if (used < 0 || (size_t)used >= sizeof above) return status;
-    status = embla_tokenizer_open(above, out);
-    return status == EMBLA_ERR_NOT_FOUND ? embla_tokenizer_open(cp->folder_name, out) : status;
+    return path ? embla_tokenizer_open(path, out) : embla_tokenizer_of(cp, out);
 }
 
 /* Characters of a string, which may not be UTF-8. */
@@ -282,9 +267,12 @@ static size_t median_length(const embla_tokenizer *t, bool rust)
 {
     size_t counts[LENGTHS] = {0}, all = 0, end = rust ? t->vocab_count : t->token_end;
     for (size_t i = 0; i < end; i++) {
-        const embla_name *text = rust ? &t->vocab[i] : t->by_token[i];
-        if (!text) continue;
-        size_t length = rust ? text->length : count_characters(text);
+        embla_name text;
+        if (rust)
+            text = embla_vocab_name(t, i);
+        else if (!embla_token_name(t, (int32_t)i, false, &text))
+            continue;
+        size_t length = rust ? text.length : count_characters(&text);
         counts[length < LENGTHS ? length : LENGTHS - 1]++;
         all++;
     }

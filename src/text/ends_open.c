@@ -115,6 +115,16 @@ static embla_status read_size(const embla_tokenizer *t, const embla_json_value *
     return EMBLA_OK;
 }
 
+/* A length of padding, which decides how much memory a text needs. */
+static embla_status read_pad(const embla_tokenizer *t, const embla_json_value *value, size_t *out)
+{
+    enum { PAD_MOST = 1 << 20 };
+    EMBLA_TRY(read_size(t, value, "padding", out));
+    if (*out <= PAD_MOST) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT, "%.256s: padding to %zu tokens; the limit is %d", t->name,
+                      *out, PAD_MOST);
+}
+
 static bool has_text(const embla_json_value *value, const char *key, const char *text)
 {
     const char *found = embla_json_string(embla_json_get(value, key), NULL);
@@ -134,9 +144,8 @@ embla_status embla_limits_parse(embla_tokenizer *t, const embla_json_value *trun
     pad->on = embla_json_what(padding) == EMBLA_JSON_OBJECT;
     pad->left = has_text(padding, "direction", "Left");
     pad->longest = embla_json_what(strategy) == EMBLA_JSON_STRING;
-    EMBLA_TRY(read_size(t, embla_json_get(strategy, "Fixed"), "padding", &pad->most));
-    EMBLA_TRY(
-        read_size(t, embla_json_get(padding, "pad_to_multiple_of"), "padding", &pad->multiple));
+    EMBLA_TRY(read_pad(t, embla_json_get(strategy, "Fixed"), &pad->most));
+    EMBLA_TRY(read_pad(t, embla_json_get(padding, "pad_to_multiple_of"), &pad->multiple));
     EMBLA_TRY(read_size(t, embla_json_get(padding, "pad_id"), "padding", &token));
     pad->token = (int32_t)token;
     return EMBLA_OK;
@@ -149,6 +158,13 @@ static embla_status read_strip(embla_tokenizer *t, const embla_json_value *value
     EMBLA_TRY(embla_stage_text(t, value, "content", &d->text));
     EMBLA_TRY(read_size(t, embla_json_get(value, "start"), "Strip", &d->start));
     return read_size(t, embla_json_get(value, "stop"), "Strip", &d->stop);
+}
+
+static embla_status read_ctc(embla_tokenizer *t, const embla_json_value *value, embla_rejoin *d)
+{
+    EMBLA_TRY(embla_stage_text(t, value, "word_delimiter_token", &d->content));
+    if (d->content.length > 0) return EMBLA_OK;
+    return embla_stage_wrong(t, "CTC", "word_delimiter_token is empty");
 }
 
 static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *value,
@@ -167,7 +183,7 @@ static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *val
         {"ByteFallback", EMBLA_UN_FALLBACK, NULL},
         {"Fuse", EMBLA_UN_FUSE, NULL},
         {"Strip", EMBLA_UN_STRIP, NULL},
-        {"CTC", EMBLA_UN_OTHER, NULL},
+        {"CTC", EMBLA_UN_CTC, "pad_token"},
     };
     void *list = t->decoders;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -180,6 +196,7 @@ static embla_status read_decoder(embla_tokenizer *t, const embla_json_value *val
         d->cleanup = embla_stage_flag(value, "cleanup", true);
         d->keep_first = has_text(value, "prepend_scheme", "never");
         if (known[i].text) EMBLA_TRY(embla_stage_text(t, value, known[i].text, &d->text));
+        if (d->kind == EMBLA_UN_CTC) return read_ctc(t, value, d);
         if (d->kind == EMBLA_UN_REPLACE) return embla_stage_pattern(t, value, &d->pattern);
         return d->kind == EMBLA_UN_STRIP ? read_strip(t, value, d) : EMBLA_OK;
     }

@@ -25,9 +25,8 @@ bool embla_unmap(const char *text, size_t length, char *out, size_t *count)
 /* Puts a merge into the table. A pair that is there already gets the later rank. */
 static bool insert(embla_merges *m, embla_pair_merge merge)
 {
-    size_t at = (size_t)embla_mix64(merge.pair + m->seed) & m->mask;
-    for (size_t tries = 0; tries < EMBLA_MERGE_PROBES; tries++, at = (at + 1) & m->mask) {
-        embla_pair_merge *slot = &m->slots[at];
+    embla_pair_merge *slot = m->slots + embla_merges_home(m, merge.pair);
+    for (size_t tries = 0; tries < EMBLA_MERGE_PROBES; tries++, slot++) {
         if (slot->pair != merge.pair && slot->pair != EMBLA_MERGE_FREE) continue;
         *slot = merge;
         return true;
@@ -37,7 +36,8 @@ static bool insert(embla_merges *m, embla_pair_merge merge)
 
 static bool insert_all(embla_merges *m, const embla_pair_merge *list, size_t count)
 {
-    for (size_t i = 0; i <= m->mask; i++) m->slots[i].pair = EMBLA_MERGE_FREE;
+    for (size_t i = 0; i < m->homes + EMBLA_MERGE_PROBES; i++)
+        m->slots[i] = (embla_pair_merge){.pair = EMBLA_MERGE_FREE};
     for (size_t i = 0; i < count; i++)
         if (!insert(m, list[i])) return false;
     return true;
@@ -46,13 +46,11 @@ static bool insert_all(embla_merges *m, const embla_pair_merge *list, size_t cou
 static embla_status build_table(embla_tokenizer *t, const embla_pair_merge *list, size_t count)
 {
     embla_merges *m = &t->bpe.merges;
-    size_t slots = 64;
-    while (slots < count * 2) slots *= 2;
     void *memory = NULL;
-    EMBLA_TRY(embla_mem_new(slots * sizeof *m->slots, "merges", &memory));
+    const size_t homes = count < 32 ? 64 : count * 2;
+    EMBLA_TRY(embla_mem_new((homes + EMBLA_MERGE_PROBES) * sizeof *m->slots, "merges", &memory));
     m->slots = memory;
-    m->bytes = slots * sizeof *m->slots;
-    m->mask = slots - 1;
+    m->homes = homes;
     m->count = count;
     for (int tries = 0; tries < 16; tries++) {
         m->seed = embla_splitmix64((uint64_t)tries);
@@ -65,7 +63,8 @@ static embla_status build_table(embla_tokenizer *t, const embla_pair_merge *list
 
 void embla_bpe_free(embla_bpe *bpe)
 {
-    embla_mem_free(bpe->merges.slots, bpe->merges.bytes);
+    const embla_merges *m = &bpe->merges;
+    if (m->slots) embla_mem_free(m->slots, (m->homes + EMBLA_MERGE_PROBES) * sizeof *m->slots);
     bpe->merges = (embla_merges){0};
 }
 

@@ -52,6 +52,8 @@ embla_scanner *embla_scanner_of(const char *text, size_t length, int *first);
 size_t embla_scan_gpt2(const embla_piece *piece, size_t at);
 /* What the pre-tokenizer Whitespace keeps: words, and runs of other characters. */
 size_t embla_scan_words(const embla_piece *piece, size_t at);
+/* A word by the rule of embla_next_word. */
+size_t embla_scan_next_word(const embla_piece *piece, size_t at);
 
 /* onig.c. EMBLA_ERR_UNSUPPORTED if libonig cannot be loaded, EMBLA_ERR_FORMAT if it refuses the
  * expression; name is the file's, for messages. */
@@ -67,14 +69,20 @@ uint32_t embla_byte_code(uint8_t byte);
 /* The byte that a character stands for; -1 if it is not in the alphabet. */
 int embla_byte_of_code(uint32_t code);
 
-/* The bits of the character at `at`, and its length. */
-static inline uint32_t embla_piece_bits(const embla_piece *piece, size_t at, size_t *length)
+/* The character at `at`, and its length. */
+static inline uint32_t embla_piece_code(const embla_piece *piece, size_t at, size_t *length)
 {
     if (piece->mapped) {
         *length = 1;
-        return embla_char_bits(embla_byte_code((uint8_t)piece->bytes[at]));
+        return embla_byte_code((uint8_t)piece->bytes[at]);
     }
-    return embla_char_bits(embla_char_at(piece->bytes + at, length));
+    return embla_char_at(piece->bytes + at, length);
+}
+
+/* Its bits. */
+static inline uint32_t embla_piece_bits(const embla_piece *piece, size_t at, size_t *length)
+{
+    return embla_char_bits(embla_piece_code(piece, at, length));
 }
 
 #endif

@@ -35,9 +35,9 @@ static void trim_offsets(const embla_tokenizer *t, embla_encoding *e, size_t fir
 {
     for (size_t i = first; i < e->count; i++) {
         embla_text_span *span = &e->offsets[i];
-        const embla_name *text = t->by_token[e->tokens[i]];
-        if (!text) continue;
-        size_t leading = count_spaces(text, false), trailing = count_spaces(text, true);
+        embla_name text;
+        if (!embla_token_name(t, e->tokens[i], false, &text)) continue;
+        size_t leading = count_spaces(&text, false), trailing = count_spaces(&text, true);
         if (leading == 1 && t->post.trim_prefix && (i == first || span->begin == 0)) leading = 0;
         span->begin =
             leading < span->end - span->begin ? span->begin + (uint32_t)leading : span->end;

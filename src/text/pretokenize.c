@@ -160,6 +160,23 @@ static embla_status split_fixed(const run *r, size_t characters, embla_text_span
     return push(r->e, r->to, last, span.end);
 }
 
+/* UnicodeScripts: cuts where the script changes. Characters of every script belong to the piece
+ * before them; in front of the first piece they are lost, as in the reference. */
+static embla_status split_scripts(const run *r, embla_text_span span)
+{
+    const embla_piece piece = {r->view.bytes, span.begin, span.end, r->mapped};
+    size_t last = span.end, length = 0;
+    unsigned before = 0;
+    for (size_t at = span.begin; at < span.end; at += length) {
+        unsigned script = embla_char_script(embla_piece_code(&piece, at, &length));
+        if (script == 0 || script == before) continue;
+        if (before != 0) EMBLA_TRY(push(r->e, r->to, last, at));
+        last = at;
+        before = script;
+    }
+    return push(r->e, r->to, last, span.end);
+}
+
 static embla_status cut(const run *r, const embla_pre *stage, embla_text_span span)
 {
     const embla_pattern *p = &stage->pattern;
@@ -168,6 +185,8 @@ static embla_status cut(const run *r, const embla_pre *stage, embla_text_span sp
         return split_bert(r, span);
     case EMBLA_PRE_FIXED:
         return split_fixed(r, stage->length, span);
+    case EMBLA_PRE_SCRIPTS:
+        return split_scripts(r, span);
     case EMBLA_PRE_BYTES:
         return isolate(r, embla_scan_gpt2, span);
     default:

@@ -352,7 +352,7 @@ static size_t scan_any(const embla_piece *p, size_t at)
 }
 
 /* The rule of embla_next_word, which tokenizers that Embla writes state as an expression. */
-static size_t scan_embla(const embla_piece *p, size_t at)
+size_t embla_scan_next_word(const embla_piece *p, size_t at)
 {
     const char *word = NULL;
     if (p->mapped) return at;
@@ -398,7 +398,7 @@ static const struct {
     {"[0-9]", scan_digit},
     {"[0-9][0-9][0-9]", scan_three_digits},
     {"[\\s\\S]", scan_any},
-    {"\n|[" OURS "]+(?:['\u2019][" OURS "]+)*|[^" OURS BETWEEN "]", scan_embla},
+    {"\n|[" OURS "]+(?:['\u2019][" OURS "]+)*|[^" OURS BETWEEN "]", embla_scan_next_word},
 };
 
 embla_scanner *embla_scanner_of(const char *text, size_t length, int *first)

@@ -78,15 +78,16 @@ static embla_status add_strings(reading *r)
 
 /* ---- llama ---- */
 
+const char embla_llama_stages[] =
+    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
+    "\"prepend\":\"\xe2\x96\x81\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+    "\"content\":\"\xe2\x96\x81\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},"
+    "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},"
+    "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]}}";
+
 static embla_status read_llama(reading *r)
 {
-    static const char stages[] =
-        "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
-        "\"prepend\":\"\xe2\x96\x81\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
-        "\"content\":\"\xe2\x96\x81\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
-        "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},"
-        "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},"
-        "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]}}";
     embla_tokenizer *t = r->t;
     const embla_gguf_key *key = NULL;
     float *scores = NULL;
@@ -107,7 +108,7 @@ static embla_status read_llama(reading *r)
     t->kind = EMBLA_TOKENIZER_BPE;
     t->bpe.has_unknown = t->bpe.fuse = t->bpe.byte_fallback = true;
     EMBLA_TRY(embla_bpe_rank_scores(t, scores, normal));
-    EMBLA_TRY(embla_tokenizer_stages(t, stages));
+    EMBLA_TRY(embla_tokenizer_stages(t, embla_llama_stages));
     return embla_tokenizer_finish(t, NULL, 0);
 }
 

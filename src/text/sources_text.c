@@ -141,14 +141,18 @@ bool embla_tiktoken_sniff(const uint8_t *bytes, size_t count)
     return true;
 }
 
-/* Adds the string of a token: each byte as the character that stands for it. */
-static embla_status add_bytes(embla_tokenizer *t, const uint8_t *bytes, size_t count, uint64_t rank)
+embla_status embla_tokenizer_add_bytes(embla_tokenizer *t, const uint8_t *bytes, size_t count,
+                                       uint64_t token)
 {
     char text[4096];
     size_t length = 0;
+    if (count > sizeof text / 2)
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.256s: the string of token %" PRIu64 " has %zu bytes; the limit is %zu",
+                          t->name, token, count, sizeof text / 2);
     for (size_t i = 0; i < count; i++)
         length += embla_utf8_encode(embla_byte_code(bytes[i]), text + length);
-    return embla_tokenizer_add(t, text, length, rank);
+    return embla_tokenizer_add(t, text, length, token);
 }
 
 const char *embla_byte_stages(embla_byte_cut cut)
@@ -200,7 +204,7 @@ static embla_status read_ranks(embla_tokenizer *t, const uint8_t *bytes, size_t 
         if (t->vocab_count >= LINES_MOST)
             return embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has more than %d lines", t->name,
                               LINES_MOST);
-        EMBLA_TRY(add_bytes(t, token, length, rank));
+        EMBLA_TRY(embla_tokenizer_add_bytes(t, token, length, rank));
     }
     return EMBLA_OK;
 }

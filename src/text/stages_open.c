@@ -344,6 +344,7 @@ static embla_status read_pre(embla_tokenizer *t, const embla_json_value *value, 
     if (strcmp(type, "Split") == 0) return read_split(t, value);
     if (strcmp(type, "Metaspace") == 0) return read_metaspace(t, value);
     if (strcmp(type, "FixedLength") == 0) return read_fixed(t, value);
+    if (strcmp(type, "UnicodeScripts") == 0) return new_pre(t, EMBLA_PRE_SCRIPTS, &stage);
     if (strcmp(type, "Whitespace") == 0) return read_words(t);
     if (strcmp(type, "CharDelimiterSplit") == 0) return read_delimiter(t, value);
     if (strcmp(type, "WhitespaceSplit") == 0)

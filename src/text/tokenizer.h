@@ -5,7 +5,8 @@
  *   -> model -> truncation -> post-processor -> padding
  *
  * tokenizer_open.c reads it from a file; stages_open.c, tokenizer_model.c and ends_open.c read its
- * parts. encode.c runs it. It never changes after it was opened, so threads share it.
+ * parts; compiled.c finds its tables in a compiled file. encode.c runs it. It never changes after
+ * it was opened, so threads share it.
  */
 #ifndef EMBLA_TEXT_TOKENIZER_H
 #define EMBLA_TEXT_TOKENIZER_H
@@ -62,6 +63,7 @@ typedef enum {
     EMBLA_PRE_SPLIT,
     EMBLA_PRE_BERT, /* white space removed, punctuation isolated */
     EMBLA_PRE_FIXED,
+    EMBLA_PRE_SCRIPTS,
     EMBLA_PRE_BYTES, /* ByteLevel; later stages see mapped bytes */
     EMBLA_PRE_METASPACE
 } embla_pre_kind;
@@ -112,8 +114,7 @@ typedef struct {
 
 typedef struct {
     embla_pair_merge *slots;
-    size_t mask; /* slots - 1, a power of two less one */
-    size_t bytes;
+    size_t homes; /* slots that a search may begin at; EMBLA_MERGE_PROBES more follow them */
     uint64_t seed;
     size_t count;
 } embla_merges;
@@ -168,7 +169,7 @@ typedef enum {
     EMBLA_UN_FALLBACK,
     EMBLA_UN_FUSE,
     EMBLA_UN_STRIP,
-    EMBLA_UN_OTHER /* one that Embla does not have: encoding works, decoding does not */
+    EMBLA_UN_CTC /* text is the mark of nothing, content that between words */
 } embla_rejoin_kind;
 
 typedef struct {
@@ -179,12 +180,19 @@ typedef struct {
     bool cleanup, keep_first;
 } embla_rejoin;
 
+/* Where a compiled file has a string of the vocabulary, and its token. */
+typedef struct {
+    uint32_t at, length, number;
+} embla_vocab_place;
+
 typedef struct {
     bool on, left;
     size_t most, multiple;
     bool longest, only_second;
     int32_t token;
 } embla_limit; /* truncation or padding */
+
+#define EMBLA_NO_STRING UINT32_MAX
 
 struct embla_tokenizer {
     embla_arena arena;
@@ -201,12 +209,16 @@ struct embla_tokenizer {
     bool byte_level; /* a pre-tokenizer maps bytes: strings of the trie are bytes */
     bool need_spans; /* a pre-tokenizer asks where a piece begins in the original */
 
-    embla_name *vocab; /* as in the file; number is the token */
+    struct embla_map *map; /* of a compiled file, whose tables are used in place; NULL: none */
+    embla_name *vocab;     /* as in the file; number is the token. NULL if compiled */
     size_t vocab_count, vocab_room;
+    const embla_vocab_place *places; /* instead of vocab, if compiled: strings of the pool */
+    const char *pool;
+    size_t pool_bytes;
     bool *hidden; /* by string of the vocabulary: it is never found in a text; NULL means none */
-    embla_names index;
-    const embla_name **by_token; /* NULL where there is none; added tokens included */
-    const embla_name **decoded;  /* the same, with the normalized form of added tokens */
+    const uint32_t *sorted;   /* strings of the vocabulary by their bytes; NULL: the trie has all */
+    const uint32_t *by_token; /* string of the vocabulary, or vocab_count + index of an added token,
+                                 or EMBLA_NO_STRING */
     size_t token_end;
     embla_trie trie; /* string of the vocabulary -> token */
     int32_t unknown; /* -1: none */
@@ -219,7 +231,7 @@ struct embla_tokenizer {
     embla_added *added;
     size_t added_count, added_room;
     embla_matcher raw, normalized;
-    bool *special; /* by token */
+    const uint8_t *special; /* by token: 1 if it is */
 
     embla_post post;
     embla_limit truncation, padding;
@@ -240,8 +252,26 @@ EMBLA_CHECKED embla_status embla_tokenizer_finish(embla_tokenizer *t, const embl
 /* Adds a string to the vocabulary. The bytes are copied. */
 EMBLA_CHECKED embla_status embla_tokenizer_add(embla_tokenizer *t, const char *bytes, size_t length,
                                                uint64_t token);
-/* The string of the vocabulary's own, looked up as it is in the file; -1 if there is none. */
+/* The same for bytes: each becomes the character that stands for it (embla_byte_code). */
+EMBLA_CHECKED embla_status embla_tokenizer_add_bytes(embla_tokenizer *t, const uint8_t *bytes,
+                                                     size_t count, uint64_t token);
+/* tokenizer_names.c: the token of a string of the vocabulary, as it is in the file; -1 if there is
+ * none. */
 int32_t embla_tokenizer_literal(const embla_tokenizer *t, const char *bytes, size_t length);
+/* String i of the vocabulary; number is its token. bytes is NULL if a compiled file has it at a
+ * place that does not exist, or not in UTF-8. */
+embla_name embla_vocab_name(const embla_tokenizer *t, size_t i);
+/* The string of a token. decoded: added tokens in their normalized form. False if there is none. */
+bool embla_token_name(const embla_tokenizer *t, int32_t token, bool decoded, embla_name *out);
+/* "WordPiece", .. */
+const char *embla_tokenizer_kind_name(embla_tokenizer_kind kind);
+/* Makes `sorted`. */
+EMBLA_CHECKED embla_status embla_tokenizer_sort(embla_tokenizer *t);
+/* Reads the parts of a tokenizer.json. If t is compiled, all but model and added tokens. */
+EMBLA_CHECKED embla_status embla_tokenizer_parts(embla_tokenizer *t, const void *json,
+                                                 size_t count);
+/* EMBLA_ERR_IO if a compiled file has become shorter since it was opened. */
+EMBLA_CHECKED embla_status embla_tokenizer_check(const embla_tokenizer *t);
 /* Reads stages from the text of a tokenizer.json without a model. */
 EMBLA_CHECKED embla_status embla_tokenizer_stages(embla_tokenizer *t, const char *json);
 /* Appends an added token that is special. */
@@ -270,11 +300,15 @@ EMBLA_CHECKED embla_status embla_sentencepiece_parse(embla_tokenizer *t, const u
  * normal never merge. */
 EMBLA_CHECKED embla_status embla_bpe_rank_scores(embla_tokenizer *t, const float *scores,
                                                  const bool *normal);
+/* The stages of SentencePiece's BPE, as JSON. */
+extern const char embla_llama_stages[];
 struct embla_map;
 EMBLA_CHECKED embla_status embla_tokenizer_of_gguf(embla_tokenizer *t, struct embla_map *map);
 
 /* Numbers the added tokens and builds their matchers; call it after embla_tokenizer_finish. */
 EMBLA_CHECKED embla_status embla_added_finish(embla_tokenizer *t);
+/* Sets which bytes the tokens of a matcher begin with, and counts the tokens. */
+void embla_matcher_prepare(const embla_tokenizer *t, embla_matcher *matcher, bool normalized);
 
 /* tokenizer_model.c: "model" of a tokenizer.json, count bytes that are a JSON value. */
 EMBLA_CHECKED embla_status embla_model_parse(embla_tokenizer *t, const uint8_t *bytes,
@@ -297,6 +331,7 @@ EMBLA_CHECKED embla_status embla_normals_join(embla_tokenizer *t);
 EMBLA_CHECKED embla_status embla_bpe_build(embla_tokenizer *t, const embla_name *merges,
                                            size_t count);
 void embla_bpe_free(embla_bpe *bpe);
+enum { EMBLA_MERGE_PROBES = 64 };
 EMBLA_CHECKED embla_status embla_unigram_build(embla_tokenizer *t);
 /* Turns a string of a byte-level vocabulary into the bytes that it stands for, at most as many as
  * it has. False if a character is not in the alphabet. */

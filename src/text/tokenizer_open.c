@@ -12,12 +12,11 @@
 #include "files/json_walk.h"
 #include "files/map.h"
 #include "formats/vocab.h"
+#include "text/compiled.h"
 #include "text/grow.h"
 #include "text/stages.h"
 
 enum { FILE_MOST = 256000000, JSON_DEPTH = 32 };
-
-static const char *const kind_names[] = {"", "WordPiece", "WordLevel", "BPE", "Unigram"};
 
 /* ---- tables of all kinds ---- */
 
@@ -49,24 +48,20 @@ embla_status embla_tokenizer_add(embla_tokenizer *t, const char *bytes, size_t l
     return EMBLA_OK;
 }
 
-int32_t embla_tokenizer_literal(const embla_tokenizer *t, const char *bytes, size_t length)
-{
-    if (t->index.count == 0) return embla_trie_find(&t->trie, 0, bytes, length);
-    const embla_name *found = embla_names_find(&t->index, bytes, length);
-    return found ? (int32_t)found->number : -1;
-}
-
 /* Lists the strings by token. */
 static embla_status list_tokens(embla_tokenizer *t)
 {
+    uint32_t *list = NULL;
     for (size_t i = 0; i < t->vocab_count; i++)
         if (t->vocab[i].number >= t->token_end) t->token_end = (size_t)t->vocab[i].number + 1;
     if (t->token_end > t->vocab_count * 8 + 65536)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: its highest token is %zu, but it has only %zu strings", t->name,
                           t->token_end - 1, t->vocab_count);
-    EMBLA_TRY(embla_arena_many(&t->arena, t->token_end, sizeof(void *), "tokens", &t->by_token));
-    for (size_t i = 0; i < t->vocab_count; i++) t->by_token[t->vocab[i].number] = &t->vocab[i];
+    EMBLA_TRY(embla_arena_many(&t->arena, t->token_end, sizeof *list, "tokens", &list));
+    for (size_t i = 0; i < t->token_end; i++) list[i] = EMBLA_NO_STRING;
+    for (size_t i = 0; i < t->vocab_count; i++) list[t->vocab[i].number] = (uint32_t)i;
+    t->by_token = list;
     return EMBLA_OK;
 }
 
@@ -117,11 +112,10 @@ static bool find_inner(const embla_tokenizer *t, uint32_t *state)
 embla_status embla_tokenizer_finish(embla_tokenizer *t, const embla_name *merges,
                                     size_t merge_count)
 {
-    embla_pipeline_say(t, kind_names[t->kind]);
+    embla_pipeline_say(t, embla_tokenizer_kind_name(t->kind));
     EMBLA_TRY(list_tokens(t));
     EMBLA_TRY(build_trie(t));
-    if (t->byte_level || t->hidden)
-        EMBLA_TRY(embla_names_sort(&t->arena, t->vocab, t->vocab_count, &t->index));
+    if (t->byte_level || t->hidden) EMBLA_TRY(embla_tokenizer_sort(t));
     if (t->unknown_text.bytes && t->kind != EMBLA_TOKENIZER_UNIGRAM)
         t->unknown = embla_tokenizer_literal(t, t->unknown_text.bytes, t->unknown_text.length);
     t->wordpiece.has_inner = find_inner(t, &t->wordpiece.inner);
@@ -149,10 +143,13 @@ void embla_tokenizer_free(embla_tokenizer *tokenizer)
     for (size_t i = 0; i < tokenizer->pre_count; i++) free_pattern(&tokenizer->pres[i].pattern);
     for (size_t i = 0; i < tokenizer->decoder_count; i++)
         free_pattern(&tokenizer->decoders[i].pattern);
-    embla_bpe_free(&tokenizer->bpe);
-    embla_trie_free(&tokenizer->trie);
-    embla_trie_free(&tokenizer->raw.trie);
-    embla_trie_free(&tokenizer->normalized.trie);
+    if (!tokenizer->map) {
+        embla_bpe_free(&tokenizer->bpe);
+        embla_trie_free(&tokenizer->trie);
+        embla_trie_free(&tokenizer->raw.trie);
+        embla_trie_free(&tokenizer->normalized.trie);
+    }
+    embla_map_free(tokenizer->map);
     embla_arena_free(&tokenizer->arena);
     embla_mem_free(tokenizer, sizeof *tokenizer);
 }
@@ -226,28 +223,39 @@ static embla_status read_padding(embla_tokenizer *t, const embla_json_value *val
 
 static embla_status read_parts(embla_tokenizer *t, const part parts[PARTS])
 {
-    if (!parts[MODEL].bytes)
+    const bool compiled = t->map != NULL;
+    if (!compiled && !parts[MODEL].bytes)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: it has no \"model\", so it is not a tokenizer.json", t->name);
-    EMBLA_TRY(read_part(t, &parts[ADDED], embla_added_parse));
+    if (!compiled) EMBLA_TRY(read_part(t, &parts[ADDED], embla_added_parse));
     EMBLA_TRY(read_part(t, &parts[NORMALIZER], embla_normals_parse));
     EMBLA_TRY(read_part(t, &parts[PRE_TOKENIZER], embla_pres_parse));
-    EMBLA_TRY(embla_model_parse(t, parts[MODEL].bytes, parts[MODEL].count));
+    if (compiled)
+        embla_pipeline_say(t, embla_tokenizer_kind_name(t->kind));
+    else
+        EMBLA_TRY(embla_model_parse(t, parts[MODEL].bytes, parts[MODEL].count));
     EMBLA_TRY(read_part(t, &parts[POST_PROCESSOR], embla_post_parse));
     EMBLA_TRY(read_part(t, &parts[DECODER], embla_decoders_parse));
     EMBLA_TRY(read_part(t, &parts[TRUNCATION], read_truncation));
     return read_part(t, &parts[PADDING], read_padding);
 }
 
-static embla_status parse_json(const uint8_t *bytes, size_t count, embla_tokenizer *t)
+static embla_status list_parts(const embla_tokenizer *t, const void *json, size_t count,
+                               part parts[PARTS])
 {
     embla_arena scratch = {0};
     embla_walk walk;
-    part parts[PARTS] = {{0}};
-    embla_status status = embla_walk_begin(&walk, bytes, count, t->name, "T1", &scratch);
+    embla_status status = embla_walk_begin(&walk, json, count, t->name, "T1", &scratch);
     if (status == EMBLA_OK) status = find_parts(&walk, parts);
     embla_arena_free(&scratch);
-    return status == EMBLA_OK ? read_parts(t, parts) : status;
+    return status;
+}
+
+embla_status embla_tokenizer_parts(embla_tokenizer *t, const void *json, size_t count)
+{
+    part parts[PARTS] = {{0}};
+    EMBLA_TRY(list_parts(t, json, count, parts));
+    return read_parts(t, parts);
 }
 
 /* The JSON may be that of stages alone. */
@@ -274,7 +282,7 @@ static embla_status parse_any(embla_tokenizer *t, const uint8_t *bytes, size_t c
 {
     size_t at = 0;
     while (at < count && is_space(bytes[at])) at++;
-    if (at < count && bytes[at] == '{') return parse_json(bytes, count, t);
+    if (at < count && bytes[at] == '{') return embla_tokenizer_parts(t, bytes, count);
     if (embla_vocab_sentencepiece_sniff(bytes, count < 4096 ? count : 4096)) {
         t->source = "SentencePiece";
         return embla_sentencepiece_parse(t, bytes, count);
@@ -287,21 +295,32 @@ static embla_status parse_any(embla_tokenizer *t, const uint8_t *bytes, size_t c
     return embla_vocab_txt_parse(t, bytes, count);
 }
 
-static embla_status parse_map(embla_tokenizer *t, embla_map *map)
-{
-    t->source = "GGUF";
-    return embla_tokenizer_of_gguf(t, map);
-}
-
 static bool is_gguf(const uint8_t *bytes, size_t count)
 {
     return count >= 4 && memcmp(bytes, "GGUF", 4) == 0;
 }
 
+/* A compiled file or a GGUF. */
+static embla_status parse_map(embla_tokenizer *t, embla_map *map)
+{
+    uint8_t head[8] = {0};
+    EMBLA_TRY(embla_map_read(map, 0, map->size < 8 ? (size_t)map->size : 8, head));
+    if (embla_compiled_sniff(head, sizeof head)) return embla_compiled_open(t, map);
+    t->source = "GGUF";
+    return embla_tokenizer_of_gguf(t, map);
+}
+
+/* The tables of a compiled file are used in place, so a copy of the caller's bytes is kept. */
 static embla_status parse_bytes(embla_tokenizer *t, const uint8_t *bytes, size_t count)
 {
     embla_map *map = NULL;
-    if (!is_gguf(bytes, count)) return parse_any(t, bytes, count);
+    void *copy = NULL;
+    const bool compiled = embla_compiled_sniff(bytes, count);
+    if (!compiled && !is_gguf(bytes, count)) return parse_any(t, bytes, count);
+    if (compiled) {
+        EMBLA_TRY(embla_arena_take(&t->arena, count, "a compiled tokenizer", &copy));
+        bytes = memcpy(copy, bytes, count);
+    }
     EMBLA_TRY(embla_map_bytes(bytes, count, t->name, &map));
     embla_status status = parse_map(t, map);
     embla_map_free(map);
@@ -329,8 +348,9 @@ embla_status embla_tokenizer_parse(const void *bytes, size_t count, const char *
 
 /* ---- files ---- */
 
-/* A GGUF file may have gigabytes of tensors: only its keys are read. */
-static embla_status parse_gguf(embla_map *map, embla_tokenizer **out)
+/* A compiled file is used in place. A GGUF file may have gigabytes of tensors: only its keys are
+ * read. */
+static embla_status parse_part(embla_map *map, embla_tokenizer **out)
 {
     embla_tokenizer *t = NULL;
     EMBLA_TRY(embla_tokenizer_begin(map->name, "GGUF", &t));
@@ -342,17 +362,29 @@ static embla_status parse_gguf(embla_map *map, embla_tokenizer **out)
     return status;
 }
 
-static embla_status parse_whole(const embla_map *map, embla_tokenizer **out)
+/* Reads a file into memory: its size and one byte. */
+static embla_status read_whole(const embla_map *map, void **out)
 {
     void *bytes = NULL;
     if (map->size > FILE_MOST)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has %" PRIu64 " bytes; the limit is %d",
                           map->name, map->size, FILE_MOST);
-    size_t count = (size_t)map->size;
+    const size_t count = (size_t)map->size;
     EMBLA_TRY(embla_mem_new(count + 1, "a tokenizer's file", &bytes));
     embla_status status = embla_map_read(map, 0, count, bytes);
-    if (status == EMBLA_OK) status = embla_tokenizer_parse(bytes, count, map->name, out);
-    embla_mem_free(bytes, count + 1);
+    if (status == EMBLA_OK)
+        *out = bytes;
+    else
+        embla_mem_free(bytes, count + 1);
+    return status;
+}
+
+static embla_status parse_whole(const embla_map *map, embla_tokenizer **out)
+{
+    void *bytes = NULL;
+    EMBLA_TRY(read_whole(map, &bytes));
+    embla_status status = embla_tokenizer_parse(bytes, (size_t)map->size, map->name, out);
+    embla_mem_free(bytes, (size_t)map->size + 1);
     return status;
 }
 
@@ -360,11 +392,13 @@ static embla_status parse_file(int folder, const char *name, const char *shown,
                                embla_tokenizer **out)
 {
     embla_map *map = NULL;
-    uint8_t head[4] = {0};
+    uint8_t head[8] = {0};
     EMBLA_TRY(embla_map_open(folder, name, shown, true, &map));
-    embla_status status = embla_map_read(map, 0, map->size < 4 ? (size_t)map->size : 4, head);
+    embla_status status = embla_map_read(map, 0, map->size < 8 ? (size_t)map->size : 8, head);
     if (status == EMBLA_OK)
-        status = is_gguf(head, sizeof head) ? parse_gguf(map, out) : parse_whole(map, out);
+        status = is_gguf(head, sizeof head) || embla_compiled_sniff(head, sizeof head)
+                     ? parse_part(map, out)
+                     : parse_whole(map, out);
     embla_map_free(map);
     return status;
 }
@@ -401,46 +435,96 @@ embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out)
     return status;
 }
 
-/* ---- queries ---- */
+/* ---- compiling ---- */
 
-void embla_tokenizer_describe(const embla_tokenizer *tokenizer, embla_tokenizer_info *out)
+/* Joins the parts of a tokenizer.json that a compiled file keeps as JSON. */
+static embla_status join_stages(const embla_tokenizer *t, const part parts[PARTS],
+                                embla_arena *arena, const char **out, size_t *length)
 {
-    const embla_tokenizer *t = tokenizer;
-    int64_t added = 0;
-    for (size_t i = 0; i < t->added_count; i++) added += t->added[i].content.bytes != NULL;
-    *out = (embla_tokenizer_info){.kind = t->kind,
-                                  .kind_name = kind_names[t->kind],
-                                  .source = t->source,
-                                  .pipeline = t->pipeline,
-                                  .vocab = (int64_t)t->vocab_count,
-                                  .added = added,
-                                  .tokens = (int64_t)t->token_end,
-                                  .merges = (int64_t)t->bpe.merges.count,
-                                  .byte_level = t->byte_level,
-                                  .unknown = t->unknown,
-                                  .max_length = t->truncation.on ? t->truncation.most : 0,
-                                  .pad_length = t->padding.on ? t->padding.most : 0};
-}
-
-const char *embla_tokenizer_text(const embla_tokenizer *tokenizer, int32_t token, size_t *length)
-{
-    if ((uint64_t)token >= tokenizer->token_end || !tokenizer->by_token[token]) return NULL;
-    if (length) *length = tokenizer->by_token[token]->length;
-    return tokenizer->by_token[token]->bytes;
-}
-
-int32_t embla_tokenizer_token(const embla_tokenizer *tokenizer, const char *text, size_t length)
-{
-    for (size_t i = 0; i < tokenizer->added_count; i++) {
-        const embla_name *content = &tokenizer->added[i].content;
-        if (content->bytes && content->length == length &&
-            memcmp(content->bytes, text, length) == 0)
-            return (int32_t)content->number;
+    char *text = NULL;
+    size_t need = 3, at = 0;
+    for (int i = 0; i < PARTS; i++) need += parts[i].count + 32;
+    EMBLA_TRY(embla_arena_many(arena, need, 1, t->name, &text));
+    text[at++] = '{';
+    for (int i = 0; i < PARTS; i++) {
+        if (i == ADDED || i == MODEL || !parts[i].bytes) continue;
+        at += (size_t)snprintf(text + at, 32, "%s\"%s\":", at > 1 ? "," : "", part_names[i]);
+        memcpy(text + at, parts[i].bytes, parts[i].count);
+        at += parts[i].count;
     }
-    return embla_tokenizer_literal(tokenizer, text, length);
+    text[at++] = '}';
+    *out = text;
+    *length = at;
+    return EMBLA_OK;
 }
 
-bool embla_tokenizer_special(const embla_tokenizer *tokenizer, int32_t token)
+static embla_status compile(const void *bytes, size_t count, const char *name, const char *out)
 {
-    return (uint64_t)token < tokenizer->token_end && tokenizer->special[token];
+    embla_arena arena = {0};
+    embla_tokenizer *t = NULL;
+    part parts[PARTS] = {{0}};
+    const char *stages = NULL;
+    size_t length = 0;
+    EMBLA_TRY(embla_tokenizer_parse(bytes, count, name, &t));
+    embla_status status = EMBLA_OK;
+    if (strcmp(t->source, "tokenizer.json") != 0)
+        status = embla_fail(EMBLA_ERR_UNSUPPORTED,
+                            "%.256s is of the format %s; only a tokenizer.json can be compiled",
+                            name, t->source);
+    if (status == EMBLA_OK) status = list_parts(t, bytes, count, parts);
+    if (status == EMBLA_OK) status = join_stages(t, parts, &arena, &stages, &length);
+    if (status == EMBLA_OK) status = embla_compiled_write(t, bytes, count, stages, length, out);
+    embla_arena_free(&arena);
+    embla_tokenizer_free(t);
+    return status;
+}
+
+/* Maps a tokenizer.json, or the one of a folder. */
+static embla_status map_json(const char *path, embla_map **out)
+{
+    struct stat info;
+    char shown[512];
+    int fd = -1;
+    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd));
+    (void)snprintf(shown, sizeof shown, "%.400s/tokenizer.json", path);
+    embla_status status = embla_io_stat(fd, path, &info);
+    if (status == EMBLA_OK)
+        status = S_ISDIR(info.st_mode) ? embla_map_open(fd, "tokenizer.json", shown, true, out)
+                                       : embla_map_open(AT_FDCWD, path, path, true, out);
+    embla_io_drop(fd);
+    return status;
+}
+
+/* Whether a path is this very file. */
+static bool is_same(const embla_map *map, const char *path)
+{
+    struct stat info;
+    int fd = -1;
+    if (embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd) != EMBLA_OK) return false;
+    bool same = embla_io_stat(fd, path, &info) == EMBLA_OK &&
+                (uint64_t)info.st_dev == map->device && (uint64_t)info.st_ino == map->inode;
+    embla_io_drop(fd);
+    return same;
+}
+
+embla_status embla_tokenizer_compile(const char *path, const char *out)
+{
+    embla_map *map = NULL;
+    void *bytes = NULL;
+    if (!path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_compile: %s is NULL",
+                          path ? "out" : "path");
+    EMBLA_TRY(map_json(path, &map));
+    const size_t count = (size_t)map->size;
+    embla_status status = EMBLA_OK;
+    if (is_same(map, out))
+        status = embla_fail(EMBLA_ERR_ARGUMENT,
+                            "%.256s is the input file and cannot be overwritten; choose another "
+                            "name",
+                            out);
+    if (status == EMBLA_OK) status = read_whole(map, &bytes);
+    if (status == EMBLA_OK) status = compile(bytes, count, map->name, out);
+    if (bytes) embla_mem_free(bytes, count + 1);
+    embla_map_free(map);
+    return status;
 }

@@ -97,3 +97,16 @@ uint32_t embla_char_compose(uint32_t first, uint32_t second)
     }
     return 0;
 }
+
+unsigned embla_char_script(uint32_t code)
+{
+    size_t low = 0, high = embla_script_count; /* the range is low or after it, and before high */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (embla_script_starts[middle] <= code)
+            low = middle;
+        else
+            high = middle;
+    }
+    return embla_script_numbers[low];
+}

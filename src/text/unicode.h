@@ -69,6 +69,10 @@ size_t embla_char_decompose(uint32_t code, bool compatible, uint32_t out[EMBLA_C
 /* The composition of two characters; 0 if they do not compose. */
 uint32_t embla_char_compose(uint32_t first, uint32_t second);
 
+/* The script of a character, as a number; 0 means that it belongs to every script. Hiragana and
+ * Katakana are Han. */
+unsigned embla_char_script(uint32_t code);
+
 /* ---- the generated tables ---- */
 
 extern const uint32_t embla_unicode_lower_pool[], embla_unicode_lower_codes[];
@@ -79,5 +83,9 @@ extern const uint16_t embla_unicode_lower_starts[], embla_unicode_nfd_starts[],
 extern const size_t embla_unicode_lower_count, embla_unicode_nfd_count, embla_unicode_nfkd_count;
 extern const uint32_t embla_unicode_pairs[]; /* first, second, composed; first ..; sorted */
 extern const size_t embla_unicode_pair_count;
+/* script_tables.c: the first code point of each range, ascending, and its script. */
+extern const uint32_t embla_script_starts[];
+extern const uint8_t embla_script_numbers[];
+extern const size_t embla_script_count;
 
 #endif

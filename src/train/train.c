@@ -6,6 +6,10 @@
  * gradients are set to 0 for the next batch. So the gradients pass through memory twice (once for
  * their norm), and one parallel loop updates all tensors. Gaps between tensors are 0 and stay 0.
  *
+ * The norm is a sum over tiles of the weights, in an order that does not depend on who computes
+ * them (learn/clip.h). In a team, each rank computes the tiles of its slice and updates that slice;
+ * then all ranks get the new weights.
+ *
  * The rows of an n-gram table that a batch uses have their own gradients. They are part of the
  * norm, are clipped by the same factor, and are updated by row-wise Adagrad.
  *
@@ -23,14 +27,17 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "learn/clip.h"
 #include "learn/steps.h"
+#include "learn/wide_sum.h"
 #include "text/corpus.h"
 
 enum {
     TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
-    AHEAD = 768,  /* numbers to prefetch; not a multiple of a page, so that the arrays use different
-                     sets of the L1 cache */
-    STREAMS = 8   /* reads and writes of weights, mean, squares, gradients */
+    LEAF = EMBLA_SQUARES_LEAF,
+    AHEAD = 768, /* numbers to prefetch; not a multiple of a page, so that the arrays use different
+                    sets of the L1 cache */
+    STREAMS = 8  /* reads and writes of weights, mean, squares, gradients */
 };
 
 /* ---- options ---- */
@@ -117,18 +124,19 @@ static embla_train_options with_defaults(const embla_train_options *options, con
 
 /* ---- create, free ---- */
 
-/* Allocates the struct, runs, spans, tokens and targets as one block. The next batch is prepared
+/* Allocates the struct, runs, leaves, tokens and targets as one block. The next batch is prepared
  * early only if the model has n-grams. */
 static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embla_train **out)
 {
     embla_layout layout = {0};
     size_t buffers = embla_gpt_ngram_table(gpt) ? 2 : 1, places[4] = {0};
+    size_t leaf_count = (gpt->numbers + LEAF - 1) / LEAF;
     uint64_t count;
     void *memory = NULL;
     (void)embla_layout_add(&layout, 1, sizeof(embla_train));
-    /* rows below a number may divide two tables; n-grams add a span */
+    /* rows below a number may divide two tables */
     size_t runs = embla_layout_add(&layout, gpt->part_count + 2, sizeof(embla_train_run));
-    size_t spans = embla_layout_add(&layout, gpt->part_count + 3, sizeof(embla_span));
+    size_t leaves = embla_layout_add(&layout, leaf_count, sizeof(double));
     if (!embla_mul_ok(o->batch, o->length, &count)) layout.too_large = true;
     for (size_t i = 0; i < 2 * buffers && !layout.too_large; i++)
         places[i] = embla_layout_add(&layout, (size_t)count, sizeof(int32_t));
@@ -140,7 +148,9 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     embla_train *t = memory;
     t->bytes = layout.bytes;
     t->runs = (embla_train_run *)(void *)(block + runs);
-    t->spans = (embla_span *)(void *)(block + spans);
+    t->leaves = (double *)(void *)(block + leaves);
+    t->leaf_count = leaf_count;
+    t->end = gpt->numbers;
     for (size_t i = 0; i < buffers; i++) {
         t->tokens[i] = (int32_t *)(void *)(block + places[2 * i]);
         t->targets[i] = (int32_t *)(void *)(block + places[2 * i + 1]);
@@ -196,8 +206,8 @@ void embla_train_free(embla_train *train)
 {
     if (!train) return;
     size_t bytes = train->gpt->numbers * train->gpt->real;
-    if (train->team.owner) train->team.leave(train->team.owner);
     embla_optim_free(train->ngram);
+    if (train->team.owner) train->team.leave(train->team.owner);
     embla_mem_free(train->squares, bytes);
     embla_mem_free(train->mean, bytes);
     embla_mem_free(train, train->bytes);
@@ -324,7 +334,7 @@ static void move_tile(const update *u, size_t from, size_t end)
 static void move_all(const update *u)
 {
     const embla_gpt *gpt = u->t->gpt;
-    size_t numbers = gpt->numbers;
+    size_t first = u->t->from, numbers = u->t->end - first;
     int64_t tiles = (int64_t)((numbers + TILE - 1) / TILE);
     int threads = embla_threads_for(u->t->options.threads, STREAMS * numbers * gpt->real);
     if (gpt->precision == EMBLA_GPT_F64) threads = 1;
@@ -332,7 +342,7 @@ static void move_all(const update *u)
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t i = 0; i < tiles; i++) {
         size_t from = (size_t)i * TILE;
-        move_tile(u, from, numbers - from < TILE ? numbers : from + TILE);
+        move_tile(u, first + from, first + (numbers - from < TILE ? numbers : from + TILE));
     }
 }
 
@@ -359,16 +369,59 @@ static double length_wide(const embla_train *t)
     return sqrt(sum);
 }
 
-/* The norm of all gradients that are not frozen. Gaps are 0, so neighbours are one span. */
+/* The sum of squares of a leaf, without frozen numbers. Gaps are 0. */
+static double leaf_sum(const embla_train *t, size_t leaf)
+{
+    size_t at = leaf * LEAF, end = t->gpt->numbers - at < LEAF ? t->gpt->numbers : at + LEAF;
+    double sum = 0.0;
+    for (size_t run = 0; at < end; run++) {
+        size_t from = at, stop = t->runs[run].end < end ? t->runs[run].end : end;
+        if (stop <= from) continue;
+        /* neighbours that are not frozen are summed as one */
+        while (!t->runs[run].frozen && stop < end && !t->runs[run + 1].frozen) {
+            run++;
+            stop = t->runs[run].end < end ? t->runs[run].end : end;
+        }
+        if (!t->runs[run].frozen)
+            sum += embla_squares_leaf(narrow(t->gpt->gradients, from), stop - from);
+        at = stop;
+    }
+    return sum;
+}
+
+/* The sum of squares of n-gram rows, which does not depend on the order of the rows, nor on who has
+ * them. */
+static embla_status squares_of_rows(const embla_train *t, const embla_train_rows *rows, double *out)
+{
+    const embla_train_ranks *team = &t->team;
+    embla_wide_sum sum = {0};
+    for (size_t i = 0; i < rows->count; i++)
+        embla_wide_add(&sum, embla_squares_leaf(rows->values + i * rows->dim, rows->dim));
+    if (team->sharded) EMBLA_TRY(team->total(team->owner, sum.words, EMBLA_WIDE_WORDS));
+    *out = embla_wide_round(&sum);
+    return EMBLA_OK;
+}
+
+/* The norm of all gradients that are not frozen. */
 static embla_status gradient_norm(const embla_train *t, const embla_train_rows *rows, double *out)
 {
+    const embla_train_ranks *team = &t->team;
+    size_t first = t->from / LEAF, end = (t->end + LEAF - 1) / LEAF;
+    double grams = 0.0;
     if (t->gpt->precision == EMBLA_GPT_F64) {
         *out = length_wide(t);
         return EMBLA_OK;
     }
-    t->spans[t->span_count] = (embla_span){rows->values, rows->count * rows->dim};
-    return embla_clip(t->spans, t->span_count + (t->ngram ? 1 : 0), 0.0,
-                      &(embla_clip_options){.threads = t->options.threads}, out);
+    int threads = embla_threads_for(t->options.threads, (t->end - t->from) * sizeof(float));
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t i = first; i < end; i++) t->leaves[i] = leaf_sum(t, i);
+    if (team->owner)
+        EMBLA_TRY(team->gather(team->owner, t->leaves, t->leaf_count * sizeof *t->leaves,
+                               team->slice / LEAF * sizeof *t->leaves, true));
+    if (t->ngram) EMBLA_TRY(squares_of_rows(t, rows, &grams));
+    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + grams);
+    return EMBLA_OK;
 }
 
 /* ---- a step ---- */
@@ -406,7 +459,8 @@ static embla_status compute_gradients(embla_train *t, embla_loss_report *loss,
 {
     const embla_train_options *o = &t->options;
     embla_corpus_kind kind = t->corpus->options.kind;
-    bool by_frequency = kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS;
+    bool by_frequency =
+        kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS || kind == EMBLA_CORPUS_TOKENIZER;
     const embla_gpt_options how = {.compute = o->compute,
                                    .threads = o->threads,
                                    .seed = o->seed,
@@ -435,8 +489,24 @@ static embla_status update_ngram_rows(embla_train *t, const embla_train_rows *ro
     if (factor != 1.0)
         embla_kernels_get()->scale(rows->values, (float)factor, rows->count * rows->dim,
                                    rows->values);
-    return embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows, rows->count,
-                                 rows->values);
+    EMBLA_TRY(embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows,
+                                    rows->count, rows->values));
+    return t->team.sharded ? t->team.publish(t->team.owner) : EMBLA_OK;
+}
+
+/* Every rank, or rank 0 alone, gets the slices of all ranks of an array like the weights. */
+static embla_status gather_slices(const embla_train *t, char *values, bool everyone)
+{
+    const embla_train_ranks *team = &t->team;
+    if (!team->owner) return EMBLA_OK;
+    return team->gather(team->owner, values, t->gpt->numbers * t->gpt->real,
+                        team->slice * t->gpt->real, everyone);
+}
+
+embla_status embla_train_gather(const embla_train *train)
+{
+    EMBLA_TRY(gather_slices(train, train->mean, false));
+    return gather_slices(train, train->squares, false);
 }
 
 /* Updates all weights, or none if the gradient norm is not finite. */
@@ -449,6 +519,9 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
     if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
     move_all(u);
+    t->torn = true;
+    EMBLA_TRY(gather_slices(t, t->gpt->weights, true));
+    t->torn = false;
     if (t->ngram && !t->team.owner)
         prefetch_next_batch(t); /* last, so that the rows are still in the cache at the next step */
     t->clean = true;
@@ -456,12 +529,12 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
     return EMBLA_OK;
 }
 
-static embla_status check_not_torn(const embla_train *t)
+embla_status embla_train_check_torn(const embla_train *t)
 {
     if (!t->torn) return EMBLA_OK;
     return embla_fail(
         EMBLA_ERR_ARGUMENT,
-        "a load into this training run failed halfway; load a checkpoint again first");
+        "a load or a step of this training run failed halfway; load a checkpoint first");
 }
 
 embla_status embla_train_step(embla_train *train, embla_train_report *report)
@@ -471,7 +544,7 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
     embla_train_rows rows = {0};
     update u;
     if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_step: train is NULL");
-    EMBLA_TRY(check_not_torn(t));
+    EMBLA_TRY(embla_train_check_torn(t));
     embla_train_report r = {.step = t->step};
     if (t->step >= EMBLA_TRAIN_STEPS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -485,79 +558,5 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
     EMBLA_TRY(update_weights(t, &rows, &u, &r));
     t->step++;
     if (report) *report = r;
-    return EMBLA_OK;
-}
-
-/* ---- validation ---- */
-
-/* Batches of validation whose losses the ranks of a team exchange together. */
-enum { GROUP = 64 };
-
-typedef struct {
-    double losses[GROUP], counted[GROUP]; /* of each batch: the sum of its losses, its targets */
-    size_t count;                         /* batches */
-    bool last;                            /* there are no more */
-} validated;
-
-/* Computes the losses of batches first .. first + count - 1, in a team only those of this rank. */
-static embla_status validate_group(embla_train *t, int64_t first, size_t count, validated *out)
-{
-    const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
-    int32_t *tokens = t->tokens[t->now], *targets = t->targets[t->now];
-    for (; out->count < count; out->count++) {
-        embla_loss_report r = {0};
-        int64_t n = first + (int64_t)out->count;
-        size_t used;
-        embla_status status =
-            embla_corpus_validation(t->corpus, n, o->batch, o->length, tokens, targets, &used);
-        out->last = status == EMBLA_ERR_RANGE;
-        if (out->last) return EMBLA_OK;
-        EMBLA_TRY(status);
-        if (t->team.owner && n % t->team.size != t->team.rank) continue;
-        EMBLA_TRY(embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r));
-        out->losses[out->count] = r.loss * (double)r.counted;
-        out->counted[out->count] = (double)r.counted;
-    }
-    return EMBLA_OK;
-}
-
-/* Every rank gets the losses of all batches, and adds them in the same order. */
-static embla_status share_group(const embla_train *t, validated *group)
-{
-    const embla_train_ranks *team = &t->team;
-    if (!team->owner) return EMBLA_OK;
-    EMBLA_TRY(team->join(team->owner, group->losses, group->count));
-    return team->join(team->owner, group->counted, group->count);
-}
-
-embla_status embla_train_validate(embla_train *train, size_t batches, double *loss)
-{
-    embla_train *t = train;
-    double sum = 0.0, counted = 0.0;
-    int64_t n = 0;
-    bool last = false;
-    if (!t || !loss)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_validate: %s is NULL",
-                          t ? "loss" : "train");
-    EMBLA_TRY(check_not_torn(t));
-    while (!last && (batches == 0 || (size_t)n < batches)) {
-        validated group = {0};
-        size_t left = batches == 0 ? GROUP : batches - (size_t)n;
-        embla_status status = validate_group(t, n, left < GROUP ? left : GROUP, &group);
-        EMBLA_TRY(embla_train_agree(t, status, "it cannot validate", false));
-        EMBLA_TRY(share_group(t, &group));
-        for (size_t i = 0; i < group.count; i++) {
-            sum += group.losses[i];
-            counted += group.counted[i];
-        }
-        n += (int64_t)group.count;
-        last = group.last;
-    }
-    if (counted == 0.0)
-        return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "none of the corpus's %" PRId64 " tokens is set aside for validation",
-                          embla_corpus_tokens(t->corpus));
-    *loss = sum / counted;
     return EMBLA_OK;
 }

@@ -59,7 +59,7 @@ static void add_run(embla_train *t, size_t end, bool decays, bool frozen)
 }
 
 /* A gap between tensors belongs to the tensor before it. */
-static void find_runs(embla_train *t)
+void embla_train_divide(embla_train *t)
 {
     const embla_gpt *gpt = t->gpt;
     const embla_train_options *o = &t->options;
@@ -71,21 +71,5 @@ static void find_runs(embla_train *t)
             add_run(t, part->at + (size_t)o->freeze_below * part->dim, part->decays, true);
         add_run(t, i + 1 < gpt->part_count ? gpt->parts[i + 1].at : gpt->numbers, part->decays,
                 frozen);
-    }
-}
-
-void embla_train_divide(embla_train *t)
-{
-    size_t at = 0, joined = SIZE_MAX; /* joined: where the last span ends */
-    find_runs(t);
-    for (size_t i = 0; i < t->run_count && t->gpt->precision == EMBLA_GPT_F32; i++) {
-        size_t end = t->runs[i].end;
-        float *gradients = (float *)(void *)t->gpt->gradients + at;
-        if (!t->runs[i].frozen && joined != at)
-            t->spans[t->span_count++] = (embla_span){gradients, end - at};
-        else if (!t->runs[i].frozen)
-            t->spans[t->span_count - 1].count += end - at;
-        if (!t->runs[i].frozen) joined = end;
-        at = end;
     }
 }

@@ -4,7 +4,8 @@
  *   model.NAME                 each tensor of the model, rows x dim
  *   optimizer.NAME.mean        state of AdamW
  *   optimizer.NAME.squares
- *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams
+ *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams. If they are
+ *                              divided among ranks, they are in the folder FILE.ngram
  *   metadata                   train/train_state.c, and "checksum"
  *
  * formats/saved.h writes and reads the file, and has the checksum.
@@ -44,7 +45,7 @@ static embla_status list_tensors(const embla_train *t, embla_saved *v)
     const embla_gpt *gpt = t->gpt;
     EMBLA_TRY(embla_saved_begin(v, 3 * (uint64_t)gpt->part_count + 2));
     for (size_t i = 0; i < gpt->part_count; i++) EMBLA_TRY(add_tensor(v, t, &gpt->parts[i]));
-    if (!t->ngram) return EMBLA_OK;
+    if (!t->ngram || t->team.sharded) return EMBLA_OK;
     embla_table *table = embla_gpt_ngram_table(t->gpt);
     embla_optim_state squares;
     EMBLA_TRY(embla_optim_state_at(t->ngram, 0, &squares));
@@ -82,16 +83,34 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
                           train ? "path" : "train");
     if (train->torn)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "a load into this training run failed halfway; it cannot be saved");
+                          "a load or a step of this training run failed halfway; it cannot be "
+                          "saved");
     if (length >= sizeof state.saved.note)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the note has %zu bytes; it must have fewer than %zu",
                           length, sizeof state.saved.note);
     embla_train_state_of(train, &state);
     if (note) memcpy(state.saved.note, note, length + 1);
+    EMBLA_TRY(embla_train_gather(train));
+    if (train->team.sharded) EMBLA_TRY(train->team.save_rows(train->team.owner, train, path));
     embla_status status = EMBLA_OK;
     if (writes(train)) status = save_all(train, path, &state, &v);
     embla_arena_free(&v.arena);
     return embla_train_agree(train, status, "it cannot save the training", true);
+}
+
+embla_status embla_train_save_model(const embla_train *train, const char *folder,
+                                    const char *const *words)
+{
+    embla_status status = EMBLA_OK;
+    if (!train || !folder)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_save_model: %s is NULL",
+                          train ? "folder" : "train");
+    const embla_train_ranks *team = &train->team;
+    if (team->sharded)
+        status = team->save_model(team->owner, train->gpt, folder, words);
+    else if (writes(train))
+        status = embla_gpt_save(train->gpt, folder, words);
+    return embla_train_agree(train, status, "it cannot save the model", true);
 }
 
 /* ---- reading ---- */
@@ -130,6 +149,7 @@ static embla_status copy_saved(embla_train *t, const embla_checkpoint *cp, const
 {
     t->torn = true; /* from here on the training run changes */
     EMBLA_TRY(embla_train_agree(t, embla_saved_copy(v, cp, path), cannot_load, false));
+    if (t->team.sharded) EMBLA_TRY(t->team.load_rows(t->team.owner, t, path, saved->saved.step));
     t->torn = false;
     t->step = saved->saved.step;
     t->updates = saved->updates;
@@ -157,7 +177,7 @@ embla_status embla_train_load(embla_train *train, const char *path)
 /* The metadata must describe a model that this file can hold, so that nobody allocates one that it
  * cannot. The file has the weights, and the state of the optimizer for each. */
 static embla_status check_size(const embla_checkpoint *cp, const char *path,
-                               const embla_gpt_shape *shape)
+                               const embla_gpt_shape *shape, bool sharded)
 {
     embla_gpt_memory plan;
     uint64_t size = cp->shards[0].map->size, grams;
@@ -166,7 +186,7 @@ static embla_status check_size(const embla_checkpoint *cp, const char *path,
     bool fits =
         status == EMBLA_OK && (uint64_t)plan.optimizer <= size &&
         embla_mul_ok((uint64_t)shape->ngram.rows, shape->ngram.dim * sizeof(float), &grams) &&
-        grams <= size;
+        (grams <= size || sharded);
     if (fits) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
                       "%.200s is damaged: it has %" PRIu64
@@ -182,7 +202,7 @@ embla_status embla_train_describe_saved(const char *path, embla_train_saved *out
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_describe_saved: %s is NULL",
                           path ? "out" : "path");
     EMBLA_TRY(open_saved(path, &cp, &saved));
-    embla_status status = check_size(cp, path, &saved.saved.shape);
+    embla_status status = check_size(cp, path, &saved.saved.shape, saved.saved.sharded);
     embla_checkpoint_free(cp);
     if (status == EMBLA_OK) *out = saved.saved;
     return status;
@@ -243,6 +263,26 @@ static embla_status list_checkpoints(int fd, const char *folder, checkpoint_list
     return EMBLA_OK;
 }
 
+static embla_status remove_entry(void *context, const char *name)
+{
+    embla_io_remove(*(const int *)context, name);
+    return EMBLA_OK;
+}
+
+/* Removes the n-gram rows of a checkpoint, if they are in a folder of their own. */
+static void remove_rows(int folder, const char *name)
+{
+    char rows[NAME];
+    int fd = -1;
+    (void)snprintf(rows, sizeof rows, "%.80s.ngram", name);
+    if (!embla_io_readable(folder, rows) ||
+        embla_io_open(folder, rows, O_RDONLY | O_DIRECTORY, 0, &fd) != EMBLA_OK)
+        return;
+    if (embla_io_list(fd, rows, remove_entry, &fd) == EMBLA_OK)
+        embla_io_remove_folder(folder, rows);
+    embla_io_drop(fd);
+}
+
 /* Removes all checkpoints except the newest `keep` and the one just written. */
 static embla_status remove_old(const char *folder, size_t keep, int64_t written)
 {
@@ -255,6 +295,7 @@ static embla_status remove_old(const char *folder, size_t keep, int64_t written)
         if (s.steps.items[i].row == written) continue;
         (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps.items[i].row);
         embla_io_remove(fd, name);
+        remove_rows(fd, name);
     }
     embla_io_drop(fd);
     embla_arena_free(&s.arena);

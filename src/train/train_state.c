@@ -112,6 +112,7 @@ static const field fields[] = {
     {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
     {"options.shards", SIZE, OPTION, AT(saved.shards), true},
     {"options.fast", FLAG, OPTION, AT(saved.fast), true},
+    {"options.sharded", FLAG, OPTION, AT(saved.sharded), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -249,6 +250,7 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
     out->saved.options.threads = 0; /* results do not depend on it, so the file must not either */
     out->saved.shards = train->team.shards;
     out->saved.fast = train->team.fast;
+    out->saved.sharded = train->team.sharded;
     out->saved.corpus = train->corpus->options;
     out->saved.step = train->step;
     out->updates = train->updates;

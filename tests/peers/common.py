@@ -3,6 +3,7 @@
 two lists of neighbours are the same.
 """
 import glob
+import importlib
 import json
 import lzma
 import os
@@ -22,6 +23,18 @@ def skip(sentence):
     """Ends the script as one that had nothing to compare."""
     print(sentence)
     sys.exit(77)
+
+
+def package(name):
+    """A Python package, or a skip. If this Python has none, EMBLA_TOKENIZERS_PYTHON may name one
+    that has."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        other = os.environ.get("EMBLA_TOKENIZERS_PYTHON")
+        if other and os.path.realpath(other) != os.path.realpath(sys.executable):
+            os.execv(other, [other] + sys.argv)
+        skip("there is no Python package %s: nothing is compared" % name)
 
 
 def run(*command, text=None):

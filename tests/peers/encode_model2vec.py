@@ -13,19 +13,8 @@ import shutil
 import sys
 import tempfile
 
-from common import data, must, skip
+from common import data, must, package
 from tokens import text_of, unpack
-
-
-def library():
-    try:
-        import model2vec
-        return model2vec
-    except ImportError:
-        other = os.environ.get("EMBLA_TOKENIZERS_PYTHON")
-        if other and os.path.realpath(other) != os.path.realpath(sys.executable):
-            os.execv(other, [other] + sys.argv)
-        skip("there is no Python package model2vec: nothing is compared")
 
 
 def texts_of(folder):
@@ -71,7 +60,7 @@ def compare(numpy, model2vec, embla, folder, texts, tolerance, name):
 
 
 def main():
-    model2vec = library()
+    model2vec = package("model2vec")
     import numpy
     from tokenizers import Tokenizer
     embla, folder = sys.argv[1], data()

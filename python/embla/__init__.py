@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Embla: the embedding layer of a language model, as a library.
+
+Open a table of any format, and use its rows::
+
+    import embla
+    t = embla.open("glove.txt")         # also safetensors, GGUF, npy, fastText, a model's folder
+    t["king"]                           # a vector, float32
+    t.near("king", top=5)               # [Hit(word='queen', id=.., score=..), ..]
+    t.lookup(ids, out=buffer)           # any shape of int32 or int64, into your memory
+    t.save("king.gguf", dtype="q8_0")   # an account of every row
+
+Text::
+
+    m = embla.Encoder("potion-base-8M")           # a local folder; nothing is downloaded
+    m.encode(["a text", "another"])               # (2, dim)
+    embla.Tokenizer("tokenizer.json").encode("a text")
+
+Learn::
+
+    wv = embla.words("corpus.txt", method="skipgram", dim=100, seed=1)
+    run = embla.train("names.txt", "names", preset="microgpt")
+    run.model.generate(count=5, seed=1)
+
+Giant tables::
+
+    embla.Ngram.model("qwen3.8-flash-next").rows([100, 200])
+    with embla.Store("big/", place="shared") as store:
+        store.lookup(rows, out=buffer)
+
+Every error is an :class:`embla.Error`; a missing word is also a ``KeyError``, an id
+outside the table an ``IndexError``. ``python -m embla`` runs the program.
+"""
+
+from __future__ import annotations
+
+import os as _os
+
+# OpenMP reads this when the module is loaded: its threads sleep while they wait. What the
+# user has set wins, and the variable is taken back, so no other library sees it.
+_chosen = any(name in _os.environ for name in
+              ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY"))
+if not _chosen:
+    _os.environ["OMP_WAIT_POLICY"] = "passive"
+try:
+    from . import _embla
+finally:
+    if not _chosen:
+        del _os.environ["OMP_WAIT_POLICY"]
+
+from ._embla import (Array, Optim, Scatter, cost, cost_presets, dtypes, facts, logits, loss, pool,
+                     sinusoid)
+from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, MissingFileError,
+                      NotFoundError, OutOfMemoryError, RangeError, ShapeError, StoppedError,
+                      UnsupportedError)
+from ._learn import Model, Report, Run, train, words
+from ._store import Ngram, Store
+from ._table import Account, Checkpoint, Comparison, Hit, Hits, Points, Table, Vocab, open
+from ._text import Encoder, Tokenizer
+
+__version__: str = facts()["version"]
+
+__all__ = [
+    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Encoder",
+    "Error", "FileError", "FormatError", "Hit", "Hits", "MissingFileError", "Model", "Ngram",
+    "NotFoundError", "Optim", "OutOfMemoryError", "Points", "RangeError", "Report", "Run",
+    "Scatter", "ShapeError", "StoppedError", "Store", "Table", "Tokenizer", "UnsupportedError",
+    "Vocab", "cost", "cost_presets", "dtypes", "facts", "logits", "loss", "open", "pool",
+    "sinusoid", "train", "words",
+]

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training: language models around a table, and word vectors from raw text."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
+
+from . import _embla
+from ._errors import ArgumentError, Error, NotFoundError, UnsupportedError
+from ._table import Checkpoint, Path, Table, Vocab
+from ._text import Tokenizer
+
+
+class Report(NamedTuple):
+    """One step of a training. validation is None except where it was computed."""
+
+    step: int
+    steps: int
+    loss: float
+    validation: float | None
+    rate: float
+    norm: float
+    tokens: int
+
+
+class Run(NamedTuple):
+    """A training that has ended: its folder, the steps made, the losses of this call."""
+
+    folder: str
+    steps: int
+    losses: list[float]
+    validation: float | None
+
+    @property
+    def model(self) -> Model:
+        """The trained model."""
+        return Model(self.folder)
+
+
+def _note(**entries: object) -> str:
+    for key, value in entries.items():
+        if "\n" in str(value):
+            raise ArgumentError(f"{key} contains a line end: {value!r}")
+    return "".join(f"{key}={value}\n" for key, value in entries.items())
+
+
+def _noted(note: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in note.splitlines() if "=" in line)
+
+
+def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini",
+          steps: int = 0, resume: bool = False, progress: Callable[[Report], Any] | None = None,
+          save_every: int = 0, keep: int = 2, threads: int = 0, **options: Any) -> Run:
+    """Trains a model on a text file and saves it to the folder out.
+
+    progress is called after every step with a :class:`Report`; if it returns False,
+    the training ends early. Ctrl-C, and an exception of progress, save the training
+    before they are raised again: ``train(out=folder, resume=True)`` continues it, with
+    the same bits as if it had not been interrupted. ``embla train --resume`` does, too.
+
+    options are those of a new training: dim, layers, heads, batch, length, rate,
+    final_rate, warm_up, schedule, dropout, clip, decay, unit ("characters", "bytes",
+    "words", "tokens"), words, documents, validation, seed, bf16.
+    """
+    if not out:
+        raise ArgumentError("train needs out, the folder for the model")
+    folder = os.fspath(out)
+    newest = _embla.Train.newest(os.path.join(folder, "checkpoints"))
+    if resume:
+        if newest is None:
+            raise NotFoundError(f"{folder} has no training to resume")
+        saved = _embla.Train.saved(newest)
+        noted = _noted(saved["note"])
+        source = os.fspath(text) if text is not None else noted.get("text", "")
+        if options:
+            raise ArgumentError(f"resume keeps the settings of the training; remove {', '.join(options)}")
+        run = _embla.Train.resume(newest, source, spread=float(noted.get("spread", 0)),
+                                  threads=threads)
+        preset = noted.get("preset", preset)
+        steps = steps or int(noted.get("steps", run.total))
+    else:
+        if text is None:
+            raise ArgumentError("train needs a text, or resume=True")
+        if newest is not None or os.path.exists(os.path.join(folder, "model.safetensors")):
+            raise ArgumentError(f"{folder} already contains a training; use resume=True to continue "
+                                "it, or choose another folder")
+        source = os.path.abspath(os.fspath(text))
+        run = _embla.Train(source, preset, steps=steps, threads=threads, **options)
+        steps = steps or run.total
+    every = max(1, steps // 10)
+    note = _note(text=source, preset=preset, **{"from": ""}, steps=steps, validate_every=every,
+                 save_every=save_every, keep=keep, spread=repr(run.spread), plot="", watch="")
+    if not resume:
+        run.save(folder, note=note, keep=keep)  # an error in writing shows at once
+    losses: list[float] = []
+    validation: float | None = None
+    try:
+        while run.steps < steps:
+            step, loss, rate, norm, tokens, _ = run.step()
+            losses.append(loss)
+            measured = None
+            if run.steps % every == 0 or run.steps == steps:
+                measured = run.validate(20 if run.steps == steps else 4)
+                validation = validation if measured is None else measured
+            if save_every and run.steps % save_every == 0 and run.steps < steps:
+                run.save(folder, note=note, keep=keep)
+            if progress is not None:
+                report = Report(step, steps, loss, measured, rate, norm, tokens)
+                if progress(report) is False:
+                    break
+    finally:
+        run.save(folder, note=note, keep=keep)
+    return Run(folder, run.steps, losses, validation)
+
+
+class Model(_embla.Gpt):
+    """A language model: a folder of :func:`train`, GPT-2 or Llama, or a file of llama2.c.
+
+    >>> Model("names").generate(count=5, seed=1)          # doctest: +SKIP
+    """
+
+    path: str
+    checkpoint: Checkpoint
+    _tokenizer: Tokenizer | None
+    _vocab: Vocab | None
+
+    def __new__(cls, path: Path) -> Model:
+        checkpoint = Checkpoint(path)
+        self = super().__new__(cls, checkpoint)
+        self.path = os.fspath(path)
+        self.checkpoint = checkpoint
+        self._tokenizer = None
+        try:
+            self._tokenizer = Tokenizer(path)
+        except Error:
+            pass  # a file of llama2.c has words, but no tokenizer
+        self._vocab = checkpoint.words()
+        return self
+
+    @property
+    def table(self) -> Table:
+        """The token table; it shares the model's memory."""
+        table = self._table(Table)
+        table._words, table._asked = self._vocab, True
+        return table
+
+    @property
+    def words(self) -> Vocab | None:
+        """The words of the tokens."""
+        return self._vocab
+
+    def _special(self) -> tuple[int | None, list[int], bool]:
+        """The token that begins a text, those that end one, and whether one leads a prompt.
+
+        They are named by config.json or by GGUF keys. GPT-2 has one word for both, which it
+        puts between texts and not before a prompt; files of llama2.c have the tokens 1 and 2.
+        """
+        vocab = int(self.shape()["vocab"])
+        word = "<|endoftext|>"
+        between = None if self._vocab is None else self._vocab.find(word)
+        if between is not None and self._vocab is not None and self._vocab.word(between) != word:
+            between = None
+
+        def named(*keys: str) -> int | None:
+            values = [self.checkpoint.value(key) for key in keys]
+            return next((v for v in values if isinstance(v, int) and 0 <= v < vocab), None)
+
+        begin = named("bos_token_id", "tokenizer.ggml.bos_token_id")
+        begin = between if begin is None else begin
+        llama2c = self.checkpoint.format == "llama2.c" and vocab > 2
+        begin = 1 if begin is None and llama2c else begin
+        ends = [begin, 2 if llama2c else None, named("eos_token_id", "tokenizer.ggml.eos_token_id")]
+        return begin, [e for e in ends if e is not None], begin is not None and begin != between
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text."""
+        if self._tokenizer is not None:
+            return list(self._tokenizer.encode(text))
+        raise UnsupportedError(f"{self.path} has no tokenizer; give the prompt as tokens")
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens."""
+        if self._tokenizer is not None:
+            return str(self._tokenizer.decode(list(tokens)))
+        words = [None if self._vocab is None else self._vocab.word(t) for t in tokens]
+        parts = bytearray()
+        for token, word in zip(tokens, words):
+            if word is None:
+                parts += f"<{token}>".encode()
+            elif len(word) == 6 and word.startswith("<0x") and word.endswith(">"):
+                parts.append(int(word[3:5], 16))
+            else:
+                parts += word.replace("\u2581", " ").encode("utf-8", "surrogateescape")
+        return parts.decode("utf-8", "replace")
+
+    def generate(self, prompt: str | Sequence[int] | None = None, *, count: int = 1,
+                 tokens: int = 256, temperature: float = 0.8, top_k: int = 0, top_p: float = 0.0,
+                 min_p: float = 0.0, seed: int = 0, threads: int = 0) -> list[str]:
+        """Texts that continue a prompt: a text, a list of tokens, or None for the beginning.
+
+        The same seed gives the same texts, for any number of threads.
+        """
+        begin, ends, leads = self._special()
+        if prompt is None:
+            ids = [0 if begin is None else begin]
+        elif isinstance(prompt, str):
+            ids = ([begin] if begin is not None and leads else []) + self.tokens(prompt)
+        else:
+            ids = list(prompt)
+        texts = []
+        for n in range(count):
+            drawn, _ = self._generate(ids, tokens, ends=ends, temperature=temperature, top_k=top_k,
+                                      top_p=top_p, min_p=min_p, seed=seed, text=n, threads=threads)
+            text = self.text(drawn)
+            first = self._vocab.word(drawn[0]) if self._vocab is not None and drawn else None
+            if prompt is None and first is not None and first.startswith(("\u2581", " ")):
+                text = text.removeprefix(" ")  # the mark of a first word is not a space
+            texts.append(text)
+        return texts
+
+    def __repr__(self) -> str:
+        shape = self.shape()
+        return (f"<embla.Model {shape['family']}, {shape['parameters']:,} parameters, "
+                f"{shape['vocab']:,} tokens>")
+
+
+Corpus = Union[Path, Iterable[Union[str, Sequence[str]]]]
+
+
+def _write_corpus(corpus: Iterable[str | Sequence[str]], path: str) -> None:
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        for sentence in corpus:
+            file.write(sentence if isinstance(sentence, str) else " ".join(sentence))
+            file.write("\n")
+
+
+def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
+          progress: Callable[[int, int, float], Any] | None = None, resume: bool = False,
+          **options: Any) -> Table:
+    """Learns word vectors from a text file, a folder of texts, or an iterable of sentences.
+
+    Returns a table with words. With out (a .safetensors file) the result is written there, and
+    Ctrl-C saves the state beside it: the same call with resume=True continues. progress is
+    called as progress(step, steps, loss); if it returns False, training ends early.
+
+    options: dim (100), window (5), negatives (5), epochs (5), rate, sample, min_count (5),
+    max_words, min_gram and max_gram (character n-grams, as fastText), buckets, phrases, clean
+    ("plain", "words", "letters"), seed, hogwild, threads.
+    """
+    folder = tempfile.mkdtemp(prefix="embla-")
+    try:
+        if isinstance(text, (str, os.PathLike)):
+            source = os.fspath(text)
+        else:
+            source = os.path.join(folder, "corpus.txt")
+            _write_corpus(text, source)
+        result = os.fspath(out) if out is not None else os.path.join(folder, "words.safetensors")
+        state = result + ".state"
+        if not result.endswith(".safetensors"):
+            raise ArgumentError(f"out is {result!r}; its name must end in .safetensors, use save() "
+                                "of the result for other formats")
+        run = _embla.Wordvec(source, method=method, **options)
+        if resume:
+            run.load(state)
+        done, total, _, _, loss = run.steps(0)
+        try:
+            while done < total:
+                done, total, _, _, loss = run.steps(max(1, total // 1000))
+                if progress is not None and progress(done, total, loss) is False:
+                    break
+        except BaseException:
+            if out is not None:
+                run.save(state)
+            raise
+        run.write(result)
+        if os.path.exists(state):
+            os.remove(state)
+        table = Table(result)
+    except BaseException:
+        shutil.rmtree(folder, True)
+        raise
+    if out is None:
+        weakref.finalize(table, shutil.rmtree, folder, True)  # its file lives as long as it does
+    else:
+        shutil.rmtree(folder, True)
+    return table

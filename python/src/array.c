@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Array: numbers of a result, or a view of a handle's memory. It has the buffer protocol and
+ * DLPack, so numpy.asarray, memoryview and torch.from_dlpack take it without a copy.
+ *
+ * An array owns its memory, or it is a view: then it is a user of the object that owns the memory
+ * (bind_enter), which therefore cannot be closed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "bind.h"
+#include "dlpack.h"
+
+typedef struct {
+    bind_object base; /* handle: own memory; NULL for a view */
+    PyObject *owner;  /* of a view */
+    void *data;
+    int dtype, rank;
+    bool writable;
+    const char *format; /* of struct */
+    Py_ssize_t item, bytes;
+    Py_ssize_t shape[BIND_RANK], strides[BIND_RANK];
+} array;
+
+PyTypeObject *bind_array_type;
+
+typedef struct {
+    int dtype;
+    const char *name, *format;
+    Py_ssize_t item;
+    uint8_t code; /* of DLPack */
+} number_type;
+
+/* No format of struct means bf16: a buffer of it has its bits ('H'), a DLPack tensor its type. */
+static const number_type types[] = {
+    {EMBLA_F32, "float32", "f", 4, DL_FLOAT}, {EMBLA_F64, "float64", "d", 8, DL_FLOAT},
+    {EMBLA_F16, "float16", "e", 2, DL_FLOAT}, {EMBLA_BF16, "bfloat16", "H", 2, DL_BFLOAT},
+    {EMBLA_I8, "int8", "b", 1, DL_INT},       {BIND_I32, "int32", "i", 4, DL_INT},
+    {BIND_I64, "int64", "q", 8, DL_INT},      {BIND_U8, "uint8", "B", 1, DL_UINT},
+};
+
+static const number_type *type_of(int dtype)
+{
+    for (size_t i = 0; i < BIND_COUNT(types); i++)
+        if (types[i].dtype == dtype) return &types[i];
+    return &types[BIND_COUNT(types) - 1];
+}
+
+/* ---- memory ---- */
+
+enum { LINE = 64, HUGE = 1 << 21 };
+
+/* A large result is on huge pages, as NumPy's are: fewer page faults. */
+static void *allocate(size_t bytes)
+{
+    size_t unit = bytes >= 2 * HUGE ? HUGE : LINE;
+    void *memory = aligned_alloc(unit, (bytes + unit) / unit * unit);
+    if (memory && unit == HUGE) (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+}
+
+static array *new_array(int dtype, int rank, const Py_ssize_t *shape)
+{
+    const number_type *type = type_of(dtype);
+    array *a = bind_new(bind_array_type);
+    if (!a) return NULL;
+    a->dtype = dtype;
+    a->rank = rank;
+    a->format = type->format;
+    a->item = a->bytes = type->item;
+    for (int i = rank - 1; i >= 0; i--) {
+        a->shape[i] = shape[i];
+        a->strides[i] = a->bytes;
+        if (__builtin_mul_overflow(a->bytes, shape[i], &a->bytes)) {
+            Py_DECREF(a);
+            PyErr_SetString(PyExc_MemoryError, "the result has more than 2**63 bytes");
+            return NULL;
+        }
+    }
+    return a;
+}
+
+PyObject *bind_array_new(int dtype, int rank, const Py_ssize_t *shape, void **data)
+{
+    array *a = new_array(dtype, rank, shape);
+    if (!a) return NULL;
+    a->base.handle = a->bytes <= PTRDIFF_MAX - 2 * HUGE ? allocate((size_t)a->bytes) : NULL;
+    if (!a->base.handle) {
+        PyErr_Format(PyExc_MemoryError, "no memory for a result of %zd bytes", a->bytes);
+        Py_DECREF(a);
+        return NULL;
+    }
+    a->data = *data = a->base.handle;
+    a->writable = true;
+    return (PyObject *)a;
+}
+
+PyObject *bind_array_view(void *owner, int dtype, int rank, const Py_ssize_t *shape,
+                          const Py_ssize_t *strides, void *data, bool writable)
+{
+    array *a = new_array(dtype, rank, shape);
+    if (!a) return NULL;
+    if (!bind_enter(owner, false)) {
+        Py_DECREF(a);
+        return NULL;
+    }
+    a->owner = Py_NewRef((PyObject *)owner);
+    a->data = data;
+    a->writable = writable;
+    for (int i = 0; strides && i < rank; i++) a->strides[i] = strides[i];
+    return (PyObject *)a;
+}
+
+PyObject *bind_array_copy(int dtype, size_t count, const void *values)
+{
+    void *data = NULL;
+    const Py_ssize_t shape[1] = {(Py_ssize_t)count};
+    PyObject *a = bind_array_new(dtype, 1, shape, &data);
+    if (!a) return NULL;
+    if (count > 0) memcpy(data, values, count * (size_t)type_of(dtype)->item);
+    return bind_array_result(a);
+}
+
+static void array_dealloc(PyObject *self)
+{
+    array *a = (array *)self;
+    free(a->base.handle);
+    if (a->owner) bind_leave(a->owner, false);
+    Py_CLEAR(a->owner);
+    bind_dealloc(self);
+}
+
+/* ---- NumPy ---- */
+
+PyObject *bind_array_result(PyObject *a)
+{
+    static PyObject *asarray; /* Py_None if NumPy is not installed */
+    if (!a) return NULL;
+    if (!asarray) {
+        PyObject *numpy = PyImport_ImportModule("numpy");
+        PyObject *found = numpy ? PyObject_GetAttrString(numpy, "asarray") : NULL;
+        Py_XDECREF(numpy);
+        if (!found && !PyErr_ExceptionMatches(PyExc_ImportError)) {
+            Py_DECREF(a);
+            return NULL;
+        }
+        PyErr_Clear();
+        asarray = found ? found : Py_NewRef(Py_None);
+    }
+    if (asarray == Py_None) return a;
+    PyObject *result = PyObject_CallFunctionObjArgs(asarray, a, NULL);
+    Py_DECREF(a);
+    return result;
+}
+
+PyObject *bind_array_done(embla_status status, PyObject *array)
+{
+    if (status == EMBLA_OK) return bind_array_result(array);
+    Py_DECREF(array);
+    return bind_fail(status);
+}
+
+/* ---- buffer ---- */
+
+static bool contiguous(const array *a)
+{
+    Py_ssize_t expected = a->item;
+    for (int i = a->rank - 1; i >= 0; i--) {
+        if (a->shape[i] > 1 && a->strides[i] != expected) return false;
+        expected *= a->shape[i];
+    }
+    return true;
+}
+
+static int get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    array *a = (array *)self;
+    view->obj = NULL;
+    if ((flags & PyBUF_WRITABLE) && !a->writable) {
+        PyErr_SetString(PyExc_BufferError, "this array is read-only");
+        return -1;
+    }
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !contiguous(a)) {
+        PyErr_SetString(PyExc_BufferError, "this array has gaps between its rows");
+        return -1;
+    }
+    *view = (Py_buffer){.buf = a->data,
+                        .obj = Py_NewRef(self),
+                        .len = a->bytes,
+                        .itemsize = a->item,
+                        .readonly = !a->writable,
+                        .ndim = a->rank,
+                        .format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)a->format : NULL,
+                        .shape = (flags & PyBUF_ND) ? a->shape : NULL,
+                        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? a->strides : NULL};
+    return 0;
+}
+
+/* ---- DLPack ---- */
+
+typedef struct {
+    union {
+        dl_managed old;
+        dl_managed_versioned versioned;
+    } tensor;
+    PyObject *owner;
+    int64_t shape[BIND_RANK], strides[BIND_RANK];
+} exported;
+
+static void delete_exported(exported *e)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(e->owner);
+    PyGILState_Release(state);
+    free(e);
+}
+
+static void delete_old(dl_managed *tensor)
+{
+    delete_exported(tensor->context);
+}
+
+static void delete_versioned(dl_managed_versioned *tensor)
+{
+    delete_exported(tensor->context);
+}
+
+/* Nobody took the tensor out of the capsule: a consumer renames it. */
+static void capsule_end(PyObject *capsule)
+{
+    dl_managed *old = NULL;
+    dl_managed_versioned *versioned = NULL;
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        old = PyCapsule_GetPointer(capsule, "dltensor");
+    else if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    if (old) old->deleter(old);
+    if (versioned) versioned->deleter(versioned);
+}
+
+static void fill_tensor(const array *a, exported *e, dl_tensor *out)
+{
+    const number_type *type = type_of(a->dtype);
+    for (int i = 0; i < a->rank; i++) {
+        e->shape[i] = a->shape[i];
+        e->strides[i] = a->strides[i] / a->item;
+    }
+    *out = (dl_tensor){.data = a->data,
+                       .device = {.type = DL_CPU},
+                       .rank = a->rank,
+                       .dtype = {.code = type->code, .bits = (uint8_t)(8 * a->item), .lanes = 1},
+                       .shape = e->shape,
+                       .strides = e->strides};
+}
+
+/* True if the consumer knows DLPack 1.0, which can say that an array is read-only. */
+static bool versioned_wanted(PyObject *version)
+{
+    if (!version || !PyTuple_Check(version) || PyTuple_Size(version) != 2) return false;
+    long major = PyLong_AsLong(PyTuple_GetItem(version, 0));
+    if (PyErr_Occurred()) PyErr_Clear();
+    return major >= 1;
+}
+
+static PyObject *array_dlpack(PyObject *self, BIND_ARGS)
+{
+    array *a = (array *)self;
+    PyObject *stream = NULL, *version = NULL, *device = NULL, *copy = NULL;
+    const bind_argument arguments[] = {{.name = "stream", .kind = 'O', .to = &stream},
+                                       {.name = "max_version", .kind = 'O', .to = &version},
+                                       {.name = "dl_device", .kind = 'O', .to = &device},
+                                       {.name = "copy", .kind = 'O', .to = &copy}};
+    if (!bind_arguments("__dlpack__", values, count, names, 0, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    if (copy == Py_True || (stream && stream != Py_None)) {
+        PyErr_SetString(PyExc_BufferError, "an array of embla is on the CPU and is not copied");
+        return NULL;
+    }
+    bool versioned = versioned_wanted(version);
+    if (!versioned && !a->writable) {
+        PyErr_SetString(PyExc_BufferError, "this array is read-only, which DLPack before version "
+                                           "1.0 cannot say; use numpy.asarray, or copy it");
+        return NULL;
+    }
+    exported *e = calloc(1, sizeof *e);
+    if (!e) return PyErr_NoMemory();
+    e->owner = Py_NewRef(self);
+    PyObject *capsule;
+    if (versioned) {
+        dl_managed_versioned *t = &e->tensor.versioned;
+        *t = (dl_managed_versioned){.major = 1,
+                                    .context = e,
+                                    .deleter = delete_versioned,
+                                    .flags = a->writable ? 0 : DL_READ_ONLY};
+        fill_tensor(a, e, &t->tensor);
+        capsule = PyCapsule_New(t, "dltensor_versioned", capsule_end);
+    } else {
+        dl_managed *t = &e->tensor.old;
+        *t = (dl_managed){.context = e, .deleter = delete_old};
+        fill_tensor(a, e, &t->tensor);
+        capsule = PyCapsule_New(t, "dltensor", capsule_end);
+    }
+    if (!capsule) delete_exported(e);
+    return capsule;
+}
+
+static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return Py_BuildValue("ii", DL_CPU, 0);
+}
+
+/* ---- what it says of itself ---- */
+
+static PyObject *array_shape(PyObject *self, void *unused)
+{
+    const array *a = (array *)self;
+    (void)unused;
+    PyObject *shape = PyTuple_New(a->rank);
+    for (int i = 0; shape && i < a->rank; i++) {
+        PyObject *size = PyLong_FromSsize_t(a->shape[i]);
+        if (!size || PyTuple_SetItem(shape, i, size) < 0) Py_CLEAR(shape);
+    }
+    return shape;
+}
+
+static PyObject *array_dtype(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(type_of(((array *)self)->dtype)->name);
+}
+
+static Py_ssize_t array_length(PyObject *self)
+{
+    const array *a = (array *)self;
+    if (a->rank > 0) return a->shape[0];
+    PyErr_SetString(PyExc_TypeError, "an array of rank 0 has no length");
+    return -1;
+}
+
+static PyObject *array_tolist(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *view = PyMemoryView_FromObject(self);
+    PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+    Py_XDECREF(view);
+    return list;
+}
+
+static PyMethodDef methods[] = {
+    BIND_METHOD("__dlpack__", array_dlpack, "A DLPack capsule of these numbers, without a copy."),
+    {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "The CPU: (1, 0)."},
+    {"tolist", array_tolist, METH_NOARGS, "The numbers as nested lists."},
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef getters[] = {
+    {"shape", array_shape, NULL, "The size of each axis.", NULL},
+    {"dtype", array_dtype, NULL, "The name of the type: 'float32', 'int64', ..", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Numbers of a result or of a table, as a buffer and by DLPack."},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getters},
+    {Py_sq_length, array_length},
+    {Py_bf_getbuffer, get_buffer},
+    {0, NULL}};
+static PyType_Spec spec = {.name = "embla._embla.Array",
+                           .basicsize = sizeof(array),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           .slots = slots};
+
+int bind_array_add(PyObject *module)
+{
+    bind_array_type = bind_type_add(module, &spec);
+    return bind_array_type ? 0 : -1;
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Table: rows of a checkpoint, of new memory or of a caller's array; lookup and embed. */
+#include "table.h"
+
+#include <string.h>
+
+PyTypeObject *bind_table_type;
+
+bool bind_table_enter(PyObject *object, const char *what)
+{
+    return bind_is(object, bind_table_type, what) && bind_enter(object, false);
+}
+
+/* ---- creating ---- */
+
+static PyObject *table_open(PyObject *type, BIND_ARGS)
+{
+    PyObject *checkpoint = NULL;
+    const char *tensor = NULL;
+    embla_table_options options = {0};
+    const bind_argument arguments[] = {
+        {.name = "checkpoint", .kind = 'O', .to = &checkpoint, .required = true},
+        {.name = "tensor", .kind = 's', .to = &tensor},
+        {.name = "by_row", .kind = 'b', .to = &options.by_row},
+        {.name = "scale", .kind = 'f', .to = &options.scale}};
+    if (!bind_arguments("_open", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
+        !bind_is(checkpoint, bind_checkpoint_type, "checkpoint") || !bind_enter(checkpoint, false))
+        return NULL;
+    embla_table *table = NULL;
+    embla_facts facts = {0};
+    const embla_checkpoint *handle = ((bind_object *)checkpoint)->handle;
+    embla_status status;
+    BIND_RUN(true, status = embla_table_open(handle, tensor, &options, &table));
+    bool mapped = status == EMBLA_OK && embla_checkpoint_facts(handle, &facts) == EMBLA_OK &&
+                  facts.mapping && !options.by_row;
+    bind_leave(checkpoint, false);
+    if (status != EMBLA_OK) return bind_fail(status);
+    bind_table *self = bind_new((PyTypeObject *)type);
+    if (!self) {
+        embla_table_free(table);
+        return NULL;
+    }
+    self->base.handle = table;
+    self->mapped = mapped;
+    return (PyObject *)self;
+}
+
+static PyObject *table_create(PyObject *type, BIND_ARGS)
+{
+    int64_t rows = 0;
+    size_t dim = 0;
+    const char *name = NULL;
+    embla_dtype dtype = EMBLA_F32;
+    embla_table_options options = {0};
+    const bind_argument arguments[] = {{.name = "rows", .kind = 'l', .to = &rows, .required = true},
+                                       {.name = "dim", .kind = 'z', .to = &dim, .required = true},
+                                       {.name = "dtype", .kind = 's', .to = &name},
+                                       {.name = "scale", .kind = 'f', .to = &options.scale}};
+    if (!bind_arguments("create", values, count, names, 3, arguments, BIND_COUNT(arguments)) ||
+        !bind_dtype(name, &dtype))
+        return NULL;
+    embla_table *table = NULL;
+    embla_status status = embla_table_new(dtype, rows, dim, &options, &table);
+    if (status != EMBLA_OK) return bind_fail(status);
+    bind_table *self = bind_new((PyTypeObject *)type);
+    if (self) self->base.handle = table;
+    if (!self) embla_table_free(table);
+    return (PyObject *)self;
+}
+
+/* What a two-dimensional array of a caller means as a table. */
+typedef struct {
+    const void *data;
+    int64_t rows;
+    size_t dim, stride, bytes;
+    embla_dtype dtype;
+} source;
+
+/* The dtype of numbers with a format of struct; 0 if a table cannot have them. */
+static embla_dtype dtype_of_format(char format)
+{
+    switch (format) {
+    case 'f':
+        return EMBLA_F32;
+    case 'd':
+        return EMBLA_F64;
+    case 'e':
+        return EMBLA_F16;
+    case 'G':
+        return EMBLA_BF16;
+    case 'b':
+        return EMBLA_I8;
+    default:
+        return (embla_dtype)0;
+    }
+}
+
+/* Fills in the source. With a dtype the array has stored bytes, of rows of dim numbers. */
+static bool read_source(const void *data, int rank, const Py_ssize_t *shape,
+                        const Py_ssize_t *strides, char format, Py_ssize_t item, source *out)
+{
+    if (rank != 2 || shape[0] < 1 || shape[1] < 1 || strides[1] != item || strides[0] < 0 ||
+        (shape[0] > 1 && strides[0] < shape[1] * item)) {
+        bind_error(EMBLA_ERR_SHAPE,
+                   "a table needs an array of rows x dim, at least 1 x 1, whose "
+                   "rows have no gaps; this one has %d axes",
+                   rank);
+        return false;
+    }
+    out->data = data;
+    out->rows = shape[0];
+    out->stride = shape[0] > 1 ? (size_t)strides[0] : (size_t)(shape[1] * item);
+    out->bytes = out->stride * ((size_t)shape[0] - 1) + (size_t)(shape[1] * item);
+    if (!out->dtype) {
+        out->dtype = dtype_of_format(format);
+        out->dim = (size_t)shape[1];
+    } else if (out->dim == 0) {
+        size_t bytes = 0;
+        out->dim = (size_t)shape[1];
+        embla_status status = embla_dtype_row_bytes(out->dtype, out->dim, &bytes);
+        if (status != EMBLA_OK || bytes != (size_t)(shape[1] * item)) out->dim = 0;
+    }
+    if (out->dtype && out->dim > 0) return true;
+    PyErr_Format(PyExc_TypeError,
+                 "a table cannot be made of an array of the format '%c'; use float32, float64, "
+                 "float16 or int8, or give stored bytes with dtype and dim",
+                 format ? format : '?');
+    return false;
+}
+
+static bool read_over(PyObject *array, bool writable, bind_table *self, source *out)
+{
+    if (PyObject_CheckBuffer(array)) {
+        int flags = PyBUF_FORMAT | (writable ? PyBUF_STRIDED : PyBUF_STRIDED_RO);
+        if (PyObject_GetBuffer(array, &self->source, flags) < 0) return false;
+        const Py_buffer *view = &self->source;
+        self->held = true;
+        const char *format = view->format ? view->format : "B";
+        if (*format == '@' || *format == '=' || *format == '<') format++;
+        return read_source(view->buf, view->ndim, view->shape, view->strides,
+                           format[0] && format[1] ? '\0' : format[0], view->itemsize, out);
+    }
+    bind_dlpack tensor;
+    if (!bind_dlpack_read(array, &tensor)) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "a table needs a buffer or a DLPack tensor, not %R",
+                         Py_TYPE(array));
+        return false;
+    }
+    self->base.keeps = tensor.capsule; /* the tensor lives as long as the table */
+    return read_source(tensor.data, tensor.rank, tensor.shape, tensor.strides, tensor.format,
+                       tensor.size, out);
+}
+
+static PyObject *table_over(PyObject *type, BIND_ARGS)
+{
+    PyObject *array = NULL;
+    const char *name = NULL;
+    bool writable = false;
+    embla_table_options options = {0};
+    source from = {0};
+    const bind_argument arguments[] = {
+        {.name = "array", .kind = 'O', .to = &array, .required = true},
+        {.name = "dtype", .kind = 's', .to = &name},
+        {.name = "dim", .kind = 'z', .to = &from.dim},
+        {.name = "writable", .kind = 'b', .to = &writable},
+        {.name = "scale", .kind = 'f', .to = &options.scale}};
+    if (!bind_arguments("over", values, count, names, 1, arguments, BIND_COUNT(arguments)) ||
+        !bind_dtype(name, &from.dtype))
+        return NULL;
+    bind_table *self = bind_new((PyTypeObject *)type);
+    if (!self) return NULL;
+    embla_table *table = NULL;
+    embla_status status = EMBLA_OK;
+    bool good = read_over(array, writable, self, &from);
+    if (good) {
+        options.row_stride = from.stride;
+        options.writable = writable;
+        status = embla_table_view(from.dtype, from.rows, from.dim, from.data, from.bytes, &options,
+                                  &table);
+    }
+    self->base.handle = table;
+    if (status != EMBLA_OK) bind_fail(status);
+    if (!table) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+PyObject *bind_table_borrow(PyTypeObject *type, const embla_table *table, PyObject *owner)
+{
+    bind_table *self = bind_new(type);
+    if (!self) return NULL;
+    self->base.handle = (void *)(uintptr_t)table;
+    self->base.keeps = Py_NewRef(owner);
+    self->borrowed = true;
+    return (PyObject *)self;
+}
+
+static void table_dealloc(PyObject *object)
+{
+    bind_table *self = (bind_table *)(void *)object;
+    if (!self->borrowed) embla_table_free(self->base.handle);
+    if (self->held) PyBuffer_Release(&self->source);
+    bind_dealloc(self);
+}
+
+/* ---- lookup ---- */
+
+typedef struct {
+    const embla_table *table;
+    bind_ids ids;
+    int32_t *tokens; /* NULL means by row number */
+    embla_lookup_options options;
+} lookup_job;
+
+static embla_status run_lookup(const lookup_job *job, void *out)
+{
+    if (job->tokens)
+        return embla_lookup(job->table, job->tokens, job->ids.count, &job->options, out);
+    return embla_lookup_rows(job->table, job->ids.values, job->ids.count, &job->options, out);
+}
+
+/* Into the caller's memory, which is also the result. */
+static PyObject *lookup_into(lookup_job *job, PyObject *object)
+{
+    bind_output output;
+    size_t dim = embla_table_dim(job->table);
+    if (!bind_output_read(object, job->ids.rank, job->ids.shape, dim, &output)) return NULL;
+    job->options.out_stride = output.stride;
+    job->options.out_dtype = output.dtype;
+    embla_status status;
+    BIND_RUN(job->ids.count * dim > BIND_SMALL, status = run_lookup(job, output.data));
+    bind_output_free(&output);
+    return status == EMBLA_OK ? Py_NewRef(object) : bind_fail(status);
+}
+
+static PyObject *lookup_new(lookup_job *job)
+{
+    void *data = NULL;
+    size_t dim = embla_table_dim(job->table);
+    int rank = job->ids.rank;
+    Py_ssize_t shape[BIND_RANK + 1];
+    if (rank == BIND_RANK) return PyErr_Format(PyExc_ValueError, "ids has %d axes", rank);
+    memcpy(shape, job->ids.shape, (size_t)rank * sizeof *shape);
+    shape[rank] = (Py_ssize_t)dim;
+    int dtype = job->options.out_dtype ? (int)job->options.out_dtype : EMBLA_F32;
+    PyObject *array = bind_array_new(dtype, rank + 1, shape, &data);
+    if (!array) return NULL;
+    embla_status status;
+    BIND_RUN(job->ids.count * dim > BIND_SMALL, status = run_lookup(job, data));
+    if (status == EMBLA_OK) return dtype == EMBLA_BF16 ? array : bind_array_result(array);
+    Py_DECREF(array);
+    return bind_fail(status);
+}
+
+static PyObject *table_lookup(PyObject *self, BIND_ARGS)
+{
+    PyObject *ids = NULL, *out = NULL, *result = NULL;
+    const char *dtype = NULL;
+    bool by_row = false;
+    lookup_job job;
+    job.options = (embla_lookup_options){0};
+    job.tokens = NULL;
+    const bind_argument arguments[] = {
+        {.name = "ids", .kind = 'O', .to = &ids, .required = true},
+        {.name = "out", .kind = 'O', .to = &out},
+        {.name = "dtype", .kind = 's', .to = &dtype},
+        {.name = "by_row", .kind = 'b', .to = &by_row},
+        {.name = "threads", .kind = 'i', .to = &job.options.threads}};
+    if (!bind_arguments("lookup", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
+        !bind_dtype(dtype, &job.options.out_dtype) || !bind_enter(self, false))
+        return NULL;
+    job.table = bind_table_of(self);
+    if (bind_ids_read(ids, "ids", &job.ids)) {
+        bool through = ((bind_table *)(void *)self)->mapped && !by_row, good = true;
+        if (through) {
+            job.tokens = bind_ids_tokens(&job.ids, "token", embla_table_tokens(job.table));
+            good = job.tokens != NULL;
+        }
+        if (good) result = out && out != Py_None ? lookup_into(&job, out) : lookup_new(&job);
+        PyMem_Free(job.tokens);
+        bind_ids_free(&job.ids);
+    }
+    bind_leave(self, false);
+    return result;
+}
+
+/* ---- embed ---- */
+
+/* Tokens (T) or (B, T), with the positions table entered. */
+static PyObject *embed_ids(const embla_table *table, const embla_table *positions,
+                           const bind_ids *ids, const embla_embed_options *options)
+{
+    void *data = NULL;
+    size_t dim = embla_table_dim(table);
+    if (ids->rank < 1 || ids->rank > 2)
+        return bind_error(EMBLA_ERR_SHAPE, "tokens has %d axes; embed takes (T) or (B, T)",
+                          ids->rank);
+    size_t length = (size_t)ids->shape[ids->rank - 1];
+    size_t batch = ids->rank == 2 ? (size_t)ids->shape[0] : 1;
+    Py_ssize_t shape[3] = {ids->shape[0], ids->rank == 2 ? ids->shape[1] : (Py_ssize_t)dim,
+                           (Py_ssize_t)dim};
+    int32_t *tokens = bind_ids_tokens(ids, "token", embla_table_tokens(table));
+    PyObject *array = tokens ? bind_array_new(EMBLA_F32, ids->rank + 1, shape, &data) : NULL;
+    embla_status status = EMBLA_OK;
+    if (array)
+        BIND_RUN(ids->count * dim > BIND_SMALL,
+                 status = embla_embed(table, positions, tokens, batch, length, options, data));
+    PyMem_Free(tokens);
+    return bind_array_done(status, array);
+}
+
+static PyObject *table_embed(PyObject *self, BIND_ARGS)
+{
+    PyObject *tokens = NULL, *positions = NULL, *result = NULL;
+    embla_embed_options options = {0};
+    const bind_argument arguments[] = {
+        {.name = "tokens", .kind = 'O', .to = &tokens, .required = true},
+        {.name = "positions", .kind = 'O', .to = &positions},
+        {.name = "first", .kind = 'l', .to = &options.first_position},
+        {.name = "scale", .kind = 'f', .to = &options.scale},
+        {.name = "sqrt_dim", .kind = 'b', .to = &options.sqrt_dim},
+        {.name = "threads", .kind = 'i', .to = &options.threads}};
+    bind_ids ids;
+    if (!bind_arguments("embed", values, count, names, 2, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    if (positions == Py_None) positions = NULL;
+    if (positions && !bind_table_enter(positions, "positions")) return NULL;
+    if (bind_enter(self, false)) {
+        if (bind_ids_read(tokens, "tokens", &ids)) {
+            result = embed_ids(bind_table_of(self), positions ? bind_table_of(positions) : NULL,
+                               &ids, &options);
+            bind_ids_free(&ids);
+        }
+        bind_leave(self, false);
+    }
+    if (positions) bind_leave(positions, false);
+    return result;
+}
+
+/* ---- rows as they are stored ---- */
+
+static PyObject *table_view(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (!bind_enter(self, false)) return NULL;
+    embla_table *table = bind_table_of(self);
+    embla_dtype dtype = embla_table_dtype(table);
+    bool plain = dtype == EMBLA_F32 || dtype == EMBLA_F64 || dtype == EMBLA_F16 ||
+                 dtype == EMBLA_BF16 || dtype == EMBLA_I8;
+    const void *data = embla_table_row(table, 0);
+    void *writable = embla_table_data(table);
+    size_t row = embla_table_row_bytes(table);
+    const Py_ssize_t shape[2] = {(Py_ssize_t)embla_table_rows(table),
+                                 (Py_ssize_t)(plain ? embla_table_dim(table) : row)};
+    const Py_ssize_t strides[2] = {(Py_ssize_t)embla_table_row_stride(table),
+                                   (Py_ssize_t)(plain ? row / embla_table_dim(table) : 1)};
+    PyObject *array = NULL;
+    if (data)
+        array = bind_array_view(self, plain ? (int)dtype : BIND_U8, 2, shape, strides,
+                                (void *)(uintptr_t)data, writable != NULL);
+    else
+        bind_error(EMBLA_ERR_UNSUPPORTED, "the rows of this table are not in memory");
+    bind_leave(self, false);
+    return array;
+}
+
+static PyObject *table_write(PyObject *self, BIND_ARGS)
+{
+    int64_t first = 0;
+    PyObject *rows = NULL;
+    bind_floats floats;
+    size_t vectors = 0;
+    const bind_argument arguments[] = {
+        {.name = "first", .kind = 'l', .to = &first, .required = true},
+        {.name = "values", .kind = 'O', .to = &rows, .required = true}};
+    if (!bind_arguments("write", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
+        !bind_enter(self, false))
+        return NULL;
+    embla_status status = EMBLA_OK;
+    embla_table *table = bind_table_of(self);
+    bool good = bind_vectors_read(rows, "values", embla_table_dim(table), &floats, &vectors);
+    if (good) {
+        BIND_RUN(floats.count > BIND_SMALL,
+                 status = embla_table_write(table, first, vectors, floats.values));
+        bind_floats_free(&floats);
+    }
+    bind_leave(self, false);
+    if (status != EMBLA_OK) return bind_fail(status);
+    return good ? Py_NewRef(Py_None) : NULL;
+}
+
+static const char *init_name(int n)
+{
+    static const char *const list[] = {"normal", "xavier"};
+    return n < 2 ? list[n] : NULL;
+}
+
+static PyObject *table_init(PyObject *self, BIND_ARGS)
+{
+    embla_init_options options = {0};
+    int kind = EMBLA_INIT_NORMAL;
+    const bind_argument arguments[] = {
+        {.name = "seed", .kind = 'u', .to = &options.seed},
+        {.name = "kind", .kind = 'e', .to = &kind, .names = init_name},
+        {.name = "spread", .kind = 'f', .to = &options.spread},
+        {.name = "threads", .kind = 'i', .to = &options.threads}};
+    if (!bind_arguments("init", values, count, names, 1, arguments, BIND_COUNT(arguments)) ||
+        !bind_enter(self, false))
+        return NULL;
+    options.kind = (embla_init_kind)kind;
+    embla_status status;
+    BIND_RUN(true, status = embla_table_init(bind_table_of(self), &options));
+    bind_leave(self, false);
+    return status == EMBLA_OK ? Py_NewRef(Py_None) : bind_fail(status);
+}
+
+/* ---- what it says of itself ---- */
+
+enum { ROWS, DIM, TOKENS, DTYPE, SCALE, PLACEMENT, ROW_BYTES };
+
+static PyObject *table_fact(PyObject *self, void *which)
+{
+    if (!bind_enter(self, false)) return NULL;
+    const embla_table *t = bind_table_of(self);
+    PyObject *fact = NULL;
+    switch ((intptr_t)which) {
+    case ROWS:
+        fact = PyLong_FromLongLong(embla_table_rows(t));
+        break;
+    case DIM:
+        fact = PyLong_FromSize_t(embla_table_dim(t));
+        break;
+    case TOKENS:
+        fact = PyLong_FromLongLong(embla_table_tokens(t));
+        break;
+    case DTYPE:
+        fact = bind_text(embla_dtype_name(embla_table_dtype(t)));
+        break;
+    case SCALE:
+        fact = PyFloat_FromDouble((double)embla_table_scale(t));
+        break;
+    case PLACEMENT:
+        fact = bind_text(embla_placement_name(embla_table_placement(t)));
+        break;
+    default:
+        fact = PyLong_FromSize_t(embla_table_row_bytes(t));
+    }
+    bind_leave(self, false);
+    return fact;
+}
+
+static PyMethodDef methods[] = {
+    {"_open", (PyCFunction)(void (*)(void))table_open, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "_open(checkpoint, tensor=None, *, by_row=False, scale=0.0)\n--\n\n"
+     "A table of a checkpoint; tensor None means the token table."},
+    {"create", (PyCFunction)(void (*)(void))table_create,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "create(rows, dim, dtype='f32', *, scale=0.0)\n--\n\nA new table of zeros, in memory."},
+    {"over", (PyCFunction)(void (*)(void))table_over, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "over(array, *, dtype=None, dim=0, writable=False, scale=0.0)\n--\n\n"
+     "A table that uses the memory of an array of rows x dim, without a copy.\n\n"
+     "With dtype the array has stored bytes, for example of 'bf16' or 'q4_0'."},
+    BIND_METHOD("lookup", table_lookup,
+                "lookup(ids, out=None, *, dtype='f32', by_row=False, threads=0)\n--\n\n"
+                "The rows of ids: integers of any shape, a list, a buffer or a DLPack tensor.\n\n"
+                "The result has the shape of ids and one more axis, dim. It is written to out if\n"
+                "that is given. An id outside the table is an IndexError; none is wrapped."),
+    BIND_METHOD(
+        "embed", table_embed,
+        "embed(tokens, positions=None, *, first=0, scale=1.0, sqrt_dim=False, threads=0)\n"
+        "--\n\nThe rows of tokens (T) or (B, T) times scale, plus rows of a position table."),
+    {"view", table_view, METH_NOARGS,
+     "view()\n--\n\nThe stored rows without a copy: an array for numpy.asarray or from_dlpack.\n\n"
+     "Rows of blocks (q4_0, ..) are bytes. A table of a file is read-only."},
+    BIND_METHOD("write", table_write,
+                "write(first, values)\n--\n\nEncodes rows of floats into the rows from first on."),
+    BIND_METHOD("init", table_init,
+                "init(seed=0, *, kind='normal', spread=0.0, threads=0)\n--\n\n"
+                "Fills the table with random numbers: 'normal' or 'xavier'."),
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef getters[] = {
+    {"rows", table_fact, NULL, "The number of rows.", (void *)ROWS},
+    {"dim", table_fact, NULL, "The numbers in a row (embedding dimension).", (void *)DIM},
+    {"tokens", table_fact, NULL, "How many tokens a lookup accepts.", (void *)TOKENS},
+    {"dtype", table_fact, NULL, "How numbers are stored: 'f32', 'q4_0', ..", (void *)DTYPE},
+    {"scale", table_fact, NULL, "What multiplies every stored number.", (void *)SCALE},
+    {"placement", table_fact, NULL, "Where the rows are: 'ram', 'mapped' or 'view'.",
+     (void *)PLACEMENT},
+    {"row_bytes", table_fact, NULL, "The bytes of one stored row.", (void *)ROW_BYTES},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {{Py_tp_doc, "Rows x dim numbers of one dtype."},
+                              {Py_tp_dealloc, table_dealloc},
+                              {Py_tp_methods, methods},
+                              {Py_tp_getset, getters},
+                              {0, NULL}};
+static PyType_Spec spec = {.name = "embla._embla.Table",
+                           .basicsize = sizeof(bind_table),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                    Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           .slots = slots};
+
+int bind_table_add(PyObject *module)
+{
+    bind_table_type = bind_type_add(module, &spec);
+    return bind_table_type ? 0 : -1;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Train: a training of a decoder model on a text, step by step. The Python layer runs the steps. */
+#include "embla_train.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bind.h"
+
+typedef struct {
+    bind_object base; /* handle: embla_train */
+    embla_gpt *gpt;
+    embla_corpus *corpus;
+    const char **words; /* of all tokens, for tokenizer.json; NULL for a file of tokens */
+    double spread;
+} training;
+
+/* What a training is made of. */
+typedef struct {
+    embla_gpt_shape shape;
+    embla_train_options options;
+    embla_corpus_options corpus;
+    double spread;
+} settings;
+
+static void release(training *t)
+{
+    embla_train_free(t->base.handle);
+    embla_gpt_free(t->gpt);
+    embla_corpus_free(t->corpus);
+    free(t->words);
+}
+
+/* ---- making ---- */
+
+/* The words of the corpus; tokens without text get the names that the program uses. */
+static embla_status set_words(training *t, int64_t vocab)
+{
+    int64_t known = embla_corpus_vocab(t->corpus);
+    t->words = calloc((size_t)vocab, sizeof *t->words);
+    if (!t->words) return EMBLA_ERR_MEMORY;
+    for (int64_t i = 0; i < vocab && i < known; i++)
+        t->words[i] = embla_corpus_word(t->corpus, (int32_t)i, NULL);
+    int32_t bos = embla_corpus_bos(t->corpus), unknown = embla_corpus_unknown(t->corpus, NULL);
+    if (bos >= 0) t->words[bos] = "<bos>";
+    if (unknown >= 0) t->words[unknown] = "<unk>";
+    return EMBLA_OK;
+}
+
+/* Makes corpus, model and training; runs without the GIL. On failure the caller releases. */
+static embla_status make(training *t, const char *text, settings *s)
+{
+    embla_train *train = NULL;
+    bool tokens = s->corpus.kind == EMBLA_CORPUS_TOKENS;
+    embla_status status = embla_corpus_open(text, &s->corpus, &t->corpus);
+    if (status != EMBLA_OK) return status;
+    int64_t needed = embla_corpus_vocab(t->corpus);
+    if (!tokens || s->shape.vocab < needed) s->shape.vocab = needed;
+    t->spread = s->spread;
+    status = embla_gpt_new(&s->shape, s->options.seed, s->spread, &t->gpt);
+    if (status == EMBLA_OK && !tokens) status = set_words(t, s->shape.vocab);
+    if (status == EMBLA_OK) status = embla_train_new(t->gpt, t->corpus, &s->options, &train);
+    t->base.handle = train;
+    return status;
+}
+
+static PyObject *make_object(PyTypeObject *type, const char *text, settings *s,
+                             const char *checkpoint)
+{
+    training *t = bind_new(type);
+    if (!t) return NULL;
+    embla_status status;
+    BIND_RUN(true, status = make(t, text, s));
+    if (status == EMBLA_OK && checkpoint)
+        BIND_RUN(true, status = embla_train_load(t->base.handle, checkpoint));
+    if (status == EMBLA_OK) return (PyObject *)t;
+    bind_fail_path(status, text);
+    Py_DECREF(t);
+    return NULL;
+}
+
+static const char *corpus_name(int n)
+{
+    static const char *const list[] = {"characters", "bytes", "tokens", "words"};
+    return n < 4 ? list[n] : NULL;
+}
+
+static const char *schedule_name(int n)
+{
+    return embla_schedule_name((embla_schedule_kind)n);
+}
+
+/* The final rate keeps the preset's ratio to the peak rate, as in the program. */
+static void set_schedule(const embla_gpt_preset *p, int64_t steps, double rate, double final,
+                         int64_t warm_up, int kind, embla_schedule *s)
+{
+    *s = (embla_schedule){.rate = rate > 0 ? rate : p->rate,
+                          .steps = steps > 0 ? steps : p->steps,
+                          .warm_up = p->warm_up,
+                          .kind = kind >= 0 ? (embla_schedule_kind)kind : p->schedule};
+    if (s->warm_up > s->steps / 10) s->warm_up = s->steps / 10;
+    if (warm_up >= 0) s->warm_up = warm_up;
+    if (s->kind == EMBLA_SCHEDULE_WSD) s->decay = s->steps / 5;
+    s->final = s->kind == EMBLA_SCHEDULE_CONSTANT || !(p->rate > 0)
+                   ? s->rate
+                   : s->rate * (p->final_rate / p->rate);
+    if (s->rate == p->rate && s->kind != EMBLA_SCHEDULE_CONSTANT) s->final = p->final_rate;
+    if (final >= 0) s->final = final;
+}
+
+/* Sizes keep the preset's ratios: the hidden size to dim. */
+static void set_shape(size_t dim, size_t layers, size_t heads, size_t length, embla_gpt_shape *s)
+{
+    size_t before = s->dim;
+    if (dim) s->dim = dim;
+    if (heads) s->heads = heads;
+    if (layers) s->layers = layers;
+    if (length) s->positions = length;
+    if (s->hidden > 0 && s->dim != before) s->hidden = (s->hidden * s->dim / before + 7) / 8 * 8;
+}
+
+static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    bind_path text = {0};
+    const char *name = "gpt2-mini";
+    size_t dim = 0, layers = 0, heads = 0, batch = 0, length = 0;
+    int64_t steps = 0, warm_up = -1;
+    double rate = 0, final = -1, dropout = -1, clip = -1, decay = -1;
+    int kind = -1, unit = EMBLA_CORPUS_CHARACTERS;
+    bool bf16 = false;
+    embla_gpt_preset preset = {0};
+    settings s = {.spread = 0};
+    const bind_argument arguments[] = {
+        {.name = "text", .kind = 'p', .to = &text, .required = true},
+        {.name = "preset", .kind = 's', .to = &name},
+        {.name = "dim", .kind = 'z', .to = &dim},
+        {.name = "layers", .kind = 'z', .to = &layers},
+        {.name = "heads", .kind = 'z', .to = &heads},
+        {.name = "batch", .kind = 'z', .to = &batch},
+        {.name = "length", .kind = 'z', .to = &length},
+        {.name = "steps", .kind = 'l', .to = &steps},
+        {.name = "rate", .kind = 'd', .to = &rate},
+        {.name = "final_rate", .kind = 'd', .to = &final},
+        {.name = "warm_up", .kind = 'l', .to = &warm_up},
+        {.name = "schedule", .kind = 'e', .to = &kind, .names = schedule_name},
+        {.name = "dropout", .kind = 'd', .to = &dropout},
+        {.name = "clip", .kind = 'd', .to = &clip},
+        {.name = "decay", .kind = 'd', .to = &decay},
+        {.name = "unit", .kind = 'e', .to = &unit, .names = corpus_name},
+        {.name = "words", .kind = 'l', .to = &s.corpus.words},
+        {.name = "documents", .kind = 'b', .to = &s.corpus.documents},
+        {.name = "validation", .kind = 'd', .to = &s.corpus.validation},
+        {.name = "seed", .kind = 'u', .to = &s.options.seed},
+        {.name = "bf16", .kind = 'b', .to = &bf16},
+        {.name = "threads", .kind = 'i', .to = &s.options.threads}};
+    if (!bind_new_arguments("Train", args, kwargs, 2, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    embla_status status = embla_gpt_preset_find(name, &preset);
+    PyObject *self = NULL;
+    if (status != EMBLA_OK || !text.text) {
+        if (!text.text)
+            PyErr_SetString(PyExc_TypeError, "text must not be None");
+        else
+            bind_fail(status);
+    } else {
+        embla_train_options *o = &s.options;
+        s.shape = preset.shape;
+        s.spread = preset.spread;
+        o->batch = batch ? batch : preset.batch;
+        o->length = length ? length : preset.length;
+        o->beta1 = preset.beta1;
+        o->beta2 = preset.beta2;
+        o->epsilon = preset.epsilon;
+        o->decay = decay >= 0 ? decay : preset.decay;
+        o->clip = clip >= 0 ? clip : preset.clip;
+        o->compute = bf16 ? EMBLA_BF16 : EMBLA_F32;
+        set_schedule(&preset, steps, rate, final, warm_up, kind, &o->schedule);
+        set_shape(dim, layers, heads, length, &s.shape);
+        if (dropout >= 0) s.shape.dropout = dropout;
+        s.corpus.kind = (embla_corpus_kind)unit;
+        s.corpus.seed = o->seed;
+        if (strcmp(name, "microgpt") == 0 && unit != EMBLA_CORPUS_TOKENS) s.corpus.documents = true;
+        self = make_object(type, text.text, &s, NULL);
+    }
+    bind_path_free(&text);
+    return self;
+}
+
+/* What a checkpoint says: its step and its note. */
+static PyObject *train_saved(PyObject *type, BIND_ARGS)
+{
+    bind_path path = {0};
+    PyObject *result = NULL;
+    const bind_argument arguments[] = {
+        {.name = "path", .kind = 'p', .to = &path, .required = true}};
+    (void)type;
+    if (!bind_arguments("saved", values, count, names, 1, arguments, 1)) return NULL;
+    embla_train_saved *saved = PyMem_Malloc(sizeof *saved);
+    if (!saved || !path.text) {
+        PyErr_SetString(saved ? PyExc_TypeError : PyExc_MemoryError, "no path, or no memory");
+    } else {
+        embla_status status = embla_train_describe_saved(path.text, saved);
+        result = status == EMBLA_OK
+                     ? Py_BuildValue("{s:L,s:L,s:N}", "step", (long long)saved->step, "steps",
+                                     (long long)saved->options.schedule.steps, "note",
+                                     bind_text(saved->note))
+                     : bind_fail_path(status, path.text);
+    }
+    PyMem_Free(saved);
+    bind_path_free(&path);
+    return result;
+}
+
+static PyObject *train_resume(PyObject *type, BIND_ARGS)
+{
+    bind_path path = {0}, text = {0};
+    double spread = 0;
+    int threads = 0;
+    PyObject *self = NULL;
+    const bind_argument arguments[] = {{.name = "path", .kind = 'p', .to = &path, .required = true},
+                                       {.name = "text", .kind = 'p', .to = &text, .required = true},
+                                       {.name = "spread", .kind = 'd', .to = &spread},
+                                       {.name = "threads", .kind = 'i', .to = &threads}};
+    if (!bind_arguments("resume", values, count, names, 2, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    embla_train_saved *saved = PyMem_Malloc(sizeof *saved);
+    if (!saved || !path.text || !text.text) {
+        PyErr_SetString(saved ? PyExc_TypeError : PyExc_MemoryError, "no path, or no memory");
+    } else {
+        embla_status status = embla_train_describe_saved(path.text, saved);
+        if (status == EMBLA_OK) {
+            settings s = {.shape = saved->shape,
+                          .options = saved->options,
+                          .corpus = saved->corpus,
+                          .spread = spread};
+            s.options.threads = threads;
+            self = make_object((PyTypeObject *)type, text.text, &s, path.text);
+        } else {
+            bind_fail_path(status, path.text);
+        }
+    }
+    PyMem_Free(saved);
+    bind_path_free(&path);
+    bind_path_free(&text);
+    return self;
+}
+
+/* The path of the newest checkpoint of a folder, or None. */
+static PyObject *train_newest(PyObject *type, BIND_ARGS)
+{
+    bind_path folder = {0};
+    char path[PATH_MAX];
+    const bind_argument arguments[] = {
+        {.name = "folder", .kind = 'p', .to = &folder, .required = true}};
+    (void)type;
+    if (!bind_arguments("newest", values, count, names, 1, arguments, 1)) return NULL;
+    if (!folder.text) return PyErr_Format(PyExc_TypeError, "folder must not be None");
+    embla_status status = embla_train_newest(folder.text, path, sizeof path, NULL);
+    bind_path_free(&folder);
+    if (status == EMBLA_OK) return PyUnicode_DecodeFSDefault(path);
+    if (status == EMBLA_ERR_NOT_FOUND || status == EMBLA_ERR_IO) Py_RETURN_NONE;
+    return bind_fail(status);
+}
+
+static void train_dealloc(PyObject *self)
+{
+    release((training *)(void *)self);
+    bind_dealloc(self);
+}
+
+/* ---- steps ---- */
+
+static PyObject *train_step(PyObject *self, PyObject *unused)
+{
+    embla_train_report r = {0};
+    embla_status status;
+    (void)unused;
+    if (!bind_enter(self, true)) return NULL;
+    BIND_RUN(true, status = embla_train_step(((bind_object *)self)->handle, &r));
+    bind_leave(self, true);
+    if (status != EMBLA_OK) return bind_fail(status);
+    return Py_BuildValue("LdddLN", (long long)r.step, r.loss, r.rate, r.norm, (long long)r.tokens,
+                         PyBool_FromLong(r.left_out));
+}
+
+/* The validation loss; None if the text has no validation part. */
+static PyObject *train_validate(PyObject *self, BIND_ARGS)
+{
+    size_t batches = 0;
+    double loss = 0;
+    embla_status status;
+    const bind_argument arguments[] = {{.name = "batches", .kind = 'z', .to = &batches}};
+    if (!bind_arguments("validate", values, count, names, 1, arguments, 1) ||
+        !bind_enter(self, true))
+        return NULL;
+    BIND_RUN(true, status = embla_train_validate(((bind_object *)self)->handle, batches, &loss));
+    bind_leave(self, true);
+    if (status == EMBLA_ERR_NOT_FOUND) Py_RETURN_NONE;
+    return status == EMBLA_OK ? PyFloat_FromDouble(loss) : bind_fail(status);
+}
+
+/* Saves the state to folder/checkpoints, and the model to folder. */
+static PyObject *train_save(PyObject *self, BIND_ARGS)
+{
+    bind_path folder = {0};
+    const char *note = "";
+    size_t keep = 2;
+    char path[PATH_MAX];
+    training *t = (training *)(void *)self;
+    const bind_argument arguments[] = {
+        {.name = "folder", .kind = 'p', .to = &folder, .required = true},
+        {.name = "note", .kind = 's', .to = &note},
+        {.name = "keep", .kind = 'z', .to = &keep}};
+    if (!bind_arguments("save", values, count, names, 1, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    if (!folder.text) return PyErr_Format(PyExc_TypeError, "folder must not be None");
+    embla_status status = EMBLA_OK;
+    bool good = snprintf(path, sizeof path, "%s/checkpoints", folder.text) < (int)sizeof path;
+    if (!good) bind_error(EMBLA_ERR_ARGUMENT, "the path of the folder is too long");
+    good = good && bind_enter(self, true);
+    if (good) {
+        BIND_RUN(true, status = embla_gpt_save(t->gpt, folder.text, t->words));
+        if (status == EMBLA_OK)
+            BIND_RUN(true, status = embla_train_checkpoint(t->base.handle, path, keep, note));
+        bind_leave(self, true);
+    }
+    if (status != EMBLA_OK) bind_fail(status);
+    bind_path_free(&folder);
+    return good && status == EMBLA_OK ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *train_steps(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(embla_train_steps(((bind_object *)self)->handle));
+}
+
+static PyObject *train_total(PyObject *self, void *unused)
+{
+    (void)unused;
+    const embla_train_options *o = embla_train_describe(((bind_object *)self)->handle);
+    return PyLong_FromLongLong(o->schedule.steps);
+}
+
+static PyObject *train_spread(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyFloat_FromDouble(((training *)(void *)self)->spread);
+}
+
+/* Names of presets. */
+static PyObject *train_presets(PyObject *type, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    (void)type, (void)unused;
+    for (size_t n = 0; list && embla_gpt_preset_name(n); n++) {
+        PyObject *name = bind_text(embla_gpt_preset_name(n));
+        if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+#define CLASS_METHOD(name, function, doc)                                                          \
+    {                                                                                              \
+        name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, \
+            doc                                                                                    \
+    }
+
+static PyMethodDef methods[] = {
+    CLASS_METHOD("resume", train_resume,
+                 "resume(path, text, *, spread=0.0, threads=0)\n--\n\n"
+                 "A training as it was when a checkpoint was saved."),
+    CLASS_METHOD("saved", train_saved, "saved(path)\n--\n\nThe step and the note of a checkpoint."),
+    CLASS_METHOD("newest", train_newest,
+                 "newest(folder)\n--\n\nThe newest checkpoint of a folder, or None."),
+    {"presets", train_presets, METH_NOARGS | METH_CLASS, "presets()\n--\n\nNames of presets."},
+    {"step", train_step, METH_NOARGS,
+     "step()\n--\n\nMakes one step: (step, loss, rate, norm, tokens, left_out)."},
+    BIND_METHOD("validate", train_validate,
+                "validate(batches=0)\n--\n\nThe validation loss, or None without such a part."),
+    BIND_METHOD("save", train_save,
+                "save(folder, *, note='', keep=2)\n--\n\n"
+                "Saves the model, and a checkpoint to continue from."),
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef getters[] = {
+    {"steps", train_steps, NULL, "The number of steps made.", NULL},
+    {"total", train_total, NULL, "The number of steps of the whole training.", NULL},
+    {"spread", train_spread, NULL, "The spread of the initial weights.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {{Py_tp_doc, "A training of a model on a text; use embla.train."},
+                              {Py_tp_new, train_new},
+                              {Py_tp_dealloc, train_dealloc},
+                              {Py_tp_methods, methods},
+                              {Py_tp_getset, getters},
+                              {0, NULL}};
+static PyType_Spec spec = {.name = "embla._embla.Train",
+                           .basicsize = sizeof(training),
+                           .flags = Py_TPFLAGS_DEFAULT,
+                           .slots = slots};
+
+int bind_train_add(PyObject *module)
+{
+    return bind_type_only(module, &spec);
+}

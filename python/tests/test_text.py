@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokenizers, encoders, models, trainings, word vectors, stores, n-grams, rows that learn."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import embla
+
+WORDS = ["[UNK]", "the", "cat", "sat", "on", "mat", "##s", "."]
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """A small static model: a WordPiece tokenizer and a table, as Model2Vec writes them."""
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                       "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": None,
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": {w: i for i, w in enumerate(WORDS)}}}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
+    rows = np.random.default_rng(5).standard_normal((len(WORDS), 6)).astype(np.float32)
+    header = json.dumps({"embeddings": {"dtype": "F32", "shape": [len(WORDS), 6],
+                                        "data_offsets": [0, rows.nbytes]}}).encode()
+    header += b" " * (-len(header) % 8)
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header
+                                               + rows.tobytes())
+    return folder, rows
+
+
+def test_tokenizer(model):
+    t = embla.Tokenizer(model[0])
+    assert t.encode("The cats sat.") == [1, 2, 6, 3, 7]
+    assert t("cat") == [2] and t.encode_batch(["cat", "mat"]) == [[2], [5]]
+    assert t.encode(["cat", "the mat", ""]) == [[2], [1, 5], []]
+    assert t.encode([]) == []
+    tokens, starts = t.encode(["cat", "the mat"], arrays=True)
+    assert tokens.tolist() == [2, 1, 5] and starts.tolist() == [0, 1, 3]
+    assert t.encode("the cats", offsets=True) == ([1, 2, 6], [(0, 3), (4, 7), (7, 8)])
+    assert t.encode("the cats", max_tokens=1) == [1]
+    assert t.decode([1, 2, 6]) == "the cats" and t.decode([]) == ""
+    assert t.text(2) == "cat" and t.text(99) is None and t.text(-1) is None
+    assert t.token("##s") == 6 and t.token("dog") is None
+    assert t.info()["kind"] == "WordPiece" and len(t) == 8 and "WordPiece" in repr(t)
+    assert t.encode(b"cat \xff") == [2]  # U+FFFD is no text for a BERT tokenizer
+    for wrong in (None, 3, ["a", 3], {"a": 1}.items()):
+        with pytest.raises(TypeError):
+            t.encode(wrong)
+    with pytest.raises(embla.Error):
+        t.encode(b"\xff", strict=True)
+    with pytest.raises(UnicodeEncodeError):
+        t.encode("\ud800")
+    with pytest.raises((IndexError, embla.Error)):
+        t.decode([-1])
+    with pytest.raises(FileNotFoundError):
+        embla.Tokenizer("/nothing/here")
+
+
+def test_encoder(model):
+    folder, rows = model
+    m = embla.Encoder(folder)
+    one = m.encode("the cats")
+    expected = rows[[1, 2, 6]].mean(0)
+    assert one.shape == (6,) and np.allclose(one, expected / np.linalg.norm(expected), atol=1e-6)
+    both = m.encode(["the cats", "mat"])
+    assert both.shape == (2, 6) and np.array_equal(both[0], one)
+    assert m.encode([]).shape == (0, 6) and not m.encode("").any()
+    assert np.allclose(m.encode("the cats", normalize="no"), expected, atol=1e-6)
+    assert m.encode("cat", dim=2).shape == (2,) and m.dim == 6
+    out = np.empty((2, 6), np.float32)
+    assert m.encode(["the cats", "mat"], out=out) is out and np.array_equal(out, both)
+    assert m.tokens("the cats") == [1, 2, 6] and m.similarity("cat", "cat") == pytest.approx(1)
+    assert m.info()["compat"] == "model2vec" and "model2vec" in repr(m)
+    assert m.encode("the cats", max_tokens=1, overflow="truncate").shape == (6,)
+    with pytest.raises(IndexError):
+        m.encode("the cats", max_tokens=1)
+    with pytest.raises(IndexError):
+        m.encode("cat", dim=7)
+    with pytest.raises(ValueError, match="model, yes, no"):
+        m.encode("cat", normalize="maybe")
+    with pytest.raises(TypeError):
+        m.encode(7)
+    with pytest.raises(ValueError):
+        m.encode("cat", out=np.empty((2, 6), np.float32))
+
+
+def test_ngram():
+    n = embla.Ngram.model("qwen3.8-flash-next")
+    rows = n.rows([100, 200])
+    assert rows.shape == (2, 16) and rows.dtype == np.int64
+    assert n.rows([[100, 200], [100, 200]]).shape == (2, 2, 16)
+    assert np.array_equal(n.rows([200], history=[-1, 100])[0], rows[1])
+    assert n.info()["columns"] == 16 and "qwen3.8-flash-next" in embla.Ngram.models()
+    with pytest.raises(KeyError):
+        embla.Ngram.model("nothing")
+    with pytest.raises(IndexError):
+        n.rows([2**40])
+    with pytest.raises(IndexError):
+        n.rows([100], history=[-2, 5])
+    with pytest.raises(ValueError):
+        n.rows([100], history=[1])
+    with pytest.raises(ValueError):
+        n.rows([[[100]]])
+    with pytest.raises(TypeError):
+        embla.Ngram()
+
+
+@pytest.mark.parametrize("place", ["mapped", "ram", "read", "shared"])
+def test_store(path, numbers, tmp_path, place):
+    c = embla.Checkpoint(path)
+    named = {"shared_folder": tmp_path} if place == "shared" else {}
+    with embla.Store(c, c.tensors()[0]["name"], place=place, **named) as s:
+        assert s.rows == 200 and s.dim == 12 and s.info()["placement"] == place
+        ids = [[3, 1], [199, 3]]
+        assert np.array_equal(s.lookup(ids), numbers[ids])
+        out = np.empty((2, 12), np.float32)
+        assert s.lookup([3, 1], out) is out and np.array_equal(out, numbers[[3, 1]])
+        assert np.allclose(s.lookup([3], scale=2.0), 2 * numbers[[3]])
+        assert s.verify()["different"] == 0
+        s.warm()
+        with pytest.raises(IndexError):
+            s.lookup([200])
+        if place == "shared":
+            s.unshare()
+    s.close()
+    for call in (lambda: s.lookup([1]), s.info, s.warm, s.verify, s.unshare):
+        with pytest.raises(embla.ArgumentError, match="this Store is closed"):
+            call()
+
+
+def test_store_refuses(path):
+    with pytest.raises(KeyError):
+        embla.Store(path, "nothing")
+    with pytest.raises(ValueError, match="ram, shared, mapped, read"):
+        embla.Store(path, place="moon")
+
+
+def test_training_is_saved_by_an_interrupt_and_resumed(tmp_path):
+    text = tmp_path / "names.txt"
+    text.write_text("\n".join(["anna", "bella", "clara", "dora", "emma", "frida", "greta"] * 8))
+
+    def stop(report):
+        if report.step == 7:
+            raise KeyboardInterrupt
+
+    named = {"preset": "microgpt", "steps": 20, "seed": 3}
+    whole = embla.train(text, tmp_path / "a", **named)
+    assert whole.steps == 20 and len(whole.losses) == 20 and whole.losses[-1] < whole.losses[0]
+    with pytest.raises(KeyboardInterrupt):
+        embla.train(text, tmp_path / "b", progress=stop, **named)
+    rest = embla.train(out=tmp_path / "b", resume=True)
+    assert rest.steps == 20 and rest.losses == whole.losses[8:]
+    a, b = whole.model, rest.model
+    assert all(np.array_equal(a.tensors()[k], b.tensors()[k]) for k in a.tensors())
+    texts = a.generate(count=3, seed=1)
+    assert len(texts) == 3 and texts == b.generate(count=3, seed=1)
+    assert a.table.rows == a.shape()["vocab"] and a.words is not None and "parameters" in repr(a)
+    assert np.array_equal(a.table[0], a.tensors()["wte"][0])
+    early = embla.train(text, tmp_path / "c", progress=lambda r: False, **named)
+    assert early.steps == 1
+    with pytest.raises(embla.ArgumentError, match="already contains a training"):
+        embla.train(text, tmp_path / "a", **named)
+    with pytest.raises(embla.ArgumentError, match="resume keeps the settings"):
+        embla.train(out=tmp_path / "a", resume=True, rate=0.1)
+    with pytest.raises(KeyError):
+        embla.train(out=tmp_path / "none", resume=True)
+    with pytest.raises(KeyError):
+        embla.train(text, tmp_path / "d", preset="nothing")
+    with pytest.raises(embla.ArgumentError):
+        embla.train(text)
+    with pytest.raises(FileNotFoundError):
+        embla.train(tmp_path / "missing.txt", tmp_path / "e")
+    with pytest.raises(TypeError):
+        embla.train(text, tmp_path / "e", nonsense=3)
+    with pytest.raises(IndexError):
+        a.generate([10**6])
+    with pytest.raises(ValueError):
+        a.generate([])
+
+
+SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"]] * 60
+
+
+def test_word_vectors(tmp_path):
+    named = {"dim": 8, "epochs": 2, "seed": 1, "threads": 1}
+    t = embla.words(SENTENCES, **named)
+    assert t.dim == 8 and "dog" in t and len(t.words) == 6
+    text = tmp_path / "c.txt"
+    text.write_text("\n".join(" ".join(s) for s in SENTENCES) + "\n")
+    same = embla.words(text, tmp_path / "w.safetensors", **{**named, "threads": 2})
+    assert np.array_equal(same["dog"], t["dog"]) and not (tmp_path / "w.safetensors.state").exists()
+    assert embla.words(text, method="cbow", **named).rows == 6
+    with pytest.raises(KeyError):
+        t.vector("dogs")
+    grams = embla.words(text, min_gram=3, max_gram=4, **named)
+    assert grams.vector("dogs").shape == (8,) and np.array_equal(grams.vector("dog"), grams["dog"])
+
+    def stop(step, steps, loss):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embla.words(text, tmp_path / "x.safetensors", progress=stop, **named)
+    assert (tmp_path / "x.safetensors.state").exists()
+    again = embla.words(text, tmp_path / "x.safetensors", resume=True, **named)
+    assert np.array_equal(again["dog"], t["dog"])
+    with pytest.raises(ValueError, match="skipgram, cbow"):
+        embla.words(text, method="glove")
+    with pytest.raises(embla.ShapeError):
+        embla.words(["one"], **named)
+    with pytest.raises(embla.ArgumentError, match="must end in .safetensors"):
+        embla.words(text, tmp_path / "x.vec", **named)
+    with pytest.raises(FileNotFoundError):
+        embla.words(tmp_path / "missing.txt")
+
+
+def test_rows_that_learn():
+    s = embla.Scatter(100, 10)
+    g = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert s.plan([5, 2, 5]).tolist() == [2, 5]
+    assert np.array_equal(s.sum(g), np.stack([g[1], g[0] + g[2]]))
+    with pytest.raises(embla.ShapeError):
+        s.sum(g[:2])
+    with pytest.raises(embla.ShapeError):
+        s.plan(list(range(11)))
+    with pytest.raises(IndexError):
+        s.plan([100])
+    with pytest.raises(TypeError):
+        embla.Scatter(1)
+    t = embla.Table.create(6, 4)
+    o = embla.Optim(t, "sgd")
+    o.step(0.5, np.ones((2, 4), np.float32), rows=[1, 3])
+    assert o.steps == 1 and (t[1] == -0.5).all() and (t[0] == 0).all()
+    o.step(0.5, np.ones((6, 4), np.float32))
+    assert (t[1] == -1).all()
+    for kind in ("adagrad", "adagrad-rowwise", "adamw"):
+        embla.Optim(t, kind).step(0.1, np.ones((1, 4), np.float32), [2])
+    with pytest.raises(embla.ShapeError):
+        o.step(0.5, np.ones((2, 4), np.float32))
+    with pytest.raises(embla.Error):
+        o.step(0.5, np.ones((2, 4), np.float32), [3, 1])
+    with pytest.raises(embla.Error):
+        embla.Optim(embla.Table.over(np.zeros((2, 2), np.float32)))  # it is read-only
+    with pytest.raises(embla.UnsupportedError):
+        embla.Optim(embla.Table.create(2, 32, "q8_0"))
+
+
+def test_head():
+    v = np.random.default_rng(2).standard_normal((7, 4)).astype(np.float32)
+    h = np.random.default_rng(3).standard_normal((3, 4)).astype(np.float32)
+    t = embla.Table.over(v)
+    x = embla.logits(t, h)
+    assert np.allclose(x, h @ v.T, atol=1e-5)
+    p = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    expected = -np.log(p[np.arange(3), [1, 2, 3]]).mean()
+    if embla.facts()["engine"] == "none":
+        pytest.skip("no engine for matrix products")
+    assert embla.loss(t, h, [1, 2, 3]) == pytest.approx(expected, abs=1e-5)
+    loss, dh, dt = embla.loss(t, h, [1, 2, 3], gradients=True)
+    p[np.arange(3), [1, 2, 3]] -= 1
+    assert np.allclose(dh, p @ v / 3, atol=1e-5) and np.allclose(dt, p.T @ h / 3, atol=1e-5)
+    assert embla.loss(t, h, [1, -100, 3]) > 0
+    with pytest.raises(IndexError):
+        embla.loss(t, h, [1, 2, 7])
+    with pytest.raises(embla.ShapeError):
+        embla.loss(t, h, [1, 2])
+
+
+def test_a_handle_for_one_thread_refuses_a_second_one():
+    s = embla.Scatter(1_000_000, 200_000)
+    ids = np.random.default_rng(1).integers(0, 1_000_000, 200_000)
+    refused, failed = [], []
+
+    def work():
+        for _ in range(20):
+            try:
+                s.plan(ids)
+            except embla.BusyError as error:
+                refused.append(str(error))
+            except Exception as error:  # any other is a fault
+                failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not failed and all("in use by another call" in text for text in refused)
+    assert s.plan([3, 1]).tolist() == [1, 3]

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training of tokenizers: the pieces of a text with their counts, and what is learned from them.
+ *
+ * A piece is what the normalizers and pre-tokenizers of a tokenizer give to its model. Each line of
+ * a text, with its line end, is cut on its own, as Hugging Face's library does.
+ */
+#ifndef EMBLA_TEXT_TRAIN_PIECES_H
+#define EMBLA_TEXT_TRAIN_PIECES_H
+
+#include "text/corpus.h"
+#include "text/tokenizer.h"
+
+/* Counts the pieces of a text. t has only stages. The counts do not depend on the number of
+ * threads, but the order of the list does. The words of the list point into the text or are copies.
+ */
+EMBLA_CHECKED embla_status embla_pieces_count(const embla_tokenizer *t, const char *text,
+                                              size_t length,
+                                              const embla_tokenizer_train_options *options,
+                                              embla_word_list **out);
+
+/* What is learned: the strings of the tokens in their order, and the merges. */
+typedef struct {
+    embla_arena arena;
+    embla_name *tokens; /* number is the token */
+    size_t count, room;
+    uint32_t (*merges)[2]; /* pairs of tokens, by rank */
+    size_t merge_count, merge_room;
+} embla_learned;
+
+/* train_bpe.c: learns the merges of BPE. learned has the special tokens. prefix is put in front of
+ * every character of a piece but the first ("##"); "" means none. bytes: characters are the bytes
+ * of a piece, as byte-level tokenizers write them. */
+EMBLA_CHECKED embla_status embla_bpe_learn(const embla_word_list *pieces, bool bytes,
+                                           const char *prefix,
+                                           const embla_tokenizer_train_options *options,
+                                           embla_learned *learned);
+
+/* Appends a token. The bytes are copied. */
+EMBLA_CHECKED embla_status embla_learned_add(embla_learned *learned, const char *bytes,
+                                             size_t length);
+/* Calls the progress of the options. EMBLA_ERR_STOPPED if the caller wants to stop. */
+EMBLA_CHECKED embla_status embla_learned_progress(const embla_tokenizer_train_options *options,
+                                                  const char *what, int64_t done, int64_t total);
+
+#endif

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The one-file build: embla_rows.c compiles without a warning and without CMake, needs nothing but
+# libc and libm, gives the rows of the library, and passes the library's own tests of rows,
+# stores and n-grams.
+#   usage: one_file.sh PROJECT CC CMOCKA_INCLUDE CMOCKA_LIBRARY
+set -eu
+project=$1 cc=$2 include=$3 cmocka=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+    echo "$1"
+    exit 1
+}
+
+"$project/packaging/amalgamate" "$work" >"$work/log" || fail "$(cat "$work/log")"
+size=$(wc -c <"$work/embla_rows.c")
+[ "$size" -lt 1500000 ] || fail "embla_rows.c has $size bytes; the limit is 1500000"
+"$cc" -std=c11 -O2 -Wall -Wextra -Werror -c "$work/embla_rows.c" -o "$work/rows.o" 2>"$work/log" ||
+    fail "$(head -40 "$work/log")"
+
+# an engine that vendors the two files
+sed 's/<embla_store.h>/"embla_rows.h"/' "$project/examples/giant.c" >"$work/engine.c"
+"$cc" -O2 "$work/engine.c" "$work/rows.o" -lpthread -lm -o "$work/engine"
+found=$(ldd "$work/engine" | grep -vE 'linux-vdso|lib(c|m|pthread)\.so|ld-linux' || true)
+[ -z "$found" ] || fail "linked, though it is not needed: $found"
+"$work/engine" ram >"$work/out"
+cmp "$work/out" "$project/examples/giant.out"
+
+# tests of the library, with the one file in its place
+for test in kernels rows lookup batch store ngram fold; do
+    "$cc" -std=c11 -D_GNU_SOURCE -O1 -w -I"$project/include" -I"$project/src" -I"$project/tests" -I"$include" \
+        "$project/tests/test_$test.c" "$work/rows.o" "$cmocka" -lpthread -lm -o "$work/test_$test"
+    "$work/test_$test" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+    echo "test_$test: $(grep -c ' OK ' "$work/log") passed"
+done
