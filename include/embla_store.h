@@ -176,6 +176,13 @@ typedef struct {
     bool bind;     /* ram: bind the memory to the NUMA node `node`. EMBLA_ERR_UNSUPPORTED if that is
                       not possible, EMBLA_ERR_MEMORY if the node has too little memory */
     int node;
+    /* direct: gives the reader a thread of the caller. It must call work(argument) on a thread that
+     * may block, and return true without waiting for it; work returns when the store is freed. It
+     * is called once with io_uring, else for each of `depth` threads. If it returns false, the
+     * reader does with the threads it has; EMBLA_ERR_MEMORY if it has none. NULL means that the
+     * store starts its own threads. */
+    bool (*execute)(void *context, void (*work)(void *argument), void *argument);
+    void *context;        /* passed to execute */
     uint64_t reserved[4]; /* must be 0 */
 } embla_engine_options;
 

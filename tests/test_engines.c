@@ -3,11 +3,12 @@
  * mapping that may be written to, and a range of rows for each rank.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
 #include "files/io.h"
-#include "store/store.h"
+#include "store/gather.h"
 #include "store_tables.h"
 
 enum { PAGE = 4096, WAYS = 7 };
@@ -410,6 +411,78 @@ static void a_buffer_has_room_for_the_rows_of_a_range(void **state)
     finish(&t);
 }
 
+/* ---- threads of the caller ---- */
+
+enum { POOL = 64 };
+
+typedef struct {
+    void (*work)(void *argument);
+    void *argument;
+    pthread_t thread;
+} task;
+
+static struct {
+    task tasks[POOL];
+    size_t count, most; /* at most so many are granted */
+} pool;
+
+static void *run_task(void *context)
+{
+    const task *t = context;
+    t->work(t->argument);
+    return NULL;
+}
+
+static bool execute(void *context, void (*work)(void *argument), void *argument)
+{
+    assert_ptr_equal(context, &pool);
+    if (pool.count == pool.most) return false;
+    task *t = &pool.tasks[pool.count++];
+    t->work = work;
+    t->argument = argument;
+    return pthread_create(&t->thread, NULL, run_task, t) == 0;
+}
+
+/* It returns all of them when the store is freed. */
+static void a_reader_runs_on_threads_of_the_caller(void **state)
+{
+    static const size_t most[] = {POOL, 2, 0};
+    const embla_engine_options engine = {.execute = execute, .context = &pool};
+    uint64_t seed = 6;
+    (void)state;
+    for (int way = 4; way < WAYS; way++)
+        for (size_t m = 0; m < COUNT_OF(most); m++) {
+            table t;
+            int64_t rows[ASKED];
+            embla_store *store = NULL;
+            embla_store_info info;
+            make(&t, 2, ROWS);
+            pool.count = 0;
+            pool.most = most[m];
+            size_t live = embla_mem_live();
+            embla_status status = open_way(&t, way, &engine, &store);
+            if (most[m] == 0) {
+                assert_status(status, EMBLA_ERR_MEMORY);
+                assert_error_has("the caller's `execute` grants 0");
+                assert_int_equal(embla_mem_live(), live);
+                finish(&t);
+                continue;
+            }
+            assert_ok(status);
+            assert_ok(embla_store_describe(store, &info));
+            bool ring = info.reader == EMBLA_READER_IO_URING;
+            size_t wanted = ring ? 1 : (size_t)info.depth;
+            assert_int_equal(pool.count, wanted < most[m] ? wanted : most[m]);
+            assert_int_equal(embla_direct_reader(store)->thread_count, pool.count);
+            random_rows(&seed, 0, ROWS, rows, ASKED);
+            check_three_ways(&t, store, rows, ASKED, 0, ROWS);
+            embla_store_free(store);
+            for (size_t i = 0; i < pool.count; i++)
+                assert_int_equal(pthread_join(pool.tasks[i].thread, NULL), 0);
+            finish(&t);
+        }
+}
+
 static void engine_options_that_cannot_be_are_refused(void **state)
 {
     static const struct {
@@ -428,6 +501,7 @@ static void engine_options_that_cannot_be_are_refused(void **state)
         {{.end = 1501}, 4, EMBLA_ERR_RANGE, "ends before 1501, but the table has 1500 rows"},
         {{.writable = true}, 4, EMBLA_ERR_ARGUMENT, "not for direct"},
         {{.bind = true}, 1, EMBLA_ERR_ARGUMENT, "NUMA node 0, not shared"},
+        {{.execute = execute}, 3, EMBLA_ERR_ARGUMENT, "execute is only for the placement direct"},
         {{.reserved = {1}}, 0, EMBLA_ERR_UNSUPPORTED, "reserved"},
     };
     size_t live = embla_mem_live();
@@ -457,6 +531,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_range_has_its_rows_and_no_others),
         cmocka_unit_test(the_sum_over_all_ranks_is_the_whole_table),
         cmocka_unit_test(a_buffer_has_room_for_the_rows_of_a_range),
+        cmocka_unit_test(a_reader_runs_on_threads_of_the_caller),
         cmocka_unit_test(engine_options_that_cannot_be_are_refused),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -99,6 +100,7 @@ static pid_t start_owner(const given *g, embla_progress_fn stop)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive a test that fails */
         embla_store *store = NULL;
         embla_store_options options = g->options;
         options.progress = stop;

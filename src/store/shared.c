@@ -213,7 +213,7 @@ static embla_status shared_open(embla_store *store)
     if (status == EMBLA_OK) status = find_or_build(&c, &map, &built);
     if (status == EMBLA_OK && store->engine.writable) status = make_writable(&map);
     embla_io_drop(c.folder);
-    if (status != EMBLA_OK) {
+    if (status != EMBLA_OK || !map) {
         embla_mem_free(memory, sizeof(held));
         return status;
     }

@@ -74,6 +74,10 @@ static embla_status copy_engine(embla_store *store)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "only the placement ram can be bound to NUMA node %d, not %s", e->node,
                           store->placement->name);
+    if (e->execute && o->placement != EMBLA_PLACEMENT_DIRECT)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "execute is only for the placement direct, not for %s",
+                          store->placement->name);
     store->engine = *e;
     o->engine = &store->engine;
     return EMBLA_OK;
