@@ -271,7 +271,7 @@ typedef struct {
     size_t row_bytes; /* numbers and scales */
     size_t parts;     /* extents */
     embla_placement placement;
-    int64_t bytes;      /* bytes of all rows */
+    int64_t bytes;      /* bytes of the rows that it holds */
     int64_t huge_bytes; /* bytes on huge pages; -1 if the system does not tell */
     int64_t resident;   /* bytes in memory (mapped: in the page cache; direct: 0); -1 if the system
                            does not tell */
