@@ -7,12 +7,15 @@
  *   trace/distinct    different rows of a prefill; limit: all its rows
  *   step/faults       steps of 16 rows (one token); limit: a map with MADV_RANDOM, fault after
  *                     fault; goal 2.86 (0.35 of the time)
+ *   step/cold         rows of these faults that were not in the page cache, by mincore; limit: all
  *   prefill/ring      32,768 rows (2,048 tokens) by one ticket, decoded to f32; limit: a bare loop
  *                     with io_uring that reads the different pages at the same depth; goal 0.9
  *   prefill/fio       its reads; limit: fio, 4 KiB random reads at the same depth; goal 0.85
  *   prefill/cpu       rows in a second of CPU time; limit: a pool of 16 threads with pread; goal 2
  *   prefill/reads     different pages of a prefill; limit: reads; goal 0.98
  *   prefill/cache     pages that were read and are not in the page cache; limit: all; goal 1
+ *   prefill/resident  memory that a store and its tickets may take, and 4 MiB; limit: what they
+ *                     take for 16 prefills; goal 1
  *   pread/pool        prefills by threads; limit: a bare pool of 16 threads; goal 0.8
  *   repeats/reads     a prefill in which nine of ten rows are repeats: how many times fewer reads;
  *                     limit: 5; goal 1
@@ -41,6 +44,7 @@
 #include "embla_store.h"
 
 enum { HEADS = 16, TOKENS = 2048, SETS = 16, COUNT = TOKENS * HEADS, TURNS = 5, ROW = 160 };
+enum { FAULTS = 4096 }; /* steps of step/faults that are remembered */
 
 static const embla_row_format format = {.dim = ROW, .dtype = EMBLA_F8_E4M3, .scale = 0x1p-12f};
 
@@ -59,7 +63,8 @@ typedef struct {
     uint64_t *offsets;  /* SETS x COUNT: the different pages of each set, in their order .. */
     size_t pages[SETS]; /* .. and their number */
     float *out;
-    size_t step; /* the next token whose rows nobody has used */
+    size_t step;                        /* the next token whose rows nobody has used */
+    size_t faults[FAULTS], fault_count; /* the first row of each step by faults */
     bool failed;
 } session;
 
@@ -109,13 +114,22 @@ static bool open_file(session *s)
     return madvise(map, s->bytes, MADV_RANDOM) == 0;
 }
 
+/* For each page of the file a byte; its lowest bit is set if the page is in the page cache. NULL if
+ * the system does not tell. */
+static unsigned char *cache_flags(const session *s)
+{
+    unsigned char *flags = malloc(s->bytes / BENCH_PAGE);
+    if (flags && mincore((void *)(uintptr_t)s->map, s->bytes, flags) == 0) return flags;
+    free(flags);
+    return NULL;
+}
+
 /* Pages of the file that are in the page cache. */
 static size_t cached_pages(const session *s)
 {
-    size_t pages = s->bytes / BENCH_PAGE, found = 0;
-    unsigned char *flags = malloc(pages);
-    if (flags && mincore((void *)(uintptr_t)s->map, s->bytes, flags) == 0)
-        for (size_t i = 0; i < pages; i++) found += flags[i] & 1;
+    size_t found = 0;
+    unsigned char *flags = cache_flags(s);
+    for (size_t i = 0; flags && i < s->bytes / BENCH_PAGE; i++) found += flags[i] & 1;
     free(flags);
     return found;
 }
@@ -240,14 +254,36 @@ static void run_faults(void *context, size_t step)
     size_t at = next_step(s);
     char *out = (char *)s->out;
     (void)step;
+    if (s->fault_count < FAULTS) s->faults[s->fault_count++] = at;
     for (size_t i = 0; i < HEADS; i++)
         memcpy(out + i * ROW, s->map + (size_t)s->rows[at + i] * ROW, ROW);
 }
 
+/* Rows of the fault steps whose page was not in the page cache before, by mincore, and was not
+ * touched by an earlier step. flags is how it was before the first step. */
+static size_t count_cold(const session *s, unsigned char *flags)
+{
+    size_t cold = 0;
+    for (size_t i = 0; i < s->fault_count; i++)
+        for (size_t k = 0; k < HEADS; k++) {
+            uint64_t page = (uint64_t)s->rows[s->faults[i] + k] * ROW / BENCH_PAGE;
+            cold += !(flags[page] & 1);
+            flags[page] |= 1;
+        }
+    return cold;
+}
+
 static void bench_steps(session *s, const char *name)
 {
+    (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_DONTNEED);
+    unsigned char *flags = cache_flags(s);
+    s->fault_count = 0;
     bench_times t = bench_measure(run_step, run_faults, s, 51, 8);
     print(s, name, "steps/s", 1 / t.seconds, 1 / t.limit_seconds, "MADV_RANDOM faults");
+    if (flags)
+        print(s, "step/cold", "rows", (double)count_cold(s, flags),
+              (double)(s->fault_count * HEADS), "rows of the faults");
+    free(flags);
 }
 
 /* ---- prefills ---- */
@@ -387,6 +423,43 @@ static void bench_cache_growth(session *s, const char *name)
     print(s, name, "pages", (double)(3 * COUNT) - (double)grown, 3 * COUNT, "pages not cached");
 }
 
+/* Bytes of this process in memory that belong to no file; 0 if the system does not tell. */
+static double resident_bytes(void)
+{
+    char line[256];
+    double kilobytes = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "RssAnon:", 8) == 0) kilobytes = strtod(line + 8, NULL);
+    if (file) (void)fclose(file);
+    return kilobytes * 1024;
+}
+
+/* A store and tickets of its own: they must not take more memory than they were allowed, and 4 MiB
+ * for stacks and handles. */
+static void bench_resident(session *s, const char *name)
+{
+    enum { MIB = 1 << 20, TICKETS = 16 * MIB, HOT = 16 * MIB, SLOT = 16 << 10 };
+    const embla_store_options options = {.placement = EMBLA_PLACEMENT_DIRECT,
+                                         .depth = (int)s->depth};
+    const embla_extent extent = {.file = s->path, .rows = (int64_t)(s->bytes / ROW)};
+    const embla_tickets_options budget = {.bytes = TICKETS, .hot_bytes = HOT};
+    embla_store *store = NULL;
+    embla_tickets *tickets = NULL;
+    run_prefill(s, 0); /* s->out is in memory */
+    double before = resident_bytes();
+    s->failed = embla_store_open_extents(&format, &extent, 1, &options, &store) != EMBLA_OK ||
+                embla_tickets_open(store, &budget, &tickets) != EMBLA_OK;
+    for (size_t i = 0; i < SETS && !s->failed; i++)
+        wait_for(s, tickets, submit_rows(s, tickets, rows_of(s, i), COUNT));
+    double grown = resident_bytes() - before, allowed = TICKETS + HOT + 4.0 * MIB;
+    allowed += (double)s->depth * SLOT;
+    if (before > 0 && !s->failed)
+        print(s, name, "MiB", allowed / MIB, grown / MIB, "memory that it took");
+    embla_tickets_free(tickets);
+    embla_store_free(store);
+}
+
 static void bench_repeats(session *s, const char *name)
 {
     int64_t *rows = malloc(COUNT * sizeof *rows);
@@ -485,6 +558,7 @@ static const struct {
                  {"prefill/cpu", bench_cpu},
                  {"prefill/reads", bench_reads},
                  {"prefill/cache", bench_cache_growth},
+                 {"prefill/resident", bench_resident},
                  {"pread/pool", bench_pread},
                  {"repeats/reads", bench_repeats},
                  {"hidden/step", bench_hidden},

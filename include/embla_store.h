@@ -37,6 +37,14 @@ EMBLA_API void embla_fold_free(embla_fold *fold);
 EMBLA_API int64_t embla_fold_tokens(const embla_fold *fold);
 EMBLA_API int64_t embla_fold_count(const embla_fold *fold);
 EMBLA_API const int32_t *embla_fold_values(const embla_fold *fold);
+/* Writes the checksum of all values as 32 hexadecimal digits and a 0: XXH3-128 of the values as
+ * little-endian int32. A tokenizer of another revision can give a fold of the same size with other
+ * values, and so other rows; its checksum differs. */
+EMBLA_API void embla_fold_checksum(const embla_fold *fold, char out[33]);
+/* EMBLA_ERR_FORMAT, with both checksums, unless `checksum` is that of the fold.
+ * EMBLA_ERR_ARGUMENT if it is not 32 hexadecimal digits. */
+EMBLA_API EMBLA_CHECKED embla_status embla_fold_require(const embla_fold *fold,
+                                                        const char *checksum);
 
 /* ---- n-gram hasher: tokens -> row numbers ---- */
 
@@ -98,6 +106,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ngram_open(const embla_checkpoint *ch
                                                       int32_t layer, const embla_fold *fold,
                                                       embla_ngram **out);
 EMBLA_API void embla_ngram_free(embla_ngram *ngram);
+/* The fold that a hasher uses: the caller's, or one from the file. NULL if it has none. */
+EMBLA_API const embla_fold *embla_ngram_fold(const embla_ngram *ngram);
 
 typedef struct {
     embla_ngram_kind kind;
@@ -181,6 +191,29 @@ typedef enum {
 /* "auto", "io_uring", ..; NULL if there is no such reader. */
 EMBLA_API const char *embla_reader_name(embla_reader_kind kind);
 
+/* How an engine holds rows. 0 means the default of each field. */
+typedef struct {
+    /* Open only rows first .. end-1, for instance those of one rank. Row numbers remain those of
+     * the whole table. end 0 means all rows from first on. */
+    int64_t first, end;
+    bool zeros; /* rows outside are looked up as zero bytes, so that the sum over all ranks has the
+                   rows. Default: they are EMBLA_ERR_RANGE */
+    bool writable; /* mapped, shared: a private mapping that may be written to, for devices that do
+                      not register read-only memory. Files and copies never change; a page that is
+                      written to, or pinned for writing, becomes a copy of this process */
+    bool bind;     /* ram: bind the memory to the NUMA node `node`. EMBLA_ERR_UNSUPPORTED if that is
+                      not possible, EMBLA_ERR_MEMORY if the node has too little memory */
+    int node;
+    /* direct: gives the reader a thread of the caller. It must call work(argument) on a thread that
+     * may block, and return true without waiting for it; work returns when the store is freed. It
+     * is called once with io_uring, else for each of `depth` threads. If it returns false, the
+     * reader does with the threads it has; EMBLA_ERR_MEMORY if it has none. NULL means that the
+     * store starts its own threads. */
+    bool (*execute)(void *context, void (*work)(void *argument), void *argument);
+    void *context;        /* passed to execute */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_engine_options;
+
 typedef struct {
     embla_placement placement; /* any but view; mapped calls embla_guard */
     const char *shared_folder; /* shared: the folder of copies; NULL means /dev/shm */
@@ -202,7 +235,8 @@ typedef struct {
                                  EMBLA_ERR_BUSY; 0 means no limit */
     embla_reader_kind reader; /* direct: EMBLA_ERR_UNSUPPORTED if this one does not work */
     int depth;                /* direct: reads at once; 0 means 64 (io_uring) or 16 threads */
-    uint64_t reserved[2];     /* must be 0 */
+    const embla_engine_options *engine; /* NULL means all defaults */
+    uint64_t reserved[1];               /* must be 0 */
 } embla_store_options;
 
 /* A run of rows in a file. */
@@ -244,12 +278,28 @@ EMBLA_API void embla_store_free(embla_store *store);
 EMBLA_API EMBLA_CHECKED embla_status embla_store_unshare(const embla_store *store);
 
 typedef struct {
+    int64_t copies;   /* copies that were removed .. */
+    int64_t bytes;    /* .. and their bytes */
+    int64_t leftover; /* unfinished files and locks of killed processes that were removed */
+    int64_t kept;     /* copies of this user that remain */
+    uint64_t reserved[4];
+} embla_sweep_report;
+
+/* Removes dead shared copies of this user. A copy is dead if no process has it open, and the file
+ * of its first row has been changed, replaced or removed. If that is uncertain, because the path
+ * now leads to another disk, the copy is kept. `unused` removes every copy that no process has
+ * open. folder NULL means /dev/shm; `out` may be NULL. Building a copy also removes dead copies,
+ * except those with a shared_name. */
+EMBLA_API EMBLA_CHECKED embla_status embla_store_sweep(const char *folder, bool unused,
+                                                       embla_sweep_report *out);
+
+typedef struct {
     embla_row_format format;
     int64_t rows;
     size_t row_bytes; /* numbers and scales */
     size_t parts;     /* extents */
     embla_placement placement;
-    int64_t bytes;      /* bytes of all rows */
+    int64_t bytes;      /* bytes of the rows that it holds */
     int64_t huge_bytes; /* bytes on huge pages; -1 if the system does not tell */
     int64_t resident;   /* bytes in memory (mapped: in the page cache; direct: 0); -1 if the system
                            does not tell */
@@ -270,6 +320,30 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_describe(const embla_store *sto
  * are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_warm(const embla_store *store,
                                                       const embla_store_options *options);
+
+/* Rows first .. end-1 are held; 0 and the number of rows unless embla_engine_options says other. */
+EMBLA_API EMBLA_CHECKED embla_status embla_store_range(const embla_store *store, int64_t *first,
+                                                       int64_t *end);
+
+/* Contiguous memory of a store. */
+typedef struct {
+    void *memory; /* read-only for mapped and shared, unless opened as writable */
+    size_t bytes;
+} embla_chunk;
+
+/* Lists the memory of all rows in chunks of at most `most` bytes, to be pinned or registered one by
+ * one; 0 means 1 GiB. Chunks are in ascending order, do not overlap, and meet only on page borders.
+ * Chunks of mapped and shared are whole pages. Those of ram and of a view begin and end with the
+ * rows. Writes the first `room` chunks to out, and the number of all chunks to *count. The chunks
+ * are valid until the store is freed. EMBLA_ERR_UNSUPPORTED for read and direct, which hold no
+ * rows in memory. */
+EMBLA_API EMBLA_CHECKED embla_status embla_store_chunks(const embla_store *store, size_t most,
+                                                        embla_chunk *out, size_t room,
+                                                        size_t *count);
+
+/* EMBLA_ERR_IO if a file of the store has been changed, cut, replaced by another file, or removed
+ * since it was opened. It takes a few microseconds for each file. */
+EMBLA_API EMBLA_CHECKED embla_status embla_store_check(const embla_store *store);
 
 typedef struct {
     int64_t rows;      /* rows compared */
@@ -481,6 +555,37 @@ typedef struct {
 
 EMBLA_API EMBLA_CHECKED embla_status embla_tickets_statistics(embla_tickets *tickets,
                                                               embla_tickets_stats *out);
+
+/* ---- reload: another version of a table while lookups go on ---- */
+
+/* Holds the current version of a table. Threads acquire it, use it and release it. Meanwhile
+ * another thread opens a new version and replaces the current one: whoever acquires afterwards
+ * gets the new one. The old one is freed when the last thread has released it, so no lookup and no
+ * ticket mixes rows of two versions. */
+typedef struct embla_swap embla_swap;
+
+typedef struct {
+    const embla_store *store;
+    embla_tickets *tickets; /* of that store; NULL if none were given */
+    uint64_t number;        /* 1 for the first version, 2 for the next, .. */
+} embla_swap_version;
+
+/* The swap owns store and tickets from now on, if the call succeeds. tickets NULL means none. */
+EMBLA_API EMBLA_CHECKED embla_status embla_swap_new(embla_store *store, embla_tickets *tickets,
+                                                    embla_swap **out);
+/* The current version. It stays valid until it is released. It never fails, allocates nothing and
+ * does not wait for a reload. A ticket must be waited for or cancelled before its version is
+ * released; tickets of two versions never have the same number. The last thread that releases an
+ * old version frees it, which takes a while if its rows are in memory. */
+EMBLA_API const embla_swap_version *embla_swap_acquire(embla_swap *swap);
+EMBLA_API void embla_swap_release(embla_swap *swap, const embla_swap_version *version);
+/* Makes another version the current one; the swap then owns store and tickets. EMBLA_ERR_SHAPE if
+ * its rows have another format, or if it has another number or range of rows; nothing changes
+ * then. */
+EMBLA_API EMBLA_CHECKED embla_status embla_swap_replace(embla_swap *swap, embla_store *store,
+                                                        embla_tickets *tickets);
+/* Frees the swap and its current version; all versions must have been released. NULL is allowed. */
+EMBLA_API void embla_swap_free(embla_swap *swap);
 
 #ifdef __cplusplus
 }

@@ -151,6 +151,33 @@ static void failures_are_statuses_and_nothing_leaks(void **state)
     assert_int_equal(embla_mem_live(), live);
 }
 
+/* Computed by the xxhash library from the numbers as bytes. */
+static void a_checksum_tells_folds_of_the_same_size_apart(void **state)
+{
+    static const int32_t other[] = {0, 1, 0, 2, 1, 2, 3, 0}; /* of another revision */
+    embla_fold *fold = NULL, *wrong = NULL;
+    char text[33];
+    (void)state;
+    assert_ok(embla_fold_new(good, COUNT_OF(good), &fold));
+    assert_ok(embla_fold_new(other, COUNT_OF(other), &wrong));
+    assert_int_equal(embla_fold_count(fold), embla_fold_count(wrong));
+    embla_fold_checksum(fold, text);
+    assert_string_equal(text, "75406ef0c71ba654bdb2bc76667ff860");
+    embla_fold_checksum(wrong, text);
+    assert_string_equal(text, "a47bfc50803f719cd471a01480de4b79");
+    assert_ok(embla_fold_require(fold, "75406ef0c71ba654bdb2bc76667ff860"));
+    assert_ok(embla_fold_require(fold, "75406EF0C71BA654BDB2BC76667FF860"));
+    assert_status(embla_fold_require(wrong, "75406ef0c71ba654bdb2bc76667ff860"), EMBLA_ERR_FORMAT);
+    assert_error_has("the fold of 8 tokens to 4 has the checksum a47bfc50803f719cd471a01480de4b79, "
+                     "but 75406ef0c71ba654bdb2bc76667ff860 is required");
+    assert_status(embla_fold_require(fold, "75406ef0"), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fold_require(fold, "75406ef0c71ba654bdb2bc76667ff86g"), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fold_require(fold, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fold_require(NULL, text), EMBLA_ERR_ARGUMENT);
+    embla_fold_free(fold);
+    embla_fold_free(wrong);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +185,7 @@ int main(void)
         TEST(numbers_are_given_out_in_order),
         TEST(a_file_is_read),
         TEST(what_is_no_fold_is_refused),
+        TEST(a_checksum_tells_folds_of_the_same_size_apart),
         TEST(failures_are_statuses_and_nothing_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets: the rows they bring are those of a lookup, with every reader and every placement; what
- * happens to memory, flags and hot rows; failures; and many threads that submit, wait, cancel and
- * prefetch at random.
- *
- * EMBLA_TICKET_OPS sets the operations of each thread of the last test (2,500 if it is not set).
+ * happens to memory, flags and hot rows; and failures. test_reload.c has many threads at random.
  */
 #include "check.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -619,107 +615,6 @@ static void a_prefetched_row_is_hot(void **state)
     close_tickets();
 }
 
-/* ---- many threads at random ---- */
-
-typedef struct {
-    uint64_t seed;
-    size_t operations;
-    bool failed;
-    pthread_t thread;
-} worker;
-
-enum { HELD = 6, EACH = 40 };
-
-typedef struct {
-    embla_ticket ticket;
-    size_t count;
-    int64_t rows[EACH * 8];
-    unsigned char out[EACH * 8 * 264];
-    uint64_t flag;
-} held;
-
-static bool rows_are_right(const held *h)
-{
-    for (size_t i = 0; i < h->count; i++)
-        if (memcmp(h->out + i * o.t.row_bytes, o.t.truth + (size_t)h->rows[i] * o.t.row_bytes,
-                   o.t.row_bytes) != 0)
-            return false;
-    return true;
-}
-
-/* One operation on one of the tickets that a thread holds. */
-static bool operate(held *h, uint64_t *seed)
-{
-    bool done = false;
-    uint64_t what = check_below(seed, 8);
-    if (h->ticket == 0) {
-        h->count = check_below(seed, 8) == 0 ? check_below(seed, EACH * 8) : check_below(seed, 17);
-        random_rows(&o.t, seed, h->rows, h->count);
-        h->flag = 0;
-        const embla_ticket_request q = {.rows = h->rows,
-                                        .count = h->count,
-                                        .lookup = &raw,
-                                        .out = h->out,
-                                        .flag = what < 2 ? &h->flag : NULL,
-                                        .value = 9};
-        if (what == 7) return embla_tickets_prefetch(o.tickets, &q) == EMBLA_OK;
-        embla_status status = embla_ticket_submit(o.tickets, &q, &h->ticket);
-        return status == EMBLA_OK || status == EMBLA_ERR_BUSY;
-    }
-    if (what == 0) {
-        embla_ticket gone = h->ticket;
-        h->ticket = 0;
-        return embla_ticket_cancel(o.tickets, gone) == EMBLA_OK;
-    }
-    if (what < 4) {
-        if (embla_ticket_done(o.tickets, h->ticket, &done) != EMBLA_OK) return false;
-        return !done || rows_are_right(h);
-    }
-    embla_ticket gone = h->ticket;
-    h->ticket = 0;
-    return embla_ticket_wait(o.tickets, gone) == EMBLA_OK && rows_are_right(h);
-}
-
-static void *work(void *context)
-{
-    worker *w = context;
-    held *mine = calloc(HELD, sizeof *mine);
-    w->failed = !mine;
-    for (size_t i = 0; i < w->operations && !w->failed; i++)
-        w->failed = !operate(&mine[check_below(&w->seed, HELD)], &w->seed);
-    for (size_t i = 0; mine && i < HELD; i++)
-        if (mine[i].ticket != 0 && embla_ticket_cancel(o.tickets, mine[i].ticket) != EMBLA_OK)
-            w->failed = true;
-    free(mine);
-    return NULL;
-}
-
-static void many_threads_may_do_anything(void **state)
-{
-    enum { THREADS = 4 };
-    const char *asked = getenv("EMBLA_TICKET_OPS");
-    size_t operations = asked ? (size_t)strtoull(asked, NULL, 10) : 2500;
-    const embla_tickets_options options = {
-        .bytes = 150000, .count = 18, .hot_bytes = 40000, .event = false};
-    (void)state;
-    for (int kind = 0; kind < 4; kind++) {
-        worker workers[THREADS];
-        embla_tickets_stats stats;
-        open_tickets(2, kind, &options);
-        for (size_t i = 0; i < THREADS; i++) {
-            workers[i] = (worker){.seed = i + 100 * (uint64_t)kind, .operations = operations};
-            assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-        }
-        for (size_t i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
-        for (size_t i = 0; i < THREADS; i++) assert_false(workers[i].failed);
-        assert_ok(embla_tickets_statistics(o.tickets, &stats));
-        assert_true(stats.in_flight_most <= 150000);
-        assert_true(stats.tickets > 0 && stats.cancelled > 0 && stats.hot > 0);
-        close_tickets();
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -743,7 +638,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(fixed_rows_stay),
         cmocka_unit_test(hot_rows_come_from_a_file),
         cmocka_unit_test(a_prefetched_row_is_hot),
-        cmocka_unit_test(many_threads_may_do_anything),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,7 +183,8 @@ static void print_positions(const report *r)
 }
 
 /* Finds a giant table and its hasher. False if there is none, or if the user chose a tensor. */
-static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *ngram)
+static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *ngram,
+                     char fold[33])
 {
     const embla_store_options options = {.placement = EMBLA_PLACEMENT_READ};
     embla_store *store = NULL;
@@ -193,8 +194,10 @@ static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *
         return false;
     bool found = embla_store_describe(store, info) == EMBLA_OK;
     *ngram = (embla_ngram_info){0};
+    fold[0] = '\0';
     if (embla_ngram_open(r->model.checkpoint, -1, NULL, &hasher) == EMBLA_OK)
         embla_ngram_describe(hasher, ngram);
+    if (embla_ngram_fold(hasher)) embla_fold_checksum(embla_ngram_fold(hasher), fold);
     embla_ngram_free(hasher);
     embla_store_free(store);
     return found;
@@ -204,8 +207,8 @@ static void print_giant(const report *r)
 {
     embla_store_info info;
     embla_ngram_info ngram;
-    char rows[CLI_CELL], parts[CLI_CELL], size[CLI_CELL], named[CLI_CELL] = "";
-    if (!giant_of(r, &info, &ngram)) return;
+    char rows[CLI_CELL], parts[CLI_CELL], size[CLI_CELL], named[CLI_CELL] = "", fold[33];
+    if (!giant_of(r, &info, &ngram, fold)) return;
     if (ngram.columns > 0)
         (void)snprintf(named, sizeof named, "; %zu for each token, see 'embla rows'",
                        ngram.columns);
@@ -213,13 +216,17 @@ static void print_giant(const report *r)
                  cli_plural(info.rows, "row", rows), info.format.dim,
                  embla_dtype_name(info.format.dtype), info.row_bytes,
                  cli_plural((int64_t)info.parts, "part", parts), cli_size(info.bytes, size), named);
+    if (fold[0])
+        cli_out_fact("fold", "%s tokens to %s, checksum %s", cli_commas(ngram.tokens, rows),
+                     cli_commas(ngram.vocab, parts), fold);
 }
 
 static void json_giant(const report *r, cli_json *json)
 {
     embla_store_info info;
     embla_ngram_info ngram;
-    if (!giant_of(r, &info, &ngram)) {
+    char fold[33];
+    if (!giant_of(r, &info, &ngram, fold)) {
         cli_json_text(json, "giant_table", NULL);
         return;
     }
@@ -234,6 +241,7 @@ static void json_giant(const report *r, cli_json *json)
         cli_json_whole(json, "rows_for_each_token", (int64_t)ngram.columns);
     else
         cli_json_text(json, "rows_for_each_token", NULL);
+    if (fold[0]) cli_json_text(json, "fold_checksum", fold);
     cli_json_close(json, '}');
 }
 

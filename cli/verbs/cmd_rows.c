@@ -110,6 +110,7 @@ static void print_json(const job *j)
     cli_json_text(&json, "hasher", kinds[info->kind]);
     cli_json_whole(&json, "layer", info->layer);
     cli_json_whole(&json, "tokens_below", info->tokens);
+    if (j->rows.checksum[0]) cli_json_text(&json, "fold_checksum", j->rows.checksum);
     cli_json_whole(&json, "rows_in_table", info->rows);
     cli_json_whole(&json, "rows_used", info->used);
     cli_json_whole(&json, "orders", info->orders);
@@ -138,6 +139,9 @@ static void print_facts(const job *j)
         cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d heads each: %s per token",
                      kinds[info->kind], (int)info->orders, (int)info->heads,
                      cli_plural((int64_t)info->columns, "row", columns));
+    if (j->rows.checksum[0])
+        cli_out_fact("fold", "%s tokens to %s, checksum %s", cli_commas(info->tokens, rows),
+                     cli_commas(info->vocab, used), j->rows.checksum);
     if (info->used == info->rows)
         cli_out_fact("table", "%s rows", cli_commas(info->rows, rows));
     else

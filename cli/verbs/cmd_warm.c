@@ -159,12 +159,51 @@ static int remove_copy(const cli_args *args, job *j)
     return CLI_DONE;
 }
 
+/* ---- copies that nobody needs ---- */
+
+static int sweep_copies(const cli_args *args, const job *j)
+{
+    static const char *const others[] = {"shared", "remove", "name", "layer", "wait"};
+    const char *folder = cli_args_text(args, "folder");
+    embla_sweep_report report;
+    char copies[CLI_CELL], size[CLI_CELL], left[CLI_CELL], kept[CLI_CELL];
+    if (args->operand_count > 0)
+        return cli_usage("--sweep takes no FILE: it goes through all copies of the folder");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (cli_args_given(args, others[i]))
+            return cli_usage("--sweep and --%s cannot be used together", others[i]);
+    if (embla_store_sweep(folder, cli_args_flag(args, "unused"), &report) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    if (j->json) {
+        cli_json json = {0};
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "folder", folder);
+        cli_json_whole(&json, "copies", report.copies);
+        cli_json_whole(&json, "bytes", report.bytes);
+        cli_json_whole(&json, "leftover", report.leftover);
+        cli_json_whole(&json, "kept", report.kept);
+        cli_json_close(&json, '}');
+        putchar('\n');
+        return CLI_DONE;
+    }
+    cli_out_fact("removed", "%s cop%s, %s; %s of killed processes",
+                 cli_commas(report.copies, copies), report.copies == 1 ? "y" : "ies",
+                 cli_size(report.bytes, size),
+                 cli_plural(report.leftover, "unfinished file", left));
+    cli_out_fact("kept", "%s", cli_commas(report.kept, kept));
+    return CLI_DONE;
+}
+
 /* ---- the verb ---- */
 
 static int run(const cli_args *args)
 {
     job j = {.json = cli_args_flag(args, "json")};
-    int code = cli_args_flag(args, "remove")   ? remove_copy(args, &j)
+    bool sweep = cli_args_flag(args, "sweep");
+    if (!sweep && cli_args_flag(args, "unused")) return cli_usage("--unused needs --sweep");
+    if (!sweep && args->operand_count == 0) return cli_usage("warm needs a FILE, or --sweep");
+    int code = sweep                           ? sweep_copies(args, &j)
+               : cli_args_flag(args, "remove") ? remove_copy(args, &j)
                : cli_args_flag(args, "shared") ? warm_copy(args, &j)
                                                : warm_cache(args, &j);
     cli_stored_free(&j.stored);
@@ -174,24 +213,31 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "shared", .help = "create or find one copy for all processes of this machine"},
     {.name = "remove", .help = "remove the shared copy; processes that have it open keep it"},
+    {.name = "sweep",
+     .help =
+         "remove shared copies in --folder that no process has open and whose file has changed"},
+    {.name = "unused", .help = "with --sweep, remove every copy that no process has open"},
     CLI_STORED_OPTIONS,
     {.name = NULL}};
 
 const cli_verb cli_verb_warm = {
     .name = "warm",
-    .synopsis = "FILE",
+    .synopsis = "[FILE]",
     .operand = "FILE",
-    .operands_least = 1,
     .operands_most = 1,
     .about = "load a giant table into memory",
-    .text = "FILE is a checkpoint with a giant table, as for 'embla info'. FILE::TENSOR selects "
-            "the table, with * for the number of a part ('model::a.shard_*.weight'). Its rows are "
-            "read into the page cache, so that the first lookups of a mapped store do not wait for "
-            "the disk. The system drops them again when memory is short.\n\n"
-            "--shared creates one copy in memory for all processes of the machine, on huge pages "
-            "if the system has them. One process builds it under a lock; it gets its name when it "
-            "is complete. If the copy already exists, its checksums are verified. It stays in "
-            "memory until 'embla warm FILE --remove' or rm.",
+    .text =
+        "FILE is a checkpoint with a giant table, as for 'embla info'. FILE::TENSOR selects "
+        "the table, with * for the number of a part ('model::a.shard_*.weight'). Its rows are "
+        "read into the page cache, so that the first lookups of a mapped store do not wait for "
+        "the disk. The system drops them again when memory is short.\n\n"
+        "--shared creates one copy in memory for all processes of the machine, on huge pages "
+        "if the system has them. One process builds it under a lock; it gets its name when it "
+        "is complete. If the copy already exists, its checksums are verified. It stays in "
+        "memory until 'embla warm FILE --remove' or rm.\n\n"
+        "A killed process leaves its copy behind. The next process with the same table uses it. "
+        "If the table's file has changed, nobody can: building another copy removes it, and so "
+        "does 'embla warm --sweep'. A copy that a process has open always stays.",
     .example = "embla warm village",
     .options = options,
     .run = run};

@@ -76,6 +76,21 @@ int32_t cli_rows_layer(const cli_args *args)
     return layer < INT32_MAX ? (int32_t)layer : INT32_MAX;
 }
 
+/* --fold-checksum. Another revision of the tokenizer gives another fold, and so other rows. */
+static int check_fold(const cli_args *args, cli_rows_job *j)
+{
+    const char *wanted = cli_args_text(args, "fold-checksum");
+    const embla_fold *used = embla_ngram_fold(j->ngram);
+    if (wanted && !used)
+        return cli_failed("--fold-checksum is %.64s, but no fold is used; give one with --fold",
+                          wanted);
+    embla_status status = wanted ? embla_fold_require(used, wanted) : EMBLA_OK;
+    if (status == EMBLA_ERR_ARGUMENT) return cli_usage("--fold-checksum: %s", embla_error());
+    if (status != EMBLA_OK) return library_error();
+    if (used) embla_fold_checksum(used, j->checksum);
+    return CLI_DONE;
+}
+
 static int open_hasher(const cli_args *args, cli_rows_job *j)
 {
     const char *fold = cli_args_text(args, "fold");
@@ -92,6 +107,8 @@ static int open_hasher(const cli_args *args, cli_rows_job *j)
                               ? embla_ngram_new_model(j->model_name, layer, j->fold, &j->ngram)
                               : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
     if (status != EMBLA_OK) return library_error();
+    int code = check_fold(args, j);
+    if (code != CLI_DONE) return code;
     embla_ngram_describe(j->ngram, &j->info);
     if (j->info.history > CLI_ROWS_HISTORY)
         return cli_failed("n-grams of %d tokens are unsupported; the maximum is %d",

@@ -23,6 +23,9 @@
          .value = "FILE",                                                                          \
          .help = "npy file of int32 that maps each token to its folded token (DeepSeek); without " \
                  "it tokens are used as they are"},                                                \
+        {.name = "fold-checksum",                                                                  \
+         .value = "HEX",                                                                           \
+         .help = "fail unless the fold has this checksum; without the option it is printed"},      \
         {.name = "ids",                                                                            \
          .value = "LIST",                                                                          \
          .help = "token numbers, such as 2,5,7; - reads them from standard input"},                \
@@ -39,6 +42,7 @@ typedef struct {
     embla_fold *fold;
     embla_ngram *ngram;
     embla_ngram_info info;
+    char checksum[33]; /* of the fold; empty if none is used */
     cli_tokens tokens;
     int32_t *ids;
     int32_t history[CLI_ROWS_HISTORY]; /* the tokens before, oldest first; -1 means none */

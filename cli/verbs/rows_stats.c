@@ -23,20 +23,32 @@ static embla_status read_tokens(embla_tickets *tickets, const int64_t *rows, siz
     return EMBLA_OK;
 }
 
+/* Bytes of the table that are in the page cache; -1 means unknown. */
+static int64_t cached_bytes(const embla_store *mapped)
+{
+    embla_store_info info;
+    return mapped && embla_store_describe(mapped, &info) == EMBLA_OK ? info.resident : -1;
+}
+
 int cli_rows_stats_read(const embla_checkpoint *checkpoint, int32_t layer, const int64_t *rows,
                         size_t tokens, size_t columns, const embla_tickets_options *options,
                         cli_rows_stats *out)
 {
     const embla_store_options direct = {.placement = EMBLA_PLACEMENT_DIRECT};
-    embla_store *store = NULL;
+    const embla_store_options in_cache = {.placement = EMBLA_PLACEMENT_MAPPED};
+    embla_store *store = NULL, *mapped = NULL;
     embla_tickets *tickets = NULL;
     void *memory = NULL;
+    if (embla_store_open(checkpoint, NULL, layer, &in_cache, &mapped) != EMBLA_OK) mapped = NULL;
+    int64_t before = cached_bytes(mapped);
     embla_status status = embla_store_open(checkpoint, NULL, layer, &direct, &store);
     if (status == EMBLA_OK) status = embla_store_describe(store, &out->store);
     if (status == EMBLA_OK) status = embla_tickets_open(store, options, &tickets);
     if (status == EMBLA_OK) memory = malloc(columns * out->store.row_bytes);
     if (memory) status = read_tokens(tickets, rows, tokens, columns, memory);
     if (memory && status == EMBLA_OK) status = embla_tickets_statistics(tickets, &out->tickets);
+    int64_t after = cached_bytes(mapped);
+    out->cached = before < 0 || after < 0 ? -1 : after > before ? after - before : 0;
     int code = status != EMBLA_OK ? cli_failed("%s", embla_error()) : CLI_DONE;
     if (code == CLI_DONE && !memory)
         code = cli_failed("no memory for %zu rows of %zu bytes", columns, out->store.row_bytes);
@@ -44,6 +56,7 @@ int cli_rows_stats_read(const embla_checkpoint *checkpoint, int32_t layer, const
     out->store.reader_why = NULL; /* it belongs to the store */
     embla_tickets_free(tickets);
     embla_store_free(store);
+    embla_store_free(mapped);
     return code;
 }
 
@@ -70,6 +83,7 @@ void cli_rows_stats_print(const cli_rows_stats *s)
     cli_out_fact("time", "p50 %.3f ms, p99 %.3f ms per token; blocked for %.3f ms",
                  1e-6 * (double)t->p50, 1e-6 * (double)t->p99, 1e-6 * (double)t->blocked);
     cli_out_fact("in flight", "%s bytes at most", cli_commas(t->in_flight_most, most));
+    if (s->cached >= 0) cli_out_fact("page cache", "grew by %s bytes", cli_commas(s->cached, most));
 }
 
 void cli_rows_stats_json(const cli_rows_stats *s, cli_json *json)
@@ -81,16 +95,20 @@ void cli_rows_stats_json(const cli_rows_stats *s, cli_json *json)
     cli_json_whole(json, "tokens", t->tokens);
     cli_json_whole(json, "rows", t->asked);
     cli_json_whole(json, "reads", t->reads);
+    cli_json_real(json, "reads_per_token", ratio(t->reads, t->tokens));
     cli_json_whole(json, "bytes_read", t->bytes_read);
     cli_json_whole(json, "bytes_useful", t->bytes_useful);
+    cli_json_real(json, "amplification", ratio(t->bytes_read, t->bytes_useful));
     cli_json_whole(json, "hot", t->hot);
     cli_json_whole(json, "hot_fixed", t->hot_fixed);
     cli_json_whole(json, "hot_rows", t->hot_rows);
+    cli_json_real(json, "hit_rate", ratio(t->hot, t->asked));
     cli_json_whole(json, "hot_bytes", t->hot_bytes);
     cli_json_whole(json, "bundled", t->bundled);
     cli_json_whole(json, "p50_ns", t->p50);
     cli_json_whole(json, "p99_ns", t->p99);
     cli_json_whole(json, "blocked_ns", t->blocked);
     cli_json_whole(json, "in_flight_most", t->in_flight_most);
+    cli_json_whole(json, "page_cache_growth", s->cached);
     cli_json_close(json, '}');
 }

@@ -10,6 +10,7 @@
 typedef struct {
     embla_store_info store;
     embla_tickets_stats tickets;
+    int64_t cached; /* bytes by which the files grew in the page cache; -1 means unknown */
 } cli_rows_stats;
 
 /* Reads rows (tokens x columns) with the placement direct, one ticket for each token, as an engine

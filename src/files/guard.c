@@ -56,6 +56,8 @@ static void set_entry(int i, uintptr_t base, size_t size)
 
 int embla_guard_add(const void *base, size_t size)
 {
+    size_t whole = (size_t)sysconf(_SC_PAGESIZE); /* the last page belongs to the map as a whole */
+    size += (whole - size % whole) % whole;
     for (int i = 0; i < MOST_MAPS; i++) {
         bool none = false;
         if (atomic_load(&entries[i].taken) ||
@@ -107,7 +109,9 @@ static bool replace_page(const siginfo_t *info)
      * mark when it checks afterwards. */
     atomic_store(&entries[entry].lost, true);
     void *start = (void *)(at & ~(uintptr_t)(bytes - 1));
-    return mmap(start, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+    /* writable, because the lost page of a private map may be written to (embla_map_private) */
+    return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0) == start;
 }
 
 /* Does what would have happened if this handler had not been installed. */

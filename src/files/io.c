@@ -339,17 +339,19 @@ void embla_io_remove_folder(int folder, const char *name)
     (void)unlinkat(folder, name, AT_REMOVEDIR);
 }
 
-void embla_io_sweep(int folder, const char *name)
+bool embla_io_sweep(int folder, const char *name)
 {
     struct stat found;
     int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int fd = openat(folder, name, flags);
-    if (fd < 0) return;
+    if (fd < 0) return false;
     /* Remove it while the lock is held: a process that has just created it, and locks it after
      * us, then sees that it is gone. */
-    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        embla_io_remove(folder, name);
+    bool unused =
+        fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (unused) embla_io_remove(folder, name);
     (void)close(fd);
+    return unused;
 }
 
 /* Finds an address aligned to 2 MiB with `bytes` free bytes after it; NULL means the system may
@@ -363,15 +365,27 @@ static void *find_huge_aligned(size_t bytes)
     return (void *)(((uintptr_t)found + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
 }
 
-embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
+static embla_status map_file(int fd, const char *name, size_t bytes, int protection, int flags,
+                             void **out)
 {
     void *memory = embla_io_must_fail()
                        ? MAP_FAILED
-                       : mmap(find_huge_aligned(bytes), bytes, PROT_READ, MAP_SHARED, fd, 0);
+                       : mmap(find_huge_aligned(bytes), bytes, protection, flags, fd, 0);
     if (memory == MAP_FAILED) return refused("map it", name);
     atomic_fetch_add(&live, 1);
     *out = memory;
     return EMBLA_OK;
+}
+
+embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out)
+{
+    return map_file(fd, name, bytes, PROT_READ, MAP_SHARED, out);
+}
+
+embla_status embla_io_map_private(int fd, const char *name, size_t bytes, void **out)
+{
+    /* without MAP_NORESERVE the system would set memory aside for a copy of the whole file */
+    return map_file(fd, name, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, out);
 }
 
 void embla_io_unmap(void *memory, size_t bytes)
@@ -492,6 +506,14 @@ embla_status embla_io_lock_try(int fd, const char *name, bool *got)
     return EMBLA_OK;
 }
 
+bool embla_io_lock_shared(int fd)
+{
+    int result = -1;
+    do result = flock(fd, LOCK_SH | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || errno != EWOULDBLOCK;
+}
+
 /* A line of /proc/locks: "1: FLOCK ADVISORY WRITE 4711 00:19:23 0 EOF", with the device in
  * hexadecimal digits. */
 bool embla_io_lock_holder(int fd, long *process, unsigned *user)
@@ -545,13 +567,7 @@ embla_status embla_io_space(int fd, const char *name, uint64_t *out)
 
 embla_status embla_io_map_shared(int fd, const char *name, size_t bytes, void **out)
 {
-    void *memory = embla_io_must_fail() ? MAP_FAILED
-                                        : mmap(find_huge_aligned(bytes), bytes,
-                                               PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) return refused("map it", name);
-    atomic_fetch_add(&live, 1);
-    *out = memory;
-    return EMBLA_OK;
+    return map_file(fd, name, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, out);
 }
 
 /* MADV_HUGEPAGE alone is not enough: most systems do not use huge pages for files in memory.

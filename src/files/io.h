@@ -70,10 +70,13 @@ EMBLA_CHECKED embla_status embla_io_rename(int folder, const char *from, const c
 EMBLA_PRIVATE void embla_io_remove(int folder, const char *name);
 /* Removes an empty folder. Never fails either. */
 EMBLA_PRIVATE void embla_io_remove_folder(int folder, const char *name);
-/* Removes a regular file that nobody has locked with embla_io_lock. Never fails either. */
-void embla_io_sweep(int folder, const char *name);
+/* Removes a regular file that nobody has locked with embla_io_lock or embla_io_lock_shared. Returns
+ * whether nobody had. Never fails either. */
+bool embla_io_sweep(int folder, const char *name);
 /* Maps the whole file read-only. */
 EMBLA_CHECKED embla_status embla_io_map(int fd, const char *name, size_t bytes, void **out);
+/* The same, but the memory may be written to. Only this process sees what is written. */
+EMBLA_CHECKED embla_status embla_io_map_private(int fd, const char *name, size_t bytes, void **out);
 EMBLA_PRIVATE void embla_io_unmap(void *memory, size_t bytes);
 /* Tells the system that this part of a map is read in random order, so it does not read ahead. */
 EMBLA_CHECKED embla_status embla_io_random(const void *memory, size_t bytes, const char *name);
@@ -105,6 +108,9 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_list(int folder, const char *n
  * embla_io_unlock, or when the last descriptor of that open file is closed, also if the process
  * dies. EMBLA_ERR_IO also if the file system has no locks. */
 EMBLA_CHECKED embla_status embla_io_lock_try(int fd, const char *name, bool *got);
+/* Marks an open file as used until fd is closed, also if the process dies. Several processes may do
+ * so. Returns false if another process holds the lock now. Does nothing if there are no locks. */
+bool embla_io_lock_shared(int fd);
 /* Finds which process holds the lock of an open file, and its user. Returns false if the system
  * does not tell: without /proc, or if the process is in another container. */
 bool embla_io_lock_holder(int fd, long *process, unsigned *user);

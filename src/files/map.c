@@ -92,6 +92,28 @@ embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown, 
     return EMBLA_OK;
 }
 
+embla_status embla_map_private(embla_map *map, embla_map **out)
+{
+    embla_map *made = NULL;
+    void *bytes = NULL;
+    EMBLA_TRY(new_handle(map->name, &made));
+    embla_status status = embla_io_map_private(map->fd, map->name, (size_t)map->size, &bytes);
+    if (status != EMBLA_OK) {
+        free_handle(made);
+        return status;
+    }
+    made->bytes = bytes;
+    made->size = map->size;
+    made->device = map->device;
+    made->inode = map->inode;
+    made->others_write = map->others_write;
+    made->fd = map->fd;
+    made->of = embla_map_hold(map);
+    made->guard = embla_guard_add(made->bytes, (size_t)made->size);
+    *out = made;
+    return EMBLA_OK;
+}
+
 embla_map *embla_map_hold(embla_map *map)
 {
     atomic_fetch_add(&map->owners, 1);
@@ -100,13 +122,16 @@ embla_map *embla_map_hold(embla_map *map)
 
 void embla_map_free(embla_map *map)
 {
-    if (!map || atomic_fetch_sub(&map->owners, 1) > 1) return;
-    if (map->fd >= 0) {
-        embla_guard_remove(map->guard); /* before the unmap: see guard.c */
-        embla_io_unmap((void *)(uintptr_t)map->bytes, (size_t)map->size);
-        embla_io_drop(map->fd);
+    while (map && atomic_fetch_sub(&map->owners, 1) == 1) {
+        embla_map *of = map->of;
+        if (map->fd >= 0) {
+            embla_guard_remove(map->guard); /* before the unmap: see guard.c */
+            embla_io_unmap((void *)(uintptr_t)map->bytes, (size_t)map->size);
+            if (!of) embla_io_drop(map->fd);
+        }
+        free_handle(map);
+        map = of;
     }
-    free_handle(map);
 }
 
 embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes, void *out)

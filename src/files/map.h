@@ -18,9 +18,10 @@ typedef struct embla_map {
     const uint8_t *bytes; /* the whole file; read only parts that have been checked */
     uint64_t size;
     uint64_t device, inode;
-    bool others_write; /* the file's mode lets everyone write to it */
-    int fd;            /* -1 means the caller's bytes, see embla_map_bytes */
-    int guard;         /* entry in the guard's list, see files/guard.h; -1 means none */
+    bool others_write;    /* the file's mode lets everyone write to it */
+    int fd;               /* -1 means the caller's bytes, see embla_map_bytes */
+    int guard;            /* entry in the guard's list, see files/guard.h; -1 means none */
+    struct embla_map *of; /* the map whose file this one shares (embla_map_private); else NULL */
     atomic_size_t owners;
 } embla_map;
 
@@ -32,6 +33,9 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(int folder, const char *
 /* A map of bytes that stay the caller's: for tests, fuzzers, and parts of files. */
 EMBLA_CHECKED embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown,
                                            embla_map **out);
+/* A second map of the same open file, which may be written to: only this process sees what is
+ * written. Holds the first. */
+EMBLA_CHECKED embla_status embla_map_private(embla_map *map, embla_map **out);
 /* Adds an owner. Returns map. */
 embla_map *embla_map_hold(embla_map *map);
 /* Removes an owner; the last one closes the file. NULL is allowed. */

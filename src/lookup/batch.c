@@ -94,7 +94,7 @@ static uint64_t touched(uint64_t at, size_t bytes, unsigned bits, uint64_t *next
 static bool locate(const embla_row_source *source, int64_t row, uint64_t at[EMBLA_PLANES])
 {
     if (!source->data) return source->kind->locate(source->owner, row, at);
-    at[0] = (uint64_t)(uintptr_t)source->data + (uint64_t)row * source->stride;
+    at[0] = (uint64_t)(uintptr_t)source->data + (uint64_t)(row - source->first) * source->stride;
     at[1] = at[0] + source->row->code_bytes;
     return false;
 }
@@ -105,6 +105,7 @@ static int64_t bytes_touched(const embla_batch *batch, size_t unique, const embl
     uint64_t units = 0, at[EMBLA_PLANES];
     for (size_t i = 0; i < unique; i++) {
         uint64_t next = 0;
+        if (!embla_source_holds(&batch->source, batch->unique[i])) continue;
         bool apart = locate(&batch->source, batch->unique[i], at);
         units += touched(at[0] + part->code_at, part->code_bytes, bits, &next);
         if (apart) next = 0;
@@ -166,6 +167,7 @@ static embla_status verify_some(embla_batch *batch, size_t unique, const embla_r
     if (batch->every == 0) return EMBLA_OK;
     for (size_t i = 0; i < unique; i++) {
         if ((embla_unique_hash(++batch->counted) >> 32) % batch->every != 0) continue;
+        if (!embla_source_holds(&batch->source, batch->unique[i])) continue;
         EMBLA_TRY(verify_row(batch, i, part));
         ++*verified;
     }

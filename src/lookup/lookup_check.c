@@ -52,6 +52,19 @@ static embla_status check_positions(const embla_lookup_call *call)
     return EMBLA_OK;
 }
 
+/* The rows exist; the source must hold them. */
+static embla_status check_held(const embla_row_source *s, const int64_t *rows, size_t count)
+{
+    if (s->held == 0 || s->zeros) return EMBLA_OK;
+    for (size_t i = 0; i < count; i++)
+        if (!embla_source_holds(s, rows[i]))
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "row %" PRId64 " at index %zu is not held here: only rows %" PRId64
+                              " to %" PRId64 " of %" PRId64 " were opened",
+                              rows[i], i, s->first, s->first + s->held - 1, s->rows);
+    return EMBLA_OK;
+}
+
 static embla_status check_numbers(const embla_lookup_call *call)
 {
     if (!call->tokens && !call->rows)
@@ -62,8 +75,10 @@ static embla_status check_numbers(const embla_lookup_call *call)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows are requested, but out is NULL",
                           call->count);
     if (call->positions) EMBLA_TRY(check_positions(call));
-    if (!call->tokens)
-        return embla_lookup_check_rows(call->rows, call->count, call->source->rows, "row");
+    if (!call->tokens) {
+        EMBLA_TRY(embla_lookup_check_rows(call->rows, call->count, call->source->rows, "row"));
+        return check_held(call->source, call->rows, call->count);
+    }
     return embla_lookup_check_tokens(call->tokens, call->count,
                                      call->token_rows ? call->token_count : call->source->rows,
                                      call->token_rows != NULL);
@@ -163,7 +178,7 @@ static bool worth_prefetching(const embla_lookup_call *call, uint64_t rows)
 static void find_rows(embla_lookup_call *call)
 {
     const embla_row_source *s = call->source;
-    if (!s->data) return;
+    if (!s->data || s->held > 0) return; /* embla_source_read knows which rows are held */
     call->stride = s->stride;
     call->codes = s->data + call->part.code_at;
     call->scales = s->data + s->row->code_bytes + call->part.scale_at;

@@ -25,6 +25,7 @@
 #include "lookup/lookup.h"
 
 enum { TILE = 256 };       /* row numbers in a tile, unless a source prefers larger reads */
+enum { AT_ONCE = 1024 };   /* row numbers that are copied if a source holds a part of its table */
 enum { STAGED = 32 };      /* maximum number of staged rows .. */
 enum { STAGE = 18 << 10 }; /* .. and of their bytes: one row of Gemma's per-layer table fits */
 enum { NUMBERS = 1024 };   /* numbers of a row that pass through the arrays at once */
@@ -88,7 +89,8 @@ static void copy_from_memory(const embla_kernels *kernels, const char *codes, co
     kernels->copy_rows(&copy);
 }
 
-embla_status embla_source_read(const embla_row_source *source, const embla_read_job *job)
+/* Copies rows that the source holds. Row numbers count from the first row in `data`. */
+static embla_status read_held(const embla_row_source *source, const embla_read_job *job)
 {
     const embla_row_part *part = job->part;
     if (!source->data) return source->kind->read(source->owner, job);
@@ -98,6 +100,43 @@ embla_status embla_source_read(const embla_row_source *source, const embla_read_
                      source->data + source->row->code_bytes + part->scale_at, source->stride,
                      large && job->count > EMBLA_GROUP_LEAST, job);
     if (job->mode == EMBLA_WRITE_STREAM) kernels->fence();
+    return EMBLA_OK;
+}
+
+/* A row that is not held is replaced by one nearby, which is read anyway: so `read` gets many rows
+ * at once. Then its place is set to zeros. */
+static embla_status read_some(const embla_row_source *source, embla_read_job job)
+{
+    int64_t rows[AT_ONCE], base = source->data ? source->first : 0, near = 0;
+    size_t i = 0;
+    while (i < job.count && !embla_source_holds(source, job.rows[i])) i++;
+    if (i < job.count) {
+        near = job.rows[i];
+        for (size_t k = 0; k < job.count; k++) {
+            if (embla_source_holds(source, job.rows[k])) near = job.rows[k];
+            rows[k] = near - base;
+        }
+        embla_read_job some = job;
+        some.rows = rows;
+        some.known = job.count;
+        EMBLA_TRY(read_held(source, &some));
+    }
+    for (size_t k = 0; k < job.count; k++)
+        if (!embla_source_holds(source, job.rows[k]))
+            memset(job.out + k * job.out_stride, 0, job.part->bytes);
+    return EMBLA_OK;
+}
+
+embla_status embla_source_read(const embla_row_source *source, const embla_read_job *job)
+{
+    if (source->held == 0) return read_held(source, job);
+    for (size_t done = 0; done < job->count; done += AT_ONCE) {
+        embla_read_job some = *job;
+        some.rows += done;
+        some.out += done * job->out_stride;
+        some.count = job->count - done < AT_ONCE ? job->count - done : AT_ONCE;
+        EMBLA_TRY(read_some(source, some));
+    }
     return EMBLA_OK;
 }
 

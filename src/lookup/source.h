@@ -47,11 +47,21 @@ typedef struct {
 struct embla_row_source {
     const embla_row *row; /* the format */
     int64_t rows;
-    const char *data; /* row r is at data + r * stride; NULL if `read` must copy rows */
+    const char *data; /* row r is at data + (r - first) * stride; NULL if `read` must copy rows */
     size_t stride;
+    /* A source may hold only rows first .. first+held-1 of the table; held 0 means all rows. Any
+     * other row is an error, or zero bytes. */
+    int64_t first, held;
+    bool zeros;
     const embla_source_kind *kind;
     const void *owner; /* passed to the functions of kind */
 };
+
+/* Whether the source has a row of the table. */
+static inline bool embla_source_holds(const embla_row_source *source, int64_t row)
+{
+    return source->held == 0 || (uint64_t)(row - source->first) < (uint64_t)source->held;
+}
 
 /* Checks that the files of the rows have not changed. */
 static inline embla_status embla_source_check(const embla_row_source *source)

@@ -6,9 +6,12 @@
  * checked: numbers must be assigned in order of the tokens, so each new number is one greater than
  * the largest before it. A file that was truncated, sorted or shifted is refused.
  */
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
+#include "base/checksum.h"
 #include "base/mem.h"
 #include "embla_checkpoint.h"
 #include "ngram/ngram.h"
@@ -122,4 +125,40 @@ int64_t embla_fold_count(const embla_fold *fold)
 const int32_t *embla_fold_values(const embla_fold *fold)
 {
     return fold->values;
+}
+
+/* ---- checksum ---- */
+
+void embla_fold_checksum(const embla_fold *fold, char out[33])
+{
+    embla_checksum_state state;
+    embla_checksum_begin(&state);
+    for (int64_t i = 0; i < fold->tokens; i++) {
+        uint32_t value = (uint32_t)fold->values[i];
+        uint8_t bytes[4]; /* the same on every machine */
+        for (unsigned k = 0; k < 4; k++) bytes[k] = (uint8_t)(value >> 8 * k);
+        embla_checksum_add(&state, bytes, sizeof bytes);
+    }
+    embla_checksum sum = embla_checksum_end(&state);
+    (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, sum.high, sum.low);
+}
+
+embla_status embla_fold_require(const embla_fold *fold, const char *checksum)
+{
+    char found[33];
+    if (!fold || !checksum)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fold_require: %s is NULL",
+                          fold ? "the checksum" : "the fold");
+    if (strlen(checksum) != 32 || strspn(checksum, "0123456789abcdefABCDEF") != 32)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "'%.64s' is not the checksum of a fold; it has 32 hexadecimal digits",
+                          checksum);
+    embla_fold_checksum(fold, found);
+    if (strcasecmp(found, checksum) == 0) return EMBLA_OK;
+    return embla_fail(
+        EMBLA_ERR_FORMAT,
+        "the fold of %" PRId64 " tokens to %" PRId64
+        " has the checksum %s, but %.32s is required: it comes from another tokenizer "
+        "or another revision of it",
+        fold->tokens, fold->count, found, checksum);
 }

@@ -34,8 +34,9 @@ struct embla_ngram {
     size_t orders, heads, columns, history;
     size_t padded; /* columns, rounded up to a multiple of 8; the length of all arrays of columns */
     int32_t layer, pad, eos;
-    const int32_t *folded; /* tokens; NULL means that tokens are hashed unchanged */
-    embla_fold *own;       /* the fold that folded belongs to; NULL if the caller owns it */
+    const int32_t *folded;  /* tokens; NULL means that tokens are hashed unchanged */
+    const embla_fold *fold; /* the fold that folded belongs to */
+    embla_fold *own;        /* the same; NULL if the caller owns it */
 
     /* How a token is hashed. */
     uint32_t filler;   /* engram, qwen: fills an n-gram that ends early; longcat: 0 */

@@ -410,6 +410,7 @@ static void fill_rules(embla_ngram *g, const embla_ngram_parameters *p)
         g->wall_alone = true;
     }
     g->layer = has_products(p) ? p->layer : -1;
+    g->fold = p->fold;
     g->folded = p->fold ? p->fold->values : NULL;
     g->tokens = p->fold ? p->fold->tokens : p->vocab;
 }
@@ -504,6 +505,11 @@ void embla_ngram_free(embla_ngram *ngram)
     if (!ngram) return;
     embla_fold_free(ngram->own);
     embla_mem_free(ngram, ngram->bytes);
+}
+
+const embla_fold *embla_ngram_fold(const embla_ngram *ngram)
+{
+    return ngram ? ngram->fold : NULL;
 }
 
 void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)

@@ -94,6 +94,21 @@ static double extents_per_row(const embla_store *store)
     return per_row;
 }
 
+/* Cuts an extent to the rows that the store holds. Returns false if it holds none of them. */
+static bool cut_extent(const embla_engine_options *range, embla_extent_at *e)
+{
+    int64_t end = e->first + e->rows, low = e->first > range->first ? e->first : range->first;
+    if (range->end > 0 && range->end < end) end = range->end;
+    if (low >= end) return false;
+    uint64_t before = (uint64_t)(low - e->first);
+    for (size_t p = 0; p < e->planes; p++)
+        e->offset[p] += e->group > 0 ? before / e->group * e->group_bytes : before * e->stride[p];
+    if (e->group > 0) e->skipped = before % e->group;
+    e->first = low;
+    e->rows = end - low;
+    return true;
+}
+
 embla_status embla_extents_add(embla_store *store, embla_extent_at extent)
 {
     uint64_t rows, bytes;
@@ -110,21 +125,25 @@ embla_status embla_extents_add(embla_store *store, embla_extent_at extent)
                           rows, store->row.bytes);
     set_planes(store, &extent);
     for (size_t p = 0; p < extent.planes; p++) EMBLA_TRY(check_plane(&extent, p));
+    extent.first = store->rows;
+    if (!cut_extent(&store->engine, &extent)) {
+        store->rows = (int64_t)rows;
+        return EMBLA_OK;
+    }
     EMBLA_TRY(embla_arena_grow(&store->arena, sizeof *store->extents, store->extent_count,
                                "the list of extents", &list, &store->extent_room));
     store->extents = list;
     for (size_t p = 0; p < extent.planes; p++)
         EMBLA_TRY(find_or_add_source(store, extent.map[p], &extent.source[p]));
-    extent.first = store->rows;
     store->extents[store->extent_count++] = extent;
     store->rows = (int64_t)rows;
-    store->bytes = (int64_t)all;
     return EMBLA_OK;
 }
 
 void embla_extents_settle(embla_store *store)
 {
-    store->extents_a_row = store->extent_count > 1 ? extents_per_row(store) : 0.0;
+    bool whole = store->held == store->rows && store->extent_count > 1;
+    store->extents_a_row = whole ? extents_per_row(store) : 0.0;
 }
 
 /* ---- finding ---- */

@@ -55,8 +55,12 @@ static void add_row(embla_gather *g, size_t index)
     const embla_row_part *part = g->part;
     const embla_store *store = g->store;
     int64_t row = g->rows[index];
-    const embla_extent_at *e = embla_extents_find(store, row);
     uint64_t at[EMBLA_PLANES];
+    if (!embla_store_holds(store, row)) { /* another rank has it */
+        memset(g->out + index * g->out_stride, 0, part->bytes);
+        return;
+    }
+    const embla_extent_at *e = embla_extents_find(store, row);
     uint32_t item = (uint32_t)index << 2;
     size_t codes = store->row.code_bytes, second = e->planes - 1;
     (void)embla_extents_locate(store, row, at);

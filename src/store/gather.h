@@ -44,7 +44,7 @@ struct embla_reader {
     embla_slot *slots;
     uint32_t *free_slots; /* indices */
     int *direct;          /* for each source: a descriptor for direct reads, or -1 */
-    pthread_t *threads;
+    pthread_t *threads;   /* its own; unused if the caller's threads run */
     size_t thread_count;
     long process; /* the process that opened it */
     embla_ring ring;
@@ -59,7 +59,8 @@ struct embla_reader {
     size_t waiters;             /* threads in embla_reader_wait */
     size_t idle;                /* threads that wait for work */
     size_t wakes;
-    bool reaping; /* a thread takes results from the ring; no other may */
+    size_t running; /* threads of the caller that have not returned */
+    bool reaping;   /* a thread takes results from the ring; no other may */
     bool stopping;
 };
 

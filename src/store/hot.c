@@ -12,6 +12,7 @@
  */
 #include "store/hot.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@
 #include "store/row_list.h"
 
 struct embla_hot {
+    const embla_store *store;
     size_t bytes; /* of this block */
     size_t heads; /* rows of an entry */
     size_t row_bytes, code_bytes, entry_bytes;
@@ -202,7 +204,9 @@ static size_t next_entry(embla_hot *hot)
 
 void embla_hot_insert(embla_hot *hot, const int64_t *rows, const char *bytes)
 {
-    if (hot->fixed == hot->most || hot->slots[find_slot(hot, rows)] != 0) return;
+    if (hot->fixed == hot->most || (hot->heads == 1 && !embla_store_holds(hot->store, *rows)))
+        return;
+    if (hot->slots[find_slot(hot, rows)] != 0) return;
     size_t entry = next_entry(hot);
     memcpy(hot->rows + entry * hot->heads, rows, hot->heads * sizeof *rows);
     hot->touched[entry] = 0;
@@ -233,6 +237,8 @@ static embla_status add_fixed(void *context, const int64_t *rows, size_t count, 
     size_t most = hot->most - hot->most / 8;
     EMBLA_TRY(embla_lookup_check_rows(rows, count, a->store->rows, "hot row"));
     for (size_t i = 0; i < count && hot->used < most; i += hot->heads) {
+        /* one list serves all ranks */
+        if (hot->heads == 1 && !embla_store_holds(a->store, rows[i])) continue;
         size_t at = find_slot(hot, rows + i);
         if (hot->slots[at] != 0) continue;
         memcpy(hot->rows + hot->used++ * hot->heads, rows + i, hot->heads * sizeof *rows);
@@ -282,7 +288,12 @@ embla_status embla_hot_open(const embla_store *store, const embla_tickets_option
                           "hot_heads is %zu and hot_count is %zu; n-grams have 1 to %d rows, and "
                           "hot_count must be a multiple of them",
                           heads, o->hot_count, EMBLA_HOT_GROUP);
-    size_t most = fit(o->hot_bytes, heads, row_bytes, store->rows, &p);
+    if (heads > 1 && store->held < store->rows)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "hot_heads is %zu, but the store has %" PRId64 " of %" PRId64
+                          " rows: an n-gram may have rows elsewhere; use 0, hot rows one by one",
+                          heads, store->held, store->rows);
+    size_t most = fit(o->hot_bytes, heads, row_bytes, store->held, &p);
     if (most == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "hot_bytes is %zu, too few for %zu rows of %zu bytes and their index",
@@ -290,7 +301,8 @@ embla_status embla_hot_open(const embla_store *store, const embla_tickets_option
     EMBLA_TRY(embla_mem_new(p.bytes, "hot rows", &memory));
     char *base = memory;
     embla_hot *hot = (void *)(base + p.self);
-    *hot = (embla_hot){.bytes = p.bytes,
+    *hot = (embla_hot){.store = store,
+                       .bytes = p.bytes,
                        .heads = heads,
                        .row_bytes = row_bytes,
                        .code_bytes = store->row.code_bytes,

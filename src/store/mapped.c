@@ -15,9 +15,28 @@
 
 /* ---- opening ---- */
 
+/* Replaces the maps of all files by private ones that may be written to. */
+static embla_status make_writable(embla_store *store)
+{
+    for (size_t i = 0; i < store->source_count; i++) {
+        embla_source *source = &store->sources[i];
+        embla_map *private = NULL;
+        if (source->map->fd < 0) continue; /* memory of the caller */
+        EMBLA_TRY(embla_map_private(source->map, &private));
+        for (size_t k = 0; k < store->extent_count; k++)
+            for (size_t p = 0; p < EMBLA_PLANES; p++)
+                if (store->extents[k].map[p] == source->map) store->extents[k].map[p] = private;
+        embla_map_free(source->map); /* the private map holds it */
+        source->map = private;
+        source->path = private->name;
+    }
+    return EMBLA_OK;
+}
+
 static embla_status open_mapped(embla_store *store)
 {
     EMBLA_TRY(embla_guard());
+    if (store->engine.writable) EMBLA_TRY(make_writable(store));
     for (size_t i = 0; i < store->source_count; i++) {
         const embla_map *map = store->sources[i].map;
         if (map->fd >= 0 && map->guard < 0)
@@ -138,7 +157,8 @@ static void copy_extents(const embla_store *store, const embla_read_job *job)
 static embla_status read_mapped(const void *owner, const embla_read_job *job)
 {
     const embla_store *store = owner;
-    if (store->extent_count == 1 && store->extents[0].planes == 1 && store->extents[0].group == 0)
+    const embla_extent_at *e = &store->extents[0];
+    if (store->extent_count == 1 && e->planes == 1 && e->group == 0 && store->first == 0)
         copy_single_extent(store, job);
     else
         copy_extents(store, job);

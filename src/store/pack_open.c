@@ -16,13 +16,16 @@ static embla_status add_rows(const embla_checkpoint *cp, const embla_pack *pack,
     return embla_extents_add(store, e);
 }
 
-/* Bundles serve reads past the page cache. The other placements have no use for them. */
+/* Bundles serve reads past the page cache. The other placements have no use for them, and neither
+ * has a store of some of the rows: a bundle has rows of all ranks. */
 static embla_status add_parts(const embla_checkpoint *cp, const embla_pack *pack,
                               embla_store *store)
 {
     EMBLA_TRY(add_rows(cp, pack, store));
     bool direct = store->options.placement == EMBLA_PLACEMENT_DIRECT;
-    if (!direct || pack->bundles == 0 || store->extents[0].map[0]->fd < 0) return EMBLA_OK;
+    bool whole = store->extent_count == 1 && store->extents[0].rows == pack->rows;
+    if (!direct || !whole || pack->bundles == 0 || store->extents[0].map[0]->fd < 0)
+        return EMBLA_OK;
     return embla_bundles_open(cp, pack, store);
 }
 

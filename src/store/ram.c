@@ -2,8 +2,8 @@
 /* Rows in memory: of this process, of the caller, or of a view.
  *
  * Memory comes from base/mem, which requests huge pages before the first access. Then the caller's
- * callback may pin it. Only then rows are read into it. The number of bytes on huge pages comes
- * from /proc/self/smaps.
+ * callback may pin it. If a NUMA node is wanted, the memory is bound to it first. Only then rows
+ * are read into it. The number of bytes on huge pages comes from /proc/self/smaps.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,11 +18,19 @@ enum { AT_ONCE = 32 };
 
 /* ---- ram ---- */
 
+/* A node is bound by whole pages, so they must not be shared with other memory: large blocks have
+ * pages of their own (base/mem.h). */
+static size_t allocated_bytes(const embla_store *store)
+{
+    enum { LARGE = 2 << 20 };
+    return store->engine.bind && store->bytes < LARGE ? LARGE : (size_t)store->bytes;
+}
+
 static void release_memory(embla_store *store, void *memory, bool notify)
 {
     const embla_store_options *o = &store->options;
     if (notify && o->released) o->released(o->context, memory, (size_t)store->bytes);
-    if (!o->buffer) embla_mem_free(memory, (size_t)store->bytes);
+    if (!o->buffer) embla_mem_free(memory, allocated_bytes(store));
 }
 
 static embla_status allocate_memory(const embla_store *store, void **out)
@@ -37,13 +45,22 @@ static embla_status allocate_memory(const embla_store *store, void **out)
             return embla_fail(EMBLA_ERR_SHAPE,
                               "the buffer has %zu bytes, but %" PRId64
                               " rows of %zu bytes need %zu",
-                              o->buffer_bytes, store->rows, store->row.bytes, bytes);
+                              o->buffer_bytes, store->held, store->row.bytes, bytes);
         *out = o->buffer;
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_mem_new(bytes, "the rows of a store", out));
+    if (store->engine.bind) EMBLA_TRY(embla_numa_room(bytes, store->engine.node));
+    EMBLA_TRY(embla_mem_new(allocated_bytes(store), "the rows of a store", out));
     if (o->small_pages) embla_mem_small_pages(*out, bytes);
     return EMBLA_OK;
+}
+
+/* Fills the memory. If it is bound to a node, checks afterwards that it is there. */
+static embla_status fill_memory(const embla_store *store, void *memory)
+{
+    const embla_engine_options *e = &store->engine;
+    EMBLA_TRY(embla_extents_fill(store, store->first, store->held, memory));
+    return e->bind ? embla_numa_check(memory, (size_t)store->bytes, e->node) : EMBLA_OK;
 }
 
 static embla_status open_ram(embla_store *store)
@@ -53,13 +70,18 @@ static embla_status open_ram(embla_store *store)
     void *memory = NULL;
     embla_status status = EMBLA_OK;
     EMBLA_TRY(allocate_memory(store, &memory));
+    if (store->engine.bind) status = embla_numa_bind(memory, bytes, store->engine.node);
+    if (status != EMBLA_OK) {
+        release_memory(store, memory, false);
+        return status;
+    }
     if (o->allocated) status = o->allocated(o->context, memory, bytes);
     bool notify = o->allocated && status == EMBLA_OK;
     if (status != EMBLA_OK)
         status = embla_fail(status, "the `allocated` callback failed for %zu bytes: %s", bytes,
                             embla_status_name(status));
     else
-        status = embla_extents_fill(store, 0, store->rows, memory);
+        status = fill_memory(store, memory);
     if (status != EMBLA_OK) {
         release_memory(store, memory, notify);
         return status;

@@ -150,22 +150,64 @@ static embla_status allocate(const embla_store *store, size_t depth, embla_reade
 
 /* ---- threads ---- */
 
-/* Starts the threads of the reader. Signals of the process go to its other threads. */
-static embla_status start_threads(embla_reader *r)
+static void *read_until_closed(void *reader)
 {
-    bool ring = r->kind == EMBLA_READER_IO_URING;
-    size_t wanted = ring ? 1 : r->depth;
+    const embla_reader *r = reader;
+    return r->kind == EMBLA_READER_IO_URING ? embla_reader_reap_all(reader)
+                                            : embla_reader_read_all(reader);
+}
+
+/* The same on a thread of the caller, which cannot be joined. */
+static void run_for_caller(void *reader)
+{
+    embla_reader *r = reader;
+    (void)read_until_closed(r);
+    (void)pthread_mutex_lock(&r->lock);
+    r->running--;
+    (void)pthread_cond_broadcast(&r->ended);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+/* Asks the caller for threads. */
+static void borrow_threads(embla_reader *r, size_t wanted)
+{
+    const embla_engine_options *e = &r->store->engine;
+    while (r->thread_count < wanted) {
+        (void)pthread_mutex_lock(&r->lock);
+        r->running++;
+        (void)pthread_mutex_unlock(&r->lock);
+        if (!e->execute(e->context, run_for_caller, r)) break;
+        r->thread_count++;
+    }
+    if (r->thread_count == wanted) return;
+    (void)pthread_mutex_lock(&r->lock);
+    r->running--; /* the last one was refused */
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+/* Starts threads. Signals of the process go to its other threads. */
+static void make_threads(embla_reader *r, size_t wanted)
+{
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     while (r->thread_count < wanted &&
-           pthread_create(&r->threads[r->thread_count], NULL,
-                          ring ? embla_reader_reap_all : embla_reader_read_all, r) == 0)
+           pthread_create(&r->threads[r->thread_count], NULL, read_until_closed, r) == 0)
         r->thread_count++;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static embla_status start_threads(embla_reader *r)
+{
+    bool theirs = r->store->engine.execute != NULL;
+    size_t wanted = r->kind == EMBLA_READER_IO_URING ? 1 : r->depth;
+    if (theirs)
+        borrow_threads(r, wanted);
+    else
+        make_threads(r, wanted);
     if (r->thread_count > 0) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_MEMORY,
-                      "a reader needs at least 1 of %zu threads, and the system grants 0", wanted);
+    return embla_fail(EMBLA_ERR_MEMORY, "a reader needs at least 1 of %zu threads, and %s grants 0",
+                      wanted, theirs ? "the caller's `execute`" : "the system");
 }
 
 /* ---- open, close ---- */
@@ -214,8 +256,10 @@ void embla_reader_close(embla_reader *r)
         (void)pthread_mutex_lock(&r->lock);
         r->stopping = true;
         (void)pthread_cond_broadcast(&r->work);
+        while (r->running > 0) (void)pthread_cond_wait(&r->ended, &r->lock);
         (void)pthread_mutex_unlock(&r->lock);
-        for (size_t i = 0; i < r->thread_count; i++) (void)pthread_join(r->threads[i], NULL);
+        bool own = !r->store->engine.execute;
+        for (size_t i = 0; own && i < r->thread_count; i++) (void)pthread_join(r->threads[i], NULL);
         (void)pthread_cond_destroy(&r->work);
         (void)pthread_cond_destroy(&r->ended);
         (void)pthread_mutex_destroy(&r->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One copy of the rows for all processes of a machine: a file in memory (tmpfs) that every process
- * maps. shared_copy.c has its layout.
+ * maps. shared_copy.c has its layout. Processes that use a copy hold a shared lock of its file, so
+ * that sweep.c knows which copies nobody uses.
  *
  * A process that needs a missing copy takes a lock, looks again, and builds the copy under a
  * temporary name. The manifest is written last and read back; only then the file is renamed. So a
@@ -11,11 +12,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/lines.h"
 #include "base/mem.h"
 #include "files/io.h"
 #include "store/shared.h"
+
+enum { MARK_TRIES = 100 }; /* milliseconds */
+enum { BUILD_TRIES = 3 };  /* a copy may be swept as soon as it is built, if a user asks for that */
 
 #define UNSHARE_WAIT 1.0                  /* seconds */
 #define STEP         ((uint64_t)64 << 20) /* bytes reserved between two progress reports */
@@ -65,7 +70,8 @@ static embla_status write_all(const embla_copy *c, int fd, char *memory)
     embla_copy_manifest m = c->wanted;
     embla_copy_sum *sums = (embla_copy_sum *)(void *)(memory + EMBLA_COPY_SUMS_AT);
     EMBLA_TRY(reserve_space(c, fd, memory));
-    EMBLA_TRY(embla_extents_fill(c->store, 0, c->store->rows, memory + EMBLA_COPY_DATA_AT));
+    EMBLA_TRY(
+        embla_extents_fill(c->store, c->store->first, c->store->held, memory + EMBLA_COPY_DATA_AT));
     EMBLA_TRY(embla_copy_sums(fd, c, sums));
     embla_checksum of_sums = embla_copy_checksum(sums, (size_t)m.pieces * sizeof(embla_copy_sum));
     m.sums[0] = of_sums.high;
@@ -73,6 +79,8 @@ static embla_status write_all(const embla_copy *c, int fd, char *memory)
     embla_checksum self = embla_copy_checksum(&m, offsetof(embla_copy_manifest, self));
     m.self[0] = self.high;
     m.self[1] = self.low;
+    embla_copy_note note = embla_copy_note_of(c->store);
+    memcpy(memory + EMBLA_COPY_NOTE_AT, &note, sizeof note);
     memcpy(memory, &m, sizeof m);
     return EMBLA_OK;
 }
@@ -107,6 +115,24 @@ static embla_status file_mode(const embla_store *store, unsigned *out)
     return EMBLA_OK;
 }
 
+/* Marks an open copy as used, so that nobody sweeps it. EMBLA_ERR_NOT_FOUND, and the copy is
+ * closed, if it was swept before that. A sweeper or a builder holds the other lock for an instant
+ * only; a process that keeps it longer is not waited for. */
+static embla_status mark_used(const embla_copy *c, embla_map **map)
+{
+    struct stat found = {0};
+    for (int i = 0; i < MARK_TRIES && !embla_io_lock_shared((*map)->fd); i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    embla_status status = embla_io_stat((*map)->fd, c->path, &found);
+    if (status == EMBLA_OK && found.st_nlink == 0)
+        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s was removed while it was opened", c->path);
+    if (status != EMBLA_OK) {
+        embla_map_free(*map);
+        *map = NULL;
+    }
+    return status;
+}
+
 /* Writes a complete copy under a temporary name, checks it and renames it. *taken is true if the
  * name exists by then. */
 static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
@@ -115,6 +141,7 @@ static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
     char temporary[EMBLA_COPY_NAME];
     unsigned mode = 0;
     int fd = -1, keeper = -1;
+    embla_copy_sweep_dead(c->folder, c->path); /* they may take the space */
     EMBLA_TRY(check_space(c));
     EMBLA_TRY(file_mode(c->store, &mode));
     EMBLA_TRY(embla_copy_temporary(c, mode, temporary, &fd, &keeper));
@@ -131,28 +158,45 @@ static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
         embla_io_remove(c->folder, temporary);
     }
     embla_io_drop(keeper);
-    return status;
+    return status == EMBLA_OK ? mark_used(c, out) : status;
 }
 
 /* ---- the placement ---- */
 
+static embla_status find(const embla_copy *c, embla_map **out)
+{
+    EMBLA_TRY(embla_copy_open(c, c->name, out));
+    return mark_used(c, out);
+}
+
 /* Opens the copy, or builds it if there is none. */
 static embla_status find_or_build(embla_copy *c, embla_map **out, bool *built)
 {
-    bool taken = false;
-    embla_status status = embla_copy_open(c, c->name, out);
+    embla_status status = find(c, out);
     if (status == EMBLA_OK)
         embla_io_sweep(c->folder, c->lock_name); /* leftover of a killed process */
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     if (c->store->options.found_only) return embla_copy_why_missing(c);
     EMBLA_TRY(embla_copy_lock(c));
-    status = embla_copy_open(c, c->name, out);
-    if (status == EMBLA_ERR_NOT_FOUND) {
+    for (int i = 0; i < BUILD_TRIES && status == EMBLA_ERR_NOT_FOUND; i++) {
+        bool taken = false;
+        status = find(c, out);
+        if (status != EMBLA_ERR_NOT_FOUND) break;
         status = build(c, out, &taken);
         *built = status == EMBLA_OK;
+        if (taken) status = find(c, out);
     }
-    if (taken) status = embla_copy_open(c, c->name, out);
     embla_copy_unlock(c);
+    return status;
+}
+
+/* Replaces the map by a private one that may be written to, and which holds it. */
+static embla_status make_writable(embla_map **map)
+{
+    embla_map *private = NULL;
+    embla_status status = embla_map_private(*map, &private);
+    embla_map_free(*map);
+    *map = private;
     return status;
 }
 
@@ -167,8 +211,9 @@ static embla_status shared_open(embla_store *store)
     embla_status status = embla_arena_text(&store->arena, c.path, strlen(c.path), &path);
     if (status == EMBLA_OK) status = embla_mem_new(sizeof(held), "a shared copy", &memory);
     if (status == EMBLA_OK) status = find_or_build(&c, &map, &built);
+    if (status == EMBLA_OK && store->engine.writable) status = make_writable(&map);
     embla_io_drop(c.folder);
-    if (status != EMBLA_OK) {
+    if (status != EMBLA_OK || !map) {
         embla_mem_free(memory, sizeof(held));
         return status;
     }

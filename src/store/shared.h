@@ -8,6 +8,7 @@
 #include "store/store.h"
 
 enum {
+    EMBLA_COPY_NOTE_AT = 2048,
     EMBLA_COPY_SUMS_AT = 4096,
     EMBLA_COPY_DATA_AT = 2 << 20, /* rows begin on a huge page */
     EMBLA_COPY_NAME = 256
@@ -24,6 +25,14 @@ typedef struct {
     uint64_t sums[2]; /* checksum of the pieces' checksums */
     uint64_t self[2]; /* checksum of all fields above */
 } embla_copy_manifest;
+
+/* The file of the copy's first row, as it was: if it has changed, nobody can use the copy any more.
+ * Without padding. A path of no bytes means that the file is not known. */
+typedef struct {
+    uint64_t device, inode, size;
+    int64_t seconds, nanoseconds;
+    char path[1024];
+} embla_copy_note;
 
 /* The checksum of a piece. */
 typedef struct {
@@ -52,11 +61,20 @@ EMBLA_CHECKED embla_status embla_copy_init(const embla_store *store, embla_copy 
 EMBLA_CHECKED embla_status embla_copy_expected(const embla_store *store, embla_copy_manifest *out);
 /* Reports progress; EMBLA_ERR_STOPPED if the caller cancels. */
 EMBLA_CHECKED embla_status embla_copy_report(const embla_copy *c, const char *what, int64_t done);
+/* Whether a file of `size` bytes that begins like this is a complete copy of any rows. */
+bool embla_copy_recognised(const embla_copy_manifest *m, uint64_t size);
 embla_checksum embla_copy_checksum(const void *bytes, size_t count);
 /* Opens and checks a copy. EMBLA_ERR_NOT_FOUND if there is none. */
 EMBLA_CHECKED embla_status embla_copy_open(const embla_copy *c, const char *name, embla_map **out);
 /* Computes the checksums of all pieces of the rows in a file. */
 EMBLA_CHECKED embla_status embla_copy_sums(int fd, const embla_copy *c, embla_copy_sum *out);
+
+/* ---- sweep.c ---- */
+
+/* Describes the file of the store's first row. */
+embla_copy_note embla_copy_note_of(const embla_store *store);
+/* Removes dead copies of this user whose names nobody has chosen. Never fails. */
+void embla_copy_sweep_dead(int folder, const char *path);
 
 /* ---- shared_lock.c ---- */
 

@@ -2,7 +2,7 @@
 /* The file of a shared copy: its name, its manifest, its checksums, and the checks when it is
  * opened.
  *
- *   | manifest | checksums of the pieces of rows | at 2 MiB: rows, with their scales |
+ *   | manifest | note | checksums of the pieces of rows | at 2 MiB: rows, with their scales |
  *
  * A file with the name of a copy is never written to or replaced. If it does not match, it is
  * refused, and the message says how to remove it.
@@ -66,6 +66,7 @@ static embla_status compute_identity(const embla_store *store, uint64_t out[2])
         add(&state, extent->planes);
         add(&state, extent->group);
         add(&state, extent->group_bytes);
+        add(&state, extent->skipped);
         for (size_t plane = 0; plane < extent->planes; plane++) {
             add(&state, extent->source[plane]);
             add(&state, extent->offset[plane]);
@@ -82,7 +83,7 @@ embla_status embla_copy_expected(const embla_store *store, embla_copy_manifest *
 {
     embla_copy_manifest m = {.order = ORDER,
                              .version = VERSION,
-                             .rows = (uint64_t)store->rows,
+                             .rows = (uint64_t)store->held,
                              .row_bytes = store->row.bytes,
                              .dim = store->row.format.dim,
                              .dtype = (uint64_t)store->row.format.dtype,
@@ -221,6 +222,14 @@ static embla_status check_copy(const embla_copy *c, const embla_map *map)
         return refuse_copy(c, why);
     }
     return EMBLA_OK;
+}
+
+bool embla_copy_recognised(const embla_copy_manifest *m, uint64_t size)
+{
+    embla_checksum self = embla_copy_checksum(m, offsetof(embla_copy_manifest, self));
+    return memcmp(m->magic, magic, sizeof magic) == 0 && m->order == ORDER &&
+           m->version == VERSION && m->file_bytes == size && self.high == m->self[0] &&
+           self.low == m->self[1];
 }
 
 embla_status embla_copy_open(const embla_copy *c, const char *name, embla_map **out)

@@ -54,6 +54,36 @@ static embla_status copy_text(embla_store *store, const char **text)
     return embla_arena_text(&store->arena, *text, strlen(*text), text);
 }
 
+static embla_status copy_engine(embla_store *store)
+{
+    embla_store_options *o = &store->options;
+    const embla_engine_options *e = o->engine;
+    bool ram = o->placement == EMBLA_PLACEMENT_RAM;
+    bool mapped = o->placement == EMBLA_PLACEMENT_MAPPED || o->placement == EMBLA_PLACEMENT_SHARED;
+    if (!e) return EMBLA_OK;
+    EMBLA_TRY(embla_options_check(e));
+    if (e->first < 0 || e->end < 0 || (e->end > 0 && e->end <= e->first))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the range of rows begins at %" PRId64 " and ends before %" PRId64
+                          "; it must have at least one row",
+                          e->first, e->end);
+    if (e->writable && !ram && !mapped)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "writable is only for the placements mapped and shared, not for %s",
+                          store->placement->name);
+    if (e->bind && !ram)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "only the placement ram can be bound to NUMA node %d, not %s", e->node,
+                          store->placement->name);
+    if (e->execute && o->placement != EMBLA_PLACEMENT_DIRECT)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "execute is only for the placement direct, not for %s",
+                          store->placement->name);
+    store->engine = *e;
+    o->engine = &store->engine;
+    return EMBLA_OK;
+}
+
 static embla_status copy_options(embla_store *store, const embla_store_options *options)
 {
     embla_store_options *o = &store->options;
@@ -74,6 +104,7 @@ static embla_status copy_options(embla_store *store, const embla_store_options *
             EMBLA_ERR_ARGUMENT,
             "reader (%d) and depth (%d) are only for the placement direct, not for %s",
             (int)o->reader, o->depth, store->placement->name);
+    EMBLA_TRY(copy_engine(store));
     if (!(o->shared_wait >= 0))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "shared_wait is %g s; it must be 0 (no limit) or greater",
@@ -102,11 +133,28 @@ embla_status embla_store_begin(const embla_row_format *format, const embla_store
     return EMBLA_OK;
 }
 
+/* The rows that the store holds, now that the number of rows is known. */
+static embla_status set_range(embla_store *store)
+{
+    const embla_engine_options *e = &store->engine;
+    int64_t end = e->end > 0 ? e->end : store->rows;
+    if (e->first >= store->rows || end > store->rows)
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "the range of rows begins at %" PRId64 " and ends before %" PRId64
+                          ", but the table has %" PRId64 " rows",
+                          e->first, end > e->first ? end : e->first, store->rows);
+    store->first = e->first;
+    store->held = end - e->first;
+    store->bytes = store->held * (int64_t)store->row.bytes; /* embla_extents_add has checked it */
+    return EMBLA_OK;
+}
+
 embla_status embla_store_finish(embla_store *store, embla_store **out)
 {
     const embla_placement_ops *placement = placement_of(store->options.placement);
+    embla_status status = set_range(store);
     embla_extents_settle(store);
-    embla_status status = placement->open(store);
+    if (status == EMBLA_OK) status = placement->open(store);
     if (status != EMBLA_OK) {
         embla_store_free(store);
         return status;
@@ -235,7 +283,7 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
     EMBLA_TRY(embla_store_begin(format, NULL, &store));
     store->placement = &embla_placement_view;
     store->options.placement = EMBLA_PLACEMENT_VIEW;
-    store->rows = rows;
+    store->rows = store->held = rows;
     store->bytes = (int64_t)all;
     store->data = data;
     store->stride = stride;
@@ -282,6 +330,18 @@ embla_status embla_store_describe(const embla_store *store, embla_store_info *ou
                              .resident = store->bytes};
     if (store->placement->describe) EMBLA_TRY(store->placement->describe(store, &info));
     *out = info;
+    return EMBLA_OK;
+}
+
+embla_status embla_store_range(const embla_store *store, int64_t *first, int64_t *end)
+{
+    if (!store || !first || !end)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_range: %s is NULL",
+                          !store   ? "the store"
+                          : !first ? "first"
+                                   : "end");
+    *first = store->first;
+    *end = store->first + store->held;
     return EMBLA_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct {
     /* A pack (store/pack.h) has `group` rows in each `group_bytes` bytes, so that no row crosses a
      * page. 0 means no groups. */
     uint64_t group, group_bytes;
+    uint64_t skipped; /* rows of its first group that the store does not hold */
     /* Set by embla_extents_add. */
     size_t source[EMBLA_PLANES]; /* indices into store->sources */
     size_t planes;               /* 1 or 2; 1 if the scales follow the numbers of each row */
@@ -35,10 +36,13 @@ typedef struct {
 
 struct embla_store {
     embla_row row;
-    int64_t rows;
-    int64_t bytes; /* rows x row.bytes */
+    int64_t rows;        /* of the table; row numbers are below this */
+    int64_t first, held; /* rows first .. first+held-1 are in the store; all, unless options.engine
+                            says other */
+    int64_t bytes;       /* held x row.bytes */
     const embla_placement_ops *placement;
-    const char *data; /* row r is at data + r * stride; NULL if the rows are not in memory */
+    const char *data; /* row r is at data + (r - first) * stride; NULL if the rows are not in
+                         memory */
     size_t stride;
     void *state; /* owned by the placement */
 
@@ -51,6 +55,7 @@ struct embla_store {
     size_t source_count, source_room;
     embla_store_options options; /* as opened; strings are in the arena */
     embla_bundles *bundles;      /* rows of frequent n-grams, side by side; NULL means none */
+    embla_engine_options engine; /* options.engine points here */
 };
 
 /* The offset in its file of row `row` of an extent, counted from its first. */
@@ -58,6 +63,7 @@ static inline uint64_t embla_extent_row(const embla_extent_at *extent, size_t pl
 {
     uint64_t at = extent->offset[plane];
     if (extent->group > 0) {
+        row += extent->skipped;
         at += row / extent->group * extent->group_bytes;
         row %= extent->group;
     }
@@ -71,10 +77,17 @@ static inline uint64_t embla_extent_span(const embla_extent_at *extent, size_t p
            extent->bytes[plane];
 }
 
-/* store/extents.c. Finds the extent of a row, which must exist. */
+/* Whether the store has a row of the table. */
+static inline bool embla_store_holds(const embla_store *store, int64_t row)
+{
+    return (uint64_t)(row - store->first) < (uint64_t)store->held;
+}
+
+/* store/extents.c. Finds the extent of a row, which the store must hold. */
 const embla_extent_at *embla_extents_find(const embla_store *store, int64_t row);
-/* Checks that the rows lie inside their files, and appends the extent. extent.first is set. The
- * maps of both planes become sources of the store, which holds references to them. */
+/* Checks that the rows lie inside their files, and appends those that the store holds.
+ * extent.first is set. The maps of both planes become sources of the store, which holds references
+ * to them. */
 EMBLA_CHECKED embla_status embla_extents_add(embla_store *store, embla_extent_at extent);
 /* Call after the last embla_extents_add: makes embla_extents_find fast. */
 void embla_extents_settle(embla_store *store);
@@ -108,6 +121,14 @@ int64_t embla_store_huge(const void *memory, size_t bytes);
 EMBLA_CHECKED embla_status embla_sources_check(const void *store);
 /* The same for one file. */
 EMBLA_CHECKED embla_status embla_sources_check_one(const embla_source *source);
+/* store/numa.c. Binds memory to a NUMA node; it begins on a page. EMBLA_ERR_UNSUPPORTED if there is
+ * no such node or the system refuses. */
+EMBLA_CHECKED embla_status embla_numa_bind(void *memory, size_t bytes, int node);
+/* EMBLA_ERR_MEMORY if a node has less than `bytes` bytes of memory left. */
+EMBLA_CHECKED embla_status embla_numa_room(size_t bytes, int node);
+/* EMBLA_ERR_UNSUPPORTED if a page of the memory is on another node. All pages must have been
+ * written to. */
+EMBLA_CHECKED embla_status embla_numa_check(const void *memory, size_t bytes, int node);
 /* store/store_lookup.c. The store as a source for a lookup. */
 embla_row_source embla_store_source(const embla_store *store);
 

@@ -11,6 +11,9 @@ embla_row_source embla_store_source(const embla_store *store)
                               .rows = store->rows,
                               .data = store->data,
                               .stride = store->stride,
+                              .first = store->first,
+                              .held = store->held < store->rows ? store->held : 0,
+                              .zeros = store->engine.zeros,
                               .kind = &store->placement->kind,
                               .owner = store};
 }

@@ -316,17 +316,28 @@ static embla_status look_up_now(embla_ticket_slot *s)
     return EMBLA_OK;
 }
 
+/* The number of rows of a request that the store has. */
+static size_t count_held(const embla_ticket_slot *s)
+{
+    const embla_store *store = s->owner->store;
+    size_t held = 0;
+    if (store->held == store->rows) return s->call.count;
+    for (size_t i = 0; i < s->call.count; i++) held += embla_store_holds(store, s->rows[i]);
+    return held;
+}
+
 static void count_request(embla_ticket_slot *s, found_rows found)
 {
     embla_tickets *t = s->owner;
     size_t hot = found.hot;
+    size_t held = count_held(s);
     lock(t);
     t->stats.hot_fixed += (int64_t)found.fixed;
     t->stats.bundled += (int64_t)s->gather.bundled;
     t->stats.tokens += (int64_t)s->call.token_total;
     t->stats.asked += (int64_t)s->call.count;
     t->stats.hot += (int64_t)hot;
-    t->stats.bytes_useful += (int64_t)((s->call.count - hot) * s->call.part.bytes);
+    t->stats.bytes_useful += (int64_t)((held - hot) * s->call.part.bytes);
     unlock(t);
 }
 

@@ -25,14 +25,15 @@ typedef struct {
 enum { BLOCK_MOST = 256 };
 
 /* The i-th row to compare. The rows are split into count equal ranges; one random row of each is
- * taken, and always the first and the last row of the table. */
+ * taken, and always the first and the last row of the store. */
 static int64_t sample_row(const comparing *c, int64_t i)
 {
-    int64_t share = c->store->rows / c->count, rest = c->store->rows % c->count;
-    int64_t low = i * share + (i < rest ? i : rest);
+    const embla_store *store = c->store;
+    int64_t share = store->held / c->count, rest = store->held % c->count;
+    int64_t low = store->first + i * share + (i < rest ? i : rest);
     uint64_t random = embla_mix64(c->seed + (uint64_t)i * EMBLA_GOLDEN);
-    if (i == 0) return 0;
-    if (i == c->count - 1) return c->store->rows - 1;
+    if (i == 0) return store->first;
+    if (i == c->count - 1) return store->first + store->held - 1;
     return low + (int64_t)(random % (uint64_t)(share + (i < rest)));
 }
 
@@ -121,6 +122,12 @@ static embla_status check_files(const embla_store *store)
     return embla_source_check(&source);
 }
 
+embla_status embla_store_check(const embla_store *store)
+{
+    if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_check: the store is NULL");
+    return check_files(store);
+}
+
 embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64_t seed,
                                 embla_verify_report *out)
 {
@@ -133,8 +140,8 @@ embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64
     if (store->extent_count == 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a view has no file to compare its rows with");
     comparing c = {.store = store, .seed = seed, .first = -1, .failure = EMBLA_NO_FAILURE};
-    c.count = sample == 0 || sample > store->rows ? store->rows : sample;
-    if (c.count < 2) c.count = store->rows < 2 ? store->rows : 2; /* the first and the last row */
+    c.count = sample == 0 || sample > store->held ? store->held : sample;
+    if (c.count < 2) c.count = store->held < 2 ? store->held : 2; /* the first and the last row */
     EMBLA_TRY(check_files(store));
     EMBLA_TRY(compare_all(&c));
     EMBLA_TRY(check_files(store));
