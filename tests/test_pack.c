@@ -550,6 +550,9 @@ static void hot_ngrams_are_found_together(void **state)
         }
         assert_ok(embla_tickets_statistics(tickets, &stats));
         assert_true(stats.hot == fixed && stats.hot_fixed == fixed);
+        make_ngram(0, rows); /* an n-gram that differs in one row is another one */
+        rows[HEADS - 1] = (rows[HEADS - 1] + 1) % ROWS;
+        assert_true(read_rows(&t, tickets, rows, HEADS) > 1);
         make_ngram(BUNDLES + 1, rows); /* not in the fixed set: read once, then kept */
         assert_true(read_rows(&t, tickets, rows, HEADS) > 1);
         assert_int_equal(read_rows(&t, tickets, rows, HEADS), 0);
