@@ -283,7 +283,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const 
 EMBLA_API const embla_team_options *embla_train_team(const embla_train *train);
 
 /* Lets all ranks make the steps of words together. Every rank has called embla_wordvec_new with the
- * same text and options; comm must outlive the words. Each rank has all rows, trains on its part of
+ * same text and options; comm must outlive the words. Each rank has all rows (ranks of one host
+ * share them, and embla_wordvec_table then gives another table than before), trains on its part of
  * the text of a step, and merges the changes of its part of the rows. From now on
  * embla_wordvec_step is collective and gives every rank the same rows, with the bits of one process
  * alone. Let rank 0 save and write; every rank loads. A training that was saved by some number of

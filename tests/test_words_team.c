@@ -181,11 +181,12 @@ static void another_number_of_ranks_continues(void **state)
 
 /* ---- failures ---- */
 
-/* All ranks fail, and the ranks' sentences have `part`. */
+/* All ranks fail, and the ranks' sentences have `part`. Each is on a host of its own: ranks that
+ * share rows cannot have different ones. */
 static void check_refused(job *j, int ranks, embla_status status, const char *part)
 {
     thread_result results[THREAD_RANKS_MOST];
-    thread_comm_try(ranks, body, j, results);
+    thread_comm_hosts(ranks, 1, body, j, results);
     for (int r = 0; r < ranks; r++) {
         assert_int_equal(results[r].status, status);
         if (!strstr(results[r].sentence, part)) fail_msg("rank %d: %s", r, results[r].sentence);

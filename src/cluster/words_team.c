@@ -10,9 +10,9 @@
  * A word with n-grams is not one row but many, which it shares with other words. Copies of these
  * words go to all ranks, and every rank merges them all.
  *
- * If all ranks are on one host, lists are in memory that they share, and nothing is sent: a rank
- * reads the lists of the others where they are. It changes its own only when all have read them:
- * copies after the lengths of the new rows were exchanged, new rows after the letters were.
+ * If all ranks are on one host, nothing is sent. The rows are in memory that the ranks share, so a
+ * merged row is there for all. So are the lists of copies, which others read where they are. A rank
+ * changes its list for the next step when all have merged.
  */
 #include <string.h>
 
@@ -55,7 +55,9 @@ typedef struct {
     size_t *counts;          /* of each rank: rows to send, to receive; tokens likewise */
     places at;
     char *lists;              /* of this rank, in the window if there is one */
-    embla_comm_window window; /* of the lists of all ranks; without it they are sent */
+    embla_comm_window window; /* of the copies of all ranks; without it they are sent */
+    embla_comm_window shared; /* with a window: of the rows */
+    embla_table *tables[2];   /* until they replace those of the words: output and input rows */
     /* without a window: */
     char *own;                          /* the memory of lists */
     char *others;                       /* received lists */
@@ -302,36 +304,31 @@ static float *row_of(const team *t, int32_t token)
                       : shop->output + (size_t)(-1 - token) * shop->stride;
 }
 
-/* Sends the lists of new rows to all ranks, with the length of the longest. */
-static embla_status gather_rows(const team *t, size_t most)
-{
-    const embla_comm *c = t->comm;
-    size_t row = t->words->shop.stride * sizeof(float);
-    if (t->window.handle || most == 0) return EMBLA_OK;
-    EMBLA_TRY(c->allgather(c->owner, merged_in(t, t->lists), t->all_merged,
-                           most * sizeof *t->all_merged));
-    return c->allgather(c->owner, new_rows_in(t, t->lists), t->all_new_rows, most * row);
-}
-
 /* Gives the merged rows of this rank to all ranks, and empties the lanes. */
 static embla_status share_rows(const team *t, embla_lane view[LANES], size_t count)
 {
     const embla_comm *c = t->comm;
     size_t stride = t->words->shop.stride, row = stride * sizeof(float), most = 0;
+    if (t->window.handle) {
+        embla_merge_clear(view, count); /* then other ranks may change their copies */
+        return c->barrier(c->owner, 0);
+    }
     int32_t *merged = merged_in(t, t->lists);
     float *new_rows = new_rows_in(t, t->lists);
     int64_t mine = (int64_t)embla_merge_list(&t->words->shop, view, count, t->part, merged);
     for (int64_t i = 0; i < mine; i++)
         memcpy(new_rows + (size_t)i * stride, row_of(t, merged[i]), row);
-    embla_merge_clear(view, count); /* from here on other ranks may change their copies */
+    embla_merge_clear(view, count);
     EMBLA_TRY(c->allgather(c->owner, &mine, t->lengths, sizeof mine));
     for (size_t r = 0; r < t->part.count; r++)
         if ((size_t)t->lengths[r] > most) most = (size_t)t->lengths[r];
-    EMBLA_TRY(gather_rows(t, most));
+    if (most == 0) return EMBLA_OK;
+    /* lists are sent with the length of the longest */
+    EMBLA_TRY(c->allgather(c->owner, merged, t->all_merged, most * sizeof *merged));
+    EMBLA_TRY(c->allgather(c->owner, new_rows, t->all_new_rows, most * row));
     for (size_t r = 0; r < t->part.count; r++) {
-        char *lists = t->window.handle ? t->window.parts[r] : NULL;
-        const int32_t *tokens = lists ? merged_in(t, lists) : t->all_merged + r * most;
-        const float *rows = lists ? new_rows_in(t, lists) : t->all_new_rows + r * most * stride;
+        const int32_t *tokens = t->all_merged + r * most;
+        const float *rows = t->all_new_rows + r * most * stride;
         for (int64_t i = 0; i < t->lengths[r] && r != t->part.index; i++)
             memcpy(row_of(t, tokens[i]), rows + (size_t)i * stride, row);
     }
@@ -379,6 +376,8 @@ static embla_status merge_all(void *owner, embla_wordvec *w, embla_status status
 static void leave(void *owner)
 {
     team *t = owner;
+    for (int k = 0; k < 2; k++) embla_table_free(t->tables[k]);
+    if (t->shared.handle) t->comm->window_free(t->comm->owner, &t->shared);
     if (t->window.handle) t->comm->window_free(t->comm->owner, &t->window);
     embla_mem_free(t->own, t->at.bytes);
     embla_mem_free(t->others, t->others_bytes);
@@ -447,21 +446,83 @@ static embla_status new_team(embla_wordvec *w, const embla_comm *comm, team **ou
     return EMBLA_OK;
 }
 
-/* Puts the lists into memory that all ranks share, if they are on one host. Collective. */
+/* Bytes of one table. */
+static size_t table_bytes(const embla_wordvec *w)
+{
+    return (size_t)w->lexicon.count * w->shop.stride * sizeof(float);
+}
+
+/* Output rows, and input rows unless they have n-grams: every rank merges those for itself. */
+static size_t table_count(const embla_wordvec *w)
+{
+    return w->shop.grams ? 1 : 2;
+}
+
+/* Whether all parts are on this host, one after the other. */
+static bool is_one_block(const team *t, const embla_comm_window *window, size_t bytes)
+{
+    for (int r = 0; r < t->comm->size; r++)
+        if (!window->parts[r] ||
+            (char *)window->parts[r] != (char *)window->parts[0] + (size_t)r * bytes)
+            return false;
+    return true;
+}
+
+/* Gets memory that all ranks share, if they are on one host. All ranks do, or none. Collective. */
 static embla_status try_window(team *t)
 {
+    enum { LINE = 64 };
     const embla_comm *c = t->comm;
+    size_t ranks = t->part.count, all = table_count(t->words) * table_bytes(t->words);
+    size_t share = (all / ranks + LINE) / LINE * LINE;
+    size_t copies = (t->at.merged + LINE - 1) / LINE * LINE; /* the rest is only for sending */
     if (!c->window_new) return EMBLA_OK;
-    embla_status status = c->window_new(c->owner, t->at.bytes, &t->window);
-    int64_t apart = status != EMBLA_OK;
-    for (int r = 0; r < c->size && !apart; r++) apart = t->window.parts[r] == NULL;
+    embla_status first = c->window_new(c->owner, copies, &t->window);
+    embla_status second = c->window_new(c->owner, share, &t->shared);
+    int64_t apart = first != EMBLA_OK || second != EMBLA_OK ||
+                    !is_one_block(t, &t->window, copies) || !is_one_block(t, &t->shared, share);
     EMBLA_TRY(c->allreduce(c->owner, &apart, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
+    if (apart && t->shared.handle) c->window_free(c->owner, &t->shared);
     if (apart && t->window.handle) c->window_free(c->owner, &t->window);
     if (t->window.handle) t->lists = t->window.parts[c->rank];
     return EMBLA_OK;
 }
 
-/* Memory for lists that are sent and received. What is not written takes no room. */
+/* Makes tables in the shared memory, with the rows of rank 0. */
+static embla_status new_tables(team *t)
+{
+    const embla_wordvec *w = t->words;
+    const embla_table_options options = {.row_stride = w->shop.stride * sizeof(float)};
+    const float *const rows[2] = {w->shop.output, w->shop.input};
+    size_t bytes = table_bytes(w);
+    for (size_t k = 0; k < table_count(w); k++) {
+        char *to = (char *)t->shared.parts[0] + k * bytes;
+        if (t->part.index == 0) memcpy(to, rows[k], bytes);
+        EMBLA_TRY(embla_table_view(EMBLA_F32, w->lexicon.count, w->options.dim, to, bytes, &options,
+                                   &t->tables[k]));
+    }
+    return EMBLA_OK;
+}
+
+/* From now on the rows of the words are those that all ranks share. */
+static void take_tables(team *t)
+{
+    embla_wordvec *w = t->words;
+    embla_table **const own[2] = {&w->output, &w->input};
+    for (size_t k = 0; k < 2 && t->tables[k]; k++) {
+        embla_table_free(*own[k]);
+        *own[k] = t->tables[k];
+        t->tables[k] = NULL;
+        float *rows = (float *)(void *)((char *)t->shared.parts[0] + k * table_bytes(w));
+        if (k == 0)
+            w->shop.output = rows;
+        else
+            w->shop.input = rows;
+    }
+}
+
+/* Without a window: memory for lists that are sent and received. What is not written takes no room.
+ */
 static embla_status new_lists(team *t)
 {
     const embla_wordvec *w = t->words;
@@ -470,7 +531,7 @@ static embla_status new_lists(team *t)
     size_t copies = LANES * (w->lanes[0].input.room + w->lanes[0].output.room);
     embla_layout layout = {0};
     void *memory = NULL;
-    if (t->window.handle) return EMBLA_OK;
+    if (t->window.handle) return new_tables(t);
     size_t tokens = embla_layout_add(&layout, copies, sizeof(int32_t));
     size_t rows = embla_layout_add(&layout, copies * (w->shop.grams ? 2 : 1), row);
     size_t all_merged = embla_layout_add(&layout, merged * ranks, sizeof(int32_t));
@@ -524,6 +585,7 @@ embla_status embla_wordvec_join(embla_wordvec *words, const embla_comm *comm)
         if (t) leave(t);
         return status;
     }
+    take_tables(t);
     words->team = (embla_wordvec_ranks){.owner = t,
                                         .first = first_lane(comm, (size_t)comm->rank),
                                         .end = first_lane(comm, (size_t)comm->rank + 1),

@@ -264,13 +264,13 @@ embla_status embla_wordvec_new(const char *path, const embla_wordvec_options *op
 void embla_wordvec_free(embla_wordvec *w)
 {
     if (!w) return;
-    if (w->team.owner) w->team.leave(w->team.owner);
     for (size_t i = 0; w->lanes && i < w->lane_count; i++) embla_lane_free(&w->lanes[i]);
     embla_mem_free(w->merge.changes, w->merge.room * w->shop.stride * sizeof(float));
     embla_table_free(w->input);
     embla_table_free(w->output);
     embla_table_free(w->gram_rows);
     embla_table_free(w->means);
+    if (w->team.owner) w->team.leave(w->team.owner); /* tables may be in its memory */
     embla_vocab_free(w->vocab);
     embla_lexicon_free(&w->lexicon);
     embla_lexicon_free(&w->phrases);
