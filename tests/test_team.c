@@ -529,9 +529,8 @@ static void what_cannot_join_is_refused(void **unused)
 }
 
 /* Each allocation of a rank that joins fails once; the training stays as it was. */
-static void a_rank_without_memory_does_not_join(void **unused)
+static void check_join_without_memory(const embla_team_options *team)
 {
-    (void)unused;
     const variant *v = &variants[3];
     embla_corpus *corpus = corpus_of(v);
     embla_gpt *gpt = NULL;
@@ -543,7 +542,7 @@ static void a_rank_without_memory_does_not_join(void **unused)
     assert_ok(embla_train_new(gpt, corpus, &v->options, &train));
     for (size_t n = 1, live = embla_mem_live();; n++) {
         embla_mem_fail(n, false);
-        embla_status status = embla_train_join(train, embla_comm_self(), NULL);
+        embla_status status = embla_train_join(train, embla_comm_self(), team);
         embla_mem_fail(0, false);
         if (status == EMBLA_OK) break;
         assert_status(status, EMBLA_ERR_MEMORY);
@@ -556,6 +555,13 @@ static void a_rank_without_memory_does_not_join(void **unused)
     embla_train_free(train);
     embla_gpt_free(gpt);
     embla_corpus_free(corpus);
+}
+
+static void a_rank_without_memory_does_not_join(void **unused)
+{
+    (void)unused;
+    check_join_without_memory(NULL);
+    check_join_without_memory(&(embla_team_options){.sharded = true});
 }
 
 /* Each allocation of the first step fails once. The step is then made again, with the same bits. */

@@ -338,7 +338,7 @@ static int make_training(const cli_args *args, cli_training *t)
     if (t->team.sharded && t->sample_every > 0)
         return cli_usage("--sample-every needs the whole n-gram table, which --sharded divides; "
                          "use 'embla generate' on the saved model");
-    if (shared && !t->follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
+    if (shared && !t->ranks.follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
     if (status == EMBLA_ERR_MEMORY)
@@ -396,7 +396,7 @@ static int check_memory(const cli_args *args, const cli_training *t, const embla
 {
     int64_t bytes;
     if (cli_args_flag(args, "any-memory")) return CLI_DONE;
-    if (__builtin_mul_overflow(plan->total, (int64_t)t->ranks_here, &bytes)) bytes = INT64_MAX;
+    if (__builtin_mul_overflow(plan->total, (int64_t)t->ranks.here, &bytes)) bytes = INT64_MAX;
     return cli_memory_check(bytes, "this training",
                             "use a smaller --batch, --length or model, or --any-memory to start "
                             "anyway");
@@ -425,10 +425,10 @@ int cli_make_new(const cli_args *args, cli_training *t)
 
 int cli_make_ready(const cli_args *args, cli_training *t)
 {
-    int code = cli_ranks_join(t);
+    int code = cli_training_join(t);
     if (code == CLI_DONE && t->resumed && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
-    if (code == CLI_DONE && !t->follows) code = start_watch(args, t);
+    if (code == CLI_DONE && !t->ranks.follows) code = start_watch(args, t);
     return code;
 }
 
@@ -487,7 +487,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) {
         t->shape = saved->shape;
         t->options = saved->options;
-        t->options.threads = t->threads;
+        t->options.threads = t->ranks.threads;
         t->team = (embla_team_options){.shards = saved->shards > 0 ? saved->shards : 1,
                                        .fast = saved->fast,
                                        .sharded = saved->sharded};
@@ -511,7 +511,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
 
 int cli_make_again(const cli_args *args, cli_training *t)
 {
-    int code = t->follows ? CLI_DONE : cli_log_open(t->folder, &t->log);
+    int code = t->ranks.follows ? CLI_DONE : cli_log_open(t->folder, &t->log);
     if (code == CLI_DONE) code = open_corpus(args, t);
     if (code == CLI_DONE) code = open_vocab(args, t);
     if (code == CLI_DONE) code = set_words(t);

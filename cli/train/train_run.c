@@ -63,7 +63,8 @@ static embla_status save_model(const cli_training *t)
     if (!t->tokenizer) return embla_train_save_model(t->train, t->folder, t->words);
     embla_status status = embla_train_save_model(t->train, t->folder, NULL);
     int used = snprintf(path, sizeof path, "%s/tokenizer.json", t->folder);
-    if (status != EMBLA_OK || t->follows || used < 0 || (size_t)used >= sizeof path) return status;
+    if (status != EMBLA_OK || t->ranks.follows || used < 0 || (size_t)used >= sizeof path)
+        return status;
     return access(path, F_OK) == 0 ? EMBLA_OK : embla_tokenizer_copy(t->tokenizer_path, path);
 }
 
@@ -76,14 +77,15 @@ static int save(cli_training *t)
         code = cli_failed("no memory for the note of a checkpoint");
     else if (t->log.file >= 0 && !cli_log_flush(&t->log, true))
         code = cli_failed("%s: %s", t->log.path, strerror(errno));
-    if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t); /* the others wait for us */
+    if (code != CLI_DONE && cli_ranks_many(&t->ranks))
+        cli_ranks_abort(&t->ranks); /* the others wait for us */
     if (code == CLI_DONE &&
         (embla_train_checkpoint(t->train, t->checkpoints, (size_t)t->keep, note) != EMBLA_OK ||
          save_model(t) != EMBLA_OK))
-        code = t->follows ? CLI_FAILED : cli_failed("%s", embla_error());
+        code = t->ranks.follows ? CLI_FAILED : cli_failed("%s", embla_error());
     free(note);
     t->saved = cli_progress_now();
-    int waited = cli_ranks_wait(t);
+    int waited = cli_ranks_wait(&t->ranks);
     return code == CLI_DONE ? waited : code;
 }
 
@@ -93,7 +95,8 @@ static int save_best(cli_training *t)
 {
     char path[4096];
     bool better = isfinite(t->validation) && !(t->validation >= t->best); /* true for a NaN */
-    int code = cli_ranks_follow(t, &better); /* rank 0 alone knows the best of earlier runs */
+    int code =
+        cli_ranks_follow(&t->ranks, &better); /* rank 0 alone knows the best of earlier runs */
     if (code != CLI_DONE || !better) return code;
     t->best = t->validation;
     t->best_step = embla_train_steps(t->train);
@@ -101,7 +104,7 @@ static int save_best(cli_training *t)
     if (used >= 0 && (size_t)used < sizeof path &&
         embla_train_save_model(t->train, path, t->tokenizer ? NULL : t->words) == EMBLA_OK)
         return CLI_DONE;
-    if (t->follows) return CLI_DONE;
+    if (t->ranks.follows) return CLI_DONE;
     cli_progress_wipe(&t->progress);
     cli_complain("the best model, of step %" PRId64 ", was not saved in %s/best: %s; training "
                  "continues",
@@ -114,7 +117,7 @@ static void save_during_training(cli_training *t)
 {
     char newest[PATH_MAX];
     cli_progress_wipe(&t->progress);
-    if (save(t) != CLI_DONE && !t->follows) {
+    if (save(t) != CLI_DONE && !t->ranks.follows) {
         bool kept = embla_train_newest(t->checkpoints, newest, sizeof newest, NULL) == EMBLA_OK;
         cli_complain("no checkpoint saved at step %" PRId64 "; %s, and training continues",
                      embla_train_steps(t->train),
@@ -155,14 +158,15 @@ static int validate(cli_training *t)
     bool last = embla_train_steps(t->train) >= t->steps;
     int code = validate_on(t, t->validate_every / VALIDATION_SHARE, VALIDATION_LEAST);
     if (code == CLI_DONE) code = save_best(t);
-    if (code == CLI_DONE) code = cli_ranks_wait(t);
+    if (code == CLI_DONE) code = cli_ranks_wait(&t->ranks);
     if (code == CLI_DONE && last) code = validate_on(t, t->steps / LAST_SHARE, LAST_LEAST);
     return code;
 }
 
 static int sample_if_due(cli_training *t)
 {
-    if (t->follows || t->sample_every == 0 || embla_train_steps(t->train) % t->sample_every != 0)
+    if (t->ranks.follows || t->sample_every == 0 ||
+        embla_train_steps(t->train) % t->sample_every != 0)
         return CLI_DONE;
     t->paused = true;
     return cli_sample_print(t);
@@ -174,7 +178,7 @@ static int report(cli_training *t, double now)
     int64_t step = embla_train_steps(t->train);
     int code = CLI_DONE;
     bool due = step % t->every == 0 || step == t->steps || now - t->spoken >= SPOKEN_EVERY;
-    if (!due || t->follows) return CLI_DONE;
+    if (!due || t->ranks.follows) return CLI_DONE;
     code = cli_view_report(t);
     (void)fflush(stdout); /* an error ends the training after a checkpoint */
     if (code == CLI_DONE && t->plot && step < t->steps) { /* finish draws the last one */
@@ -206,19 +210,19 @@ static int after_step(cli_training *t)
                          .norm = last->norm,
                          .tokens = last->tokens,
                          .seconds = t->before + t->seconds};
-    if (code == CLI_DONE && !t->follows && !cli_log_add(&t->log, &line))
+    if (code == CLI_DONE && !t->ranks.follows && !cli_log_add(&t->log, &line))
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
     if (code == CLI_DONE) code = sample_if_due(t);
     if (code == CLI_DONE) code = cli_view_draw(t, now);
-    if (now - t->flushed >= 0.5 && !t->follows) {
+    if (now - t->flushed >= 0.5 && !t->ranks.follows) {
         t->flushed = now;
         (void)cli_log_flush(&t->log, false); /* an error is reported at the next checkpoint */
     }
-    cli_ranks_plan plan = {.stop = cli_progress_caught() || ferror(stdout),
-                           .out_of_time = t->minutes > 0 && now - t->begun >= 60 * t->minutes,
-                           .save = save_due(t, now)};
-    if (code == CLI_DONE) code = cli_ranks_decide(t, &plan);
+    cli_training_plan plan = {.stop = cli_progress_caught() || ferror(stdout),
+                              .out_of_time = t->minutes > 0 && now - t->begun >= 60 * t->minutes,
+                              .save = save_due(t, now)};
+    if (code == CLI_DONE) code = cli_training_decide(t, &plan);
     if (code == CLI_DONE && plan.save) save_during_training(t);
     if (t->paused) t->pauses += cli_progress_now() - now;
     t->stopped = plan.stop;
@@ -253,12 +257,13 @@ static int prepare(cli_training *t)
     int code = CLI_DONE;
     t->first = embla_train_steps(t->train);
     if (!t->resumed) {
-        if (!t->follows && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
+        if (!t->ranks.follows && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
             return cli_failed("%s: %s", t->folder, strerror(errno));
         code = save(t);
-        if (code == CLI_DONE && !t->follows) code = cli_log_open(t->folder, &t->log);
+        if (code == CLI_DONE && !t->ranks.follows) code = cli_log_open(t->folder, &t->log);
     }
-    if (code == CLI_DONE && !t->follows) code = cli_log_cut(&t->log, t->first, restore_line, t);
+    if (code == CLI_DONE && !t->ranks.follows)
+        code = cli_log_cut(&t->log, t->first, restore_line, t);
     return code;
 }
 
@@ -271,7 +276,7 @@ static int finish(cli_training *t, int64_t begun_at)
         cli_progress_wipe(&t->progress);
         code = save(t);
     }
-    if (code == CLI_DONE && t->plot && !t->follows)
+    if (code == CLI_DONE && t->plot && !t->ranks.follows)
         code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
     return code;
 }
@@ -293,19 +298,19 @@ int cli_training_run(cli_training *t)
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
     (void)signal(SIGPIPE, SIG_IGN);
     t->validation = t->best = NAN;
-    cli_progress_begin(&t->progress, t->quiet || t->json || t->follows);
+    cli_progress_begin(&t->progress, t->quiet || t->json || t->ranks.follows);
     int code = prepare(t);
     if (code == CLI_DONE) {
-        if (!t->follows) cli_view_start(t);
+        if (!t->ranks.follows) cli_view_start(t);
         code = run_steps(t);
         /* save the weights even after an error; with several ranks there is the last checkpoint */
-        if (code != CLI_DONE && cli_ranks_many(t)) return code;
+        if (code != CLI_DONE && cli_ranks_many(&t->ranks)) return code;
         int kept = finish(t, t->first);
         if (code == CLI_DONE) code = kept;
         if (code == CLI_DONE && ferror(stdout)) end_by_closed_pipe(t);
     }
     cli_progress_wipe(&t->progress);
-    if (code == CLI_DONE && !t->follows) cli_view_end(t);
+    if (code == CLI_DONE && !t->ranks.follows) cli_view_end(t);
     (void)snprintf(
         sentence, sizeof sentence,
         "interrupted after step %s of %s and saved; continue with 'embla train --resume %.200s'",

@@ -179,7 +179,7 @@ static void print_ranks(const cli_training *t)
     char ranks[CLI_CELL], shards[CLI_CELL];
     if (!team) return;
     cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s%s",
-                 cli_plural(t->comm->size, "rank", ranks), t->comm->name,
+                 cli_plural(t->ranks.comm->size, "rank", ranks), t->ranks.comm->name,
                  cli_plural((int64_t)team->shards, "shard", shards),
                  team->fast ? "in floats" : "exactly",
                  team->sharded ? "; n-gram rows divided" : "");
@@ -220,11 +220,11 @@ static void json_ranks(const cli_training *t, cli_json *json)
 {
     const embla_team_options *team = embla_train_team(t->train);
     if (!team) return;
-    cli_json_whole(json, "ranks", t->comm->size);
+    cli_json_whole(json, "ranks", t->ranks.comm->size);
     cli_json_whole(json, "shards", (int64_t)team->shards);
     cli_json_bool(json, "fast", team->fast);
     cli_json_bool(json, "sharded", team->sharded);
-    cli_json_text(json, "communicator", t->comm->name);
+    cli_json_text(json, "communicator", t->ranks.comm->name);
 }
 
 static void json_start(const cli_training *t)
@@ -315,10 +315,10 @@ static void progress_line(const cli_training *t, FILE *to)
     char text[256], step[CLI_CELL], steps[CLI_CELL], loss[CLI_CELL], left[CLI_CELL];
     char speed[CLI_CELL], validation[CLI_CELL] = "", paced[3 * CLI_CELL] = "";
     char ranks[CLI_CELL];
-    bool many = cli_ranks_many(t);
+    bool many = cli_ranks_many(&t->ranks);
     (void)snprintf(paced, sizeof paced, "  %s tokens/s%s%s",
                    cli_commas((int64_t)cli_training_speed(t), speed), many ? "  " : "",
-                   many ? cli_plural(t->comm->size, "rank", ranks) : "");
+                   many ? cli_plural(t->ranks.comm->size, "rank", ranks) : "");
     if (isfinite(t->validation))
         (void)snprintf(validation, sizeof validation, "  validation %.4f", t->validation);
     for (int tries = 0; tries < 2; tries++) {

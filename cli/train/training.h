@@ -15,6 +15,7 @@
 
 #include "core/args.h"
 #include "core/progress.h"
+#include "train/ranks.h"
 #include "train/train_log.h"
 #include "train/train_watch.h"
 
@@ -22,12 +23,9 @@ enum { CLI_RECENT = 100 }; /* the reported loss is the mean of so many steps */
 
 typedef struct {
     /* processes */
-    const embla_comm *comm;  /* of the job, or of this process alone */
-    bool follows;            /* rank 0, another process, prints and writes files */
+    cli_ranks ranks;
     bool joins;              /* batches are cut into shards: with --shards, --fast or mpirun */
-    int ranks_here;          /* on this host */
     int64_t meeting;         /* the next step at which ranks decide together */
-    int threads;             /* of --threads, or the default in a job; 0 means OpenMP's */
     embla_team_options team; /* shards 0 means the default */
 
     /* settings */

@@ -59,6 +59,9 @@ static int find_text(cli_words *w)
 {
     int code = CLI_DONE;
     w->text = w->named;
+    if (strcmp(w->named, "-") == 0 && cli_ranks_many(&w->ranks))
+        return cli_usage("%d processes cannot read one standard input; give a file",
+                         w->ranks.comm->size);
     if (strcmp(w->named, "-") == 0) {
         code = cli_unpack_stdin(w->quiet, &w->piped);
         w->text = w->piped.path;
@@ -106,37 +109,50 @@ static int write_result(const cli_words *w)
 static int save_state(cli_words *w)
 {
     double now = cli_progress_now();
-    embla_status status = embla_wordvec_save(w->words, w->state);
+    embla_status status = w->ranks.follows ? EMBLA_OK : embla_wordvec_save(w->words, w->state);
     w->saved = cli_progress_now();
     w->pauses += w->saved - now;
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
+/* Whether this step is the last of an epoch, or of all. */
+static bool ends_epoch(const cli_words *w)
+{
+    return w->last.step == w->last.steps || (int64_t)w->last.epochs > w->epoch;
+}
+
 static int report(cli_words *w, double now)
 {
-    bool end = w->last.step == w->last.steps, epoch = (int64_t)w->last.epochs > w->epoch;
-    if (!end && !epoch && now - w->spoken < SPOKEN_EVERY) return CLI_DONE;
+    bool scores = ends_epoch(w);
     w->loss = w->loss_steps > 0 ? w->loss_sum / w->loss_steps : NAN;
     w->loss_sum = w->loss_steps = 0;
     w->epoch = (int64_t)w->last.epochs;
-    int code = cli_words_report(w, end || epoch);
+    if (w->ranks.follows) return CLI_DONE;
+    int code = cli_words_report(w, scores);
     if (code == CLI_DONE && w->plot) code = cli_words_plot(w);
     w->spoken = cli_progress_now();
     w->pauses += w->spoken - now;
     return code;
 }
 
-/* What follows a step. */
+/* What follows a step. The clock of rank 0 decides for all. */
 static int after_step(cli_words *w)
 {
     double now = cli_progress_now();
+    bool leads = !w->ranks.follows;
     w->tokens += w->last.tokens;
     w->loss_sum += w->last.loss;
     w->loss_steps += 1;
-    int code = report(w, now);
+    int64_t due[3] = {cli_progress_caught() || ferror(stdout),
+                      leads && (ends_epoch(w) || now - w->spoken >= SPOKEN_EVERY),
+                      leads && w->last.step < w->last.steps && now - w->saved >= w->save_every};
+    int code = cli_ranks_most(&w->ranks, due, 3);
+    w->stopped = due[0] > 0;
+    if (code == CLI_DONE && due[1]) code = report(w, now);
     if (code == CLI_DONE) cli_words_draw(w);
-    if (code == CLI_DONE && w->last.step < w->last.steps && now - w->saved >= w->save_every)
-        code = save_state(w);
+    if (code == CLI_DONE && due[2]) code = save_state(w);
+    /* scores and files may take rank 0 longer than the others wait in a step */
+    if (code == CLI_DONE && (due[1] || due[2])) code = cli_ranks_wait(&w->ranks);
     return code;
 }
 
@@ -145,8 +161,7 @@ static int run_steps(cli_words *w)
     int code = CLI_DONE;
     w->begun = w->spoken = w->saved = cli_progress_now();
     w->pauses = 0; /* the first state was saved before */
-    while (code == CLI_DONE && w->last.step < w->last.steps && !cli_progress_caught() &&
-           !ferror(stdout)) {
+    while (code == CLI_DONE && w->last.step < w->last.steps && !w->stopped) {
         if (embla_wordvec_step(w->words, &w->last) != EMBLA_OK)
             code = cli_failed("%s", embla_error());
         else
@@ -180,27 +195,47 @@ static int make_words(cli_words *w)
     return CLI_DONE;
 }
 
+/* Everything before the first step. No rank waits for one that has failed. */
+static int begin(cli_words *w, const char *watch)
+{
+    int code = make_words(w);
+    if (code == CLI_DONE && watch) code = cli_words_watch(w, watch);
+    code = cli_ranks_agree(&w->ranks, code, false);
+    if (code == CLI_DONE && cli_ranks_many(&w->ranks)) {
+        embla_status status = embla_wordvec_join(w->words, w->ranks.comm);
+        if (status != EMBLA_OK)
+            code = status == EMBLA_ERR_IO ? cli_failed("%s", embla_error())
+                                          : cli_usage("%s", embla_error());
+    }
+    if (code == CLI_DONE) code = save_state(w); /* so that a write error shows at once */
+    return cli_ranks_agree(&w->ranks, code, true);
+}
+
 /* Writes the result, or saves what was not finished. */
 static int finish(cli_words *w)
 {
-    if (w->last.step < w->last.steps) return save_state(w);
-    int code = write_result(w);
-    if (code == CLI_DONE) (void)unlink(w->state);
-    return code;
+    int code = CLI_DONE;
+    if (w->last.step < w->last.steps)
+        code = save_state(w);
+    else if (!w->ranks.follows) {
+        code = write_result(w);
+        if (code == CLI_DONE) (void)unlink(w->state);
+    }
+    return code == CLI_DONE ? cli_ranks_wait(&w->ranks) : code;
 }
 
 static int run_all(cli_words *w, const char *watch)
 {
-    int code = make_words(w);
-    if (code == CLI_DONE && watch) code = cli_words_watch(w, watch);
-    if (code == CLI_DONE) code = save_state(w); /* so that a write error shows at once */
+    int code = begin(w, watch);
     if (code != CLI_DONE) return code;
     cli_progress_wipe(&w->progress);
-    cli_words_show_start(w);
+    if (!w->ranks.follows) cli_words_show_start(w);
     code = run_steps(w);
     cli_progress_wipe(&w->progress);
     if (code == CLI_DONE) code = finish(w);
-    if (code == CLI_DONE && w->last.step == w->last.steps) cli_words_show_end(w);
+    if (code != CLI_DONE && cli_ranks_many(&w->ranks)) cli_ranks_abort(&w->ranks);
+    if (code == CLI_DONE && w->last.step == w->last.steps && !w->ranks.follows)
+        cli_words_show_end(w);
     return code;
 }
 
@@ -220,9 +255,10 @@ int cli_words_run(cli_words *w, const char *watch)
     char sentence[700] = "interrupted";
     int code = w->dry_run ? CLI_DONE : check_files(w);
     if (code == CLI_DONE) code = find_text(w);
+    code = cli_ranks_agree(&w->ranks, code, false);
     if (code != CLI_DONE) return code;
-    cli_progress_begin(&w->progress, w->quiet || w->json);
-    code = w->dry_run ? plan(w) : run_all(w, watch);
+    cli_progress_begin(&w->progress, w->quiet || w->json || w->ranks.follows);
+    code = !w->dry_run ? run_all(w, watch) : w->ranks.follows ? CLI_DONE : plan(w);
     cli_progress_wipe(&w->progress);
     if (code == CLI_DONE && !w->dry_run && w->last.step < w->last.steps)
         (void)snprintf(sentence, sizeof sentence,

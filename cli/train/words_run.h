@@ -9,6 +9,7 @@
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/unpack.h"
+#include "train/ranks.h"
 
 enum { CLI_WORDS_WATCHED = 8, CLI_WORDS_EVALS = 8 };
 enum { CLI_WORDS_PAIRS = CLI_WORDS_WATCHED * (CLI_WORDS_WATCHED - 1) / 2 };
@@ -20,6 +21,7 @@ typedef struct {
 } cli_words_point;
 
 typedef struct {
+    cli_ranks ranks;
     const char *named;            /* the text as typed */
     const char *text;             /* the file or folder that is read */
     const char *output;           /* the file of the result */
@@ -45,6 +47,7 @@ typedef struct {
     double loss;                         /* of the last report */
     int64_t tokens;                      /* read by this run */
     int64_t epoch;                       /* of the last report */
+    bool stopped;                        /* the user has cancelled, or the output is closed */
 } cli_words;
 
 /* Makes or resumes the training, runs it and writes the result. watch is the value of --watch, or

@@ -321,7 +321,7 @@ static int read_all(const cli_args *args, cli_training *t)
                               .clip = preset.clip,
                               .compute = cli_args_flag(args, "bf16") ? EMBLA_BF16 : EMBLA_F32,
                               .seed = (uint64_t)cli_args_count(args, "seed"),
-                              .threads = t->threads};
+                              .threads = t->ranks.threads};
     int code = read_training(args, &preset, t);
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);
@@ -383,8 +383,8 @@ static int start_resumed(const cli_args *args, cli_training *t)
 static int start(const cli_args *args, cli_training *t)
 {
     int code = cli_args_given(args, "resume") ? start_resumed(args, t) : start_new(args, t);
-    code = cli_ranks_agree(t, code);
-    return code == CLI_DONE ? cli_ranks_agree(t, cli_make_ready(args, t)) : code;
+    code = cli_ranks_agree(&t->ranks, code, false);
+    return code == CLI_DONE ? cli_ranks_agree(&t->ranks, cli_make_ready(args, t), true) : code;
 }
 
 static int run(const cli_args *args)
@@ -395,14 +395,14 @@ static int run(const cli_args *args)
     t->keep = cli_args_count(args, "keep");
     t->json = cli_args_flag(args, "json");
     t->quiet = cli_args_flag(args, "quiet");
-    int code = cli_ranks_open(args, t);
+    int code = cli_training_open(args, t);
     if (code == CLI_DONE) code = start(args, t);
     if (code == CLI_DONE) {
         code = cli_training_run(t);
-        if (code != CLI_DONE && cli_ranks_many(t)) cli_ranks_abort(t);
+        if (code != CLI_DONE && cli_ranks_many(&t->ranks)) cli_ranks_abort(&t->ranks);
     }
     cli_training_free(t);
-    cli_ranks_close(t);
+    cli_ranks_close(&t->ranks);
     free(t);
     return code;
 }

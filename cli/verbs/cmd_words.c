@@ -58,7 +58,6 @@ static int read_options(const cli_args *args, embla_wordvec_options *o)
 {
     const char *kind = cli_args_text(args, "kind"), *clean = cli_args_text(args, "clean");
     *o = (embla_wordvec_options){.seed = (uint64_t)cli_args_count(args, "seed"),
-                                 .threads = (int)cli_args_count(args, "threads"),
                                  .hogwild = cli_args_flag(args, "hogwild"),
                                  .dim = 100,
                                  .window = 5,
@@ -121,6 +120,7 @@ static int read_all(const cli_args *args, cli_words *w)
     w->dry_run = cli_args_flag(args, "dry-run");
     w->save_every = (double)cli_args_count(args, "save-every");
     int code = read_options(args, &w->options);
+    w->options.threads = w->ranks.threads;
     if (code == CLI_DONE) code = read_evals(args, w);
     if (code != CLI_DONE || w->dry_run) return code;
     if (!cli_args_given(args, "output"))
@@ -141,11 +141,13 @@ static int run(const cli_args *args)
 {
     cli_words *w = calloc(1, sizeof *w);
     if (!w) return cli_failed("no memory for a training");
-    int code = read_all(args, w);
+    int code = cli_ranks_open(args, &w->ranks);
+    if (code == CLI_DONE) code = cli_ranks_agree(&w->ranks, read_all(args, w), false);
     if (code == CLI_DONE)
         code =
             cli_words_run(w, cli_args_given(args, "watch") ? cli_args_text(args, "watch") : NULL);
     cli_words_free(w);
+    cli_ranks_close(&w->ranks);
     free(w);
     return code;
 }
@@ -212,6 +214,10 @@ static const cli_option options[] = {
      .value = "WORDS",
      .help = "show the cosines of these words while they learn: cat,dog,tuesday"},
     {.name = "plot", .value = "FILE", .help = "draw these cosines, or the loss, to FILE (SVG)"},
+    {.name = "patience",
+     .value = "S",
+     .count = true,
+     .help = "with mpirun: end if another process does not answer for S seconds (default: 45)"},
     {.name = "dry-run", .help = "count the words and say how much memory training takes"},
     {.name = "force", .help = "replace FILE"},
     {.name = NULL}};
@@ -236,7 +242,9 @@ const cli_verb cli_verb_words = {
         "that the text does not have.\n\n"
         "The same text, options and seed give the same file, bit for bit, with any number of "
         "threads. Ctrl-C saves to FILE.state, and the same command with --resume continues, also "
-        "after a crash; the result is the same as without the interruption.",
+        "after a crash; the result is the same as without the interruption.\n\n"
+        "Under mpirun up to 8 processes learn the words together: mpirun -n 2 embla words ... The "
+        "file is the same, bit for bit, as that of one process.",
     .example = "embla words village.txt -o village-words.safetensors --clean words --epochs 20",
     .options = options,
     .run = run};

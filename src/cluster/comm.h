@@ -29,10 +29,7 @@ embla_mpi_close_fn embla_mpi_close;
 /* A third one, for the benchmark: a sum of floats by MPI's own blocking call. */
 int embla_mpi_bare_sum(const embla_comm *comm, float *values, int count);
 
-enum {
-    EMBLA_COMM_PATIENCE = 45, /* seconds; the default */
-    EMBLA_COMM_SAVING = 900   /* seconds to wait for ranks that write files */
-};
+enum { EMBLA_COMM_PATIENCE = 45 }; /* seconds; the default */
 
 /* Collective: EMBLA_OK if status is EMBLA_OK on every rank. Otherwise every rank gets a failure;
  * those that did not fail themselves get a sentence that names the first that did. */

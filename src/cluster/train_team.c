@@ -11,9 +11,6 @@
  *
  * In fast mode a rank computes its whole part at once, and floats are summed in the order of ranks.
  * Then results depend on the number of ranks.
- *
- * Each row of an n-gram table that a piece uses gets one gradient. Ranks send these to each other,
- * and a row's gradients are summed in the order of the pieces.
  */
 #include <string.h>
 
@@ -24,7 +21,7 @@
 #include "base/options.h"
 #include "cluster/comm.h"
 #include "cluster/exact.h"
-#include "cluster/team_grams.h"
+#include "cluster/team_rows.h"
 #include "cluster/team_slices.h"
 #include "learn/clip.h"
 #include "train/train.h"
@@ -37,13 +34,6 @@ enum {
     TILE = 65536, /* weights that are compared at each step */
     HELD = 4      /* pieces whose gradients are added to the sums at once */
 };
-
-/* n-gram rows of pieces, in the order of the pieces. */
-typedef struct {
-    int64_t *rows;
-    float *values; /* count x dim */
-    size_t count;
-} row_list;
 
 typedef struct {
     const embla_comm *comm;
@@ -59,17 +49,9 @@ typedef struct {
     embla_exact sums;           /* of the gradients; not in fast mode */
     float *held;                /* gradients of HELD - 1 pieces, or fewer */
     size_t held_bytes;
-    int64_t compared; /* the step at which weights were last compared */
-    /* for n-grams: */
-    embla_scatter *scatter;
-    size_t dim;      /* numbers in a row */
-    int64_t *counts; /* rows of each rank */
-    row_list own, all;
-    size_t *lengths;         /* rows of each of this rank's pieces */
-    float *totals;           /* sums for each row */
-    embla_team_grams *grams; /* if the table is divided among the ranks */
-    void *memory;            /* of these lists */
-    size_t memory_bytes;
+    int64_t compared;        /* the step at which weights were last compared */
+    embla_team_rows rows;    /* gradients of n-gram rows */
+    embla_team_grams *grams; /* if the n-gram table is divided among the ranks */
 } team;
 
 /* ---- pieces ---- */
@@ -112,66 +94,6 @@ static int64_t count_targets(team *w, const int32_t *targets, size_t length)
     return all;
 }
 
-/* ---- n-gram rows ---- */
-
-/* Appends the rows of the last piece to those of this rank. */
-static embla_status append_rows(team *w, const embla_gpt *gpt, size_t piece)
-{
-    const int64_t *rows;
-    const float *values;
-    size_t count;
-    EMBLA_TRY(embla_gpt_ngram_gradients(gpt, &rows, &values, &count));
-    memcpy(w->own.rows + w->own.count, rows, count * sizeof *rows);
-    memcpy(w->own.values + w->own.count * w->dim, values, count * w->dim * sizeof *values);
-    w->own.count += count;
-    w->lengths[piece - w->first] = count;
-    return EMBLA_OK;
-}
-
-/* Sends the rows of each rank to all. Lists are sent with the length of the longest one; then the
- * gaps are closed. */
-static embla_status gather_rows(team *w)
-{
-    const embla_comm *c = w->comm;
-    const int64_t mine = (int64_t)w->own.count;
-    size_t most = 0, used = 0;
-    EMBLA_TRY(c->allgather(c->owner, &mine, w->counts, sizeof mine));
-    for (int r = 0; r < c->size; r++)
-        if ((size_t)w->counts[r] > most) most = (size_t)w->counts[r];
-    w->all.count = 0;
-    if (most == 0) return EMBLA_OK;
-    size_t row = w->dim * sizeof(float);
-    EMBLA_TRY(c->allgather(c->owner, w->own.rows, w->all.rows, most * sizeof(int64_t)));
-    EMBLA_TRY(c->allgather(c->owner, w->own.values, w->all.values, most * row));
-    for (size_t r = 0; r < (size_t)c->size; r++) {
-        size_t count = (size_t)w->counts[r];
-        memmove(w->all.rows + used, w->all.rows + r * most, count * sizeof(int64_t));
-        memmove(w->all.values + used * w->dim, w->all.values + r * most * w->dim, count * row);
-        used += count;
-    }
-    w->all.count = used;
-    return EMBLA_OK;
-}
-
-static embla_status sum_rows(team *w, int threads, embla_train_rows *out)
-{
-    const embla_scatter_options order = {.threads = threads};
-    if (w->grams)
-        return embla_team_grams_sum(w->grams, w->own.rows, w->own.count, w->lengths,
-                                    w->end - w->first, w->own.values, out);
-    if (w->comm->size > 1)
-        EMBLA_TRY(gather_rows(w));
-    else
-        w->all = w->own;
-    EMBLA_TRY(embla_scatter_plan_rows(w->scatter, w->all.rows, w->all.count, &order));
-    EMBLA_TRY(embla_scatter_sum(w->scatter, w->all.values, w->dim, w->totals));
-    *out = (embla_train_rows){.rows = embla_scatter_rows(w->scatter),
-                              .values = w->totals,
-                              .count = embla_scatter_count(w->scatter),
-                              .dim = w->dim};
-    return EMBLA_OK;
-}
-
 /* ---- gradients ---- */
 
 _Static_assert((int)EMBLA_EXACT_TILE % (int)EMBLA_SQUARES_LEAF == 0, "a leaf is in one slice");
@@ -196,8 +118,7 @@ static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t leng
                                  t->targets[t->now] + from * length, sequences, length, &how,
                                  &report));
     w->losses[piece] = report.loss;
-    if (w->lengths) EMBLA_TRY(append_rows(w, t->gpt, piece));
-    return EMBLA_OK;
+    return embla_team_rows_append(&w->rows, t->gpt, piece - w->first);
 }
 
 /* Runs up to HELD pieces, each with a block of gradients of its own, and adds these to the sums at
@@ -236,8 +157,7 @@ static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size
     EMBLA_TRY(fetch_part(w, t, ready, length));
     *counted = count_targets(w, t->targets[t->now], length);
     memset(w->losses, 0, w->pieces * sizeof *w->losses);
-    w->own.count = 0;
-    if (w->lengths) memset(w->lengths, 0, (w->end - w->first) * sizeof *w->lengths);
+    embla_team_rows_clear(&w->rows);
     if (!w->options.fast) embla_exact_clear(&w->sums);
     size_t pieces[HELD], held = 0;
     for (size_t p = w->first; p < w->end; p++) {
@@ -320,7 +240,7 @@ static embla_status team_gradients(void *owner, embla_train *t, embla_status rea
     embla_status status = run_pieces(w, t, ready, length, options, &counted);
     EMBLA_TRY(share_step(w, t, status));
     EMBLA_TRY(sum_gradients(w, t->gpt, options->threads));
-    if (w->lengths) EMBLA_TRY(sum_rows(w, options->threads, rows));
+    EMBLA_TRY(embla_team_rows_sum(&w->rows, w->grams, options->threads, rows));
     for (size_t p = 0; p < w->pieces; p++) sum += w->losses[p] * (double)w->counted[p];
     *loss =
         (embla_loss_report){.loss = counted > 0 ? sum / (double)counted : 0.0, .counted = counted};
@@ -394,11 +314,10 @@ static void team_free(void *owner)
 {
     team *w = owner;
     embla_team_grams_free(w->grams);
-    embla_scatter_free(w->scatter);
+    embla_team_rows_free(&w->rows);
     embla_exact_free(&w->sums);
     embla_team_slices_free(&w->slices);
     embla_mem_free(w->held, w->held_bytes);
-    embla_mem_free(w->memory, w->memory_bytes);
     embla_mem_free(w, w->bytes);
 }
 
@@ -439,13 +358,11 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
     embla_layout layout = {0};
     void *memory = NULL;
     size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
-    size_t ranks = (size_t)comm->size;
     (void)embla_layout_add(&layout, 1, sizeof(team));
     size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
     size_t shared = embla_layout_add(
         &layout, LOSSES + pieces + t->gpt->numbers / EMBLA_EXACT_BLOCK + 2, sizeof(int64_t));
     size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
-    size_t counts = embla_layout_add(&layout, ranks, sizeof(int64_t));
     EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
     char *block = memory;
     team *w = memory;
@@ -457,7 +374,6 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
                 .losses = (double *)(void *)(block + losses),
                 .shared = (int64_t *)(void *)(block + shared),
                 .counted = (int64_t *)(void *)(block + counted),
-                .counts = (int64_t *)(void *)(block + counts),
                 .compared = -2};
     w->first = fast ? rank : first_shard(w, rank);
     w->end = fast ? rank + 1 : first_shard(w, rank + 1);
@@ -479,40 +395,6 @@ static embla_status new_sums(team *w, const embla_gpt *gpt)
     return EMBLA_OK;
 }
 
-/* Lists for the n-gram rows of one rank, and of all. */
-static embla_status new_lists(team *w, const embla_train *t)
-{
-    const embla_gpt *gpt = t->gpt;
-    embla_layout layout = {0};
-    uint64_t share = 0, all = 0;
-    size_t at[6] = {0};
-    if (!embla_gpt_has_ngram(&gpt->shape)) return EMBLA_OK;
-    w->dim = gpt->shape.ngram.dim;
-    layout.too_large = !embla_mul_ok(largest_part(w) * t->options.length,
-                                     embla_gpt_ngram_columns(&gpt->shape), &share) ||
-                       !embla_mul_ok(share, (uint64_t)w->comm->size, &all);
-    if (w->options.sharded) all = 0;
-    const uint64_t counts[6] = {share, all, w->end - w->first, share, all, all};
-    for (size_t i = 0; i < 6 && !layout.too_large; i++)
-        at[i] = embla_layout_add(&layout, (size_t)counts[i],
-                                 i < 3 ? sizeof(int64_t) : w->dim * sizeof(float));
-    if (layout.too_large)
-        return embla_fail(EMBLA_ERR_MEMORY, "the n-gram rows of %d ranks do not fit in memory",
-                          w->comm->size);
-    EMBLA_TRY(embla_mem_new(layout.bytes, "the n-gram rows of all ranks", &w->memory));
-    char *memory = w->memory;
-    w->memory_bytes = layout.bytes;
-    w->own.rows = (int64_t *)(void *)(memory + at[0]);
-    w->all.rows = (int64_t *)(void *)(memory + at[1]);
-    w->lengths = (size_t *)(void *)(memory + at[2]);
-    w->own.values = (float *)(void *)(memory + at[3]);
-    w->all.values = (float *)(void *)(memory + at[4]);
-    w->totals = (float *)(void *)(memory + at[5]);
-    if (w->options.sharded) return EMBLA_OK;
-    return embla_scatter_new(embla_table_rows(embla_gpt_ngram_table(t->gpt)), (size_t)all,
-                             &w->scatter);
-}
-
 /* Everything that a team needs. *states has room for the settings of all ranks. */
 static embla_status make_team(const embla_train *t, const embla_comm *comm,
                               const embla_team_options *o, team **out, void **states)
@@ -522,7 +404,8 @@ static embla_status make_team(const embla_train *t, const embla_comm *comm,
     EMBLA_TRY(new_team(t, comm, shards, o, out));
     EMBLA_TRY(embla_team_slices_new(comm, t->gpt->numbers, &(*out)->slices));
     if (!o->fast) EMBLA_TRY(new_sums(*out, t->gpt));
-    EMBLA_TRY(new_lists(*out, t));
+    EMBLA_TRY(embla_team_rows_new(comm, t, (*out)->end - (*out)->first, largest_part(*out),
+                                  o->sharded, &(*out)->rows));
     return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
                          "the settings of all ranks", states);
 }

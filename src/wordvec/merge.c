@@ -85,24 +85,42 @@ static size_t find_copies(copies_list all, size_t count, size_t lane, int32_t to
 
 /* A step of CBOW changes a row less than one of skip-gram, and the sum is not too much, unless
  * nearly all lanes change the same rows: a text of few words. */
-static int quarters_of(const embla_shop *shop, copies_list all, size_t count)
+static int quarters_of(const embla_shop *shop, const embla_merge_overlap *overlap, bool output)
 {
-    size_t copies = 0, rows = 0, found;
-    float *found_at[EMBLA_LANES];
+    int64_t copies = overlap->copies[output], rows = overlap->rows[output];
     if (shop->options->kind == EMBLA_WORDVEC_SKIPGRAM) return 2;
-    for (size_t lane = 0; lane < count; lane++)
-        for (size_t i = 0; i < all[lane]->count; i++) {
-            found = find_copies(all, count, lane, all[lane]->tokens[i], shop->stride, found_at);
-            copies += found;
-            rows += found > 0;
-        }
     return copies < 2 * rows ? 0 : copies < 4 * rows ? 1 : 2;
 }
 
-static void merge_rows(const embla_shop *shop, copies_list all, size_t count, int team, float *rows)
+static void list_copies(embla_lane *lanes, size_t count, bool output, copies_list out)
+{
+    for (size_t i = 0; i < count; i++) out[i] = output ? &lanes[i].output : &lanes[i].input;
+}
+
+void embla_merge_count(const embla_shop *shop, embla_lane *lanes, size_t count,
+                       embla_merge_part part, embla_merge_overlap *out)
+{
+    *out = (embla_merge_overlap){0};
+    for (int k = 0; k < 2 && shop->options->kind == EMBLA_WORDVEC_CBOW; k++) {
+        copies_list all;
+        float *found_at[EMBLA_LANES];
+        list_copies(lanes, count, k == 1, all);
+        for (size_t lane = 0; lane < count; lane++)
+            for (size_t i = 0; i < all[lane]->count; i++) {
+                int32_t token = all[lane]->tokens[i];
+                if (!embla_merge_owns(shop, part, k == 1, token)) continue;
+                size_t found = find_copies(all, count, lane, token, shop->stride, found_at);
+                out->copies[k] += (int64_t)found;
+                out->rows[k] += found > 0;
+            }
+    }
+}
+
+/* Of the tokens of a part, a thread has those whose number divided by part.count is its own. */
+static void merge_words(const embla_shop *shop, copies_list all, size_t count,
+                        embla_merge_part part, int quarters, int team, float *rows)
 {
     size_t stride = shop->stride;
-    int quarters = quarters_of(shop, all, count);
     (void)team; /* without OpenMP */
 #pragma omp parallel num_threads(team)
     {
@@ -111,7 +129,9 @@ static void merge_rows(const embla_shop *shop, copies_list all, size_t count, in
             for (size_t i = 0; i < all[lane]->count; i++) {
                 int32_t token = all[lane]->tokens[i];
                 float *copies[EMBLA_LANES];
-                if ((size_t)token % threads != mine) continue;
+                if ((size_t)token % part.count != part.index ||
+                    (size_t)token / part.count % threads != mine)
+                    continue;
                 size_t found = find_copies(all, count, lane, token, stride, copies);
                 if (found > 0) EMBLA_PICK(add_changes)
                 (copies, found, stride, share_of(quarters, found), rows + (size_t)token * stride);
@@ -122,11 +142,10 @@ static void merge_rows(const embla_shop *shop, copies_list all, size_t count, in
 /* ---- words with n-grams ---- */
 
 /* Lists the words that changed, and how much their means did. */
-static size_t list_changes(const embla_shop *shop, copies_list all, size_t count, int team,
-                           embla_merge *m)
+static size_t list_changes(const embla_shop *shop, copies_list all, size_t count, int quarters,
+                           int team, embla_merge *m)
 {
     size_t listed = 0, stride = shop->stride;
-    int quarters = quarters_of(shop, all, count);
     float *copies[EMBLA_LANES];
     for (size_t lane = 0; lane < count; lane++)
         for (size_t i = 0; i < all[lane]->count; i++)
@@ -169,10 +188,10 @@ static void add_to_grams(const embla_shop *shop, const embla_merge *m, size_t li
 }
 
 /* A change of a word's mean is a change of each of its rows. */
-static void merge_grams(const embla_shop *shop, copies_list all, size_t count, int team,
-                        embla_merge *m)
+static void merge_grams(const embla_shop *shop, copies_list all, size_t count, int quarters,
+                        int team, embla_merge *m)
 {
-    size_t stride = shop->stride, listed = list_changes(shop, all, count, team, m);
+    size_t stride = shop->stride, listed = list_changes(shop, all, count, quarters, team, m);
 #pragma omp parallel num_threads(team)
     {
         size_t threads = embla_threads_team(), mine = (size_t)embla_threads_mine();
@@ -185,23 +204,48 @@ static void merge_grams(const embla_shop *shop, copies_list all, size_t count, i
     }
 }
 
-void embla_merge_lanes(const embla_shop *shop, embla_lane *lanes, size_t count, embla_merge *merge)
+/* ---- both tables ---- */
+
+void embla_merge_rows(const embla_shop *shop, embla_lane *lanes, size_t count,
+                      embla_merge_part part, const embla_merge_overlap *overlap, embla_merge *merge)
 {
     copies_list inputs, outputs;
     size_t rows = 0;
-    for (size_t i = 0; i < count; i++) {
-        inputs[i] = &lanes[i].input;
-        outputs[i] = &lanes[i].output;
-        rows += inputs[i]->count + outputs[i]->count;
-    }
+    list_copies(lanes, count, false, inputs);
+    list_copies(lanes, count, true, outputs);
+    for (size_t i = 0; i < count; i++) rows += inputs[i]->count + outputs[i]->count;
     int team = embla_threads_for(shop->options->threads, rows * shop->stride * sizeof(float));
+    int quarters = quarters_of(shop, overlap, false);
     if (shop->grams)
-        merge_grams(shop, inputs, count, team, merge);
+        merge_grams(shop, inputs, count, quarters, team, merge);
     else
-        merge_rows(shop, inputs, count, team, shop->input);
-    merge_rows(shop, outputs, count, team, shop->output);
+        merge_words(shop, inputs, count, part, quarters, team, shop->input);
+    merge_words(shop, outputs, count, part, quarters_of(shop, overlap, true), team, shop->output);
+}
+
+size_t embla_merge_list(const embla_shop *shop, embla_lane *lanes, size_t count,
+                        embla_merge_part part, int32_t *out)
+{
+    size_t listed = 0;
+    for (int k = shop->grams ? 1 : 0; k < 2; k++) {
+        copies_list all;
+        float *found_at[EMBLA_LANES];
+        list_copies(lanes, count, k == 1, all);
+        for (size_t lane = 0; lane < count; lane++)
+            for (size_t i = 0; i < all[lane]->count; i++) {
+                int32_t token = all[lane]->tokens[i];
+                if ((size_t)token % part.count == part.index &&
+                    find_copies(all, count, lane, token, shop->stride, found_at) > 0)
+                    out[listed++] = k == 1 ? -1 - token : token;
+            }
+    }
+    return listed;
+}
+
+void embla_merge_clear(embla_lane *lanes, size_t count)
+{
     for (size_t i = 0; i < count; i++) {
-        embla_copies_clear(inputs[i]);
-        embla_copies_clear(outputs[i]);
+        embla_copies_clear(&lanes[i].input);
+        embla_copies_clear(&lanes[i].output);
     }
 }

@@ -270,6 +270,7 @@ void embla_wordvec_free(embla_wordvec *w)
     embla_table_free(w->output);
     embla_table_free(w->gram_rows);
     embla_table_free(w->means);
+    if (w->team.owner) w->team.leave(w->team.owner); /* tables may be in its memory */
     embla_vocab_free(w->vocab);
     embla_lexicon_free(&w->lexicon);
     embla_lexicon_free(&w->phrases);
@@ -369,29 +370,61 @@ embla_status embla_wordvec_progress(const embla_wordvec *w, embla_wordvec_report
     return EMBLA_OK;
 }
 
-/* Trains the lanes on the blocks of a step. *tokens, *loss and *pairs are added to. */
-static void train_blocks(embla_wordvec *w, int64_t first, size_t count, float rate,
-                         embla_wordvec_report *sums)
+/* Trains this process's lanes on the blocks of a step. Returns the words that were read. */
+static int64_t train_blocks(embla_wordvec *w, uint64_t first, size_t count, float rate)
 {
     uint64_t epoch = (uint64_t)(w->step / w->steps_of_epoch);
-    size_t most = count < w->lane_count ? count : w->lane_count;
+    size_t from = w->team.owner ? w->team.first : 0, end = count;
+    if (w->team.owner && w->team.end < end) end = w->team.end;
+    size_t most = end > from ? end - from : 1;
     int team = embla_threads_for(w->options.threads, SIZE_MAX);
-    double loss = 0, pairs = 0;
     int64_t tokens = 0;
+    if (most > w->lane_count) most = w->lane_count;
     if ((size_t)team > most) team = (int)most;
     (void)team; /* without OpenMP */
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1) reduction(+ : tokens)
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = from; i < end; i++) {
         embla_lane *lane = &w->lanes[w->options.hogwild ? (size_t)embla_threads_mine() : i];
-        embla_lane_train(&w->shop, lane, epoch, (uint64_t)first + i, rate);
+        embla_lane_train(&w->shop, lane, epoch, first + i, rate);
         tokens += lane->tokens;
     }
-    for (size_t i = 0; i < most; i++) {
+    return tokens;
+}
+
+/* Lanes train on blocks, and their changes are merged. */
+static embla_status make_step(embla_wordvec *w, uint64_t first, size_t count,
+                              embla_wordvec_report *r)
+{
+    embla_status status = embla_reading_check(&w->reading);
+    if (status != EMBLA_OK && !w->team.owner) return status;
+    w->torn = true; /* the text may change while it is read */
+    if (status == EMBLA_OK) r->tokens = train_blocks(w, first, count, (float)r->rate);
+    if (status == EMBLA_OK) status = embla_reading_check(&w->reading);
+    if (w->team.owner) status = w->team.merge(w->team.owner, w, status, count);
+    EMBLA_TRY(status);
+    w->torn = false;
+    if (!w->team.owner && !w->options.hogwild) {
+        embla_merge_overlap overlap;
+        const embla_merge_part all = {0, 1};
+        embla_merge_count(&w->shop, w->lanes, count, all, &overlap);
+        embla_merge_rows(&w->shop, w->lanes, count, all, &overlap, &w->merge);
+        embla_merge_clear(w->lanes, count);
+    }
+    return EMBLA_OK;
+}
+
+/* The sums of all lanes, in their order. With hogwild a lane has the last of its blocks. */
+static void sum_lanes(const embla_wordvec *w, size_t count, embla_wordvec_report *r)
+{
+    double loss = 0, pairs = 0;
+    int64_t tokens = 0;
+    for (size_t i = 0; i < count && i < w->lane_count; i++) {
         loss += w->lanes[i].loss;
         pairs += w->lanes[i].pairs;
+        tokens += w->lanes[i].tokens;
     }
-    sums->tokens = tokens;
-    sums->loss = pairs > 0 ? loss / pairs : 0;
+    if (!w->options.hogwild) r->tokens = tokens;
+    r->loss = pairs > 0 ? loss / pairs : 0;
 }
 
 embla_status embla_wordvec_step(embla_wordvec *w, embla_wordvec_report *report)
@@ -406,20 +439,13 @@ embla_status embla_wordvec_step(embla_wordvec *w, embla_wordvec_report *report)
     if (w->torn)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a load into these words failed halfway; they cannot be trained");
-    EMBLA_TRY(embla_reading_check(&w->reading));
     uint64_t blocks = w->reading.size / w->shop.block + (w->reading.size % w->shop.block > 0);
     uint64_t first = (uint64_t)(w->step % w->steps_of_epoch) * (uint64_t)w->per_step;
     uint64_t left = blocks - first;
     size_t count = left < (uint64_t)w->per_step ? (size_t)left : (size_t)w->per_step;
     r.rate = rate_at(w);
-    train_blocks(w, (int64_t)first, count, (float)r.rate, &r);
-    embla_status status = embla_reading_check(&w->reading);
-    if (status == EMBLA_OK && !w->options.hogwild)
-        embla_merge_lanes(&w->shop, w->lanes, count, &w->merge);
-    if (status != EMBLA_OK) {
-        w->torn = true; /* copies were trained on something else than the text */
-        return status;
-    }
+    EMBLA_TRY(make_step(w, first, count, &r));
+    sum_lanes(w, count, &r);
     w->step++;
     r.step = w->step;
     r.steps = steps;

@@ -26,7 +26,7 @@ allowed() {
     model)   echo "model learn ngram engine table formats files base" ;;
     train)   echo "train model learn text formats files base" ;;
     wordvec) echo "wordvec text formats files base" ;;
-    cluster) echo "cluster train model learn engine table lookup formats files base" ;;
+    cluster) echo "cluster train wordvec model learn engine table lookup formats files base" ;;
     *)       echo "unknown room: $1" >&2; return 2 ;;
     esac
 }
@@ -43,7 +43,7 @@ public() {
     search)                 echo "embla.h embla_text.h embla_lab.h embla_search.h" ;;
     wordvec)                echo "embla.h embla_text.h embla_wordvec.h" ;;
     model | train)          echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
-    cluster)                echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_cluster.h" ;;
+    cluster)                echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_wordvec.h embla_cluster.h" ;;
     esac
 }
 

@@ -70,6 +70,18 @@ line=("$names" "${tiny[@]}" --documents --dropout 0.1 --ngram-rows 2000 --steps 
 ranks 3 "$embla" train "${line[@]}" -o two >log 2>&1 || fail "$(cat log)"
 cmp one/checkpoints/step-0000000020.safetensors two/checkpoints/step-0000000020.safetensors
 
+# the same with the table divided: the model is the same for any number of ranks, and continued by
+# another number after half of the steps
+for n in 1 2 4; do
+    rm -rf three
+    ranks "$n" "$embla" train "${line[@]}" --sharded --save-every 10 -o three >log 2>&1 || fail "$(cat log)"
+    cmp one/model.safetensors three/model.safetensors || fail "--sharded, $n ranks"
+    rm -r three/checkpoints/step-0000000020.safetensors*
+    ranks $((5 - n)) "$embla" train --resume three -q >log 2>&1 || fail "--sharded, resumed: $(cat log)"
+    cmp one/model.safetensors three/model.safetensors || fail "--sharded, $n ranks continued by $((5 - n))"
+done
+echo "--sharded: the same model"
+
 # One line of output for all ranks, and one message
 ranks 4 "$embla" train "$names" --preset microgpt --batch 12 --steps 10 -o said >log 2>&1
 [ "$(grep -c '^ranks  *4 ranks' log)" = 1 ] || fail "$(cat log)"
@@ -82,19 +94,30 @@ grep -q 'embla: 3 ranks, but a batch of 2 sequences has only 2 shards' log || fa
 echo "messages: one"
 
 # A rank is killed: the job ends, and its last checkpoint is continued
-ranks 3 "$embla" train "$names" --preset microgpt --batch 12 --steps 100000000 --save-every 50 \
-    --patience 3 -q -o lost >log 2>&1 &
-launched=$!
-for ((k = 0; k < 600; k++)); do
-    [ -e lost/checkpoints/step-0000000050.safetensors ] && break
-    sleep 0.1
-done
-victims=($(pgrep -f "^$embla train $names .* lost\$"))
-kill -9 "${victims[1]}"
-begun=$SECONDS
-wait "$launched" && fail "the job went on without a rank"
-[ $((SECONDS - begun)) -le 60 ] || fail "the job ended only after $((SECONDS - begun)) s"
-last=$(ls lost/checkpoints | sed -n 's/step-0*\([0-9]*\)\.safetensors/\1/p' | sort -n | tail -n 1)
-ranks 2 "$embla" train --resume lost --steps $((last + 10)) >log 2>&1 || fail "$(cat log)"
-grep -q '^ranks  *2 ranks' log || fail "$(cat log)"
-echo "killed after step $last or later, and continued"
+lose() { # NAME SIGNAL OPTIONS..: kill a rank of a job that trains for ever, after its first checkpoint
+    local name=$1 signal=$2
+    shift 2
+    ranks 3 "$embla" train "$names" --steps 100000000 --save-every 50 --patience 3 -q "$@" -o "$name" >log 2>&1 &
+    launched=$!
+    for ((k = 0; k < 600; k++)); do
+        [ -e "$name/checkpoints/step-0000000050.safetensors" ] && break
+        sleep 0.1
+    done
+    victims=($(pgrep -f "^$embla train $names .* $name\$"))
+    kill "-$signal" "${victims[1]}"
+    begun=$SECONDS
+    wait "$launched" && fail "the job went on without a rank"
+    kill -9 "${victims[1]}" 2>/dev/null || true
+    [ $((SECONDS - begun)) -le 60 ] || fail "the job ended only after $((SECONDS - begun)) s"
+    cp log lost.log
+    last=$(ls "$name/checkpoints" | sed -n 's/step-0*\([0-9]*\)\.safetensors$/\1/p' | sort -n | tail -n 1)
+    ranks 2 "$embla" train --resume "$name" --steps $((last + 10)) >log 2>&1 || fail "$(cat log)"
+    grep -q '^ranks  *2 ranks' log || fail "$(cat log)"
+    echo "$name after step $last or later, and continued"
+}
+
+lose killed 9 --preset microgpt --batch 12
+lose killed-sharded 9 "${tiny[@]}" --documents --ngram-rows 2000 --sharded
+# a rank that is only stopped is named
+lose stopped STOP --preset microgpt --batch 12
+grep -q 'waited 3 seconds for .*; no answer from rank [0-9]' lost.log || fail "$(cat lost.log)"
