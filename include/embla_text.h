@@ -159,8 +159,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
 typedef struct {
     embla_tokenizer_kind kind;  /* 0 means EMBLA_TOKENIZER_BPE, which is byte-level */
     int64_t size;               /* the most tokens, special ones included; 0 means 32000 */
-    int64_t min_count;          /* a pair (or word, for WordLevel) that occurs less often makes no
-                                   token; 0 means no limit */
+    int64_t min_count;          /* a pair (a word for WordLevel, a string for Unigram) that occurs
+                                   less often makes no token; 0 means no limit */
     const char *const *special; /* special tokens; they are the first tokens */
     size_t special_count;
     bool lowercase;             /* the tokenizer turns text to lower case */
@@ -180,10 +180,10 @@ typedef struct {
 /* Trains a tokenizer on a text file, or on the files of a folder, and writes it to `out` as a
  * tokenizer.json that Hugging Face's library reads too. `out` is replaced if it exists; after a
  * failure it is unchanged. The merges of BPE are those of Hugging Face's BpeTrainer on the same
- * lines. WordPiece and WordLevel get the special token [UNK] if it is not given. The result does
- * not depend on the number of threads. options NULL means defaults; trained may be NULL.
- * EMBLA_ERR_FORMAT names the byte that is not valid UTF-8, EMBLA_ERR_UNSUPPORTED for Unigram,
- * EMBLA_ERR_ARGUMENT if size is too small for the characters of the text. */
+ * lines; Unigram is learned as its UnigramTrainer does. WordPiece and WordLevel get the special
+ * token [UNK] if it is not given, Unigram gets <unk>. The result does not depend on the number of
+ * threads. options NULL means defaults; trained may be NULL. EMBLA_ERR_FORMAT names the byte that
+ * is not valid UTF-8, EMBLA_ERR_ARGUMENT if size is too small for the characters of the text. */
 EMBLA_API EMBLA_CHECKED embla_status
 embla_tokenizer_train(const char *text, const embla_tokenizer_train_options *options,
                       const char *out, embla_tokenizer_trained *trained);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tokenizers of files other than tokenizer.json, made by hand. Real ones are compared by
  * tests/peers/tokens_sources.py. */
+#include <math.h>
+
 #include "base/mem.h"
 #include "embla_text.h"
+#include "gguf_bytes.h"
 #include "scratch.h"
 
 static const char words[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nun\r\n##aff\n##able\n!";
@@ -94,6 +97,70 @@ static void a_sentencepiece_model_is_unigram_or_bpe(void **state)
     assert_gives(model, count, "SentencePiece", "aa", 5, 3);
 }
 
+/* A GGUF file without tensors, with a Unigram model in its keys. flag is the value of
+ * add_space_prefix, map that of precompiled_charsmap (NULL means no such key). */
+static void make_t5(gguf_bytes *g, const piece *list, size_t count, uint8_t flag,
+                    const uint8_t *map, size_t map_bytes)
+{
+    add_head(g, 3, 0, map ? 6 : 5);
+    add_key_text(g, "tokenizer.ggml.model", "t5");
+    add_array(g, "tokenizer.ggml.tokens", EMBLA_GGUF_STRING, count);
+    for (size_t i = 0; i < count; i++) add_text(g, list[i].text);
+    add_array(g, "tokenizer.ggml.scores", EMBLA_GGUF_F32, count);
+    for (size_t i = 0; i < count; i++) add(g, &list[i].score, 4);
+    add_array(g, "tokenizer.ggml.token_type", EMBLA_GGUF_I32, count);
+    for (size_t i = 0; i < count; i++) add_number(g, list[i].type, 4);
+    add_key(g, "tokenizer.ggml.add_space_prefix", EMBLA_GGUF_BOOL);
+    add(g, &flag, 1);
+    if (map) add_array(g, "tokenizer.ggml.precompiled_charsmap", EMBLA_GGUF_U8, map_bytes);
+    if (map) add(g, map, map_bytes);
+    add_padding(g, 32);
+}
+
+static void gguf_t5_is_the_unigram_model_of_sentencepiece(void **state)
+{
+    gguf_bytes g = {0}, plain = {0};
+    (void)state;
+    make_t5(&g, pieces, COUNT_OF(pieces), 1, NULL, 0);
+    assert_gives(g.bytes, g.used, "GGUF", "ab", 7);
+    assert_gives(g.bytes, g.used, "GGUF", "aab", 5, 6);
+    assert_gives(g.bytes, g.used, "GGUF", "  a  ab ", 5, 7); /* extra spaces are removed */
+    assert_gives(g.bytes, g.used, "GGUF", "xa", 2, 0, 3);
+    assert_gives(g.bytes, g.used, "GGUF", "<s>ab", 1, 7); /* control tokens are cut out */
+    make_t5(&plain, pieces, COUNT_OF(pieces), 0, NULL, 0);
+    assert_gives(plain.bytes, plain.used, "GGUF", "ab", 6); /* no space in front */
+    free(g.bytes);
+    free(plain.bytes);
+}
+
+static void a_wrong_gguf_t5_is_refused(void **state)
+{
+    static const uint8_t map[] = {9, 0, 0, 0, 1};
+    piece list[COUNT_OF(pieces)];
+    const struct {
+        float score;
+        uint8_t type;
+        const uint8_t *map;
+        const char *sentence;
+    } cases[] = {{NAN, 1, NULL, "token 3 has the score"},
+                 {0, 9, NULL, "and the type 0"},
+                 {0, 1, map, "map of characters has 5 bytes"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        gguf_bytes g = {0};
+        embla_tokenizer *t = NULL;
+        size_t live = embla_mem_live();
+        memcpy(list, pieces, sizeof list);
+        list[3].score = cases[i].score;
+        list[3].type = cases[i].type;
+        make_t5(&g, list, COUNT_OF(list), 1, cases[i].map, sizeof map);
+        assert_status(embla_tokenizer_parse(g.bytes, g.used, "test", &t), EMBLA_ERR_FORMAT);
+        assert_error_has(cases[i].sentence);
+        assert_int_equal(embla_mem_live(), live);
+        free(g.bytes);
+    }
+}
+
 static void wrong_files_are_refused(void **state)
 {
     (void)state;
@@ -141,11 +208,13 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     uint8_t models[2][1024];
+    gguf_bytes g = {0};
+    make_t5(&g, pieces, COUNT_OF(pieces), 1, NULL, 0);
     const size_t counts[] = {make_model(models[0], pieces, COUNT_OF(pieces), 1),
                              make_model(models[1], pieces, COUNT_OF(pieces), 2), strlen(words),
-                             strlen(ranks)};
-    const void *const all[] = {models[0], models[1], words, ranks};
-    for (size_t i = 0; i < 4; i++) {
+                             strlen(ranks), g.used};
+    const void *const all[] = {models[0], models[1], words, ranks, g.bytes};
+    for (size_t i = 0; i < 5; i++) {
         embla_status status = EMBLA_ERR_MEMORY;
         for (size_t n = 1; status != EMBLA_OK; n++) {
             embla_tokenizer *t = NULL;
@@ -160,6 +229,7 @@ static void every_allocation_may_fail(void **state)
             assert_int_equal(embla_mem_live(), live);
         }
     }
+    free(g.bytes);
 }
 
 static void folders_are_searched_in_an_order(void **state)
@@ -190,6 +260,8 @@ int main(void)
         cmocka_unit_test(a_vocab_txt_is_wordpiece),
         cmocka_unit_test(ranks_merge_any_two_tokens_that_make_a_third),
         cmocka_unit_test(a_sentencepiece_model_is_unigram_or_bpe),
+        cmocka_unit_test(gguf_t5_is_the_unigram_model_of_sentencepiece),
+        cmocka_unit_test(a_wrong_gguf_t5_is_refused),
         cmocka_unit_test(wrong_files_are_refused),
         cmocka_unit_test(damaged_models_end_in_a_status),
         cmocka_unit_test(every_allocation_may_fail),

@@ -156,6 +156,83 @@ static void words_are_ordered_by_frequency_then_bytes(void **state)
     drop(&w);
 }
 
+/* ---- Unigram ---- */
+
+static void unigram_learns_the_strings_that_pieces_share(void **state)
+{
+    /* the size is no limit here: what occurs often enough is a token */
+    trained w = train("hug hug hug pug pug mug hugs\n",
+                      &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_UNIGRAM});
+    const char *const pieces[] = {"\xe2\x96\x81hug", "\xe2\x96\x81", "<unk>", "ug"};
+    (void)state;
+    assert_string_equal(name(&w, 0), "<unk>");
+    assert_true(embla_tokenizer_special(w.t, 0));
+    assert_pieces(&w, "hug xug", pieces, 4);
+    drop(&w);
+}
+
+static void unigram_keeps_every_character_and_at_most_the_size(void **state)
+{
+    static const char *const special[] = {"<pad>", "<unk>"};
+    embla_tokenizer_trained made;
+    trained w = set_up("the cat sat on the mat; the hat\nthat cat chats at the mat\n"
+                       "the hats sat at the cats\n");
+    const embla_tokenizer_train_options options = {
+        .kind = EMBLA_TOKENIZER_UNIGRAM, .size = 16, .special = special, .special_count = 2};
+    (void)state;
+    assert_ok(embla_tokenizer_train(w.text, &options, w.out, &made));
+    assert_int_equal(made.tokens, 16); /* 2 special ones, 11 characters with "▁", 3 strings */
+    assert_int_equal(made.special, 2);
+    assert_ok(embla_tokenizer_open(w.out, &w.t));
+    assert_string_equal(name(&w, 1), "<unk>");
+    for (const char *c = "thecasonm;"; *c; c++) assert_true(embla_tokenizer_token(w.t, c, 1) >= 0);
+    embla_tokenizer_info info;
+    embla_tokenizer_describe(w.t, &info);
+    assert_int_equal(info.unknown, 1);
+    drop(&w);
+}
+
+/* A piece of 8,000 characters: its probability is far below the smallest double. Counts that come
+ * from sums of 0 would make single characters the best tokens. */
+static void unigram_learns_from_a_long_piece(void **state)
+{
+    char text[8200];
+    uint64_t seed = 5;
+    size_t used = 0;
+    (void)state;
+    while (used < 8000) {
+        bool often = check_below(&seed, 10) > 0;
+        memcpy(text + used, often ? "abc" : "d", often ? 3 : 1);
+        used += often ? 3 : 1;
+    }
+    memcpy(text + used, "\n", 2);
+    trained w =
+        train(text, &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_UNIGRAM, .size = 12});
+    assert_true(strlen(name(&w, 1)) >= 3);
+    assert_ok(embla_tokenize(w.e, text, used, NULL));
+    assert_true(embla_encoding_count(w.e) < used / 2);
+    drop(&w);
+}
+
+/* What is encoded with the file that was written is decoded to the same text. */
+static void every_kind_is_read_back(void **state)
+{
+    static const char text[] = "low lower lowest new newer";
+    (void)state;
+    for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_UNIGRAM; kind++) {
+        const char *decoded = NULL;
+        size_t length = 0;
+        trained w = train(
+            "low lower lowest\nnew newer low\n",
+            &(embla_tokenizer_train_options){.kind = (embla_tokenizer_kind)kind, .size = 280});
+        assert_ok(embla_tokenize(w.e, text, sizeof text - 1, NULL));
+        assert_ok(embla_detokenize(w.e, embla_encoding_tokens(w.e), embla_encoding_count(w.e),
+                                   false, &decoded, &length));
+        assert_string_equal(decoded, text);
+        drop(&w);
+    }
+}
+
 /* ---- threads ---- */
 
 /* Many lines of words that differ, so that blocks of several threads begin within lines. */
@@ -178,7 +255,7 @@ static void the_number_of_threads_changes_nothing(void **state)
 {
     char *text = make_lines(1200000);
     (void)state;
-    for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_BPE; kind++) {
+    for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_UNIGRAM; kind++) {
         trained w = set_up(text);
         unsigned char *first = NULL;
         size_t length = 0;
@@ -233,7 +310,7 @@ static void what_cannot_be_trained_is_refused_and_the_old_file_stays(void **stat
     REFUSED("a", EMBLA_ERR_ARGUMENT, "size is -1", .size = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "min_count is -1", .min_count = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "kind is 9", .kind = (embla_tokenizer_kind)9);
-    REFUSED("a", EMBLA_ERR_UNSUPPORTED, "Unigram", .kind = EMBLA_TOKENIZER_UNIGRAM);
+    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5 tokens", .kind = EMBLA_TOKENIZER_UNIGRAM, .size = 4);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "both 'a'", .special = twice, .special_count = 2);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "0 bytes", .special = empty, .special_count = 1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "NULL", .special_count = 1);
@@ -261,7 +338,7 @@ static void a_caller_may_stop_it(void **state)
 static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
 {
     (void)state;
-    for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_BPE; kind++) {
+    for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_UNIGRAM; kind++) {
         trained w = set_up("low Low lower\nnewest\n");
         const embla_tokenizer_train_options options = {
             .kind = (embla_tokenizer_kind)kind, .size = 270, .lowercase = true, .threads = 1};
@@ -364,6 +441,10 @@ int main(void)
         cmocka_unit_test(special_tokens_come_first),
         cmocka_unit_test(wordpiece_marks_what_continues_a_word),
         cmocka_unit_test(words_are_ordered_by_frequency_then_bytes),
+        cmocka_unit_test(unigram_learns_the_strings_that_pieces_share),
+        cmocka_unit_test(unigram_keeps_every_character_and_at_most_the_size),
+        cmocka_unit_test(unigram_learns_from_a_long_piece),
+        cmocka_unit_test(every_kind_is_read_back),
         cmocka_unit_test(the_number_of_threads_changes_nothing),
         cmocka_unit_test(what_cannot_be_trained_is_refused_and_the_old_file_stays),
         cmocka_unit_test(a_caller_may_stop_it),

@@ -143,7 +143,8 @@ static const cli_option options[] = {
      .value = "N",
      .standard = "0",
      .count = true,
-     .help = "make no token of a pair (or word) that occurs less than N times; 0 means no limit"},
+     .help = "make no token of a pair (word, string) that occurs less than N times; 0 means no "
+             "limit"},
     {.name = "special",
      .value = "LIST",
      .help = "special tokens, separated by commas; they become the first tokens"},
@@ -163,9 +164,10 @@ const cli_verb cli_verb_tokenizer = {
             "The kinds:\n- bpe: byte-level byte pair encoding, as in GPT-2. The most frequent pair "
             "of neighbours becomes a token, again and again. The merges are those of Hugging "
             "Face's BpeTrainer;\n- wordpiece: pieces of words as in BERT, with ## inside a "
-            "word;\n- words: the most frequent words and runs of punctuation;\n- unigram: not "
-            "available yet.\nwordpiece and words get the special token [UNK] for what they do not "
-            "know, unless --special has it.\n\n"
+            "word;\n- words: the most frequent words and runs of punctuation;\n- unigram: "
+            "the most probable pieces of words, as in SentencePiece, which marks a space as "
+            "U+2581.\nwordpiece and words get the special token [UNK] for what they do not know, "
+            "unigram gets <unk>, unless --special has it.\n\n"
             "The result does not depend on the number of threads. After Ctrl-C nothing is written.",
     .example = "embla tokenizer book.txt -o tokenizer.json --size 4000",
     .options = options,

@@ -211,6 +211,25 @@ static embla_status set_up(reading *r)
     return embla_tokenizer_finish(t, NULL, 0);
 }
 
+embla_status embla_sentencepiece_unigram(embla_tokenizer *t, embla_unigram_parts *parts)
+{
+    reading r = {.t = t,
+                 .scores = parts->scores,
+                 .types = parts->types,
+                 .model = UNIGRAM,
+                 .bytes = parts->bytes,
+                 .dummy = parts->dummy,
+                 .remove_extra = parts->remove_extra,
+                 .map = {parts->map, parts->map_bytes}};
+    for (size_t i = 0; i < t->vocab_count; i++)
+        if (!isfinite(r.scores[i]) || r.types[i] < NORMAL || r.types[i] > BYTE)
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.256s: token %zu has the score %g and the type %d; expected a "
+                              "finite score and a type from %d to %d",
+                              t->name, i, (double)r.scores[i], r.types[i], NORMAL, BYTE);
+    return set_up(&r);
+}
+
 embla_status embla_sentencepiece_parse(embla_tokenizer *t, const uint8_t *bytes, size_t count)
 {
     reading r = {.t = t, .model = UNIGRAM, .escape = 1, .dummy = true, .remove_extra = true};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tokenizers in the keys of a GGUF file. The tokens are those that llama.cpp gives.
  *
- *   tokenizer.ggml.model  "llama": BPE as SentencePiece has it, with scores; "gpt2": byte-level BPE
- *                         with merges, cut as tokenizer.ggml.pre says; "bert": WordPiece, in which
- * a mark begins the first string of a word tokenizer.ggml.token_type  1 normal, 2 unknown, 3
- * control, 4 user defined, 5 unused, 6 byte
+ *   tokenizer.ggml.model: "llama" is BPE as SentencePiece has it, with scores; "gpt2" is byte-level
+ *   BPE with merges, cut as tokenizer.ggml.pre says; "bert" is WordPiece, in which a mark begins
+ * the first string of a word; "t5" is SentencePiece's Unigram, with scores
+ *
+ *   tokenizer.ggml.token_type: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte
  */
 #include <string.h>
 
@@ -86,20 +87,25 @@ const char embla_llama_stages[] =
     "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},"
     "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]}}";
 
+static embla_status read_scores(reading *r, float **out)
+{
+    const embla_gguf_key *key = NULL;
+    EMBLA_TRY(
+        embla_gguf_array(&r->directory, r->map, "tokenizer.ggml.scores", EMBLA_GGUF_F32, &key));
+    EMBLA_TRY(embla_arena_many(&r->scratch, r->count, sizeof **out, "scores", out));
+    return embla_map_read(r->map, key->value, r->count * sizeof **out, *out);
+}
+
 static embla_status read_llama(reading *r)
 {
     embla_tokenizer *t = r->t;
-    const embla_gguf_key *key = NULL;
     float *scores = NULL;
     bool *normal = NULL;
     EMBLA_TRY(add_strings(r));
     EMBLA_TRY(add_special(r));
-    EMBLA_TRY(
-        embla_gguf_array(&r->directory, r->map, "tokenizer.ggml.scores", EMBLA_GGUF_F32, &key));
-    EMBLA_TRY(embla_arena_many(&r->scratch, r->count, sizeof *scores, "scores", &scores));
+    EMBLA_TRY(read_scores(r, &scores));
     EMBLA_TRY(embla_arena_many(&r->scratch, r->count, sizeof *normal, "types", &normal));
     EMBLA_TRY(embla_arena_many(&t->arena, r->count, sizeof *t->hidden, "types", &t->hidden));
-    EMBLA_TRY(embla_map_read(r->map, key->value, r->count * sizeof *scores, scores));
     for (size_t i = 0; i < r->count; i++) {
         normal[i] = type_of(r, i) == NORMAL && scores[i] == scores[i]; /* not NaN */
         t->hidden[i] = type_of(r, i) != NORMAL;
@@ -110,6 +116,51 @@ static embla_status read_llama(reading *r)
     EMBLA_TRY(embla_bpe_rank_scores(t, scores, normal));
     EMBLA_TRY(embla_tokenizer_stages(t, embla_llama_stages));
     return embla_tokenizer_finish(t, NULL, 0);
+}
+
+/* ---- t5 ---- */
+
+/* A key that is true or false. */
+static embla_status read_flag(reading *r, const char *key, bool *out)
+{
+    int64_t number = *out;
+    if (!embla_gguf_has(&r->directory, key)) return EMBLA_OK;
+    EMBLA_TRY(embla_gguf_number(&r->directory, r->map, key, &number));
+    *out = number != 0;
+    return EMBLA_OK;
+}
+
+/* The map of characters is an array of u8 or i8. Without it characters stay as they are. */
+static embla_status read_map(reading *r, embla_unigram_parts *parts)
+{
+    static const char name[] = "tokenizer.ggml.precompiled_charsmap";
+    const embla_gguf_key *key = embla_gguf_find(&r->directory, name);
+    uint8_t *bytes = NULL;
+    if (!key) return EMBLA_OK;
+    bool i8 = key->type == EMBLA_GGUF_ARRAY && key->element == EMBLA_GGUF_I8;
+    EMBLA_TRY(
+        embla_gguf_array(&r->directory, r->map, name, i8 ? EMBLA_GGUF_I8 : EMBLA_GGUF_U8, &key));
+    parts->map_bytes = (size_t)key->count;
+    EMBLA_TRY(embla_arena_many(&r->scratch, parts->map_bytes, 1, "a map of characters", &bytes));
+    parts->map = bytes;
+    return embla_map_read(r->map, key->value, parts->map_bytes, bytes);
+}
+
+static embla_status read_t5(reading *r)
+{
+    embla_unigram_parts parts = {.map = (const uint8_t *)"", .dummy = true, .remove_extra = true};
+    EMBLA_TRY(add_strings(r));
+    EMBLA_TRY(add_special(r));
+    EMBLA_TRY(read_scores(r, &parts.scores));
+    EMBLA_TRY(read_map(r, &parts));
+    EMBLA_TRY(read_flag(r, "tokenizer.ggml.add_space_prefix", &parts.dummy));
+    EMBLA_TRY(read_flag(r, "tokenizer.ggml.remove_extra_whitespaces", &parts.remove_extra));
+    EMBLA_TRY(embla_arena_many(&r->scratch, r->count, 1, "types", &parts.types));
+    for (size_t i = 0; i < r->count; i++) {
+        parts.types[i] = type_of(r, i) <= BYTE ? (uint8_t)type_of(r, i) : 0;
+        parts.bytes |= type_of(r, i) == BYTE;
+    }
+    return embla_sentencepiece_unigram(r->t, &parts);
 }
 
 /* ---- gpt2 ---- */
@@ -135,30 +186,48 @@ static embla_status read_merges(reading *r, embla_name **out, size_t *count)
     return EMBLA_OK;
 }
 
+/* Names of tokenizer.ggml.pre and the pattern that each means in llama.cpp. */
+static const struct {
+    const char *name;
+    embla_byte_cut cut;
+    bool ignore_merges;
+} pres[] = {{"", EMBLA_BYTE_CUT_GPT2, false},
+            {"default", EMBLA_BYTE_CUT_GPT2, false},
+            {"gpt-2", EMBLA_BYTE_CUT_GPT2, false},
+            {"phi-2", EMBLA_BYTE_CUT_GPT2, false},
+            {"jina-es", EMBLA_BYTE_CUT_GPT2, false},
+            {"jina-de", EMBLA_BYTE_CUT_GPT2, false},
+            {"jina-v2-es", EMBLA_BYTE_CUT_GPT2, false},
+            {"jina-v2-de", EMBLA_BYTE_CUT_GPT2, false},
+            {"llama-bpe", EMBLA_BYTE_CUT_CL100K, true},
+            {"llama3", EMBLA_BYTE_CUT_CL100K, true},
+            {"llama-v3", EMBLA_BYTE_CUT_CL100K, true},
+            {"falcon3", EMBLA_BYTE_CUT_CL100K, true},
+            {"pixtral", EMBLA_BYTE_CUT_CL100K, true},
+            {"qwen2", EMBLA_BYTE_CUT_QWEN, false},
+            {"deepseek-r1-qwen", EMBLA_BYTE_CUT_QWEN, false},
+            {"gpt-4o", EMBLA_BYTE_CUT_O200K, false},
+            {"llama4", EMBLA_BYTE_CUT_O200K, false}};
+enum { PRES = sizeof pres / sizeof pres[0] };
+
 static embla_status read_gpt2(reading *r)
 {
     char pre[64];
     embla_name *merges = NULL;
-    size_t count = 0;
-    const char *stages = NULL;
+    size_t count = 0, i = 0;
     EMBLA_TRY(read_text(r, "tokenizer.ggml.pre", pre));
-    if (pre[0] == '\0' || strcmp(pre, "gpt-2") == 0 || strcmp(pre, "default") == 0)
-        stages = embla_byte_stages(EMBLA_BYTE_CUT_GPT2);
-    if (strcmp(pre, "llama-bpe") == 0 || strcmp(pre, "llama3") == 0)
-        stages = embla_byte_stages(EMBLA_BYTE_CUT_CL100K);
-    if (strcmp(pre, "qwen2") == 0) stages = embla_byte_stages(EMBLA_BYTE_CUT_QWEN);
-    if (strcmp(pre, "gpt-4o") == 0) stages = embla_byte_stages(EMBLA_BYTE_CUT_O200K);
-    if (!stages)
+    while (i < PRES && strcmp(pre, pres[i].name) != 0) i++;
+    if (i == PRES)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: tokenizer.ggml.pre is '%s'; Embla has gpt-2, llama-bpe, qwen2 "
-                          "and gpt-4o",
+                          "and gpt-4o, and names that mean the same",
                           r->t->name, pre);
     EMBLA_TRY(add_strings(r));
     EMBLA_TRY(add_special(r));
-    EMBLA_TRY(embla_tokenizer_stages(r->t, stages));
+    EMBLA_TRY(embla_tokenizer_stages(r->t, embla_byte_stages(pres[i].cut)));
     EMBLA_TRY(read_merges(r, &merges, &count));
     r->t->kind = EMBLA_TOKENIZER_BPE;
-    r->t->bpe.ignore_merges = strcmp(pre, "llama-bpe") == 0 || strcmp(pre, "llama3") == 0;
+    r->t->bpe.ignore_merges = pres[i].ignore_merges;
     return embla_tokenizer_finish(r->t, merges, count);
 }
 
@@ -202,8 +271,9 @@ static embla_status read_keys(reading *r)
     if (strcmp(model, "llama") == 0) return read_llama(r);
     if (strcmp(model, "gpt2") == 0) return read_gpt2(r);
     if (strcmp(model, "bert") == 0) return read_bert(r);
+    if (strcmp(model, "t5") == 0) return read_t5(r);
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                      "%.256s: tokenizer.ggml.model is '%s'; Embla has llama, gpt2 and bert",
+                      "%.256s: tokenizer.ggml.model is '%s'; Embla has llama, gpt2, bert and t5",
                       r->t->name, model);
 }
 

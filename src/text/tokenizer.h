@@ -297,6 +297,19 @@ EMBLA_CHECKED embla_status embla_vocab_txt_parse(embla_tokenizer *t, const uint8
                                                  size_t count);
 EMBLA_CHECKED embla_status embla_sentencepiece_parse(embla_tokenizer *t, const uint8_t *bytes,
                                                      size_t count);
+/* What a Unigram model of SentencePiece has besides its strings. */
+typedef struct {
+    float *scores;  /* by token */
+    uint8_t *types; /* by token: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte */
+    const uint8_t *map; /* map of characters: map_bytes bytes */
+    size_t map_bytes;
+    bool dummy, remove_extra; /* a mark in front; extra spaces are removed */
+    bool bytes;               /* unknown characters become bytes */
+} embla_unigram_parts;
+/* Sets up such a model, after the vocabulary was filled in. EMBLA_ERR_FORMAT names a token with a
+ * wrong score or type. */
+EMBLA_CHECKED embla_status embla_sentencepiece_unigram(embla_tokenizer *t,
+                                                       embla_unigram_parts *parts);
 /* Ranks tokens by their scores, the highest first: BPE as SentencePiece has it. Those that are not
  * normal never merge. */
 EMBLA_CHECKED embla_status embla_bpe_rank_scores(embla_tokenizer *t, const float *scores,

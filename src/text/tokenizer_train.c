@@ -4,6 +4,7 @@
  *   BPE        bytes, cut by GPT-2's pattern; every text can be encoded
  *   WordPiece  BERT's normalizer and pre-tokenizer; learned like BPE, with "##" inside words
  *   WordLevel  runs of letters and digits, and runs of other characters; the most frequent ones
+ *   Unigram    words with a "▁" for the space before them; the most probable pieces of words
  *
  * The stages are stated as JSON once: they cut the text that is learned from, and they are written
  * to the file.
@@ -27,6 +28,13 @@ enum { SIZE_USUAL = 32000, SIZE_MOST = 1 << 22, SPECIAL_BYTES = 1024 };
     "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "        \
     "\"strip_accents\": null, \"lowercase\": " lowercase "}"
 #define LOWERCASE "{\"type\": \"Lowercase\"}"
+#define METASPACE                                                                                  \
+    "{\"type\": \"Metaspace\", \"replacement\": \"\xe2\x96\x81\", \"prepend_scheme\": "            \
+    "\"always\", \"split\": true}"
+/* As Hugging Face's SentencePieceUnigramTokenizer has them. */
+#define SENTENCEPIECE(more)                                                                        \
+    "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Nmt\"}, {\"type\": \"NFKC\"}, "       \
+    "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \" {2,}\"}, \"content\": \" \"}" more "]}"
 
 /* What a kind of tokenizer is made of, as JSON. */
 typedef struct {
@@ -51,7 +59,10 @@ static const recipe recipes[] = {
                              "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
                              "\"fuse_unk\": false, \"byte_fallback\": false, \"ignore_merges\": "
                              "false",
-                             NULL}};
+                             NULL},
+    [EMBLA_TOKENIZER_UNIGRAM] = {SENTENCEPIECE(""), SENTENCEPIECE(", " LOWERCASE), METASPACE,
+                                 METASPACE, "\"type\": \"Unigram\", \"byte_fallback\": false",
+                                 "<unk>"}};
 
 typedef struct {
     embla_tokenizer_train_options options;
@@ -127,6 +138,8 @@ static embla_status learn(training *t)
         return embla_bpe_learn(t->pieces, false, "##", &t->options, &t->learned);
     case EMBLA_TOKENIZER_WORDLEVEL:
         return learn_words(t);
+    case EMBLA_TOKENIZER_UNIGRAM:
+        return embla_unigram_learn(t->pieces, &t->options, &t->learned);
     default:
         return embla_bpe_learn(t->pieces, true, "", &t->options, &t->learned);
     }
@@ -226,9 +239,6 @@ static embla_status make_stages(training *t)
 static embla_status check_options(const embla_tokenizer_train_options *o)
 {
     EMBLA_TRY(embla_threads_check(o->threads));
-    if (o->kind == EMBLA_TOKENIZER_UNIGRAM)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "Unigram cannot be trained yet; BPE, WordPiece and WordLevel can");
     if ((unsigned)o->kind > EMBLA_TOKENIZER_UNIGRAM || o->kind == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d; it must be 1 to %d", (int)o->kind,
                           (int)EMBLA_TOKENIZER_UNIGRAM);
@@ -279,6 +289,31 @@ static void write_merges(const embla_learned *learned, embla_json_out *out)
     embla_json_say(out, "%s]", learned->merge_count > 0 ? "\n    " : "");
 }
 
+/* The vocabulary of Unigram is a list of strings with their scores. */
+static void write_scores(const training *t, embla_json_out *out)
+{
+    size_t unknown = 0;
+    while (!embla_name_is(&t->learned.tokens[unknown], t->recipe->unknown)) unknown++;
+    embla_json_say(out, ",\n    \"unk_id\": %zu,\n    \"vocab\": [", unknown);
+    for (size_t i = 0; i < t->learned.count; i++) {
+        embla_json_say(out, "%s\n      [", i > 0 ? "," : "");
+        embla_json_say_string(out, t->learned.tokens[i].bytes, t->learned.tokens[i].length);
+        embla_json_say(out, ", %.17g]", t->learned.scores[i]);
+    }
+    embla_json_say(out, "\n    ]");
+}
+
+static void write_vocab(const training *t, embla_json_out *out)
+{
+    embla_json_say(out, ",\n    \"vocab\": {");
+    for (size_t i = 0; i < t->learned.count; i++) {
+        embla_json_say(out, "%s\n      ", i > 0 ? "," : "");
+        embla_json_say_string(out, t->learned.tokens[i].bytes, t->learned.tokens[i].length);
+        embla_json_say(out, ": %zu", i);
+    }
+    embla_json_say(out, "\n    }");
+}
+
 static embla_status write_json(const training *t, embla_durable *file)
 {
     embla_json_out out = {.out = file};
@@ -292,13 +327,10 @@ static embla_status write_json(const training *t, embla_durable *file)
     embla_json_say_key(&out, "model");
     embla_json_say(&out, "{\n    ");
     embla_json_put(&out, t->recipe->model, strlen(t->recipe->model));
-    embla_json_say(&out, ",\n    \"vocab\": {");
-    for (size_t i = 0; i < t->learned.count; i++) {
-        embla_json_say(&out, "%s\n      ", i > 0 ? "," : "");
-        embla_json_say_string(&out, t->learned.tokens[i].bytes, t->learned.tokens[i].length);
-        embla_json_say(&out, ": %zu", i);
-    }
-    embla_json_say(&out, "\n    }");
+    if (t->options.kind == EMBLA_TOKENIZER_UNIGRAM)
+        write_scores(t, &out);
+    else
+        write_vocab(t, &out);
     if (t->options.kind == EMBLA_TOKENIZER_BPE) write_merges(&t->learned, &out);
     embla_json_say(&out, "\n  }\n}\n");
     return out.status;
@@ -356,6 +388,7 @@ embla_status embla_tokenizer_train(const char *text, const embla_tokenizer_train
     embla_tokenizer_free(t.stages);
     embla_mem_free(t.learned.tokens, t.learned.room * sizeof *t.learned.tokens);
     embla_mem_free(t.learned.merges, t.learned.merge_room * sizeof *t.learned.merges);
+    embla_mem_free(t.learned.scores, t.learned.score_room * sizeof *t.learned.scores);
     embla_arena_free(&t.learned.arena);
     return status;
 }

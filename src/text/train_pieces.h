@@ -25,6 +25,8 @@ typedef struct {
     size_t count, room;
     uint32_t (*merges)[2]; /* pairs of tokens, by rank */
     size_t merge_count, merge_room;
+    double *scores; /* of Unigram, by token */
+    size_t score_room;
 } embla_learned;
 
 /* train_bpe.c: learns the merges of BPE. learned has the special tokens. prefix is put in front of
@@ -34,6 +36,34 @@ EMBLA_CHECKED embla_status embla_bpe_learn(const embla_word_list *pieces, bool b
                                            const char *prefix,
                                            const embla_tokenizer_train_options *options,
                                            embla_learned *learned);
+
+/* train_seeds.c: the strings that a Unigram model starts from. */
+enum { EMBLA_SEED_CHARS = 16, EMBLA_SEEDS_MOST = 1000000 };
+
+typedef struct {
+    const char *bytes;
+    uint32_t length;
+    double score; /* a count at first; a logarithm of a probability later */
+} embla_seed;
+
+typedef struct {
+    embla_arena arena;
+    embla_seed *items; /* the characters, then longer strings; the highest scores first */
+    size_t count, room, characters;
+} embla_seeds;
+
+/* Finds the strings in pieces, whose order has no influence on the result. Strings of two and more
+ * characters that occur less than options->min_count times are left out. */
+EMBLA_CHECKED embla_status embla_seeds_make(const embla_counted_word *words, size_t count,
+                                            const embla_tokenizer_train_options *options,
+                                            embla_seeds *seeds);
+void embla_seeds_free(embla_seeds *seeds);
+
+/* train_unigram.c: learns the strings and the scores of Unigram. learned has the special tokens.
+ * The list of pieces is sorted, and cannot be searched afterwards. */
+EMBLA_CHECKED embla_status embla_unigram_learn(const embla_word_list *pieces,
+                                               const embla_tokenizer_train_options *options,
+                                               embla_learned *learned);
 
 /* Appends a token. The bytes are copied. */
 EMBLA_CHECKED embla_status embla_learned_add(embla_learned *learned, const char *bytes,

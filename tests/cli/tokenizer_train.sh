@@ -13,6 +13,8 @@ try tokenizer text.txt -o bpe.json --size 290 --special '<|endoftext|>' --force 
 try tokens bpe.json 'the quick fox<|endoftext|>'
 try tokens wp.json 'The quick wolf'
 try tokens words.json 'the quick wolf.'
+try tokenizer text.txt -o unigram.json --kind unigram --size 60
+try tokens unigram.json 'the quick wolf.' --format pieces
 mkdir folder
 cp text.txt folder/a.txt
 try tokenizer folder -o same.json --size 290 --special '<|endoftext|>' --quiet
@@ -25,7 +27,7 @@ try tokenizer text.txt -o x.json --size 0
 try tokenizer text.txt -o x.json --size 100
 try tokenizer text.txt -o x.json --special 'a,,b'
 try tokenizer text.txt -o x.json --special 'a,a'
-try tokenizer text.txt -o x.json --kind unigram
+try tokenizer text.txt -o x.json --kind unigram --size 4
 try tokenizer text.txt -o x.json --kind other
 printf 'ab\xff' >bad.txt
 try tokenizer bad.txt -o x.json

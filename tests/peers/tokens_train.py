@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares trained tokenizers with Hugging Face's library: vocabulary and merges of BPE, words of
-WordLevel, and how both programs cut a text with the files that Embla writes.
+WordLevel, strings of Unigram, and how both programs cut a text with the files that Embla writes.
 
     tokens_train.py EMBLA TOKEN_IDS [--size N] [TEXT]
 
@@ -39,6 +39,13 @@ def reference(hf, text, kind, size, lowercase):
         t.pre_tokenizer = hf.pre_tokenizers.ByteLevel(add_prefix_space=False)
         trainer = hf.trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, show_progress=False,
                                          initial_alphabet=hf.pre_tokenizers.ByteLevel.alphabet())
+    elif kind == "unigram":
+        t = hf.Tokenizer(hf.models.Unigram())
+        t.normalizer = hf.normalizers.Sequence([hf.normalizers.Nmt(), hf.normalizers.NFKC(),
+                                                hf.normalizers.Replace(hf.Regex(" {2,}"), " ")])
+        t.pre_tokenizer = hf.pre_tokenizers.Metaspace()
+        trainer = hf.trainers.UnigramTrainer(vocab_size=size, special_tokens=["<unk>"] + SPECIAL,
+                                             unk_token="<unk>", show_progress=False)
     else:
         t = hf.Tokenizer(hf.models.WordLevel(unk_token="[UNK]"))
         t.pre_tokenizer = hf.pre_tokenizers.Whitespace()
@@ -48,7 +55,21 @@ def reference(hf, text, kind, size, lowercase):
         t.normalizer = hf.normalizers.Lowercase()
     began = time.time()
     t.train([text], trainer)
-    return json.loads(t.to_str())["model"], time.time() - began
+    return t, time.time() - began
+
+
+def compare_unigram(hf, path, theirs, text):
+    """Strings, scores, and the number of tokens of a text. Returns what is wrong: equal strings must
+    have equal scores unless the library has pruned, and there may be 1 % more tokens."""
+    ours = hf.Tokenizer.from_file(path)
+    with open(text, encoding="utf-8") as file:
+        lines = file.read(1 << 20).split("\n")
+    mine, its = (sum(len(e.ids) for e in t.encode_batch(lines)) for t in (ours, theirs))
+    a, b = (dict(map(tuple, json.loads(t.to_str())["model"]["vocab"])) for t in (ours, theirs))
+    far = max(abs(a[piece] - b[piece]) for piece in a.keys() & b.keys())
+    print(f"  {len(a.keys() - b.keys())} of {len(a)} strings are others; scores differ by up to {far:.2g}; "
+          f"{mine} tokens, the library {its} ({100 * (mine / its - 1):+.2f} %)")
+    return mine > 1.01 * its or (a.keys() == b.keys() and far > 0.01)
 
 
 def compare_tokens(hf, ids, path, text):
@@ -73,11 +94,14 @@ def compare(hf, embla, ids, text, kind, size, lowercase):
         if kind == "wordpiece": # its numbers are the reference's own hash order
             print(f"{name}: {len(ours['vocab'])} tokens, {mine:.2f} s")
         else:
-            theirs, its = reference(hf, text, kind, size, lowercase)
+            library, its = reference(hf, text, kind, size, lowercase)
+            theirs = json.loads(library.to_str())["model"]
             same = ours["vocab"] == theirs["vocab"] and ours.get("merges") == theirs.get("merges")
             print(f"{name}: {len(ours['vocab'])} tokens, {'the same' if same else 'OTHERS'}; "
                   f"{mine:.2f} s, the library {its:.2f} s")
             wrong = 0 if same else 1
+            if kind == "unigram":
+                wrong = int(compare_unigram(hf, path, library, text))
         lines = compare_tokens(hf, ids, path, text)
         if lines:
             print(f"{name}: {lines} lines are cut in another way")
@@ -92,7 +116,8 @@ def texts_of(folder):
     return [(shakespeare, "bpe", 1000, False), (shakespeare, "bpe", 32000, False),
             (shakespeare, "bpe", 2000, True), (shakespeare, "words", 3000, False),
             (shakespeare, "wordpiece", 2000, True), (wiki, "bpe", 32000, False),
-            (wiki, "words", 20000, True)]
+            (wiki, "words", 20000, True), (shakespeare, "unigram", 60000, False),
+            (shakespeare, "unigram", 2000, False)]
 
 
 def main():
