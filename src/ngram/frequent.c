@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/stop.h"
+#include "embla_checkpoint.h"
 #include "ngram/ngram.h"
 
 enum { BLOCK = 4096, FIRST_BITS = 12, COLUMNS_MOST = 1024 };
