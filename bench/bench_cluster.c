@@ -9,6 +9,9 @@
  *              lookup with rows sent: the ratio says how many times faster it is
  *   hidden     an exchange of rows while the rank multiplies matrices: which part of its time is
  *              hidden. The limit is all of it
+ *   lookup-planned, step-planned
+ *              a lookup, and a lookup, sum of gradients and update of rows, with the memory of a
+ *              host shared. The limit is what `embla plan --measure` says
  *   allreduce  sums of 16 million floats, against the bare call of MPI
  *   owners     how evenly different rows of 64 simulated ranks are spread over their owners: mean
  *              over maximum
@@ -48,7 +51,8 @@ typedef struct {
     size_t unique, total;
     float *answer, *staged; /* rows */
     embla_table *staging;
-    float *a, *b, *c; /* matrices of SIZE x SIZE */
+    embla_optim *optim; /* of the shared table */
+    float *a, *b, *c;   /* matrices of SIZE x SIZE */
     size_t products;
     bare_fn *bare;
     float *values; /* of sums */
@@ -247,6 +251,7 @@ static bool open_job(job *j, const embla_comm *comm, size_t dim)
 
 static void close_job(job *j)
 {
+    embla_optim_free(j->optim);
     embla_table_free(j->staging);
     embla_sharded_free(j->sent);
     embla_sharded_free(j->shared);
@@ -304,13 +309,65 @@ static void run_hidden(bench_cases *cases, job *j)
           1.0 - (exposed > 0.0 ? exposed : 0.0) / times[1], 1.0);
 }
 
+/* ---- a step, beside the plan ---- */
+
+static void make_step(job *j)
+{
+    const int64_t *owned = NULL;
+    const float *sums = NULL;
+    size_t count = 0;
+    look_up_shared(j);
+    if (!j->failed)
+        keep(j,
+             embla_sharded_sum(j->shared, j->rows, TOKENS, NULL, 1, j->out, &owned, &sums, &count));
+    if (!j->failed) keep(j, embla_optim_step_rows(j->optim, 1e-6, owned, count, sums));
+    if (!j->failed) keep(j, embla_sharded_publish(j->shared));
+}
+
+/* What the plan says with the speeds of this machine and the rows of this job. */
+static void predict(job *j, double *lookup, double *step)
+{
+    embla_plan_report report = {0};
+    embla_plan_options plan = {.rows = ROWS,
+                               .dim = j->dim,
+                               .dtype = EMBLA_F32,
+                               .optimizer = EMBLA_OPTIM_ADAGRAD_ROWWISE,
+                               .tokens = TOKENS,
+                               .zipf = 1.0,
+                               .unique = (double)j->unique / TOKENS,
+                               .hosts = 1,
+                               .ranks_per_host = j->comm->size};
+    keep(j, embla_plan_measure(j->comm, &plan, &plan.machine));
+    if (!j->failed) keep(j, embla_plan_compute(&plan, &report));
+    *lookup = report.times[EMBLA_PLAN_EXCHANGE_FLAT].lookup;
+    *step = report.times[EMBLA_PLAN_EXCHANGE_FLAT].step;
+}
+
+static void run_planned(bench_cases *cases, job *j)
+{
+    static work *const works[] = {look_up_shared, make_step};
+    const embla_optim_options rule = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE, .threads = 1};
+    double times[2], lookup = 0.0, step = 0.0, rows = TOKENS / 1e6;
+    char name[32];
+    keep(j, embla_optim_new(embla_sharded_table(j->shared), &rule, &j->optim));
+    if (!j->failed) predict(j, &lookup, &step);
+    measure(j, works, 2, times);
+    if (j->failed) return;
+    (void)snprintf(name, sizeof name, "lookup-planned/%zu", j->dim);
+    print(cases->options, j->comm, name, "Mrows/s", "the plan", rows / times[0], rows / lookup);
+    (void)snprintf(name, sizeof name, "step-planned/%zu", j->dim);
+    print(cases->options, j->comm, name, "Mrows/s", "the plan", rows / times[1], rows / step);
+}
+
 static int run_dim(bench_cases *cases, const embla_comm *comm, size_t dim)
 {
-    static const char *const kinds[] = {"sent", "shared", "hidden"};
-    bool wanted[3], any = false;
+    static const char *const kinds[] = {"sent", "shared", "hidden", "lookup-planned",
+                                        "step-planned"};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    bool wanted[KINDS], any = false;
     char name[32];
     job j;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < KINDS; i++) {
         (void)snprintf(name, sizeof name, "%s/%zu", kinds[i], dim);
         wanted[i] = bench_wants(cases, name, true);
         any = any || wanted[i];
@@ -319,6 +376,7 @@ static int run_dim(bench_cases *cases, const embla_comm *comm, size_t dim)
     bool ok = open_job(&j, comm, dim);
     if (ok && (wanted[0] || wanted[1])) run_lookups(cases, &j, wanted[0], wanted[1]);
     if (ok && wanted[2] && bench_has_products()) run_hidden(cases, &j);
+    if (ok && (wanted[3] || wanted[4])) run_planned(cases, &j);
     ok = ok && !j.failed;
     if (!ok) cases->options->complain("a sharded table of %d x %zu: %s", ROWS, dim, embla_error());
     close_job(&j);

@@ -186,13 +186,15 @@ static double messages(const embla_plan_sizes *s, embla_plan_exchange exchange, 
     return exchanges * each * s->o.machine.latency;
 }
 
-/* Gradients: sums within the rank, ordered by owner, to the owners, sums there. */
+/* Gradients: sums within the rank, ordered by owner, to the owners, sums there. The sum of a
+ * different row is written and read three times: by the first sum, in the order of owners, and as
+ * it arrives. */
 static embla_plan_part backward(const embla_plan_sizes *s, embla_plan_exchange exchange,
                                 int64_t ranks, int64_t among, const embla_plan_load *load)
 {
     double ranks_here = (double)s->o.ranks_per_host, row = 4.0 * (double)s->o.dim;
     double hops = exchange == EMBLA_PLAN_EXCHANGE_TWO_LEVEL ? 2.0 : 1.0;
-    double memory = row * (load->asked + 4.0 * load->unique + load->touched);
+    double memory = row * (load->asked + 6.0 * load->unique + load->touched);
     embla_plan_part part = {.bytes = hops * load->sent * (row + 8.0)};
     part.seconds = 2.0 * load->asked * s->o.machine.dedup +
                    memory * ranks_here / s->o.machine.bandwidth +
