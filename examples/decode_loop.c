@@ -3,13 +3,14 @@
  * layer; a ticket is submitted before the first, so the disk works while the layers compute. The
  * layers are simulated: each takes some milliseconds.
  *
- *   decode_loop                                        a small table; are all placements equal?
- *   decode_loop FILE [LAYERS [MS [TOKENS [PACK]]]]     tokens per second of each placement
+ *   decode_loop         a small table; are all placements equal?
+ *   decode_loop FILE [LAYERS [MS [TOKENS [PACK [PLACEMENT]]]]]
+ *                       tokens per second of each placement, or of one
  *
  * FILE has rows of 160 bytes (Qwen's f8 rows), one after the other, and nothing else; any large
  * file will do. Defaults: 40 layers of 0.25 ms, 200 tokens. With PACK, FILE is packed to that file
- * if it does not exist; it has bundles for the n-grams of every second token. ram and shared are
- * left out if the table is larger than 4/5 of the memory that is available.
+ * if it does not exist ("" means none); it has bundles for the n-grams of every second token. ram
+ * and shared are left out if the table is larger than 4/5 of the memory that is available.
  */
 #include <embla_store.h>
 #include <inttypes.h>
@@ -212,6 +213,7 @@ int main(int argc, char **argv)
         bool held = ways[i].place == EMBLA_PLACEMENT_RAM || ways[i].place == EMBLA_PLACEMENT_SHARED;
         if (held && file.st_size / 4 * 5 > memory_left()) continue;
         if (ways[i].packed && !*pack) continue;
+        if (argc > 6 && strcmp(argv[6], embla_placement_name(ways[i].place)) != 0) continue;
         double seconds = run(&d, ways[i].packed ? pack : path, rows, ways[i]);
         if (!(seconds > 0)) continue;
         if (argc > 1)

@@ -227,7 +227,7 @@ static void rows_of_giant_tables_are_found_at_once(void **state)
             extents[i] = (embla_extent_at){.first = first, .rows = rows, .planes = 1};
             first += rows;
         }
-        store.rows = first;
+        store.rows = store.held = first;
         embla_extents_settle(&store);
         assert_true(store.extents_a_row > 0.0);
         for (size_t i = 0; i < store.extent_count; i++) {

@@ -137,6 +137,8 @@ embla_status embla_extents_add(embla_store *store, embla_extent_at extent)
         EMBLA_TRY(find_or_add_source(store, extent.map[p], &extent.source[p]));
     store->extents[store->extent_count++] = extent;
     store->rows = (int64_t)rows;
+    store->held += extent.rows;
+    store->bytes = store->held * (int64_t)store->row.bytes; /* `bytes` did not overflow */
     return EMBLA_OK;
 }
 

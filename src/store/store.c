@@ -144,8 +144,6 @@ static embla_status set_range(embla_store *store)
                           ", but the table has %" PRId64 " rows",
                           e->first, end > e->first ? end : e->first, store->rows);
     store->first = e->first;
-    store->held = end - e->first;
-    store->bytes = store->held * (int64_t)store->row.bytes; /* embla_extents_add has checked it */
     return EMBLA_OK;
 }
 
