@@ -326,7 +326,8 @@ static void the_name_is_made_of_what_the_rows_are(void **state)
             if (same != must) fail_msg("%s and %s: %s", what[i], what[k], names[i]);
         }
     }
-    assert_int_equal(scratch_count(&g.shared, NULL), COUNT_OF(what) - 2);
+    /* the copy of "file" is swept: its first row is in the file that changes afterwards */
+    assert_int_equal(scratch_count(&g.shared, NULL), COUNT_OF(what) - 3);
     for (size_t i = 0; i < COUNT_OF(what); i++) free(names[i]);
     given_free(&g);
 }

