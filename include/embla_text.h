@@ -131,6 +131,14 @@ EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_batch(embla_encoding *encodi
                                                           const char *const *texts,
                                                           const size_t *lengths, size_t count,
                                                           const embla_tokenize_options *options);
+/* Encodes two texts as one, with the template of the file for pairs, such as "[CLS] first [SEP]
+ * second [SEP]". Truncation is that of the file (longest first, only the first or only the second
+ * text); max_tokens takes from the longer text first. EMBLA_ERR_SHAPE if the text that is truncated
+ * is too short for it. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_pair(embla_encoding *encoding,
+                                                         const char *first, size_t first_length,
+                                                         const char *second, size_t second_length,
+                                                         const embla_tokenize_options *options);
 
 /* The results are valid until the encoding is used again. */
 EMBLA_API size_t embla_encoding_count(const embla_encoding *encoding);
@@ -140,6 +148,11 @@ EMBLA_API const int32_t *embla_encoding_tokens(const embla_encoding *encoding);
 EMBLA_API const embla_text_span *embla_encoding_offsets(const embla_encoding *encoding);
 /* 1 for each token that the post-processor or padding has added, otherwise 0. */
 EMBLA_API const uint8_t *embla_encoding_special(const embla_encoding *encoding);
+/* For a pair: the type id of each token (0 for the first text and 1 for the second, in most
+ * models), and which text it is of: 1, 2, or 0 for one that was added. NULL if no pair was
+ * encoded. */
+EMBLA_API const uint8_t *embla_encoding_types(const embla_encoding *encoding);
+EMBLA_API const uint8_t *embla_encoding_sides(const embla_encoding *encoding);
 /* Where the tokens of each text of a batch begin, and after the last the number of all: texts + 1
  * numbers. */
 EMBLA_API const size_t *embla_encoding_starts(const embla_encoding *encoding);

@@ -27,6 +27,7 @@ typedef struct {
     embla_tokenizer *tokenizer, *other; /* other: --compare */
     embla_encoding *encoding, *other_encoding;
     embla_tokenize_options options;
+    const char *second; /* --pair; NULL means none */
     int format;
     bool json, count, decode, offsets, color, quiet;
     int64_t texts, bytes, tokens, other_tokens, cut;
@@ -115,6 +116,15 @@ static void print_cut(const job *j, const result *r)
     (void)putchar('\n');
 }
 
+/* Prints a list of small numbers, if there is one. */
+static void print_json_bytes(cli_json *json, const char *key, const uint8_t *list, size_t count)
+{
+    if (!list) return;
+    cli_json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++) cli_json_whole(json, NULL, list[i]);
+    cli_json_close(json, ']');
+}
+
 static void print_json(const job *j, const result *r)
 {
     cli_json json = {0};
@@ -142,6 +152,8 @@ static void print_json(const job *j, const result *r)
     cli_json_open(&json, "special", '[');
     for (size_t i = 0; i < r->count; i++) cli_json_bool(&json, NULL, r->special[i]);
     cli_json_close(&json, ']');
+    print_json_bytes(&json, "types", embla_encoding_types(j->encoding), r->count);
+    print_json_bytes(&json, "texts", embla_encoding_sides(j->encoding), r->count);
     cli_json_close(&json, '}');
     (void)putchar('\n');
 }
@@ -159,6 +171,24 @@ static void print_result(const job *j, const result *r)
 }
 
 /* ---- batches ---- */
+
+/* Each text of a batch is the first of a pair, if there is a second one. */
+static int encode_pairs(job *j, const cli_texts *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        if (embla_tokenize_pair(j->encoding, batch->texts[i], batch->lengths[i], j->second,
+                                strlen(j->second), &j->options) != EMBLA_OK)
+            return cli_failed("%s", embla_error());
+        j->texts++;
+        j->bytes += (int64_t)batch->lengths[i];
+        j->tokens += (int64_t)embla_encoding_count(j->encoding);
+        j->cut += (int64_t)embla_encoding_cut(j->encoding);
+        result r = result_of(j->encoding, 0, batch->texts[i], batch->lengths[i]);
+        if (!j->count) print_result(j, &r);
+    }
+    (void)fflush(stdout);
+    return CLI_DONE;
+}
 
 static int encode(const job *j, const cli_texts *batch, embla_encoding *e)
 {
@@ -181,6 +211,7 @@ static void print_both(const job *j, const cli_texts *batch, size_t i)
 static int encode_batch(void *context, const cli_texts *batch)
 {
     job *j = context;
+    if (j->second) return encode_pairs(j, batch);
     int code = encode(j, batch, j->encoding);
     if (code == CLI_DONE && j->other) code = encode(j, batch, j->other_encoding);
     if (code != CLI_DONE) return code;
@@ -311,6 +342,12 @@ static int set_up(job *j, const cli_args *args)
     if (j->decode && (j->count || other || cli_args_given(args, "file")))
         return cli_usage(
             "--decode prints text; it goes with neither --count, --compare nor --file");
+    j->second = cli_args_text(args, "pair");
+    if (j->second && (j->decode || other))
+        return cli_usage("--pair encodes two texts; it goes with neither --decode nor --compare");
+    if (j->second && j->format == TEXT && !j->json)
+        return cli_usage("--pair goes with --format ids or pieces or --json, not with text");
+    if (j->second && j->format == AUTO) j->format = j->offsets || isatty(1) ? PIECES : IDS;
     if (j->format == AUTO) j->format = j->offsets ? PIECES : isatty(1) && !j->json ? TEXT : IDS;
     if (j->offsets && j->format != PIECES && !j->json)
         return cli_usage("--offsets goes with --format pieces or --json, not with --format %s",
@@ -406,6 +443,10 @@ static const cli_option options[] = {
     {.name = "compare",
      .value = "OTHER",
      .help = "show how TOKENIZER (A) and OTHER (B) cut the same texts"},
+    {.name = "pair",
+     .value = "TEXT",
+     .help = "encode each text together with this second one; use --special for the tokens "
+             "between them"},
     {.name = "compile",
      .value = "OUT",
      .help = "write the tables of a tokenizer.json to OUT, a TOKENIZER that opens in milliseconds"},
@@ -442,7 +483,9 @@ const cli_verb cli_verb_tokens = {
         "Each part of a text that is not valid UTF-8 is replaced by U+FFFD, unless --strict is "
         "given. Nothing is truncated, unless --max-tokens is given.\n\n"
         "--json prints an object for each text: text, count, tokens, pieces, offsets in bytes, "
-        "and special (true for tokens that --special has added).",
+        "and special (true for tokens that --special has added). With --pair it also has types "
+        "(type "
+        "ids) and texts (1 or 2 for a token of the first or second text, otherwise 0).",
     .example = "embla tokens names emma --format pieces",
     .options = options,
     .run = run};

@@ -45,6 +45,8 @@ void embla_encoding_free(embla_encoding *encoding)
     free_list(e->tokens, e->token_room, sizeof *e->tokens);
     free_list(e->offsets, e->offset_room, sizeof *e->offsets);
     free_list(e->special, e->special_room, sizeof *e->special);
+    free_list(e->types, e->type_room, sizeof *e->types);
+    free_list(e->sides, e->side_room, sizeof *e->sides);
     free_list(e->starts, e->start_room, sizeof *e->starts);
     embla_strand_free(&e->valid);
     for (int i = 0; i < 2; i++) {
@@ -71,6 +73,11 @@ embla_status embla_encoding_room(embla_encoding *e, size_t more)
     EMBLA_TRY(embla_grow(&e->tokens, &e->token_room, e->count, need, sizeof *e->tokens, "tokens"));
     EMBLA_TRY(
         embla_grow(&e->special, &e->special_room, e->count, e->token_room, 1, "a mask of tokens"));
+    if (e->pair) {
+        size_t used = e->count < e->side_room ? e->count : e->side_room;
+        EMBLA_TRY(embla_grow(&e->types, &e->type_room, used, e->token_room, 1, "type ids"));
+        EMBLA_TRY(embla_grow(&e->sides, &e->side_room, used, e->token_room, 1, "texts"));
+    }
     if (!e->options.offsets) return EMBLA_OK;
     return embla_grow(&e->offsets, &e->offset_room, e->count, e->token_room, sizeof *e->offsets,
                       "offsets of tokens");
@@ -299,11 +306,10 @@ static embla_status encode_part(embla_encoding *e, embla_view view)
     return cut(e, &e->tokenizer->normalized, normal, encode_pieces);
 }
 
-embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length)
+embla_status embla_encode_text(embla_encoding *e, const char *text, size_t length)
 {
     embla_view view = {text, length, NULL};
     bool spans = e->options.offsets || e->tokenizer->need_spans;
-    size_t first = e->count;
     if (length > INT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the text has %zu bytes; the limit is %d", length,
                           INT32_MAX);
@@ -315,7 +321,13 @@ embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length
         view = embla_strand_view(&e->valid);
     }
     EMBLA_TRY(embla_encoding_room(e, length / 8));
-    if (length > 0) EMBLA_TRY(cut(e, &e->tokenizer->raw, view, encode_part));
+    return length > 0 ? cut(e, &e->tokenizer->raw, view, encode_part) : EMBLA_OK;
+}
+
+embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length)
+{
+    size_t first = e->count;
+    EMBLA_TRY(embla_encode_text(e, text, length));
     return embla_post_process(e, text, first);
 }
 
@@ -326,6 +338,7 @@ embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options 
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
     EMBLA_TRY(embla_tokenizer_check(e->tokenizer));
     e->count = e->cut = e->texts = 0;
+    e->pair = false;
     e->options = options ? *options : (embla_tokenize_options){0};
     if (!e->cache) {
         EMBLA_TRY(embla_mem_new(EMBLA_CACHE_SLOTS * sizeof *e->cache, "a cache of words", &memory));

@@ -48,6 +48,9 @@ struct embla_encoding {
     embla_text_span *offsets;
     uint8_t *special;
     size_t count, token_room, offset_room, special_room;
+    bool pair;              /* the tokens are of two texts: */
+    uint8_t *types, *sides; /* type ids; 1 or 2 for a token of the first or second text, 0 none */
+    size_t type_room, side_room;
     size_t cut;
     size_t *starts;
     size_t texts, start_room;
@@ -126,6 +129,16 @@ EMBLA_CHECKED embla_status embla_encode_begin(embla_encoding *e,
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);
+/* post.c: removes the spaces of tokens first to end - 1 from their offsets, if the file asks. */
+void embla_post_trim(embla_encoding *e, const char *text, size_t first, size_t end);
+/* Moves `count` tokens to another place of the list, where there is room. */
+void embla_post_move(embla_encoding *e, size_t from, size_t to, size_t count);
+/* Writes a token that is not in the text. */
+void embla_post_special(embla_encoding *e, size_t at, int32_t token, uint8_t type);
+/* Pads the tokens from `first` on, as the file asks. */
+EMBLA_CHECKED embla_status embla_post_pad(embla_encoding *e, size_t first);
+/* Appends the tokens of a text, without what comes after the model. */
+EMBLA_CHECKED embla_status embla_encode_text(embla_encoding *e, const char *text, size_t length);
 /* post.c: truncates, adds special tokens and pads the tokens from `first` on, which are those of
  * `text`. */
 EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, const char *text, size_t first);

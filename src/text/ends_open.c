@@ -12,17 +12,21 @@ static embla_status wrong_template(const embla_tokenizer *t, const char *what)
     return embla_stage_wrong(t, "post_processor", what);
 }
 
-static embla_status begin_template(embla_tokenizer *t, size_t parts)
+static embla_status begin_template(embla_tokenizer *t, embla_template *out, size_t parts)
 {
-    if (t->post.count > 0) return wrong_template(t, "more than one of them adds tokens");
-    return embla_arena_many(&t->arena, parts, sizeof *t->post.parts, "a template", &t->post.parts);
+    if (out->count > 0) return wrong_template(t, "more than one of them adds tokens");
+    return embla_arena_many(&t->arena, parts, sizeof *out->parts, "a template", &out->parts);
 }
 
-static embla_status add_tokens(embla_tokenizer *t, const int32_t *tokens, size_t count)
+static void add_text(embla_template *out, uint8_t number, uint8_t type)
 {
-    t->post.parts[t->post.count++] = (embla_template_part){false, tokens, count};
-    t->post.added += count;
-    return EMBLA_OK;
+    out->parts[out->count++] = (embla_template_part){.text = number, .type = type};
+}
+
+static void add_tokens(embla_template *out, const int32_t *tokens, size_t count, uint8_t type)
+{
+    out->parts[out->count++] = (embla_template_part){0, type, tokens, count};
+    out->added += count;
 }
 
 static embla_status read_token(const embla_tokenizer *t, const embla_json_value *value,
@@ -36,7 +40,8 @@ static embla_status read_token(const embla_tokenizer *t, const embla_json_value 
 }
 
 /* {"SpecialToken": {"id": "[CLS]"}}: the tokens are in special_tokens. */
-static embla_status read_special(embla_tokenizer *t, const embla_json_value *all, const char *id)
+static embla_status read_special(embla_tokenizer *t, embla_template *out,
+                                 const embla_json_value *all, const char *id, uint8_t type)
 {
     const embla_json_value *ids = embla_json_get(embla_json_get(all, id), "ids");
     int32_t *tokens = NULL;
@@ -45,42 +50,76 @@ static embla_status read_special(embla_tokenizer *t, const embla_json_value *all
     EMBLA_TRY(embla_arena_many(&t->arena, count, sizeof *tokens, "a template", &tokens));
     for (size_t i = 0; i < count; i++)
         EMBLA_TRY(read_token(t, embla_json_item(ids, i), &tokens[i]));
-    return add_tokens(t, tokens, count);
+    add_tokens(out, tokens, count, type);
+    return EMBLA_OK;
 }
 
-static embla_status read_template(embla_tokenizer *t, const embla_json_value *value)
+static embla_status read_type(const embla_tokenizer *t, const embla_json_value *part, uint8_t *out)
 {
-    const embla_json_value *single = embla_json_get(value, "single");
+    const embla_json_value *value = embla_json_get(part, "type_id");
+    int64_t number = 0;
+    if (embla_json_what(value) == EMBLA_JSON_NONE) return EMBLA_OK;
+    if (!embla_json_integer(value, &number) || number < 0 || number > UINT8_MAX)
+        return wrong_template(t, "a type_id is not an integer from 0 to 255");
+    *out = (uint8_t)number;
+    return EMBLA_OK;
+}
+
+/* "single" or "pair" of a TemplateProcessing. */
+static embla_status read_parts(embla_tokenizer *t, const embla_json_value *value, const char *key,
+                               embla_template *out)
+{
+    const embla_json_value *list = embla_json_get(value, key);
     const embla_json_value *special = embla_json_get(value, "special_tokens");
-    EMBLA_TRY(begin_template(t, embla_json_count(single)));
-    for (const embla_json_value *at = embla_json_item(single, 0); at; at = embla_json_after(at)) {
+    EMBLA_TRY(begin_template(t, out, embla_json_count(list)));
+    for (const embla_json_value *at = embla_json_item(list, 0); at; at = embla_json_after(at)) {
         const embla_json_value *sequence = embla_json_get(at, "Sequence");
-        const embla_json_value *token = embla_json_get(at, "SpecialToken");
-        const embla_json_value *id = embla_json_get(sequence ? sequence : token, "id");
-        const char *name = embla_json_string(id, NULL);
+        const embla_json_value *part = sequence ? sequence : embla_json_get(at, "SpecialToken");
+        const char *name = embla_json_string(embla_json_get(part, "id"), NULL);
+        uint8_t type = 0;
         if (!name) return wrong_template(t, "a part of the template has no id");
+        EMBLA_TRY(read_type(t, part, &type));
         if (!sequence)
-            EMBLA_TRY(read_special(t, special, name));
-        else if (strcmp(name, "A") != 0)
-            return wrong_template(t, "the template of one text names a second one");
+            EMBLA_TRY(read_special(t, out, special, name, type));
+        else if (strcmp(name, "A") == 0)
+            add_text(out, 1, type);
+        else if (strcmp(name, "B") == 0 && out == &t->post.pair)
+            add_text(out, 2, type);
         else
-            t->post.parts[t->post.count++] = (embla_template_part){.text = true};
+            return wrong_template(t, "the template of one text names a second one");
     }
     return EMBLA_OK;
 }
 
-/* BertProcessing and RobertaProcessing: "cls" and "sep" are ["[CLS]", 101]. */
-static embla_status read_pair(embla_tokenizer *t, const embla_json_value *value)
+/* Between two texts RoBERTa has two of sep, and all of its type ids are 0. */
+embla_status embla_post_ends(embla_tokenizer *t, int32_t cls, int32_t sep, bool roberta)
 {
-    static const char *const keys[] = {"cls", "sep"};
+    embla_template *const both[] = {&t->post.single, &t->post.pair};
+    const uint8_t second = roberta ? 0 : 1;
     int32_t *tokens = NULL;
-    EMBLA_TRY(begin_template(t, 3));
+    EMBLA_TRY(begin_template(t, both[0], 3));
+    EMBLA_TRY(begin_template(t, both[1], 6));
     EMBLA_TRY(embla_arena_many(&t->arena, 2, sizeof *tokens, "a template", &tokens));
-    for (size_t i = 0; i < 2; i++)
-        EMBLA_TRY(read_token(t, embla_json_item(embla_json_get(value, keys[i]), 1), &tokens[i]));
-    EMBLA_TRY(add_tokens(t, tokens, 1));
-    t->post.parts[t->post.count++] = (embla_template_part){.text = true};
-    return add_tokens(t, tokens + 1, 1);
+    tokens[0] = cls;
+    tokens[1] = sep;
+    for (size_t i = 0; i < 2; i++) {
+        add_tokens(both[i], tokens, 1, 0);
+        add_text(both[i], 1, 0);
+        add_tokens(both[i], tokens + 1, 1, 0);
+    }
+    if (roberta) add_tokens(both[1], tokens + 1, 1, 0);
+    add_text(both[1], 2, second);
+    add_tokens(both[1], tokens + 1, 1, second);
+    return EMBLA_OK;
+}
+
+/* BertProcessing and RobertaProcessing: "cls" and "sep" are ["[CLS]", 101]. */
+static embla_status read_ends(embla_tokenizer *t, const embla_json_value *value, bool roberta)
+{
+    int32_t cls = 0, sep = 0;
+    EMBLA_TRY(read_token(t, embla_json_item(embla_json_get(value, "cls"), 1), &cls));
+    EMBLA_TRY(read_token(t, embla_json_item(embla_json_get(value, "sep"), 1), &sep));
+    return embla_post_ends(t, cls, sep, roberta);
 }
 
 static embla_status read_post(embla_tokenizer *t, const embla_json_value *value, const char *type)
@@ -89,10 +128,13 @@ static embla_status read_post(embla_tokenizer *t, const embla_json_value *value,
     if (roberta || strcmp(type, "ByteLevel") == 0) {
         t->post.trim = embla_stage_flag(value, "trim_offsets", true);
         t->post.trim_prefix = embla_stage_flag(value, "add_prefix_space", true);
-        return roberta ? read_pair(t, value) : EMBLA_OK;
+        return roberta ? read_ends(t, value, true) : EMBLA_OK;
     }
-    if (strcmp(type, "TemplateProcessing") == 0) return read_template(t, value);
-    if (strcmp(type, "BertProcessing") == 0) return read_pair(t, value);
+    if (strcmp(type, "TemplateProcessing") == 0) {
+        EMBLA_TRY(read_parts(t, value, "single", &t->post.single));
+        return read_parts(t, value, "pair", &t->post.pair);
+    }
+    if (strcmp(type, "BertProcessing") == 0) return read_ends(t, value, false);
     return embla_stage_unknown(t, "post-processor", type);
 }
 
@@ -136,9 +178,10 @@ embla_status embla_limits_parse(embla_tokenizer *t, const embla_json_value *trun
 {
     embla_limit *cut = &t->truncation, *pad = &t->padding;
     const embla_json_value *strategy = embla_json_get(padding, "strategy");
-    size_t token = 0;
+    size_t token = 0, type = 0;
     cut->on = embla_json_what(truncation) == EMBLA_JSON_OBJECT;
     cut->left = has_text(truncation, "direction", "Left");
+    cut->only_first = has_text(truncation, "strategy", "OnlyFirst");
     cut->only_second = has_text(truncation, "strategy", "OnlySecond");
     EMBLA_TRY(read_size(t, embla_json_get(truncation, "max_length"), "truncation", &cut->most));
     pad->on = embla_json_what(padding) == EMBLA_JSON_OBJECT;
@@ -147,7 +190,9 @@ embla_status embla_limits_parse(embla_tokenizer *t, const embla_json_value *trun
     EMBLA_TRY(read_pad(t, embla_json_get(strategy, "Fixed"), &pad->most));
     EMBLA_TRY(read_pad(t, embla_json_get(padding, "pad_to_multiple_of"), &pad->multiple));
     EMBLA_TRY(read_size(t, embla_json_get(padding, "pad_id"), "padding", &token));
+    EMBLA_TRY(read_size(t, embla_json_get(padding, "pad_type_id"), "padding", &type));
     pad->token = (int32_t)token;
+    pad->type = type > UINT8_MAX ? UINT8_MAX : (uint8_t)type;
     return EMBLA_OK;
 }
 

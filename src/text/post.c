@@ -73,54 +73,61 @@ static size_t span_spaces(const char *text, embla_text_span span, bool at_end)
 /* Removes the spaces of each token from its span: as many characters of the text as its string has
  * spaces. The string of an added token is what it matched. A space that was put in front of the
  * text stays, because it is not in the text. */
-static void trim_offsets(const embla_tokenizer *t, embla_encoding *e, const char *text,
-                         size_t first)
+void embla_post_trim(embla_encoding *e, const char *text, size_t first, size_t end)
 {
-    for (size_t i = first; i < e->count; i++) {
+    const embla_tokenizer *t = e->tokenizer;
+    if (!t->post.trim || !e->options.offsets) return;
+    for (size_t i = first; i < end; i++) {
         const embla_text_span span = e->offsets[i];
         const bool added = takes_spaces(t, e->tokens[i]);
         embla_name name;
         if (!embla_token_name(t, e->tokens[i], false, &name)) continue;
         size_t leading = added ? span_spaces(text, span, false) : count_spaces(&name, false);
         size_t trailing = added ? span_spaces(text, span, true) : count_spaces(&name, true);
-        size_t begin = span.begin, end = span.end;
+        size_t begin = span.begin, stop = span.end;
         if (leading == 1 && t->post.trim_prefix && (i == first || begin == 0)) leading = 0;
-        for (; leading > 0 && begin < end; leading--) begin = step(text, begin, end);
-        for (; trailing > 0 && begin < end; trailing--) end = step_back(text, begin, end);
-        e->offsets[i] = (embla_text_span){(uint32_t)begin, (uint32_t)end};
+        for (; leading > 0 && begin < stop; leading--) begin = step(text, begin, stop);
+        for (; trailing > 0 && begin < stop; trailing--) stop = step_back(text, begin, stop);
+        e->offsets[i] = (embla_text_span){(uint32_t)begin, (uint32_t)stop};
     }
 }
 
 /* ---- moving tokens ---- */
 
 /* Moves `count` tokens to another place of the list, where there is room. */
-static void move(embla_encoding *e, size_t from, size_t to, size_t count)
+void embla_post_move(embla_encoding *e, size_t from, size_t to, size_t count)
 {
     memmove(e->tokens + to, e->tokens + from, count * sizeof *e->tokens);
     memmove(e->special + to, e->special + from, count);
     if (e->options.offsets) memmove(e->offsets + to, e->offsets + from, count * sizeof *e->offsets);
+    if (!e->pair) return;
+    memmove(e->types + to, e->types + from, count);
+    memmove(e->sides + to, e->sides + from, count);
 }
 
 /* Writes a token that is not in the text. */
-static void write_special(embla_encoding *e, size_t at, int32_t token)
+void embla_post_special(embla_encoding *e, size_t at, int32_t token, uint8_t type)
 {
     e->tokens[at] = token;
     e->special[at] = 1;
     if (e->options.offsets) e->offsets[at] = (embla_text_span){0, 0};
+    if (!e->pair) return;
+    e->types[at] = type;
+    e->sides[at] = 0;
 }
 
 static void truncate_to(embla_encoding *e, size_t first, size_t most, bool left)
 {
     size_t count = e->count - first;
     if (count <= most) return;
-    if (left) move(e, e->count - most, first, most);
+    if (left) embla_post_move(e, e->count - most, first, most);
     e->cut += count - most;
     e->count = first + most;
 }
 
 static embla_status truncate_text(const embla_tokenizer *t, embla_encoding *e, size_t first)
 {
-    size_t added = e->options.add_special ? t->post.added : 0;
+    size_t added = e->options.add_special ? t->post.single.added : 0;
     size_t file = t->truncation.most, own = e->options.max_tokens;
     if (e->options.truncate && t->truncation.on) {
         if (added > file)
@@ -147,10 +154,10 @@ static embla_status truncate_text(const embla_tokenizer *t, embla_encoding *e, s
  * not at all, has no such form. */
 static embla_status add_special(const embla_tokenizer *t, embla_encoding *e, size_t first)
 {
-    const embla_post *post = &t->post;
+    const embla_template *post = &t->post.single;
     size_t before = 0, texts = 0, count = e->count - first;
     for (size_t i = 0; i < post->count; i++) {
-        texts += post->parts[i].text;
+        texts += post->parts[i].text > 0;
         if (texts == 0) before += post->parts[i].count;
     }
     if (texts != 1)
@@ -158,12 +165,13 @@ static embla_status add_special(const embla_tokenizer *t, embla_encoding *e, siz
                           "%.256s: the template has the text %zu times instead of once", t->name,
                           texts);
     EMBLA_TRY(embla_encoding_room(e, post->added));
-    move(e, first, first + before, count);
+    embla_post_move(e, first, first + before, count);
     size_t at = first;
     for (size_t i = 0; i < post->count; i++) {
         const embla_template_part *part = &post->parts[i];
-        if (part->text) at += count;
-        for (size_t j = 0; j < part->count; j++) write_special(e, at++, part->tokens[j]);
+        if (part->text > 0) at += count;
+        for (size_t j = 0; j < part->count; j++)
+            embla_post_special(e, at++, part->tokens[j], part->type);
     }
     e->count += post->added;
     return EMBLA_OK;
@@ -179,15 +187,17 @@ static size_t padded_length(const embla_limit *pad, size_t longest)
     return length;
 }
 
-static embla_status pad_last(const embla_tokenizer *t, embla_encoding *e, size_t first)
+embla_status embla_post_pad(embla_encoding *e, size_t first)
 {
+    const embla_tokenizer *t = e->tokenizer;
     size_t count = e->count - first, length = padded_length(&t->padding, count);
     if (length <= count) return EMBLA_OK;
     size_t more = length - count;
     EMBLA_TRY(embla_encoding_room(e, more));
-    if (t->padding.left) move(e, first, first + more, count);
+    if (t->padding.left) embla_post_move(e, first, first + more, count);
     size_t at = t->padding.left ? first : e->count;
-    for (size_t i = 0; i < more; i++) write_special(e, at + i, t->padding.token);
+    for (size_t i = 0; i < more; i++)
+        embla_post_special(e, at + i, t->padding.token, t->padding.type);
     e->count += more;
     return EMBLA_OK;
 }
@@ -204,9 +214,9 @@ embla_status embla_post_pad_batch(embla_encoding *e)
     EMBLA_TRY(embla_encoding_room(e, total - e->count));
     for (size_t i = e->texts; i-- > 0;) { /* from the last, so that nothing is overwritten */
         size_t count = e->starts[i + 1] - e->starts[i], more = longest - count;
-        move(e, e->starts[i], i * longest + (pad->left ? more : 0), count);
+        embla_post_move(e, e->starts[i], i * longest + (pad->left ? more : 0), count);
         for (size_t j = 0; j < more; j++)
-            write_special(e, i * longest + (pad->left ? j : count + j), pad->token);
+            embla_post_special(e, i * longest + (pad->left ? j : count + j), pad->token, pad->type);
     }
     for (size_t i = 0; i <= e->texts; i++) e->starts[i] = i * longest;
     e->count = total;
@@ -217,8 +227,8 @@ embla_status embla_post_process(embla_encoding *e, const char *text, size_t firs
 {
     const embla_tokenizer *t = e->tokenizer;
     EMBLA_TRY(truncate_text(t, e, first));
-    if (t->post.trim && e->options.offsets) trim_offsets(t, e, text, first);
-    if (e->options.add_special && t->post.count > 0) EMBLA_TRY(add_special(t, e, first));
+    embla_post_trim(e, text, first, e->count);
+    if (e->options.add_special && t->post.single.count > 0) EMBLA_TRY(add_special(t, e, first));
     bool batch = e->texts > 1 && t->padding.longest; /* done when all texts are known */
-    return e->options.pad && t->padding.on && !batch ? pad_last(t, e, first) : EMBLA_OK;
+    return e->options.pad && t->padding.on && !batch ? embla_post_pad(e, first) : EMBLA_OK;
 }

@@ -40,23 +40,12 @@ static bool has_capital(const embla_name *s)
 
 static embla_status add_template(embla_tokenizer *t)
 {
-    int32_t *tokens = NULL;
     int32_t cls = -1, sep = -1;
     for (size_t i = 0; i < t->vocab_count; i++) {
         if (embla_name_is(&t->vocab[i], "[CLS]")) cls = (int32_t)t->vocab[i].number;
         if (embla_name_is(&t->vocab[i], "[SEP]")) sep = (int32_t)t->vocab[i].number;
     }
-    if (cls < 0 || sep < 0) return EMBLA_OK;
-    EMBLA_TRY(embla_arena_many(&t->arena, 2, sizeof *tokens, "a template", &tokens));
-    EMBLA_TRY(embla_arena_many(&t->arena, 3, sizeof *t->post.parts, "a template", &t->post.parts));
-    tokens[0] = cls;
-    tokens[1] = sep;
-    t->post.parts[0] = (embla_template_part){false, tokens, 1};
-    t->post.parts[1] = (embla_template_part){.text = true};
-    t->post.parts[2] = (embla_template_part){false, tokens + 1, 1};
-    t->post.count = 3;
-    t->post.added = 2;
-    return EMBLA_OK;
+    return cls < 0 || sep < 0 ? EMBLA_OK : embla_post_ends(t, cls, sep, false);
 }
 
 embla_status embla_wordpiece_finish(embla_tokenizer *t, bool cased)

@@ -148,15 +148,20 @@ typedef struct {
 /* ---- after the model ---- */
 
 typedef struct {
-    bool text; /* the place of the text; otherwise `tokens` */
+    uint8_t text; /* the place of the text: 1, or 2 for the second of a pair; 0 means `tokens` */
+    uint8_t type; /* type id of its tokens */
     const int32_t *tokens;
     size_t count;
 } embla_template_part;
 
 typedef struct {
     embla_template_part *parts;
-    size_t count;           /* 0: nothing is added */
-    size_t added;           /* tokens that are added */
+    size_t count; /* 0: nothing is added */
+    size_t added; /* tokens that are added */
+} embla_template;
+
+typedef struct {
+    embla_template single, pair; /* without pair, the second text follows the first */
     bool trim, trim_prefix; /* offsets without the spaces around; a space that was added stays */
 } embla_post;
 
@@ -188,9 +193,10 @@ typedef struct {
 typedef struct {
     bool on, left;
     size_t most, multiple;
-    bool longest, only_second;
+    bool longest, only_first, only_second;
     int32_t token;
-} embla_limit; /* truncation or padding */
+    uint8_t type; /* type id of padding */
+} embla_limit;    /* truncation or padding */
 
 #define EMBLA_NO_STRING UINT32_MAX
 
@@ -336,6 +342,9 @@ EMBLA_CHECKED embla_status embla_normals_parse(embla_tokenizer *t, const embla_j
 EMBLA_CHECKED embla_status embla_pres_parse(embla_tokenizer *t, const embla_json_value *value);
 EMBLA_CHECKED embla_status embla_added_parse(embla_tokenizer *t, const embla_json_value *value);
 EMBLA_CHECKED embla_status embla_post_parse(embla_tokenizer *t, const embla_json_value *value);
+/* Puts cls before a text and sep after it, as BERT does; roberta: as RoBERTa does. */
+EMBLA_CHECKED embla_status embla_post_ends(embla_tokenizer *t, int32_t cls, int32_t sep,
+                                           bool roberta);
 EMBLA_CHECKED embla_status embla_decoders_parse(embla_tokenizer *t, const embla_json_value *value);
 EMBLA_CHECKED embla_status embla_limits_parse(embla_tokenizer *t,
                                               const embla_json_value *truncation,

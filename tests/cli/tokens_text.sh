@@ -10,6 +10,12 @@ try tokens bert.json ' Unaffable!' --offsets --special
 try tokens bert.json ' Unaffable  CAFE! ' --format text
 try tokens bert.json ' a!' --format text --color always
 try tokens bert.json 'a!' --special --json
+try tokens bert.json 'a!' --pair 'unaffable' --special
+try tokens bert.json 'a!' 'a' --pair 'unaffable' --special --max-tokens 5
+try tokens bert.json 'a!' --pair 'a' --special --json
+try tokens bert.json 'a' --pair 'a' --compare bytes.json
+try tokens bert.json 'a' --pair 'a' --format text
+printf '' | try tokens bert.json --pair 'a'
 try tokens bert.json '[CLS] a' --plain
 try tokens bert.json --decode 1 3 4 5 8 2
 try tokens bert.json --decode '[1, 3, 4, 5, 8, 2]' --special
