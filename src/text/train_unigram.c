@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Learns a Unigram model: strings with probabilities, such that the best way to cut a piece into
- * strings is the most probable one (Kudo 2018). The steps and constants are those of Hugging Face's
- * UnigramTrainer, which follows SentencePiece:
+ * strings is the most probable one (Kudo 2018). The steps and constants are those of SentencePiece
+ * and of Hugging Face's UnigramTrainer, which ends step 5 differently:
  *
  *   1. start from the strings of train_seeds.c
  *   2. twice: expect how often each string is used, over all ways to cut each piece (forward and
@@ -9,7 +9,7 @@
  *      digamma(expected) - digamma(sum)
  *   3. stop if at most 1.1 times the wanted number are left
  *   4. keep the three quarters whose loss would cost most probability, and go on with step 2
- *   5. keep all characters of the text and the best strings
+ *   5. keep all characters of the text and the strings with the highest scores (SentencePiece)
  *
  * The result has the same bits for any number of threads and on every machine: expected counts are
  * added up as integers, and exponentials and logarithms use exactly rounded operations only.
