@@ -27,9 +27,10 @@ enum {
 /* The writer, for embla_format_safetensors. */
 EMBLA_CHECKED embla_status embla_safetensors_write(embla_durable *out,
                                                    const embla_contents *contents);
-/* Makes the bytes before the data: length, header, padding; *length is a multiple of contents->align (S14).
- * The data of parts[order[0]], parts[order[1]], .. follow without gaps. The results are in the
- * arena. EMBLA_ERR_UNSUPPORTED if safetensors cannot hold a tensor; the message names it. */
+/* Makes the bytes before the data: length, header, padding; *length is a multiple of
+ * contents->align (S14). The data of parts[order[0]], parts[order[1]], .. follow without gaps. The
+ * results are in the arena. EMBLA_ERR_UNSUPPORTED if safetensors cannot hold a tensor; the message
+ * names it. */
 EMBLA_CHECKED embla_status embla_safetensors_header(const embla_contents *contents,
                                                     embla_arena *arena, uint8_t **bytes,
                                                     size_t *length, uint32_t **order);
