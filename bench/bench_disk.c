@@ -206,19 +206,6 @@ static void close_all(session *s)
     free(s->out);
 }
 
-static void print(const session *s, const char *name, const char *unit, double value, double limit,
-                  const char *limit_is)
-{
-    const bench_result result = {.bench = "disk",
-                                 .name = name,
-                                 .threads = 1,
-                                 .unit = unit,
-                                 .limit_is = limit_is,
-                                 .value = value,
-                                 .limit = limit};
-    bench_print(s->options, &result);
-}
-
 /* ---- steps ---- */
 
 /* The rows of a token that no call before has used. */
@@ -279,10 +266,11 @@ static void bench_steps(session *s, const char *name)
     unsigned char *flags = cache_flags(s);
     s->fault_count = 0;
     bench_times t = bench_measure(run_step, run_faults, s, 51, 8);
-    print(s, name, "steps/s", 1 / t.seconds, 1 / t.limit_seconds, "MADV_RANDOM faults");
+    bench_disk_print(s->options, name, "steps/s", 1 / t.seconds, 1 / t.limit_seconds,
+                     "MADV_RANDOM faults");
     if (flags)
-        print(s, "step/cold", "rows", (double)count_cold(s, flags),
-              (double)(s->fault_count * HEADS), "rows of the faults");
+        bench_disk_print(s->options, "step/cold", "rows", (double)count_cold(s, flags),
+                         (double)(s->fault_count * HEADS), "rows of the faults");
     free(flags);
 }
 
@@ -323,7 +311,8 @@ static void bench_prefill(session *s, const char *name, bench_fn *ours, bench_fn
                           const char *limit_is)
 {
     bench_times t = bench_measure(ours, limit, s, TURNS, 1);
-    print(s, name, "krows/s", COUNT / t.seconds / 1e3, COUNT / t.limit_seconds / 1e3, limit_is);
+    bench_disk_print(s->options, name, "krows/s", COUNT / t.seconds / 1e3,
+                     COUNT / t.limit_seconds / 1e3, limit_is);
 }
 
 static int64_t reads_so_far(session *s)
@@ -342,7 +331,7 @@ static void bench_fio(session *s, const char *name)
     if (fio == 0)
         s->options->complain("bench disk: %s: fio is not installed: left out", name);
     else
-        print(s, name, "kreads/s", reads / 1e3, fio / 1e3, "fio");
+        bench_disk_print(s->options, name, "kreads/s", reads / 1e3, fio / 1e3, "fio");
 }
 
 /* CPU seconds of this process. */
@@ -365,8 +354,8 @@ static void bench_cpu(session *s, const char *name)
         pool += middle - start;
         ours += cpu_now() - middle;
     }
-    print(s, name, "krows/s", TURNS * COUNT / ours / 1e3, TURNS * COUNT / pool / 1e3,
-          "CPU time of a pread pool");
+    bench_disk_print(s->options, name, "krows/s", TURNS * COUNT / ours / 1e3,
+                     TURNS * COUNT / pool / 1e3, "CPU time of a pread pool");
 }
 
 /* ---- counting ---- */
@@ -398,7 +387,7 @@ static void bench_trace(session *s, const char *name)
     int64_t *copy = malloc(COUNT * sizeof *copy);
     if (!copy) return;
     memcpy(copy, s->rows, COUNT * sizeof *copy);
-    print(s, name, "rows", (double)different(copy, COUNT), COUNT, "all rows");
+    bench_disk_print(s->options, name, "rows", (double)different(copy, COUNT), COUNT, "all rows");
     free(copy);
 }
 
@@ -411,7 +400,7 @@ static void bench_reads(session *s, const char *name)
         pages[2 * i + 1] = (s->rows[i] * ROW + ROW - 1) / BENCH_PAGE;
     }
     double found = (double)different(pages, (size_t)2 * COUNT);
-    print(s, name, "pages", found, (double)reads_of(s, s->rows), "reads");
+    bench_disk_print(s->options, name, "pages", found, (double)reads_of(s, s->rows), "reads");
     free(pages);
 }
 
@@ -420,7 +409,8 @@ static void bench_cache_growth(session *s, const char *name)
     size_t before = cached_pages(s);
     for (size_t i = 0; i < 3; i++) run_prefill(s, i);
     size_t after = cached_pages(s), grown = after > before ? after - before : 0;
-    print(s, name, "pages", (double)(3 * COUNT) - (double)grown, 3 * COUNT, "pages not cached");
+    bench_disk_print(s->options, name, "pages", (double)(3 * COUNT) - (double)grown, 3 * COUNT,
+                     "pages not cached");
 }
 
 /* Bytes of this process in memory that belong to no file; 0 if the system does not tell. */
@@ -455,7 +445,8 @@ static void bench_resident(session *s, const char *name)
     double grown = resident_bytes() - before, allowed = TICKETS + HOT + 4.0 * MIB;
     allowed += (double)s->depth * SLOT;
     if (before > 0 && !s->failed)
-        print(s, name, "MiB", allowed / MIB, grown / MIB, "memory that it took");
+        bench_disk_print(s->options, name, "MiB", allowed / MIB, grown / MIB,
+                         "memory that it took");
     embla_tickets_free(tickets);
     embla_store_free(store);
 }
@@ -465,8 +456,9 @@ static void bench_repeats(session *s, const char *name)
     int64_t *rows = malloc(COUNT * sizeof *rows);
     if (!rows) return;
     for (size_t i = 0; i < COUNT; i++) rows[i] = s->rows[embla_splitmix64(i) % (COUNT / 10) * 10];
-    print(s, name, "fewer", (double)reads_of(s, s->rows) / (double)reads_of(s, rows), 5,
-          "5 times fewer reads");
+    bench_disk_print(s->options, name, "fewer",
+                     (double)reads_of(s, s->rows) / (double)reads_of(s, rows), 5,
+                     "5 times fewer reads");
     free(rows);
 }
 
@@ -492,8 +484,9 @@ static void bench_hidden(session *s, const char *name)
         wait_for(s, s->tickets, ticket);
         blocked[i] = bench_now() - start;
     }
-    print(s, name, "share", 1 - bench_median(blocked, STEPS) / bench_median(cold, STEPS), 1,
-          "time of a cold step");
+    bench_disk_print(s->options, name, "share",
+                     1 - bench_median(blocked, STEPS) / bench_median(cold, STEPS), 1,
+                     "time of a cold step");
 }
 
 static void bench_done(session *s, const char *name)
@@ -508,7 +501,7 @@ static void bench_done(session *s, const char *name)
         wait_for(s, s->tickets, ticket);
         waited += bench_now() - start;
     }
-    print(s, name, "M/s", STEPS / waited / 1e6, 1, "1 us for each");
+    bench_disk_print(s->options, name, "M/s", STEPS / waited / 1e6, 1, "1 us for each");
 }
 
 static void bench_hot(session *s, const char *name)
@@ -533,7 +526,8 @@ static void bench_hot(session *s, const char *name)
     if (reads_so_far(s) > 0) s->failed = true;
     s->tickets = plain;
     embla_tickets_free(hot);
-    print(s, name, "Mrows/s", STEPS * HEADS / best / 1e6, 1 / 0.15, "150 ns a row");
+    bench_disk_print(s->options, name, "Mrows/s", STEPS * HEADS / best / 1e6, 1 / 0.15,
+                     "150 ns a row");
 }
 
 /* ---- running ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/measure.h"
 #include "files/ring.h"
 
 enum { THREADS = 16 };
@@ -123,4 +124,17 @@ double bench_disk_fio(const char *path, unsigned depth)
         if (at) at++;
     }
     return at ? strtod(at, NULL) : 0;
+}
+
+void bench_disk_print(const bench_options *options, const char *name, const char *unit,
+                      double value, double limit, const char *limit_is)
+{
+    const bench_result result = {.bench = "disk",
+                                 .name = name,
+                                 .threads = 1,
+                                 .unit = unit,
+                                 .limit_is = limit_is,
+                                 .value = value,
+                                 .limit = limit};
+    bench_print(options, &result);
 }

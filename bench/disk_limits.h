@@ -27,4 +27,8 @@ double bench_disk_fio(const char *path, unsigned depth);
 /* disk_pack.c: the cases of packs. Returns an exit code, after a message. */
 int bench_disk_pack(bench_cases *cases);
 
+/* Prints a result of `embla bench disk`, which has one thread. */
+void bench_disk_print(const bench_options *options, const char *name, const char *unit,
+                      double value, double limit, const char *limit_is);
+
 #endif

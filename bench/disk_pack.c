@@ -77,19 +77,6 @@ static void close_all(session *s)
     free(s->ngrams);
 }
 
-static void print(const session *s, const char *name, const char *unit, double value, double limit,
-                  const char *limit_is)
-{
-    const bench_result result = {.bench = "disk",
-                                 .name = name,
-                                 .threads = 1,
-                                 .unit = unit,
-                                 .limit_is = limit_is,
-                                 .value = value,
-                                 .limit = limit};
-    bench_print(s->options, &result);
-}
-
 /* ---- counting reads ---- */
 
 static void read_rows(session *s, embla_tickets *tickets, const int64_t *rows, size_t count)
@@ -118,26 +105,27 @@ static embla_tickets_stats count_reads(session *s, const embla_store *store, siz
 
 static void count_rows(session *s, const char *name)
 {
-    print(s, name, "rows", COUNTED, (double)count_reads(s, s->pack, 1).reads, "reads");
+    bench_disk_print(s->options, name, "rows", COUNTED, (double)count_reads(s, s->pack, 1).reads,
+                     "reads");
 }
 
 static void bench_pages(session *s, const char *name)
 {
     double pages = (double)count_reads(s, s->pack, 1).bytes_read / BENCH_PAGE;
-    print(s, name, "rows", COUNTED, pages, "pages");
+    bench_disk_print(s->options, name, "rows", COUNTED, pages, "pages");
 }
 
 static void bench_split(session *s, const char *name)
 {
     double split = (double)count_reads(s, s->source, 1).reads;
-    print(s, name, "reads", split / (double)count_reads(s, s->pack, 1).reads, 2,
-          "2 for each of a pack");
+    bench_disk_print(s->options, name, "reads", split / (double)count_reads(s, s->pack, 1).reads, 2,
+                     "2 for each of a pack");
 }
 
 static void bench_bundles(session *s, const char *name)
 {
     double reads = (double)count_reads(s, s->pack, HEADS).reads;
-    print(s, name, "rows", COUNTED * HEADS, HEADS * reads, "8 for each read");
+    bench_disk_print(s->options, name, "rows", COUNTED * HEADS, HEADS * reads, "8 for each read");
 }
 
 /* ---- hot n-grams ---- */
@@ -164,7 +152,8 @@ static void bench_hot(session *s, const char *name)
     }
     if (embla_tickets_statistics(tickets, &stats) != EMBLA_OK || stats.reads > 0) s->failed = true;
     embla_tickets_free(tickets);
-    print(s, name, "Mrows/s", STEPS * STEP / best / 1e6, 1 / 0.15, "150 ns a row");
+    bench_disk_print(s->options, name, "Mrows/s", STEPS * STEP / best / 1e6, 1 / 0.15,
+                     "150 ns a row");
 }
 
 static const struct {

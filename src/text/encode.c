@@ -347,6 +347,16 @@ embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options 
     return EMBLA_OK;
 }
 
+embla_status embla_encode_end(embla_encoding *e, embla_status status)
+{
+    if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
+    if (status != EMBLA_OK) e->count = e->cut = 0;
+    e->texts = 1;
+    e->starts[0] = 0;
+    e->starts[1] = e->count;
+    return status;
+}
+
 embla_status embla_tokenize(embla_encoding *encoding, const char *text, size_t length,
                             const embla_tokenize_options *options)
 {
@@ -356,13 +366,7 @@ embla_status embla_tokenize(embla_encoding *encoding, const char *text, size_t l
                           e ? "text" : "encoding");
     EMBLA_TRY(embla_encode_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
-    embla_status status = embla_encode_one(e, text, length);
-    if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
-    if (status != EMBLA_OK) e->count = e->cut = 0;
-    e->texts = 1;
-    e->starts[0] = 0;
-    e->starts[1] = e->count;
-    return status;
+    return embla_encode_end(e, embla_encode_one(e, text, length));
 }
 
 /* ---- results ---- */

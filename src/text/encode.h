@@ -126,6 +126,9 @@ EMBLA_CHECKED embla_status embla_encode_one(embla_encoding *e, const char *text,
 /* Checks the options of a call and empties e. */
 EMBLA_CHECKED embla_status embla_encode_begin(embla_encoding *e,
                                               const embla_tokenize_options *options);
+/* Ends a call for one text, or one pair, that has room for two starts: checks the tokenizer's file,
+ * and leaves e empty if that or `status` is a failure. */
+EMBLA_CHECKED embla_status embla_encode_end(embla_encoding *e, embla_status status);
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);

@@ -144,13 +144,7 @@ embla_status embla_tokenize_pair(embla_encoding *encoding, const char *first, si
     EMBLA_TRY(embla_encode_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
     e->pair = true;
-    embla_status status = encode_both(e, texts, lengths);
-    if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
-    if (status != EMBLA_OK) e->count = e->cut = 0;
-    e->texts = 1;
-    e->starts[0] = 0;
-    e->starts[1] = e->count;
-    return status;
+    return embla_encode_end(e, encode_both(e, texts, lengths));
 }
 
 const uint8_t *embla_encoding_types(const embla_encoding *encoding)
