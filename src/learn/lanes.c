@@ -88,7 +88,7 @@ static embla_status backward_lane(const embla_lanes *lanes, const float *x, size
                              .b = x,
                              .a_stride = lanes->n,
                              .b_stride = lanes->dim,
-                             .out = lanes->gradient + first * lanes->dim,
+                             .out = lanes->gradient ? lanes->gradient + first * lanes->dim : NULL,
                              .out_stride = lanes->dim,
                              .form = EMBLA_PRODUCT_AT_B,
                              .add = true};
@@ -99,11 +99,12 @@ static embla_status backward_lane(const embla_lanes *lanes, const float *x, size
                                .b = lanes->rows + first * lanes->stride,
                                .a_stride = lanes->n,
                                .b_stride = lanes->stride,
-                               .out = lanes->parts + lane * count * lanes->dim,
+                               .out =
+                                   lanes->parts ? lanes->parts + lane * count * lanes->dim : NULL,
                                .out_stride = lanes->dim,
                                .form = EMBLA_PRODUCT_A_B};
-    if (lanes->gradient) EMBLA_TRY(embla_engine_product(&to_rows));
-    if (lanes->parts) EMBLA_TRY(embla_engine_product(&to_hidden));
+    if (to_rows.out) EMBLA_TRY(embla_engine_product(&to_rows));
+    if (to_hidden.out) EMBLA_TRY(embla_engine_product(&to_hidden));
     return EMBLA_OK;
 }
 

@@ -414,9 +414,9 @@ static embla_status backward(job *j, size_t group, const own *o)
         to_gradients(j, b, o);
         embla_product p = {
             .m = rows_in(j, b), .n = j->dim, .k = j->here, .form = EMBLA_PRODUCT_AT_B};
-        p.out = j->to.table + (j->to.table ? first * j->dim : 0), p.out_stride = j->dim;
+        p.out = j->to.table ? j->to.table + first * j->dim : NULL, p.out_stride = j->dim;
         p.add = true;
-        if (j->to.table) EMBLA_TRY(product(j, o, p, tile, vectors_of(j)));
+        if (p.out) EMBLA_TRY(product(j, o, p, tile, vectors_of(j)));
         if (j->to.hidden) EMBLA_TRY(add_to_hidden(j, b, tile, b > from, sum, o));
     }
     return EMBLA_OK;

@@ -37,8 +37,7 @@ typedef struct {
 static inline const uint16_t *embla_layer_rounded(const embla_layer_way *way, const float *w)
 {
     const embla_layer_bf16 *bf16 = &way->bf16;
-    bool in = (uintptr_t)w >= (uintptr_t)bf16->weights &&
-              (uintptr_t)w < (uintptr_t)(bf16->weights + bf16->count);
+    bool in = (uintptr_t)w - (uintptr_t)bf16->weights < bf16->count * sizeof *w;
     return in ? bf16->rounded + (w - bf16->weights) : NULL;
 }
 

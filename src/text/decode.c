@@ -25,7 +25,7 @@ static const char *text_of(const chain *c, size_t i, size_t *length)
 {
     const embla_text_span span = pieces(c)[i];
     *length = span.end - span.begin;
-    return c->e->decoded[c->from].bytes + span.begin;
+    return *length > 0 ? c->e->decoded[c->from].bytes + span.begin : "";
 }
 
 /* ---- writing ---- */
@@ -204,6 +204,7 @@ static embla_status decode_bytes(chain *c)
     for (size_t i = 0; i < count(c); i++) {
         size_t length = 0, used = 0;
         const char *text = text_of(c, i, &length);
+        if (length == 0) continue;
         EMBLA_TRY(embla_strand_room(bytes, length));
         if (embla_unmap(text, length, bytes->bytes + bytes->count, &used))
             bytes->count += used;

@@ -4,8 +4,6 @@
 . "$SOURCE/tests/cli/models.sh"
 [[ -x /usr/bin/python3 ]] || { echo "skipped: there is no /usr/bin/python3"; exit 77; }
 fox
-printf 'leak:libfontconfig\nleak:libpango\n' >leaks # these keep their fonts until the end
-export LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
 embla map fox.vec -o try.png -q 2>&1 | grep -q 'write .svg or .html' && { echo "skipped: without Cairo and Pango"; exit 77; }
 try map fox.vec -o fox.png -q --size 200x150 --title $'Fox \xff'
 try map fox.vec -o dark.png -q --size 320x200 --theme dark --color none
