@@ -253,13 +253,13 @@ static char *make_lines(size_t bytes)
 
 static void the_number_of_threads_changes_nothing(void **state)
 {
-    char *text = make_lines(1200000);
+    char *text = make_lines(600000); /* three blocks */
     (void)state;
     for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_UNIGRAM; kind++) {
         trained w = set_up(text);
         unsigned char *first = NULL;
         size_t length = 0;
-        for (int threads = 1; threads <= 4; threads += threads) {
+        for (int threads = 1; threads <= 3; threads += 2) {
             const embla_tokenizer_train_options options = {.kind = (embla_tokenizer_kind)kind,
                                                            .size = 700,
                                                            .lowercase = true,

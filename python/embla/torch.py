@@ -36,7 +36,9 @@ class _Lookup(torch.autograd.Function):
         sums = torch.from_numpy(scatter.sum(gradient.reshape(-1, dim).contiguous().numpy()))
         if ctx.padding is not None:
             sums[touched == ctx.padding] = 0
-        return torch.sparse_coo_tensor(touched[None], sums, (rows, dim), is_coalesced=True), None, None
+        # rows are in order and different; PyTorch before 2.1 has no other way to say so
+        sparse = torch.sparse_coo_tensor(touched[None], sums, (rows, dim))._coalesced_(True)
+        return sparse, None, None
 
 
 class Embedding(torch.nn.Module):

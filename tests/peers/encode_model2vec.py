@@ -85,4 +85,5 @@ def main():
             compare(numpy, model2vec, embla, model, texts, 1e-5, name)
 
 
-main()
+if __name__ == "__main__":
+    main()
