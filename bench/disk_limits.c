@@ -112,7 +112,7 @@ double bench_disk_fio(const char *path, unsigned depth)
     if (strchr(path, '\'')) return 0;
     (void)snprintf(command, sizeof command,
                    "fio --name=embla --filename='%.3800s' --readonly --rw=randread --bs=4k "
-                   "--direct=1 --ioengine=io_uring --iodepth=%u --runtime=2 --time_based "
+                   "--direct=1 --ioengine=io_uring --iodepth=%u --runtime=1 --time_based "
                    "--output-format=terse --terse-version=3 2>/dev/null",
                    path, depth);
     FILE *pipe = popen(command, "r");
