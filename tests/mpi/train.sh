@@ -94,15 +94,16 @@ grep -q 'embla: 3 ranks, but a batch of 2 sequences has only 2 shards' log || fa
 echo "messages: one"
 
 # A rank is killed: the job ends, and its last checkpoint is continued
-lose() { # NAME SIGNAL OPTIONS..: kill a rank of a job that trains for ever, after its first checkpoint
-    local name=$1 signal=$2
-    shift 2
-    ranks 3 "$embla" train "$names" --steps 100000000 --save-every 50 --patience 3 -q "$@" -o "$name" >log 2>&1 &
+lose() { # NAME SIGNAL STEPS OPTIONS..: kill a rank of a job that trains for ever, after its first checkpoint
+    local name=$1 signal=$2 steps=$3
+    shift 3
+    ranks 3 "$embla" train "$names" --steps 100000000 --save-every "$steps" --patience 3 -q "$@" -o "$name" >log 2>&1 &
     launched=$!
     for ((k = 0; k < 600; k++)); do
-        [ -e "$name/checkpoints/step-0000000050.safetensors" ] && break
+        [ -e "$name/checkpoints/step-$(printf %010d "$steps").safetensors" ] && break
         sleep 0.1
     done
+    sleep 0.2
     victims=($(pgrep -f "^$embla train $names .* $name\$"))
     kill "-$signal" "${victims[1]}"
     begun=$SECONDS
@@ -116,8 +117,8 @@ lose() { # NAME SIGNAL OPTIONS..: kill a rank of a job that trains for ever, aft
     echo "$name after step $last or later, and continued"
 }
 
-lose killed 9 --preset microgpt --batch 12
-lose killed-sharded 9 "${tiny[@]}" --documents --ngram-rows 2000 --sharded
-# a rank that is only stopped is named
-lose stopped STOP --preset microgpt --batch 12
+lose killed 9 50 --preset microgpt --batch 12
+lose killed-sharded 9 50 "${tiny[@]}" --documents --ngram-rows 2000 --sharded
+# a rank that is only stopped is named; not while ranks save, when they wait for each other much longer
+lose stopped STOP 5000 --preset microgpt --batch 12
 grep -q 'waited 3 seconds for .*; no answer from rank [0-9]' lost.log || fail "$(cat lost.log)"
