@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -38,8 +39,31 @@ void cli_complain_release(int rank, bool print)
     held[0] = '\0';
 }
 
-/* A message may quote any bytes; unprintable ones are escaped. On a terminal no word is broken at
- * the end of a line. */
+/* Writes "embla: text". The text may quote any bytes; unprintable ones are escaped. On a terminal
+ * no word is broken at the end of a line. */
+static void write_message(FILE *out, const char *text, bool cut)
+{
+    const int indent = fprintf(out, "embla: "), width = terminal_width();
+    int column = indent;
+    for (const char *c = text; *c;) {
+        size_t length = cli_printable(c, strlen(c));
+        if (*c == ' ' && width > 2 * indent && column + 1 + (int)strcspn(c + 1, " ") > width) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            c++;
+            continue;
+        }
+        column += length > 0 ? 1 : 4;
+        if (length > 0)
+            fprintf(out, "%.*s", (int)length, c);
+        else
+            fprintf(out, "\\x%02x", (unsigned)(unsigned char)*c);
+        c += length > 0 ? length : 1;
+    }
+    fputs(cut ? " ..\n" : "\n", out);
+}
+
+/* One write for the whole message: several ranks may write to the same pipe at the same time. */
 void cli_complain(const char *format, ...)
 {
     char text[sizeof held];
@@ -53,23 +77,15 @@ void cli_complain(const char *format, ...)
         memcpy(held, text, sizeof held);
         return;
     }
-    bool cut = used + wanted >= (int)sizeof text;
-    const int indent = fprintf(stderr, "embla: "), width = terminal_width();
-    int column = indent;
-    for (const char *c = text; *c;) {
-        size_t length = cli_printable(c, strlen(c));
-        if (*c == ' ' && width > 2 * indent && column + 1 + (int)strcspn(c + 1, " ") > width) {
-            fprintf(stderr, "\n%*s", indent, "");
-            column = indent;
-            c++;
-            continue;
-        }
-        column += length > 0 ? 1 : 4;
-        if (length > 0)
-            fprintf(stderr, "%.*s", (int)length, c);
-        else
-            fprintf(stderr, "\\x%02x", (unsigned)(unsigned char)*c);
-        c += length > 0 ? length : 1;
+    const bool cut = used + wanted >= (int)sizeof text;
+    char *message = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&message, &length);
+    if (out) {
+        write_message(out, text, cut);
+        if (fclose(out) == 0) fwrite(message, 1, length, stderr);
+        free(message);
+    } else {
+        write_message(stderr, text, cut);
     }
-    fputs(cut ? " ..\n" : "\n", stderr);
 }

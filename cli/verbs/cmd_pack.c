@@ -174,14 +174,13 @@ static int print_report(const cli_args *args, const job *j, const char *path)
     else
         print_text(args, j, path);
     if (r->different > 0)
-        fprintf(stderr,
-                "embla: %s differs from %s in %" PRId64 " of %" PRId64
-                " rows, the first is row %" PRId64 ": the source has changed since it was packed\n",
-                path, args->operands[0], r->different, r->rows, r->first);
+        cli_complain("%s differs from %s in %" PRId64 " of %" PRId64
+                     " rows, the first is row %" PRId64
+                     ": the source has changed since it was packed",
+                     path, args->operands[0], r->different, r->rows, r->first);
     else if (r->bundles_wrong > 0)
-        fprintf(stderr,
-                "embla: %s is damaged: %" PRId64 " of %" PRId64 " bundles differ from its rows\n",
-                path, r->bundles_wrong, r->bundles);
+        cli_complain("%s is damaged: %" PRId64 " of %" PRId64 " bundles differ from its rows", path,
+                     r->bundles_wrong, r->bundles);
     return r->different > 0 || r->bundles_wrong > 0 ? CLI_WANTING : CLI_DONE;
 }
 

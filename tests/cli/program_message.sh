@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# A message is written at once: those of two processes on one pipe do not mix.
+[[ -x /usr/bin/python3 ]] || { echo "skipped: there is no /usr/bin/python3"; exit 77; }
+/usr/bin/python3 - <<'PYTHON'
+import socket, subprocess
+
+ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # a datagram for each write
+subprocess.run(["embla", "info", "a file\nthat does not exist " + "x" * 100], stderr=its)
+print(ours.recv(65536).decode(), end="")
+PYTHON
