@@ -16,7 +16,6 @@
 #include "base/hash.h"
 #include "base/kernels.h"
 #include "base/options.h"
-#include "base/random.h"
 #include "base/threads.h"
 
 typedef struct {
@@ -26,8 +25,7 @@ typedef struct {
     size_t batch, length, n;
     const int32_t *tokens, *targets;
     double weight;
-    double dropout; /* 0 means no dropout */
-    uint64_t seed;  /* for dropout */
+    embla_dropout dropout;
     embla_negatives negatives;
 } pass;
 
@@ -76,47 +74,6 @@ static char *stream(const pass *p, size_t layer)
 static size_t stream_bytes(const pass *p)
 {
     return p->n * p->shape->dim * p->gpt->real;
-}
-
-/* ---- dropout ---- */
-
-/* Whether a number is dropped depends only on (seed, step, branch, token, column), so nothing has
- * to be kept between forward and backward. The branch is 2 * layer for attention, one more for
- * feed-forward. */
-enum { GROUP = 4 * EMBLA_RANDOM_LANES };
-
-static void keep_group(const pass *p, size_t branch, size_t token, size_t first, double *keep)
-{
-    uint32_t words[4][EMBLA_RANDOM_LANES];
-    uint64_t row = (uint64_t)branch << 48 ^ token;
-    uint32_t limit = (uint32_t)(p->dropout * 0x1p32);
-    embla_philox(p->seed, (uint32_t)(first / 4), row, EMBLA_RANDOM_DROPOUT, words);
-    for (size_t i = 0; i < GROUP; i++)
-        keep[i] = words[i % 4][i / 4] < limit ? 0 : 1 / (1 - p->dropout);
-}
-
-/* Applies dropout: out (n x C) = in times the mask; if `add`, the result is added to out. */
-static void drop(const pass *p, size_t branch, const void *in, bool add, void *out)
-{
-    size_t dim = p->shape->dim;
-    int threads = embla_threads_for(p->way.threads, stream_bytes(p));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t token = 0; token < p->n; token++)
-        for (size_t first = 0; first < dim; first += GROUP) {
-            double keep[GROUP];
-            keep_group(p, branch, token, first, keep);
-            for (size_t c = first; c < dim && c < first + GROUP; c++) {
-                size_t i = token * dim + c;
-                if (p->way.precision == EMBLA_GPT_F64) {
-                    double y = ((const double *)in)[i] * keep[c - first], *to = out;
-                    to[i] = add ? to[i] + y : y;
-                } else {
-                    float y = ((const float *)in)[i] * (float)keep[c - first], *to = out;
-                    to[i] = add ? to[i] + y : y;
-                }
-            }
-        }
 }
 
 /* ---- embedding ---- */
@@ -250,17 +207,23 @@ static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, con
                                gradient(p, layer, norm.bias));
 }
 
+/* Dropout at the end of a branch: attention is branch 2 * layer, feed-forward the next one. */
+static void drop(const pass *p, size_t layer, size_t slot, const void *in, bool add, void *out)
+{
+    embla_dropout_apply(&p->way, &p->dropout, 2 * layer + (slot == EMBLA_GPT_DOWN), in, p->n,
+                        p->shape->dim, add, out);
+}
+
 /* out = x + a (n x in) times the matrix of the slot; its bias is the next slot. */
 static embla_status end_forward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
                                 const void *x, void *out)
 {
-    size_t branch = 2 * layer + (slot == EMBLA_GPT_DOWN);
-    bool drops = p->dropout > 0;
+    bool drops = p->dropout.share > 0;
     void *y = drops ? array(p, p->gpt->at.dy) : out;
     memcpy(out, x, stream_bytes(p));
     EMBLA_TRY(embla_linear_forward(&p->way, a, p->n, in, weight(p, layer, slot),
                                    weight(p, layer, slot + 1), p->shape->dim, !drops, y));
-    if (drops) drop(p, branch, y, true, out);
+    if (drops) drop(p, layer, slot, y, true, out);
     return EMBLA_OK;
 }
 
@@ -269,8 +232,8 @@ static embla_status end_backward(const pass *p, size_t layer, size_t slot, const
                                  void *space, void *da)
 {
     const void *dy = array(p, p->gpt->at.dx);
-    if (p->dropout > 0) {
-        drop(p, 2 * layer + (slot == EMBLA_GPT_DOWN), dy, false, space);
+    if (p->dropout.share > 0) {
+        drop(p, layer, slot, dy, false, space);
         dy = space;
     }
     return embla_linear_backward(&p->way, a, dy, p->n, in, weight(p, layer, slot), p->shape->dim,
@@ -560,8 +523,7 @@ static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *option
                                .threads = options->threads,
                                .scratch = &gpt->scratch};
     p->weight = options->weight == 0 ? 1 : options->weight;
-    p->dropout = learns ? gpt->shape.dropout : 0;
-    p->seed = seed_of(options);
+    p->dropout = (embla_dropout){learns ? gpt->shape.dropout : 0, seed_of(options)};
     p->negatives = (embla_negatives){.negatives = options->negatives,
                                      .seed = options->seed,
                                      .step = options->step,

@@ -132,6 +132,17 @@ EMBLA_CHECKED embla_status embla_layer_sampled_loss(const embla_layer_way *way, 
                                                     float *dhidden, float *dtable,
                                                     embla_loss_report *report);
 
+/* ---- dropout ---- */
+
+typedef struct {
+    double share; /* of the numbers that are dropped; 0 means no dropout */
+    uint64_t seed;
+} embla_dropout;
+/* out (n x dim) = in times the mask of a branch; numbers that stay are divided by 1 - share. If
+ * `add`, the result is added to out. */
+void embla_dropout_apply(const embla_layer_way *way, const embla_dropout *dropout, size_t branch,
+                         const void *in, size_t n, size_t dim, bool add, void *out);
+
 /* ---- the gate of an n-gram table ---- */
 
 enum { EMBLA_GATE_STATS = 4 }; /* numbers per token: 1 / root of x and of key, similarity, gate */
