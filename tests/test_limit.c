@@ -188,7 +188,7 @@ static void what_is_wrong_is_refused_and_nothing_changes(void **state)
     assert_status(
         embla_table_limit_norm(table, outside, 2, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
         EMBLA_ERR_RANGE);
-    assert_error_has("row 4 at index 1 is out of range; the table has 4 rows");
+    assert_error_has("row 4 at index 1 is out of range: the table has 4 rows");
     assert_status(
         embla_table_limit_norm(table, minus, 1, 1e-3f, &(embla_limit_norm_options){.threads = 1}),
         EMBLA_ERR_RANGE);

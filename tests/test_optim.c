@@ -907,9 +907,9 @@ static void steps_that_cannot_be_change_nothing(void **state)
         assert_status(embla_optim_step_rows(optim, 0.1, back, 3, g), EMBLA_ERR_ARGUMENT);
         assert_error_has("row 1 at index 2 follows row 2");
         assert_status(embla_optim_step_rows(optim, 0.1, low, 2, g), EMBLA_ERR_RANGE);
-        assert_error_has("row -1 at index 0; the table has 4");
+        assert_error_has("row -1 at index 0 is out of range: the table has 4");
         assert_status(embla_optim_step_rows(optim, 0.1, high, 2, g), EMBLA_ERR_RANGE);
-        assert_error_has("row 4 at index 1; the table has 4");
+        assert_error_has("row 4 at index 1 is out of range: the table has 4");
         assert_status(embla_optim_catch_up(optim, high, 2), EMBLA_ERR_RANGE);
         assert_status(embla_optim_catch_up(NULL, NULL, 0), EMBLA_ERR_ARGUMENT);
         assert_status(embla_optim_state_at(NULL, 0, NULL), EMBLA_ERR_ARGUMENT);

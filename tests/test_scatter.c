@@ -541,7 +541,7 @@ static void what_is_wrong_is_refused(void **state)
     assert_status(embla_scatter_plan(scatter, tokens, 3, NULL), EMBLA_ERR_SHAPE);
     assert_error_has("count is 3; the scatter has room for only 2");
     assert_status(embla_scatter_plan(scatter, tokens, 2, NULL), EMBLA_ERR_RANGE);
-    assert_error_has("token 4 at index 1 is out of range; the table has 4");
+    assert_error_has("token 4 at index 1 is out of range: the table has 4");
     assert_status(embla_scatter_plan(scatter, tokens + 2, 1, NULL), EMBLA_ERR_RANGE);
     assert_error_has("token -1 at index 0");
     assert_status(embla_scatter_plan_rows(scatter, rows, 2, NULL), EMBLA_ERR_RANGE);
@@ -564,7 +564,7 @@ static void what_is_wrong_is_refused(void **state)
         {{.frozen = {.count = 3}}, EMBLA_ERR_ARGUMENT, "3 frozen rows"},
         {{.frozen = {.rows = frozen, .count = 2}},
          EMBLA_ERR_RANGE,
-         "frozen row 4 at index 1 is out of range; the table has 4"},
+         "frozen row 4 at index 1 is out of range: the table has 4"},
         {{.frozen = {.rows = rows + 1, .count = 1}}, EMBLA_ERR_RANGE, "frozen row -1 at index 0"},
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {

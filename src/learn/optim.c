@@ -459,31 +459,13 @@ typedef struct {
     const float *gradients;
 } named_rows;
 
-static embla_status check_range(const embla_optim *o, const int64_t *rows, size_t count)
-{
-    uint64_t limit = (uint64_t)o->table->rows;
-    if (embla_kernels_get()->rows_below(rows, count, limit)) return EMBLA_OK;
-    size_t i = 0;
-    while (i + 1 < count && (uint64_t)rows[i] < limit) i++;
-    return embla_fail(EMBLA_ERR_RANGE,
-                      "row %" PRId64 " at index %zu; the table has %" PRId64 " rows", rows[i], i,
-                      o->table->rows);
-}
-
 static embla_status check_rows(const embla_optim *o, const int64_t *rows, size_t count,
                                const float *gradients)
 {
     if (count > 0 && (!rows || !gradients))
         return embla_fail(EMBLA_ERR_ARGUMENT, "a step of %zu rows, but %s is NULL", count,
                           rows ? "gradients" : "rows");
-    EMBLA_TRY(check_range(o, rows, count));
-    for (size_t i = 1; i < count; i++)
-        if (rows[i] <= rows[i - 1])
-            return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "row %" PRId64 " at index %zu follows row %" PRId64
-                              "; row numbers must ascend without repeats",
-                              rows[i], i, rows[i - 1]);
-    return EMBLA_OK;
+    return embla_table_check_ascending(o->table, rows, count);
 }
 
 /* Updates rows first .. end-1 of the list. The row after them is prefetched too, because it usually
@@ -551,7 +533,7 @@ static void catch_up_owned(const work *k, const int64_t *rows, size_t count, uin
 embla_status embla_optim_catch_up(embla_optim *o, const int64_t *rows, size_t count)
 {
     if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
-    if (rows) EMBLA_TRY(check_range(o, rows, count));
+    if (rows) EMBLA_TRY(embla_table_check_rows(o->table, rows, count));
     if (!any_behind(o)) return EMBLA_OK;
     work k = work_of(o, NULL);
     if (!rows) {

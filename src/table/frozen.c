@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "lookup/lookup.h"
 
 enum { WORD = 64 };
 
@@ -22,13 +23,7 @@ embla_status embla_frozen_check(const embla_frozen *frozen, int64_t rows)
     if (frozen->count > 0 && !frozen->rows)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%zu frozen rows, but the list of row numbers is NULL", frozen->count);
-    for (size_t i = 0; i < frozen->count; i++)
-        if ((uint64_t)frozen->rows[i] >= (uint64_t)rows)
-            return embla_fail(EMBLA_ERR_RANGE,
-                              "frozen row %" PRId64
-                              " at index %zu is out of range; the table has %" PRId64 " rows",
-                              frozen->rows[i], i, rows);
-    return EMBLA_OK;
+    return embla_lookup_check_rows(frozen->rows, frozen->count, rows, "frozen row");
 }
 
 static void set_bit(uint64_t *bits, uint64_t row)

@@ -22,23 +22,6 @@ typedef struct {
     double most;
 } job;
 
-static embla_status check_rows(const embla_table *table, const int64_t *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if ((uint64_t)rows[i] >= (uint64_t)table->rows)
-            return embla_fail(EMBLA_ERR_RANGE,
-                              "row %" PRId64 " at index %zu is out of range; the table has %" PRId64
-                              " rows",
-                              rows[i], i, table->rows);
-        if (i > 0 && rows[i] <= rows[i - 1])
-            return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "row %" PRId64 " at index %zu follows row %" PRId64
-                              "; row numbers must be ascending",
-                              rows[i], i, rows[i - 1]);
-    }
-    return EMBLA_OK;
-}
-
 static size_t piece_length(const embla_table *table, size_t first)
 {
     return table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
@@ -83,7 +66,7 @@ embla_status embla_table_limit_norm(embla_table *table, const int64_t *rows, siz
         return embla_fail(EMBLA_ERR_ARGUMENT, "the maximum norm of a row is %g; it must be above 0",
                           (double)max_norm);
     if (!rows) count = (size_t)table->rows;
-    if (rows) EMBLA_TRY(check_rows(table, rows, count));
+    if (rows) EMBLA_TRY(embla_table_check_ascending(table, rows, count));
     EMBLA_TRY(embla_table_check_file(table));
     job j = {.table = table, .kernels = embla_kernels_get(), .most = (double)max_norm};
     j.decode = embla_dtype_decoder(table->dtype, j.kernels->isa);

@@ -10,11 +10,11 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
-#include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
+#include "lookup/lookup.h"
 #include "table/frozen.h"
 #include "table/scatter_sum.h"
 
@@ -110,31 +110,6 @@ static embla_status check_count(const embla_scatter *s, const void *ids, size_t 
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but the list of tokens or rows is NULL",
                           count);
     return EMBLA_OK;
-}
-
-static embla_status fail_range(const embla_scatter *s, const char *what, int64_t row, size_t i)
-{
-    return embla_fail(EMBLA_ERR_RANGE,
-                      "%s %" PRId64 " at index %zu is out of range; the table has %" PRId64 " rows",
-                      what, row, i, s->table_rows);
-}
-
-static embla_status check_tokens(const embla_scatter *s, const int32_t *tokens, size_t count)
-{
-    uint32_t limit = s->table_rows > INT32_MAX ? (uint32_t)INT32_MAX + 1u : (uint32_t)s->table_rows;
-    size_t i = 0;
-    if (embla_kernels_get()->tokens_below(tokens, count, limit)) return EMBLA_OK;
-    while ((uint32_t)tokens[i] < limit) i++;
-    return fail_range(s, "token", tokens[i], i);
-}
-
-static embla_status check_rows(const embla_scatter *s, const int64_t *rows, size_t count)
-{
-    uint64_t limit = (uint64_t)s->table_rows;
-    size_t i = 0;
-    if (embla_kernels_get()->rows_below(rows, count, limit)) return EMBLA_OK;
-    while ((uint64_t)rows[i] < limit) i++;
-    return fail_range(s, "row", rows[i], i);
 }
 
 /* ---- plan ---- */
@@ -245,7 +220,7 @@ embla_status embla_scatter_plan(embla_scatter *scatter, const int32_t *tokens, s
     if (!options) options = &defaults;
     EMBLA_TRY(check_options(scatter, options));
     EMBLA_TRY(check_count(scatter, tokens, count));
-    EMBLA_TRY(check_tokens(scatter, tokens, count));
+    EMBLA_TRY(embla_lookup_check_tokens(tokens, count, scatter->table_rows, false));
     for (size_t i = 0; i < count; i++)
         scatter->keys[0][i] = (uint64_t)tokens[i] << scatter->shift | i;
     make_plan(scatter, count, options);
@@ -261,7 +236,7 @@ embla_status embla_scatter_plan_rows(embla_scatter *scatter, const int64_t *rows
     if (!options) options = &defaults;
     EMBLA_TRY(check_options(scatter, options));
     EMBLA_TRY(check_count(scatter, rows, count));
-    EMBLA_TRY(check_rows(scatter, rows, count));
+    EMBLA_TRY(embla_lookup_check_rows(rows, count, scatter->table_rows, "row"));
     for (size_t i = 0; i < count; i++)
         scatter->keys[0][i] = (uint64_t)rows[i] << scatter->shift | i;
     make_plan(scatter, count, options);

@@ -104,5 +104,9 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_init_part(embla_table *tabl
                                                                const embla_init_options *options,
                                                                const embla_table_part *part);
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_check_writable(const embla_table *table);
+/* embla_table_check_rows, and row numbers must ascend without repeats. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_table_check_ascending(const embla_table *table,
+                                                                     const int64_t *rows,
+                                                                     size_t count);
 
 #endif

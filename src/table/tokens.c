@@ -71,6 +71,19 @@ embla_status embla_table_check_rows(const embla_table *table, const int64_t *row
     return embla_lookup_check_rows(rows, count, table->rows, "row");
 }
 
+embla_status embla_table_check_ascending(const embla_table *table, const int64_t *rows,
+                                         size_t count)
+{
+    EMBLA_TRY(embla_table_check_rows(table, rows, count));
+    for (size_t i = 1; i < count; i++)
+        if (rows[i] <= rows[i - 1])
+            return embla_fail(EMBLA_ERR_ARGUMENT,
+                              "row %" PRId64 " at index %zu follows row %" PRId64
+                              "; row numbers must ascend without repeats",
+                              rows[i], i, rows[i - 1]);
+    return EMBLA_OK;
+}
+
 embla_status embla_table_find_rows(const embla_table *table, const int32_t *tokens, size_t count,
                                    int64_t *out)
 {
