@@ -177,7 +177,7 @@ NOTES = """
 - Lookup: 8,192 rows to f32. NumPy's `take` writes to the same memory each time, as we do; `torch.nn.functional.embedding` allocates its result.
 - One row a call: a loop of 1,000 calls in Python; most of the time is the call itself, on both sides.
 - Text: lines of 4 MB of enwiki100 with the tokenizers of EMBLA_DATA; without it these jobs are left out. Neither side makes offsets. model2vec's time includes its tokenizer, which is Hugging Face's.
-- The mean of rows: tokens are ready on both sides; model2vec's tokenizer is not timed. Embla looks up the rows, then pools them.
+- The mean of rows: tokens are ready on both sides; model2vec's tokenizer is not timed. `embla_lookup_pool` sums in double, PyTorch and model2vec in float.
 - Nearest rows: exact, by dot product on rows of length 1. NumPy multiplies and uses `argpartition`. faiss is set to multiply matrices from 20 queries (`distance_compute_blas_threshold`), as its older versions do: the default of faiss 1.15 is 128,000, and 256 queries take ten times as long with it.
 - Gradient of all rows: ours clears and reuses one array; PyTorch allocates 154 MB for each result.
 - Decoding uses one thread on both sides.

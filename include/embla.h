@@ -477,6 +477,15 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_pool(const float *x, size_t batch, size_t length,
                                                 size_t dim, const embla_pool_options *options,
                                                 float *out);
+/* The same of the rows of tokens (B, T), to out (B, dim): embla_lookup and embla_pool in one pass,
+ * with the same bits, without the (B, T, dim) array. Errors are those of both. Tokens after the
+ * length of a sequence are not read; with lengths, an error counts the index of a token from the
+ * beginning of its sequence. */
+EMBLA_API EMBLA_CHECKED embla_status embla_lookup_pool(const embla_table *table,
+                                                       const int32_t *tokens, size_t batch,
+                                                       size_t length,
+                                                       const embla_pool_options *options,
+                                                       float *out);
 
 /* ---- scatter: lookup backwards ---- */
 

@@ -206,6 +206,110 @@ static void nothing_to_pool_is_no_work(void **state)
     }
 }
 
+static void a_long_sequence_is_summed_in_order(void **state)
+{
+    enum { MANY = 131, DIM = 77 };
+    static float in[MANY * DIM], w[MANY];
+    float out[DIM];
+    (void)state;
+    check_fill(3, MANY * DIM, in);
+    check_fill(4, MANY, w);
+    embla_pool_options options = {.kind = EMBLA_POOL_SUM, .weights = w};
+    assert_ok(embla_pool(in, 1, MANY, DIM, &options, out));
+    for (size_t i = 0; i < DIM; i++) {
+        double sum = 0;
+        for (size_t t = 0; t < MANY; t++) sum += (double)w[t] * (double)in[t * DIM + i];
+        assert_true(out[i] == (float)sum);
+    }
+}
+
+/* ---- rows of a table ---- */
+
+enum { ROWS = 50, TOKENS = 60 };
+
+/* The same bits as a lookup of all rows, then a pool of them. */
+static void same_as_two_steps(const embla_table *table, const int32_t *tokens,
+                              const embla_pool_options *options)
+{
+    size_t dim = embla_table_dim(table);
+    check_guarded one = check_guard(BATCH * dim * sizeof(float), 4);
+    float *two = malloc(BATCH * dim * sizeof *two);
+    float *got = (float *)(void *)one.bytes;
+    assert_non_null(two);
+    assert_ok(embla_lookup(table, tokens, BATCH * LENGTH, NULL, x));
+    assert_ok(embla_pool(x, BATCH, LENGTH, dim, options, two));
+    assert_ok(embla_lookup_pool(table, tokens, BATCH, LENGTH, options, got));
+    assert_memory_equal(got, two, BATCH * dim * sizeof *two);
+    check_guards(&one);
+    check_guard_free(&one);
+    free(two);
+}
+
+static void every_kind(const embla_table *table, const int32_t *tokens, const size_t *lengths)
+{
+    for (int kind = EMBLA_POOL_MEAN; kind <= EMBLA_POOL_LAST; kind++) {
+        embla_pool_options options = {.kind = (embla_pool_kind)kind, .normalize = kind == 1};
+        same_as_two_steps(table, tokens, &options);
+        options.lengths = lengths;
+        options.threads = 3;
+        same_as_two_steps(table, tokens, &options);
+        if (kind <= EMBLA_POOL_SUM) options.weights = weights;
+        same_as_two_steps(table, tokens, &options);
+    }
+}
+
+static void rows_of_tokens_give_the_bits_of_two_steps(void **state)
+{
+    const size_t dims[] = {1, 32, 255, 256, 257, 640}, lengths[BATCH] = {LENGTH, 1, 0, 5};
+    int64_t mapping[TOKENS];
+    int32_t tokens[BATCH * LENGTH];
+    (void)state;
+    for (size_t i = 0; i < TOKENS; i++) mapping[i] = (int64_t)(i * 7 % ROWS);
+    for (size_t i = 0; i < BATCH * LENGTH; i++) tokens[i] = (int32_t)(i * 11 % ROWS);
+    check_fill(5, BATCH * LENGTH, weights);
+    for (int d = CHECK_FIRST_DTYPE; d <= CHECK_LAST_DTYPE; d++)
+        for (size_t k = 0; k < COUNT_OF(dims); k++) {
+            size_t dim = check_dim((embla_dtype)d, dims[k]);
+            if (dim > MOST_DIM) continue; /* blocks of 256 */
+            embla_table *table = check_table((embla_dtype)d, ROWS, dim, 7);
+            every_kind(table, tokens, lengths);
+            embla_table_free(table);
+        }
+    embla_table *mapped = NULL;
+    embla_table_options options = {.token_rows = mapping, .token_count = TOKENS};
+    assert_ok(embla_table_new(EMBLA_F32, ROWS, 40, &options, &mapped));
+    assert_ok(embla_table_init(mapped, NULL));
+    tokens[3] = TOKENS - 1;
+    same_as_two_steps(mapped, tokens, NULL);
+    embla_table_free(mapped);
+}
+
+static void tokens_without_a_row_are_refused_but_not_padding(void **state)
+{
+    embla_table *table = check_table(EMBLA_F32, 4, 3, 7);
+    const int32_t tokens[4] = {1, 4, 2, -1};
+    const size_t lengths[2] = {1, 1}, longer[2] = {1, 2};
+    float out[6] = {9, 9, 9, 9, 9, 9};
+    (void)state;
+    assert_status(embla_lookup_pool(table, tokens, 2, 2, NULL, out), EMBLA_ERR_RANGE);
+    assert_error_has("token 4 at index 1 is out of range: the table has 4 rows");
+    assert_status(
+        embla_lookup_pool(table, tokens, 2, 2, &(embla_pool_options){.lengths = longer}, out),
+        EMBLA_ERR_RANGE);
+    assert_error_has("token -1 at index 1");
+    for (size_t i = 0; i < 6; i++) assert_true(out[i] == 9);
+    assert_ok(
+        embla_lookup_pool(table, tokens, 2, 2, &(embla_pool_options){.lengths = lengths}, out));
+    assert_status(embla_lookup_pool(NULL, tokens, 2, 2, NULL, out), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_lookup_pool(table, NULL, 2, 2, NULL, out), EMBLA_ERR_ARGUMENT);
+    assert_error_has("2 sequences to pool, but tokens is NULL");
+    assert_status(embla_lookup_pool(table, tokens, 2, 2, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_lookup_pool(table, NULL, 2, 0, NULL, out));
+    assert_true(out[0] == 0 && out[5] == 0);
+    assert_ok(embla_lookup_pool(table, NULL, 0, 2, NULL, NULL));
+    embla_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +325,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_length_too_long_is_named),
         cmocka_unit_test(nothing_to_pool_is_no_work),
+        cmocka_unit_test(a_long_sequence_is_summed_in_order),
+        cmocka_unit_test(rows_of_tokens_give_the_bits_of_two_steps),
+        cmocka_unit_test(tokens_without_a_row_are_refused_but_not_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,13 +86,11 @@ def pool(run):
     if not run.wants(job):
         return
     weight, ids = normal(rows, dim), tokens("zipf", rows, texts * length)
-    few, vectors = ids.astype("i4"), numpy.empty((texts * length, dim), "f4")
-    out, table = numpy.empty((texts, dim), "f4"), run.embla.view(weight)
-    options, pooled = LookupOptions(threads=run.threads), PoolOptions(threads=run.threads)
+    few, out, table = ids.astype("i4"), numpy.empty((texts, dim), "f4"), run.embla.view(weight)
+    pooled = PoolOptions(threads=run.threads)
 
     def ours():
-        run.embla("lookup", table, at(few), c_size(len(few)), ctypes.byref(options), at(vectors))
-        run.embla("pool", at(vectors), c_size(texts), c_size(length), c_size(dim),
+        run.embla("lookup_pool", table, at(few), c_size(texts), c_size(length),
                   ctypes.byref(pooled), at(out))
 
     ours()

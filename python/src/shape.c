@@ -230,7 +230,7 @@ static PyObject *shape_diff(PyObject *module, BIND_ARGS)
 
 /* ---- vectors ---- */
 
-static const char *pool_name(int n)
+const char *bind_pool_name(int n)
 {
     static const char *const list[] = {"mean", "sum", "max", "last"};
     return n < 4 ? list[n] : NULL;
@@ -246,7 +246,7 @@ static PyObject *shape_pool(PyObject *module, BIND_ARGS)
     void *data = NULL;
     const bind_argument arguments[] = {
         {.name = "vectors", .kind = 'O', .to = &x, .required = true},
-        {.name = "kind", .kind = 'e', .to = &kind, .names = pool_name},
+        {.name = "kind", .kind = 'e', .to = &kind, .names = bind_pool_name},
         {.name = "normalize", .kind = 'b', .to = &options.normalize},
         {.name = "threads", .kind = 'i', .to = &options.threads}};
     (void)module;

@@ -415,6 +415,52 @@ static PyObject *table_embed(PyObject *self, BIND_ARGS)
     return result;
 }
 
+/* ---- pool ---- */
+
+/* Tokens (T) -> (dim), or (B, T) -> (B, dim). */
+static PyObject *pool_ids(const embla_table *table, const bind_ids *ids,
+                          const embla_pool_options *options)
+{
+    void *data = NULL;
+    size_t dim = embla_table_dim(table);
+    if (ids->rank < 1 || ids->rank > 2)
+        return bind_error(EMBLA_ERR_SHAPE, "ids has %d axes; pool takes (T) or (B, T)", ids->rank);
+    size_t length = (size_t)ids->shape[ids->rank - 1];
+    size_t batch = ids->rank == 2 ? (size_t)ids->shape[0] : 1;
+    const Py_ssize_t shape[2] = {ids->rank == 2 ? ids->shape[0] : (Py_ssize_t)dim, (Py_ssize_t)dim};
+    int32_t *tokens = bind_ids_tokens(ids, "token", embla_table_tokens(table));
+    PyObject *array = tokens ? bind_array_new(EMBLA_F32, ids->rank, shape, &data) : NULL;
+    embla_status status = EMBLA_OK;
+    if (array)
+        BIND_RUN(ids->count * dim > BIND_SMALL,
+                 status = embla_lookup_pool(table, tokens, batch, length, options, data));
+    PyMem_Free(tokens);
+    return bind_array_done(status, array);
+}
+
+static PyObject *table_pool(PyObject *self, BIND_ARGS)
+{
+    PyObject *tokens = NULL, *result = NULL;
+    int kind = EMBLA_POOL_MEAN;
+    embla_pool_options options = {0};
+    const bind_argument arguments[] = {
+        {.name = "ids", .kind = 'O', .to = &tokens, .required = true},
+        {.name = "kind", .kind = 'e', .to = &kind, .names = bind_pool_name},
+        {.name = "normalize", .kind = 'b', .to = &options.normalize},
+        {.name = "threads", .kind = 'i', .to = &options.threads}};
+    bind_ids ids;
+    if (!bind_arguments("pool", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
+        !bind_enter(self, false))
+        return NULL;
+    options.kind = (embla_pool_kind)kind;
+    if (bind_ids_read(tokens, "ids", &ids)) {
+        result = pool_ids(bind_table_of(self), &ids, &options);
+        bind_ids_free(&ids);
+    }
+    bind_leave(self, false);
+    return result;
+}
+
 /* ---- rows as they are stored ---- */
 
 static PyObject *table_view(PyObject *self, PyObject *unused)
@@ -552,6 +598,10 @@ static PyMethodDef methods[] = {
         "embed", table_embed,
         "embed(tokens, positions=None, *, first=0, scale=1.0, sqrt_dim=False, threads=0)\n"
         "--\n\nThe rows of tokens (T) or (B, T) times scale, plus rows of a position table."),
+    BIND_METHOD("pool", table_pool,
+                "pool(ids, kind='mean', *, normalize=False, threads=0)\n--\n\n"
+                "The mean, sum, max or last of the rows of ids (T) or (B, T), without an array of\n"
+                "these rows: one vector (dim), or one for each sequence (B, dim)."),
     {"view", table_view, METH_NOARGS,
      "view()\n--\n\nThe stored rows without a copy: an array for numpy.asarray or from_dlpack.\n\n"
      "Rows of blocks (q4_0, ..) are bytes. A table of a file is read-only."},

@@ -41,4 +41,7 @@ void bind_table_may_change(PyObject *object);
 /* A table that another object owns, as its own object; `owner` is referenced, not entered. */
 PyObject *bind_table_borrow(PyTypeObject *type, const embla_table *table, PyObject *owner);
 
+/* "mean", "sum", "max" and "last": the name of a kind, or NULL after the last. */
+const char *bind_pool_name(int n);
+
 #endif

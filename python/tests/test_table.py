@@ -286,6 +286,21 @@ def test_pool_and_sinusoid():
     assert embla.sinusoid(2, 4)[0].tolist() == [0, 1, 0, 1]
 
 
+def test_pool_of_rows():
+    ids = np.array([[0, 2, 2], [1, 3, 0]])
+    for kind in ("mean", "sum", "max", "last"):
+        assert np.array_equal(T.pool(ids, kind), embla.pool(T.lookup(ids), kind))
+        assert np.array_equal(T.pool(ids[1], kind), embla.pool(T.lookup(ids[1]), kind))
+    assert np.allclose(np.linalg.norm(T.pool(ids, normalize=True), axis=1), 1, atol=1e-6)
+    assert not T.pool([]).any() and T.pool([]).shape == (T.dim,)
+    with pytest.raises(IndexError):
+        T.pool([0, T.rows])
+    with pytest.raises(embla.ShapeError, match="1 axes|0 axes|3 axes"):
+        T.pool(ids[None])
+    with pytest.raises(embla.ArgumentError, match="mean, sum, max, last"):
+        T.pool(ids, "median")
+
+
 def test_facts_of_a_table():
     assert (T.rows, T.dim, T.tokens, T.dtype, T.placement, T.row_bytes, T.scale) == \
         (100, 5, 100, "f32", "view", 20, 1.0)
