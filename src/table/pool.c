@@ -31,16 +31,12 @@ typedef struct {
     size_t count, dim;
 } sequence;
 
-static int64_t row_of(const sequence *s, size_t t)
-{
-    return s->table->token_rows ? s->table->token_rows[s->tokens[t]] : s->tokens[t];
-}
-
 /* Numbers first .. first+n-1 of the t-th vector. */
 static const float *piece_of(const sequence *s, size_t t, size_t first, size_t n, float *space)
 {
     if (s->x) return s->x + t * s->dim + first;
-    return embla_table_piece(s->table, s->decode, row_of(s, t), first, n, space);
+    int64_t row = embla_table_row_of(s->table, s->tokens[t]);
+    return embla_table_piece(s->table, s->decode, row, first, n, space);
 }
 
 /* ---- sums ---- */

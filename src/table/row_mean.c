@@ -20,9 +20,7 @@ enum {
 typedef float lanes __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 
 typedef struct {
-    const char *data;
-    size_t stride;
-    const int64_t *token_rows; /* NULL means that token i is row i */
+    const embla_table *table;
     const int32_t *tokens;
     size_t count;
     bool fetch;
@@ -38,17 +36,12 @@ embla_row_mean embla_row_mean_of(const embla_table *table, size_t dim, const dou
                             .fetch = (uint64_t)table->rows * table->row_stride > EMBLA_SMALL_TABLE};
 }
 
-static inline int64_t row_of(const int64_t *token_rows, int32_t token)
-{
-    return token_rows ? token_rows[token] : token;
-}
-
 /* ---- floats in place ---- */
 
 /* Number `column` of the row of the t-th token. */
 EMBLA_BODY const float *at(const rows *r, size_t t, size_t column)
 {
-    const char *row = r->data + (size_t)row_of(r->token_rows, r->tokens[t]) * r->stride;
+    const char *row = embla_table_at(r->table, embla_table_row_of(r->table, r->tokens[t]));
     return (const float *)(const void *)row + column;
 }
 
@@ -114,7 +107,7 @@ static void sum_floats(const embla_row_mean *m, const int32_t *tokens, size_t co
 {
     float space[EMBLA_PIECE], sums[EMBLA_PIECE] = {0};
     for (size_t t = 0; t < count; t++) {
-        int64_t row = row_of(m->table->token_rows, tokens[t]);
+        int64_t row = embla_table_row_of(m->table, tokens[t]);
         EMBLA_PICK(add)
         (embla_table_piece(m->table, m->decode, row, p.first, p.stored, space), p.used, sums);
     }
@@ -128,7 +121,7 @@ static void mean_doubles(const embla_row_mean *m, const int32_t *tokens, size_t 
     float space[EMBLA_PIECE];
     double sums[EMBLA_PIECE] = {0};
     for (size_t t = 0; t < count; t++) {
-        int64_t row = row_of(m->table->token_rows, tokens[t]);
+        int64_t row = embla_table_row_of(m->table, tokens[t]);
         const float *x = embla_table_piece(m->table, m->decode, row, p.first, p.stored, space);
         kernels->accumulate(x, m->weights ? m->weights[tokens[t]] : 1.0, p.used, sums);
     }
@@ -141,8 +134,7 @@ void embla_row_mean_write(const embla_row_mean *mean, const int32_t *tokens, siz
     const embla_table *table = mean->table;
     bool doubles = mean->weights || table->dtype == EMBLA_F64;
     if (!doubles && mean->in_place) {
-        const rows r = {table->data, table->row_stride, table->token_rows, tokens,
-                        count,       mean->fetch};
+        const rows r = {table, tokens, count, mean->fetch};
         EMBLA_PICK(sum_rows)(&r, mean->dim, out);
     } else {
         for (size_t first = 0; first < mean->dim; first += EMBLA_PIECE) {

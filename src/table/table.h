@@ -78,6 +78,12 @@ static inline int64_t embla_table_token_limit(const embla_table *table)
     return table->token_rows ? table->token_count : table->rows;
 }
 
+/* The row of a token, which must have one. */
+static inline int64_t embla_table_row_of(const embla_table *table, int32_t token)
+{
+    return table->token_rows ? table->token_rows[token] : token;
+}
+
 /* Maximum number of tokens of a mapping: a token is a non-negative int32_t. */
 #define EMBLA_TOKENS_MOST ((int64_t)INT32_MAX + 1)
 
