@@ -9,6 +9,7 @@
 #include "check.h"
 #include "embla_learn.h"
 #include "learn/choose.h"
+#include "slow.h"
 
 static const int thread_counts[] = {1, 2, 3, 4, 8};
 
@@ -337,7 +338,7 @@ static void test_draws_exactly(void **state)
 /* Chi-square of 100,000 draws against the probabilities of what is left. */
 static void check_frequencies(const float *x, size_t n, const embla_sample_options *options)
 {
-    enum { MOST = 16, CALLS = 100, EACH = 1000 };
+    enum { MOST = 16, CALLS = SLOW_BUILD ? 20 : 100, EACH = 1000 };
     embla_table *table = logits_table(x, n);
     reference r = sort_all(x, n);
     size_t kept = left(&r, options), seen[MOST] = {0}, degrees = 0;
@@ -402,7 +403,7 @@ static void assert_same(const embla_choice *a, const embla_choice *b, size_t n)
 
 static void test_same_bits(void **state)
 {
-    enum { ROWS = 9000, DIM = 16, COUNT = 140 };
+    enum { ROWS = 9000, DIM = 16, COUNT = SLOW_BUILD ? 40 : 140 };
     static const embla_sample_options rules[] = {
         {.temperature = 0.0},
         {.temperature = 0.9, .seed = 5},

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "blobs.h"
 #include "see/graph.h"
+#include "slow.h"
 
 static embla_graph *graph_of(const embla_table *table, size_t k, int threads)
 {
@@ -160,7 +161,7 @@ static void neighbours_stay_neighbours(void **state)
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
-    enum { ROWS = 12000, DIM = 8 };
+    enum { ROWS = SLOW_BUILD ? 6000 : 12000, DIM = 8 };
     static float one[2 * ROWS], more[2 * ROWS];
     static const int counts[] = {2, 7};
     (void)state;
@@ -169,7 +170,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     for (size_t c = 0; c <= COUNT_OF(counts); c++) {
         int threads = c == 0 ? 1 : counts[c - 1];
         embla_graph *graph = graph_of(table, 15, threads);
-        embla_layout_options options = {.steps = 60, .threads = threads};
+        embla_layout_options options = {.steps = steps_of(60), .threads = threads};
         assert_ok(embla_layout(table, graph, &options, c == 0 ? one : more, NULL));
         embla_graph_free(graph);
         if (c > 0) assert_memory_equal(one, more, sizeof one);
@@ -214,7 +215,8 @@ static void lay_out(int64_t rows, size_t dim, float *values, float *xy)
     embla_graph *graph = graph_of(table, 0, 1);
     embla_layout_report report;
     int64_t points = 0;
-    assert_ok(embla_layout(table, graph, NULL, xy, &report));
+    const embla_layout_options options = {.steps = SLOW_BUILD ? 300 : 0};
+    assert_ok(embla_layout(table, graph, &options, xy, &report));
     for (int64_t i = 0; i < rows; i++) {
         bool finite = true;
         for (size_t k = 0; k < dim; k++) finite = finite && isfinite(values[(size_t)i * dim + k]);

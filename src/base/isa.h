@@ -34,7 +34,9 @@ typedef enum { EMBLA_ISA_SCALAR, EMBLA_ISA_AVX2, EMBLA_ISA_AVX512, EMBLA_ISA_COU
 #endif
 
 /* A loop in plain C that is inlined, and so compiled, into a function of each set. */
+#ifndef EMBLA_BODY
 #define EMBLA_BODY static inline __attribute__((always_inline))
+#endif
 
 /* The initializer of a table[EMBLA_ISA_COUNT]. Without EMBLA_X86 only the first name is used, so
  * the others need not exist. */

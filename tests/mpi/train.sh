@@ -38,6 +38,7 @@ case_of() { # LABEL OPTIONS..
     echo "$label: $first"
     for n in 1 2 3 4; do
         for threads in 1 2; do
+            chosen "$n" "$threads" || continue
             rm -rf now
             ranks "$n" "$embla" train "$@" --threads "$threads" -q -o now >log 2>&1 ||
                 fail "$label, $n ranks x $threads threads: $(cat log)"
@@ -47,6 +48,7 @@ case_of() { # LABEL OPTIONS..
         cmp whole/model.safetensors now/model.safetensors
         cmp <(cut -d, -f1-6 whole/loss.csv) <(cut -d, -f1-6 now/loss.csv)
         # half of it, then another number of ranks
+        chosen "$n" 2 || continue
         q=$((5 - n))
         rm -rf now
         ranks "$n" "$embla" train "$@" -q -o now >log 2>&1

@@ -20,6 +20,7 @@ case_of() { # LABEL OPTIONS..
     "$embla" words text "$@" --force -q -o alone.safetensors
     for n in 1 2 3 4; do
         for threads in 1 2; do
+            chosen "$n" "$threads" || continue
             ranks "$n" "$embla" words text "$@" --threads "$threads" --force -q -o ranks.safetensors >log 2>&1 ||
                 fail "$label, $n ranks x $threads threads: $(cat log)"
             cmp alone.safetensors ranks.safetensors || fail "$label, $n ranks x $threads threads"
