@@ -97,10 +97,13 @@ EMBLA_CHECKED embla_status embla_sharded_fetch(embla_sharded *sharded, const int
 
 /* Reads bytes of all rows in order, as embla_part does: front to back, each once. */
 typedef embla_status embla_sharded_read(void *rows, uint64_t offset, size_t bytes, void *out);
-/* Calls use on rank 0, which reads all rows; other ranks send them. Collective. */
-EMBLA_CHECKED embla_status embla_sharded_stream(
-    embla_sharded *sharded,
-    embla_status (*use)(void *context, embla_sharded_read *read, void *rows), void *context);
+/* What rank 0 does with the rows: rows[i] is for reading table i. */
+typedef embla_status embla_sharded_use(void *context, embla_sharded_read *read, void *const *rows);
+enum { EMBLA_SHARDED_STREAMS = 3 };
+/* Calls use on rank 0, which reads the rows of up to EMBLA_SHARDED_STREAMS tables, in any order of
+ * tables; other ranks send them. Collective. */
+EMBLA_CHECKED embla_status embla_sharded_stream(embla_sharded *const *tables, size_t count,
+                                                embla_sharded_use *use, void *context);
 
 /* EMBLA_ERR_SHAPE unless the lengths of the shards sum to count. lengths NULL: one shard. `what`
  * names what is counted. */

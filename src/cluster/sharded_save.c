@@ -379,6 +379,7 @@ embla_status embla_sharded_load(embla_sharded *sharded, embla_optim *optim, cons
 /* Rows are fetched in order, `capacity` at a time; all ranks take part in each fetch. */
 typedef struct {
     embla_sharded *s;
+    size_t number;  /* of the table in the stream */
     int64_t next;   /* the first row that is not fetched yet */
     char *rows;     /* those fetched last, as stored */
     uint64_t begin; /* their offset among the bytes of all rows */
@@ -387,17 +388,19 @@ typedef struct {
     int64_t *numbers;
 } fetching;
 
-/* Ranks other than 0 ask for nothing. ok: this rank wants to go on. */
-static embla_status fetch_some(fetching *g, bool ok)
+/* Rank 0 says which table the next rows are of, from 1 on, and 0 at the end; the others get it. */
+static embla_status announce(const embla_comm *comm, int64_t *table)
+{
+    return comm->allreduce(comm->owner, table, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX);
+}
+
+/* Ranks other than 0 ask for nothing. */
+static embla_status fetch_some(fetching *g)
 {
     embla_sharded *s = g->s;
     int64_t left = s->options.rows - g->next;
     size_t n = left < (int64_t)s->options.capacity ? (size_t)left : s->options.capacity;
     bool mine = s->comm->rank == 0;
-    int64_t stop = !ok;
-    EMBLA_TRY(
-        s->comm->allreduce(s->comm->owner, &stop, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX));
-    if (stop) return embla_fail(EMBLA_ERR_STOPPED, "rank 0 failed: the file was not written");
     for (size_t i = 0; mine && i < n; i++) g->numbers[i] = g->next + (int64_t)i;
     EMBLA_TRY(embla_sharded_fetch(s, g->numbers, mine ? n : 0, g->rows));
     g->begin = (uint64_t)g->next * g->row_bytes;
@@ -411,7 +414,11 @@ static embla_status read_rows(void *context, uint64_t offset, size_t bytes, void
 {
     fetching *g = context;
     for (char *to = out; bytes > 0;) {
-        if (offset >= g->end) EMBLA_TRY(fetch_some(g, true));
+        int64_t table = (int64_t)g->number + 1;
+        if (offset >= g->end) {
+            EMBLA_TRY(announce(g->s->comm, &table));
+            EMBLA_TRY(fetch_some(g));
+        }
         size_t n = g->end - offset < bytes ? (size_t)(g->end - offset) : bytes;
         memcpy(to, g->rows + (offset - g->begin), n);
         to += n;
@@ -421,13 +428,63 @@ static embla_status read_rows(void *context, uint64_t offset, size_t bytes, void
     return EMBLA_OK;
 }
 
+/* What a rank other than 0 does: it takes part in every fetch until rank 0 ends. A fetch that fails
+ * here fails on rank 0 too, which then ends. */
+static embla_status follow(const embla_comm *comm, fetching *tables)
+{
+    embla_status status = EMBLA_OK;
+    for (;;) {
+        int64_t table = 0;
+        EMBLA_TRY(announce(comm, &table));
+        if (table == 0) return status;
+        embla_status got = fetch_some(&tables[table - 1]);
+        if (status == EMBLA_OK) status = got;
+    }
+}
+
+static embla_status open_stream(embla_sharded *s, size_t number, fetching *out)
+{
+    size_t bytes = embla_table_row_bytes(s->table), capacity = s->options.capacity;
+    EMBLA_TRY(embla_sharded_room(&s->parts, capacity * bytes + 1, "rows to export"));
+    EMBLA_TRY(embla_sharded_room(&s->keys, capacity * sizeof(int64_t), "row numbers"));
+    *out = (fetching){.s = s,
+                      .number = number,
+                      .rows = s->parts.memory,
+                      .row_bytes = bytes,
+                      .numbers = s->keys.memory};
+    return EMBLA_OK;
+}
+
+embla_status embla_sharded_stream(embla_sharded *const *tables, size_t count,
+                                  embla_sharded_use *use, void *context)
+{
+    const embla_comm *comm = tables[0]->comm;
+    fetching streams[EMBLA_SHARDED_STREAMS];
+    void *rows[EMBLA_SHARDED_STREAMS];
+    int64_t end = 0;
+    embla_status status = EMBLA_OK;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
+        status = open_stream(tables[i], i, &streams[i]);
+        rows[i] = &streams[i];
+    }
+    EMBLA_TRY(embla_comm_agree(comm, status, "it has no memory to send rows"));
+    if (comm->rank != 0) {
+        status = follow(comm, streams);
+    } else {
+        status = use(context, read_rows, rows);
+        embla_status ended = announce(comm, &end);
+        if (status == EMBLA_OK) status = ended;
+    }
+    return embla_comm_agree(comm, status, "the file was not written");
+}
+
 /* The file that rank 0 writes. */
 typedef struct {
     const embla_sharded *s;
     const char *path, *name;
 } exported;
 
-static embla_status write_rows(void *context, embla_sharded_read *read, void *rows)
+static embla_status write_rows(void *context, embla_sharded_read *read, void *const *rows)
 {
     const exported *e = context;
     const embla_sharded_options *o = &e->s->options;
@@ -437,7 +494,7 @@ static embla_status write_rows(void *context, embla_sharded_read *read, void *ro
                              .shape = {(uint64_t)o->rows, o->dim},
                              .bytes = (uint64_t)o->rows * embla_table_row_bytes(e->s->table),
                              .read = read,
-                             .context = rows};
+                             .context = rows[0]};
     const embla_contents contents = {.parts = &part, .count = 1};
     const embla_format *format = NULL;
     embla_durable *file = NULL;
@@ -456,29 +513,5 @@ embla_status embla_sharded_export(embla_sharded *sharded, const char *path, cons
                           !sharded ? "the table"
                           : !path  ? "the path"
                                    : "the name");
-    return embla_sharded_stream(sharded, write_rows, &(exported){sharded, path, name});
-}
-
-embla_status embla_sharded_stream(embla_sharded *sharded,
-                                  embla_status (*use)(void *context, embla_sharded_read *read,
-                                                      void *rows),
-                                  void *context)
-{
-    embla_sharded *s = sharded;
-    fetching g = {.s = s, .row_bytes = embla_table_row_bytes(s->table)};
-    size_t rows = s->options.capacity * g.row_bytes;
-    EMBLA_TRY(embla_sharded_room(&s->parts, rows + 1, "rows to export"));
-    EMBLA_TRY(embla_sharded_room(&s->keys, s->options.capacity * sizeof(int64_t), "row numbers"));
-    g.rows = s->parts.memory;
-    g.numbers = s->keys.memory;
-    embla_status status = EMBLA_OK;
-    if (s->comm->rank == 0) status = use(context, read_rows, &g);
-    /* if rank 0 failed before the last fetch, the others wait in one */
-    while (g.next < s->options.rows && (s->comm->rank != 0 || status != EMBLA_OK)) {
-        embla_status own = fetch_some(&g, s->comm->rank != 0 || status == EMBLA_OK);
-        if (own == EMBLA_OK) continue;
-        if (own != EMBLA_ERR_STOPPED) return own;
-        break;
-    }
-    return embla_comm_agree(s->comm, status, "the file was not written");
+    return embla_sharded_stream(&sharded, 1, write_rows, &(exported){sharded, path, name});
 }
