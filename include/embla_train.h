@@ -180,7 +180,8 @@ EMBLA_API void embla_gpt_zero_gradients(embla_gpt *gpt);
 /* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward, f32. */
 EMBLA_API const float *embla_gpt_hidden(const embla_gpt *gpt);
 
-/* The token table: a view of "wte", for embla_near and others. It changes with the model. */
+/* The token table: a view of "wte", for embla_near and others. It changes with the model. NULL if
+ * other processes have its rows (embla_team_options). */
 EMBLA_API const embla_table *embla_gpt_tokens(const embla_gpt *gpt);
 
 /* The n-gram table (f32, rows x dim); NULL if the model has none. It is not one of the tensors: a

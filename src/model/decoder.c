@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/threads.h"
-#include "model/gpt.h"
+#include "model/gpt_away.h"
 #include "model/gpt_ngram.h"
 
 enum { BLOCK = 64 }; /* tokens that pass through the layers together */
@@ -93,6 +93,7 @@ embla_status embla_decoder_new(const embla_gpt *gpt, size_t capacity, embla_deco
                           gpt ? "out" : "the model");
     if (gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a decoder takes a model in f32, not in f64");
+    EMBLA_TRY(embla_gpt_check_rows(gpt));
     if (capacity < 1 || capacity > gpt->shape.positions)
         return embla_fail(EMBLA_ERR_RANGE,
                           "capacity is %zu; it must be from 1 to the model's %zu positions",

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forward and backward pass of a decoder: embedding, layers, head and loss. Each backward function
- * follows its forward function; shapes are in model/gpt.h.
+/* Forward and backward pass of a decoder: layers, head and loss; gpt_embed.c has the embedding.
+ * Each backward function follows its forward function; shapes are in model/gpt.h.
  *
  * x is the residual stream. Each layer adds two branches to it, attention and feed-forward, each of
  * a norm of x. In the backward pass dx is the gradient of the stream, in one array; each branch
  * adds its part. The forward pass keeps everything else, in places that were planned once.
  */
-#include "model/gpt.h"
+#include "model/gpt_away.h"
 #include "model/gpt_ngram.h"
+#include "model/gpt_pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,26 +19,11 @@
 #include "base/options.h"
 #include "base/threads.h"
 
-typedef struct {
-    const embla_gpt *gpt;
-    const embla_gpt_shape *shape;
-    embla_layer_way way;
-    size_t batch, length, n;
-    const int32_t *tokens, *targets;
-    double weight;
-    embla_dropout dropout;
-    embla_negatives negatives;
-} pass;
-
-/* Pointer to an array of the pass, or of a layer. */
-static char *array(const pass *p, size_t place)
-{
-    return p->gpt->activations + place;
-}
+typedef embla_gpt_pass pass;
 
 static char *in_layer(const pass *p, size_t layer, size_t place)
 {
-    return array(p, p->gpt->at.layers + layer * p->gpt->at.layer_bytes + place);
+    return embla_pass_array(p, p->gpt->at.layers + layer * p->gpt->at.layer_bytes + place);
 }
 
 static const void *weight(const pass *p, size_t layer, size_t slot)
@@ -56,7 +42,7 @@ static char *residual_before(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
     if (layer > 0) return in_layer(p, layer - 1, at->out);
-    return array(p, p->shape->norm_first ? at->first : at->embedded);
+    return embla_pass_array(p, p->shape->norm_first ? at->first : at->embedded);
 }
 
 /* Whether n-grams are added to the input of this layer. */
@@ -68,107 +54,8 @@ static bool has_grams(const pass *p, size_t layer)
 /* The input of layer `layer`. */
 static char *stream(const pass *p, size_t layer)
 {
-    return has_grams(p, layer) ? array(p, p->gpt->at.enriched) : residual_before(p, layer);
-}
-
-static size_t stream_bytes(const pass *p)
-{
-    return p->n * p->shape->dim * p->gpt->real;
-}
-
-/* ---- embedding ---- */
-
-static void embed_wide(const pass *p, double *out)
-{
-    const embla_gpt *gpt = p->gpt;
-    size_t dim = p->shape->dim;
-    const double *wte = embla_gpt_weight(gpt, EMBLA_GPT_WTE);
-    const double *wpe = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
-    for (size_t i = 0; i < p->n; i++) {
-        size_t row = (size_t)p->tokens[i] * dim, position = i % p->length * dim;
-        for (size_t c = 0; c < dim; c++) {
-            double x = wte[row + c];
-            if (wpe) x += wpe[position + c];
-            if (gpt->sines) x += (double)gpt->sines[position + c];
-            out[i * dim + c] = x;
-        }
-    }
-}
-
-static embla_status embed_forward(const pass *p)
-{
-    const embla_gpt *gpt = p->gpt;
-    const embla_gpt_places *at = &gpt->at;
-    const embla_embed_options options = {.threads = p->way.threads};
-    if (gpt->precision == EMBLA_GPT_F64)
-        embed_wide(p, (double *)(void *)array(p, at->embedded));
-    else
-        EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, p->tokens, p->batch, p->length, &options,
-                              array(p, at->embedded)));
-    if (p->shape->norm_first)
-        embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon, array(p, at->embedded),
-                           p->n, p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
-                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS), array(p, at->first),
-                           array(p, at->first_stats));
-    return EMBLA_OK;
-}
-
-/* The gradient of a position is summed over sequences in order, in double, and rounded once. */
-static void add_positions(const pass *p, const void *dx, void *dwpe)
-{
-    size_t dim = p->shape->dim;
-    int threads = embla_threads_for(p->way.threads, stream_bytes(p));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t t = 0; t < p->length; t++)
-        for (size_t c = 0; c < dim; c++) {
-            double sum = 0;
-            for (size_t b = 0; b < p->batch; b++) {
-                size_t i = (b * p->length + t) * dim + c;
-                sum += p->way.precision == EMBLA_GPT_F64 ? ((const double *)dx)[i]
-                                                         : (double)((const float *)dx)[i];
-            }
-            if (p->way.precision == EMBLA_GPT_F64)
-                ((double *)dwpe)[t * dim + c] += sum;
-            else
-                ((float *)dwpe)[t * dim + c] = (float)((double)((float *)dwpe)[t * dim + c] + sum);
-        }
-}
-
-static embla_status add_rows(const pass *p, const void *dx)
-{
-    size_t dim = p->shape->dim;
-    void *dwte = embla_gpt_gradient(p->gpt, EMBLA_GPT_WTE);
-    const embla_scatter_options options = {.threads = p->way.threads};
-    if (p->gpt->precision == EMBLA_GPT_F32) {
-        EMBLA_TRY(embla_scatter_plan(p->gpt->scatter, p->tokens, p->n, &options));
-        return embla_scatter_add(p->gpt->scatter, dx, dim, dwte);
-    }
-    for (size_t i = 0; i < p->n; i++) {
-        double *row = (double *)dwte + (size_t)p->tokens[i] * dim;
-        for (size_t c = 0; c < dim; c++) row[c] += ((const double *)dx)[i * dim + c];
-    }
-    return EMBLA_OK;
-}
-
-static embla_status embed_backward(const pass *p)
-{
-    const embla_gpt *gpt = p->gpt;
-    const embla_gpt_places *at = &gpt->at;
-    char *dx = array(p, at->dx);
-    void *dwpe = embla_gpt_gradient(gpt, EMBLA_GPT_WPE);
-    if (p->shape->norm_first) {
-        char *dy = dx;
-        dx = array(p, at->dy);
-        memset(dx, 0, stream_bytes(p));
-        EMBLA_TRY(embla_norm_backward(&p->way, p->shape->norm, array(p, at->embedded),
-                                      array(p, at->first_stats), p->n, p->shape->dim,
-                                      embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN), dy, dx,
-                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
-                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_BIAS)));
-    }
-    if (dwpe) add_positions(p, dx, dwpe);
-    return add_rows(p, dx);
+    return has_grams(p, layer) ? embla_pass_array(p, p->gpt->at.enriched)
+                               : residual_before(p, layer);
 }
 
 /* ---- start and end of a branch: a norm, a linear layer ---- */
@@ -202,9 +89,9 @@ static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, con
 {
     const embla_gpt_places *at = &p->gpt->at;
     return embla_norm_backward(&p->way, p->shape->norm, x, in_layer(p, layer, norm.stats), p->n,
-                               p->shape->dim, weight(p, layer, norm.gain), array(p, at->dy),
-                               array(p, at->dx), gradient(p, layer, norm.gain),
-                               gradient(p, layer, norm.bias));
+                               p->shape->dim, weight(p, layer, norm.gain),
+                               embla_pass_array(p, at->dy), embla_pass_array(p, at->dx),
+                               gradient(p, layer, norm.gain), gradient(p, layer, norm.bias));
 }
 
 /* Dropout at the end of a branch: attention is branch 2 * layer, feed-forward the next one. */
@@ -219,8 +106,8 @@ static embla_status end_forward(const pass *p, size_t layer, size_t slot, const 
                                 const void *x, void *out)
 {
     bool drops = p->dropout.share > 0;
-    void *y = drops ? array(p, p->gpt->at.dy) : out;
-    memcpy(out, x, stream_bytes(p));
+    void *y = drops ? embla_pass_array(p, p->gpt->at.dy) : out;
+    memcpy(out, x, embla_pass_bytes(p));
     EMBLA_TRY(embla_linear_forward(&p->way, a, p->n, in, weight(p, layer, slot),
                                    weight(p, layer, slot + 1), p->shape->dim, !drops, y));
     if (drops) drop(p, layer, slot, y, true, out);
@@ -231,7 +118,7 @@ static embla_status end_forward(const pass *p, size_t layer, size_t slot, const 
 static embla_status end_backward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
                                  void *space, void *da)
 {
-    const void *dy = array(p, p->gpt->at.dx);
+    const void *dy = embla_pass_array(p, p->gpt->at.dx);
     if (p->dropout.share > 0) {
         drop(p, layer, slot, dy, false, space);
         dy = space;
@@ -292,11 +179,11 @@ static embla_status attention_backward(const pass *p, size_t layer)
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
     embla_attention attention = attention_of(p, layer);
-    char *dy = array(p, at->dy), *dq = array(p, at->djoint);
+    char *dy = embla_pass_array(p, at->dy), *dq = embla_pass_array(p, at->djoint);
     char *dk = dq + p->shape->dim * gpt->real;
     char *dv = dk + p->shape->kv_heads * gpt->size * gpt->real;
     EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_O, attention.out, p->shape->dim,
-                           array(p, at->dhidden), dy));
+                           embla_pass_array(p, at->dhidden), dy));
     EMBLA_TRY(embla_attention_backward(&p->way, &attention, dy, dq, dk, dv));
     EMBLA_TRY(rotate_heads(p, true, dq));
     EMBLA_TRY(embla_linear_backward(&p->way, in_layer(p, layer, at->norm1), dq, p->n, p->shape->dim,
@@ -323,10 +210,10 @@ static embla_status widen_forward(const pass *p, size_t layer, size_t slot, size
 
 static embla_status widen_backward(const pass *p, size_t layer, size_t slot, size_t place, bool add)
 {
-    return embla_linear_backward(&p->way, in_layer(p, layer, p->gpt->at.norm2), array(p, place),
-                                 p->n, p->shape->dim, weight(p, layer, slot), p->shape->hidden, add,
-                                 array(p, p->gpt->at.dy), gradient(p, layer, slot),
-                                 gradient(p, layer, slot + 1));
+    return embla_linear_backward(
+        &p->way, in_layer(p, layer, p->gpt->at.norm2), embla_pass_array(p, place), p->n,
+        p->shape->dim, weight(p, layer, slot), p->shape->hidden, add,
+        embla_pass_array(p, p->gpt->at.dy), gradient(p, layer, slot), gradient(p, layer, slot + 1));
 }
 
 static embla_status feed_forward(const pass *p, size_t layer)
@@ -347,9 +234,9 @@ static embla_status feed_backward(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
     char *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
-    char *da = array(p, at->dhidden), *dup = array(p, at->dup);
+    char *da = embla_pass_array(p, at->dhidden), *dup = embla_pass_array(p, at->dup);
     EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_DOWN, in_layer(p, layer, at->active),
-                           p->shape->hidden, array(p, at->dy), da));
+                           p->shape->hidden, embla_pass_array(p, at->dy), da));
     embla_activation_backward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
                               has_gate(p) ? up : NULL, da, p->n, p->shape->hidden, da,
                               has_gate(p) ? dup : NULL);
@@ -367,7 +254,7 @@ static embla_status feed_backward(const pass *p, size_t layer)
 static char *hidden_of(const pass *p)
 {
     if (p->shape->no_norm_last) return stream(p, p->shape->layers);
-    return array(p, p->gpt->at.hidden);
+    return embla_pass_array(p, p->gpt->at.hidden);
 }
 
 static void last_forward(const pass *p)
@@ -375,14 +262,14 @@ static void last_forward(const pass *p)
     const embla_gpt *gpt = p->gpt;
     size_t count = p->n * p->shape->dim;
     if (!p->shape->no_norm_last)
-        embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon,
-                           stream(p, p->shape->layers), p->n, p->shape->dim,
-                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
-                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), array(p, gpt->at.hidden),
-                           array(p, gpt->at.hidden_stats));
+        embla_norm_forward(
+            &p->way, p->shape->norm, p->shape->norm_epsilon, stream(p, p->shape->layers), p->n,
+            p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
+            embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), embla_pass_array(p, gpt->at.hidden),
+            embla_pass_array(p, gpt->at.hidden_stats));
     if (gpt->precision != EMBLA_GPT_F64) return;
     const double *wide = (const double *)(void *)hidden_of(p);
-    float *narrow = (float *)(void *)array(p, gpt->at.narrow);
+    float *narrow = (float *)(void *)embla_pass_array(p, gpt->at.narrow);
     for (size_t i = 0; i < count; i++) narrow[i] = (float)wide[i];
 }
 
@@ -391,19 +278,19 @@ static embla_status last_backward(const pass *p)
 {
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
-    memset(array(p, at->dx), 0, stream_bytes(p));
-    return embla_norm_backward(&p->way, p->shape->norm, stream(p, p->shape->layers),
-                               array(p, at->hidden_stats), p->n, p->shape->dim,
-                               embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN), array(p, at->dy),
-                               array(p, at->dx), embla_gpt_gradient(gpt, EMBLA_GPT_NORM_GAIN),
-                               embla_gpt_gradient(gpt, EMBLA_GPT_NORM_BIAS));
+    memset(embla_pass_array(p, at->dx), 0, embla_pass_bytes(p));
+    return embla_norm_backward(
+        &p->way, p->shape->norm, stream(p, p->shape->layers), embla_pass_array(p, at->hidden_stats),
+        p->n, p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
+        embla_pass_array(p, at->dy), embla_pass_array(p, at->dx),
+        embla_gpt_gradient(gpt, EMBLA_GPT_NORM_GAIN), embla_gpt_gradient(gpt, EMBLA_GPT_NORM_BIAS));
 }
 
 static embla_status loss_of(const pass *p, bool learns, embla_loss_report *report)
 {
     const embla_gpt *gpt = p->gpt;
     size_t head = embla_gpt_head_slot(gpt);
-    void *dhidden = array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
+    void *dhidden = embla_pass_array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
     if (learns && p->negatives.negatives > 0)
         return embla_layer_sampled_loss(&p->way, (const float *)(void *)hidden_of(p), p->targets,
                                         p->n, p->shape->dim, embla_gpt_weight(gpt, head),
@@ -419,7 +306,7 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
 
 static embla_status forward(const pass *p, bool learns)
 {
-    EMBLA_TRY(embed_forward(p));
+    EMBLA_TRY(embla_gpt_embed_forward(p));
     for (size_t layer = 0; layer < p->shape->layers; layer++) {
         if (has_grams(p, layer))
             EMBLA_TRY(embla_gpt_ngram_forward(p->gpt, &p->way, p->tokens, p->batch, p->length,
@@ -439,9 +326,9 @@ static embla_status backward(const pass *p)
         EMBLA_TRY(attention_backward(p, layer));
         if (has_grams(p, layer))
             EMBLA_TRY(embla_gpt_ngram_backward(p->gpt, &p->way, p->n, residual_before(p, layer),
-                                               array(p, p->gpt->at.dx)));
+                                               embla_pass_array(p, p->gpt->at.dx)));
     }
-    return embed_backward(p);
+    return embla_gpt_embed_backward(p);
 }
 
 static embla_status check_options(const embla_gpt *gpt, const embla_gpt_options *o)
@@ -502,17 +389,17 @@ static uint64_t seed_of(const embla_gpt_options *o)
     return o->seed ^ (uint64_t)o->step * EMBLA_GOLDEN;
 }
 
-static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns,
-                        embla_loss_report *report)
+/* Checks the arguments of a pass and fills in the rest of it. */
+static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns)
 {
     const embla_gpt_options defaults = {0};
-    embla_loss_report found = {0};
     if (!gpt || !p->tokens || !p->targets)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%s NULL",
                           !gpt         ? "the model is"
                           : !p->tokens ? "tokens are"
                                        : "targets are");
     if (!options) options = &defaults;
+    if (!p->rows) EMBLA_TRY(embla_gpt_check_rows(gpt));
     EMBLA_TRY(check_sizes(gpt, p->batch, p->length));
     EMBLA_TRY(check_options(gpt, options));
     p->gpt = gpt;
@@ -533,6 +420,14 @@ static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *option
     gpt->ran = false;
     if (p->way.compute == EMBLA_BF16)
         EMBLA_TRY(embla_gpt_bf16_round(gpt, p->way.threads, &p->way.bf16));
+    return EMBLA_OK;
+}
+
+static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns,
+                        embla_loss_report *report)
+{
+    embla_loss_report found = {0};
+    EMBLA_TRY(begin(gpt, p, options, learns));
     EMBLA_TRY(forward(p, learns));
     EMBLA_TRY(loss_of(p, learns, &found));
     if (learns) EMBLA_TRY(backward(p));
@@ -557,10 +452,47 @@ embla_status embla_gpt_backward(embla_gpt *gpt, const int32_t *tokens, const int
     return run(gpt, &p, options, true, report);
 }
 
+/* ---- a pass in two halves ---- */
+
+static pass pass_of(const embla_gpt_given *given)
+{
+    return (pass){.tokens = given->tokens,
+                  .targets = given->targets,
+                  .batch = given->batch,
+                  .length = given->length,
+                  .rows = given->rows};
+}
+
+embla_status embla_gpt_pass_forward(embla_gpt *gpt, const embla_gpt_given *given,
+                                    const embla_gpt_options *options, bool learns, float *hidden)
+{
+    pass p = pass_of(given);
+    EMBLA_TRY(begin(gpt, &p, options, learns));
+    EMBLA_TRY(forward(&p, learns));
+    memcpy(hidden, hidden_of(&p), embla_pass_bytes(&p));
+    gpt->ran = true;
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_pass_backward(embla_gpt *gpt, const embla_gpt_given *given,
+                                     const embla_gpt_options *options, bool again,
+                                     const float *dhidden, float *drows)
+{
+    pass p = pass_of(given);
+    p.drows = drows;
+    EMBLA_TRY(begin(gpt, &p, options, true));
+    if (again) EMBLA_TRY(forward(&p, true));
+    memcpy(embla_pass_array(&p, p.shape->no_norm_last ? gpt->at.dx : gpt->at.dy), dhidden,
+           embla_pass_bytes(&p));
+    EMBLA_TRY(backward(&p));
+    gpt->ran = true;
+    return EMBLA_OK;
+}
+
 const float *embla_gpt_hidden(const embla_gpt *gpt)
 {
     if (!gpt || !gpt->ran) return NULL;
     const pass p = {.gpt = gpt, .shape = &gpt->shape};
     bool wide = gpt->precision == EMBLA_GPT_F64;
-    return (const float *)(void *)(wide ? array(&p, gpt->at.narrow) : hidden_of(&p));
+    return (const float *)(void *)(wide ? embla_pass_array(&p, gpt->at.narrow) : hidden_of(&p));
 }

@@ -126,6 +126,12 @@ typedef struct {
 
 typedef struct embla_gpt_grams embla_gpt_grams; /* an n-gram table: model/gpt_ngram.c */
 
+/* Reads all rows of a table for a file, as embla_part does. read is NULL if it cannot be done. */
+typedef struct {
+    embla_status (*read)(void *context, uint64_t offset, size_t bytes, void *out);
+    void *tokens, *head; /* contexts: of the token table, and of a separate head */
+} embla_gpt_readers;
+
 struct embla_gpt {
     embla_gpt_shape shape; /* with defaults filled in */
     embla_gpt_precision precision;
@@ -142,15 +148,17 @@ struct embla_gpt {
     char *gradients;       /* same layout; NULL until embla_gpt_reserve */
     char *activations;     /* NULL until embla_gpt_reserve */
     embla_gpt_places at;
-    bool ran;               /* a pass has run, so hidden is valid */
-    float *sines;           /* positions x C: sinusoidal positions, or NULL */
-    embla_table *tokens;    /* f32: views of wte and of wpe (or of sines; NULL: none) .. */
-    embla_table *positions; /* .. */
-    embla_table *head;      /* .. and of lm_head; NULL where tied: tokens is the head */
-    embla_scatter *scatter; /* f32, room for at.tokens */
-    embla_gpt_grams *grams; /* NULL if there is no n-gram table */
-    uint16_t *rounded;      /* weights in bf16, same layout; NULL until a pass needs them */
-    embla_scratch scratch;  /* of layers */
+    bool ran;                  /* a pass has run, so hidden is valid */
+    float *sines;              /* positions x C: sinusoidal positions, or NULL */
+    embla_table *tokens;       /* f32: views of wte and of wpe (or of sines; NULL: none) .. */
+    embla_table *positions;    /* .. */
+    embla_table *head;         /* .. and of lm_head; NULL where tied: tokens is the head */
+    embla_scatter *scatter;    /* f32, room for at.tokens */
+    embla_gpt_grams *grams;    /* NULL if there is no n-gram table */
+    uint16_t *rounded;         /* weights in bf16, same layout; NULL until a pass needs them */
+    embla_scratch scratch;     /* of layers */
+    bool away;                 /* other processes have the token rows: model/gpt_away.c */
+    embla_gpt_readers readers; /* of these rows */
 };
 
 /* The first number of a slot's tensor, or NULL if there is no such tensor. */

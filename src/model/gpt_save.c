@@ -18,7 +18,7 @@
 #include "files/io.h"
 #include "files/json_out.h"
 #include "formats/format.h"
-#include "model/gpt.h"
+#include "model/gpt_away.h"
 #include "model/gpt_ngram.h"
 #include "model/gpt_tokenizer.h"
 
@@ -205,6 +205,32 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     return EMBLA_OK;
 }
 
+/* Adds rows that other processes have. */
+static embla_status add_away(saving *w, size_t slot, const char *name)
+{
+    const embla_gpt *gpt = w->gpt;
+    const embla_gpt_shape *s = &gpt->shape;
+    if (!gpt->readers.read) return embla_gpt_check_rows(gpt);
+    w->parts[w->part_count++] =
+        (embla_part){.name = name,
+                     .element = embla_element_of(EMBLA_F32),
+                     .rank = 2,
+                     .shape = {(uint64_t)s->vocab, s->dim},
+                     .bytes = (uint64_t)s->vocab * s->dim * sizeof(float),
+                     .read = gpt->readers.read,
+                     .context = slot == EMBLA_GPT_WTE ? gpt->readers.tokens : gpt->readers.head};
+    return EMBLA_OK;
+}
+
+/* Adds a tensor of the model, if it has one. */
+static embla_status add_line(saving *w, const line *l)
+{
+    const embla_gpt *gpt = w->gpt;
+    bool rows = l->slot == EMBLA_GPT_WTE || (l->slot == EMBLA_GPT_LM_HEAD && gpt->shape.untied);
+    if (gpt->part_of[l->slot] >= 0) return add_part(w, l->slot, l, l->name);
+    return gpt->away && rows ? add_away(w, l->slot, l->name) : EMBLA_OK;
+}
+
 /* Adds the n-gram table. */
 static embla_status add_grams(saving *w)
 {
@@ -236,13 +262,13 @@ static embla_status list_parts(saving *w)
     const form *f = w->form;
     char name[160];
     EMBLA_TRY(
-        embla_arena_many(&w->arena, gpt->part_count + 1, sizeof *w->parts, "tensors", &w->parts));
+        embla_arena_many(&w->arena, gpt->part_count + 3, sizeof *w->parts, "tensors", &w->parts));
     for (size_t i = 0; !f && i < gpt->part_count; i++)
         EMBLA_TRY(add_part(w, gpt->parts[i].slot, NULL, gpt->parts[i].name));
+    if (!f && gpt->away) EMBLA_TRY(add_away(w, EMBLA_GPT_WTE, "wte"));
+    if (!f && gpt->away && gpt->shape.untied) EMBLA_TRY(add_away(w, EMBLA_GPT_LM_HEAD, "lm_head"));
     if (gpt->grams) EMBLA_TRY(add_grams(w));
-    for (size_t i = 0; f && i < f->model_count; i++)
-        if (gpt->part_of[f->model[i].slot] >= 0)
-            EMBLA_TRY(add_part(w, f->model[i].slot, &f->model[i], f->model[i].name));
+    for (size_t i = 0; f && i < f->model_count; i++) EMBLA_TRY(add_line(w, &f->model[i]));
     for (size_t layer = 0; f && layer < gpt->shape.layers; layer++)
         for (size_t i = 0; i < f->layer_count; i++) {
             size_t slot = embla_gpt_slot(layer, f->layers[i].slot);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The embedding of a pass: rows of tokens plus positions, and a norm if the model begins with one.
+ * If other processes have the token rows, the pass is given its rows and returns their gradients.
+ */
+#include <string.h>
+
+#include "base/threads.h"
+#include "model/gpt_pass.h"
+
+static void embed_wide(const embla_gpt_pass *p, double *out)
+{
+    const embla_gpt *gpt = p->gpt;
+    size_t dim = p->shape->dim;
+    const double *wte = embla_gpt_weight(gpt, EMBLA_GPT_WTE);
+    const double *wpe = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
+    for (size_t i = 0; i < p->n; i++) {
+        size_t row = (size_t)p->tokens[i] * dim, position = i % p->length * dim;
+        for (size_t c = 0; c < dim; c++) {
+            double x = wte[row + c];
+            if (wpe) x += wpe[position + c];
+            if (gpt->sines) x += (double)gpt->sines[position + c];
+            out[i * dim + c] = x;
+        }
+    }
+}
+
+/* Adds positions to rows that are given. */
+static void embed_given(const embla_gpt_pass *p, float *out)
+{
+    const embla_gpt *gpt = p->gpt;
+    const float *learned = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
+    const float *positions = learned ? learned : gpt->sines;
+    size_t dim = p->shape->dim;
+    int threads = embla_threads_for(p->way.threads, embla_pass_bytes(p));
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t i = 0; i < p->n; i++) {
+        const float *row = p->rows + i * dim, *position = NULL;
+        float *to = out + i * dim;
+        if (positions) position = positions + i % p->length * dim;
+        for (size_t c = 0; c < dim; c++) to[c] = position ? row[c] + position[c] : row[c];
+    }
+}
+
+embla_status embla_gpt_embed_forward(const embla_gpt_pass *p)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    const embla_embed_options options = {.threads = p->way.threads};
+    if (gpt->precision == EMBLA_GPT_F64)
+        embed_wide(p, (double *)(void *)embla_pass_array(p, at->embedded));
+    else if (p->rows)
+        embed_given(p, (float *)(void *)embla_pass_array(p, at->embedded));
+    else
+        EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, p->tokens, p->batch, p->length, &options,
+                              embla_pass_array(p, at->embedded)));
+    if (p->shape->norm_first)
+        embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon,
+                           embla_pass_array(p, at->embedded), p->n, p->shape->dim,
+                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS),
+                           embla_pass_array(p, at->first), embla_pass_array(p, at->first_stats));
+    return EMBLA_OK;
+}
+
+/* The gradient of a position is summed over sequences in order, in double, and rounded once. */
+static void add_positions(const embla_gpt_pass *p, const void *dx, void *dwpe)
+{
+    size_t dim = p->shape->dim;
+    int threads = embla_threads_for(p->way.threads, embla_pass_bytes(p));
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t t = 0; t < p->length; t++)
+        for (size_t c = 0; c < dim; c++) {
+            double sum = 0;
+            for (size_t b = 0; b < p->batch; b++) {
+                size_t i = (b * p->length + t) * dim + c;
+                sum += p->way.precision == EMBLA_GPT_F64 ? ((const double *)dx)[i]
+                                                         : (double)((const float *)dx)[i];
+            }
+            if (p->way.precision == EMBLA_GPT_F64)
+                ((double *)dwpe)[t * dim + c] += sum;
+            else
+                ((float *)dwpe)[t * dim + c] = (float)((double)((float *)dwpe)[t * dim + c] + sum);
+        }
+}
+
+static embla_status add_rows(const embla_gpt_pass *p, const void *dx)
+{
+    size_t dim = p->shape->dim;
+    void *dwte = embla_gpt_gradient(p->gpt, EMBLA_GPT_WTE);
+    const embla_scatter_options options = {.threads = p->way.threads};
+    if (p->gpt->precision == EMBLA_GPT_F32) {
+        EMBLA_TRY(embla_scatter_plan(p->gpt->scatter, p->tokens, p->n, &options));
+        return embla_scatter_add(p->gpt->scatter, dx, dim, dwte);
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        double *row = (double *)dwte + (size_t)p->tokens[i] * dim;
+        for (size_t c = 0; c < dim; c++) row[c] += ((const double *)dx)[i * dim + c];
+    }
+    return EMBLA_OK;
+}
+
+embla_status embla_gpt_embed_backward(const embla_gpt_pass *p)
+{
+    const embla_gpt *gpt = p->gpt;
+    const embla_gpt_places *at = &gpt->at;
+    char *dx = embla_pass_array(p, at->dx);
+    void *dwpe = embla_gpt_gradient(gpt, EMBLA_GPT_WPE);
+    if (p->shape->norm_first) {
+        char *dy = dx;
+        dx = embla_pass_array(p, at->dy);
+        memset(dx, 0, embla_pass_bytes(p));
+        EMBLA_TRY(embla_norm_backward(&p->way, p->shape->norm, embla_pass_array(p, at->embedded),
+                                      embla_pass_array(p, at->first_stats), p->n, p->shape->dim,
+                                      embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN), dy, dx,
+                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_BIAS)));
+    }
+    if (dwpe) add_positions(p, dx, dwpe);
+    if (!p->rows) return add_rows(p, dx);
+    memcpy(p->drows, dx, embla_pass_bytes(p));
+    return EMBLA_OK;
+}
