@@ -263,6 +263,14 @@ typedef struct {
      * that every rank has whole. embla_train_save then writes a folder beside its file, FILE.ngram,
      * to which every rank writes. Save the model with embla_train_save_model. */
     bool sharded;
+    /* Each rank has some of the rows of the token table, and of a separate head, with their
+     * gradients and the state of their optimizer. All ranks compute the loss together. The bits do
+     * not depend on the number of ranks either, but they are not those of a table that every rank
+     * has whole: the logits are computed bucket by bucket. The model then has no token rows:
+     * embla_gpt_tokens is NULL, only this training can use it, and "wte" and "lm_head" are no
+     * tensors of it. embla_train_save writes the folders FILE.tokens and FILE.head. Save the model
+     * with embla_train_save_model. */
+    bool sharded_tokens;
     uint64_t reserved[4]; /* must be 0 */
 } embla_team_options;
 
@@ -275,7 +283,10 @@ typedef struct {
  * may be loaded by any other number. With one shard the training stays as it was without this call.
  * options NULL means the defaults. Collective. EMBLA_ERR_ARGUMENT or EMBLA_ERR_SHAPE names what is
  * not as on rank 0, or if there are more ranks than shards, or more shards than sequences.
- * EMBLA_ERR_UNSUPPORTED for a model in f64. */
+ * EMBLA_ERR_UNSUPPORTED for a model in f64. With sharded_tokens: EMBLA_ERR_UNSUPPORTED for
+ * negatives and without an engine, EMBLA_ERR_ARGUMENT after the first step; load a checkpoint after
+ * joining.
+ */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const embla_comm *comm,
                                                       const embla_team_options *options);
 /* The options of embla_train_join, with all defaults filled in. The training owns them. NULL if it

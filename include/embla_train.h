@@ -335,14 +335,16 @@ typedef struct {
     embla_corpus_options corpus;
     int64_t step;
     char note[4096];
-    size_t shards; /* of embla_train_join (embla_cluster.h); 0 if it was not called */
-    bool fast;     /* of embla_train_join */
-    bool sharded;  /* of embla_train_join */
+    size_t shards;       /* of embla_train_join (embla_cluster.h); 0 if it was not called */
+    bool fast;           /* of embla_train_join */
+    bool sharded;        /* of embla_train_join */
+    bool sharded_tokens; /* of embla_train_join */
     uint64_t reserved[2];
 } embla_train_saved;
 
 /* embla_gpt_save of the model of a training. After embla_train_join it is collective, and rank 0
- * writes the files. If the n-gram table is divided among the ranks, only this function saves it. */
+ * writes the files. If the n-gram table or the token rows are divided among the ranks, only this
+ * function saves them. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_save_model(const embla_train *train,
                                                             const char *folder,
                                                             const char *const *words);

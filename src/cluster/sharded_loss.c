@@ -102,7 +102,14 @@ static embla_status find_sizes(call *c, size_t count, const size_t *lengths, siz
     return EMBLA_OK;
 }
 
-/* Allocates everything as one block of kept memory. */
+/* Bytes that a rank sends: its shards, hidden vectors and targets. */
+static size_t sent_bytes(const call *c)
+{
+    return (c->rank_shards + 1) * sizeof(size_t) +
+           c->rank_tokens * (sizeof(int32_t) + c->d * sizeof(float));
+}
+
+/* Allocates everything: one block of kept memory, and what is sent. */
 static embla_status make_room(call *c)
 {
     embla_layout layout = {0};
@@ -123,6 +130,7 @@ static embla_status make_room(call *c)
         return embla_fail(EMBLA_ERR_MEMORY,
                           "the logits of %zu tokens and %zu rows do not fit in memory", n, c->c);
     EMBLA_TRY(embla_sharded_room(&c->s->loss, layout.bytes, "a loss over a sharded table"));
+    EMBLA_TRY(embla_sharded_room(&c->s->sent, sent_bytes(c), "tokens for other ranks"));
     char *block = c->s->loss.memory;
     c->shards = (void *)(block + at_shards);
     c->targets = (void *)(block + at_targets);
@@ -151,12 +159,10 @@ static embla_status gather(call *c, const float *hidden, const int32_t *targets,
     }
     size_t token_bytes = c->rank_tokens * sizeof *targets;
     size_t hidden_bytes = c->rank_tokens * c->d * sizeof *hidden;
-    EMBLA_TRY(embla_sharded_room(space, words * sizeof(size_t) + token_bytes + hidden_bytes,
-                                 "tokens for other ranks"));
     size_t *send_shards = space->memory;
     float *send_hidden = (float *)(void *)(send_shards + words);
     int32_t *send_targets = (int32_t *)(void *)(send_hidden + c->rank_tokens * c->d);
-    memset(space->memory, 0, words * sizeof *send_shards + token_bytes + hidden_bytes);
+    memset(space->memory, 0, sent_bytes(c));
     send_shards[0] = lengths ? shards : 1;
     for (size_t i = 0; i < send_shards[0]; i++) send_shards[1 + i] = lengths ? lengths[i] : count;
     if (count > 0) {

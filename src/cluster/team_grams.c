@@ -152,26 +152,7 @@ embla_status embla_team_grams_load(embla_team_grams *g, embla_optim *optim, cons
     return embla_team_table_load(&g->table, optim, path, step);
 }
 
-/* What rank 0 writes. */
-typedef struct {
-    embla_gpt *gpt;
-    const char *folder;
-    const char *const *words;
-} model;
-
-static embla_status write_model(void *context, embla_sharded_read *read, void *const *rows)
+embla_sharded *embla_team_grams_table(const embla_team_grams *g)
 {
-    const model *m = context;
-    embla_gpt_ngram_source(m->gpt,
-                           &(embla_gpt_ngram_rows){.away = true, .read = read, .context = rows[0]});
-    embla_status status = embla_gpt_save(m->gpt, m->folder, m->words);
-    embla_gpt_ngram_source(m->gpt, &(embla_gpt_ngram_rows){.away = true});
-    return status;
-}
-
-embla_status embla_team_grams_save_model(embla_team_grams *g, embla_gpt *gpt, const char *folder,
-                                         const char *const *words)
-{
-    model m = {gpt, folder, words};
-    return embla_sharded_stream(&g->table.sharded, 1, write_model, &m);
+    return g->table.sharded;
 }

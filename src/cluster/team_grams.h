@@ -37,9 +37,6 @@ EMBLA_CHECKED embla_status embla_team_grams_save(embla_team_grams *grams, embla_
                                                  const char *path, int64_t step);
 EMBLA_CHECKED embla_status embla_team_grams_load(embla_team_grams *grams, embla_optim *optim,
                                                  const char *path, int64_t step);
-/* embla_gpt_save on rank 0, with the rows of all ranks. Collective. */
-EMBLA_CHECKED embla_status embla_team_grams_save_model(embla_team_grams *grams, embla_gpt *gpt,
-                                                       const char *folder,
-                                                       const char *const *words);
+embla_sharded *embla_team_grams_table(const embla_team_grams *grams);
 
 #endif

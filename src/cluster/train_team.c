@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A training that several ranks make together: each has the whole model, computes the gradients of
- * its part of every batch, and updates a slice of the weights.
+ * its part of every batch, and updates a slice of the weights. Tables may be divided instead.
  *
  * A batch is cut into shards, pieces of whole sequences that do not depend on the number of ranks.
  * A rank has a range of shards. It computes the gradients of each shard alone, so that all products
@@ -11,73 +11,48 @@
  *
  * In fast mode a rank computes its whole part at once, and floats are summed in the order of ranks.
  * Then results depend on the number of ranks.
+ *
+ * Token rows may be divided among the ranks (cluster/team_tokens.h). Then the loss is computed by
+ * all ranks together, between the forward and the backward passes of all pieces. The activations of
+ * a piece are not kept until then, but computed a second time: memory stays that of one piece.
  */
+#include "cluster/train_team.h"
+
 #include <string.h>
 
 #include "base/checksum.h"
 #include "base/hash.h"
-#include "base/layout.h"
-#include "base/mem.h"
-#include "base/options.h"
 #include "cluster/comm.h"
-#include "cluster/exact.h"
-#include "cluster/team_rows.h"
-#include "cluster/team_slices.h"
+#include "cluster/team_model.h"
 #include "learn/clip.h"
-#include "train/train.h"
+#include "model/gpt_pass.h"
 
 /* The numbers of share_step; losses of all pieces follow, then levels of exact sums. */
-enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES };
+enum { VOTE, STEP, STEP_BELOW, WEIGHTS, WEIGHTS_BELOW, LOSSES = EMBLA_TEAM_NUMBERS };
 
-enum {
-    SHARDS = 12,  /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
-    TILE = 65536, /* weights that are compared at each step */
-    HELD = 4      /* pieces whose gradients are added to the sums at once */
-};
+enum { TILE = 65536 }; /* weights that are compared at each step */
 
-typedef struct {
-    const embla_comm *comm;
-    size_t bytes;               /* of this block */
-    embla_team_options options; /* with defaults filled in */
-    size_t batch;               /* sequences */
-    size_t pieces;              /* shards, or ranks in fast mode */
-    size_t first, end;          /* the pieces of this rank */
-    double *losses;             /* of each piece */
-    int64_t *shared;            /* numbers of share_step */
-    int64_t *counted;           /* targets of each piece */
-    embla_team_slices slices;   /* of the weights */
-    embla_exact sums;           /* of the gradients; not in fast mode */
-    float *held;                /* gradients of HELD - 1 pieces, or fewer */
-    size_t held_bytes;
-    int64_t compared;        /* the step at which weights were last compared */
-    embla_team_rows rows;    /* gradients of n-gram rows */
-    embla_team_grams *grams; /* if the n-gram table is divided among the ranks */
-} team;
+typedef embla_team team;
 
 /* ---- pieces ---- */
-
-static size_t first_shard(const team *w, size_t rank)
-{
-    return rank * w->options.shards / (size_t)w->comm->size;
-}
 
 /* The first sequence of a piece. */
 static size_t sequence_of(const team *w, size_t piece)
 {
-    size_t shard = w->options.fast ? first_shard(w, piece) : piece;
-    return shard * w->batch / w->options.shards;
+    return embla_team_sequence(w, w->options.fast ? embla_team_first_shard(w, piece) : piece);
 }
 
-/* Most sequences that a rank has. */
-static size_t largest_part(const team *w)
+/* This rank's shards of a batch whose sequences have `length` tokens. */
+static embla_team_cut cut_part(team *w, size_t length)
 {
-    size_t most = 0;
-    for (size_t r = 0; r < (size_t)w->comm->size; r++) {
-        size_t from = first_shard(w, r) * w->batch / w->options.shards;
-        size_t to = first_shard(w, r + 1) * w->batch / w->options.shards;
-        if (to - from > most) most = to - from;
+    size_t rank = (size_t)w->comm->rank, end = embla_team_first_shard(w, rank + 1);
+    embla_team_cut cut = {.lengths = w->lengths};
+    for (size_t shard = embla_team_first_shard(w, rank); shard < end; shard++) {
+        size_t sequences = embla_team_sequence(w, shard + 1) - embla_team_sequence(w, shard);
+        w->lengths[cut.count++] = sequences * length;
+        cut.tokens += sequences * length;
     }
-    return most;
+    return cut;
 }
 
 /* Counts the targets of each piece. Returns those of the batch. */
@@ -104,30 +79,81 @@ static uint64_t seed_of(uint64_t seed, size_t piece)
     return embla_mix64(seed + (piece + 1) * EMBLA_GOLDEN);
 }
 
+/* The sequences of a piece, and its options. */
+typedef struct {
+    embla_gpt_given given;
+    embla_gpt_options how;
+    size_t first; /* token of this rank's part */
+} piece_of;
+
+/* Gives the model the n-gram vectors of the piece. */
+static piece_of begin_piece(const team *w, const embla_train *t, size_t piece, size_t length,
+                            const embla_gpt_options *options)
+{
+    size_t from = sequence_of(w, piece);
+    piece_of x = {.given = {.tokens = t->tokens[t->now] + from * length,
+                            .targets = t->targets[t->now] + from * length,
+                            .batch = sequence_of(w, piece + 1) - from,
+                            .length = length},
+                  .how = *options,
+                  .first = (from - sequence_of(w, w->first)) * length};
+    x.how.seed = seed_of(options->seed, piece);
+    if (w->grams) embla_team_grams_give(w->grams, t->gpt, x.first);
+    if (w->tokens) x.given.rows = embla_team_tokens_rows(w->tokens, x.first);
+    return x;
+}
+
+/* The hidden vectors of a piece. One without targets needs none. */
+static embla_status hide_piece(team *w, embla_train *t, size_t piece, size_t length, bool learns,
+                               const embla_gpt_options *options)
+{
+    const piece_of x = begin_piece(w, t, piece, length, options);
+    float *hidden = embla_team_tokens_hidden(w->tokens, x.first);
+    size_t row = t->gpt->shape.dim * sizeof *hidden;
+    if (w->counted[piece] > 0)
+        return embla_gpt_pass_forward(t->gpt, &x.given, &x.how, learns, hidden);
+    memset(hidden, 0, x.given.batch * length * row);
+    memset(embla_team_tokens_rows(w->tokens, x.first), 0, x.given.batch * length * row);
+    return EMBLA_OK;
+}
+
+/* With divided token rows: the loss of the batch of all ranks. If it learns, hidden vectors become
+ * their gradients. */
+static embla_status find_loss(team *w, embla_train *t, embla_status ready, size_t length,
+                              bool learns, const embla_gpt_options *options)
+{
+    const embla_team_cut cut = cut_part(w, length);
+    const int32_t *targets = t->targets[t->now] + sequence_of(w, w->first) * length;
+    for (size_t p = w->first; p < w->end && ready == EMBLA_OK; p++)
+        ready = hide_piece(w, t, p, length, learns, options);
+    return embla_team_tokens_loss(w->tokens, ready, targets, &cut, learns, &w->report);
+}
+
 static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t length, int64_t counted,
                               const embla_gpt_options *options)
 {
-    size_t from = sequence_of(w, piece), sequences = sequence_of(w, piece + 1) - from;
-    embla_gpt_options how = *options;
+    piece_of x = begin_piece(w, t, piece, length, options);
     embla_loss_report report = {0};
-    how.seed = seed_of(options->seed, piece);
-    how.weight = (double)w->counted[piece] / (double)counted;
-    if (w->grams)
-        embla_team_grams_give(w->grams, t->gpt, (from - sequence_of(w, w->first)) * length);
-    EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now] + from * length,
-                                 t->targets[t->now] + from * length, sequences, length, &how,
-                                 &report));
+    if (w->tokens) {
+        EMBLA_TRY(embla_gpt_pass_backward(t->gpt, &x.given, &x.how, w->end - w->first > 1,
+                                          embla_team_tokens_hidden(w->tokens, x.first),
+                                          embla_team_tokens_rows(w->tokens, x.first)));
+        return embla_team_rows_append(&w->rows, t->gpt, piece - w->first);
+    }
+    x.how.weight = (double)w->counted[piece] / (double)counted;
+    EMBLA_TRY(embla_gpt_backward(t->gpt, x.given.tokens, x.given.targets, x.given.batch, length,
+                                 &x.how, &report));
     w->losses[piece] = report.loss;
     return embla_team_rows_append(&w->rows, t->gpt, piece - w->first);
 }
 
-/* Runs up to HELD pieces, each with a block of gradients of its own, and adds these to the sums at
- * once: the sums are much larger than the gradients, so each pass over them costs. */
+/* Runs up to EMBLA_TEAM_HELD pieces, each with a block of gradients of its own, and adds these to
+ * the sums at once: the sums are much larger than the gradients, so each pass over them costs. */
 static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, size_t count,
                                 size_t length, int64_t counted, const embla_gpt_options *options)
 {
     char *home = t->gpt->gradients;
-    float *blocks[HELD] = {(float *)(void *)home};
+    float *blocks[EMBLA_TEAM_HELD] = {(float *)(void *)home};
     embla_status status = EMBLA_OK;
     for (size_t i = 1; i < count; i++) blocks[i] = w->held + (i - 1) * t->gpt->numbers;
     for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
@@ -140,13 +166,19 @@ static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, s
     return embla_exact_take(&w->sums, blocks, count, options->threads);
 }
 
-/* Gets the n-gram vectors of this rank's part of the batch. */
+/* Gets the rows of this rank's part of the batch that other ranks may have. Without the batch it
+ * takes part with none. */
 static embla_status fetch_part(team *w, const embla_train *t, embla_status ready, size_t length)
 {
     size_t from = sequence_of(w, w->first), sequences = sequence_of(w, w->end) - from;
-    if (!w->grams) return ready;
-    embla_status got = embla_team_grams_fetch(w->grams, t->tokens[t->now] + from * length,
-                                              ready == EMBLA_OK ? sequences : 0, length);
+    const int32_t *tokens = t->tokens[t->now] + from * length;
+    embla_status got = EMBLA_OK;
+    if (w->grams)
+        got = embla_team_grams_fetch(w->grams, tokens, ready == EMBLA_OK ? sequences : 0, length);
+    if (ready == EMBLA_OK) ready = got;
+    if (w->tokens)
+        got =
+            embla_team_tokens_fetch(w->tokens, tokens, ready == EMBLA_OK ? sequences * length : 0);
     return ready != EMBLA_OK ? ready : got;
 }
 
@@ -154,15 +186,17 @@ static embla_status fetch_part(team *w, const embla_train *t, embla_status ready
 static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size_t length,
                                const embla_gpt_options *options, int64_t *counted)
 {
-    EMBLA_TRY(fetch_part(w, t, ready, length));
+    embla_status fetched = fetch_part(w, t, ready, length);
     *counted = count_targets(w, t->targets[t->now], length);
+    if (w->tokens) fetched = find_loss(w, t, fetched, length, true, options);
+    EMBLA_TRY(fetched);
     memset(w->losses, 0, w->pieces * sizeof *w->losses);
     embla_team_rows_clear(&w->rows);
     if (!w->options.fast) embla_exact_clear(&w->sums);
-    size_t pieces[HELD], held = 0;
+    size_t pieces[EMBLA_TEAM_HELD], held = 0;
     for (size_t p = w->first; p < w->end; p++) {
         if (w->counted[p] > 0) pieces[held++] = p;
-        if (held == 0 || (held < HELD && p + 1 < w->end)) continue;
+        if (held == 0 || (held < EMBLA_TEAM_HELD && p + 1 < w->end)) continue;
         EMBLA_TRY(w->options.fast ? run_piece(w, t, pieces[0], length, *counted, options)
                                   : run_exactly(w, t, pieces, held, length, *counted, options));
         held = 0;
@@ -241,6 +275,11 @@ static embla_status team_gradients(void *owner, embla_train *t, embla_status rea
     EMBLA_TRY(share_step(w, t, status));
     EMBLA_TRY(sum_gradients(w, t->gpt, options->threads));
     EMBLA_TRY(embla_team_rows_sum(&w->rows, w->grams, options->threads, rows));
+    if (w->tokens) {
+        const embla_team_cut cut = cut_part(w, length);
+        *loss = w->report;
+        return embla_team_tokens_sum(w->tokens, &cut);
+    }
     for (size_t p = 0; p < w->pieces; p++) sum += w->losses[p] * (double)w->counted[p];
     *loss =
         (embla_loss_report){.loss = counted > 0 ? sum / (double)counted : 0.0, .counted = counted};
@@ -271,7 +310,7 @@ static embla_status team_agree(void *owner, embla_status status, const char *wha
     return embla_comm_agree(c, status, what);
 }
 
-/* ---- n-gram rows that are divided among the ranks ---- */
+/* ---- rows that are divided among the ranks ---- */
 
 static embla_status fetch_batch(void *owner, embla_gpt *gpt, const int32_t *tokens, size_t batch,
                                 size_t length)
@@ -292,136 +331,49 @@ static embla_status publish_rows(void *owner)
     return embla_team_grams_publish(((team *)owner)->grams);
 }
 
+static embla_status team_loss(void *owner, embla_train *t, embla_status ready, size_t length,
+                              const embla_gpt_options *options, embla_loss_report *out)
+{
+    team *w = owner;
+    embla_status status = fetch_part(w, t, ready, length);
+    (void)count_targets(w, t->targets[t->now], length);
+    EMBLA_TRY(find_loss(w, t, status, length, false, options));
+    *out = w->report;
+    return EMBLA_OK;
+}
+
+static embla_status token_squares(void *owner, double *out)
+{
+    return embla_team_tokens_squares(((team *)owner)->tokens, out);
+}
+
+static embla_status update_tokens(void *owner, double rate, double factor)
+{
+    return embla_team_tokens_update(((team *)owner)->tokens, rate, factor);
+}
+
 static embla_status save_rows(void *owner, const embla_train *t, const char *path)
 {
-    return embla_team_grams_save(((team *)owner)->grams, t->ngram, path, t->step);
+    const team *w = owner;
+    if (w->grams) EMBLA_TRY(embla_team_grams_save(w->grams, t->ngram, path, t->step));
+    return w->tokens ? embla_team_tokens_save(w->tokens, path, t->step) : EMBLA_OK;
 }
 
 static embla_status load_rows(void *owner, const embla_train *t, const char *path, int64_t step)
 {
-    return embla_team_grams_load(((team *)owner)->grams, t->ngram, path, step);
+    const team *w = owner;
+    if (w->grams) EMBLA_TRY(embla_team_grams_load(w->grams, t->ngram, path, step));
+    return w->tokens ? embla_team_tokens_load(w->tokens, path, step) : EMBLA_OK;
 }
 
 static embla_status save_model(void *owner, embla_gpt *gpt, const char *folder,
                                const char *const *words)
 {
-    return embla_team_grams_save_model(((team *)owner)->grams, gpt, folder, words);
+    const team *w = owner;
+    return embla_team_model_save(w->grams, w->tokens, gpt, folder, words);
 }
 
-/* ---- joining ---- */
-
-static void team_free(void *owner)
-{
-    team *w = owner;
-    embla_team_grams_free(w->grams);
-    embla_team_rows_free(&w->rows);
-    embla_exact_free(&w->sums);
-    embla_team_slices_free(&w->slices);
-    embla_mem_free(w->held, w->held_bytes);
-    embla_mem_free(w, w->bytes);
-}
-
-static embla_status check_join(const embla_train *t, const embla_comm *comm,
-                               const embla_team_options *o, size_t *shards)
-{
-    if (t->team.owner)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the training has joined %d ranks already",
-                          t->team.size);
-    if (t->gpt->precision != EMBLA_GPT_F32)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "a training of %d ranks needs a model in f32, not f64", comm->size);
-    if (o->sharded && !t->ngram)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the model has no n-gram table that %d ranks could divide", comm->size);
-    size_t batch = t->options.batch;
-    *shards = o->shards > 0 ? o->shards : batch < SHARDS ? batch : SHARDS;
-    if (*shards > batch)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu shards, but a batch has only %zu sequences; use a larger batch",
-                          *shards, batch);
-    if (*shards > EMBLA_EXACT_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu shards; at most %d are possible", *shards,
-                          (int)EMBLA_EXACT_MOST);
-    if ((size_t)comm->size > *shards)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%d ranks, but a batch of %zu sequences has only %zu %s; use fewer ranks "
-                          "or more shards",
-                          comm->size, batch, *shards, *shards == 1 ? "shard" : "shards");
-    return EMBLA_OK;
-}
-
-/* Allocates the struct and the lists of pieces. */
-static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t shards,
-                             const embla_team_options *o, team **out)
-{
-    bool fast = o->fast;
-    embla_layout layout = {0};
-    void *memory = NULL;
-    size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
-    (void)embla_layout_add(&layout, 1, sizeof(team));
-    size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
-    size_t shared = embla_layout_add(
-        &layout, LOSSES + pieces + t->gpt->numbers / EMBLA_EXACT_BLOCK + 2, sizeof(int64_t));
-    size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
-    EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
-    char *block = memory;
-    team *w = memory;
-    *w = (team){.comm = comm,
-                .bytes = layout.bytes,
-                .batch = t->options.batch,
-                .options = {.shards = shards, .fast = fast, .sharded = o->sharded},
-                .pieces = pieces,
-                .losses = (double *)(void *)(block + losses),
-                .shared = (int64_t *)(void *)(block + shared),
-                .counted = (int64_t *)(void *)(block + counted),
-                .compared = -2};
-    w->first = fast ? rank : first_shard(w, rank);
-    w->end = fast ? rank + 1 : first_shard(w, rank + 1);
-    *out = w;
-    return EMBLA_OK;
-}
-
-/* Exact sums, and gradients of pieces that wait to be added. */
-static embla_status new_sums(team *w, const embla_gpt *gpt)
-{
-    size_t own = w->end - w->first, held = (own < HELD ? own : HELD) - 1;
-    void *memory = NULL;
-    EMBLA_TRY(embla_exact_new(gpt->numbers, (size_t)w->comm->size, &w->sums));
-    if (held == 0) return EMBLA_OK;
-    /* as many bytes as the gradients, a few times: no overflow */
-    w->held_bytes = held * gpt->numbers * sizeof(float);
-    EMBLA_TRY(embla_mem_new(w->held_bytes, "the gradients of shards", &memory));
-    w->held = memory;
-    return EMBLA_OK;
-}
-
-/* Everything that a team needs. *states has room for the settings of all ranks. */
-static embla_status make_team(const embla_train *t, const embla_comm *comm,
-                              const embla_team_options *o, team **out, void **states)
-{
-    size_t shards = 0;
-    EMBLA_TRY(check_join(t, comm, o, &shards));
-    EMBLA_TRY(new_team(t, comm, shards, o, out));
-    EMBLA_TRY(embla_team_slices_new(comm, t->gpt->numbers, &(*out)->slices));
-    if (!o->fast) EMBLA_TRY(new_sums(*out, t->gpt));
-    EMBLA_TRY(embla_team_rows_new(comm, t, (*out)->end - (*out)->first, largest_part(*out),
-                                  o->sharded, &(*out)->rows));
-    return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
-                         "the settings of all ranks", states);
-}
-
-/* Compares the model's shape, the options and the corpus with those of rank 0. */
-static embla_status compare_states(const embla_train *t, const embla_comm *comm, void *states)
-{
-    const embla_train_state *all = states;
-    embla_train_state ours;
-    embla_train_state_of(t, &ours);
-    EMBLA_TRY(comm->allgather(comm->owner, &ours, states, sizeof ours));
-    return embla_comm_agree(comm, embla_train_state_compare(&ours, &all[0], "rank 0", false),
-                            "its settings are not those of rank 0");
-}
-
-static embla_train_ranks functions_of(team *w)
+embla_train_ranks embla_team_functions(embla_team *w)
 {
     return (embla_train_ranks){.owner = w,
                                .rank = w->comm->rank,
@@ -430,61 +382,19 @@ static embla_train_ranks functions_of(team *w)
                                .slice = w->slices.slice,
                                .fast = w->options.fast,
                                .sharded = w->options.sharded,
+                               .tokens = w->options.sharded_tokens,
                                .fetch = fetch_batch,
                                .total = total_values,
                                .publish = publish_rows,
                                .save_rows = save_rows,
                                .load_rows = load_rows,
                                .save_model = save_model,
+                               .loss = team_loss,
+                               .squares = token_squares,
+                               .update = update_tokens,
                                .gradients = team_gradients,
                                .gather = gather,
                                .join = join_values,
                                .agree = team_agree,
-                               .leave = team_free};
-}
-
-/* From now on this rank updates its slice and its n-gram rows alone. */
-static void take_slice(embla_train *t, const team *w, embla_optim *optim)
-{
-    size_t slice = w->slices.slice, numbers = t->gpt->numbers, from = (size_t)w->comm->rank * slice;
-    t->from = from < numbers ? from : numbers;
-    t->end = numbers - t->from < slice ? numbers : t->from + slice;
-    if (!w->grams) return;
-    embla_team_grams_use(w->grams, t->gpt);
-    embla_optim_free(t->ngram);
-    t->ngram = optim;
-}
-
-embla_status embla_train_join(embla_train *train, const embla_comm *comm,
-                              const embla_team_options *options)
-{
-    const embla_team_options defaults = {0};
-    team *w = NULL;
-    void *states = NULL;
-    embla_optim *optim = NULL;
-    EMBLA_TRY(embla_options_check(options));
-    if (!train || !comm)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_join: %s is NULL",
-                          train ? "comm" : "train");
-    if (!options) options = &defaults;
-    embla_status status = make_team(train, comm, options, &w, &states);
-    status = embla_comm_agree(comm, status, "it cannot join the training");
-    /* one rank, nothing to sum or to divide */
-    bool whole = w && w->options.shards == 1 && !w->options.fast && !w->options.sharded;
-    if (status == EMBLA_OK && w && !whole) {
-        train->team = functions_of(w);
-        status = compare_states(train, comm, states);
-        if (status == EMBLA_OK && w->options.sharded)
-            status = embla_team_grams_new(comm, train, &w->grams, &optim);
-        if (status != EMBLA_OK) train->team = (embla_train_ranks){0};
-        if (status == EMBLA_OK) take_slice(train, w, optim);
-    }
-    embla_mem_free(states, (size_t)comm->size * sizeof(embla_train_state));
-    if (w && (status != EMBLA_OK || whole)) team_free(w);
-    return status;
-}
-
-const embla_team_options *embla_train_team(const embla_train *train)
-{
-    return train && train->team.owner ? &((const team *)train->team.owner)->options : NULL;
+                               .leave = embla_team_free};
 }

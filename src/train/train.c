@@ -213,6 +213,16 @@ void embla_train_free(embla_train *train)
     embla_mem_free(train, train->bytes);
 }
 
+void embla_train_resize(embla_train *t)
+{
+    t->run_count = 0;
+    embla_train_divide(t);
+    t->leaf_count = (t->gpt->numbers + LEAF - 1) / LEAF;
+    t->from = 0;
+    t->end = t->gpt->numbers;
+    t->clean = true;
+}
+
 int64_t embla_train_steps(const embla_train *train)
 {
     return train ? train->step : 0;
@@ -407,7 +417,7 @@ static embla_status gradient_norm(const embla_train *t, const embla_train_rows *
 {
     const embla_train_ranks *team = &t->team;
     size_t first = t->from / LEAF, end = (t->end + LEAF - 1) / LEAF;
-    double grams = 0.0;
+    double grams = 0.0, tokens = 0.0;
     if (t->gpt->precision == EMBLA_GPT_F64) {
         *out = length_wide(t);
         return EMBLA_OK;
@@ -420,7 +430,8 @@ static embla_status gradient_norm(const embla_train *t, const embla_train_rows *
         EMBLA_TRY(team->gather(team->owner, t->leaves, t->leaf_count * sizeof *t->leaves,
                                team->slice / LEAF * sizeof *t->leaves, true));
     if (t->ngram) EMBLA_TRY(squares_of_rows(t, rows, &grams));
-    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + grams);
+    if (team->tokens) EMBLA_TRY(team->squares(team->owner, &tokens));
+    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + grams + tokens);
     return EMBLA_OK;
 }
 
@@ -518,8 +529,9 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
     if (r->left_out) return EMBLA_OK;
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
     if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
-    move_all(u);
     t->torn = true;
+    if (t->team.tokens) EMBLA_TRY(t->team.update(t->team.owner, r->rate, u->factor));
+    move_all(u);
     EMBLA_TRY(gather_slices(t, t->gpt->weights, true));
     t->torn = false;
     if (t->ngram && !t->team.owner)

@@ -37,6 +37,7 @@ typedef struct {
     size_t slice;  /* weights that a rank updates: rank r those from r * slice on; whole tiles */
     bool fast;
     bool sharded; /* the n-gram table is divided among the ranks */
+    bool tokens;  /* so are the token table and a separate head: the model has no rows of them */
     /* Computes the gradients of this rank's slice and the loss of this batch (train->now), whose
      * sequences have `length` tokens. All gradients are 0 before, and those of other slices after.
      * ready: whether this rank has the batch. */
@@ -59,7 +60,16 @@ typedef struct {
     embla_status (*total)(void *owner, int64_t *values, size_t count);
     /* Waits until all ranks have updated their n-gram rows. */
     embla_status (*publish)(void *owner);
-    /* Saves the n-gram rows of this step beside a file, or loads them. */
+    /* Only if tokens: */
+    /* Computes the loss of this batch (train->now). ready: whether this rank has it. */
+    embla_status (*loss)(void *owner, embla_train *train, embla_status ready, size_t length,
+                         const embla_gpt_options *options, embla_loss_report *loss);
+    /* The sum of squares of the gradients of all token rows that are not frozen. */
+    embla_status (*squares)(void *owner, double *out);
+    /* Updates token rows with factor times their gradients. */
+    embla_status (*update)(void *owner, double rate, double factor);
+    /* If sharded or tokens: */
+    /* Saves the divided rows of this step beside a file, or loads them. */
     embla_status (*save_rows)(void *owner, const embla_train *train, const char *path);
     embla_status (*load_rows)(void *owner, const embla_train *train, const char *path,
                               int64_t step);
@@ -105,6 +115,14 @@ EMBLA_CHECKED embla_status embla_train_freeze_check(const embla_gpt *gpt,
                                                     const embla_train_options *options);
 /* Fills runs. */
 void embla_train_divide(embla_train *train);
+/* Adapts a training to a model that has fewer numbers than before. Its state has the same layout.
+ */
+void embla_train_resize(embla_train *train);
+/* Whether the ranks of a team have divided a table among themselves. */
+static inline bool embla_train_divided(const embla_train *train)
+{
+    return train->team.sharded || train->team.tokens;
+}
 
 /* XXH3 of the tokens of a corpus and of their texts. Only a sample is hashed above 64 MiB.
  * EMBLA_ERR_IO if the file of tokens has changed. */

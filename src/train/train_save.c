@@ -4,8 +4,9 @@
  *   model.NAME                 each tensor of the model, rows x dim
  *   optimizer.NAME.mean        state of AdamW
  *   optimizer.NAME.squares
- *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams. If they are
- *                              divided among ranks, they are in the folder FILE.ngram
+ *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams
+ * Rows that are divided among ranks are not in the file but in folders beside it: n-gram rows in
+ * FILE.ngram, token rows in FILE.tokens, those of a separate head in FILE.head.
  *   metadata                   train/train_state.c, and "checksum"
  *
  * formats/saved.h writes and reads the file, and has the checksum.
@@ -91,7 +92,8 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
     embla_train_state_of(train, &state);
     if (note) memcpy(state.saved.note, note, length + 1);
     EMBLA_TRY(embla_train_gather(train));
-    if (train->team.sharded) EMBLA_TRY(train->team.save_rows(train->team.owner, train, path));
+    if (embla_train_divided(train))
+        EMBLA_TRY(train->team.save_rows(train->team.owner, train, path));
     embla_status status = EMBLA_OK;
     if (writes(train)) status = save_all(train, path, &state, &v);
     embla_arena_free(&v.arena);
@@ -106,7 +108,7 @@ embla_status embla_train_save_model(const embla_train *train, const char *folder
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_save_model: %s is NULL",
                           train ? "folder" : "train");
     const embla_train_ranks *team = &train->team;
-    if (team->sharded)
+    if (embla_train_divided(train))
         status = team->save_model(team->owner, train->gpt, folder, words);
     else if (writes(train))
         status = embla_gpt_save(train->gpt, folder, words);
@@ -149,7 +151,8 @@ static embla_status copy_saved(embla_train *t, const embla_checkpoint *cp, const
 {
     t->torn = true; /* from here on the training run changes */
     EMBLA_TRY(embla_train_agree(t, embla_saved_copy(v, cp, path), cannot_load, false));
-    if (t->team.sharded) EMBLA_TRY(t->team.load_rows(t->team.owner, t, path, saved->saved.step));
+    if (embla_train_divided(t))
+        EMBLA_TRY(t->team.load_rows(t->team.owner, t, path, saved->saved.step));
     t->torn = false;
     t->step = saved->saved.step;
     t->updates = saved->updates;
@@ -175,18 +178,22 @@ embla_status embla_train_load(embla_train *train, const char *path)
 }
 
 /* The metadata must describe a model that this file can hold, so that nobody allocates one that it
- * cannot. The file has the weights, and the state of the optimizer for each. */
+ * cannot. The file has the weights, and the state of the optimizer for each, but for rows that are
+ * divided among ranks. */
 static embla_status check_size(const embla_checkpoint *cp, const char *path,
-                               const embla_gpt_shape *shape, bool sharded)
+                               const embla_train_saved *saved)
 {
+    const embla_gpt_shape *shape = &saved->shape;
     embla_gpt_memory plan;
-    uint64_t size = cp->shards[0].map->size, grams;
+    uint64_t size = cp->shards[0].map->size, grams, elsewhere = 0;
     embla_status status = embla_gpt_plan_memory(shape, 1, 1, &plan);
     if (status == EMBLA_ERR_MEMORY) return status;
+    if (saved->sharded_tokens) /* two states for each number of one table or two */
+        elsewhere = (uint64_t)shape->vocab * shape->dim * sizeof(float) * (shape->untied ? 4 : 2);
     bool fits =
-        status == EMBLA_OK && (uint64_t)plan.optimizer <= size &&
+        status == EMBLA_OK && (uint64_t)plan.optimizer - elsewhere <= size &&
         embla_mul_ok((uint64_t)shape->ngram.rows, shape->ngram.dim * sizeof(float), &grams) &&
-        (grams <= size || sharded);
+        (grams <= size || saved->sharded);
     if (fits) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
                       "%.200s is damaged: it has %" PRIu64
@@ -202,7 +209,7 @@ embla_status embla_train_describe_saved(const char *path, embla_train_saved *out
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_describe_saved: %s is NULL",
                           path ? "out" : "path");
     EMBLA_TRY(open_saved(path, &cp, &saved));
-    embla_status status = check_size(cp, path, &saved.saved.shape, saved.saved.sharded);
+    embla_status status = check_size(cp, path, &saved.saved);
     embla_checkpoint_free(cp);
     if (status == EMBLA_OK) *out = saved.saved;
     return status;
@@ -269,12 +276,12 @@ static embla_status remove_entry(void *context, const char *name)
     return EMBLA_OK;
 }
 
-/* Removes the n-gram rows of a checkpoint, if they are in a folder of their own. */
-static void remove_rows(int folder, const char *name)
+/* Removes the divided rows of a checkpoint, which are in a folder of their own. */
+static void remove_rows(int folder, const char *name, const char *suffix)
 {
     char rows[NAME];
     int fd = -1;
-    (void)snprintf(rows, sizeof rows, "%.80s.ngram", name);
+    (void)snprintf(rows, sizeof rows, "%.80s.%s", name, suffix);
     if (!embla_io_readable(folder, rows) ||
         embla_io_open(folder, rows, O_RDONLY | O_DIRECTORY, 0, &fd) != EMBLA_OK)
         return;
@@ -286,6 +293,7 @@ static void remove_rows(int folder, const char *name)
 /* Removes all checkpoints except the newest `keep` and the one just written. */
 static embla_status remove_old(const char *folder, size_t keep, int64_t written)
 {
+    static const char *const suffixes[] = {"ngram", "tokens", "head"};
     checkpoint_list s = {0};
     int fd = -1;
     EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
@@ -295,7 +303,8 @@ static embla_status remove_old(const char *folder, size_t keep, int64_t written)
         if (s.steps.items[i].row == written) continue;
         (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps.items[i].row);
         embla_io_remove(fd, name);
-        remove_rows(fd, name);
+        for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
+            remove_rows(fd, name, suffixes[k]);
     }
     embla_io_drop(fd);
     embla_arena_free(&s.arena);

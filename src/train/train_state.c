@@ -113,6 +113,7 @@ static const field fields[] = {
     {"options.shards", SIZE, OPTION, AT(saved.shards), true},
     {"options.fast", FLAG, OPTION, AT(saved.fast), true},
     {"options.sharded", FLAG, OPTION, AT(saved.sharded), true},
+    {"options.sharded_tokens", FLAG, OPTION, AT(saved.sharded_tokens), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -251,6 +252,7 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
     out->saved.shards = train->team.shards;
     out->saved.fast = train->team.fast;
     out->saved.sharded = train->team.sharded;
+    out->saved.sharded_tokens = train->team.tokens;
     out->saved.corpus = train->corpus->options;
     out->saved.step = train->step;
     out->updates = train->updates;

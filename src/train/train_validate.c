@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loss on text that was set aside. In a team, batches are divided among the ranks; their losses
- * are exchanged and added in the order of batches.
+ * are exchanged and added in the order of batches. If token rows are divided, all ranks compute the
+ * loss of each batch together.
  */
 #include "text/corpus.h"
 #include "train/train.h"
@@ -29,10 +30,11 @@ static embla_status fetch_rows(const embla_train *t, embla_status failed, const 
 static embla_status validate_group(embla_train *t, int64_t first, size_t count, validated *out)
 {
     const embla_train_options *o = &t->options;
+    const embla_train_ranks *team = &t->team;
     const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
     int32_t *tokens = t->tokens[t->now], *targets = t->targets[t->now];
     embla_status failed = EMBLA_OK;
-    size_t own = 0, ranks = t->team.owner ? (size_t)t->team.size : 1;
+    size_t own = 0, ranks = team->owner ? (size_t)team->size : 1;
     for (; out->count < count; out->count++) {
         embla_loss_report r = {0};
         int64_t n = first + (int64_t)out->count;
@@ -42,16 +44,20 @@ static embla_status validate_group(embla_train *t, int64_t first, size_t count, 
         out->last = status == EMBLA_ERR_RANGE;
         if (out->last) break;
         EMBLA_TRY(status);
-        if (t->team.owner && n % t->team.size != t->team.rank) continue;
+        if (team->owner && !team->tokens && n % team->size != team->rank) continue;
         own++;
-        failed = fetch_rows(t, failed, tokens, o->batch, used);
-        if (failed == EMBLA_OK)
+        if (team->tokens)
+            EMBLA_TRY(team->loss(team->owner, t, EMBLA_OK, used, &how, &r));
+        else
+            failed = fetch_rows(t, failed, tokens, o->batch, used);
+        if (failed == EMBLA_OK && !team->tokens)
             failed = embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r);
         out->losses[out->count] = r.loss * (double)r.counted;
         out->counted[out->count] = (double)r.counted;
     }
     /* other ranks may have one batch more */
-    if (own < (out->count + ranks - 1) / ranks) failed = fetch_rows(t, failed, tokens, 0, 1);
+    if (!team->tokens && own < (out->count + ranks - 1) / ranks)
+        failed = fetch_rows(t, failed, tokens, 0, 1);
     return failed;
 }
 
@@ -59,7 +65,7 @@ static embla_status validate_group(embla_train *t, int64_t first, size_t count, 
 static embla_status share_group(const embla_train *t, validated *group)
 {
     const embla_train_ranks *team = &t->team;
-    if (!team->owner) return EMBLA_OK;
+    if (!team->owner || team->tokens) return EMBLA_OK; /* with divided rows every rank has all */
     EMBLA_TRY(team->join(team->owner, group->losses, group->count));
     return team->join(team->owner, group->counted, group->count);
 }

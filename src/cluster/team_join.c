@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks join: each checks what it has, allocates what the steps need, and compares its settings
+ * with those of rank 0. A training changes only after all ranks have everything.
+ */
+#include "base/layout.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "cluster/comm.h"
+#include "cluster/train_team.h"
+#include "engine/engine.h"
+#include "model/gpt_away.h"
+
+enum { SHARDS = 12 }; /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
+
+typedef embla_team team;
+
+/* Most sequences that a rank has. */
+static size_t largest_part(const team *w)
+{
+    size_t most = 0;
+    for (size_t r = 0; r < (size_t)w->comm->size; r++) {
+        size_t from = embla_team_sequence(w, embla_team_first_shard(w, r));
+        size_t to = embla_team_sequence(w, embla_team_first_shard(w, r + 1));
+        if (to - from > most) most = to - from;
+    }
+    return most;
+}
+
+void embla_team_free(void *owner)
+{
+    team *w = owner;
+    embla_team_tokens_free(w->tokens);
+    embla_team_grams_free(w->grams);
+    embla_team_rows_free(&w->rows);
+    embla_exact_free(&w->sums);
+    embla_team_slices_free(&w->slices);
+    embla_mem_free(w->held, w->held_bytes);
+    embla_mem_free(w, w->bytes);
+}
+
+/* What a training with divided token rows cannot do. */
+static embla_status check_tokens(const embla_train *t)
+{
+    if (t->options.negatives > 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "token rows that are divided need the loss against all %" PRId64
+                          " tokens, not against %zu drawn ones",
+                          t->gpt->shape.vocab, t->options.negatives);
+    if (t->step > 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "token rows are divided before the first step, but the training has made "
+                          "%" PRId64 "; join first, then load its checkpoint",
+                          t->step);
+    if (!embla_engine_has_products())
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "token rows that are divided need an engine for the products of %" PRId64
+                          " rows; install OpenBLAS or oneDNN",
+                          t->gpt->shape.vocab);
+    return EMBLA_OK;
+}
+
+static embla_status check_join(const embla_train *t, const embla_comm *comm,
+                               const embla_team_options *o, size_t *shards)
+{
+    if (t->team.owner)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "the training has joined %d ranks already",
+                          t->team.size);
+    if (t->gpt->precision != EMBLA_GPT_F32)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a training of %d ranks needs a model in f32, not f64", comm->size);
+    if (o->sharded && !t->ngram)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the model has no n-gram table that %d ranks could divide", comm->size);
+    if (o->sharded_tokens) EMBLA_TRY(check_tokens(t));
+    size_t batch = t->options.batch;
+    *shards = o->shards > 0 ? o->shards : batch < SHARDS ? batch : SHARDS;
+    if (*shards > batch)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%zu shards, but a batch has only %zu sequences; use a larger batch",
+                          *shards, batch);
+    if (*shards > EMBLA_EXACT_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu shards; at most %d are possible", *shards,
+                          (int)EMBLA_EXACT_MOST);
+    if ((size_t)comm->size > *shards)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%d ranks, but a batch of %zu sequences has only %zu %s; use fewer ranks "
+                          "or more shards",
+                          comm->size, batch, *shards, *shards == 1 ? "shard" : "shards");
+    return EMBLA_OK;
+}
+
+/* Allocates the struct and the lists of pieces. */
+static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t shards,
+                             size_t numbers, const embla_team_options *o, team **out)
+{
+    bool fast = o->fast;
+    embla_layout layout = {0};
+    void *memory = NULL;
+    size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
+    (void)embla_layout_add(&layout, 1, sizeof(team));
+    size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
+    size_t shared = embla_layout_add(
+        &layout, EMBLA_TEAM_NUMBERS + pieces + numbers / EMBLA_EXACT_BLOCK + 2, sizeof(int64_t));
+    size_t lengths = embla_layout_add(&layout, shards, sizeof(size_t));
+    size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
+    EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
+    char *block = memory;
+    team *w = memory;
+    *w = (team){.comm = comm,
+                .bytes = layout.bytes,
+                .batch = t->options.batch,
+                .options = {.shards = shards,
+                            .fast = fast,
+                            .sharded = o->sharded,
+                            .sharded_tokens = o->sharded_tokens},
+                .pieces = pieces,
+                .losses = (double *)(void *)(block + losses),
+                .shared = (int64_t *)(void *)(block + shared),
+                .counted = (int64_t *)(void *)(block + counted),
+                .lengths = (size_t *)(void *)(block + lengths),
+                .compared = -2};
+    w->first = fast ? rank : embla_team_first_shard(w, rank);
+    w->end = fast ? rank + 1 : embla_team_first_shard(w, rank + 1);
+    *out = w;
+    return EMBLA_OK;
+}
+
+/* Exact sums, and gradients of pieces that wait to be added. */
+static embla_status new_sums(team *w, size_t numbers)
+{
+    size_t own = w->end - w->first, held = (own < EMBLA_TEAM_HELD ? own : EMBLA_TEAM_HELD) - 1;
+    void *memory = NULL;
+    EMBLA_TRY(embla_exact_new(numbers, (size_t)w->comm->size, &w->sums));
+    if (held == 0) return EMBLA_OK;
+    /* as many bytes as the gradients, a few times: no overflow */
+    w->held_bytes = held * numbers * sizeof(float);
+    EMBLA_TRY(embla_mem_new(w->held_bytes, "the gradients of shards", &memory));
+    w->held = memory;
+    return EMBLA_OK;
+}
+
+/* Everything that a team needs. *states has room for the settings of all ranks. */
+static embla_status make_team(const embla_train *t, const embla_comm *comm,
+                              const embla_team_options *o, team **out, void **states)
+{
+    size_t shards = 0;
+    EMBLA_TRY(check_join(t, comm, o, &shards));
+    size_t numbers = o->sharded_tokens ? embla_gpt_trunk_numbers(t->gpt) : t->gpt->numbers;
+    EMBLA_TRY(new_team(t, comm, shards, numbers, o, out));
+    EMBLA_TRY(embla_team_slices_new(comm, numbers, &(*out)->slices));
+    if (!o->fast) EMBLA_TRY(new_sums(*out, numbers));
+    EMBLA_TRY(embla_team_rows_new(comm, t, (*out)->end - (*out)->first, largest_part(*out),
+                                  o->sharded, &(*out)->rows));
+    return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
+                         "the settings of all ranks", states);
+}
+
+/* Compares the model's shape, the options and the corpus with those of rank 0. */
+static embla_status compare_states(const embla_train *t, const embla_comm *comm, void *states)
+{
+    const embla_train_state *all = states;
+    embla_train_state ours;
+    embla_train_state_of(t, &ours);
+    EMBLA_TRY(comm->allgather(comm->owner, &ours, states, sizeof ours));
+    return embla_comm_agree(comm, embla_train_state_compare(&ours, &all[0], "rank 0", false),
+                            "its settings are not those of rank 0");
+}
+
+/* Divides tables. *optim is for the n-gram rows of this rank. */
+static embla_status divide_tables(embla_train *t, team *w, embla_optim **optim)
+{
+    if (w->options.sharded) EMBLA_TRY(embla_team_grams_new(w->comm, t, &w->grams, optim));
+    if (!w->options.sharded_tokens) return EMBLA_OK;
+    return embla_team_tokens_new(w->comm, t, largest_part(w), w->options.fast, &w->tokens);
+}
+
+/* From now on this rank updates its slice and its rows alone. */
+static void take_slice(embla_train *t, const team *w, embla_optim *optim)
+{
+    if (w->tokens) embla_team_tokens_use(w->tokens, t);
+    size_t slice = w->slices.slice, numbers = t->gpt->numbers, from = (size_t)w->comm->rank * slice;
+    t->from = from < numbers ? from : numbers;
+    t->end = numbers - t->from < slice ? numbers : t->from + slice;
+    if (!w->grams) return;
+    embla_team_grams_use(w->grams, t->gpt);
+    embla_optim_free(t->ngram);
+    t->ngram = optim;
+}
+
+embla_status embla_train_join(embla_train *train, const embla_comm *comm,
+                              const embla_team_options *options)
+{
+    const embla_team_options defaults = {0};
+    team *w = NULL;
+    void *states = NULL;
+    embla_optim *optim = NULL;
+    EMBLA_TRY(embla_options_check(options));
+    if (!train || !comm)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_join: %s is NULL",
+                          train ? "comm" : "train");
+    if (!options) options = &defaults;
+    embla_status status = make_team(train, comm, options, &w, &states);
+    status = embla_comm_agree(comm, status, "it cannot join the training");
+    /* one rank, nothing to sum or to divide */
+    bool whole = w && w->options.shards == 1 && !w->options.fast && !w->options.sharded &&
+                 !w->options.sharded_tokens;
+    if (status == EMBLA_OK && w && !whole) {
+        train->team = embla_team_functions(w);
+        status = compare_states(train, comm, states);
+        if (status == EMBLA_OK) status = divide_tables(train, w, &optim);
+        if (status != EMBLA_OK) {
+            train->team = (embla_train_ranks){0};
+            embla_optim_free(optim);
+        }
+        if (status == EMBLA_OK) take_slice(train, w, optim);
+    }
+    embla_mem_free(states, (size_t)comm->size * sizeof(embla_train_state));
+    if (w && (status != EMBLA_OK || whole)) embla_team_free(w);
+    return status;
+}
+
+const embla_team_options *embla_train_team(const embla_train *train)
+{
+    return train && train->team.owner ? &((const team *)train->team.owner)->options : NULL;
+}
