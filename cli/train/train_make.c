@@ -338,6 +338,12 @@ static int make_training(const cli_args *args, cli_training *t)
     if (t->team.sharded && t->sample_every > 0)
         return cli_usage("--sample-every needs the whole n-gram table, which --sharded divides; "
                          "use 'embla generate' on the saved model");
+    if (t->team.sharded_tokens && t->sample_every > 0)
+        return cli_usage("--sample-every needs the whole token table, which --sharded-tokens "
+                         "divides; use 'embla generate' on the saved model");
+    if (t->team.sharded_tokens && (cli_args_given(args, "watch") || t->noted_watch))
+        return cli_usage("--watch needs the whole token table, which --sharded-tokens divides; use "
+                         "'embla near' on the saved model");
     if (shared && !t->ranks.follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
@@ -375,17 +381,31 @@ static void set_vocab(cli_training *t)
     if (!tokens || t->shape.vocab < tokens_needed(t)) t->shape.vocab = tokens_needed(t);
 }
 
+/* With --sharded-tokens: bytes of the rows that the ranks divide; 0 without it. */
+static int64_t divided_bytes(const cli_training *t)
+{
+    int64_t tables = t->shape.untied ? 2 : 1, row = (int64_t)(t->shape.dim * sizeof(float));
+    return t->team.sharded_tokens ? tables * t->shape.vocab * row : 0;
+}
+
 embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out)
 {
     embla_status status =
         embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, out);
-    if (status == EMBLA_OK && t->joins && t->team.shards != 1 && !t->team.fast) {
+    if (status != EMBLA_OK) return status;
+    int64_t rows = divided_bytes(t), elsewhere = rows - rows / t->ranks.comm->size;
+    if (t->joins && t->team.shards != 1 && !t->team.fast) {
         /* exact sums: two integers for each number, and three blocks of gradients that wait */
-        int64_t sums = (2 * (int64_t)(sizeof(int64_t) / sizeof(float)) + 3) * out->gradients;
+        int64_t sums =
+            (2 * (int64_t)(sizeof(int64_t) / sizeof(float)) + 3) * (out->gradients - rows);
         out->gradients += sums;
         out->total += sums;
     }
-    if (status != EMBLA_OK || t->options.compute != EMBLA_BF16) return status;
+    /* every rank has all divided rows once, when it creates the model */
+    out->gradients -= elsewhere;
+    out->optimizer -= 2 * elsewhere;
+    out->total -= 3 * elsewhere;
+    if (t->options.compute != EMBLA_BF16) return EMBLA_OK;
     out->weights += out->rounded;
     out->total += out->rounded;
     return EMBLA_OK;
@@ -490,7 +510,8 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         t->options.threads = t->ranks.threads;
         t->team = (embla_team_options){.shards = saved->shards > 0 ? saved->shards : 1,
                                        .fast = saved->fast,
-                                       .sharded = saved->sharded};
+                                       .sharded = saved->sharded,
+                                       .sharded_tokens = saved->sharded_tokens};
         t->joins = t->joins || saved->shards > 0;
         t->corpus_options = saved->corpus;
         t->first = saved->step;

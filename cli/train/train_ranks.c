@@ -8,10 +8,12 @@ int cli_training_open(const cli_args *args, cli_training *t)
 {
     t->team = (embla_team_options){.shards = (size_t)cli_args_count(args, "shards"),
                                    .fast = cli_args_flag(args, "fast"),
-                                   .sharded = cli_args_flag(args, "sharded")};
+                                   .sharded = cli_args_flag(args, "sharded"),
+                                   .sharded_tokens = cli_args_flag(args, "sharded-tokens")};
     if (cli_args_given(args, "shards") && t->team.shards == 0)
         return cli_usage("--shards is 0; the minimum is 1");
-    t->joins = embla_comm_launched() || t->team.shards > 0 || t->team.fast || t->team.sharded;
+    t->joins = embla_comm_launched() || t->team.shards > 0 || t->team.fast || t->team.sharded ||
+               t->team.sharded_tokens;
     return cli_ranks_open(args, &t->ranks);
 }
 

@@ -70,12 +70,13 @@ static int threads_of(const cli_training *t)
 #endif
 }
 
-/* NULL for small models: they use plain loops, and asking for the engine's name would load it. */
+/* NULL for small models: they use plain loops, and asking for the engine's name would load it. A
+ * head that is divided among ranks always uses it. */
 static const char *engine_of(const cli_training *t)
 {
     size_t tokens = t->options.batch * t->options.length, dim = t->shape.dim;
     bool large = (double)tokens * (double)dim * (double)dim > 131072.0;
-    return !large ? NULL : embla_engine_name();
+    return large || t->team.sharded_tokens ? embla_engine_name() : NULL;
 }
 
 static void plan_memory(const cli_training *t, embla_gpt_memory *plan)
@@ -178,11 +179,11 @@ static void print_ranks(const cli_training *t)
     const embla_team_options *team = embla_train_team(t->train);
     char ranks[CLI_CELL], shards[CLI_CELL];
     if (!team) return;
-    cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s%s",
+    cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s%s%s",
                  cli_plural(t->ranks.comm->size, "rank", ranks), t->ranks.comm->name,
                  cli_plural((int64_t)team->shards, "shard", shards),
-                 team->fast ? "in floats" : "exactly",
-                 team->sharded ? "; n-gram rows divided" : "");
+                 team->fast ? "in floats" : "exactly", team->sharded ? "; n-gram rows divided" : "",
+                 team->sharded_tokens ? "; token rows divided" : "");
 }
 
 static void print_training(const cli_training *t)
@@ -224,6 +225,7 @@ static void json_ranks(const cli_training *t, cli_json *json)
     cli_json_whole(json, "shards", (int64_t)team->shards);
     cli_json_bool(json, "fast", team->fast);
     cli_json_bool(json, "sharded", team->sharded);
+    cli_json_bool(json, "sharded_tokens", team->sharded_tokens);
     cli_json_text(json, "communicator", t->ranks.comm->name);
 }
 

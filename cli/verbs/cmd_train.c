@@ -527,6 +527,9 @@ static const cli_option options[] = {
     {.name = "sharded",
      .help = "with mpirun: divide the n-gram table among the processes, for a table that is larger "
              "than the memory of a host"},
+    {.name = "sharded-tokens",
+     .help = "with mpirun: divide the token table and a separate head among the processes, for a "
+             "vocabulary that is larger than the memory of a host"},
     {.name = "patience",
      .value = "S",
      .count = true,
@@ -554,7 +557,8 @@ const cli_verb cli_verb_train = {
         "given with "
         "--resume. Additional --steps use the final rate of the schedule.\n\n"
         "Under mpirun several processes train one model: mpirun -n 4 embla train ... Each has the "
-        "whole model and computes the gradients of a part of every batch. The result is the same, "
+        "whole model, but for tables that --sharded and --sharded-tokens divide, and computes the "
+        "gradients of a part of every batch. The result is the same, "
         "bit for bit, for any number of processes, also if it changes at --resume. The cores of a "
         "host are divided among its processes, unless --threads or OMP_NUM_THREADS is given.\n\n"
         "The reported loss is the mean of the last 100 steps. During training, validation uses "

@@ -16,7 +16,18 @@ rm again/checkpoints/step-0000000040.safetensors
 embla train --resume again --threads 2 | grep -E '^(resumed|ranks)' | sed 's/, from .*//'
 cmp three/checkpoints/step-0000000040.safetensors again/checkpoints/step-0000000040.safetensors &&
     echo "the same checkpoint"
+# token rows divided: the same model with another number of threads, and resumed
+embla train "${line[@]}" -o rows --sharded-tokens --shards 3 | grep -A1 '^ranks'
+ls rows/checkpoints
+embla train "${line[@]}" -o rows2 --sharded-tokens --shards 3 --threads 2 --json | grep -o '"ranks.*}'
+cmp rows/model.safetensors rows2/model.safetensors && echo "two threads: the same model"
+rm -r rows2/checkpoints/step-0000000040.safetensors*
+embla train --resume rows2 | grep -A1 '^ranks'
+cmp rows/model.safetensors rows2/model.safetensors && echo "resumed: the same model"
 # refused
+try train "${line[@]}" -o none --sharded-tokens --sample-every 5
+try train "${line[@]}" -o none --sharded-tokens --watch '#1'
+try train "${line[@]}" -o none --sharded-tokens --loss sampled --negatives 3
 try train "${line[@]}" -o none --shards 7
 try train "${line[@]}" -o none --shards 0
 try train --resume again --shards 2

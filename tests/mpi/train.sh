@@ -84,6 +84,32 @@ for n in 1 2 4; do
 done
 echo "--sharded: the same model"
 
+# token rows and a separate head divided: the model and the losses are the same for any number of ranks
+# and threads, also if another number continues; the losses are those of whole tables to 1e-4
+line=("$names" --preset microgpt --batch 12 --steps "$steps" --save-every $((steps / 2)) -q)
+"$embla" train "${line[@]}" --shards 12 -o whole-rows >/dev/null
+"$embla" train "${line[@]}" --sharded-tokens -o rows >/dev/null
+echo "--sharded-tokens: $(sha256sum <rows/model.safetensors | cut -c1-64)"
+for n in 1 2 3 4; do
+    for threads in 1 2; do
+        chosen "$n" "$threads" || continue
+        rm -rf now
+        ranks "$n" "$embla" train "${line[@]}" --sharded-tokens --threads "$threads" -o now >log 2>&1 ||
+            fail "--sharded-tokens, $n ranks x $threads threads: $(cat log)"
+        cmp rows/model.safetensors now/model.safetensors || fail "--sharded-tokens, $n ranks x $threads threads"
+        cmp <(cut -d, -f1-6 rows/loss.csv) <(cut -d, -f1-6 now/loss.csv)
+    done
+    [ $((n % 3)) = 1 ] || continue
+    rm -r now/checkpoints/step-"$(printf %010d "$steps")".safetensors*
+    ranks $((5 - n)) "$embla" train --resume now -q >log 2>&1 || fail "--sharded-tokens, resumed: $(cat log)"
+    cmp rows/model.safetensors now/model.safetensors || fail "--sharded-tokens, $n ranks continued by $((5 - n))"
+done
+awk -v d="$(apart whole-rows rows)" 'BEGIN { exit !(d <= 1e-4) }' || fail "not the losses of whole tables"
+rm -rf now
+ranks 3 "$embla" train "${line[@]}" --sharded-tokens --fast -o now >log 2>&1 || fail "$(cat log)"
+echo "--sharded-tokens: losses of whole tables to $(apart whole-rows rows), with --fast to $(apart rows now)"
+awk -v d="$(apart rows now)" 'BEGIN { exit !(d <= 1e-5) }' || fail "that is too much"
+
 # One line of output for all ranks, and one message
 ranks 4 "$embla" train "$names" --preset microgpt --batch 12 --steps 10 -o said >log 2>&1
 [ "$(grep -c '^ranks  *4 ranks' log)" = 1 ] || fail "$(cat log)"
@@ -120,7 +146,7 @@ lose() { # NAME SIGNAL STEPS OPTIONS..: kill a rank of a job that trains for eve
 }
 
 lose killed 9 50 --preset microgpt --batch 12
-lose killed-sharded 9 50 "${tiny[@]}" --documents --ngram-rows 2000 --sharded
+lose killed-sharded 9 50 "${tiny[@]}" --documents --ngram-rows 2000 --sharded --sharded-tokens
 # a rank that is only stopped is named; not while ranks save, when they wait for each other much longer
 lose stopped STOP 5000 --preset microgpt --batch 12
 grep -q 'waited 3 seconds for .*; no answer from rank [0-9]' lost.log || fail "$(cat lost.log)"
