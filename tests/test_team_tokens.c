@@ -81,7 +81,7 @@ static void losses_are_those_of_whole_tables(void **unused)
     for (size_t i = 0; variant_at(i); i++) {
         embla_corpus *corpus = corpus_of(variant_at(i));
         job whole = job_of(variant_at(i), corpus), divided = tokens_job(variant_at(i), corpus);
-        double near = variant_at(i)->options.compute == EMBLA_BF16 ? 2e-2 : 1e-4;
+        double near = variant_at(i)->options.compute == EMBLA_BF16 ? 2e-2 : 1e-5;
         run_job(&whole, 2);
         run_job(&divided, 3);
         for (size_t n = 0; n < STEPS; n++) {
@@ -101,7 +101,7 @@ static void floats_differ_by_rounding_alone(void **unused)
         job exact = tokens_job(variant_at(i), corpus), fast = exact;
         fast.team.fast = true;
         run_job(&exact, 2);
-        for (int size = 1; size <= 4; size++) {
+        for (int size = 1; size <= 3; size += 2) {
             run_job(&fast, size);
             for (size_t n = 0; n < STEPS; n++)
                 assert_near(fast.found[0].losses[n], exact.found[0].losses[n], 1e-5);
