@@ -14,11 +14,11 @@ command -v "$launcher" >/dev/null || skip "$launcher is not installed"
 [ -e "$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so" ] || skip "libembla_mpi_$mpi.so was not built"
 export OMP_WAIT_POLICY=passive EMBLA_MPI_LIBRARY=$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so
 
-# A long campaign (EMBLA_MPI_STEPS, EMBLA_MPI_TRAIN_STEPS) tries every number of ranks with 1 and 2
-# threads; otherwise each number of ranks has one of them.
-chosen() { # RANKS THREADS
-    [ -n "${EMBLA_MPI_STEPS:-}${EMBLA_MPI_TRAIN_STEPS:-}" ] || [ $((($1 + $2) % 2)) = 1 ]
-}
+# A long campaign tries every number of ranks with 1 and 2 threads, and all cases with both MPIs.
+# Otherwise each number of ranks has one number of threads, and MPICH the first case.
+long() { [ -n "${EMBLA_MPI_STEPS:-}${EMBLA_MPI_TRAIN_STEPS:-}" ]; }
+chosen() { long || [ $((($1 + $2) % 2)) = 1 ]; } # RANKS THREADS
+every_case() { long || [ "$mpi" = openmpi ]; }
 
 ranks() { # NUMBER COMMAND..: run it on so many ranks
     local number=$1

@@ -64,7 +64,7 @@ case_of() { # LABEL OPTIONS..
 
 tiny=(--preset gpt2-mini --layers 1 --heads 2 --dim 32 --length 32 --batch 12)
 case_of names "$names" --preset microgpt --batch 12
-case_of tinyshakespeare "$book" "${tiny[@]}"
+if every_case; then case_of tinyshakespeare "$book" "${tiny[@]}"; fi
 # names in which each rank has other n-gram rows, and each shard its own dropout
 rm -rf one two
 line=("$names" "${tiny[@]}" --documents --dropout 0.1 --ngram-rows 2000 --steps 20 --threads 1 -q)
@@ -128,7 +128,8 @@ lose() { # NAME SIGNAL STEPS OPTIONS..: kill a rank of a job that trains for eve
     ranks 3 "$embla" train "$names" --steps 100000000 --save-every "$steps" --patience 3 -q "$@" -o "$name" >log 2>&1 &
     launched=$!
     for ((k = 0; k < 600; k++)); do
-        [ -e "$name/checkpoints/step-$(printf %010d "$steps").safetensors" ] && break
+        # any step but 0: a later checkpoint may have replaced the first one already
+        compgen -G "$name/checkpoints/step-*[1-9]*.safetensors" >/dev/null && break
         sleep 0.1
     done
     sleep 0.2

@@ -30,8 +30,10 @@ case_of() { # LABEL OPTIONS..
 }
 
 case_of skip-gram --epochs 2
-case_of cbow --kind cbow --epochs 2
-case_of n-grams --subwords 2-4 --epochs 1
+if every_case; then
+    case_of cbow --kind cbow --epochs 2
+    case_of n-grams --subwords 2-4 --epochs 1
+fi
 
 # One line of output for all ranks, and one message
 ranks 4 "$embla" words text --epochs 1 --force -o said.safetensors >log 2>&1
