@@ -529,7 +529,7 @@ static const cli_option options[] = {
              "than the memory of a host"},
     {.name = "sharded-tokens",
      .help = "with mpirun: divide the token table and a separate head among the processes, for a "
-             "vocabulary that is larger than the memory of a host"},
+             "vocabulary whose rows and optimizer state need too much memory"},
     {.name = "patience",
      .value = "S",
      .count = true,
