@@ -87,15 +87,13 @@ static double seconds(void)
 static void words_of_real_files_are_those_that_python_reads(void **state)
 {
     static const char python[] = "/usr/bin/python3";
-    char here[SCRATCH_PATH] = __FILE__, path[SCRATCH_PATH], command[4 * SCRATCH_PATH];
+    char path[SCRATCH_PATH], command[4 * SCRATCH_PATH];
     scratch s;
     (void)state;
     if (!getenv("EMBLA_DATA") || access(python, X_OK) != 0) {
         print_message("EMBLA_DATA is not set, or there is no %s\n", python);
         skip();
     }
-    char *slash = strrchr(here, '/');
-    *(slash ? slash : here) = '\0';
     scratch_new(&s);
     for (size_t i = 0; i < COUNT_OF(real); i++) {
         embla_vocab *vocab = NULL;
@@ -107,7 +105,7 @@ static void words_of_real_files_are_those_that_python_reads(void **state)
         assert_int_equal(embla_vocab_count(vocab), real[i].count);
         assert_int_equal(embla_vocab_end(vocab), real[i].end);
         (void)snprintf(command, sizeof command, "%s '%s/peers/vocab.py' %s '%s' '%s'", python,
-                       *here ? here : ".", real[i].kind, path, scratch_path(&s, "words"));
+                       TESTS_FOLDER, real[i].kind, path, scratch_path(&s, "words"));
         if (system(command) != 0) fail_msg("failed: %s", command);
         unsigned char *bytes = scratch_read(scratch_path(&s, "words"), &size);
         compare(vocab, bytes, size);
