@@ -175,13 +175,19 @@ static inline job job_of(const variant *v, const embla_corpus *corpus)
                  .odd = -1};
 }
 
-static inline void same(const outcome *a, const outcome *b)
+/* Weights, losses, norms, validation; the rows are those of the saved model. */
+static inline void same_but_rows(const outcome *a, const outcome *b)
 {
     assert_memory_equal(a->losses, b->losses, sizeof a->losses);
     assert_memory_equal(a->norms, b->norms, sizeof a->norms);
     assert_memory_equal(&a->validation, &b->validation, sizeof a->validation);
-    assert_memory_equal(&a->state, &b->state, sizeof a->state);
     assert_memory_equal(&a->optimizer, &b->optimizer, sizeof a->optimizer);
+}
+
+static inline void same(const outcome *a, const outcome *b)
+{
+    same_but_rows(a, b);
+    assert_memory_equal(&a->state, &b->state, sizeof a->state);
 }
 
 /* Runs with `size` ranks; all must find the same. */
@@ -195,6 +201,19 @@ static inline void run_job(job *j, int size)
 }
 
 /* ---- files and failures ---- */
+
+/* A folder in the scratch folder, and its file of weights. */
+typedef struct {
+    char folder[SCRATCH_PATH], weights[SCRATCH_PATH + 32];
+} model_place;
+
+static inline model_place place_of(scratch *s, const char *name)
+{
+    model_place p;
+    (void)snprintf(p.folder, sizeof p.folder, "%s", scratch_path(s, name));
+    (void)snprintf(p.weights, sizeof p.weights, "%s/model.safetensors", p.folder);
+    return p;
+}
 
 static inline void same_file(const char *a, const char *b)
 {

@@ -102,10 +102,7 @@ static void a_training_is_resumed_by_another_number_of_ranks(void **unused)
         run_job(&begin, size);
         run_job(&end, 5 - size);
         assert_memory_equal(&end.found[0].state, &whole.found[0].state, sizeof(embla_checksum));
-        size_t count = 0;
-        unsigned char *bytes = scratch_read(first, &count);
-        assert_true(bytes && scratch_holds(again, bytes, count));
-        free(bytes);
+        same_file(first, again);
     }
     embla_corpus_free(corpus);
     scratch_free(&s);
@@ -141,38 +138,25 @@ static void the_file_says_how_batches_were_cut(void **unused)
 
 /* ---- n-gram tables that are divided among the ranks ---- */
 
-/* Weights, losses, norms, validation; the rows are those of the saved model. */
-static void same_but_rows(const outcome *a, const outcome *b)
-{
-    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
-    assert_memory_equal(a->norms, b->norms, sizeof a->norms);
-    assert_memory_equal(&a->validation, &b->validation, sizeof a->validation);
-    assert_memory_equal(&a->optimizer, &b->optimizer, sizeof a->optimizer);
-}
-
 static void a_divided_table_gives_the_bits_of_a_whole_one(void **unused)
 {
     (void)unused;
     scratch s;
     scratch_new(&s);
-    char whole[SCRATCH_PATH], parts[SCRATCH_PATH], a[SCRATCH_PATH + 32], b[SCRATCH_PATH + 32];
-    (void)snprintf(whole, sizeof whole, "%s", scratch_path(&s, "whole"));
-    (void)snprintf(parts, sizeof parts, "%s", scratch_path(&s, "parts"));
-    (void)snprintf(a, sizeof a, "%s/model.safetensors", whole);
-    (void)snprintf(b, sizeof b, "%s/model.safetensors", parts);
+    const model_place whole = place_of(&s, "whole"), parts = place_of(&s, "parts");
     embla_corpus *corpus = corpus_of(&variants[3]);
     job j = job_of(&variants[3], corpus);
-    j.model = whole;
+    j.model = whole.folder;
     run_job(&j, 2);
     const outcome wanted = j.found[0];
     for (int size = 1; size <= SHARDS; size++) {
         j.team.sharded = true;
-        j.model = parts;
+        j.model = parts.folder;
         j.send = size % 2 == 0;
         j.threads = 1 + size % 2;
         run_job(&j, size);
         same_but_rows(&j.found[0], &wanted);
-        same_file(a, b);
+        same_file(whole.weights, parts.weights);
     }
     embla_corpus_free(corpus);
     remove_folder(&s, "whole");
@@ -185,18 +169,14 @@ static void a_divided_table_is_saved_and_resumed_by_others(void **unused)
     (void)unused;
     scratch s;
     scratch_new(&s);
-    char half[SCRATCH_PATH], again[SCRATCH_PATH], first[SCRATCH_PATH], last[SCRATCH_PATH];
-    char a[SCRATCH_PATH + 32], b[SCRATCH_PATH + 32];
+    const model_place first = place_of(&s, "first"), last = place_of(&s, "last");
+    char half[SCRATCH_PATH], again[SCRATCH_PATH];
     (void)snprintf(half, sizeof half, "%s", scratch_path(&s, "half.safetensors"));
     (void)snprintf(again, sizeof again, "%s", scratch_path(&s, "again.safetensors"));
-    (void)snprintf(first, sizeof first, "%s", scratch_path(&s, "first"));
-    (void)snprintf(last, sizeof last, "%s", scratch_path(&s, "last"));
-    (void)snprintf(a, sizeof a, "%s/model.safetensors", first);
-    (void)snprintf(b, sizeof b, "%s/model.safetensors", last);
     embla_corpus *corpus = corpus_of(&variants[3]);
     job whole = job_of(&variants[3], corpus);
     whole.team.sharded = true;
-    whole.model = first;
+    whole.model = first.folder;
     run_job(&whole, 3);
     for (int size = 1; size <= 4; size++) {
         job begin = job_of(&variants[3], corpus), end;
@@ -206,13 +186,13 @@ static void a_divided_table_is_saved_and_resumed_by_others(void **unused)
         begin.save = half; /* the second time there are rows of this step already */
         end.load = half;
         end.save = again;
-        end.model = last;
+        end.model = last.folder;
         run_job(&begin, size);
         run_job(&end, 5 - size);
         assert_memory_equal(&end.found[0].optimizer, &whole.found[0].optimizer,
                             sizeof(embla_checksum));
         assert_true(end.found[0].validation == whole.found[0].validation);
-        same_file(a, b);
+        same_file(first.weights, last.weights);
     }
     thread_result results[2];
     job other = job_of(&variants[3], corpus);

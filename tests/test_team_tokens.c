@@ -30,19 +30,6 @@ static job tokens_job(const variant *v, const embla_corpus *corpus)
     return j;
 }
 
-/* A folder in the scratch folder, and its file of weights. */
-typedef struct {
-    char folder[SCRATCH_PATH], weights[SCRATCH_PATH + 32];
-} place;
-
-static place place_of(scratch *s, const char *name)
-{
-    place p;
-    (void)snprintf(p.folder, sizeof p.folder, "%s", scratch_path(s, name));
-    (void)snprintf(p.weights, sizeof p.weights, "%s/model.safetensors", p.folder);
-    return p;
-}
-
 /* ---- the same bits ---- */
 
 static void any_number_of_ranks_gives_the_same_bits(void **unused)
@@ -50,7 +37,7 @@ static void any_number_of_ranks_gives_the_same_bits(void **unused)
     (void)unused;
     scratch s;
     scratch_new(&s);
-    const place first = place_of(&s, "first"), again = place_of(&s, "again");
+    const model_place first = place_of(&s, "first"), again = place_of(&s, "again");
     for (size_t i = 0; variant_at(i); i++) {
         embla_corpus *corpus = corpus_of(variant_at(i));
         job j = tokens_job(variant_at(i), corpus);
@@ -155,7 +142,7 @@ static void dividing_changes_no_number(void **unused)
     (void)unused;
     scratch s;
     scratch_new(&s);
-    const place whole = place_of(&s, "whole"), divided = place_of(&s, "divided");
+    const model_place whole = place_of(&s, "whole"), divided = place_of(&s, "divided");
     for (size_t i = 0; variant_at(i); i++) {
         embla_corpus *corpus = corpus_of(variant_at(i));
         job a = job_of(variant_at(i), corpus), b = tokens_job(variant_at(i), corpus);
@@ -229,7 +216,7 @@ static void two_halves_are_a_whole_pass(void **unused)
 
 static void check_resumed(const variant *v, scratch *s)
 {
-    const place first = place_of(s, "first"), last = place_of(s, "last");
+    const model_place first = place_of(s, "first"), last = place_of(s, "last");
     char half[SCRATCH_PATH], again[SCRATCH_PATH];
     (void)snprintf(half, sizeof half, "%s", scratch_path(s, "half.safetensors"));
     (void)snprintf(again, sizeof again, "%s", scratch_path(s, "again.safetensors"));
