@@ -489,6 +489,46 @@ static void test_no_memory(void **state)
     }
 }
 
+/* Rank after rank has no memory for one part of a sum: all get that failure at the same call, and
+ * the next sum works. *context is the number of the allocation that fails; 0 when none is left. */
+static embla_status one_has_no_memory(const embla_comm *comm, void *context)
+{
+    size_t *failing = context, n;
+    const embla_sharded_options o = {.rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 8};
+    const int64_t rows[4] = {1, 2, 1, 999}, *owned;
+    float gradients[4 * DIM] = {0};
+    const float *sums;
+    embla_sharded *s;
+    EMBLA_TRY(embla_sharded_new(comm, &o, &s));
+    if (comm->rank == 0) embla_mem_fail(*failing, false);
+    EMBLA_TRY(embla_comm_agree(comm, EMBLA_OK, "all begin"));
+    embla_status status = embla_sharded_sum(s, rows, 4, NULL, 0, gradients, &owned, &sums, &n);
+    if (status != EMBLA_OK)
+        must(status == EMBLA_ERR_MEMORY &&
+             (strstr(embla_error(), "no memory for") || strstr(embla_error(), " failed: ")));
+    EMBLA_TRY(embla_comm_agree(comm, EMBLA_OK, "all have ended"));
+    if (comm->rank == 0) {
+        embla_mem_fail(0, false);
+        if (status == EMBLA_OK) *failing = 0;
+    }
+    EMBLA_TRY(embla_comm_agree(comm, EMBLA_OK, "memory is there again"));
+    EMBLA_TRY(embla_sharded_sum(s, rows, 4, NULL, 0, gradients, &owned, &sums, &n));
+    embla_sharded_free(s);
+    return EMBLA_OK;
+}
+
+static void test_one_has_no_memory(void **state)
+{
+    (void)state;
+    size_t before = embla_mem_live(), tried = 0;
+    for (size_t failing = 1; failing != 0; failing += failing != 0) {
+        thread_comm_run(RANKS, one_has_no_memory, &failing);
+        assert_int_equal(embla_mem_live(), before);
+        tried++;
+    }
+    assert_in_range(tried, RANKS * 5, 1000); /* five buffers or more on each rank */
+}
+
 /* ---- very many rows ---- */
 
 /* 2^31 + 5 rows: row numbers pass 32 bits. Memory is taken only where rows are written. */
@@ -532,10 +572,15 @@ static void test_giant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),   cmocka_unit_test(test_usual_buckets),
-        cmocka_unit_test(test_lookup),   cmocka_unit_test(test_xavier),
-        cmocka_unit_test(test_training), cmocka_unit_test(test_one_is_wrong),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_usual_buckets),
+        cmocka_unit_test(test_lookup),
+        cmocka_unit_test(test_xavier),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_one_is_wrong),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_one_has_no_memory),
         cmocka_unit_test(test_giant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

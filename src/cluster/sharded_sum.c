@@ -83,19 +83,27 @@ static embla_status order_by_owner(embla_sharded *s, const parts *from, size_t *
     return EMBLA_OK;
 }
 
-/* Sends row numbers and sums to their owners; *got has what this rank owns. */
-static embla_status send(embla_sharded *s, const parts *ordered, const size_t *counts, parts *got)
+/* Memory for what this rank receives and owns, so that nothing can fail between two exchanges. */
+static embla_status make_room(embla_sharded *s, const size_t *from, parts *got)
 {
-    const embla_comm *c = s->comm;
-    size_t *from = s->counts + 2 * (size_t)c->size, dim = s->options.dim, total = 0;
-    size_t row_bytes = dim * sizeof(float);
-    EMBLA_TRY(c->alltoall(c->owner, counts, from, sizeof *counts));
-    for (int r = 0; r < c->size; r++) total += from[r];
-    EMBLA_TRY(embla_sharded_room(&s->received, (total + 1) * (sizeof(int64_t) + row_bytes),
+    size_t row_bytes = s->options.dim * sizeof(float);
+    for (int r = 0; r < s->comm->size; r++) got->count += from[r];
+    EMBLA_TRY(embla_sharded_room(&s->received, (got->count + 1) * (sizeof(int64_t) + row_bytes),
                                  "gradients from other ranks"));
-    got->count = total;
+    EMBLA_TRY(embla_sharded_room(&s->sums, (got->count + 1) * row_bytes, "sums of gradients"));
     got->rows = s->received.memory;
-    got->sums = (float *)(void *)(got->rows + total);
+    got->sums = (float *)(void *)(got->rows + got->count);
+    if (s->owned && got->count <= s->owned_capacity) return EMBLA_OK;
+    embla_scatter_free(s->owned);
+    s->owned = NULL;
+    s->owned_capacity = got->count + got->count / 4 + 1;
+    return embla_scatter_new(embla_table_rows(s->table), s->owned_capacity, &s->owned);
+}
+
+/* Sends row numbers and sums to their owners. */
+static embla_status send(const embla_comm *c, size_t dim, const parts *ordered,
+                         const size_t *counts, const parts *got, const size_t *from)
+{
     embla_exchange exchange = {.send = ordered->rows,
                                .send_counts = counts,
                                .receive = got->rows,
@@ -104,7 +112,7 @@ static embla_status send(embla_sharded *s, const parts *ordered, const size_t *c
     EMBLA_TRY(c->alltoallv(c->owner, &exchange));
     exchange.send = ordered->sums;
     exchange.receive = got->sums;
-    exchange.unit = row_bytes;
+    exchange.unit = dim * sizeof(float);
     return c->alltoallv(c->owner, &exchange);
 }
 
@@ -112,16 +120,8 @@ static embla_status finish(embla_sharded *s, const parts *got, const int64_t **o
                            const float **sums, size_t *count)
 {
     const embla_scatter_options options = {.threads = s->options.threads};
-    if (!s->owned || got->count > s->owned_capacity) {
-        embla_scatter_free(s->owned);
-        s->owned = NULL;
-        s->owned_capacity = got->count + got->count / 4 + 1;
-        EMBLA_TRY(embla_scatter_new(embla_table_rows(s->table), s->owned_capacity, &s->owned));
-    }
     EMBLA_TRY(embla_scatter_plan_rows(s->owned, got->rows, got->count, &options));
     *count = embla_scatter_count(s->owned);
-    EMBLA_TRY(embla_sharded_room(&s->sums, (*count + 1) * s->options.dim * sizeof(float),
-                                 "sums of gradients"));
     *owned = embla_scatter_rows(s->owned);
     *sums = s->sums.memory;
     if (*count == 0) return EMBLA_OK;
@@ -137,11 +137,15 @@ embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows, size
     if (!s || !owned || !sums || !owned_count)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_sum: %s is NULL",
                           s ? "an output" : "the sharded table");
-    size_t *counts = s->counts;
+    size_t *counts = s->counts, *from = counts + 2 * (size_t)s->comm->size;
     embla_status status = check(s, rows, count, lengths, shards, gradients);
     if (status == EMBLA_OK) status = sum_shards(s, rows, count, lengths, shards, gradients, &mine);
     if (status == EMBLA_OK) status = order_by_owner(s, &mine, counts, &ordered);
+    if (status != EMBLA_OK) memset(counts, 0, (size_t)s->comm->size * sizeof *counts);
+    /* a rank that failed sends counts, too, so that all agree once, when all memory is there */
+    EMBLA_TRY(s->comm->alltoall(s->comm->owner, counts, from, sizeof *counts));
+    if (status == EMBLA_OK) status = make_room(s, from, &got);
     EMBLA_TRY(embla_comm_agree(s->comm, status, "its gradients are not summed"));
-    EMBLA_TRY(send(s, &ordered, counts, &got));
+    EMBLA_TRY(send(s->comm, s->options.dim, &ordered, counts, &got, from));
     return finish(s, &got, owned, sums, owned_count);
 }
