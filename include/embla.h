@@ -10,7 +10,8 @@
  * A table (embedding matrix) has rows x dim numbers; dim is the embedding dimension,
  * d_model. A lookup copies row i for token i: it is a gather, never a matrix product.
  * A token is an int32_t. A row number is an int64_t, because giant tables have more
- * than 2^31 rows. In a vocabulary table token and row number are the same.
+ * than 2^31 rows. In a vocabulary table token i is row i, unless the table has a mapping
+ * (Model2Vec).
  *
  * The shortest program: open a checkpoint, open its table, look up two tokens.
  *   embla_checkpoint *checkpoint = NULL;
@@ -23,12 +24,13 @@
  *
  * Five rules hold for every function here:
  *   status   A function that can fail returns embla_status; any other returns its value.
- *            A call that fails leaves its outputs untouched.
+ *            A call that fails leaves its outputs untouched, unless its comment says otherwise.
  *   order    Arguments are in this order: handle, inputs, options, outputs.
  *   memory   new, view and open create a handle; free releases it, and accepts NULL. The
  *            caller owns result arrays. They must not overlap an input, unless a function
  *            says that it works in place. A void * result needs no alignment. A pointer or
- *            an array that the library returns is valid until its handle is freed.
+ *            an array that the library returns is valid until its handle is freed, unless its
+ *            comment says otherwise.
  *   threads  Many threads may use a const handle at once; any other handle belongs to one
  *            thread at a time. The same input gives the same bits for any number of threads
  *            and on every instruction set. `threads` 0 means the number that OpenMP uses.
@@ -297,9 +299,10 @@ EMBLA_API void embla_checkpoint_free(embla_checkpoint *checkpoint);
 /* Opens a tensor as a table. name NULL means the token table. The rows stay in the file and are
  * read-only; a text format is converted to f32 in memory. The table keeps its file open: the
  * checkpoint may be freed first. If the checkpoint has a mapping for this tensor (Model2Vec),
- * embla_lookup uses it; every entry is checked here. Of options, only scale and by_row are used.
- * EMBLA_ERR_UNSUPPORTED for a type without a dtype, EMBLA_ERR_SHAPE for a tensor that is not
- * rows x dim, EMBLA_ERR_FORMAT for a mapping that is not a list of rows of this table. */
+ * embla_lookup uses it; every entry is checked here. Of options, set only scale and by_row;
+ * EMBLA_ERR_ARGUMENT for row_stride, writable or token_rows. EMBLA_ERR_UNSUPPORTED for a type
+ * without a dtype, EMBLA_ERR_SHAPE for a tensor that is not rows x dim, EMBLA_ERR_FORMAT for a
+ * mapping that is not a list of rows of this table. */
 EMBLA_API EMBLA_CHECKED embla_status embla_table_open(const embla_checkpoint *checkpoint,
                                                       const char *name,
                                                       const embla_table_options *options,
@@ -433,8 +436,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_rope_new(size_t dim, const embla_rope
                                                     embla_rope **out);
 EMBLA_API void embla_rope_free(embla_rope *rope);
 
-/* The memory layout of heads, in floats. head_stride above dim: only the first dim numbers of a
- * head are rotated. group_stride above heads * head_stride: queries and keys inside longer rows. */
+/* The memory layout of heads, in floats. If head_stride is above dim, only the first dim
+ * numbers of a head are rotated. Use a larger group_stride for queries and keys inside longer rows.
+ */
 typedef struct {
     size_t head_stride;   /* from one head to the next; 0 means dim */
     size_t group_stride;  /* from one position to the next; 0 means heads * head_stride */
@@ -464,7 +468,8 @@ typedef enum {
 
 typedef struct {
     const size_t *lengths; /* (B): the vectors used of each sequence; NULL means all T */
-    const float *weights;  /* (B, T): for mean and sum; the mean divides by the sum of weights */
+    const float
+        *weights; /* (B, T): for mean and sum; the mean divides by their sum; NULL means 1 each */
     int threads;
     embla_pool_kind kind; /* default: mean */
     bool normalize;       /* divide the result by its norm */

@@ -112,8 +112,9 @@ typedef struct {
                         chose another tensor, EMBLA_ROLE_NONE if there is no token table */
     int64_t tokens;  /* embla_lookup accepts tokens 0 .. tokens-1; 0 without a token table */
     const char *tokens_why;
-    const char *mapping;    /* the tensor with the row of each token; NULL: token i is row i */
-    const char *weights;    /* the tensor with the weight of each token; NULL: there is none */
+    const char
+        *mapping; /* the tensor with the row of each token; NULL means that token i is row i */
+    const char *weights;    /* the tensor with the weight of each token; NULL means none */
     int64_t first_position; /* the row of position 0 in a position table; default 0 */
     const char *first_position_why;
     double scale; /* the model multiplies a looked-up row by this; default 1 */

@@ -133,7 +133,7 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_sharded_options;
 
-/* Creates a table of zeros. comm must outlive it. Collective, with the same options but for
+/* Creates a table of zeros. comm must outlive it. Collective, with the same options except
  * capacity and threads. EMBLA_ERR_ARGUMENT if there are more ranks than buckets. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_new(const embla_comm *comm,
                                                        const embla_sharded_options *options,
@@ -204,9 +204,10 @@ typedef struct {
  * the tokens of all ranks together: embla_head_loss with a head that no rank has whole. The tokens
  * are cut into virtual shards as in embla_sharded_sum. gradient (count x dim, may be NULL, may be
  * hidden) gets the gradient of hidden, and that of this rank's rows is added to table (rows of
- * embla_sharded_table x dim, may be NULL); all ranks give the same of them. A rank holds the logits
- * of one shard for its own rows. Targets that are EMBLA_TARGET_IGNORE do not count. report (may be
- * NULL) is the same on all ranks. Collective. EMBLA_ERR_UNSUPPORTED without an engine. */
+ * embla_sharded_table x dim, may be NULL); gradient must be NULL on all ranks or on none, and so
+ * must table. A rank holds the logits of one shard for its own rows. Targets that are
+ * EMBLA_TARGET_IGNORE do not count. report (may be NULL) is the same on all ranks. Collective.
+ * EMBLA_ERR_UNSUPPORTED without an engine. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden,
                                                         const int32_t *targets, size_t count,
                                                         const size_t *lengths, size_t shards,
@@ -216,10 +217,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sharded_loss(embla_sharded *sharded, 
 
 /* ---- files ---- */
 
-/* Saves the rows, and the state of their optimizer (NULL: none), to a folder: a safetensors file
- * for each rank, with a tensor for each bucket, and an index that is written last. So the folder
- * has the last complete save at any time; files of earlier ones are removed afterwards. step is any
- * number of the caller. The ranks need a file system that they share. Collective. */
+/* Saves the rows, and the state of their optimizer (NULL means none), to a folder: a safetensors
+ * file for each rank, with a tensor for each bucket, and an index that is written last. So the
+ * folder has the last complete save at any time; files of earlier ones are removed afterwards. step
+ * is any number of the caller. The ranks need a file system that they share. Collective. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_save(embla_sharded *sharded, embla_optim *optim,
                                                         const char *folder, int64_t step);
 /* Loads what embla_sharded_save wrote, with any number of ranks. The table must have the saved
@@ -281,9 +282,9 @@ typedef struct {
  * _validate, _save, _checkpoint and _load are collective and give every rank the same results. Rank
  * 0 alone writes files; every rank reads them. A training that was saved by some number of ranks
  * may be loaded by any other number. With one shard the training stays as it was without this call.
- * options NULL means the defaults. Collective. EMBLA_ERR_ARGUMENT or EMBLA_ERR_SHAPE names what is
- * not as on rank 0, or if there are more ranks than shards, or more shards than sequences.
- * EMBLA_ERR_UNSUPPORTED for a model in f64. With sharded_tokens: EMBLA_ERR_UNSUPPORTED for
+ * options NULL means the defaults. Collective. EMBLA_ERR_ARGUMENT or EMBLA_ERR_SHAPE names what
+ * differs from rank 0; also if there are more ranks than shards, or more shards than sequences.
+ * With sharded_tokens: EMBLA_ERR_UNSUPPORTED for
  * negatives and without an engine, EMBLA_ERR_ARGUMENT after the first step; load a checkpoint after
  * joining.
  */

@@ -385,9 +385,9 @@ typedef struct {
 } embla_graph_options;
 
 /* Finds the k nearest rows of every row by cosine, as embla_near does. No row is its own neighbour.
- * If fewer than k other rows are finite, each row has so many neighbours. It takes rows^2 * dim
- * multiply-adds, and rows * k * 16 bytes of memory. The bits are the same for any number of threads
- * and any engine. EMBLA_ERR_UNSUPPORTED for a table of more than 2^31 - 1 rows. */
+ * If fewer than k other rows are finite, each row has only that many neighbours. It takes rows^2 *
+ * dim multiply-adds, and rows * k * 16 bytes of memory. The bits are the same for any number of
+ * threads and any engine. EMBLA_ERR_UNSUPPORTED for a table of more than 2^31 - 1 rows. */
 EMBLA_API EMBLA_CHECKED embla_status embla_graph_new(const embla_table *table,
                                                      const embla_graph_options *options,
                                                      embla_graph **out);
@@ -436,15 +436,16 @@ typedef struct {
 } embla_clusters_options;
 
 typedef struct {
-    int64_t rows;           /* rows in the cluster */
-    const int64_t *central; /* rows with the strongest ties to the rest of it, strongest first */
-    size_t central_count;   /* at most 16 */
+    int64_t rows; /* rows in the cluster */
+    const int64_t
+        *central; /* rows with the largest sum of edge weights inside the cluster, largest first */
+    size_t central_count; /* at most 16 */
     uint64_t reserved[4];
 } embla_cluster;
 
-/* Divides the rows of a graph into clusters: most ties of a row are to rows of its own cluster
+/* Divides the rows of a graph into clusters: most edges of a row go to rows of its own cluster
  * (Louvain's method). It uses the 30 nearest rows of each row. A cluster of less than one row in
- * 1,000 joins the cluster with which it has the most ties beyond chance, and so does the smallest
+ * 1,000 joins the cluster to which it has the most edges beyond chance, and so does the smallest
  * one while there are too many. The bits are the same everywhere. */
 EMBLA_API EMBLA_CHECKED embla_status embla_clusters_new(const embla_graph *graph,
                                                         const embla_clusters_options *options,
@@ -453,7 +454,7 @@ EMBLA_API void embla_clusters_free(embla_clusters *clusters);
 /* The *count clusters, largest first. The handle owns the array. */
 EMBLA_API const embla_cluster *embla_clusters_list(const embla_clusters *clusters, size_t *count);
 /* The cluster of each of *count rows, as an index into that list. -1 means none: the row has a NaN
- * or an infinity, or it has no ties to a cluster that is large enough. The handle owns the array.
+ * or an infinity, or it has no edges to a cluster that is large enough. The handle owns the array.
  */
 EMBLA_API const int32_t *embla_clusters_labels(const embla_clusters *clusters, size_t *count);
 
@@ -527,8 +528,8 @@ typedef struct {
      * the checkpoint has no known table. EMBLA_ERR_UNSUPPORTED for i8: no format stores its
      * scale. */
     embla_dtype dtype;
-    int64_t rows;     /* write only the first so many rows; 0 means all. Only where one tensor is
-                       * written: EMBLA_ERR_UNSUPPORTED otherwise */
+    int64_t rows; /* write only this many rows, the first ones; 0 means all. Only where one tensor
+                   * is written: EMBLA_ERR_UNSUPPORTED otherwise */
     bool tables_only; /* write tensors that have a role; leave out all others */
     bool overwrite;   /* replace path, and words beside it that embla_convert has written, when
                        * the new file is complete */

@@ -26,10 +26,10 @@ extern "C" {
 /* logit of token v = soft cap of (scale * hidden . row v + bias[v]). -infinity is not capped. */
 typedef struct {
     const embla_table *table; /* the token table (tied) or a separate one; any dtype */
-    const float *bias; /* rows of the head's table; gradients are added; the head needs a bias */
-    int64_t rows;      /* only the first `rows` rows are tokens, the rest is padding; 0 means all */
-    float scale;       /* 0 means 1 */
-    float soft_cap;    /* c * tanh(x / c); 0 means none */
+    const float *bias;        /* one number for each row of the head's table; NULL means no bias */
+    int64_t rows;   /* only the first `rows` rows are tokens, the rest is padding; 0 means all */
+    float scale;    /* 0 means 1 */
+    float soft_cap; /* c * tanh(x / c); 0 means none */
     uint64_t reserved[4]; /* must be 0 */
 } embla_head;
 
@@ -179,8 +179,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sampled_loss(const embla_head *head, 
 typedef struct embla_adaptive embla_adaptive;
 
 typedef struct {
-    const int64_t *cutoffs; /* ascending, in 1 .. rows-1: tokens below the first are in the head, */
-    size_t cutoff_count; /* the others in clusters, one for each cutoff; 0 means all in the head */
+    const int64_t *cutoffs; /* ascending, in 1 .. rows-1: tokens below the first are in the head,
+                               the others in clusters */
+    size_t cutoff_count; /* number of clusters, one for each cutoff; 0 means that all tokens are in
+                            the head */
     double
         divide; /* cluster i (from 1) has rows of dim / divide^i numbers, at least 1; 0 means 4 */
     uint64_t seed;        /* of the initial weights: normal, 1 / sqrt(numbers in a row) */
@@ -276,9 +278,10 @@ typedef struct {
     double decay;
     embla_frozen frozen; /* rows that no step changes; copied */
     bool nesterov;       /* SGD with momentum: Nesterov's variant */
-    /* What happens to rows that a step does not name. false: nothing, neither decay nor momentum
-     * (lazy; a step costs what it touches). true: what a dense step with a gradient of zeros would
-     * do. It is done when the row is next named or caught up, with the same bits as dense steps. */
+    /* What happens to rows that a step does not name. false means nothing, neither decay
+     * nor momentum (lazy; a step costs what it touches). true means what a dense step with a
+     * gradient of zeros would do. It is done when the row is next named or caught up, with the same
+     * bits as dense steps. */
     bool catch_up;
     int threads;
     uint64_t reserved[4]; /* must be 0 */

@@ -103,7 +103,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_index_new(const embla_encoder *encode
 /* Writes an index to a safetensors file, which is complete or does not appear. */
 EMBLA_API EMBLA_CHECKED embla_status embla_index_write(const embla_index *index, const char *path);
 /* Opens a file of embla_index_write. The vectors stay in the file. Its checksums are compared with
- * the corpus and the encoder: EMBLA_ERR_ARGUMENT says which of them is another, and then the index
+ * the corpus and the encoder: EMBLA_ERR_ARGUMENT says which of them differs, and then the index
  * must be made again. EMBLA_ERR_NOT_FOUND if there is no such file, EMBLA_ERR_FORMAT if it is not
  * an index. */
 EMBLA_API EMBLA_CHECKED embla_status embla_index_open(const char *path,

@@ -321,7 +321,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_describe(const embla_store *sto
 EMBLA_API EMBLA_CHECKED embla_status embla_store_warm(const embla_store *store,
                                                       const embla_store_options *options);
 
-/* Rows first .. end-1 are held; 0 and the number of rows unless embla_engine_options says other. */
+/* Rows first .. end-1 are held; 0 and the number of rows unless embla_engine_options sets a range.
+ */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_range(const embla_store *store, int64_t *first,
                                                        int64_t *end);
 

@@ -42,10 +42,10 @@ typedef struct {
     int64_t tokens;        /* the highest token plus 1: a table needs at least as many rows */
     int64_t merges;        /* of BPE */
     bool byte_level;       /* works on bytes: every text can be encoded without unknown tokens */
-    int32_t unknown;       /* the token of what cannot be encoded; -1 if there is none */
-    size_t max_length;     /* truncation that the file asks for; 0 means none */
-    size_t pad_length;     /* padding that the file asks for; 0 means none or to the longest */
-    uint64_t reserved[4];  /* is 0 */
+    int32_t unknown;      /* the token for text that cannot be encoded (unk); -1 if there is none */
+    size_t max_length;    /* truncation that the file asks for; 0 means none */
+    size_t pad_length;    /* padding that the file asks for; 0 means none or to the longest */
+    uint64_t reserved[4]; /* is 0 */
 } embla_tokenizer_info;
 
 /* Opens a tokenizer: a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's
@@ -105,7 +105,7 @@ typedef struct {
     bool pad;             /* pad as the file asks */
     bool strict;          /* refuse text that is not valid UTF-8 */
     int threads;          /* for a batch; 0 means OpenMP's number */
-    size_t max_tokens;    /* truncate to so many tokens, at the end; 0 means no limit */
+    size_t max_tokens;    /* maximum number of tokens; the rest is cut off; 0 means no limit */
     uint64_t reserved[4]; /* must be 0 */
 } embla_tokenize_options;
 
@@ -119,7 +119,7 @@ EMBLA_API void embla_encoding_free(embla_encoding *encoding);
 
 /* Encodes one text of less than 2^31 bytes. Each part that is not valid UTF-8 becomes U+FFFD,
  * unless options->strict. options NULL means defaults. EMBLA_ERR_NOT_FOUND if the text has a
- * character that the tokenizer has no token for, not even one for the unknown. A failed call leaves
+ * character that the tokenizer has no token for, and it has no unknown token. A failed call leaves
  * the encoding empty. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenize(embla_encoding *encoding, const char *text,
                                                     size_t length,
@@ -149,7 +149,7 @@ EMBLA_API const embla_text_span *embla_encoding_offsets(const embla_encoding *en
 /* 1 for each token that the post-processor or padding has added, otherwise 0. */
 EMBLA_API const uint8_t *embla_encoding_special(const embla_encoding *encoding);
 /* For a pair: the type id of each token (0 for the first text and 1 for the second, in most
- * models), and which text it is of: 1, 2, or 0 for one that was added. NULL if no pair was
+ * models), and the text that it belongs to: 1 or 2; 0 for an added token. NULL if no pair was
  * encoded. */
 EMBLA_API const uint8_t *embla_encoding_types(const embla_encoding *encoding);
 EMBLA_API const uint8_t *embla_encoding_sides(const embla_encoding *encoding);

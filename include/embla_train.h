@@ -79,7 +79,7 @@ typedef struct {
     bool untied;                 /* the head is a separate table */
     bool norm_first;             /* a norm after the positions are added (microGPT) */
     bool no_norm_last;           /* no norm before the head (microGPT) */
-    embla_gpt_ngram ngram;       /* f32 only */
+    embla_gpt_ngram ngram;       /* rows 0 means none */
     uint64_t reserved[4];        /* must be 0 */
 } embla_gpt_shape;
 
@@ -155,7 +155,7 @@ typedef struct {
     uint64_t seed; /* of dropout; with step: the same draws */
     int64_t step;
     double weight; /* multiplies gradients; 0 means 1 */
-    /* for embla_gpt_backward: the loss against so many drawn tokens (embla_sampled_loss), by seed
+    /* for embla_gpt_backward: number of sampled tokens for the loss (embla_sampled_loss), by seed
      * and step; 0 means against all tokens; f32 only */
     size_t negatives;
     embla_proposal proposal; /* how they are drawn */
@@ -265,10 +265,10 @@ typedef struct {
     uint64_t seed;        /* of dropout (the corpus has its own) */
     int threads;          /* does not change results */
     unsigned freeze;      /* EMBLA_FREEZE_.., added; frozen numbers keep their bits, and their
-                             gradients are no part of the norm; 0 means that all learns */
+                             gradients do not count in the norm; 0 means that everything is trained */
     int64_t freeze_below; /* rows below this one of the token table, and of a separate head, are
                              frozen too */
-    size_t negatives;     /* sampled softmax: the loss of a step is against so many drawn tokens;
+    size_t negatives;     /* sampled softmax: number of sampled tokens;
                              frequent ones are drawn more often if tokens are words or come from a
                              file; 0 means against all tokens. Validation always uses all */
     uint64_t reserved[1]; /* must be 0 */
@@ -278,7 +278,7 @@ typedef struct {
  * embla_gpt_plan_memory computes; steps allocate nothing that stays. It uses the gradients of the
  * model, which are 0 between steps. EMBLA_ERR_SHAPE if the corpus has more tokens than the model,
  * or sequences are longer than its positions. EMBLA_ERR_ARGUMENT if nothing is left to learn, or
- * what shall be frozen does not exist. */
+ * a part to freeze does not exist. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
                                                      const embla_train_options *options,
                                                      embla_train **out);

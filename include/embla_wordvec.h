@@ -43,7 +43,7 @@ typedef struct {
     embla_wordvec_kind kind;
     embla_wordvec_clean clean;
     size_t dim;        /* 0 means 100 */
-    size_t window;     /* up to so many neighbours on each side; 0 means 5, the maximum is 50 */
+    size_t window;     /* maximum number of neighbours on each side; 0 means 5, the maximum is 50 */
     size_t negatives;  /* words drawn at random for each window; 0 means 5, the maximum is 63 */
     size_t epochs;     /* times the text is read; 0 means 5 */
     double rate;       /* learning rate, which falls to 0; 0 means 0.05 */
@@ -51,9 +51,11 @@ typedef struct {
                           a negative number means none */
     int64_t least;     /* rarer words get no row; 0 means 5 */
     int64_t most;      /* only the most frequent words get a row; 0 means up to 4,194,304 */
-    size_t gram_least; /* character n-grams of so many to so many characters have rows too; */
-    size_t gram_most;  /* 0 and 0 mean none; the maximum is 16 */
-    int64_t buckets;   /* n-grams share so many rows; 0 means 2,000,000. Only used ones exist */
+    size_t gram_least; /* shortest character n-gram that has a row; 0 with gram_most 0 means no
+                          n-grams */
+    size_t gram_most;  /* longest one; the maximum is 16 */
+    int64_t buckets;   /* rows that n-grams share by a hash; 0 means 2,000,000. Only rows that are
+                          used take memory */
     double phrases;    /* two words whose score is above this are read as one, "new_york"; 0 means
                           none, 100 is usual. The score compares how often they occur together with
                           how often that would happen by chance */
@@ -132,8 +134,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_save(const embla_wordvec *wor
  * EMBLA_ERR_FORMAT if the file is damaged. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_load(embla_wordvec *wordvec, const char *path);
 
-/* Writes the result to a safetensors file: "tokens" (rows x dim), "counts", and with n-grams
- * "subwords" and "subword_buckets". The words go to NAME.vocab.txt beside it. */
+/* Writes the result to a safetensors file: "embedding.weight" (rows x dim), "counts", and with
+ * n-grams "subwords" and "subword_buckets". The words go to NAME.vocab.txt beside it. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_write(embla_wordvec *wordvec, const char *path);
 
 #ifdef __cplusplus

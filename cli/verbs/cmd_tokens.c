@@ -475,7 +475,9 @@ const cli_verb cli_verb_tokens = {
     .about = "convert text to the tokens of a model, and back",
     .text =
         "TOKENIZER is a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's "
-        "ranks, a vocab.txt, a file of --compile, or a folder with one of them. The tokens are "
+        "ranks, a vocab.txt, a file of --compile, or a folder with a tokenizer.json, a "
+        "SentencePiece "
+        "model or a vocab.txt. The tokens are "
         "those that the "
         "library which wrote the file gives for the same text. Without TEXT and --file, each line "
         "of "
