@@ -341,14 +341,17 @@ void embla_io_remove_folder(int folder, const char *name)
 
 bool embla_io_sweep(int folder, const char *name)
 {
-    struct stat found;
+    struct stat found, named;
     int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int fd = openat(folder, name, flags);
     if (fd < 0) return false;
     /* Remove it while the lock is held: a process that has just created it, and locks it after
-     * us, then sees that it is gone. */
-    bool unused =
-        fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+     * us, then sees that it is gone. Its owner may have renamed it before we locked it, and the
+     * name may be that of a newer file: then this name is not removed. */
+    bool unused = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) &&
+                  flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+                  fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                  named.st_ino == found.st_ino && named.st_dev == found.st_dev;
     if (unused) embla_io_remove(folder, name);
     (void)close(fd);
     return unused;
