@@ -468,6 +468,6 @@ int bench_cluster(const bench_options *options)
     if (code == 0) code = run_allreduce(&cases, comm);
     if (code == 0) code = run_owners(&cases, comm);
     if (code != 0 && comm->abort) comm->abort(comm->owner, embla_error());
-    embla_comm_close(comm);
+    embla_comm_free(comm);
     return bench_end(&cases, code);
 }

@@ -141,7 +141,7 @@ static bool open_store(session *s, embla_reader_kind reader, int depth, embla_st
         .placement = EMBLA_PLACEMENT_DIRECT, .reader = reader, .depth = depth};
     const embla_extent extent = {.file = s->path, .rows = (int64_t)(s->bytes / ROW)};
     return embla_store_open_extents(&format, &extent, 1, &options, store) == EMBLA_OK &&
-           embla_tickets_open(*store, NULL, tickets) == EMBLA_OK;
+           embla_tickets_new(*store, NULL, tickets) == EMBLA_OK;
 }
 
 /* Lists the pages that each prefill needs, without repeats: what the bare loops read. */
@@ -445,7 +445,7 @@ static void bench_resident(session *s, const char *name)
     run_prefill(s, 0); /* s->out is in memory */
     double before = resident_bytes();
     s->failed = embla_store_open_extents(&format, &extent, 1, &options, &store) != EMBLA_OK ||
-                embla_tickets_open(store, &budget, &tickets) != EMBLA_OK;
+                embla_tickets_new(store, &budget, &tickets) != EMBLA_OK;
     for (size_t i = 0; i < SETS && !s->failed; i++)
         wait_for(s, tickets, submit_rows(s, tickets, rows_of(s, i), COUNT));
     double grown = resident_bytes() - before, allowed = TICKETS + HOT + 4.0 * MIB;
@@ -516,7 +516,7 @@ static void bench_hot(session *s, const char *name)
     const embla_tickets_options options = {
         .hot_bytes = 4 << 20, .hot_rows = s->rows, .hot_count = (size_t)STEPS * HEADS};
     embla_tickets *hot = NULL, *plain = s->tickets;
-    if (embla_tickets_open(s->store, &options, &hot) != EMBLA_OK) {
+    if (embla_tickets_new(s->store, &options, &hot) != EMBLA_OK) {
         s->failed = true;
         return;
     }

@@ -161,7 +161,7 @@ static void open_file(void *context, size_t step)
     state *s = context;
     embla_tokenizer *opened = NULL;
     (void)step;
-    if (embla_tokenizer_open(s->path, &opened) != EMBLA_OK) s->failed = true;
+    if (embla_tokenizer_open_file(s->path, &opened) != EMBLA_OK) s->failed = true;
     embla_tokenizer_free(opened);
 }
 
@@ -214,7 +214,7 @@ static bool open_kind(state *s, int kind)
 {
     s->json = bench_made_tokenizer((bench_tokenizer_kind)kind);
     if (s->json.failed) return complain(s, "a tokenizer", "no memory");
-    if (embla_tokenizer_parse(s->json.bytes, s->json.count, kinds[kind], &s->tokenizer) !=
+    if (embla_tokenizer_open_bytes(s->json.bytes, s->json.count, kinds[kind], &s->tokenizer) !=
             EMBLA_OK ||
         embla_encoding_new(s->tokenizer, &s->encoding) != EMBLA_OK)
         return complain(s, kinds[kind], embla_error());

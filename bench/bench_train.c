@@ -127,7 +127,7 @@ static void run_step(void *context, size_t step)
     bench_case *c = context;
     embla_train_report report;
     (void)step;
-    if (embla_train_step(c->train, &report) != EMBLA_OK || report.left_out) {
+    if (embla_train_step(c->train, &report) != EMBLA_OK || report.skipped) {
         c->failed = true;
         return;
     }

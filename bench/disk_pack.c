@@ -62,7 +62,7 @@ static bool open_all(session *s)
         s->ngrams[i] = (int64_t)(embla_splitmix64(i * EMBLA_GOLDEN) % ROWS);
     const embla_extent extent = {.file = codes, .scale_file = scales, .rows = ROWS};
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = s->ngrams, .bundle_count = NGRAMS, .replace = true};
+        .heads = HEADS, .bundles = s->ngrams, .bundle_count = NGRAMS, .overwrite = true};
     return embla_store_open_extents(&format, &extent, 1, &direct, &s->source) == EMBLA_OK &&
            embla_pack_write(s->source, pack, &how, NULL) == EMBLA_OK &&
            embla_checkpoint_open(pack, NULL, &s->checkpoint) == EMBLA_OK &&
@@ -95,7 +95,7 @@ static embla_tickets_stats count_reads(session *s, const embla_store *store, siz
 {
     embla_tickets *tickets = NULL;
     embla_tickets_stats stats = {0};
-    if (embla_tickets_open(store, NULL, &tickets) != EMBLA_OK) s->failed = true;
+    if (embla_tickets_new(store, NULL, &tickets) != EMBLA_OK) s->failed = true;
     for (size_t i = 0; i < COUNTED && !s->failed; i++)
         read_rows(s, tickets, s->ngrams + i * count, count);
     if (!s->failed && embla_tickets_statistics(tickets, &stats) != EMBLA_OK) s->failed = true;
@@ -140,7 +140,7 @@ static void bench_hot(session *s, const char *name)
     embla_tickets *tickets = NULL;
     embla_tickets_stats stats = {0};
     double best = 1e9;
-    if (embla_tickets_open(s->pack, &options, &tickets) != EMBLA_OK) {
+    if (embla_tickets_new(s->pack, &options, &tickets) != EMBLA_OK) {
         s->failed = true;
         return;
     }

@@ -115,7 +115,7 @@ static double run(decoder *d, const char *path, int64_t rows, way w)
         if (status != EMBLA_OK && w.place == EMBLA_PLACEMENT_SHARED) return 0; /* no room */
         must(status == EMBLA_OK);
     }
-    if (w.tickets) must(embla_tickets_open(store, NULL, &tickets) == EMBLA_OK);
+    if (w.tickets) must(embla_tickets_new(store, NULL, &tickets) == EMBLA_OK);
     double seconds = decode(d, store, tickets);
     printf("%-6s %-8s", w.packed ? "packed" : embla_placement_name(w.place),
            w.tickets ? "tickets" : "lookup");

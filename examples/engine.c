@@ -118,7 +118,7 @@ static void open_model(model *m, const char *path, bool packed)
     const embla_tickets_options keep = {.hot_bytes = 32 << 10,
                                         .hot_heads = (size_t)m->info.heads,
                                         .hot_file = packed ? path : NULL};
-    must(embla_tickets_open(m->store, &keep, &m->tickets) == EMBLA_OK);
+    must(embla_tickets_new(m->store, &keep, &m->tickets) == EMBLA_OK);
 }
 
 static void close_model(model *m)

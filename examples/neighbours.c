@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     float *query = malloc(embla_table_dim(table) * sizeof *query);
     if (!query) return 1;
     must(embla_lookup_rows(table, &row, 1, NULL, query));
-    const embla_near_options options = {.leave_out = &row, .left_out = 1};
+    const embla_near_options options = {.exclude = &row, .exclude_count = 1};
     must(embla_near(table, query, 1, K, &options, found, &report));
     print(vocab, word, found);
     printf("of %" PRId64 " rows, %" PRId64 " not finite\n", report.rows, report.nonfinite);

@@ -22,7 +22,7 @@ static void print_near(const char *when, const embla_gpt *gpt)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
     const int64_t a = 0;
-    const embla_near_options options = {.rows = 26, .leave_out = &a, .left_out = 1};
+    const embla_near_options options = {.rows = 26, .exclude = &a, .exclude_count = 1};
     const embla_table *table = embla_gpt_tokens(gpt);
     float row[DIM];
     embla_neighbour near[3];

@@ -61,7 +61,7 @@ int main(void)
         const float *king = embla_table_row(table, rows[0]), *man = embla_table_row(table, rows[1]);
         query[k] = king[k] - man[k] + ((const float *)embla_table_row(table, rows[2]))[k];
     }
-    must(embla_near(table, query, 1, 1, &(embla_near_options){.leave_out = rows, .left_out = 3},
+    must(embla_near(table, query, 1, 1, &(embla_near_options){.exclude = rows, .exclude_count = 3},
                     &best, NULL));
     printf("king - man + woman: %s\n",
            embla_vocab_word(embla_wordvec_vocab(words), (int32_t)best.row, NULL));

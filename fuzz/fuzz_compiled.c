@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, files[kind].bytes, bytes);
     while (in.size > 0) change(copy, bytes, &in);
     if (seal) compiled_seal(copy, bytes);
-    if (embla_tokenizer_parse(copy, bytes, "input", &t) != EMBLA_OK) {
+    if (embla_tokenizer_open_bytes(copy, bytes, "input", &t) != EMBLA_OK) {
         PROMISE(!t && *embla_error());
     } else {
         PROMISE(embla_encoding_new(t, &e) == EMBLA_OK);

@@ -28,7 +28,7 @@ static void use_tokenizer(const char *path, const char *text, size_t size, int64
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
     embla_tokenizer_info info;
-    PROMISE(embla_tokenizer_open(path, &t) == EMBLA_OK);
+    PROMISE(embla_tokenizer_open_file(path, &t) == EMBLA_OK);
     embla_tokenizer_describe(t, &info);
     PROMISE(info.tokens == tokens);
     PROMISE(embla_encoding_new(t, &e) == EMBLA_OK);
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     folder_make("learn-tokens");
     folder_write("text", in.data, in.size);
     embla_status status =
-        embla_tokenizer_train(folder_path("text", text), &options, folder_path("out", out), &made);
+        embla_tokenizer_train(folder_path("text", text), folder_path("out", out), &options, &made);
     PROMISE(status == EMBLA_OK || *embla_error());
     if (status == EMBLA_OK) {
         PROMISE(options.size == 0 || made.tokens <= options.size);

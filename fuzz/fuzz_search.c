@@ -72,7 +72,7 @@ static void use_counts(void)
     char out[FOLDER_PATH];
     embla_fit_report report;
     embla_status status =
-        embla_fit(encoder, corpus_path, &options, folder_path("out", out), &report);
+        embla_fit(encoder, corpus_path, folder_path("out", out), &options, &report);
     SAID(status);
     if (status == EMBLA_OK) PROMISE(report.lines == 5 && report.components == 0);
 }
@@ -135,7 +135,7 @@ static embla_status use_index(void)
     for (int64_t i = 0; i < info.rows; i++) use_line(index, i);
     PROMISE(!embla_index_line(index, info.rows, NULL, NULL));
     PROMISE(embla_encoding_new(embla_encoder_tokenizer(encoder), &e) == EMBLA_OK);
-    embla_status searched = embla_index_search(index, e, texts, lengths, 2, 2, 1, found, NULL);
+    embla_status searched = embla_index_search(index, e, texts, lengths, 2, 2, NULL, found, NULL);
     SAID(searched);
     for (size_t i = 0; searched == EMBLA_OK && i < 4; i++) {
         PROMISE(found[i].row < info.rows);

@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
     size_t live = embla_mem_live();
-    embla_status status = embla_tokenizer_parse(data, size, "input", &t);
+    embla_status status = embla_tokenizer_open_bytes(data, size, "input", &t);
     if (status != EMBLA_OK) {
         PROMISE(!t && *embla_error());
         PROMISE(embla_mem_live() == live);

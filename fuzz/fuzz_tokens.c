@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = block(in.size);
     if (in.size > 0) memcpy(text, in.data, in.size);
     if (!opened[kind])
-        PROMISE(embla_tokenizer_parse(json, strlen(json), "input", &opened[kind]) == EMBLA_OK);
+        PROMISE(embla_tokenizer_open_bytes(json, strlen(json), "input", &opened[kind]) == EMBLA_OK);
     const embla_tokenizer *t = opened[kind];
     PROMISE(embla_encoding_new(t, &warm) == EMBLA_OK && embla_encoding_new(t, &cold) == EMBLA_OK);
     encode(warm, text, in.size, true);

@@ -93,6 +93,7 @@ typedef enum {
     EMBLA_ERR_BUSY = 10    /* another process uses it now; try again later */
 } embla_status;
 
+/* "ok", "argument", ..; "unknown" if there is no such status. */
 EMBLA_API const char *embla_status_name(embla_status status);
 /* The message of the last failure on this thread: one line without a newline, with the numbers
  * that did not fit. "" if nothing has failed. It is valid until the next failure on this thread. */

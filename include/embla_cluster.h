@@ -112,7 +112,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_comm_open(const embla_comm_options *o
                                                      const embla_comm **out);
 /* Leaves the job. Ends MPI if embla_comm_open started it; it cannot be started again. Collective.
  */
-EMBLA_API void embla_comm_close(const embla_comm *comm);
+EMBLA_API void embla_comm_free(const embla_comm *comm);
 
 /* ---- sharded table: every rank has some of the rows ---- */
 

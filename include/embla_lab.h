@@ -115,9 +115,10 @@ EMBLA_API size_t embla_sketch_bytes(const embla_sketch *sketch);
 
 typedef struct {
     int64_t rows; /* search only the first `rows` rows; 0 means all */
-    /* Rows to exclude: left_out row numbers for each query (count x left_out); -1 excludes none. */
-    const int64_t *leave_out;
-    size_t left_out;
+    /* Rows to exclude: exclude_count row numbers for each query (count x exclude_count); -1
+     * excludes none. */
+    const int64_t *exclude;
+    size_t exclude_count;
     int threads;
     embla_measure measure; /* default: cosine */
     /* A sketch of this table, for up to four queries by cosine; NULL means that all rows are read.

@@ -53,7 +53,7 @@ typedef struct {
  * other. report may be NULL. EMBLA_ERR_SHAPE if no line has a vector. EMBLA_ERR_UNSUPPORTED if
  * there is no LAPACKE library. */
 EMBLA_API EMBLA_CHECKED embla_status embla_fit(const embla_encoder *encoder, const char *corpus,
-                                               const embla_fit_options *options, const char *path,
+                                               const char *path, const embla_fit_options *options,
                                                embla_fit_report *report);
 
 /* ---- sentence pairs: how well cosines agree with people ---- */
@@ -118,17 +118,20 @@ EMBLA_API const embla_table *embla_index_table(const embla_index *index);
 EMBLA_API const char *embla_index_line(const embla_index *index, int64_t row, size_t *length,
                                        int64_t *number);
 
+typedef struct {
+    int threads;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_search_options;
+
 /* Finds the k lines whose vectors have the largest cosines with those of each of `count` texts, and
  * writes them to out (count x k), nearest first, as embla_near does: exactly, with the same bits
  * for any number of threads. `encoding` is memory for the work, from embla_encoding_new with the
- * encoder's tokenizer. details (count) may be NULL; a text without tokens has no neighbours: row is
- * -1. EMBLA_ERR_IO if the corpus has become shorter. */
-EMBLA_API EMBLA_CHECKED embla_status embla_index_search(const embla_index *index,
-                                                        embla_encoding *encoding,
-                                                        const char *const *texts,
-                                                        const size_t *lengths, size_t count,
-                                                        size_t k, int threads, embla_neighbour *out,
-                                                        embla_encoded *details);
+ * encoder's tokenizer. options and details (count) may be NULL; a text without tokens has no
+ * neighbours: row is -1. EMBLA_ERR_IO if the corpus has become shorter. */
+EMBLA_API EMBLA_CHECKED embla_status embla_index_search(
+    const embla_index *index, embla_encoding *encoding, const char *const *texts,
+    const size_t *lengths, size_t count, size_t k, const embla_search_options *options,
+    embla_neighbour *out, embla_encoded *details);
 
 #ifdef __cplusplus
 }

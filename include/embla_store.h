@@ -212,7 +212,7 @@ typedef struct {
     bool (*execute)(void *context, void (*work)(void *argument), void *argument);
     void *context;        /* passed to execute */
     uint64_t reserved[4]; /* must be 0 */
-} embla_engine_options;
+} embla_store_engine_options;
 
 typedef struct {
     embla_placement placement; /* any but view; mapped calls embla_guard */
@@ -235,8 +235,8 @@ typedef struct {
                                  EMBLA_ERR_BUSY; 0 means no limit */
     embla_reader_kind reader; /* direct: EMBLA_ERR_UNSUPPORTED if this one does not work */
     int depth;                /* direct: reads at once; 0 means 64 (io_uring) or 16 threads */
-    const embla_engine_options *engine; /* NULL means all defaults */
-    uint64_t reserved[1];               /* must be 0 */
+    const embla_store_engine_options *engine; /* NULL means all defaults */
+    uint64_t reserved[1];                     /* must be 0 */
 } embla_store_options;
 
 /* A run of rows in a file. */
@@ -321,7 +321,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_describe(const embla_store *sto
 EMBLA_API EMBLA_CHECKED embla_status embla_store_warm(const embla_store *store,
                                                       const embla_store_options *options);
 
-/* Rows first .. end-1 are held; 0 and the number of rows unless embla_engine_options sets a range.
+/* Rows first .. end-1 are held; 0 and the number of rows unless embla_store_engine_options sets a
+ * range.
  */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_range(const embla_store *store, int64_t *first,
                                                        int64_t *end);
@@ -335,11 +336,11 @@ typedef struct {
 /* Lists the memory of all rows in chunks of at most `most` bytes, to be pinned or registered one by
  * one; 0 means 1 GiB. Chunks are in ascending order, do not overlap, and meet only on page borders.
  * Chunks of mapped and shared are whole pages. Those of ram and of a view begin and end with the
- * rows. Writes the first `room` chunks to out, and the number of all chunks to *count. The chunks
- * are valid until the store is freed. EMBLA_ERR_UNSUPPORTED for read and direct, which hold no
- * rows in memory. */
+ * rows. Writes the first `capacity` chunks to out, and the number of all chunks to *count. The
+ * chunks are valid until the store is freed. EMBLA_ERR_UNSUPPORTED for read and direct, which hold
+ * no rows in memory. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_chunks(const embla_store *store, size_t most,
-                                                        embla_chunk *out, size_t room,
+                                                        size_t capacity, embla_chunk *out,
                                                         size_t *count);
 
 /* EMBLA_ERR_IO if a file of the store has been changed, cut, replaced by another file, or removed
@@ -373,7 +374,7 @@ typedef struct {
     const int64_t *bundles;   /* (bundle_count, heads): n-grams, the most frequent first .. */
     size_t bundle_count;
     const char *bundle_file;    /* .. and then those of an npy file of int64, or of another pack */
-    bool replace;               /* replace the file if it exists */
+    bool overwrite;             /* replace the file if it exists */
     embla_progress_fn progress; /* NULL means none */
     void *context;
     uint64_t reserved[4]; /* must be 0 */
@@ -409,7 +410,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_pack_verify(const embla_checkpoint *p
 /* ---- lookup over a store ---- */
 
 typedef struct {
-    size_t heads;        /* row numbers of a token (embla_ngram_info.columns); 0 means 1 */
+    size_t heads; /* row numbers of a token: embla_ngram_info.columns, not its heads; 0 means 1 */
     size_t token_stride; /* bytes from one token's vectors to the next; 0 means no gap */
     size_t head_stride;  /* bytes from one head's vector to the next; 0 means no gap. Head-major
                             output: token_stride is one vector, head_stride tokens x one vector */
@@ -484,9 +485,9 @@ typedef struct {
 } embla_tickets_options;
 
 /* The store must outlive the tickets. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tickets_open(const embla_store *store,
-                                                        const embla_tickets_options *options,
-                                                        embla_tickets **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_tickets_new(const embla_store *store,
+                                                       const embla_tickets_options *options,
+                                                       embla_tickets **out);
 /* Cancels all tickets that nobody has waited for. NULL is allowed. */
 EMBLA_API void embla_tickets_free(embla_tickets *tickets);
 

@@ -54,31 +54,33 @@ typedef struct {
  * contents. The tokens are those that the library which wrote the file gives for the same text.
  * EMBLA_ERR_FORMAT names what is wrong in the file, EMBLA_ERR_UNSUPPORTED a part that Embla does
  * not have. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open_file(const char *path,
+                                                               embla_tokenizer **out);
 /* The same for the bytes of a file. They are not needed after the call. Messages call them
  * `name`. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_parse(const void *bytes, size_t count,
-                                                           const char *name, embla_tokenizer **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open_bytes(const void *bytes, size_t count,
+                                                                const char *name,
+                                                                embla_tokenizer **out);
 /* Opens the tokenizer of a checkpoint: the one in its GGUF file, in its folder, or in the folder
- * above; otherwise embla_tokenizer_of_words of its words (vocab.json, tokenizer.bin). It does not
+ * above; otherwise embla_tokenizer_new_words of its words (vocab.json, tokenizer.bin). It does not
  * need the checkpoint afterwards. EMBLA_ERR_NOT_FOUND if there is none, EMBLA_ERR_UNSUPPORTED for a
  * file of word vectors. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_of(const embla_checkpoint *checkpoint,
-                                                        embla_tokenizer **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const embla_checkpoint *checkpoint,
+                                                          embla_tokenizer **out);
 /* Makes a tokenizer of words alone, in which the merge that gives the lowest token comes first. The
  * words show how they write text: as bytes like GPT-2's, as SentencePiece's pieces, as whole words
  * if one is <unk> or [UNK], or else as characters. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_of_words(const embla_vocab *vocab,
-                                                              embla_tokenizer **out);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_new_words(const embla_vocab *vocab,
+                                                               embla_tokenizer **out);
 /* Makes a vocabulary of the strings of all tokens. The caller frees it with embla_vocab_free. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_words(const embla_tokenizer *tokenizer,
                                                            embla_vocab **out);
 /* Writes the tables of a tokenizer.json, or of the one in a folder, to a file that opens in a few
- * milliseconds: it is mapped and used in place, and gives the same tokens. A file `out` is
+ * milliseconds: it is mapped and used in place, and gives the same tokens. A file `to` is
  * replaced. The result is for this version of the format and for machines with the same byte order;
  * others refuse it. It does not follow changes of the tokenizer.json. EMBLA_ERR_UNSUPPORTED for any
- * other kind of file, EMBLA_ERR_ARGUMENT if `out` is the input. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_compile(const char *path, const char *out);
+ * other kind of file, EMBLA_ERR_ARGUMENT if `to` is the input. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_compile(const char *path, const char *to);
 EMBLA_API void embla_tokenizer_free(embla_tokenizer *tokenizer);
 EMBLA_API void embla_tokenizer_describe(const embla_tokenizer *tokenizer,
                                         embla_tokenizer_info *out);
@@ -190,16 +192,16 @@ typedef struct {
     uint64_t reserved[4];
 } embla_tokenizer_trained;
 
-/* Trains a tokenizer on a text file, or on the files of a folder, and writes it to `out` as a
- * tokenizer.json that Hugging Face's library reads too. `out` is replaced if it exists; after a
+/* Trains a tokenizer on a text file, or on the files of a folder, and writes it to `path` as a
+ * tokenizer.json that Hugging Face's library reads too. `path` is replaced if it exists; after a
  * failure it is unchanged. The merges of BPE are those of Hugging Face's BpeTrainer on the same
  * lines; Unigram is learned as its UnigramTrainer does. WordPiece and WordLevel get the special
  * token [UNK] if it is not given, Unigram gets <unk>. The result does not depend on the number of
  * threads. options NULL means defaults; trained may be NULL. EMBLA_ERR_FORMAT names the byte that
  * is not valid UTF-8, EMBLA_ERR_ARGUMENT if size is too small for the characters of the text. */
-EMBLA_API EMBLA_CHECKED embla_status
-embla_tokenizer_train(const char *text, const embla_tokenizer_train_options *options,
-                      const char *out, embla_tokenizer_trained *trained);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_train(
+    const char *text, const char *path, const embla_tokenizer_train_options *options,
+    embla_tokenizer_trained *trained);
 
 /* Copies a tokenizer.json. `to` is replaced if it exists; after a failure it is unchanged.
  * EMBLA_ERR_UNSUPPORTED if `from` is a tokenizer in another format. */

@@ -294,7 +294,7 @@ typedef struct {
     double rate;    /* learning rate */
     double norm;    /* gradient norm before clipping */
     int64_t tokens; /* counted targets */
-    bool left_out;  /* the gradient was not finite; the step was skipped */
+    bool skipped;   /* the gradient was not finite: no weight was changed */
     uint64_t reserved[4];
 } embla_train_report;
 

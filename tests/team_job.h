@@ -130,7 +130,7 @@ static inline embla_status run_training(const embla_comm *comm, job *j, embla_tr
         int64_t step = embla_train_steps(t);
         embla_train_report report;
         EMBLA_TRY(embla_train_step(t, &report));
-        if (report.step != step || report.left_out || report.tokens < 1)
+        if (report.step != step || report.skipped || report.tokens < 1)
             return embla_fail(EMBLA_ERR_ARGUMENT, "a wrong report");
         found->losses[step] = report.loss;
         found->norms[step] = report.norm;

@@ -58,7 +58,7 @@ static void assert_refused(const uint8_t *bytes, size_t size, const char *senten
 {
     embla_tokenizer *t = NULL;
     const size_t live = embla_mem_live();
-    assert_status(embla_tokenizer_parse(bytes, size, "test", &t), EMBLA_ERR_FORMAT);
+    assert_status(embla_tokenizer_open_bytes(bytes, size, "test", &t), EMBLA_ERR_FORMAT);
     assert_error_has(sentence);
     assert_null(t);
     assert_int_equal(embla_mem_live(), live);
@@ -119,8 +119,8 @@ static void a_compiled_tokenizer_gives_the_same_as_its_json(void **state)
         compiled c = compile(kind);
         embla_tokenizer *tokenizers[2] = {0};
         embla_encoding *e[2] = {0};
-        assert_ok(embla_tokenizer_open(c.json, &tokenizers[0]));
-        assert_ok(embla_tokenizer_open(c.path, &tokenizers[1]));
+        assert_ok(embla_tokenizer_open_file(c.json, &tokenizers[0]));
+        assert_ok(embla_tokenizer_open_file(c.path, &tokenizers[1]));
         assert_same_strings(tokenizers[0], tokenizers[1]);
         for (int i = 0; i < 2; i++) assert_ok(embla_encoding_new(tokenizers[i], &e[i]));
         for (size_t i = 0; i < COUNT_OF(texts); i++) assert_same_text(e[0], e[1], texts[i]);
@@ -293,7 +293,7 @@ static void strings_out_of_range_are_missing(void **state)
     embla_encoding *e = NULL;
     const char *text = NULL;
     size_t length = 0;
-    assert_ok(embla_tokenizer_parse(c.bytes, c.size, "test", &t));
+    assert_ok(embla_tokenizer_open_bytes(c.bytes, c.size, "test", &t));
     for (int32_t token = 'a'; token <= 'e'; token++)
         assert_null(embla_tokenizer_text(t, token, NULL));
     assert_string_equal(embla_tokenizer_text(t, 'f', NULL), "f");
@@ -319,7 +319,7 @@ static void full_tables_of_merges_end_the_search(void **state)
     compiled_seal(c.bytes, c.size);
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
-    assert_ok(embla_tokenizer_parse(c.bytes, c.size, "test", &t));
+    assert_ok(embla_tokenizer_open_bytes(c.bytes, c.size, "test", &t));
     assert_ok(embla_encoding_new(t, &e));
     assert_ok(embla_tokenize(e, "hello", 5, NULL));
     assert_int_equal(embla_encoding_count(e), 5);
@@ -340,7 +340,7 @@ static void a_file_that_shrinks_is_noticed(void **state)
     const size_t length = 5;
     size_t bytes = 0;
     const int32_t token = 1;
-    assert_ok(embla_tokenizer_open(c.path, &t));
+    assert_ok(embla_tokenizer_open_file(c.path, &t));
     assert_ok(embla_encoding_new(t, &e));
     assert_ok(embla_tokenize(e, text, length, NULL));
     assert_int_equal(truncate(c.path, (off_t)c.size - 1), 0);
@@ -358,13 +358,13 @@ static embla_status use(const compiled *c)
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
     embla_status status = embla_tokenizer_compile(c->json, c->path);
-    if (status == EMBLA_OK) status = embla_tokenizer_open(c->path, &t);
+    if (status == EMBLA_OK) status = embla_tokenizer_open_file(c->path, &t);
     if (status == EMBLA_OK) status = embla_encoding_new(t, &e);
     if (status == EMBLA_OK) status = embla_tokenize(e, "hello", 5, NULL);
     embla_encoding_free(e);
     embla_tokenizer_free(t);
     t = NULL;
-    if (status == EMBLA_OK) status = embla_tokenizer_parse(c->bytes, c->size, "test", &t);
+    if (status == EMBLA_OK) status = embla_tokenizer_open_bytes(c->bytes, c->size, "test", &t);
     embla_tokenizer_free(t);
     return status;
 }

@@ -18,7 +18,7 @@ static const embla_placement places[WAYS] = {
 static const embla_reader_kind readers[WAYS] = {
     0, 0, 0, 0, 0, EMBLA_READER_PREAD, EMBLA_READER_BUFFERED};
 
-static embla_status open_way(const table *t, int way, const embla_engine_options *engine,
+static embla_status open_way(const table *t, int way, const embla_store_engine_options *engine,
                              embla_store **out)
 {
     const embla_store_options options = {.placement = places[way],
@@ -29,7 +29,7 @@ static embla_status open_way(const table *t, int way, const embla_engine_options
     return embla_store_open_extents(&t->format, t->extents, t->count, &options, out);
 }
 
-static embla_store *opened(const table *t, int way, const embla_engine_options *engine)
+static embla_store *opened(const table *t, int way, const embla_store_engine_options *engine)
 {
     embla_store *store = NULL;
     assert_ok(open_way(t, way, engine, &store));
@@ -82,7 +82,7 @@ static void all_rows_are_in_chunks_that_share_no_page(void **state)
             embla_store *store = opened(&t, way, NULL);
             for (size_t k = 0; k < COUNT_OF(sizes); k++) {
                 size_t count = 0;
-                assert_ok(embla_store_chunks(store, sizes[k], chunks, CHUNKS, &count));
+                assert_ok(embla_store_chunks(store, sizes[k], CHUNKS, chunks, &count));
                 assert_true(count > 0 && count < CHUNKS);
                 check_chunks(count, sizes[k] ? sizes[k] : (size_t)1 << 30, way > 0);
                 for (size_t i = 0; way == 2 && i < store->extent_count; i++)
@@ -114,29 +114,29 @@ static void chunks_that_cannot_be_are_refused(void **state)
     make(&t, 2, 500);
     for (int way = 3; way < WAYS; way++) {
         embla_store *store = opened(&t, way, NULL);
-        assert_status(embla_store_chunks(store, 0, chunks, CHUNKS, &count), EMBLA_ERR_UNSUPPORTED);
+        assert_status(embla_store_chunks(store, 0, CHUNKS, chunks, &count), EMBLA_ERR_UNSUPPORTED);
         assert_error_has("holds none of its 500 rows in memory");
         embla_store_free(store);
     }
     embla_store *store = opened(&t, 2, NULL);
-    assert_status(embla_store_chunks(store, 100, chunks, CHUNKS, &count), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_store_chunks(store, 100, CHUNKS, chunks, &count), EMBLA_ERR_ARGUMENT);
     assert_error_has("at most 100 bytes, less than a page");
-    assert_status(embla_store_chunks(store, 0, NULL, 1, &count), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_store_chunks(store, 0, chunks, 1, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_store_chunks(NULL, 0, chunks, 1, &count), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_store_chunks(store, 0, 1, NULL, &count), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_store_chunks(store, 0, 1, chunks, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_store_chunks(NULL, 0, 1, chunks, &count), EMBLA_ERR_ARGUMENT);
     assert_int_equal(count, 99);
     /* the number alone; then fewer than there are */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    assert_ok(embla_store_chunks(store, page, NULL, 0, &count));
+    assert_ok(embla_store_chunks(store, page, 0, NULL, &count));
     assert_true(count > 2);
     memset(chunks, 0, sizeof chunks);
     size_t again = 0;
-    assert_ok(embla_store_chunks(store, page, chunks, 2, &again));
+    assert_ok(embla_store_chunks(store, page, 2, chunks, &again));
     assert_int_equal(again, count);
     assert_non_null(chunks[1].memory);
     assert_null(chunks[2].memory);
     embla_mem_fail(1, false);
-    assert_status(embla_store_chunks(store, page, chunks, 2, &again), EMBLA_ERR_MEMORY);
+    assert_status(embla_store_chunks(store, page, 2, chunks, &again), EMBLA_ERR_MEMORY);
     embla_mem_fail(0, false);
     embla_store_free(store);
     finish(&t);
@@ -144,7 +144,7 @@ static void chunks_that_cannot_be_are_refused(void **state)
 
 /* ---- writable ---- */
 
-static const embla_engine_options writable = {.writable = true};
+static const embla_store_engine_options writable = {.writable = true};
 static const embla_store_lookup_options raw = {.raw = true};
 
 /* What is written stays in this process: not in the file, not in the copy, not in other stores. */
@@ -161,7 +161,7 @@ static void a_writable_mapping_is_private(void **state)
             make(&t, which, 400);
             embla_store *store = opened(&t, way, &writable), *plain = opened(&t, way, NULL);
             unsigned char *old = scratch_read(t.paths[0], &before);
-            assert_ok(embla_store_chunks(store, 0, chunks, CHUNKS, &count));
+            assert_ok(embla_store_chunks(store, 0, CHUNKS, chunks, &count));
             for (size_t i = 0; i < count; i++) {
                 unsigned char *bytes = chunks[i].memory;
                 for (size_t k = 0; k < chunks[i].bytes; k++) bytes[k] ^= 0xff;
@@ -192,7 +192,7 @@ static int write_to_what_is_lost(const table *t)
     size_t count = 0;
     if (open_way(t, 2, &writable, &store) != EMBLA_OK ||
         embla_store_lookup(store, &last, 1, &raw, row) != EMBLA_OK ||
-        embla_store_chunks(store, 0, chunks, CHUNKS, &count) != EMBLA_OK)
+        embla_store_chunks(store, 0, CHUNKS, chunks, &count) != EMBLA_OK)
         return 1;
     if (truncate(t->paths[0], 5000) != 0) return 2;
     volatile unsigned char *bytes = chunks[0].memory;
@@ -247,7 +247,7 @@ static void every_failure_of_a_writable_mapping_is_a_status(void **state)
 /* ---- ranges ---- */
 
 enum { ROWS = 1500, ASKED = 700 };
-static const embla_engine_options ranges[] = {
+static const embla_store_engine_options ranges[] = {
     {.first = 0, .end = 500}, {.first = 500, .end = 501}, {.first = 501}};
 
 static void random_rows(uint64_t *seed, int64_t first, int64_t end, int64_t *rows, size_t count)
@@ -286,7 +286,7 @@ static void check_three_ways(const table *t, const embla_store *store, const int
     assert_ok(embla_batch_lookup(batch, rows, count, &raw, out));
     check_truth(t, rows, count, out, first, end);
     embla_batch_free(batch);
-    assert_ok(embla_tickets_open(store, &hot, &tickets));
+    assert_ok(embla_tickets_new(store, &hot, &tickets));
     for (int again = 0; again < 2; again++) { /* then some are hot */
         embla_tickets_stats stats;
         memset(out, 1, sizeof out);
@@ -367,7 +367,7 @@ static void the_sum_over_all_ranks_is_the_whole_table(void **state)
                 assert_ok(embla_store_lookup(all, rows, ASKED, &ways[w], whole));
                 memset(sum, 0, sizeof sum);
                 for (size_t r = 0; r < COUNT_OF(ranges); r++) {
-                    embla_engine_options range = ranges[r];
+                    embla_store_engine_options range = ranges[r];
                     range.zeros = true;
                     embla_store *store = opened(&t, way, &range);
                     int64_t end = range.end ? range.end : ROWS;
@@ -447,7 +447,7 @@ static bool execute(void *context, void (*work)(void *argument), void *argument)
 static void a_reader_runs_on_threads_of_the_caller(void **state)
 {
     static const size_t most[] = {POOL, 2, 0};
-    const embla_engine_options engine = {.execute = execute, .context = &pool};
+    const embla_store_engine_options engine = {.execute = execute, .context = &pool};
     uint64_t seed = 6;
     (void)state;
     for (int way = 4; way < WAYS; way++)
@@ -486,7 +486,7 @@ static void a_reader_runs_on_threads_of_the_caller(void **state)
 static void engine_options_that_cannot_be_are_refused(void **state)
 {
     static const struct {
-        embla_engine_options engine;
+        embla_store_engine_options engine;
         int way;
         embla_status status;
         const char *said;

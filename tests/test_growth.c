@@ -184,7 +184,7 @@ static void words_alone_are_merged_by_the_definition(void **state)
     embla_tokenizer *tokenizer = NULL;
     embla_encoding *e = NULL;
     (void)state;
-    assert_ok(embla_tokenizer_of_words(vocab, &tokenizer));
+    assert_ok(embla_tokenizer_new_words(vocab, &tokenizer));
     assert_ok(embla_encoding_new(tokenizer, &e));
     for (uint64_t n = 1; n < 120; n++) {
         char text[128];
@@ -232,7 +232,7 @@ static void a_longer_prompt_takes_no_square(void **state)
 {
     (void)state;
     embla_vocab *vocab = words_of_three_letters();
-    assert_ok(embla_tokenizer_of_words(vocab, &letters));
+    assert_ok(embla_tokenizer_new_words(vocab, &letters));
     assert_growth(make_prompt, read_prompt, (size_t)steps_of(100000));
     embla_tokenizer_free(letters);
     embla_vocab_free(vocab);

@@ -99,7 +99,7 @@ static void learn(embla_gpt *gpt, const embla_corpus *corpus, const embla_gpt_pr
     for (int64_t step = 0; step < STEPS; step++) {
         assert_ok(embla_train_step(train, &report));
         assert_int_equal(report.step, step);
-        assert_false(report.left_out);
+        assert_false(report.skipped);
         if (step >= STEPS - LAST) *last += report.loss / LAST;
     }
     embla_train_free(train);

@@ -55,8 +55,8 @@ static void slow(const embla_table *table, const float *query, size_t k,
         check_row(table, r, row);
         double score = slow_score(o->measure, row, query, dim);
         *nonfinite += isnan(score);
-        for (size_t i = 0; i < o->left_out; i++)
-            out_of_it = out_of_it || o->leave_out[number * o->left_out + i] == r;
+        for (size_t i = 0; i < o->exclude_count; i++)
+            out_of_it = out_of_it || o->exclude[number * o->exclude_count + i] == r;
         if (!isnan(score) && !out_of_it) all[n++] = (embla_neighbour){r, score};
     }
     qsort(all, n, sizeof *all, by_score);
@@ -320,7 +320,7 @@ static void what_vanishes_in_float_is_not_lost(void **state)
 static void more_queries_than_one_pass_takes(void **state)
 {
     enum { ROWS = 2500, COUNT = 300, K = 2000 };
-    static int64_t leave_out[COUNT];
+    static int64_t exclude[COUNT];
     (void)state;
     embla_table *table = check_table(EMBLA_F32, ROWS, 6, 40);
     float *queries = make_queries(table, COUNT, 41);
@@ -328,8 +328,8 @@ static void more_queries_than_one_pass_takes(void **state)
     embla_neighbour *out = malloc(COUNT * K * sizeof *out);
     embla_near_ways ways;
     assert_true(by_scan && out);
-    for (size_t i = 0; i < COUNT; i++) leave_out[i] = (int64_t)(i * 8);
-    embla_near_options options = {.leave_out = leave_out, .left_out = 1, .threads = 1};
+    for (size_t i = 0; i < COUNT; i++) exclude[i] = (int64_t)(i * 8);
+    embla_near_options options = {.exclude = exclude, .exclude_count = 1, .threads = 1};
     assert_ok(
         embla_near_by(EMBLA_NEAR_BY_SCAN, table, queries, COUNT, K, &options, by_scan, NULL, NULL));
     assert_ok(
@@ -386,21 +386,21 @@ static void rows_that_only_exact_sums_can_rank(void **state)
 static void rows_to_leave_out_are_not_found(void **state)
 {
     enum { COUNT = 30, OUT = 3 };
-    int64_t leave_out[COUNT * OUT];
+    int64_t exclude[COUNT * OUT];
     embla_neighbour first[COUNT];
     (void)state;
     embla_table *table = check_table(EMBLA_F16, 800, 40, 12);
     float *queries = make_queries(table, COUNT, 13);
     assert_ok(embla_near(table, queries, COUNT, 1, NULL, first, NULL));
     for (size_t i = 0; i < COUNT; i++) { /* the best, none, and one that is no row */
-        leave_out[i * OUT] = i % 2 ? -1 : first[i].row;
-        leave_out[i * OUT + 1] = i % 5 ? 800 + (int64_t)i : INT64_MIN;
-        leave_out[i * OUT + 2] = i % 2 ? first[i].row : (int64_t)i;
+        exclude[i * OUT] = i % 2 ? -1 : first[i].row;
+        exclude[i * OUT + 1] = i % 5 ? 800 + (int64_t)i : INT64_MIN;
+        exclude[i * OUT + 2] = i % 2 ? first[i].row : (int64_t)i;
     }
-    embla_near_options options = {.leave_out = leave_out, .left_out = OUT};
+    embla_near_options options = {.exclude = exclude, .exclude_count = OUT};
     compare(table, queries, COUNT, 5, options);
     options.rows = 3; /* nothing is left of the table */
-    for (size_t i = 0; i < COUNT * OUT; i++) leave_out[i] = (int64_t)(i % 3);
+    for (size_t i = 0; i < COUNT * OUT; i++) exclude[i] = (int64_t)(i % 3);
     compare(table, queries, COUNT, 2, options);
     free(queries);
     embla_table_free(table);
@@ -459,7 +459,7 @@ static void what_cannot_be_right_is_refused(void **state)
                                         {.threads = -1},
                                         {.measure = (embla_measure)3},
                                         {.measure = (embla_measure)-1},
-                                        {.left_out = 1}};
+                                        {.exclude_count = 1}};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         assert_status(embla_near(table, query[0], 1, 1, &wrong[i], out, &report),
                       EMBLA_ERR_ARGUMENT);

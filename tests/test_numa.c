@@ -67,7 +67,7 @@ __attribute__((no_sanitize_address)) long syscall(long number, ...)
 
 static embla_status open_on(const table *t, int node, void *buffer, embla_store **out)
 {
-    const embla_engine_options engine = {.bind = true, .node = node};
+    const embla_store_engine_options engine = {.bind = true, .node = node};
     const embla_store_options options = {.placement = EMBLA_PLACEMENT_RAM,
                                          .buffer = buffer,
                                          .buffer_bytes = (size_t)t->rows * t->row_bytes,

@@ -54,7 +54,7 @@ static void make_pack(table *t, size_t bundles, const embla_store_options *optio
     (void)snprintf(out->path, sizeof out->path, "%s", scratch_path(&t->s, "packed"));
     open_source(t, &source);
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = ngrams, .bundle_count = bundles, .replace = true};
+        .heads = HEADS, .bundles = ngrams, .bundle_count = bundles, .overwrite = true};
     assert_ok(embla_pack_write(source, out->path, &how, &out->report));
     embla_store_free(source);
     free(ngrams);
@@ -138,8 +138,8 @@ static void a_packed_row_is_one_read(void **state)
     make(&t, 2, ROWS);
     make_pack(&t, 0, &direct, &p);
     open_source(&t, &source);
-    assert_ok(embla_tickets_open(source, NULL, &plain));
-    assert_ok(embla_tickets_open(p.store, NULL, &tickets));
+    assert_ok(embla_tickets_new(source, NULL, &plain));
+    assert_ok(embla_tickets_new(p.store, NULL, &tickets));
     for (int64_t row = 0; row < ROWS; row += 3) {
         plain_reads += read_rows(&t, plain, &row, 1);
         int64_t one = read_rows(&t, tickets, &row, 1);
@@ -169,7 +169,7 @@ static void large_rows_begin_a_page(void **state)
     make_joined(&t, 0);
     make_pack(&t, 0, &direct, &p);
     assert_int_equal(p.report.rows_a_page, 0);
-    assert_ok(embla_tickets_open(p.store, NULL, &tickets));
+    assert_ok(embla_tickets_new(p.store, NULL, &tickets));
     for (int64_t row = 0; row < 70; row++) assert_int_equal(read_rows(&t, tickets, &row, 1), 1);
     embla_tickets_free(tickets);
     close_pack(&p);
@@ -196,7 +196,7 @@ static void a_bundle_is_one_read(void **state)
             make(&t, which, ROWS);
             make_pack(&t, BUNDLES, &options, &p);
             assert_int_equal(p.report.bundles, BUNDLES);
-            assert_ok(embla_tickets_open(p.store, NULL, &tickets));
+            assert_ok(embla_tickets_new(p.store, NULL, &tickets));
             for (uint64_t i = 0; i < BUNDLES; i += 7) {
                 make_ngram(i, rows);
                 assert_int_equal(read_rows(&t, tickets, rows, HEADS), 1);
@@ -236,7 +236,7 @@ static void parts_of_rows_come_from_bundles(void **state)
     open_source(&t, &source);
     make_ngram(20, rows);
     assert_ok(embla_store_lookup(source, rows, HEADS, &part, wanted));
-    assert_ok(embla_tickets_open(p.store, NULL, &tickets));
+    assert_ok(embla_tickets_new(p.store, NULL, &tickets));
     const embla_ticket_request q = {.rows = rows, .count = HEADS, .lookup = &part, .out = out};
     assert_ok(embla_ticket_submit(tickets, &q, &ticket));
     assert_ok(embla_ticket_wait(tickets, ticket));
@@ -294,7 +294,7 @@ static void a_bundle_of_another_ngram_is_not_used(void **state)
     damage(&p, EMBLA_PACK_BUNDLES, 3 * (t.row_bytes + 8) + 20, 9); /* and its numbers */
     assert_ok(open_again(&p));
     make_ngram(0, rows);
-    assert_ok(embla_tickets_open(p.store, NULL, &tickets));
+    assert_ok(embla_tickets_new(p.store, NULL, &tickets));
     assert_int_equal(read_rows(&t, tickets, rows, HEADS), 1);
     embla_tickets_free(tickets);
     close_pack(&p);
@@ -379,7 +379,7 @@ static void existing_files_are_not_replaced(void **state)
     assert_status(embla_pack_write(source, p.path, &how, NULL), EMBLA_ERR_ARGUMENT);
     const int64_t wrong[HEADS] = {0, 1, 2, ROWS};
     embla_pack_options bundles = {
-        .heads = HEADS, .bundles = wrong, .bundle_count = 1, .replace = true};
+        .heads = HEADS, .bundles = wrong, .bundle_count = 1, .overwrite = true};
     assert_status(embla_pack_write(source, p.path, &bundles, NULL), EMBLA_ERR_RANGE);
     bundles.heads = 33;
     assert_status(embla_pack_write(source, p.path, &bundles, NULL), EMBLA_ERR_ARGUMENT);
@@ -418,7 +418,7 @@ static void failures_leave_nothing(void **state)
 {
     int64_t ngrams[20 * HEADS];
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = ngrams, .bundle_count = 20, .replace = true};
+        .heads = HEADS, .bundles = ngrams, .bundle_count = 20, .overwrite = true};
     size_t live, files, failed = 0;
     embla_store *source = NULL;
     char path[SCRATCH_PATH];
@@ -500,7 +500,7 @@ static void a_pack_has_its_hasher(void **state)
         make(&t, 0, ROWS);
         open_source(&t, &source);
         assert_ok(embla_ngram_new(&kinds[k], &ngram));
-        const embla_pack_options how = {.ngram = ngram, .replace = true};
+        const embla_pack_options how = {.ngram = ngram, .overwrite = true};
         const char *path = scratch_path(&t.s, "hashed");
         assert_ok(embla_pack_write(source, path, &how, NULL));
         assert_ok(embla_checkpoint_open(scratch_path(&t.s, "hashed"), NULL, &cp));
@@ -539,7 +539,7 @@ static void hot_ngrams_are_found_together(void **state)
         embla_tickets_stats stats;
         const embla_tickets_options options = {
             .hot_bytes = budgets[k], .hot_heads = HEADS, .hot_file = p.path};
-        assert_ok(embla_tickets_open(p.store, &options, &tickets));
+        assert_ok(embla_tickets_new(p.store, &options, &tickets));
         assert_ok(embla_tickets_statistics(tickets, &stats));
         assert_true(stats.hot_bytes <= (int64_t)budgets[k]);
         int64_t fixed = stats.hot_rows;
@@ -568,7 +568,7 @@ static void hot_ngrams_are_found_together(void **state)
     }
     const embla_tickets_options wrong = {.hot_bytes = 1 << 20, .hot_heads = 3, .hot_file = p.path};
     embla_tickets *tickets = NULL;
-    assert_status(embla_tickets_open(p.store, &wrong, &tickets), EMBLA_ERR_SHAPE);
+    assert_status(embla_tickets_new(p.store, &wrong, &tickets), EMBLA_ERR_SHAPE);
     close_pack(&p);
     finish(&t);
 }

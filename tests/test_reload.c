@@ -45,7 +45,7 @@ static embla_status open_version(int which, embla_store **store, embla_tickets *
     *store = NULL;
     *tickets = NULL;
     EMBLA_TRY(embla_store_open_extents(&t->format, t->extents, t->count, &kinds[o.kind], store));
-    embla_status status = embla_tickets_open(*store, &options, tickets);
+    embla_status status = embla_tickets_new(*store, &options, tickets);
     if (status == EMBLA_OK) return EMBLA_OK;
     embla_store_free(*store);
     *store = NULL;
@@ -179,7 +179,7 @@ static void refuse(embla_store *store, embla_tickets *tickets, embla_status stat
 
 static void versions_of_another_shape_are_refused(void **state)
 {
-    const embla_engine_options half = {.end = ROWS / 2};
+    const embla_store_engine_options half = {.end = ROWS / 2};
     embla_store_options options = {.placement = EMBLA_PLACEMENT_READ};
     embla_store *store = NULL;
     embla_tickets *tickets = NULL;

@@ -127,7 +127,7 @@ static void stores_refuse_them(void **state)
     REFUSED(embla_extent, embla_store_open_extents(&format, &options, 1, NULL, &other));
     REFUSED(embla_store_options, embla_store_warm(store, &options));
     embla_store_options with = {0};
-    REFUSED(embla_engine_options,
+    REFUSED(embla_store_engine_options,
             (with.engine = &options, embla_store_open_extents(&format, &extent, 1, &with, &other)));
     REFUSED(embla_store_lookup_options, embla_store_lookup(store, &row, 1, &options, out));
     REFUSED(embla_ngram_parameters, embla_ngram_new(&options, &ngram));

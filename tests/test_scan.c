@@ -111,9 +111,9 @@ static int64_t compare(const embla_scan *scan)
             const embla_scan_sums sums = {.dots = dots, .squares = &square, .stride = 1, .n = 1};
             scan->score(scan->context, list, &sums, &score);
             wanted += !isfinite(square);
-            if (isfinite(square) &&
-                !(scan->left_out > 0 &&
-                  embla_is_left_out(scan->leave_out + list * scan->left_out, scan->left_out, r)))
+            if (isfinite(square) && !(scan->exclude_count > 0 &&
+                                      embla_is_excluded(scan->exclude + list * scan->exclude_count,
+                                                        scan->exclude_count, r)))
                 all[n++] = (embla_scored){r, score};
         }
         qsort(all, n, sizeof *all, by_score);
@@ -175,7 +175,7 @@ static void rows_that_are_no_numbers_are_counted(void **state)
             bad[(size_t)r % dim] = r % 3 ? NAN : r % 2 ? INFINITY : -INFINITY;
             check_write(table, r, 1, bad); /* i8 has no NaN: a 0, or its end */
         }
-        const int64_t leave_out[4] = {5, 6, 699, -1};
+        const int64_t exclude[4] = {5, 6, 699, -1};
         for (size_t k = 1; k <= ROWS + 1; k *= 9) {
             embla_scan scan = {.table = table,
                                .rows = ROWS - (int64_t)k % 2,
@@ -183,8 +183,8 @@ static void rows_that_are_no_numbers_are_counted(void **state)
                                .count = 2,
                                .lists = 2,
                                .k = k == 729 ? ROWS : k,
-                               .leave_out = leave_out,
-                               .left_out = 2,
+                               .exclude = exclude,
+                               .exclude_count = 2,
                                .threads = 2,
                                .score = score_dot};
             (void)compare(&scan);

@@ -107,7 +107,7 @@ static void a_fit_removes_what_all_lines_share(void **state)
     begin(&p);
     encode(&p, "red cat", before);
     const embla_fit_options options = {.a = -1, .components = 1};
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, &report));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, &report));
     assert_int_equal(report.lines, LINES);
     assert_int_equal(report.used, KEPT);
     assert_int_equal(report.tokens, 13);
@@ -123,7 +123,7 @@ static void a_fit_removes_what_all_lines_share(void **state)
     for (size_t k = 0; k < DIM; k++) removed[k] = before[k] - after[k];
     assert_near(embla_dot(removed, after, DIM) / (double)before[0], 0, 1e-5);
     embla_fit_options again = {0};
-    assert_status(embla_fit(p.encoder, p.corpus, &again, p.fit, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fit(p.encoder, p.corpus, p.fit, &again, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("already has a fit");
     end(&p);
 }
@@ -152,7 +152,7 @@ static void weights_come_from_the_rank_or_from_counts(void **state)
     (void)state;
     begin(&p);
     embla_fit_options options = {.a = 0.01, .components = -1};
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, &report));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, &report));
     assert_string_equal(report.weights, "rank");
     for (int i = 1; i <= WORDS; i++) sum += 1.0 / i;
     assert_near(weight_of(&p, "the"), 0.01 / (0.01 + 1 / sum), 1e-6);
@@ -160,7 +160,7 @@ static void weights_come_from_the_rank_or_from_counts(void **state)
     (void)snprintf(counts, sizeof counts, "%s", scratch_path(&p.s, "counts.txt"));
     put(counts, "the 60\nof\t20 word\nnever 19\r\n\ncat 1\n");
     options.counts = counts;
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, &report));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, &report));
     assert_string_equal(report.weights, "a file of counts");
     assert_near(weight_of(&p, "the"), 0.01 / (0.01 + 0.6), 1e-6);
     assert_near(weight_of(&p, "of"), 0.01 / (0.01 + 0.2), 1e-6);
@@ -170,11 +170,11 @@ static void weights_come_from_the_rank_or_from_counts(void **state)
                                         " 5\n"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         put(counts, wrong[i]);
-        assert_status(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL), EMBLA_ERR_FORMAT);
+        assert_status(embla_fit(p.encoder, p.corpus, p.fit, &options, NULL), EMBLA_ERR_FORMAT);
         assert_error_has("line 1");
     }
     put(counts, "never 5\n");
-    assert_status(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fit(p.encoder, p.corpus, p.fit, &options, NULL), EMBLA_ERR_ARGUMENT);
     end(&p);
 }
 
@@ -184,7 +184,7 @@ static void a_fit_belongs_to_one_model_and_is_refused_when_damaged(void **state)
     size_t size = 0;
     (void)state;
     begin(&p);
-    assert_ok(embla_fit(p.encoder, p.corpus, NULL, p.fit, NULL));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, NULL, NULL));
     const embla_encoder_options options = {.fit = p.fit};
     embla_encoder *other = NULL;
     put_model(&p, 8);
@@ -210,12 +210,12 @@ static void a_fit_needs_a_line_with_a_vector(void **state)
     (void)state;
     begin(&p);
     put(p.corpus, "nothing here\n\n");
-    assert_status(embla_fit(p.encoder, p.corpus, NULL, p.fit, NULL), EMBLA_ERR_SHAPE);
+    assert_status(embla_fit(p.encoder, p.corpus, p.fit, NULL, NULL), EMBLA_ERR_SHAPE);
     put(p.corpus, "");
-    assert_status(embla_fit(p.encoder, p.corpus, NULL, p.fit, NULL), EMBLA_ERR_FORMAT);
-    assert_status(embla_fit(NULL, p.corpus, NULL, p.fit, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fit(p.encoder, p.corpus, p.fit, NULL, NULL), EMBLA_ERR_FORMAT);
+    assert_status(embla_fit(NULL, p.corpus, p.fit, NULL, NULL), EMBLA_ERR_ARGUMENT);
     const embla_fit_options bad = {.lines = -1};
-    assert_status(embla_fit(p.encoder, p.corpus, &bad, p.fit, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_fit(p.encoder, p.corpus, p.fit, &bad, NULL), EMBLA_ERR_ARGUMENT);
     assert_int_equal(scratch_count(&p.s, "words.fit"), 0);
     end(&p);
 }
@@ -263,7 +263,7 @@ static void check_answers(place *p, const embla_index *index)
     static const int64_t first[] = {5, -1, 3};
     embla_neighbour found[3 * 6];
     embla_encoded details[3];
-    assert_ok(embla_index_search(index, p->encoding, texts, lengths, 3, 6, 0, found, details));
+    assert_ok(embla_index_search(index, p->encoding, texts, lengths, 3, 6, NULL, found, details));
     for (size_t i = 0; i < 3; i++) {
         size_t length = 0;
         int64_t number = -1;
@@ -341,7 +341,7 @@ static void an_index_belongs_to_one_corpus_and_one_model(void **state)
     assert_status(embla_index_open(p.index, p.encoder, p.corpus, &index), EMBLA_ERR_ARGUMENT);
     assert_error_has("another corpus");
     put(p.corpus, corpus_text);
-    assert_ok(embla_fit(p.encoder, p.corpus, NULL, p.fit, NULL));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, NULL, NULL));
     close_model(&p);
     open_model(&p, p.fit);
     assert_status(embla_index_open(p.index, p.encoder, p.corpus, &index), EMBLA_ERR_ARGUMENT);
@@ -439,7 +439,7 @@ static embla_status use_all(const place *p)
     char pairs[SCRATCH_PATH + 8];
     (void)snprintf(pairs, sizeof pairs, "%s.pairs", p->corpus);
     embla_status status = embla_encoder_open(p->model, NULL, &plain);
-    if (status == EMBLA_OK) status = embla_fit(plain, p->corpus, NULL, p->fit, NULL);
+    if (status == EMBLA_OK) status = embla_fit(plain, p->corpus, p->fit, NULL, NULL);
     if (status == EMBLA_OK) status = embla_encoder_open(p->model, &options, &fitted);
     if (status == EMBLA_OK) status = embla_eval_sentences(fitted, pairs, NULL, &part);
     if (status == EMBLA_OK) status = embla_index_new(fitted, p->corpus, NULL, &index);
@@ -447,7 +447,7 @@ static embla_status use_all(const place *p)
     if (status == EMBLA_OK) status = embla_index_open(p->index, fitted, p->corpus, &stored);
     if (status == EMBLA_OK) status = embla_encoding_new(embla_encoder_tokenizer(fitted), &encoding);
     if (status == EMBLA_OK)
-        status = embla_index_search(stored, encoding, &text, &length, 1, 1, 1, &found, NULL);
+        status = embla_index_search(stored, encoding, &text, &length, 1, 1, NULL, &found, NULL);
     embla_index_free(stored);
     embla_index_free(index);
     embla_encoding_free(encoding);
@@ -554,10 +554,10 @@ static void glove_keeps_its_scores_on_the_sts_benchmark(void **state)
     open_model(&p, NULL);
     assert_near(score_sts(&p, data, NULL), 0.4141, 0.0005);
     embla_fit_options options = {.components = -1};
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, NULL));
     assert_near(score_sts(&p, data, p.fit), 0.5783, 0.0005);
     options.components = 10;
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, NULL));
     assert_near(score_sts(&p, data, p.fit), 0.6641, 0.0005);
     end(&p);
 }

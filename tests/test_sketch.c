@@ -58,7 +58,7 @@ static void compare_all(const embla_table *table, const char *what)
     for (size_t l = 0; l < COUNT_OF(lengths); l++) {
         for (int64_t row = 37; row < 47; row += 3) {
             const embla_near_options out = {
-                .leave_out = &row, .left_out = 1, .threads = 1 + (int)l};
+                .exclude = &row, .exclude_count = 1, .threads = 1 + (int)l};
             const embla_near_options some = {.rows = 4321};
             assert_ok(embla_lookup_rows(table, &row, 1, NULL, query));
             compare(table, sketch, query, lengths[l], out, what);

@@ -63,7 +63,7 @@ static void tickets_return_what_a_lookup_returns(void **state)
             embla_store *store = NULL;
             embla_tickets *tickets = NULL;
             if (!open_kind(&t, kind, &store)) continue;
-            assert_ok(embla_tickets_open(store, NULL, &tickets));
+            assert_ok(embla_tickets_new(store, NULL, &tickets));
             for (size_t w = 0; w < COUNT_OF(ways); w++) {
                 if (w == 4 && t.format.dim == 256 && t.format.dtype == EMBLA_Q4_K) continue;
                 int64_t rows[COUNT];
@@ -115,7 +115,7 @@ static void tokens_and_their_history_select_the_rows(void **state)
     assert_true(info.columns == 8 && info.rows <= ROWS);
     make(&t, 0, ROWS);
     assert_true(open_kind(&t, 0, &store));
-    assert_ok(embla_tickets_open(store, NULL, &tickets));
+    assert_ok(embla_tickets_new(store, NULL, &tickets));
     const embla_ngram_options before = {.history = history};
     assert_ok(embla_ngram_rows(ngram, tokens, 1, TOKENS, &before, rows));
     assert_ok(embla_store_lookup(store, rows, TOKENS * 8, NULL, wanted));
@@ -159,7 +159,7 @@ static void open_tickets(int which, int kind, const embla_tickets_options *optio
         finish(&o.t);
         skip();
     }
-    assert_ok(embla_tickets_open(o.store, options, &o.tickets));
+    assert_ok(embla_tickets_new(o.store, options, &o.tickets));
     random_rows(&o.t, &seed, o.rows, 1000);
     memset(o.out, CHECK_MARK, sizeof o.out);
 }
@@ -349,7 +349,7 @@ static void every_allocation_of_opening_may_fail(void **state)
     for (size_t n = 1;; n++) {
         embla_tickets *tickets = NULL;
         embla_mem_fail(n, false);
-        embla_status status = embla_tickets_open(o.store, &hot, &tickets);
+        embla_status status = embla_tickets_new(o.store, &hot, &tickets);
         embla_mem_fail(0, false);
         embla_tickets_free(tickets);
         assert_int_equal(embla_mem_live(), live);
@@ -391,7 +391,7 @@ static void requests_that_cannot_be_are_refused(void **state)
                                            {.hot_rows = o.rows, .hot_count = 1},
                                            {.hot_bytes = 100}};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        assert_status(embla_tickets_open(o.store, &wrong[i], &tickets), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_tickets_new(o.store, &wrong[i], &tickets), EMBLA_ERR_ARGUMENT);
     assert_null(tickets);
     embla_tickets_free(NULL);
     close_tickets();
@@ -556,7 +556,7 @@ static void fixed_rows_stay(void **state)
     const embla_tickets_options wrong = {.hot_bytes = 6000, .hot_rows = &outside, .hot_count = 1};
     open_tickets(4, 0, NULL);
     embla_tickets *tickets = NULL;
-    assert_status(embla_tickets_open(o.store, &wrong, &tickets), EMBLA_ERR_RANGE);
+    assert_status(embla_tickets_new(o.store, &wrong, &tickets), EMBLA_ERR_RANGE);
     assert_error_has("hot row 6000 at index 0 is out of range");
     close_tickets();
 }
@@ -582,7 +582,7 @@ static void hot_rows_come_from_a_file(void **state)
     npy[22] = 'f'; /* '<f8' */
     embla_tickets *tickets = NULL;
     scratch_write(scratch_path(&s, "hot.npy"), npy, sizeof npy);
-    assert_status(embla_tickets_open(o.store, &hot, &tickets), EMBLA_ERR_FORMAT);
+    assert_status(embla_tickets_new(o.store, &hot, &tickets), EMBLA_ERR_FORMAT);
     assert_error_has("a list of rows is an npy file");
     close_tickets();
     scratch_free(&s);

@@ -77,7 +77,7 @@ typedef struct {
 static opened open_text(const char *json)
 {
     opened o = {0};
-    assert_ok(embla_tokenizer_parse(json, strlen(json), "test", &o.tokenizer));
+    assert_ok(embla_tokenizer_open_bytes(json, strlen(json), "test", &o.tokenizer));
     assert_ok(embla_encoding_new(o.tokenizer, &o.encoding));
     return o;
 }
@@ -114,7 +114,7 @@ static void assert_refused(const char *json, embla_status status, const char *se
 {
     embla_tokenizer *t = NULL;
     size_t live = embla_mem_live();
-    assert_status(embla_tokenizer_parse(json, strlen(json), "test", &t), status);
+    assert_status(embla_tokenizer_open_bytes(json, strlen(json), "test", &t), status);
     assert_error_has(sentence);
     assert_null(t);
     assert_int_equal(embla_mem_live(), live);
@@ -436,8 +436,8 @@ static embla_status use(const char *path, const char *json)
     embla_encoding *e = NULL;
     const char *text = NULL;
     size_t length = 0;
-    embla_status status = path ? embla_tokenizer_open(path, &t)
-                               : embla_tokenizer_parse(json, strlen(json), "test", &t);
+    embla_status status = path ? embla_tokenizer_open_file(path, &t)
+                               : embla_tokenizer_open_bytes(json, strlen(json), "test", &t);
     if (status == EMBLA_OK) status = embla_encoding_new(t, &e);
     if (status == EMBLA_OK) status = embla_tokenize(e, texts[0], lengths[0], &options);
     if (status == EMBLA_OK) status = embla_tokenize_batch(e, texts, lengths, 2, &options);
@@ -491,11 +491,11 @@ static void a_folder_is_opened_by_its_tokenizer_json(void **state)
     embla_tokenizer *t = NULL;
     scratch_new(&s);
     scratch_write(scratch_path(&s, "tokenizer.json"), bert, strlen(bert));
-    assert_ok(embla_tokenizer_open(s.folder, &t));
+    assert_ok(embla_tokenizer_open_file(s.folder, &t));
     embla_tokenizer_free(t);
     t = NULL;
     scratch_write(scratch_path(&s, "tokenizer.json"), "{}", 2);
-    assert_status(embla_tokenizer_open(s.folder, &t), EMBLA_ERR_FORMAT);
+    assert_status(embla_tokenizer_open_file(s.folder, &t), EMBLA_ERR_FORMAT);
     assert_error_has("no \"model\"");
     scratch_free(&s);
 }
@@ -583,7 +583,7 @@ static void strings_of_every_length_are_read_in_bounded_time(void **state)
     used += (size_t)sprintf(json + used, "}}}");
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
-    assert_ok(embla_tokenizer_parse(json, used, "test", &t));
+    assert_ok(embla_tokenizer_open_bytes(json, used, "test", &t));
     assert_ok(embla_encoding_new(t, &e));
     assert_ok(embla_tokenize(e, text, DEEP, NULL));
     assert_int_equal(embla_encoding_tokens(e)[0], DEEP);
@@ -604,8 +604,8 @@ static void arguments_are_checked(void **state)
     assert_status(embla_tokenize(o.encoding, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_tokenize(o.encoding, NULL, 0, NULL));
     assert_int_equal(embla_encoding_count(o.encoding), 0);
-    assert_status(embla_tokenizer_open(NULL, &t), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_tokenizer_open("/nothing/there", &t), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_tokenizer_open_file(NULL, &t), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_tokenizer_open_file("/nothing/there", &t), EMBLA_ERR_NOT_FOUND);
     options = (embla_tokenize_options){.threads = -1};
     assert_status(embla_tokenize_batch(o.encoding, NULL, NULL, 0, &options), EMBLA_ERR_ARGUMENT);
     embla_tokenizer_free(NULL);

@@ -29,7 +29,7 @@ static void repeat(text *t, const char *more, size_t times)
 
 static embla_status parse(const text *t, embla_tokenizer **out)
 {
-    return embla_tokenizer_parse(t->bytes, t->count, "test", out);
+    return embla_tokenizer_open_bytes(t->bytes, t->count, "test", out);
 }
 
 static void assert_refused(text *t, embla_status status, const char *sentence)

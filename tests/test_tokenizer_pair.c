@@ -110,7 +110,7 @@ static embla_status parse(const char *post, const char *limit, const char *pad,
                    "\"[CLS]\":1,\"[SEP]\":2,\"[PAD]\":3,\"a\":4,\"b\":5,\"c\":6,\"d\":7,\"e\":8,"
                    "\"f\":9},\"unk_token\":\"[UNK]\"}}",
                    limit ? limit : "null", pad ? pad : "null", post);
-    return embla_tokenizer_parse(json, strlen(json), "test", out);
+    return embla_tokenizer_open_bytes(json, strlen(json), "test", out);
 }
 
 static embla_encoding *open_pair(const char *post, const char *limit, const char *pad,

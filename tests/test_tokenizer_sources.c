@@ -50,7 +50,7 @@ static void check(const void *bytes, size_t count, const char *source, const cha
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
     embla_tokenizer_info info;
-    assert_ok(embla_tokenizer_parse(bytes, count, "test", &t));
+    assert_ok(embla_tokenizer_open_bytes(bytes, count, "test", &t));
     embla_tokenizer_describe(t, &info);
     assert_string_equal(info.source, source);
     assert_ok(embla_encoding_new(t, &e));
@@ -154,7 +154,7 @@ static void a_wrong_gguf_t5_is_refused(void **state)
         list[3].score = cases[i].score;
         list[3].type = cases[i].type;
         make_t5(&g, list, COUNT_OF(list), 1, cases[i].map, sizeof map);
-        assert_status(embla_tokenizer_parse(g.bytes, g.used, "test", &t), EMBLA_ERR_FORMAT);
+        assert_status(embla_tokenizer_open_bytes(g.bytes, g.used, "test", &t), EMBLA_ERR_FORMAT);
         assert_error_has(cases[i].sentence);
         assert_int_equal(embla_mem_live(), live);
         free(g.bytes);
@@ -180,8 +180,9 @@ static void wrong_files_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         embla_tokenizer *t = NULL;
         size_t live = embla_mem_live();
-        assert_status(embla_tokenizer_parse(cases[i].bytes, strlen(cases[i].bytes), "test", &t),
-                      cases[i].status);
+        assert_status(
+            embla_tokenizer_open_bytes(cases[i].bytes, strlen(cases[i].bytes), "test", &t),
+            cases[i].status);
         assert_error_has(cases[i].sentence);
         assert_int_equal(embla_mem_live(), live);
     }
@@ -198,7 +199,7 @@ static void damaged_models_end_in_a_status(void **state)
         size_t live = embla_mem_live();
         memcpy(other, model, count);
         if (i >= count) other[i - count] ^= 0xff;
-        if (embla_tokenizer_parse(other, i < count ? i : count, "test", &t) == EMBLA_OK)
+        if (embla_tokenizer_open_bytes(other, i < count ? i : count, "test", &t) == EMBLA_OK)
             embla_tokenizer_free(t);
         assert_int_equal(embla_mem_live(), live);
     }
@@ -220,7 +221,7 @@ static void every_allocation_may_fail(void **state)
             embla_tokenizer *t = NULL;
             size_t live = embla_mem_live();
             embla_mem_fail(n, false);
-            status = embla_tokenizer_parse(all[i], counts[i], "test", &t);
+            status = embla_tokenizer_open_bytes(all[i], counts[i], "test", &t);
             embla_mem_fail(0, false);
             if (status == EMBLA_OK)
                 embla_tokenizer_free(t);
@@ -240,14 +241,14 @@ static void folders_are_searched_in_an_order(void **state)
     embla_tokenizer_info info;
     uint8_t model[1024];
     scratch_new(&s);
-    assert_status(embla_tokenizer_open(s.folder, &t), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_tokenizer_open_file(s.folder, &t), EMBLA_ERR_NOT_FOUND);
     assert_error_has("no tokenizer.json");
     scratch_write(scratch_path(&s, "vocab.txt"), words, strlen(words));
-    assert_ok(embla_tokenizer_open(s.folder, &t));
+    assert_ok(embla_tokenizer_open_file(s.folder, &t));
     embla_tokenizer_free(t);
     size_t count = make_model(model, pieces, COUNT_OF(pieces), 1);
     scratch_write(scratch_path(&s, "tokenizer.model"), model, count);
-    assert_ok(embla_tokenizer_open(s.folder, &t));
+    assert_ok(embla_tokenizer_open_file(s.folder, &t));
     embla_tokenizer_describe(t, &info);
     assert_string_equal(info.source, "SentencePiece");
     embla_tokenizer_free(t);

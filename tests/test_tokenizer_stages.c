@@ -12,7 +12,7 @@
 static embla_encoding *open_text(const char *json, embla_tokenizer **t)
 {
     embla_encoding *e = NULL;
-    assert_ok(embla_tokenizer_parse(json, strlen(json), "test", t));
+    assert_ok(embla_tokenizer_open_bytes(json, strlen(json), "test", t));
     assert_ok(embla_encoding_new(*t, &e));
     return e;
 }
@@ -119,7 +119,7 @@ static void ctc_needs_its_strings(void **state)
          "\"model\":{\"vocab\":{\"a\":0}}}")};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         embla_tokenizer *t = NULL;
-        assert_status(embla_tokenizer_parse(files[i], strlen(files[i]), "test", &t),
+        assert_status(embla_tokenizer_open_bytes(files[i], strlen(files[i]), "test", &t),
                       EMBLA_ERR_FORMAT);
         assert_error_has("CTC");
     }

@@ -28,8 +28,8 @@ static trained set_up(const char *text)
 static trained train(const char *text, const embla_tokenizer_train_options *options)
 {
     trained w = set_up(text);
-    assert_ok(embla_tokenizer_train(w.text, options, w.out, NULL));
-    assert_ok(embla_tokenizer_open(w.out, &w.t));
+    assert_ok(embla_tokenizer_train(w.text, w.out, options, NULL));
+    assert_ok(embla_tokenizer_open_file(w.out, &w.t));
     assert_ok(embla_encoding_new(w.t, &w.e));
     return w;
 }
@@ -105,7 +105,7 @@ static void pairs_below_the_minimum_make_no_token(void **state)
     trained w = set_up("ab ab ab cd\n");
     const embla_tokenizer_train_options options = {.size = 300, .min_count = 2};
     (void)state;
-    assert_ok(embla_tokenizer_train(w.text, &options, w.out, &made));
+    assert_ok(embla_tokenizer_train(w.text, w.out, &options, &made));
     assert_int_equal(made.tokens, 258); /* "ab" and, with the space, "\u0120ab" */
     assert_int_equal(made.merges, 2);
     assert_int_equal(made.pieces, 4); /* "ab", " ab", " cd" and the line end */
@@ -180,10 +180,10 @@ static void unigram_keeps_every_character_and_at_most_the_size(void **state)
     const embla_tokenizer_train_options options = {
         .kind = EMBLA_TOKENIZER_UNIGRAM, .size = 16, .special = special, .special_count = 2};
     (void)state;
-    assert_ok(embla_tokenizer_train(w.text, &options, w.out, &made));
+    assert_ok(embla_tokenizer_train(w.text, w.out, &options, &made));
     assert_int_equal(made.tokens, 16); /* 2 special ones, 11 characters with "▁", 3 strings */
     assert_int_equal(made.special, 2);
-    assert_ok(embla_tokenizer_open(w.out, &w.t));
+    assert_ok(embla_tokenizer_open_file(w.out, &w.t));
     assert_string_equal(name(&w, 1), "<unk>");
     for (const char *c = "thecasonm;"; *c; c++) assert_true(embla_tokenizer_token(w.t, c, 1) >= 0);
     embla_tokenizer_info info;
@@ -265,7 +265,7 @@ static void the_number_of_threads_changes_nothing(void **state)
                                                            .lowercase = true,
                                                            .threads = threads};
             size_t count = 0;
-            assert_ok(embla_tokenizer_train(w.text, &options, w.out, NULL));
+            assert_ok(embla_tokenizer_train(w.text, w.out, &options, NULL));
             unsigned char *bytes = scratch_read(w.out, &count);
             if (first) assert_int_equal(count, length);
             if (first) assert_memory_equal(bytes, first, length);
@@ -288,7 +288,7 @@ static void assert_refused(const char *text, size_t length,
     trained w = set_up("");
     scratch_write(w.text, text, length);
     scratch_write(w.out, "old", 3);
-    assert_status(embla_tokenizer_train(w.text, options, w.out, NULL), status);
+    assert_status(embla_tokenizer_train(w.text, w.out, options, NULL), status);
     assert_error_has(message);
     size_t count = 0;
     unsigned char *left = scratch_read(w.out, &count);
@@ -346,7 +346,7 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
         embla_status status = EMBLA_ERR_MEMORY;
         for (size_t n = 1; status != EMBLA_OK; n++) {
             embla_mem_fail(n, false);
-            status = embla_tokenizer_train(w.text, &options, w.out, NULL);
+            status = embla_tokenizer_train(w.text, w.out, &options, NULL);
             embla_mem_fail(0, false);
             if (status != EMBLA_OK) assert_status(status, EMBLA_ERR_MEMORY);
             assert_int_equal(embla_mem_live(), live);
@@ -355,7 +355,7 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
         }
         for (size_t n = 1; n < 40; n++) {
             embla_io_fail(n, false, EIO);
-            status = embla_tokenizer_train(w.text, &options, w.out, NULL);
+            status = embla_tokenizer_train(w.text, w.out, &options, NULL);
             embla_io_fail(0, false, 0);
             assert_true(status == EMBLA_OK || status == EMBLA_ERR_IO);
             assert_int_equal(embla_mem_live(), live);
@@ -424,7 +424,7 @@ static void tokens_are_words(void **state)
     assert_int_equal(embla_vocab_count(words), 257);
     assert_ok(embla_vocab_find(words, "ab", 2, &token));
     assert_int_equal(token, 256);
-    assert_ok(embla_tokenizer_of_words(words, &again)); /* merges by the lowest token */
+    assert_ok(embla_tokenizer_new_words(words, &again)); /* merges by the lowest token */
     assert_int_equal(embla_tokenizer_token(again, "ab", 2), 256);
     embla_tokenizer_free(again);
     embla_vocab_free(words);

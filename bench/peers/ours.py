@@ -52,7 +52,7 @@ LossReport = structure(("loss", c_double), ("z_loss", c_double), ("counted", c_i
                        ("ignored", c_i64), ("correct", c_i64))
 PoolOptions = structure(("lengths", c_ptr), ("weights", c_ptr), ("threads", c_int), ("kind", c_int),
                         ("normalize", c_bool))
-NearOptions = structure(("rows", c_i64), ("leave_out", c_ptr), ("left_out", c_size),
+NearOptions = structure(("rows", c_i64), ("exclude", c_ptr), ("exclude_count", c_size),
                         ("threads", c_int), ("measure", c_int))
 AnalogyOptions = structure(("rows", c_i64), ("threads", c_int), ("keep_words", c_bool),
                            ("kind", c_int))

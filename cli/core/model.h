@@ -57,7 +57,7 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
 EMBLA_CHECKED embla_status cli_train_tokenizer(const char *text,
                                                const embla_tokenizer_train_options *options,
                                                const char *out, embla_tokenizer_trained *trained);
-/* embla_tokenizer_open, or embla_tokenizer_of the checkpoint if path is NULL;
+/* embla_tokenizer_open_file, or embla_tokenizer_open the checkpoint if path is NULL;
  * embla_vocab_open_file; embla_table_new. A fuzzer replaces them, too. */
 EMBLA_CHECKED embla_status cli_open_tokenizer(const char *path, const embla_checkpoint *checkpoint,
                                               embla_tokenizer **out);

@@ -38,13 +38,13 @@ int cli_open_packed(const char *path, const embla_open_options *options, bool qu
 embla_status cli_open_tokenizer(const char *path, const embla_checkpoint *checkpoint,
                                 embla_tokenizer **out)
 {
-    return path ? embla_tokenizer_open(path, out) : embla_tokenizer_of(checkpoint, out);
+    return path ? embla_tokenizer_open_file(path, out) : embla_tokenizer_open(checkpoint, out);
 }
 
 embla_status cli_train_tokenizer(const char *text, const embla_tokenizer_train_options *options,
                                  const char *out, embla_tokenizer_trained *trained)
 {
-    return embla_tokenizer_train(text, options, out, trained);
+    return embla_tokenizer_train(text, out, options, trained);
 }
 
 embla_status cli_open_words(const char *path, embla_vocab **out)

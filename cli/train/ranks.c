@@ -73,7 +73,7 @@ int cli_ranks_open(const cli_args *args, cli_ranks *ranks)
 
 void cli_ranks_close(cli_ranks *ranks)
 {
-    embla_comm_close(ranks->comm);
+    embla_comm_free(ranks->comm);
     ranks->comm = NULL;
 }
 

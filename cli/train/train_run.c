@@ -198,8 +198,8 @@ static int after_step(cli_training *t)
     const embla_train_report *last = &t->last;
     t->seconds = now - t->begun - t->pauses;
     t->tokens += last->tokens;
-    t->left_out += last->left_out;
-    t->left_out_now = last->left_out ? t->left_out_now + 1 : 0;
+    t->left_out += last->skipped;
+    t->left_out_now = last->skipped ? t->left_out_now + 1 : 0;
     record_loss(t, last->loss);
     t->validated = t->paused = false;
     if (validation_due(t)) code = validate(t);

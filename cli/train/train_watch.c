@@ -162,7 +162,7 @@ static int find_near(cli_watch *w, int threads)
         own[i] = w->found[i].token;
         memcpy(queries + i * w->dim, w->now + (size_t)own[i] * w->dim, w->dim * sizeof *queries);
     }
-    embla_near_options options = {.leave_out = own, .left_out = 1, .threads = threads};
+    embla_near_options options = {.exclude = own, .exclude_count = 1, .threads = threads};
     embla_status status =
         embla_near(w->table, queries, count, CLI_WATCH_NEAR, &options, near, NULL);
     free(queries);

@@ -76,7 +76,7 @@ static int fit(const cli_args *args, const cli_static_model *model, embla_fit_op
     o->progress = cli_progress_call;
     o->context = &progress;
     cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
-    embla_status status = embla_fit(model->encoder, args->operands[1], o, path, &report);
+    embla_status status = embla_fit(model->encoder, args->operands[1], path, o, &report);
     cli_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file is complete"
                                                    : "interrupted; nothing has been written");
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());

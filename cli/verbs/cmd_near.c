@@ -186,7 +186,7 @@ static void print_answer(job *j, size_t n, const embla_neighbour *found)
 
 typedef struct {
     float *queries;
-    int64_t *left_out; /* for each query its own row, then the rows of --exclude */
+    int64_t *exclude; /* for each query its own row, then the rows of --exclude */
     embla_neighbour *found;
     size_t most;
 } buffers;
@@ -200,12 +200,12 @@ static int search(job *j, const buffers *b, embla_near_report *report)
         code = read_queries(j, at, count, b->queries);
         if (code != CLI_DONE) return code;
         for (size_t i = 0; i < count; i++) {
-            int64_t *rows = b->left_out + i * (1 + j->excluded.count);
+            int64_t *rows = b->exclude + i * (1 + j->excluded.count);
             rows[0] = j->rows && !j->self ? j->rows[at + i] : -1;
             for (size_t n = 0; n < j->excluded.count; n++) rows[1 + n] = j->excluded_rows[n];
         }
-        options.leave_out = b->left_out;
-        options.left_out = 1 + j->excluded.count;
+        options.exclude = b->exclude;
+        options.exclude_count = 1 + j->excluded.count;
         if (embla_near(j->asked.table, b->queries, count, j->rank.top, &options, b->found,
                        report) != EMBLA_OK)
             return cli_failed("%s", embla_error());
@@ -220,12 +220,12 @@ static int search_all(job *j, embla_near_report *report)
     buffers b = {.most = each < QUERY_BYTES / QUERIES ? QUERIES : QUERY_BYTES / each + 1};
     if (b.most > j->count) b.most = j->count;
     b.queries = malloc(b.most * j->dim * sizeof *b.queries);
-    b.left_out = calloc(b.most * (1 + j->excluded.count), sizeof *b.left_out);
+    b.exclude = calloc(b.most * (1 + j->excluded.count), sizeof *b.exclude);
     b.found = calloc(b.most * j->rank.top, sizeof *b.found);
-    int code = b.queries && b.left_out && b.found ? search(j, &b, report)
-                                                  : cli_failed("no memory for %zu answers", b.most);
+    int code = b.queries && b.exclude && b.found ? search(j, &b, report)
+                                                 : cli_failed("no memory for %zu answers", b.most);
     free(b.queries);
-    free(b.left_out);
+    free(b.exclude);
     free(b.found);
     return code;
 }

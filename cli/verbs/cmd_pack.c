@@ -214,7 +214,7 @@ static int write_pack(const cli_args *args, job *j, const char *path)
                                         .bundles = rows,
                                         .bundle_count = count,
                                         .bundle_file = cli_args_text(args, "bundles"),
-                                        .replace = cli_args_flag(args, "force"),
+                                        .overwrite = cli_args_flag(args, "force"),
                                         .progress = cli_progress_call,
                                         .context = &j->progress};
     cli_progress_begin(&j->progress, cli_args_flag(args, "quiet"));

@@ -323,7 +323,7 @@ static const char *format_name(size_t n)
 
 static int open_tokenizer(const char *path, embla_tokenizer **tokenizer, embla_encoding **encoding)
 {
-    if (embla_tokenizer_open(path, tokenizer) != EMBLA_OK ||
+    if (embla_tokenizer_open_file(path, tokenizer) != EMBLA_OK ||
         embla_encoding_new(*tokenizer, encoding) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;

@@ -39,7 +39,7 @@ int cli_plan_measure(const cli_args *args, cli_plan *p, bool *speaks)
         if (!cli_args_given(args, "hosts") && comm->size > 1)
             p->options.hosts = comm->size / (here > 0 ? here : 1);
     }
-    embla_comm_close(comm);
+    embla_comm_free(comm);
     return code;
 }
 

@@ -43,7 +43,7 @@ int cli_rows_stats_read(const embla_checkpoint *checkpoint, int32_t layer, const
     int64_t before = cached_bytes(mapped);
     embla_status status = embla_store_open(checkpoint, NULL, layer, &direct, &store);
     if (status == EMBLA_OK) status = embla_store_describe(store, &out->store);
-    if (status == EMBLA_OK) status = embla_tickets_open(store, options, &tickets);
+    if (status == EMBLA_OK) status = embla_tickets_new(store, options, &tickets);
     if (status == EMBLA_OK) memory = malloc(columns * out->store.row_bytes);
     if (memory) status = read_tokens(tickets, rows, tokens, columns, memory);
     if (memory && status == EMBLA_OK) status = embla_tickets_statistics(tickets, &out->tickets);

@@ -298,17 +298,17 @@ class Table(_embla.Table):
         return Hits(Hit(self.word(i), i, s) for i, s in zip(ids.tolist(), scores.tolist()) if i >= 0)
 
     def near(self, query: Any, top: int = 10, *, measure: str = "cosine", rows: int = 0,
-             leave_out: Any = None, threads: int = 0) -> Any:
+             exclude: Any = None, threads: int = 0) -> Any:
         """The rows nearest to a word, a row number, or vectors.
 
         For a word or a row number, and for one vector: a list of hits. For vectors
         (n, dim): row numbers (n, top) and scores (n, top).
         """
         vectors, left = self._query(query)
-        if leave_out is None:
-            leave_out = left or None
+        if exclude is None:
+            exclude = left or None
         ids, scores = _embla.near(self, vectors, top, measure=measure, rows=rows,
-                                  leave_out=leave_out, threads=threads)
+                                  exclude=exclude, threads=threads)
         if left or len(ids.shape) == 1:
             return self._hits(ids, scores)
         return ids, scores
@@ -473,7 +473,7 @@ class Table(_embla.Table):
         if len(plus) == 1 and not minus:
             token = self.id(plus[0])
             found = _embla.near(self, self.lookup(token), topn, rows=restrict_vocab or 0,
-                                leave_out=token)
+                                exclude=token)
         else:
             found = _embla.analogy(self, self.ids(plus), self.ids(minus), topn,
                                    rows=restrict_vocab or 0)

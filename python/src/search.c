@@ -136,9 +136,10 @@ static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t to
     embla_encoding *encoding =
         bind_pool_take(&encoder->pool, embla_encoder_tokenizer(encoder->base.handle));
     if (encoding) {
+        const embla_search_options options = {.threads = threads};
         embla_status status;
         BIND_RUN(true, status = embla_index_search(handle_of(self), encoding, texts->texts,
-                                                   texts->lengths, texts->count, top, threads,
+                                                   texts->lengths, texts->count, top, &options,
                                                    found, NULL));
         bind_pool_return(&encoder->pool, encoding);
         result = status == EMBLA_OK ? found_lists(handle_of(self), found, texts, top)
@@ -237,8 +238,8 @@ static PyObject *search_fit(PyObject *module, BIND_ARGS)
     o.counts = counts.text;
     if (are_given(&corpus, &path) && bind_is(encoder, bind_encoder_type, "encoder")) {
         embla_status status;
-        BIND_RUN(true, status = embla_fit(((bind_object *)encoder)->handle, corpus.text, &o,
-                                          path.text, &r));
+        BIND_RUN(true, status = embla_fit(((bind_object *)encoder)->handle, corpus.text, path.text,
+                                          &o, &r));
         if (status == EMBLA_OK)
             result =
                 Py_BuildValue("{s:L,s:L,s:L,s:L,s:n,s:d,s:d,s:N}", "lines", (long long)r.lines,

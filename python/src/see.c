@@ -52,14 +52,14 @@ static embla_neighbour *neighbours_new(size_t vectors, size_t top)
 }
 
 /* Rows to leave out: (left) for every query, or (n, left). */
-static bool read_left_out(PyObject *object, size_t vectors, bind_ids *ids,
+static bool read_excluded(PyObject *object, size_t vectors, bind_ids *ids,
                           embla_near_options *options, int64_t **repeated)
 {
-    if (!bind_ids_read(object, "leave_out", ids)) return false;
-    options->left_out = ids->rank == 2 ? (size_t)ids->shape[1] : ids->count;
-    options->leave_out = ids->values;
+    if (!bind_ids_read(object, "exclude", ids)) return false;
+    options->exclude_count = ids->rank == 2 ? (size_t)ids->shape[1] : ids->count;
+    options->exclude = ids->values;
     if (ids->rank == 2 && (size_t)ids->shape[0] != vectors) {
-        bind_error(EMBLA_ERR_SHAPE, "leave_out has %zd lists, but there are %zu queries",
+        bind_error(EMBLA_ERR_SHAPE, "exclude has %zd lists, but there are %zu queries",
                    ids->shape[0], vectors);
         return false;
     }
@@ -73,7 +73,7 @@ static bool read_left_out(PyObject *object, size_t vectors, bind_ids *ids,
     }
     for (size_t i = 0; i < vectors; i++)
         memcpy(*repeated + i * ids->count, ids->values, ids->count * sizeof **repeated);
-    options->leave_out = *repeated;
+    options->exclude = *repeated;
     return true;
 }
 
@@ -96,7 +96,7 @@ static PyObject *near_vectors(const embla_table *table, const bind_floats *queri
 
 static PyObject *see_near(PyObject *module, BIND_ARGS)
 {
-    PyObject *table = NULL, *vectors = NULL, *left_out = NULL, *result = NULL;
+    PyObject *table = NULL, *vectors = NULL, *excluded = NULL, *result = NULL;
     size_t top = 10, queries = 0;
     int measure = EMBLA_MEASURE_COSINE;
     embla_near_options options = {0};
@@ -106,7 +106,7 @@ static PyObject *see_near(PyObject *module, BIND_ARGS)
         {.name = "top", .kind = 'z', .to = &top},
         {.name = "measure", .kind = 'e', .to = &measure, .names = measure_name},
         {.name = "rows", .kind = 'l', .to = &options.rows},
-        {.name = "leave_out", .kind = 'O', .to = &left_out},
+        {.name = "exclude", .kind = 'O', .to = &excluded},
         {.name = "threads", .kind = 'i', .to = &options.threads}};
     bind_floats floats;
     bind_ids ids = {.count = 0};
@@ -120,8 +120,8 @@ static PyObject *see_near(PyObject *module, BIND_ARGS)
     if (bind_vectors_read(vectors, "queries", embla_table_dim(bind_table_of(table)), &floats,
                           &queries)) {
         bool good = true;
-        if (left_out && left_out != Py_None)
-            good = read_left_out(left_out, queries, &ids, &options, &repeated);
+        if (excluded && excluded != Py_None)
+            good = read_excluded(excluded, queries, &ids, &options, &repeated);
         if (queries <= 4 && options.measure == EMBLA_MEASURE_COSINE)
             options.sketch = bind_table_sketch(table);
         if (good) result = near_vectors(bind_table_of(table), &floats, queries, top, &options);
@@ -412,7 +412,7 @@ static PyObject *see_health(PyObject *module, BIND_ARGS)
 static PyMethodDef functions[] = {
     BIND_METHOD("near", see_near,
                 "near(table, queries, top=10, *, measure='cosine', rows=0, "
-                "leave_out=None, threads=0)\n--\n\nRow numbers and scores."),
+                "exclude=None, threads=0)\n--\n\nRow numbers and scores."),
     BIND_METHOD("analogy", see_analogy,
                 "analogy(table, plus, minus, top=10, *, kind='add', rows=0, "
                 "keep_words=False, threads=0)\n--\n\nRow numbers and scores."),

@@ -48,7 +48,7 @@ static PyObject *tickets_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         embla_store_info info = {0};
         embla_status status = embla_store_describe(((bind_object *)store)->handle, &info);
         if (status == EMBLA_OK)
-            status = embla_tickets_open(((bind_object *)store)->handle, &o, &handle);
+            status = embla_tickets_new(((bind_object *)store)->handle, &o, &handle);
         if (status != EMBLA_OK) bind_fail(status);
         if (status == EMBLA_OK) self = bind_new(type);
         if (self) {

@@ -55,7 +55,7 @@ static PyObject *tokenizer_new(PyTypeObject *type, PyObject *args, PyObject *kwa
         {.name = "path", .kind = 'p', .to = &path, .required = true}};
     if (!bind_new_arguments("Tokenizer", args, kwargs, 1, arguments, 1)) return NULL;
     if (!path.text) return PyErr_Format(PyExc_TypeError, "path must not be None");
-    BIND_RUN(true, status = embla_tokenizer_open(path.text, &handle));
+    BIND_RUN(true, status = embla_tokenizer_open_file(path.text, &handle));
     if (status != EMBLA_OK) bind_fail_path(status, path.text);
     bind_path_free(&path);
     if (status != EMBLA_OK) return NULL;

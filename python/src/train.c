@@ -283,7 +283,7 @@ static PyObject *train_step(PyObject *self, PyObject *unused)
     bind_leave(self, true);
     if (status != EMBLA_OK) return bind_fail(status);
     return Py_BuildValue("LdddLN", (long long)r.step, r.loss, r.rate, r.norm, (long long)r.tokens,
-                         PyBool_FromLong(r.left_out));
+                         PyBool_FromLong(r.skipped));
 }
 
 /* The validation loss; None if the text has no validation part. */
@@ -379,7 +379,7 @@ static PyMethodDef methods[] = {
                  "newest(folder)\n--\n\nThe newest checkpoint of a folder, or None."),
     {"presets", train_presets, METH_NOARGS | METH_CLASS, "presets()\n--\n\nNames of presets."},
     {"step", train_step, METH_NOARGS,
-     "step()\n--\n\nMakes one step: (step, loss, rate, norm, tokens, left_out)."},
+     "step()\n--\n\nMakes one step: (step, loss, rate, norm, tokens, skipped)."},
     BIND_METHOD("validate", train_validate,
                 "validate(batches=0)\n--\n\nThe validation loss, or None without such a part."),
     BIND_METHOD("save", train_save,

@@ -55,9 +55,9 @@ def test_near_equals_a_full_sort(table, numbers):
     ids, values = table.near(numbers[:4], 3)
     assert ids.shape == values.shape == (4, 3) and ids[:, 0].tolist() == [0, 1, 2, 3]
     assert table.near(numbers[2], 1)[0].id == 2
-    assert table.near(numbers[2], 1, leave_out=[2])[0].id != 2
-    assert table.near(numbers[:2], 1, leave_out=[[0], [1]])[0].tolist() != [[0], [1]]
-    assert table.near(numbers[:2], 1, leave_out=[0, 1])[0].shape == (2, 1)
+    assert table.near(numbers[2], 1, exclude=[2])[0].id != 2
+    assert table.near(numbers[:2], 1, exclude=[[0], [1]])[0].tolist() != [[0], [1]]
+    assert table.near(numbers[:2], 1, exclude=[0, 1])[0].shape == (2, 1)
     assert table.near(numbers[2], 1, measure="euclidean")[0].score == 0
     assert len(table.near("w3", 500)) == 199
     with pytest.raises(ValueError, match="k is 0"):
@@ -73,7 +73,7 @@ def test_wrong_queries(table, numbers):
     with pytest.raises(embla.ArgumentError, match="cosine, dot, euclidean"):
         table.near("w1", measure="manhattan")
     with pytest.raises(embla.ShapeError):
-        table.near(numbers[:3], 1, leave_out=[[1], [2]])
+        table.near(numbers[:3], 1, exclude=[[1], [2]])
     with pytest.raises((MemoryError, ValueError)):
         table.near(numbers[:3], 2**60)
 

@@ -204,7 +204,7 @@ embla_status embla_comm_open(const embla_comm_options *options, const embla_comm
     return EMBLA_OK;
 }
 
-void embla_comm_close(const embla_comm *comm)
+void embla_comm_free(const embla_comm *comm)
 {
     if (!comm || comm != now.comm) return;
     now.close(now.comm);

@@ -213,8 +213,8 @@ static void fill_defaults(job *j, const embla_fit_options *o)
     if (j->options.lines == 0) j->options.lines = LINES_UNASKED;
 }
 
-embla_status embla_fit(const embla_encoder *encoder, const char *corpus,
-                       const embla_fit_options *options, const char *path, embla_fit_report *report)
+embla_status embla_fit(const embla_encoder *encoder, const char *corpus, const char *path,
+                       const embla_fit_options *options, embla_fit_report *report)
 {
     embla_checksum sum;
     EMBLA_TRY(check(encoder, corpus, path, options));

@@ -176,11 +176,14 @@ static embla_status search(const embla_index *index, embla_encoding *encoding,
 
 embla_status embla_index_search(const embla_index *index, embla_encoding *encoding,
                                 const char *const *texts, const size_t *lengths, size_t count,
-                                size_t k, int threads, embla_neighbour *out, embla_encoded *details)
+                                size_t k, const embla_search_options *options, embla_neighbour *out,
+                                embla_encoded *details)
 {
     embla_arena arena = {0};
     embla_encoded *found = NULL;
     float *vectors = NULL;
+    EMBLA_TRY(embla_options_check(options));
+    int threads = options ? options->threads : 0;
     if (!index || !encoding || (count > 0 && (!texts || !lengths || !out)))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_search: %s is NULL",
                           !index      ? "index"

@@ -78,8 +78,8 @@ static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
         query[j] = (float)sum;
     }
     const embla_near_options near = {.rows = options->rows,
-                                     .leave_out = options->keep_words ? NULL : q->rows,
-                                     .left_out = options->keep_words ? 0 : q->count,
+                                     .exclude = options->keep_words ? NULL : q->rows,
+                                     .exclude_count = options->keep_words ? 0 : q->count,
                                      .threads = options->threads};
     return embla_near(q->table, query, 1, k, &near, out, report);
 }
@@ -122,8 +122,8 @@ static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
                              .count = q->count,
                              .lists = 1,
                              .k = k,
-                             .leave_out = q->rows,
-                             .left_out = options->keep_words ? 0 : q->count,
+                             .exclude = q->rows,
+                             .exclude_count = options->keep_words ? 0 : q->count,
                              .threads = options->threads,
                              .score = score_mul,
                              .context = q};

@@ -198,8 +198,8 @@ static embla_status list_missing(job *j)
 typedef struct {
     size_t room, count;
     size_t *questions;
-    float *queries;     /* room x dim */
-    int64_t *leave_out; /* room x 3 */
+    float *queries;   /* room x dim */
+    int64_t *exclude; /* room x 3 */
     embla_neighbour *answers;
     void *memory;
     size_t bytes;
@@ -229,8 +229,8 @@ static embla_status block_new(const job *j, block *b)
     b->room = room;
     b->queries = b->memory; /* the floats come first; the rest begins on a cache line */
     char *rest = (char *)b->memory + room * query;
-    b->leave_out = (int64_t *)(void *)rest;
-    b->answers = (embla_neighbour *)(void *)(b->leave_out + 3 * room);
+    b->exclude = (int64_t *)(void *)rest;
+    b->answers = (embla_neighbour *)(void *)(b->exclude + 3 * room);
     b->questions = (size_t *)(void *)(b->answers + room);
     return EMBLA_OK;
 }
@@ -238,7 +238,7 @@ static embla_status block_new(const job *j, block *b)
 /* Makes the queries unit(b) - unit(a) + unit(c) of n questions of the block from first on. */
 static embla_status make_queries(const job *j, block *b, size_t first, size_t n)
 {
-    EMBLA_TRY(look_up(j, b->leave_out + 3 * first, 3 * n));
+    EMBLA_TRY(look_up(j, b->exclude + 3 * first, 3 * n));
     for (size_t q = 0; q < n; q++) {
         const float *x[3];
         double norms[3];
@@ -259,9 +259,9 @@ static embla_status answer_by_sum(const job *j, block *b)
 {
     enum { STEP = ROWS_AT_ONCE / 3 };
     embla_near_options options = {
-        .rows = j->rows, .leave_out = b->leave_out, .left_out = 3, .threads = j->options.threads};
+        .rows = j->rows, .exclude = b->exclude, .exclude_count = 3, .threads = j->options.threads};
     for (size_t q = 0; q < b->count; q++)
-        for (size_t i = 0; i < 3; i++) b->leave_out[3 * q + i] = row_at(j, b->questions[q], i);
+        for (size_t i = 0; i < 3; i++) b->exclude[3 * q + i] = row_at(j, b->questions[q], i);
     for (size_t q = 0; q < b->count; q += STEP)
         EMBLA_TRY(make_queries(j, b, q, b->count - q < STEP ? b->count - q : STEP));
     return embla_near(j->table, b->queries, b->count, 1, &options, b->answers, NULL);

@@ -72,7 +72,7 @@ static embla_status find_near(const embla_table *table, const embla_graph_option
                                         graph->rows));
         EMBLA_TRY(read_rows(table, first, count, options->threads, b));
         const embla_near_options near = {
-            .leave_out = b->rows, .left_out = 1, .threads = options->threads};
+            .exclude = b->rows, .exclude_count = 1, .threads = options->threads};
         EMBLA_TRY(embla_near(table, b->values, b->count, k, &near, b->found, NULL));
         for (size_t i = 0; i < count * k; i++)
             graph->near[(size_t)first * k + i] = (embla_neighbour){.row = -1};

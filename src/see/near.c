@@ -40,9 +40,10 @@ static embla_status scan_all(const embla_question *q, embla_scored *out, int64_t
     size_t step = embla_scan_at_once(q);
     for (size_t i = 0; i < q->count; i += step) {
         size_t n = q->count - i < step ? q->count - i : step;
-        EMBLA_TRY(embla_scan_queries(q, q->queries + i * q->dim,
-                                     q->left_out > 0 ? q->leave_out + i * q->left_out : NULL, n,
-                                     out + i * q->k, nonfinite));
+        EMBLA_TRY(
+            embla_scan_queries(q, q->queries + i * q->dim,
+                               q->exclude_count > 0 ? q->exclude + i * q->exclude_count : NULL, n,
+                               out + i * q->k, nonfinite));
     }
     return EMBLA_OK;
 }
@@ -52,12 +53,12 @@ static embla_status sketch_all(const embla_question *q, embla_scored *out, int64
 {
     for (size_t i = 0; i < q->count; i++) {
         const float *query = q->queries + i * q->dim;
-        const int64_t *leave_out = q->left_out > 0 ? q->leave_out + i * q->left_out : NULL;
+        const int64_t *exclude = q->exclude_count > 0 ? q->exclude + i * q->exclude_count : NULL;
         bool answered = false;
-        EMBLA_TRY(embla_sketch_query(q->sketch, q, query, leave_out, out + i * q->k, nonfinite,
-                                     &answered));
+        EMBLA_TRY(
+            embla_sketch_query(q->sketch, q, query, exclude, out + i * q->k, nonfinite, &answered));
         if (!answered)
-            EMBLA_TRY(embla_scan_queries(q, query, leave_out, 1, out + i * q->k, nonfinite));
+            EMBLA_TRY(embla_scan_queries(q, query, exclude, 1, out + i * q->k, nonfinite));
     }
     return EMBLA_OK;
 }
@@ -206,8 +207,9 @@ static void add_candidate(const many *m, worker *w, size_t query, int64_t row, f
 {
     const embla_question *q = m->q;
     embla_best *best = &w->best[query];
-    if (q->left_out > 0 &&
-        embla_is_left_out(q->leave_out + (m->first + query) * q->left_out, q->left_out, row))
+    if (q->exclude_count > 0 &&
+        embla_is_excluded(q->exclude + (m->first + query) * q->exclude_count, q->exclude_count,
+                          row))
         return;
     embla_best_add(best, (embla_scored){row, isnan(bound) ? HUGE_VAL : (double)bound});
     /* an equal bound need not enter: the proof allows dropped bounds up to the worst kept one */
@@ -412,21 +414,21 @@ static embla_status rescan(const embla_question *q, const bool *again, embla_sco
 {
     size_t most = embla_scan_at_once(q), n = 0, where[EMBLA_SCAN_MOST];
     float *queries = NULL;
-    int64_t *leave_out = NULL, nonfinite;
+    int64_t *exclude = NULL, nonfinite;
     embla_scored *answers = NULL;
     EMBLA_TRY(new_array(arena, most * q->dim, sizeof *queries, &queries));
-    EMBLA_TRY(new_array(arena, most * q->left_out, sizeof *leave_out, &leave_out));
+    EMBLA_TRY(new_array(arena, most * q->exclude_count, sizeof *exclude, &exclude));
     EMBLA_TRY(new_array(arena, most * q->k, sizeof *answers, &answers));
     for (size_t i = 0; i <= q->count; i++) {
         if (i < q->count && again[i]) {
             memcpy(queries + n * q->dim, q->queries + i * q->dim, q->dim * sizeof(float));
-            if (q->left_out > 0)
-                memcpy(leave_out + n * q->left_out, q->leave_out + i * q->left_out,
-                       q->left_out * sizeof(int64_t));
+            if (q->exclude_count > 0)
+                memcpy(exclude + n * q->exclude_count, q->exclude + i * q->exclude_count,
+                       q->exclude_count * sizeof(int64_t));
             where[n++] = i;
         }
         if (n < most && (i < q->count || n == 0)) continue;
-        EMBLA_TRY(embla_scan_queries(q, queries, leave_out, n, answers, &nonfinite));
+        EMBLA_TRY(embla_scan_queries(q, queries, exclude, n, answers, &nonfinite));
         for (size_t j = 0; j < n; j++)
             memcpy(out + where[j] * q->k, answers + j * q->k, q->k * sizeof *out);
         *asked += n;
@@ -493,9 +495,9 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
     if (!embla_measure_name(options->measure))
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown measure: %d", (int)options->measure);
     if (q->k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "k is 0; it must be at least 1");
-    if (options->left_out > 0 && !options->leave_out && q->count > 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "left_out is %zu, but leave_out is NULL",
-                          options->left_out);
+    if (options->exclude_count > 0 && !options->exclude && q->count > 0)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "exclude_count is %zu, but exclude is NULL",
+                          options->exclude_count);
     if (options->sketch && options->sketch->table != q->table)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the sketch belongs to another table, of %" PRId64 " x %zu",
@@ -508,7 +510,7 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
     if (!embla_mul_ok(q->count, q->k, &numbers) ||
         !embla_mul_ok(numbers, sizeof(embla_neighbour), &numbers) || numbers > PTRDIFF_MAX ||
         !embla_mul_ok(q->count, q->dim * sizeof(float), &numbers) || numbers > PTRDIFF_MAX ||
-        !embla_mul_ok(q->count, q->left_out, &numbers) || numbers > PTRDIFF_MAX / 8)
+        !embla_mul_ok(q->count, q->exclude_count, &numbers) || numbers > PTRDIFF_MAX / 8)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu queries with %zu rows each do not fit in memory",
                           q->count, q->k);
     return check_queries(q->queries, q->count, q->dim);
@@ -568,8 +570,8 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
                         .k = k,
                         .dim = table->dim,
                         .rows = some ? options->rows : table->rows,
-                        .leave_out = options->leave_out,
-                        .left_out = options->left_out,
+                        .exclude = options->exclude,
+                        .exclude_count = options->exclude_count,
                         .threads = options->threads,
                         .measure = options->measure,
                         .sketch = options->sketch,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two ways to find the nearest rows, which give the same bits: a pass over the rows for a few
  * queries (scan.h), and matrix products for many queries. Many analogies at once are many queries:
- * each query is a sum of unit rows, k is 1, and leave_out has the rows of the question.
+ * each query is a sum of unit rows, k is 1, and exclude has the rows of the question.
  */
 #ifndef EMBLA_SEE_NEAR_H
 #define EMBLA_SEE_NEAR_H
@@ -15,8 +15,8 @@ typedef struct {
     const float *queries;
     size_t count, k, dim;
     int64_t rows;
-    const int64_t *leave_out;
-    size_t left_out;
+    const int64_t *exclude;
+    size_t exclude_count;
     int threads;
     embla_measure measure;
     const embla_sketch *sketch; /* NULL means none */
@@ -69,10 +69,10 @@ static inline double embla_bound_of(embla_measure measure, embla_query_size quer
 
 /* How many queries one scan serves; fewer if lists are long. */
 size_t embla_scan_at_once(const embla_question *q);
-/* Answers count queries (at most embla_scan_at_once) by one scan; leave_out is count x left_out.
+/* Answers count queries (at most embla_scan_at_once) by one scan; exclude is count x exclude_count.
  * Scores of distances are negative. */
 EMBLA_CHECKED embla_status embla_scan_queries(const embla_question *q, const float *queries,
-                                              const int64_t *leave_out, size_t count,
+                                              const int64_t *exclude, size_t count,
                                               embla_scored *out, int64_t *nonfinite);
 
 typedef enum {

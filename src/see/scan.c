@@ -173,12 +173,13 @@ static void add_to_list(const pass *p, worker *w, size_t list, int64_t first, si
 {
     const embla_scan *scan = p->scan;
     embla_best *best = &w->best[list];
-    const int64_t *leave_out = scan->left_out > 0 ? scan->leave_out + list * scan->left_out : NULL;
+    const int64_t *exclude =
+        scan->exclude_count > 0 ? scan->exclude + list * scan->exclude_count : NULL;
     double least = embla_best_least(best);
     for (size_t i = 0; i < n; i++) {
         embla_scored row = {.row = first + w->kept[i], .score = w->scores[i]};
         if (row.score < least || !isfinite(w->squares[i])) continue;
-        if (embla_is_left_out(leave_out, scan->left_out, row.row)) continue;
+        if (embla_is_excluded(exclude, scan->exclude_count, row.row)) continue;
         embla_best_add(best, row);
         least = embla_best_least(best);
     }
@@ -358,7 +359,7 @@ static void score_query(const void *context, size_t list, const embla_scan_sums 
 }
 
 embla_status embla_scan_queries(const embla_question *q, const float *queries,
-                                const int64_t *leave_out, size_t count, embla_scored *out,
+                                const int64_t *exclude, size_t count, embla_scored *out,
                                 int64_t *nonfinite)
 {
     embla_query_size sizes[EMBLA_SCAN_MOST];
@@ -370,8 +371,8 @@ embla_status embla_scan_queries(const embla_question *q, const float *queries,
                              .count = count,
                              .lists = count,
                              .k = q->k,
-                             .leave_out = leave_out,
-                             .left_out = q->left_out,
+                             .exclude = exclude,
+                             .exclude_count = q->exclude_count,
                              .threads = q->threads,
                              .score = score_query,
                              .context = sizes};

@@ -43,9 +43,9 @@ typedef struct {
     size_t count;         /* at most EMBLA_SCAN_MOST */
     size_t lists;         /* answers: as many as vectors, or fewer (analogies) */
     size_t k;             /* rows in each list, at least 1 */
-    const int64_t *leave_out;
-    size_t left_out; /* rows left out of each list: leave_out is lists x left_out */
-    int threads;     /* as in the caller's options */
+    const int64_t *exclude;
+    size_t exclude_count; /* rows left out of each list: exclude is lists x exclude_count */
+    int threads;          /* as in the caller's options */
     embla_scan_score *score;
     const void *context;
 } embla_scan;
@@ -73,10 +73,10 @@ static inline void embla_scan_copy(const embla_scored *from, size_t count, embla
 }
 
 /* Whether row is one of count rows to leave out. */
-static inline bool embla_is_left_out(const int64_t *leave_out, size_t count, int64_t row)
+static inline bool embla_is_excluded(const int64_t *exclude, size_t count, int64_t row)
 {
     for (size_t i = 0; i < count; i++)
-        if (leave_out[i] == row) return true;
+        if (exclude[i] == row) return true;
     return false;
 }
 

@@ -234,7 +234,7 @@ typedef struct {
     const embla_sketch *sketch;
     const embla_question *q;
     const float *query;
-    const int64_t *leave_out;
+    const int64_t *exclude;
     embla_query_size size;
     embla_sketch_bound *bound;
     embla_decode_fn *decode;
@@ -313,7 +313,7 @@ static void score_four(const search *s, waiting *w)
     q->kernels->dots(rows, s->query, q->dim, dots, squares);
     for (size_t i = 0; i < n; i++) {
         w->nonfinite += !isfinite(squares[i]);
-        if (!isfinite(squares[i]) || embla_is_left_out(s->leave_out, q->left_out, w->rows[i]))
+        if (!isfinite(squares[i]) || embla_is_excluded(s->exclude, q->exclude_count, w->rows[i]))
             continue;
         double score = embla_score_of(q->measure, s->size, dots[i], squares[i]);
         embla_best_add(w->best, (embla_scored){w->rows[i], score});
@@ -331,7 +331,7 @@ static void add_row(const search *s, waiting *w, int64_t row)
 }
 
 /* The k-th best score of one row in each of the highest blocks, or -HUGE_VAL if there are fewer
- * rows. `chosen` has room for more than k + left_out blocks, `best` for k rows. */
+ * rows. `chosen` has room for more than k + exclude_count blocks, `best` for k rows. */
 static double find_limit(const search *s, embla_best *chosen, embla_best *best)
 {
     waiting w = {.best = best};
@@ -388,7 +388,7 @@ static embla_status answer(search *s, embla_arena *arena, embla_scored *out, int
                            bool *answered)
 {
     const embla_question *q = s->q;
-    embla_best chosen = {.room = 2 * q->k + q->left_out + SLACK}, best = {.room = q->k};
+    embla_best chosen = {.room = 2 * q->k + q->exclude_count + SLACK}, best = {.room = q->k};
     EMBLA_TRY(prepare(s, arena, &chosen, &best));
     EMBLA_TRY(embla_table_check_file(q->table));
     round_query(s);
@@ -404,21 +404,21 @@ static embla_status answer(search *s, embla_arena *arena, embla_scored *out, int
 }
 
 embla_status embla_sketch_query(const embla_sketch *sketch, const embla_question *q,
-                                const float *query, const int64_t *leave_out, embla_scored *out,
+                                const float *query, const int64_t *exclude, embla_scored *out,
                                 int64_t *nonfinite, bool *answered)
 {
     embla_arena arena = {0};
     search s = {.sketch = sketch,
                 .q = q,
                 .query = query,
-                .leave_out = leave_out,
+                .exclude = exclude,
                 .size = embla_size_of(q, query),
                 .bound = EMBLA_PICK(embla_sketch_bounds),
                 .decode = embla_dtype_decoder(q->table->dtype, q->kernels->isa),
                 .blocks = (q->rows - 1) / ROWS + 1};
     *answered = false;
     /* a limit needs k rows of as many blocks */
-    if (q->k > (uint64_t)s.blocks / BLOCKS || q->left_out > (uint64_t)s.blocks / BLOCKS)
+    if (q->k > (uint64_t)s.blocks / BLOCKS || q->exclude_count > (uint64_t)s.blocks / BLOCKS)
         return EMBLA_OK;
     embla_status status = answer(&s, &arena, out, nonfinite, answered);
     embla_arena_free(&arena);

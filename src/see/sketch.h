@@ -50,7 +50,7 @@ extern embla_sketch_bound *const embla_sketch_bounds[EMBLA_ISA_COUNT];
 /* Answers one query by cosine, with the bits of a scan. *answered is false where the sketch would
  * save nothing: then nothing is written, and a scan must answer. */
 EMBLA_CHECKED embla_status embla_sketch_query(const embla_sketch *sketch, const embla_question *q,
-                                              const float *query, const int64_t *leave_out,
+                                              const float *query, const int64_t *exclude,
                                               embla_scored *out, int64_t *nonfinite,
                                               bool *answered);
 

@@ -89,11 +89,11 @@ static embla_status list_mapped(const embla_store *store, size_t most, size_t pa
     return EMBLA_OK;
 }
 
-embla_status embla_store_chunks(const embla_store *store, size_t most, embla_chunk *out,
-                                size_t room, size_t *count)
+embla_status embla_store_chunks(const embla_store *store, size_t most, size_t capacity,
+                                embla_chunk *out, size_t *count)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), found = 0;
-    if (!store || !count || (!out && room > 0))
+    if (!store || !count || (!out && capacity > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_chunks: %s is NULL",
                           !store   ? "the store"
                           : !count ? "count"
@@ -104,11 +104,12 @@ embla_status embla_store_chunks(const embla_store *store, size_t most, embla_chu
                           "a chunk has at most %zu bytes, less than a page of %zu bytes", most,
                           page);
     if (store->placement == &embla_placement_mapped) {
-        EMBLA_TRY(list_mapped(store, most, page, out, room, &found));
+        EMBLA_TRY(list_mapped(store, most, page, out, capacity, &found));
     } else if (store->data) {
         size_t bytes = (size_t)(store->held - 1) * store->stride + store->row.bytes;
         bool file = store->placement == &embla_placement_shared;
-        cut_range(whole_pages(store->data, bytes, file ? page : 1), most, page, out, room, &found);
+        cut_range(whole_pages(store->data, bytes, file ? page : 1), most, page, out, capacity,
+                  &found);
     } else {
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the placement %s holds none of its %" PRId64

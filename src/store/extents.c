@@ -95,7 +95,7 @@ static double extents_per_row(const embla_store *store)
 }
 
 /* Cuts an extent to the rows that the store holds. Returns false if it holds none of them. */
-static bool cut_extent(const embla_engine_options *range, embla_extent_at *e)
+static bool cut_extent(const embla_store_engine_options *range, embla_extent_at *e)
 {
     int64_t end = e->first + e->rows, low = e->first > range->first ? e->first : range->first;
     if (range->end > 0 && range->end < end) end = range->end;

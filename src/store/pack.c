@@ -413,7 +413,7 @@ static embla_status write_file(writer *w, const char *path, embla_pack_report *r
         return status;
     }
     report->bytes = bytes;
-    return w->options->replace ? embla_durable_commit(d) : embla_durable_commit_new(d);
+    return w->options->overwrite ? embla_durable_commit(d) : embla_durable_commit_new(d);
 }
 
 embla_status embla_pack_write(const embla_store *source, const char *path,

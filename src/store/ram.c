@@ -58,7 +58,7 @@ static embla_status allocate_memory(const embla_store *store, void **out)
 /* Fills the memory. If it is bound to a node, checks afterwards that it is there. */
 static embla_status fill_memory(const embla_store *store, void *memory)
 {
-    const embla_engine_options *e = &store->engine;
+    const embla_store_engine_options *e = &store->engine;
     EMBLA_TRY(embla_extents_fill(store, store->first, store->held, memory));
     return e->bind ? embla_numa_check(memory, (size_t)store->bytes, e->node) : EMBLA_OK;
 }

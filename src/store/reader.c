@@ -171,7 +171,7 @@ static void run_for_caller(void *reader)
 /* Asks the caller for threads. */
 static void borrow_threads(embla_reader *r, size_t wanted)
 {
-    const embla_engine_options *e = &r->store->engine;
+    const embla_store_engine_options *e = &r->store->engine;
     while (r->thread_count < wanted) {
         (void)pthread_mutex_lock(&r->lock);
         r->running++;

@@ -57,7 +57,7 @@ static embla_status copy_text(embla_store *store, const char **text)
 static embla_status copy_engine(embla_store *store)
 {
     embla_store_options *o = &store->options;
-    const embla_engine_options *e = o->engine;
+    const embla_store_engine_options *e = o->engine;
     bool ram = o->placement == EMBLA_PLACEMENT_RAM;
     bool mapped = o->placement == EMBLA_PLACEMENT_MAPPED || o->placement == EMBLA_PLACEMENT_SHARED;
     if (!e) return EMBLA_OK;
@@ -136,7 +136,7 @@ embla_status embla_store_begin(const embla_row_format *format, const embla_store
 /* The rows that the store holds, now that the number of rows is known. */
 static embla_status set_range(embla_store *store)
 {
-    const embla_engine_options *e = &store->engine;
+    const embla_store_engine_options *e = &store->engine;
     int64_t end = e->end > 0 ? e->end : store->rows;
     if (e->first >= store->rows || end > store->rows)
         return embla_fail(EMBLA_ERR_RANGE,

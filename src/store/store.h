@@ -53,9 +53,9 @@ struct embla_store {
                               too much in length */
     embla_source *sources; /* the files, without duplicates */
     size_t source_count, source_room;
-    embla_store_options options; /* as opened; strings are in the arena */
-    embla_bundles *bundles;      /* rows of frequent n-grams, side by side; NULL means none */
-    embla_engine_options engine; /* options.engine points here */
+    embla_store_options options;       /* as opened; strings are in the arena */
+    embla_bundles *bundles;            /* rows of frequent n-grams, side by side; NULL means none */
+    embla_store_engine_options engine; /* options.engine points here */
 };
 
 /* The offset in its file of row `row` of an extent, counted from its first. */

@@ -93,14 +93,14 @@ static embla_status check_options(const embla_store *store, const embla_tickets_
     return EMBLA_OK;
 }
 
-embla_status embla_tickets_open(const embla_store *store, const embla_tickets_options *options,
-                                embla_tickets **out)
+embla_status embla_tickets_new(const embla_store *store, const embla_tickets_options *options,
+                               embla_tickets **out)
 {
     static const embla_tickets_options none;
     const embla_tickets_options *o = options ? options : &none;
     embla_tickets *t = NULL;
     if (!store || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_open: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_new: %s is NULL",
                           store ? "out" : "the store");
     EMBLA_TRY(check_options(store, o));
     EMBLA_TRY(allocate(store, o, &t));

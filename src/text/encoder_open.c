@@ -245,7 +245,7 @@ static embla_status read_weights(const embla_checkpoint *cp, const char *name,
 static embla_status open_tokenizer(const embla_checkpoint *cp, const char *path,
                                    embla_tokenizer **out)
 {
-    return path ? embla_tokenizer_open(path, out) : embla_tokenizer_of(cp, out);
+    return path ? embla_tokenizer_open_file(path, out) : embla_tokenizer_open(cp, out);
 }
 
 /* The tokenizer of the model or, if it has none, one of the words of its rows. */

@@ -149,11 +149,11 @@ static embla_status fill(embla_tokenizer *t, const embla_vocab *vocab)
     return status == EMBLA_OK ? embla_tokenizer_finish(t, NULL, 0) : status;
 }
 
-embla_status embla_tokenizer_of_words(const embla_vocab *vocab, embla_tokenizer **out)
+embla_status embla_tokenizer_new_words(const embla_vocab *vocab, embla_tokenizer **out)
 {
     embla_tokenizer *t = NULL;
     if (!vocab || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_of_words: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_new_words: %s is NULL",
                           vocab ? "out" : "vocab");
     size_t length = strlen(vocab->source);
     bool binary = length >= 4 && strcmp(vocab->source + length - 4, ".bin") == 0;
@@ -239,11 +239,11 @@ enum { PATH_MOST = 4096 };
 static embla_status open_beside(const embla_checkpoint *cp, embla_tokenizer **out)
 {
     char above[PATH_MOST];
-    embla_status status = embla_tokenizer_open(cp->folder_name, out);
+    embla_status status = embla_tokenizer_open_file(cp->folder_name, out);
     if (status != EMBLA_ERR_NOT_FOUND || !cp->config) return status;
     int used = snprintf(above, sizeof above, "%s/../tokenizer.json", cp->folder_name);
     if (used < 0 || (size_t)used >= sizeof above) return status;
-    return embla_tokenizer_open(above, out);
+    return embla_tokenizer_open_file(above, out);
 }
 
 /* Words that convert has written beside a table say nothing about text. */
@@ -251,7 +251,7 @@ static embla_status of_words(const embla_checkpoint *cp, embla_tokenizer **out)
 {
     embla_vocab *vocab = NULL;
     embla_status status = embla_vocab_open(cp, &vocab);
-    if (status == EMBLA_OK) status = embla_tokenizer_of_words(vocab, out);
+    if (status == EMBLA_OK) status = embla_tokenizer_new_words(vocab, out);
     embla_vocab_free(vocab);
     if (status != EMBLA_ERR_NOT_FOUND) return status;
     return embla_fail(
@@ -270,17 +270,18 @@ static bool has_only_words(const embla_tokenizer *t)
            t->pres[0].pattern.kind == EMBLA_PATTERN_CHARS;
 }
 
-embla_status embla_tokenizer_of(const embla_checkpoint *cp, embla_tokenizer **out)
+embla_status embla_tokenizer_open(const embla_checkpoint *cp, embla_tokenizer **out)
 {
     if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_of: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open: %s is NULL",
                           cp ? "out" : "the checkpoint");
     if (cp->format->one_table)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.200s: a file of word vectors has no tokenizer; name one, or use a "
                           "static model",
                           cp->shown);
-    if (cp->format == &embla_format_gguf) return embla_tokenizer_open(cp->shards[0].map->name, out);
+    if (cp->format == &embla_format_gguf)
+        return embla_tokenizer_open_file(cp->shards[0].map->name, out);
     embla_tokenizer *t = NULL;
     embla_status status = open_beside(cp, &t);
     if (status == EMBLA_ERR_NOT_FOUND) return of_words(cp, out);

@@ -327,12 +327,12 @@ static embla_status parse_bytes(embla_tokenizer *t, const uint8_t *bytes, size_t
     return status;
 }
 
-embla_status embla_tokenizer_parse(const void *bytes, size_t count, const char *name,
-                                   embla_tokenizer **out)
+embla_status embla_tokenizer_open_bytes(const void *bytes, size_t count, const char *name,
+                                        embla_tokenizer **out)
 {
     embla_tokenizer *t = NULL;
     if (!bytes || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_parse: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open_bytes: %s is NULL",
                           bytes ? "out" : "bytes");
     if (count > FILE_MOST)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has %zu bytes; the limit is %d",
@@ -383,7 +383,7 @@ static embla_status parse_whole(const embla_map *map, embla_tokenizer **out)
 {
     void *bytes = NULL;
     EMBLA_TRY(read_whole(map, &bytes));
-    embla_status status = embla_tokenizer_parse(bytes, (size_t)map->size, map->name, out);
+    embla_status status = embla_tokenizer_open_bytes(bytes, (size_t)map->size, map->name, out);
     embla_mem_free(bytes, (size_t)map->size + 1);
     return status;
 }
@@ -419,12 +419,12 @@ static embla_status parse_folder(int folder, const char *path, embla_tokenizer *
         "%.256s: it has no tokenizer.json, tokenizer.model, spiece.model or vocab.txt", path);
 }
 
-embla_status embla_tokenizer_open(const char *path, embla_tokenizer **out)
+embla_status embla_tokenizer_open_file(const char *path, embla_tokenizer **out)
 {
     struct stat info;
     int fd = -1;
     if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open_file: %s is NULL",
                           path ? "out" : "path");
     EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd));
     embla_status status = embla_io_stat(fd, path, &info);
@@ -465,7 +465,7 @@ static embla_status compile(const void *bytes, size_t count, const char *name, c
     part parts[PARTS] = {{0}};
     const char *stages = NULL;
     size_t length = 0;
-    EMBLA_TRY(embla_tokenizer_parse(bytes, count, name, &t));
+    EMBLA_TRY(embla_tokenizer_open_bytes(bytes, count, name, &t));
     embla_status status = EMBLA_OK;
     if (strcmp(t->source, "tokenizer.json") != 0)
         status = embla_fail(EMBLA_ERR_UNSUPPORTED,
@@ -507,23 +507,23 @@ static bool is_same(const embla_map *map, const char *path)
     return same;
 }
 
-embla_status embla_tokenizer_compile(const char *path, const char *out)
+embla_status embla_tokenizer_compile(const char *path, const char *to)
 {
     embla_map *map = NULL;
     void *bytes = NULL;
-    if (!path || !out)
+    if (!path || !to)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_compile: %s is NULL",
-                          path ? "out" : "path");
+                          path ? "to" : "path");
     EMBLA_TRY(map_json(path, &map));
     const size_t count = (size_t)map->size;
     embla_status status = EMBLA_OK;
-    if (is_same(map, out))
+    if (is_same(map, to))
         status = embla_fail(EMBLA_ERR_ARGUMENT,
                             "%.256s is the input file and cannot be overwritten; choose another "
                             "name",
-                            out);
+                            to);
     if (status == EMBLA_OK) status = read_whole(map, &bytes);
-    if (status == EMBLA_OK) status = compile(bytes, count, map->name, out);
+    if (status == EMBLA_OK) status = compile(bytes, count, map->name, to);
     if (bytes) embla_mem_free(bytes, count + 1);
     embla_map_free(map);
     return status;

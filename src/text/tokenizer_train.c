@@ -345,7 +345,7 @@ static embla_status write_file(const training *t, const char *path)
     EMBLA_TRY(embla_durable_open(path, &file));
     embla_status status = write_json(t, file);
     if (status == EMBLA_OK) status = embla_durable_sync(file, &temporary);
-    if (status == EMBLA_OK) status = embla_tokenizer_open(temporary, &back);
+    if (status == EMBLA_OK) status = embla_tokenizer_open_file(temporary, &back);
     embla_tokenizer_free(back);
     if (status == EMBLA_OK) return embla_durable_commit(file);
     embla_durable_abandon(file);
@@ -370,20 +370,21 @@ static embla_status train(training *t, const char *out, embla_tokenizer_trained 
     return EMBLA_OK;
 }
 
-embla_status embla_tokenizer_train(const char *text, const embla_tokenizer_train_options *options,
-                                   const char *out, embla_tokenizer_trained *trained)
+embla_status embla_tokenizer_train(const char *text, const char *path,
+                                   const embla_tokenizer_train_options *options,
+                                   embla_tokenizer_trained *trained)
 {
     training t = {.path = text};
     EMBLA_TRY(embla_options_check(options));
-    if (!text || !out)
+    if (!text || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_train: %s is NULL",
-                          text ? "out" : "text");
+                          text ? "path" : "text");
     if (options) t.options = *options;
     if (t.options.kind == 0) t.options.kind = EMBLA_TOKENIZER_BPE;
     if (t.options.size == 0) t.options.size = SIZE_USUAL;
     EMBLA_TRY(check_options(&t.options));
     t.recipe = &recipes[t.options.kind];
-    embla_status status = train(&t, out, trained);
+    embla_status status = train(&t, path, trained);
     embla_word_list_free(t.pieces);
     embla_tokenizer_free(t.stages);
     embla_mem_free(t.learned.tokens, t.learned.room * sizeof *t.learned.tokens);

@@ -525,8 +525,8 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
                                    embla_train_report *r)
 {
     EMBLA_TRY(gradient_norm(t, rows, &r->norm));
-    r->left_out = !isfinite(r->norm);
-    if (r->left_out) return EMBLA_OK;
+    r->skipped = !isfinite(r->norm);
+    if (r->skipped) return EMBLA_OK;
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
     if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
     t->torn = true;

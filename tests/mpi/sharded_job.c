@@ -204,6 +204,6 @@ int main(int argc, char **argv)
         if (comm->rank == 0) printf("%s, %d ranks\n", comm->name, comm->size);
         status = 0;
     }
-    embla_comm_close(comm);
+    embla_comm_free(comm);
     return status;
 }

@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     char *text = NULL;
     uint32_t length = 0;
     if (argc != 3) return 2;
-    if (embla_tokenizer_open(argv[1], &tokenizer) != EMBLA_OK) stop("open");
+    if (embla_tokenizer_open_file(argv[1], &tokenizer) != EMBLA_OK) stop("open");
     if (embla_encoding_new(tokenizer, &e) != EMBLA_OK) stop("encoding");
     if (strcmp(argv[2], "exhaustive") == 0) exhaustive(e);
     while (strcmp(argv[2], "exhaustive") != 0 && fread(&length, sizeof length, 1, stdin) == 1) {
