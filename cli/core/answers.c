@@ -5,6 +5,7 @@
  * programs: rank, token, id and score, separated by tabs.
  */
 #include "core/answers.h"
+#include "core/inputs.h"
 
 #include <inttypes.h>
 #include <langinfo.h>
@@ -207,17 +208,14 @@ int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing)
 int cli_asked_check_svg(const cli_args *args)
 {
     const char *path = cli_args_text(args, "svg");
-    return path ? cli_out_check(path, cli_args_flag(args, "force")) : CLI_DONE;
+    int code = path ? cli_inputs_check(args, path) : CLI_DONE;
+    return path && code == CLI_DONE ? cli_out_check(path, cli_args_flag(args, "force")) : code;
 }
 
-int cli_asked_svg(const cli_args *args, const cli_asked *asked, int (*draw)(const void *job),
-                  const void *job)
+int cli_asked_svg(const cli_args *args, int (*draw)(const void *job), const void *job)
 {
     const char *path = cli_args_text(args, "svg");
     if (!path) return CLI_DONE;
-    if (cli_model_has_file(&asked->model, path))
-        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
-                          path);
     int out = dup(STDOUT_FILENO);
     if (out < 0) return cli_failed("cannot write %s: no free file descriptor", path);
     int code = cli_out_to(path, cli_args_flag(args, "force"));

@@ -65,8 +65,7 @@ int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing);
 int cli_asked_check_svg(const cli_args *args);
 /* Implements --svg FILE and --force: draw prints the chart of job to stdout, which is redirected to
  * FILE meanwhile. Returns the code of draw, or CLI_FAILED after a message. */
-int cli_asked_svg(const cli_args *args, const cli_asked *asked, int (*draw)(const void *job),
-                  const void *job);
+int cli_asked_svg(const cli_args *args, int (*draw)(const void *job), const void *job);
 
 /* ---- printing rows ---- */
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/model_text.h"
 
@@ -155,19 +154,6 @@ const char *cli_model_why(const cli_model *model, char text[CLI_CELL])
     if (model->facts.named) what = "named on the command line";
     snprintf(text, CLI_CELL, "%s%.40s", by_name ? "recognised by " : "", what);
     return text;
-}
-
-bool cli_model_has_file(const cli_model *model, const char *path)
-{
-    struct stat that, ours;
-    size_t count;
-    const embla_file *files = embla_checkpoint_files(model->checkpoint, &count);
-    if (stat(path, &that) != 0) return false;
-    for (size_t n = 0; n < count; n++)
-        if (stat(files[n].name, &ours) == 0 && ours.st_dev == that.st_dev &&
-            ours.st_ino == that.st_ino)
-            return true;
-    return false;
 }
 
 /* Reads an integer, also from text: formats without a config keep their header as text. */

@@ -76,8 +76,6 @@ void cli_model_free(cli_model *model);
 
 /* How the table was found: "recognised by embed_tokens.weight", "the only tensor". Returns text. */
 const char *cli_model_why(const cli_model *model, char text[CLI_CELL]);
-/* Whether path is one of the checkpoint's files. */
-bool cli_model_has_file(const cli_model *model, const char *path);
 
 /* Reads the first of keys (ends with NULL) with a numeric value; "%s" in a key stands for the
  * architecture of a GGUF. False if there is none. */

@@ -2,6 +2,7 @@
 /* Prints vectors of tokens as text, JSON, npy or raw numbers.
  */
 #include "core/vectors.h"
+#include "core/inputs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,21 +102,14 @@ void cli_vectors_free(cli_vectors *v)
 int cli_vectors_redirect(const cli_args *args, cli_vectors_form form)
 {
     const char *path = cli_args_text(args, "output");
+    int code = path ? cli_inputs_check(args, path) : CLI_DONE;
+    if (code != CLI_DONE) return code;
     if (path) return cli_out_to(path, cli_args_flag(args, "force"));
     bool binary = form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW || form == CLI_VECTORS_FVECS;
     if (binary && isatty(STDOUT_FILENO))
         return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
                          formats[form]);
     return CLI_DONE;
-}
-
-int cli_vectors_output(const cli_args *args, const cli_vectors *v)
-{
-    const char *path = cli_args_text(args, "output");
-    if (path && cli_model_has_file(&v->asked.model, path))
-        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
-                          path);
-    return cli_vectors_redirect(args, v->form);
 }
 
 /* ---- formats ---- */

@@ -54,9 +54,8 @@ int cli_vectors_choose(const cli_args *args, cli_vectors_form standard, cli_vect
 int cli_vectors_open(const cli_args *args, bool unseen, cli_vectors *out);
 void cli_vectors_free(cli_vectors *vectors);
 
-/* Redirects stdout to the file of --output, if it is given; end it with cli_out_done. */
-int cli_vectors_output(const cli_args *args, const cli_vectors *vectors);
-/* The same for vectors that are not of tokens. Binary data does not go to a terminal. */
+/* Redirects stdout to the file of --output, if it is given; end it with cli_out_done. A file that
+ * the command reads is refused, and binary data on a terminal too. */
 int cli_vectors_redirect(const cli_args *args, cli_vectors_form form);
 /* Prints numbers as little-endian f32 on every machine. */
 void cli_vectors_raw(const float *values, size_t dim);

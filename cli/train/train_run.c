@@ -214,7 +214,7 @@ static int after_step(cli_training *t)
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
     if (code == CLI_DONE) code = sample_if_due(t);
-    if (code == CLI_DONE) code = cli_view_draw(t, now);
+    if (code == CLI_DONE) code = cli_view_draw(t, now, false);
     if (now - t->flushed >= 0.5 && !t->ranks.follows) {
         t->flushed = now;
         (void)cli_log_flush(&t->log, false); /* an error is reported at the next checkpoint */
@@ -245,7 +245,9 @@ static int run_steps(cli_training *t)
                               "learned; try a lower --rate or --clip",
                               LEFT_OUT_MOST);
     }
-    if (t->watched) cli_progress_leave(&t->progress); /* the last state of the rows */
+    if (!t->watched) return code;
+    if (code == CLI_DONE) code = cli_view_draw(t, cli_progress_now(), true);
+    cli_progress_leave(&t->progress); /* the last state of the rows stays on the screen */
     return code;
 }
 
@@ -267,6 +269,31 @@ static int prepare(cli_training *t)
     return code;
 }
 
+static bool weights_are_finite(const cli_training *t)
+{
+    embla_gpt_tensor tensor;
+    for (size_t n = 0; embla_gpt_tensor_at(t->gpt, n, &tensor) == EMBLA_OK; n++)
+        for (size_t i = 0; i < (size_t)tensor.rows * tensor.dim; i++)
+            if (!isfinite(tensor.values[i])) return false;
+    return true;
+}
+
+/* A training that has diverged is kept, but it is not a success. */
+static int check_weights(const cli_training *t)
+{
+    char count[CLI_CELL];
+    if (!weights_are_finite(t))
+        return cli_failed("the training has diverged: the weights in %.200s are not finite; train "
+                          "again with a lower --rate",
+                          t->folder);
+    if (2 * t->left_out_now > embla_train_steps(t->train) - t->first)
+        return cli_failed("the training has diverged: the gradients of the last %s are not "
+                          "finite, so the model in %.200s has learned nothing since; train again "
+                          "with a lower --rate",
+                          cli_plural(t->left_out_now, "step", count), t->folder);
+    return CLI_DONE;
+}
+
 static int finish(cli_training *t, int64_t begun_at)
 {
     int code = CLI_DONE;
@@ -278,7 +305,7 @@ static int finish(cli_training *t, int64_t begun_at)
     }
     if (code == CLI_DONE && t->plot && !t->ranks.follows)
         code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
-    return code;
+    return code == CLI_DONE && complete && !t->ranks.follows ? check_weights(t) : code;
 }
 
 /* The reader of our output has gone (| head). The training is saved; the signal that would have

@@ -334,12 +334,12 @@ static void progress_line(const cli_training *t, FILE *to)
     fprintf(to, "%.*s", cli_progress_width(), text);
 }
 
-int cli_view_draw(cli_training *t, double now)
+int cli_view_draw(cli_training *t, double now, bool last)
 {
     char *text = NULL;
     size_t size = 0;
-    bool look = watching(t) && now - t->looked >= fmax(1.0, 20 * t->watch.cost);
-    if (!t->progress.shown || now - t->drawn < 0.1) return CLI_DONE;
+    bool look = watching(t) && (last || now - t->looked >= fmax(0.25, 20 * t->watch.cost));
+    if (!t->progress.shown || (!last && now - t->drawn < 0.1)) return CLI_DONE;
     if (look) {
         int code = cli_watch_look(&t->watch, t->options.threads);
         if (code != CLI_DONE) return code;

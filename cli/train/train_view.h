@@ -9,8 +9,9 @@
 
 /* Prints corpus, model, memory and training settings. */
 void cli_view_start(const cli_training *t);
-/* Draws the progress and the watched rows, if it is time. Returns the exit code. */
-int cli_view_draw(cli_training *t, double now);
+/* Draws the progress and the watched rows, if it is time; the last drawing is always made and has
+ * the final rows. Returns the exit code. */
+int cli_view_draw(cli_training *t, double now, bool last);
 /* Prints one line or one JSON object about the last steps. */
 int cli_view_report(cli_training *t);
 /* Prints the summary and the next command. */

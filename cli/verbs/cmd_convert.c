@@ -10,6 +10,7 @@
 
 #include "embla_lab.h"
 
+#include "core/inputs.h"
 #include "core/model.h"
 #include "core/out.h"
 #include "core/progress.h"
@@ -233,10 +234,8 @@ static int write_file(const cli_args *args, const cli_model *model, embla_accoun
     if (cli_args_given(args, "dtype") &&
         embla_dtype_find(cli_args_text(args, "dtype"), &options.dtype) != EMBLA_OK)
         return cli_usage("%s", embla_error());
-    if (cli_model_has_file(model, path))
-        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
-                          path);
-    int code = cli_out_check_new(path, options.overwrite);
+    int code = cli_inputs_check(args, path);
+    if (code == CLI_DONE) code = cli_out_check_new(path, options.overwrite);
     if (code != CLI_DONE) return code;
     cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
     embla_status status = embla_convert(model->checkpoint, path, &options, out);

@@ -343,7 +343,7 @@ static int set_up(const cli_args *args, job *j)
                          "all parts");
     code = set_up_positions(args, j);
     if (code == CLI_DONE) code = narrow_tokens(j);
-    return code == CLI_DONE ? cli_vectors_output(args, &j->vectors) : code;
+    return code == CLI_DONE ? cli_vectors_redirect(args, j->vectors.form) : code;
 }
 
 static int run(const cli_args *args)

@@ -8,6 +8,7 @@
 #include "embla_search.h"
 
 #include "core/complain.h"
+#include "core/inputs.h"
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/static_model.h"
@@ -95,6 +96,7 @@ static int run(const cli_args *args)
     if (args->operand_count < 2) return cli_usage("fit needs a corpus: embla fit MODEL CORPUS");
     if (!path) return cli_usage("fit needs --output FILE");
     int code = read_options(args, &o);
+    if (code == CLI_DONE) code = cli_inputs_check(args, path);
     if (code == CLI_DONE) code = cli_out_check_new(path, cli_args_flag(args, "force"));
     if (code == CLI_DONE) code = cli_static_model_open(args, false, &model);
     if (code == CLI_DONE) code = fit(args, &model, &o);

@@ -287,7 +287,7 @@ static int generate_texts(const cli_args *args, job *j)
     cli_progress_begin(&j->progress, true);
     for (size_t n = 0; n < count && code == CLI_DONE && why != STOPPED; n++)
         code = generate_text(j, n, &json, &why);
-    if (j->json && code == CLI_DONE) {
+    if (j->json) { /* after a failure too: the texts before it are complete */
         cli_json_close(&json, ']');
         cli_json_whole(&json, "made", j->made);
         cli_json_real(&json, "seconds", j->seconds);

@@ -519,7 +519,7 @@ static int run(const cli_args *args)
     int code = cli_asked_check_svg(args);
     if (code == CLI_DONE) code = set_up(&j);
     if (code == CLI_DONE) code = list_ranked(&j);
-    if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
+    if (code == CLI_DONE) code = cli_asked_svg(args, draw, &j);
     if (code == CLI_DONE) {
         code = exit_code(&j);
         if (cli_args_flag(args, "json"))

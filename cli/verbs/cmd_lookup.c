@@ -41,7 +41,7 @@ static int run(const cli_args *args)
 {
     cli_vectors v;
     int code = cli_vectors_open(args, true, &v);
-    if (code == CLI_DONE) code = cli_vectors_output(args, &v);
+    if (code == CLI_DONE) code = cli_vectors_redirect(args, v.form);
     if (code == CLI_DONE)
         code = v.form == CLI_VECTORS_PICTURE ? print_picture(args, &v) : print_data(&v);
     code = cli_out_done(code);

@@ -17,6 +17,7 @@
 #include "embla_lab.h"
 
 #include "core/answers.h"
+#include "core/inputs.h"
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/verbs.h"
@@ -117,10 +118,8 @@ static int read_size(const cli_args *args, job *j)
 /* Checks that the file can be written, before the long computation. */
 static int check_path(const cli_args *args, const job *j)
 {
-    if (cli_model_has_file(&j->asked.model, j->path))
-        return cli_failed("%s is the input file and cannot be overwritten; choose another name",
-                          j->path);
-    return cli_out_check(j->path, cli_args_flag(args, "force"));
+    int code = cli_inputs_check(args, j->path);
+    return code == CLI_DONE ? cli_out_check(j->path, cli_args_flag(args, "force")) : code;
 }
 
 /* Chooses the layout and the colours that were not given; madds is the cost of a search for the

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/inputs.h"
 #include "core/memory.h"
 #include "core/model.h"
 #include "core/progress.h"
@@ -154,7 +155,8 @@ static int write_file(const cli_args *args, job *j)
                                            .overwrite = cli_args_flag(args, "force"),
                                            .progress = cli_progress_call,
                                            .context = &progress};
-    int code = cli_out_check_new(j->path, options.overwrite);
+    int code = cli_inputs_check(args, j->path);
+    if (code == CLI_DONE) code = cli_out_check_new(j->path, options.overwrite);
     if (code == CLI_DONE)
         code = cli_memory_check(j->bytes, "the table",
                                 "use fewer --rows, a smaller --dim or a shorter --dtype");

@@ -12,6 +12,7 @@
 
 #include "embla_store.h"
 
+#include "core/inputs.h"
 #include "core/model_text.h"
 #include "core/out.h"
 #include "core/progress.h"
@@ -236,7 +237,8 @@ static int run(const cli_args *args)
     const char *path = args->operands[args->operand_count - 1];
     if (!verifying && strcmp(path, "-") == 0)
         return cli_usage("OUT is -, but a pack cannot go to a pipe: it is read again and renamed");
-    int code = verifying ? verify(args, &j, path) : write_pack(args, &j, path);
+    int code = verifying ? CLI_DONE : cli_inputs_check(args, path);
+    if (code == CLI_DONE) code = verifying ? verify(args, &j, path) : write_pack(args, &j, path);
     embla_frequent_free(j.frequent);
     embla_store_free(j.store);
     embla_ngram_free(j.ngram);

@@ -13,6 +13,7 @@
 #include "embla_search.h"
 
 #include "core/complain.h"
+#include "core/inputs.h"
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/static_model.h"
@@ -81,6 +82,8 @@ static int open_index(job *j)
     if (used < 0 || (size_t)used >= sizeof j->path)
         return cli_failed("the name of the index has %d bytes; the limit is %d", used,
                           PATH_MOST - 1);
+    int code = cli_inputs_check(j->args, asked ? asked : j->path);
+    if (code != CLI_DONE) return code;
     embla_status status = embla_index_open(j->path, j->model.encoder, corpus, &j->index);
     if (status == EMBLA_OK) return CLI_DONE;
     bool unreachable = status == EMBLA_ERR_IO && !asked; /* it will not be stored either */

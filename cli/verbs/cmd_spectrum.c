@@ -242,7 +242,7 @@ static int run(const cli_args *args)
         return cli_usage("--force needs --svg FILE");
     int code = cli_asked_check_svg(args);
     if (code == CLI_DONE) code = set_up(&j);
-    if (code == CLI_DONE) code = cli_asked_svg(args, &j.asked, draw, &j);
+    if (code == CLI_DONE) code = cli_asked_svg(args, draw, &j);
     if (code == CLI_DONE) {
         if (cli_args_flag(args, "json"))
             print_json(&j);

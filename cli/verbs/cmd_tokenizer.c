@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/inputs.h"
 #include "core/model.h"
 #include "core/out.h"
 #include "core/progress.h"
@@ -88,7 +89,8 @@ static int train(const cli_args *args, embla_tokenizer_train_options *o)
     bool quiet = cli_args_flag(args, "quiet");
     embla_tokenizer_trained trained;
     cli_progress progress;
-    int code = cli_out_check(path, cli_args_flag(args, "force"));
+    int code = cli_inputs_check(args, path);
+    if (code == CLI_DONE) code = cli_out_check(path, cli_args_flag(args, "force"));
     if (code != CLI_DONE) return code;
     cli_progress_begin(&progress, quiet);
     o->progress = cli_progress_call;

@@ -13,6 +13,7 @@
 
 #include "embla_text.h"
 
+#include "core/inputs.h"
 #include "core/line_input.h"
 #include "core/out.h"
 #include "core/texts.h"
@@ -395,7 +396,8 @@ static int compile(const cli_args *args)
     const char *out = cli_args_text(args, "compile");
     if (args->operand_count > 1 || cli_args_given(args, "file"))
         return cli_usage("--compile converts a tokenizer; it needs no text");
-    int code = cli_out_check_new(out, cli_args_flag(args, "force"));
+    int code = cli_inputs_check(args, out);
+    if (code == CLI_DONE) code = cli_out_check_new(out, cli_args_flag(args, "force"));
     if (code != CLI_DONE) return code;
     if (embla_tokenizer_compile(args->operands[0], out) != EMBLA_OK)
         return cli_failed("%s", embla_error());

@@ -14,6 +14,7 @@
 #include "embla_store.h"
 
 #include "core/amount.h"
+#include "core/inputs.h"
 #include "core/model_text.h"
 #include "core/out.h"
 #include "core/verbs.h"
@@ -190,7 +191,8 @@ static int run(const cli_args *args)
     if (!j.model_name && args->operand_count == 0)
         return cli_usage("trace needs a FILE, or --model NAME");
     if (!cli_args_text(args, "output")) return cli_usage("trace needs -o OUT, or --replay TRACE");
-    int code = cli_rows_hash(args, &j);
+    int code = cli_inputs_check(args, cli_args_text(args, "output"));
+    if (code == CLI_DONE) code = cli_rows_hash(args, &j);
     if (code == CLI_DONE) code = record(args, &j);
     cli_rows_free(&j);
     return code;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/inputs.h"
 #include "core/verbs.h"
 #include "train/train_plot.h"
 #include "train/words_run.h"
@@ -126,6 +127,8 @@ static int read_all(const cli_args *args, cli_words *w)
     if (!cli_args_given(args, "output"))
         return cli_usage("words needs -o FILE, for example -o words.safetensors");
     w->output = cli_args_text(args, "output");
+    code = cli_inputs_check(args, w->output);
+    if (code != CLI_DONE) return code;
     if (asprintf(&w->state, "%s.state", w->output) < 0) {
         w->state = NULL;
         return cli_failed("no memory for a name");

@@ -23,6 +23,8 @@ try words rare -o x.safetensors
 try words missing -o x.safetensors
 try words text -o nowhere/x.safetensors --least 1
 try words text -o x.pt --least 1
+cp "$SOURCE/demo/village.txt" .
+try words village.txt -o w.vec --rate 10 --epochs 3 -q # the rows diverge
 echo >y.safetensors
 try words text -o y.safetensors --least 1
 ls

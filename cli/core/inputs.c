@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files are compared by device and inode, because a path can be written in many ways. */
+#include "core/inputs.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/model.h"
+
+static bool is_same(const char *path, const struct stat *that)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && file.st_dev == that->st_dev && file.st_ino == that->st_ino;
+}
+
+/* Whether that is a file beside the tensors of a model, from which settings or words are read. */
+static bool is_beside(const char *folder, int length, const struct stat *that)
+{
+    static const char *const names[] = {"config.json",  "tokenizer.json", "vocab.json",
+                                        "vocab.txt",    "tokenizer.bin",  "tokenizer.model",
+                                        "spiece.model", "modules.json"};
+    char path[PATH_MAX];
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        int used = snprintf(path, sizeof path, "%.*s/%s", length, folder, names[n]);
+        if (used > 0 && (size_t)used < sizeof path && is_same(path, that)) return true;
+    }
+    return false;
+}
+
+/* Whether path is inside folder. */
+static bool is_inside(const char *folder, const char *path)
+{
+    char *outer = realpath(folder, NULL), *inner = realpath(path, NULL);
+    size_t length = outer ? strlen(outer) : 0;
+    bool inside = outer && inner && strncmp(outer, inner, length) == 0 && inner[length] == '/';
+    free(outer);
+    free(inner);
+    return inside;
+}
+
+/* Whether that is a file of the model that input names: of a folder, or of the list of its parts. A
+ * folder that is not a model holds texts, and all its files are read. */
+static bool is_of_model(const char *input, const char *path, const struct stat *that)
+{
+    struct stat file;
+    embla_checkpoint *checkpoint = NULL;
+    const char *dot = strrchr(input, '.'), *slash = strrchr(input, '/');
+    bool folder = stat(input, &file) == 0 && S_ISDIR(file.st_mode), found = false;
+    bool list = dot && strcmp(dot, ".json") == 0;
+    if (!folder && !list && !(dot && strcmp(dot, ".safetensors") == 0)) return false;
+    bool model =
+        (folder || list) && cli_open_path(input, &(embla_open_options){0}, &checkpoint) == EMBLA_OK;
+    if (folder && !model) return is_inside(input, path);
+    if (model) {
+        size_t count;
+        const embla_file *files = embla_checkpoint_files(checkpoint, &count);
+        for (size_t n = 0; n < count && !found; n++) found = is_same(files[n].name, that);
+        embla_checkpoint_free(checkpoint);
+    }
+    if (folder) return found || is_beside(input, (int)strlen(input), that);
+    return found || is_beside(slash ? input : ".", slash ? (int)(slash - input) : 1, that);
+}
+
+/* The same for an operand or the value of an option, which may be 'FILE::TENSOR', or no file. */
+static bool is_read(const char *input, const char *path, const struct stat *that)
+{
+    char name[PATH_MAX];
+    const char *tensor = strstr(input, "::");
+    int length = tensor && tensor > input ? (int)(tensor - input) : (int)strlen(input);
+    if (length >= (int)sizeof name) return false;
+    (void)snprintf(name, sizeof name, "%.*s", length, input);
+    return is_same(name, that) || is_of_model(name, path, that);
+}
+
+int cli_inputs_check(const cli_args *args, const char *path)
+{
+    struct stat that;
+    bool found = false;
+    if (stat(path, &that) != 0 || !S_ISREG(that.st_mode)) return CLI_DONE;
+    for (size_t n = 0; n < args->operand_count && !found; n++)
+        found = args->operands[n] != path && is_read(args->operands[n], path, &that);
+    for (size_t n = 0; cli_option_at(args->verb, n) && !found; n++)
+        found = cli_option_at(args->verb, n)->value && args->given[n] && args->values[n] != path &&
+                is_read(args->values[n], path, &that);
+    if (!found) return CLI_DONE;
+    return cli_failed("%s is the input file and cannot be overwritten; choose another name", path);
+}
