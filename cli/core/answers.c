@@ -5,7 +5,6 @@
  * programs: rank, token, id and score, separated by tabs.
  */
 #include "core/answers.h"
-#include "core/inputs.h"
 
 #include <inttypes.h>
 #include <langinfo.h>
@@ -15,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/inputs.h"
 
 /* ---- the queried table ---- */
 
@@ -288,11 +289,11 @@ const char *cli_rank_format(size_t n)
     return n < sizeof formats / sizeof formats[0] ? formats[n] : NULL;
 }
 
-int cli_rank_set_up(const cli_args *args, const cli_asked *asked, cli_rank *out)
+int cli_rank_set_up(const cli_args *args, bool searches, const cli_asked *asked, cli_rank *out)
 {
     const char *format = cli_args_text(args, "format");
     int64_t all = embla_table_rows(asked->table), top = cli_args_count(args, "top");
-    int64_t rows = cli_args_given(args, "rows") ? cli_args_count(args, "rows") : all;
+    int64_t rows = searches && cli_args_given(args, "rows") ? cli_args_count(args, "rows") : all;
     bool json = cli_args_flag(args, "json"), people = isatty(STDOUT_FILENO);
     if (top < 1) return cli_usage("--top is 0; the minimum is 1");
     if (rows < 1) return cli_usage("--rows is 0; the minimum is 1");
@@ -307,7 +308,7 @@ int cli_rank_set_up(const cli_args *args, const cli_asked *asked, cli_rank *out)
                       .quiet = cli_args_flag(args, "quiet"),
                       .utf8 = cli_utf8_wanted(),
                       .rows = rows,
-                      .top = (size_t)(top < rows ? top : rows),
+                      .top = (size_t)(top < rows || !searches ? top : rows),
                       .threads = (int)cli_args_count(args, "threads")};
     return CLI_DONE;
 }

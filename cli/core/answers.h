@@ -80,22 +80,24 @@ void cli_token_write(const cli_asked *asked, int64_t token);
 /* Prints "token", and "token_hex" if the word is not UTF-8; null without a word. */
 void cli_token_json(const cli_asked *asked, int64_t token, cli_json *json);
 
-/* Options of every verb that ranks rows. */
-#define CLI_RANK_OPTIONS                                                                           \
-    {.name = "top",                                                                                \
-     .letter = 'k',                                                                                \
-     .value = "N",                                                                                 \
-     .standard = "10",                                                                             \
-     .count = true,                                                                                \
-     .help = "number of rows to print"},                                                           \
-        {.name = "rows",                                                                           \
-         .value = "N",                                                                             \
-         .count = true,                                                                            \
-         .help = "search only the first N rows of the table (default: all)"},                      \
+/* Options of every verb that ranks rows: those that search a table have --rows too. */
+#define CLI_RANK_TOP                                                                               \
+    {                                                                                              \
+        .name = "top", .letter = 'k', .value = "N", .standard = "10", .count = true,               \
+        .help = "number of rows to print"                                                          \
+    }
+#define CLI_RANK_FORMAT                                                                            \
     {                                                                                              \
         .name = "format", .value = "FORMAT", .standard = "auto", .choices = cli_rank_format,       \
         .help = "output format; auto means table on a terminal, text elsewhere"                    \
     }
+#define CLI_RANK_OPTIONS                                                                           \
+    CLI_RANK_TOP,                                                                                  \
+        {.name = "rows",                                                                           \
+         .value = "N",                                                                             \
+         .count = true,                                                                            \
+         .help = "search only the first N rows of the table (default: all)"},                      \
+        CLI_RANK_FORMAT
 const char *cli_rank_format(size_t n);
 
 typedef enum { CLI_RANK_TABLE, CLI_RANK_TEXT, CLI_RANK_JSON } cli_rank_form;
@@ -110,8 +112,9 @@ typedef struct {
     int threads;
 } cli_rank;
 
-/* Reads the options of args and checks them against the table. */
-int cli_rank_set_up(const cli_args *args, const cli_asked *asked, cli_rank *out);
+/* Reads the options of args and checks them against the table. searches: the verb has --rows, and
+ * no more rows can be printed than are searched. */
+int cli_rank_set_up(const cli_args *args, bool searches, const cli_asked *asked, cli_rank *out);
 /* Prints up to top rows, best first: rank, token, id, score. bars is the score of a full bar; 0
  * means the largest score. */
 void cli_rank_print(const cli_rank *rank, const embla_neighbour *found, double bars);

@@ -2,13 +2,14 @@
 /* Prints vectors of tokens as text, JSON, npy or raw numbers.
  */
 #include "core/vectors.h"
-#include "core/inputs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/inputs.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 

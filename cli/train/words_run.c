@@ -45,6 +45,11 @@ static int check_files(const cli_words *w)
         return cli_usage("-o %.200s: the name must end in .safetensors, .vec, .bin, .txt, .w2v, "
                          ".npy or .gguf",
                          w->output);
+    if (w->options.gram_most > 0 && formats[format_of(w->output)].format && !w->quiet &&
+        !w->ranks.follows)
+        cli_complain("note: %.200s keeps the rows of words, but not those of n-grams; a name that "
+                     "ends in .safetensors keeps both",
+                     w->output);
     if (w->resume && !state)
         return cli_failed("%s: there is no training to resume; leave out --resume", w->state);
     if (state && !w->resume && !w->force)

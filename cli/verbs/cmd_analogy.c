@@ -7,6 +7,7 @@
  * would give a plausible but wrong answer.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,30 @@ static void print_answer(const job *j, const embla_neighbour *found,
     cli_rank_report(&j->rank, report);
 }
 
+/* Checks that the sum of 3CosAdd is not zero, as of king - king: any row would be an answer. */
+static int check_sum(const job *j)
+{
+    const size_t dim = embla_table_dim(j->asked.table), count = j->tokens.count;
+    float *rows = malloc(count * dim * sizeof *rows);
+    double *sum = calloc(dim, sizeof *sum), largest = 0;
+    int code = rows && sum ? CLI_DONE : cli_failed("no memory for %zu rows", count);
+    if (code == CLI_DONE)
+        code = cli_asked_vectors(&j->asked, j->tokens.ids, j->rows, count, j->rank.threads, rows);
+    for (size_t i = 0; i < count && code == CLI_DONE; i++) {
+        double squares = 0;
+        for (size_t k = 0; k < dim; k++) squares += (double)rows[i * dim + k] * rows[i * dim + k];
+        double share = squares > 0 ? (j->minus[i] ? -1 : 1) / sqrt(squares) : 0;
+        for (size_t k = 0; k < dim; k++) sum[k] += share * rows[i * dim + k];
+    }
+    for (size_t k = 0; k < dim && code == CLI_DONE; k++) largest = fmax(largest, fabs(sum[k]));
+    if (code == CLI_DONE && largest < 1e-9)
+        code = cli_failed("the sum of the rows is zero, so it has no direction; ask for other "
+                          "tokens");
+    free(rows);
+    free(sum);
+    return code;
+}
+
 static int solve(const job *j)
 {
     int64_t plus[CLI_OPERANDS_MOST], minus[CLI_OPERANDS_MOST];
@@ -183,8 +208,9 @@ static int solve(const job *j)
     if (embla_analogy(j->asked.table, plus, more, minus, less, j->rank.top, &j->options, found,
                       &report) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
-    else
-        print_answer(j, found, &report);
+    else if (j->options.kind == EMBLA_ANALOGY_COS_ADD)
+        code = check_sum(j);
+    if (code == CLI_DONE) print_answer(j, found, &report);
     free(found);
     return code;
 }
@@ -194,7 +220,7 @@ static int solve(const job *j)
 static int set_up(const cli_args *args, job *j)
 {
     int code = cli_asked_open(args, args->operands[0], &j->asked);
-    if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
+    if (code == CLI_DONE) code = cli_rank_set_up(args, true, &j->asked, &j->rank);
     if (code == CLI_DONE) code = read_words(j);
     if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
     j->options = (embla_analogy_options){

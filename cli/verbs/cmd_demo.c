@@ -95,6 +95,14 @@ static int copy_demo(const cli_args *args, const char *folder)
     const char *to = cli_args_text(args, "output");
     if (!copy_folder(folder, to, 0))
         return cli_failed("cannot copy the demo to '%s': %s", to, strerror(errno));
+    if (cli_args_flag(args, "json")) {
+        cli_json json = {0};
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "folder", to);
+        cli_json_close(&json, '}');
+        putchar('\n');
+        return CLI_DONE;
+    }
     if (cli_args_flag(args, "quiet")) return CLI_DONE;
     cli_out_fact("written", "%s", to);
     cli_out_fact("next", "cd %s", to);

@@ -61,7 +61,7 @@ static void print_answer(const job *j)
 static int set_up(const cli_args *args, job *j)
 {
     int code = cli_asked_open(args, args->operands[0], &j->asked);
-    if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
+    if (code == CLI_DONE) code = cli_rank_set_up(args, false, &j->asked, &j->rank);
     if (code == CLI_DONE) code = cli_asked_tokens(args, &j->asked, &j->tokens);
     if (code == CLI_DONE && j->tokens.count < 3)
         code = cli_usage("doesnt-match has %zu tokens; it needs at least 3", j->tokens.count);
@@ -84,7 +84,8 @@ static int run(const cli_args *args)
     return code;
 }
 
-static const cli_option options[] = {CLI_RANK_OPTIONS, CLI_OPEN_OPTIONS, {.name = NULL}};
+static const cli_option options[] = {
+    CLI_RANK_TOP, CLI_RANK_FORMAT, CLI_OPEN_OPTIONS, {.name = NULL}};
 
 const cli_verb cli_verb_doesnt_match = {
     .name = "doesnt-match",

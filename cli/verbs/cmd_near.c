@@ -117,16 +117,37 @@ static int read_input(const cli_args *args, job *j)
     return code;
 }
 
+/* A cosine needs a direction, which a vector of zeros does not have. */
+static int check_direction(const job *j, size_t n, const float *vector)
+{
+    char word[CLI_WORD_TEXT];
+    size_t i = 0;
+    while (i < j->dim && vector[i] == 0) i++;
+    if (i < j->dim || j->options.measure != EMBLA_MEASURE_COSINE) return CLI_DONE;
+    if (j->vectors)
+        return cli_failed("vector %zu is zero, so it has no direction and no cosine; use "
+                          "--measure dot or euclidean",
+                          n + 1);
+    (void)cli_token_show(&j->asked, j->tokens.ids[n], true, CLI_WORD_COLUMNS, word);
+    return cli_failed("the row of token %" PRId64 " (%s) is zero, so it has no direction and no "
+                      "cosine; use --measure dot or euclidean",
+                      j->tokens.ids[n], word);
+}
+
 /* Copies the vectors of queries at .. at + count - 1 to out. */
 static int read_queries(const job *j, size_t at, size_t count, float *out)
 {
     int code = CLI_DONE;
     if (j->vectors) {
         memcpy(out, j->vectors + at * j->dim, count * j->dim * sizeof *out);
-        return CLI_DONE;
+        for (size_t i = 0; i < count && code == CLI_DONE; i++)
+            code = check_direction(j, at + i, out + i * j->dim);
+        return code;
     }
     code =
         cli_asked_vectors(&j->asked, j->tokens.ids + at, j->rows + at, count, j->rank.threads, out);
+    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+        code = check_direction(j, at + i, out + i * j->dim);
     for (size_t i = 0; i < count && code == CLI_DONE; i++)
         code = cli_asked_check_row(&j->asked, j->tokens.ids[at + i], out + i * j->dim,
                                    "has no neighbours");
@@ -240,15 +261,14 @@ static int print_answers(job *j)
         cli_json_open(&j->json, "queries", '[');
     }
     int code = search_all(j, &report);
-    if (code != CLI_DONE) return code;
-    if (json) {
+    if (json) { /* after a failure too: the answers before it are complete */
         cli_json_close(&j->json, ']');
         cli_json_whole(&j->json, "rows", j->rank.rows);
         cli_json_whole(&j->json, "nonfinite", report.nonfinite);
         cli_json_close(&j->json, '}');
         putchar('\n');
     }
-    cli_rank_report(&j->rank, &report);
+    if (code == CLI_DONE) cli_rank_report(&j->rank, &report);
     return code;
 }
 
@@ -343,7 +363,7 @@ static int set_up(const cli_args *args, job *j)
         cli_asked_allow_unseen(&j->asked, &j->tokens);
         code = cli_asked_allow_text(args, true, &j->asked, &j->tokens);
     }
-    if (code == CLI_DONE) code = cli_rank_set_up(args, &j->asked, &j->rank);
+    if (code == CLI_DONE) code = cli_rank_set_up(args, true, &j->asked, &j->rank);
     if (code != CLI_DONE) return code;
     j->dim = embla_table_dim(j->asked.table);
     j->self = cli_args_flag(args, "self");

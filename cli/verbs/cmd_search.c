@@ -47,11 +47,10 @@ static const char *dtype_name(size_t n)
     return n < sizeof all / sizeof all[0] ? embla_dtype_name(all[n]) : NULL;
 }
 
-/* A place beside the corpus that cannot be written is no reason not to answer. */
+/* A place that cannot be written is no reason not to answer. */
 static int store_index(job *j)
 {
     if (embla_index_write(j->index, j->path) == EMBLA_OK) return CLI_DONE;
-    if (cli_args_given(j->args, "index")) return cli_failed("%s", embla_error());
     cli_complain("note: the index is not stored, so it is made again next time: %s. Use --index "
                  "FILE to store it elsewhere",
                  embla_error());
@@ -73,6 +72,21 @@ static int make_index(job *j, const char *corpus)
     return store_index(j);
 }
 
+/* Whether the open index has the dtype of --dtype, if that is given. Closes it otherwise. */
+static bool has_dtype(job *j)
+{
+    embla_index_info info;
+    const char *wanted = cli_args_text(j->args, "dtype");
+    embla_index_describe(j->index, &info);
+    const char *stored = embla_dtype_name(info.dtype);
+    if (!cli_args_given(j->args, "dtype") || strcmp(stored, wanted) == 0) return true;
+    if (!j->quiet)
+        cli_complain("note: %s has dtype %s, not %s; it is made again", j->path, stored, wanted);
+    embla_index_free(j->index);
+    j->index = NULL;
+    return false;
+}
+
 /* A file that is not an index is never replaced. */
 static int open_index(job *j)
 {
@@ -85,10 +99,12 @@ static int open_index(job *j)
     int code = cli_inputs_check(j->args, asked ? asked : j->path);
     if (code != CLI_DONE) return code;
     embla_status status = embla_index_open(j->path, j->model.encoder, corpus, &j->index);
-    if (status == EMBLA_OK) return CLI_DONE;
-    bool unreachable = status == EMBLA_ERR_IO && !asked; /* it will not be stored either */
-    if (status != EMBLA_ERR_NOT_FOUND && status != EMBLA_ERR_ARGUMENT && !unreachable)
-        return cli_failed("%s", embla_error());
+    if (status == EMBLA_OK) return has_dtype(j) ? CLI_DONE : make_index(j, corpus);
+    /* a file that cannot be reached will not be stored either */
+    if (status != EMBLA_ERR_NOT_FOUND && status != EMBLA_ERR_ARGUMENT && status != EMBLA_ERR_IO)
+        return cli_failed("the index of %s cannot be used: %s. %s%s%s --index FILE", corpus,
+                          embla_error(), asked ? "Use another name for" : "Delete ",
+                          asked ? "" : j->path, asked ? "" : ", or store it elsewhere with");
     if (status == EMBLA_ERR_ARGUMENT && !j->quiet)
         cli_complain("note: %s; it is made again", embla_error());
     return make_index(j, corpus);
@@ -194,7 +210,7 @@ static int answer_all(job *j)
     }
     int code = cli_texts_read(&texts, j->args);
     cli_texts_free(&texts);
-    if (j->as_json && code == CLI_DONE) {
+    if (j->as_json) { /* after a failure too: the answers before it are complete */
         cli_json_close(&j->json, ']');
         cli_json_close(&j->json, '}');
         putchar('\n');

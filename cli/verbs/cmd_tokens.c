@@ -126,33 +126,38 @@ static void print_json_bytes(cli_json *json, const char *key, const uint8_t *lis
     cli_json_close(json, ']');
 }
 
+static void print_json_result(const embla_tokenizer *tokenizer, const result *r, cli_json *json)
+{
+    cli_json_whole(json, "count", (int64_t)r->count);
+    cli_json_open(json, "tokens", '[');
+    for (size_t i = 0; i < r->count; i++) cli_json_whole(json, NULL, r->tokens[i]);
+    cli_json_close(json, ']');
+    cli_json_open(json, "pieces", '[');
+    for (size_t i = 0; i < r->count; i++) {
+        size_t length = 0;
+        const char *piece = embla_tokenizer_text(tokenizer, r->tokens[i], &length);
+        (void)cli_json_bytes(json, NULL, piece ? piece : "", length);
+    }
+    cli_json_close(json, ']');
+    cli_json_open(json, "offsets", '[');
+    for (size_t i = 0; r->spans && i < r->count; i++) {
+        cli_json_open(json, NULL, '[');
+        cli_json_whole(json, NULL, r->spans[i].begin);
+        cli_json_whole(json, NULL, r->spans[i].end);
+        cli_json_close(json, ']');
+    }
+    cli_json_close(json, ']');
+    cli_json_open(json, "special", '[');
+    for (size_t i = 0; i < r->count; i++) cli_json_bool(json, NULL, r->special[i]);
+    cli_json_close(json, ']');
+}
+
 static void print_json(const job *j, const result *r)
 {
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
     (void)cli_json_bytes(&json, "text", r->text, r->length);
-    cli_json_whole(&json, "count", (int64_t)r->count);
-    cli_json_open(&json, "tokens", '[');
-    for (size_t i = 0; i < r->count; i++) cli_json_whole(&json, NULL, r->tokens[i]);
-    cli_json_close(&json, ']');
-    cli_json_open(&json, "pieces", '[');
-    for (size_t i = 0; i < r->count; i++) {
-        size_t length = 0;
-        const char *piece = embla_tokenizer_text(j->tokenizer, r->tokens[i], &length);
-        (void)cli_json_bytes(&json, NULL, piece ? piece : "", length);
-    }
-    cli_json_close(&json, ']');
-    cli_json_open(&json, "offsets", '[');
-    for (size_t i = 0; r->spans && i < r->count; i++) {
-        cli_json_open(&json, NULL, '[');
-        cli_json_whole(&json, NULL, r->spans[i].begin);
-        cli_json_whole(&json, NULL, r->spans[i].end);
-        cli_json_close(&json, ']');
-    }
-    cli_json_close(&json, ']');
-    cli_json_open(&json, "special", '[');
-    for (size_t i = 0; i < r->count; i++) cli_json_bool(&json, NULL, r->special[i]);
-    cli_json_close(&json, ']');
+    print_json_result(j->tokenizer, r, &json);
     print_json_bytes(&json, "types", embla_encoding_types(j->encoding), r->count);
     print_json_bytes(&json, "texts", embla_encoding_sides(j->encoding), r->count);
     cli_json_close(&json, '}');
@@ -202,6 +207,21 @@ static int encode(const job *j, const cli_texts *batch, embla_encoding *e)
 static void print_both(const job *j, const cli_texts *batch, size_t i)
 {
     const embla_encoding *both[] = {j->encoding, j->other_encoding};
+    if (j->json) {
+        const embla_tokenizer *tokenizers[] = {j->tokenizer, j->other};
+        cli_json json = {0};
+        cli_json_open(&json, NULL, '{');
+        (void)cli_json_bytes(&json, "text", batch->texts[i], batch->lengths[i]);
+        for (size_t k = 0; k < 2; k++) {
+            result r = result_of(both[k], i, batch->texts[i], batch->lengths[i]);
+            cli_json_open(&json, k == 0 ? "a" : "b", '{');
+            print_json_result(tokenizers[k], &r, &json);
+            cli_json_close(&json, '}');
+        }
+        cli_json_close(&json, '}');
+        (void)putchar('\n');
+        return;
+    }
     for (size_t k = 0; k < 2; k++) {
         result r = result_of(both[k], i, batch->texts[i], batch->lengths[i]);
         (void)printf("%c %5zu  ", k == 0 ? 'A' : 'B', r.count);
@@ -257,12 +277,26 @@ static int parse_tokens(const char *text, int32_t **tokens, size_t *count)
     return CLI_DONE;
 }
 
+/* A token that the tokenizer does not have would leave a gap in the text. */
+static int check_tokens(const job *j, const int32_t *tokens, size_t count)
+{
+    embla_tokenizer_info info;
+    size_t i = 0;
+    while (i < count && embla_tokenizer_text(j->tokenizer, tokens[i], NULL)) i++;
+    if (i == count) return CLI_DONE;
+    embla_tokenizer_describe(j->tokenizer, &info);
+    return cli_failed("token %" PRId32 " at index %zu does not exist: the tokenizer has the tokens "
+                      "0 to %" PRId64 "%s",
+                      tokens[i], i, info.tokens - 1, tokens[i] < info.tokens ? ", with gaps" : "");
+}
+
 static int decode_line(const job *j, const char *line)
 {
     int32_t *tokens = NULL;
     const char *text = NULL;
     size_t count = 0, length = 0;
     int code = parse_tokens(line, &tokens, &count);
+    if (code == CLI_DONE) code = check_tokens(j, tokens, count);
     if (code == CLI_DONE && embla_detokenize(j->encoding, tokens, count, !j->options.add_special,
                                              &text, &length) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
@@ -401,6 +435,13 @@ static int compile(const cli_args *args)
     if (code != CLI_DONE) return code;
     if (embla_tokenizer_compile(args->operands[0], out) != EMBLA_OK)
         return cli_failed("%s", embla_error());
+    if (cli_args_flag(args, "json")) {
+        cli_json json = {0};
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "file", out);
+        cli_json_close(&json, '}');
+        (void)putchar('\n');
+    }
     return CLI_DONE;
 }
 
@@ -489,7 +530,8 @@ const cli_verb cli_verb_tokens = {
         "--json prints an object for each text: text, count, tokens, pieces, offsets in bytes, "
         "and special (true for tokens that --special has added). With --pair it also has types "
         "(type "
-        "ids) and texts (1 or 2 for a token of the first or second text, otherwise 0).",
+        "ids) and texts (1 or 2 for a token of the first or second text, otherwise 0). With "
+        "--compare the members after text are in two objects, a and b.",
     .example = "embla tokens names emma --format pieces",
     .options = options,
     .run = run};

@@ -24,3 +24,7 @@ printf '4 2\na 1 0\nb nan 1\nc 0 0\ne 1 1\n' >nan.vec
 try analogy nan.vec a - b
 try analogy nan.vec a + c --format table
 try analogy nan.vec a + c
+printf '2 2\na 1 0\nb 0 0\n' >zero.vec
+try analogy zero.vec a - a
+try analogy zero.vec a - a + a --keep-words
+try analogy zero.vec b

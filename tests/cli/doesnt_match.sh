@@ -9,6 +9,9 @@ embla doesnt-match "$words" cat dog || echo "exit $?"
 embla doesnt-match "$words" || echo "exit $?"
 embla doesnt-match "$words" cat dog tusday || echo "exit $?"
 embla doesnt_match "$words" cat dog cow || echo "exit $?"
+embla doesnt-match "$words" cat dog tuesday --rows 2 || echo "exit $?"
+printf '2 2\na 1 0\nb 0 1\n' >two.vec
+embla doesnt-match two.vec a a a b
 embla near "$words" cat --top 3
 embla near "$words" cat --top 3 --exclude wolf,goat
 embla near "$words" cat dog --top 1 --exclude wolf,goat,cow,pig,bear

@@ -52,3 +52,8 @@ try near huge.vec a --measure dot --format table
 try near huge.vec a --measure dot --json
 make_model rank3.safetensors a.weight:F32:2x3x4
 try near rank3.safetensors '#0'
+printf '2 2\na 1 0\nb 0 0\n' >zero.vec
+try near zero.vec b
+try near zero.vec a b --json
+try near zero.vec --vector 0,0
+try near zero.vec --vector 0,0 --measure dot

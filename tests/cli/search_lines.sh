@@ -31,3 +31,11 @@ try search fox.vec other.txt fox
 # A place that cannot be written is no reason not to answer.
 cp lines.txt "$(printf '%0251d' 1).txt"
 try search fox.vec "$(printf '%0251d' 1).txt" fox --top 1 | sed 's/0*1.txt/LONG.txt/g'
+try search fox.vec lines.txt fox --top 1 --index nowhere/x
+# Another dtype makes it again; a damaged one is not replaced.
+rm lines.txt.embla
+try search fox.vec lines.txt fox --top 1
+try search fox.vec lines.txt fox --top 1 --dtype f16
+try search fox.vec lines.txt fox --top 1 --dtype f16
+echo corrupt >lines.txt.embla
+try search fox.vec lines.txt fox --top 1

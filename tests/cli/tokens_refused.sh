@@ -18,3 +18,5 @@ echo '{"model": {"type": "Other", "vocab": {}}}' >other.json
 try tokens other.json a
 echo '{"model": {"vocab": {"a": 0}}}' >none.json
 try tokens none.json b
+cp "$SOURCE/demo/names/tokenizer.json" names.json
+try tokens names.json --decode 4 99 12

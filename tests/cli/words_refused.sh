@@ -25,6 +25,8 @@ try words text -o nowhere/x.safetensors --least 1
 try words text -o x.pt --least 1
 cp "$SOURCE/demo/village.txt" .
 try words village.txt -o w.vec --rate 10 --epochs 3 -q # the rows diverge
+try words village.txt -o y.vec --subwords 3-4 --dim 4 --epochs 1 | grep note
+rm y.vec
 echo >y.safetensors
 try words text -o y.safetensors --least 1
 ls
