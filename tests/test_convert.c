@@ -283,7 +283,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
     refuse(&p, "m.safetensors", "out.npy", &nothing, EMBLA_ERR_ARGUMENT, "no dtype 99");
     refuse(&p, "m.safetensors", "out.vec", &bf16, EMBLA_ERR_UNSUPPORTED,
            "word2vec can hold only f32, not bf16");
-    refuse(&p, "m.safetensors", "out.npy", &bf16, EMBLA_ERR_UNSUPPORTED, "the option dtype = f32");
+    refuse(&p, "m.safetensors", "out.npy", &bf16, EMBLA_ERR_UNSUPPORTED, "convert it to f32");
     refuse(&p, "m.safetensors", "out.safetensors", &q8, EMBLA_ERR_UNSUPPORTED,
            "which safetensors does not have; gguf has Q8_0 (S7)");
     refuse(&p, "m.safetensors", "out", &llmc, EMBLA_ERR_UNSUPPORTED, "'wte'");

@@ -209,6 +209,8 @@ int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing)
 int cli_asked_check_svg(const cli_args *args)
 {
     const char *path = cli_args_text(args, "svg");
+    if (path && strcmp(path, "-") == 0)
+        return cli_usage("--svg needs the name of a file: standard output has the report");
     int code = path ? cli_inputs_check(args, path) : CLI_DONE;
     return path && code == CLI_DONE ? cli_out_check(path, cli_args_flag(args, "force")) : code;
 }
@@ -295,8 +297,6 @@ int cli_rank_set_up(const cli_args *args, bool searches, const cli_asked *asked,
     int64_t all = embla_table_rows(asked->table), top = cli_args_count(args, "top");
     int64_t rows = searches && cli_args_given(args, "rows") ? cli_args_count(args, "rows") : all;
     bool json = cli_args_flag(args, "json"), people = isatty(STDOUT_FILENO);
-    if (top < 1) return cli_usage("--top is 0; the minimum is 1");
-    if (rows < 1) return cli_usage("--rows is 0; the minimum is 1");
     if (json && strcmp(format, "auto") != 0)
         return cli_usage("--json and --format %s cannot be used together", format);
     if (strcmp(format, "auto") != 0) people = strcmp(format, "table") == 0;

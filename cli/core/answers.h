@@ -83,7 +83,7 @@ void cli_token_json(const cli_asked *asked, int64_t token, cli_json *json);
 /* Options of every verb that ranks rows: those that search a table have --rows too. */
 #define CLI_RANK_TOP                                                                               \
     {                                                                                              \
-        .name = "top", .letter = 'k', .value = "N", .standard = "10", .count = true,               \
+        .name = "top", .letter = 'k', .value = "N", .standard = "10", .count = true, .least = 1,   \
         .help = "number of rows to print"                                                          \
     }
 #define CLI_RANK_FORMAT                                                                            \
@@ -96,6 +96,7 @@ void cli_token_json(const cli_asked *asked, int64_t token, cli_json *json);
         {.name = "rows",                                                                           \
          .value = "N",                                                                             \
          .count = true,                                                                            \
+         .least = 1,                                                                               \
          .help = "search only the first N rows of the table (default: all)"},                      \
         CLI_RANK_FORMAT
 const char *cli_rank_format(size_t n);

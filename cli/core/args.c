@@ -7,7 +7,9 @@
 #include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -227,12 +229,14 @@ bool cli_args_digits(const char *text, char *out, size_t size)
     return used > 0 && (!mark || group == 3);
 }
 
-static int read_count(const char *name, const char *text, int64_t *out)
+static int read_count(const cli_option *option, const char *text, int64_t *out)
 {
-    char plain[32];
+    const char *name = option->name;
+    char plain[32], *rest = NULL;
     int64_t value = 0;
     size_t length = strlen(text);
-    if (text[0] == '-') return cli_usage("--%s is %s; the minimum is 0", name, text);
+    if (text[0] == '-' && text[1] >= '0' && text[1] <= '9')
+        return cli_usage("--%s is %s; the minimum is %" PRId64, name, text, option->least);
     if (length > 1 && strspn(text, "0123456789.,_") == length - 1 &&
         strchr("kKmMgGbB", text[length - 1]))
         return cli_usage(
@@ -240,6 +244,9 @@ static int read_count(const char *name, const char *text, int64_t *out)
             name, text);
     if (strlen(text) > 0 && strspn(text, "0123456789") == length && length >= sizeof plain)
         return cli_usage("--%s: '%s' does not fit in 64 bits", name, text);
+    if (!cli_args_digits(text, plain, sizeof plain) && strpbrk(text, ".eE") &&
+        isfinite(strtod(text, &rest)) && rest > text && *rest == '\0')
+        return cli_usage("--%s is %s; it must be a whole number, written in full", name, text);
     if (!cli_args_digits(text, plain, sizeof plain))
         return cli_usage("--%s: '%s' is not a number such as 128000, 128_000 or 128,000", name,
                          text);
@@ -247,6 +254,10 @@ static int read_count(const char *name, const char *text, int64_t *out)
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *c - '0', &value))
             return cli_usage("--%s: '%s' does not fit in 64 bits", name, text);
+    if (value < option->least)
+        return cli_usage("--%s is %s; the minimum is %" PRId64, name, text, option->least);
+    if (option->most > 0 && value > option->most)
+        return cli_usage("--%s is %s; the maximum is %" PRId64, name, text, option->most);
     *out = value;
     return CLI_DONE;
 }
@@ -301,7 +312,7 @@ static int set_value(cli_args *args, size_t index, const char *text)
         snprintf(what, sizeof what, "--%s", option->name);
         return unknown_word(what, text, cli_option_listed(option));
     }
-    return option->count ? read_count(option->name, text, &args->counts[index]) : CLI_DONE;
+    return option->count ? read_count(option, text, &args->counts[index]) : CLI_DONE;
 }
 
 /* Parses the option at *i and moves *i to its last word. */
@@ -335,8 +346,11 @@ static int read_operand(const char *word, cli_args *args)
     if (verb->operands_most == 0)
         return cli_usage("%s takes no operands; remove '%s'", verb->name, word);
     if (args->operand_count == verb->operands_most)
-        return cli_usage("%s takes at most %zu operand%s; remove '%s'", verb->name,
-                         verb->operands_most, verb->operands_most == 1 ? "" : "s", word);
+        return cli_usage("%s takes at most %zu operand%s; remove '%s'%s", verb->name,
+                         verb->operands_most, verb->operands_most == 1 ? "" : "s", word,
+                         verb->operands_most == CLI_OPERANDS_MOST
+                             ? ", or pass many as lines of standard input"
+                             : "");
     args->operands[args->operand_count++] = word;
     return CLI_DONE;
 }

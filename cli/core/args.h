@@ -15,7 +15,7 @@
 #include "core/complain.h"
 
 /* Maximum number of operands, and of options of one verb including the global ones. */
-#define CLI_OPERANDS_MOST 32
+#define CLI_OPERANDS_MOST 4096
 #define CLI_OPTIONS_MOST  64
 
 /* Returns the n-th allowed word, NULL past the last. */
@@ -29,7 +29,8 @@ typedef struct {
     const char *help;     /* without full stop */
     cli_choices choices;  /* allowed words; NULL means any */
     cli_choices listed;   /* the allowed words that help lists; NULL means all */
-    bool count;           /* the value is an integer of 0 or more */
+    bool count;           /* the value is an integer: */
+    int64_t least, most;  /* its limits; most 0 means no maximum */
     char letter;          /* short form; 0 means none */
 } cli_option;
 

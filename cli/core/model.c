@@ -38,8 +38,11 @@ int cli_convert_failed(const cli_args *args, embla_status status)
 {
     bool nameless = status == EMBLA_ERR_ARGUMENT && !cli_args_given(args, "to") &&
                     strstr(embla_error(), "unknown file extension");
-    return nameless ? cli_usage("%s with --to FORMAT", embla_error())
-                    : cli_failed("%s", embla_error());
+    if (nameless) return cli_usage("%s with --to FORMAT", embla_error());
+    return cli_failed("%s%s", embla_error(),
+                      strstr(embla_error(), "allow overwriting")   ? " with --force"
+                      : strstr(embla_error(), "convert it to f32") ? ": use --dtype f32"
+                                                                   : "");
 }
 
 static void copy_error(char text[CLI_SENTENCE])

@@ -320,26 +320,46 @@ static int refuse_existing(const char *path)
     return cli_failed("%s already exists; choose another name, or use --force to replace it", path);
 }
 
+bool cli_out_is_stdout(const char *path)
+{
+    struct stat file, out;
+    if (strcmp(path, "-") == 0) return true;
+    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 && file.st_dev == out.st_dev &&
+           file.st_ino == out.st_ino;
+}
+
+int cli_out_check_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    int code = CLI_DONE;
+    if (!folder) return cli_failed("no memory for the path %.200s", path);
+    if (access(folder, W_OK | X_OK) != 0 && errno == ENOENT)
+        code = cli_failed("%s cannot be written: the folder %s does not exist; create it first",
+                          path, folder);
+    else if (access(folder, W_OK | X_OK) != 0)
+        code = cli_failed("%s: %s", path, strerror(errno));
+    free(folder);
+    return code;
+}
+
 int cli_out_check(const char *path, bool force)
 {
     struct stat link, file;
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!folder) return cli_failed("no memory for the path %.200s", path);
-    bool usable = access(folder, W_OK | X_OK) == 0;
-    int error = errno;
-    free(folder);
+    if (cli_out_is_stdout(path)) return CLI_DONE;
     if (lstat(path, &link) == 0) {
         bool regular = stat(path, &file) == 0 && S_ISREG(file.st_mode); /* links are followed */
         return regular && !force ? refuse_existing(path) : CLI_DONE;
     }
-    return usable ? CLI_DONE : cli_failed("%s: %s", path, strerror(error));
+    return cli_out_check_folder(path);
 }
 
 int cli_out_check_new(const char *path, bool force)
 {
     struct stat found;
-    if (lstat(path, &found) != 0) return CLI_DONE;
+    if (strcmp(path, "-") == 0)
+        return cli_usage("'-' is not a file name; the result cannot go to standard output");
+    if (lstat(path, &found) != 0) return cli_out_check_folder(path);
     if (!S_ISREG(found.st_mode))
         return cli_failed("%s is %s; choose the name of a file to write", path,
                           S_ISDIR(found.st_mode)   ? "a folder"
@@ -350,11 +370,9 @@ int cli_out_check_new(const char *path, bool force)
 
 int cli_out_to(const char *path, bool force)
 {
-    struct stat link, old, out;
+    struct stat link, old;
     bool there = lstat(path, &link) == 0, found = there && stat(path, &old) == 0;
-    if (found && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == old.st_dev &&
-        out.st_ino == old.st_ino)
-        return CLI_DONE; /* path is stdout itself, such as /dev/stdout */
+    if (cli_out_is_stdout(path)) return CLI_DONE;
     if (found && !S_ISREG(old.st_mode)) {
         if (!freopen(path, "w", stdout)) return cli_failed("%s: %s", path, strerror(errno));
         typed_path = path;
@@ -362,6 +380,7 @@ int cli_out_to(const char *path, bool force)
         return CLI_DONE;
     }
     if (there && !force) return refuse_existing(path);
+    if (!there && cli_out_check_folder(path) != CLI_DONE) return CLI_FAILED;
     typed_path = path;
     target = found ? realpath(path, NULL) : strdup(path); /* follow links */
     if (target && open_temporary(found ? &old : NULL)) return CLI_DONE;
@@ -387,13 +406,13 @@ int cli_out_done(int code)
     return code;
 }
 
-void cli_out_written(const cli_args *args, const char *path)
+void cli_out_written(const cli_args *args, const char *path, bool apart)
 {
     struct stat file;
     char size[CLI_CELL];
     if (cli_args_flag(args, "json") || cli_args_flag(args, "quiet")) return;
     if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return;
-    putchar('\n');
+    if (apart) putchar('\n');
     cli_out_fact("written", "%s: %s", path, cli_size((int64_t)file.st_size, size));
 }
 

@@ -75,11 +75,15 @@ void cli_out_safe(const char *text);
 /* "3,000 rows", "1 row". */
 const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL]);
 
+/* Whether path is standard output: "-", or another name of it such as /dev/stdout. */
+bool cli_out_is_stdout(const char *path);
+/* Checks that the folder of path exists and can be written. CLI_FAILED after a message. */
+int cli_out_check_folder(const char *path);
 /* Checks before long work that path can be written: its folder exists, and path does not unless
  * force. CLI_FAILED after a message. */
 int cli_out_check(const char *path, bool force);
-/* Checks that path can get a file of embla_convert: nothing is there, or with force a regular file.
- * CLI_FAILED after a message. */
+/* Checks that the library can write a new file to path: nothing is there, or with force a regular
+ * file. CLI_FAILED or CLI_USAGE after a message. */
 int cli_out_check_new(const char *path, bool force);
 /* Redirects stdout to path, through a temporary file beside it that is renamed when complete. A
  * device or a pipe is written directly. An existing file is replaced only with force. CLI_DONE, or
@@ -89,9 +93,10 @@ int cli_out_to(const char *path, bool force);
  * Returns code, or CLI_FAILED after a message. */
 int cli_out_done(int code);
 
-/* Prints "written  norms.svg: 8.06 kB", unless --json or --quiet is given. */
+/* Prints "written  norms.svg: 8.06 kB", unless --json or --quiet is given. apart: after an empty
+ * line. */
 struct cli_args;
-void cli_out_written(const struct cli_args *args, const char *path);
+void cli_out_written(const struct cli_args *args, const char *path, bool apart);
 
 /* True if all output has been written; else errno is set. */
 bool cli_out_finish(void);

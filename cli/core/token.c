@@ -96,7 +96,7 @@ int cli_tokens_list(cli_tokens *tokens, const char *text, const char *where)
         if (!parse_integer(text + marked, length - marked, &id)) {
             if (is_integer(text + marked, length - marked))
                 return out_of_range(text + marked, length - marked);
-            return cli_usage("%s: '%.*s' is not a token number such as 5 or -1", where,
+            return cli_usage("%s: '%.*s' is not a token number such as 5", where,
                              (int)(length < 60 ? length : 60), text);
         }
         int code = cli_tokens_add(tokens, id);

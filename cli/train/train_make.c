@@ -111,6 +111,8 @@ static int open_corpus(const cli_args *args, cli_training *t)
     int code = open_tokenizer(args, t);
     if (code != CLI_DONE) return code;
     embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
+    if (status == EMBLA_ERR_FORMAT && strstr(embla_error(), "open it as bytes"))
+        return cli_failed("%s: use --bytes", embla_error());
     if (status != EMBLA_OK) return library_error(status);
     int32_t token, target;
     t->validates = embla_corpus_validation(t->corpus, 0, 1, 1, &token, &target, NULL) == EMBLA_OK;

@@ -260,7 +260,8 @@ static int prepare(cli_training *t)
     t->first = embla_train_steps(t->train);
     if (!t->resumed) {
         if (!t->ranks.follows && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
-            return cli_failed("%s: %s", t->folder, strerror(errno));
+            return errno == ENOENT ? cli_out_check_folder(t->folder)
+                                   : cli_failed("%s: %s", t->folder, strerror(errno));
         code = save(t);
         if (code == CLI_DONE && !t->ranks.follows) code = cli_log_open(t->folder, &t->log);
     }
@@ -308,16 +309,21 @@ static int finish(cli_training *t, int64_t begun_at)
     return code == CLI_DONE && complete && !t->ranks.follows ? check_weights(t) : code;
 }
 
-/* The reader of our output has gone (| head). The training is saved; the signal that would have
- * ended it at once ends it now. */
-static void end_by_closed_pipe(const cli_training *t)
+/* The output cannot be written any more, but the training is saved. If its reader has gone (|
+ * head), the signal that would have ended it at once ends it now; main reports any other error. */
+static int end_by_output(const cli_training *t)
 {
     char at[CLI_CELL], all[CLI_CELL];
-    cli_complain("the output was closed after step %s of %s; the training is saved, continue it "
+    bool closed = !cli_out_finish() && errno == EPIPE;
+    cli_complain("the output %s after step %s of %s; the training is saved, continue it "
                  "with 'embla train --resume %.200s'",
+                 closed ? "was closed" : "could not be written",
                  cli_commas(embla_train_steps(t->train), at), cli_commas(t->steps, all), t->folder);
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)raise(SIGPIPE);
+    if (closed) {
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)raise(SIGPIPE);
+    }
+    return CLI_FAILED;
 }
 
 int cli_training_run(cli_training *t)
@@ -334,7 +340,7 @@ int cli_training_run(cli_training *t)
         if (code != CLI_DONE && cli_ranks_many(&t->ranks)) return code;
         int kept = finish(t, t->first);
         if (code == CLI_DONE) code = kept;
-        if (code == CLI_DONE && ferror(stdout)) end_by_closed_pipe(t);
+        if (code == CLI_DONE && ferror(stdout)) code = end_by_output(t);
     }
     cli_progress_wipe(&t->progress);
     if (code == CLI_DONE && !t->ranks.follows) cli_view_end(t);

@@ -2,6 +2,7 @@
 /* Prints the progress of `embla words`. Facts, reports and the summary go to stdout, the redrawn
  * lines to stderr, if that is a terminal.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -102,7 +103,7 @@ static void json_start(const cli_words *w)
     cli_json_whole(&json, "negatives", (int64_t)o->negatives);
     cli_json_whole(&json, "epochs", (int64_t)o->epochs);
     cli_json_real(&json, "rate", o->rate);
-    cli_json_real(&json, "sample", o->sample);
+    cli_json_real(&json, "sample", fmax(o->sample, 0));
     cli_json_bool(&json, "hogwild", o->hogwild);
     cli_json_close(&json, '}');
     putchar('\n');
@@ -144,7 +145,7 @@ void cli_words_show_start(const cli_words *w)
         cli_out_fact("subwords", "%s x %zu: n-grams of %zu to %zu characters",
                      cli_commas(w->about.grams, rows), o->dim, o->gram_least, o->gram_most);
     cli_out_fact("training", "%s, rate %g to 0, sample %g%s",
-                 cli_plural((int64_t)o->epochs, "epoch", epochs), o->rate, o->sample,
+                 cli_plural((int64_t)o->epochs, "epoch", epochs), o->rate, fmax(o->sample, 0),
                  o->hogwild ? "; hogwild: each run gives another result" : "");
     if (cli_ranks_many(&w->ranks))
         cli_out_fact("ranks", "%s (%s)", cli_plural(w->ranks.comm->size, "rank", rows),
@@ -320,6 +321,19 @@ int cli_words_report(cli_words *w, bool scores)
 
 /* ---- the end ---- */
 
+/* The first word that can be typed as it is: the most frequent word of three letters or more. */
+static const char *example_word(const cli_words *w)
+{
+    const embla_vocab *vocab = embla_wordvec_vocab(w->words);
+    for (int32_t token = 0; token < (int32_t)w->about.words; token++) {
+        size_t length = 0, at = 0;
+        const char *word = embla_vocab_word(vocab, token, &length);
+        while (word && at < length && isalpha((unsigned char)word[at])) at++;
+        if (word && at == length && length >= 3 && length <= 20) return word;
+    }
+    return "'#0'";
+}
+
 void cli_words_show_end(const cli_words *w)
 {
     double seconds = cli_progress_now() - w->begun;
@@ -336,6 +350,6 @@ void cli_words_show_end(const cli_words *w)
         char rows[CLI_CELL];
         cli_out_fact("written", "%s: %s x %zu in %.1f s", w->output,
                      cli_commas(w->about.words, rows), w->options.dim, seconds);
-        cli_out_fact("next", "embla near %s", w->output);
+        cli_out_fact("next", "embla near %s %s", w->output, example_word(w));
     }
 }

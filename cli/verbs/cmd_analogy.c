@@ -15,6 +15,8 @@
 #include "core/answers.h"
 #include "core/verbs.h"
 
+enum { SIDE_MOST = 16 }; /* of embla_analogy: tokens that are added, and as many subtracted */
+
 typedef struct {
     cli_asked asked;
     cli_rank rank;
@@ -92,6 +94,12 @@ static int read_signs(job *j)
         due = sign;
     }
     if (due) return cli_usage("expected a token after '%s'", j->parts[j->part_count - 1]);
+    size_t less = 0;
+    for (size_t i = 0; i < words; i++) less += j->minus[i];
+    if (words - less > SIDE_MOST || less > SIDE_MOST)
+        return cli_usage(
+            "the question adds %zu tokens and subtracts %zu; the maximum is %d of each",
+            words - less, less, (int)SIDE_MOST);
     return CLI_DONE;
 }
 
@@ -193,7 +201,7 @@ static int check_sum(const job *j)
 
 static int solve(const job *j)
 {
-    int64_t plus[CLI_OPERANDS_MOST], minus[CLI_OPERANDS_MOST];
+    int64_t plus[SIDE_MOST], minus[SIDE_MOST];
     size_t more = 0, less = 0;
     embla_near_report report = {0};
     int code = CLI_DONE;

@@ -13,6 +13,8 @@
 #include "core/out.h"
 #include "core/verbs.h"
 
+enum { PRESETS_MOST = 16 };
+
 typedef struct {
     const char *name; /* of the preset; NULL means that only options describe it */
     const char *about;
@@ -354,7 +356,7 @@ static int list(bool as_json)
 
 static int run(const cli_args *args)
 {
-    priced entries[CLI_OPERANDS_MOST];
+    priced entries[PRESETS_MOST];
     size_t count = args->operand_count > 0 ? args->operand_count : 1;
     bool json = cli_args_flag(args, "json");
     if (cli_args_flag(args, "list") && args->operand_count > 0)
@@ -416,7 +418,7 @@ const cli_verb cli_verb_cost = {
     .name = "cost",
     .synopsis = "[PRESET]...",
     .operand = "PRESET",
-    .operands_most = 16,
+    .operands_most = PRESETS_MOST,
     .choices = embla_cost_preset_name,
     .about = "compute parameters, bytes and operations of a model's tables",
     .text =

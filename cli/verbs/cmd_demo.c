@@ -93,6 +93,8 @@ static bool copy_folder(const char *from, const char *to, int depth)
 static int copy_demo(const cli_args *args, const char *folder)
 {
     const char *to = cli_args_text(args, "output");
+    int code = cli_out_check_folder(to);
+    if (code != CLI_DONE) return code;
     if (!copy_folder(folder, to, 0))
         return cli_failed("cannot copy the demo to '%s': %s", to, strerror(errno));
     if (cli_args_flag(args, "json")) {

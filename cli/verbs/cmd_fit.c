@@ -21,8 +21,6 @@ static int read_options(const cli_args *args, embla_fit_options *o)
     double a = text ? strtod(text, &end) : 0.0;
     if (text && (end == text || *end != '\0' || !isfinite(a) || a < 0))
         return cli_usage("--a is '%.60s'; it must be a number of 0 or greater", text);
-    if (cli_args_given(args, "lines") && cli_args_count(args, "lines") == 0)
-        return cli_usage("--lines is 0; the minimum is 1");
     if (text && a == 0 && cli_args_given(args, "counts"))
         return cli_usage("--counts has no effect with --a 0, which means no weights");
     *o = (embla_fit_options){.a = text && a == 0 ? -1.0 : a,
@@ -124,6 +122,7 @@ static const cli_option options[] = {
      .value = "N",
      .standard = "200000",
      .count = true,
+     .least = 1,
      .help = "use at most N lines of CORPUS, evenly spread"},
     CLI_STATIC_MODEL_OPTIONS,
     {.name = NULL}};

@@ -526,7 +526,7 @@ static int run(const cli_args *args)
             print_json(&j, code);
         else
             print_text(&j);
-        if (cli_args_given(args, "svg")) cli_out_written(args, cli_args_text(args, "svg"));
+        if (cli_args_given(args, "svg")) cli_out_written(args, cli_args_text(args, "svg"), true);
     }
     free(j.ranked);
     embla_health_free(j.health);

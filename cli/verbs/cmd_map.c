@@ -79,7 +79,7 @@ static int read_kind(const cli_args *args, job *j)
                        : dot                          ? dot + 1
                                                       : "";
     if (!path) return cli_usage("map needs a file to write: --output map.html, .svg or .png");
-    j->path = strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+    j->path = path;
     for (j->kind = 0; j->kind < KINDS; j->kind++)
         if (strcasecmp(name, kinds[j->kind]) == 0) break;
     if (j->kind == KINDS && strcasecmp(name, "htm") == 0) j->kind = HTML;
@@ -463,9 +463,8 @@ static int write_picture(const cli_map *map, int kind)
 /* Writes the picture to the file, then the report to the original stdout. */
 static int write_file(const cli_args *args, job *j)
 {
-    struct stat file, out;
-    bool same = stat(j->path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-                file.st_dev == out.st_dev && file.st_ino == out.st_ino;
+    struct stat file;
+    bool same = cli_out_is_stdout(j->path);
     int kept = dup(STDOUT_FILENO);
     int code = cli_out_to(j->path, cli_args_flag(args, "force"));
     if (code == CLI_DONE) code = write_picture(&j->map, j->kind);

@@ -148,6 +148,15 @@ static int fill_table(job *j)
     return CLI_DONE;
 }
 
+/* A file of llm.c holds a whole model, so a table alone cannot be one. */
+static const char *format_name(size_t n)
+{
+    size_t at = 0;
+    while (embla_convert_format_name(at) && strcmp(embla_convert_format_name(at), "llm.c") != 0)
+        at++;
+    return embla_convert_format_name(n < at ? n : n + 1);
+}
+
 static int write_file(const cli_args *args, job *j)
 {
     cli_progress progress;
@@ -217,7 +226,7 @@ static const cli_option options[] = {
      .help = "dtype of the table"},
     {.name = "to",
      .value = "FORMAT",
-     .choices = embla_convert_format_name,
+     .choices = format_name,
      .help = "format to write; taken from the extension of FILE if not given"},
     {.name = "dry-run", .help = "print the size, and write nothing"},
     {.name = "force", .help = "replace FILE if it exists, and its NAME.vocab.txt"},

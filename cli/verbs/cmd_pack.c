@@ -238,6 +238,8 @@ static int run(const cli_args *args)
     if (!verifying && strcmp(path, "-") == 0)
         return cli_usage("OUT is -, but a pack cannot go to a pipe: it is read again and renamed");
     int code = verifying ? CLI_DONE : cli_inputs_check(args, path);
+    if (code == CLI_DONE && !verifying)
+        code = cli_out_check_new(path, cli_args_flag(args, "force"));
     if (code == CLI_DONE) code = verifying ? verify(args, &j, path) : write_pack(args, &j, path);
     embla_frequent_free(j.frequent);
     embla_store_free(j.store);

@@ -226,8 +226,6 @@ static int set_up(job *j)
     int64_t top = cli_args_count(args, "top");
     if (args->operand_count < 2)
         return cli_usage("search needs a corpus: embla search MODEL CORPUS [QUESTION]...");
-    if (top < 1 || top > TOP_MOST)
-        return cli_usage("--top is %" PRId64 "; it must be between 1 and %d", top, TOP_MOST);
     j->top = (size_t)top;
     j->threads = (int)cli_args_count(args, "threads");
     j->as_json = cli_args_flag(args, "json");
@@ -259,6 +257,8 @@ static const cli_option options[] = {
      .value = "N",
      .standard = "10",
      .count = true,
+     .least = 1,
+     .most = TOP_MOST,
      .help = "number of lines for each question"},
     {.name = "index",
      .value = "FILE",

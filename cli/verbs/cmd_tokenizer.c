@@ -89,6 +89,7 @@ static int train(const cli_args *args, embla_tokenizer_train_options *o)
     bool quiet = cli_args_flag(args, "quiet");
     embla_tokenizer_trained trained;
     cli_progress progress;
+    if (strcmp(path, "-") == 0) return cli_usage("tokenizer writes a file, not standard output");
     int code = cli_inputs_check(args, path);
     if (code == CLI_DONE) code = cli_out_check(path, cli_args_flag(args, "force"));
     if (code != CLI_DONE) return code;
@@ -116,7 +117,6 @@ static int run(const cli_args *args)
     const char **special = NULL;
     if (!cli_args_given(args, "output"))
         return cli_usage("tokenizer needs -o FILE, the tokenizer.json to write");
-    if (cli_args_count(args, "size") < 1) return cli_usage("--size is 0; the minimum is 1");
     read_options(args, &options);
     char *copy = strdup(list ? list : "");
     int code = copy ? CLI_DONE : cli_failed("no memory for --special");
@@ -140,6 +140,7 @@ static const cli_option options[] = {
      .value = "N",
      .standard = "32000",
      .count = true,
+     .least = 1,
      .help = "maximum number of tokens, special ones included"},
     {.name = "min-count",
      .value = "N",
@@ -171,6 +172,6 @@ const cli_verb cli_verb_tokenizer = {
             "U+2581.\nwordpiece and words get the special token [UNK] for what they do not know, "
             "unigram gets <unk>, unless --special has it.\n\n"
             "The result does not depend on the number of threads. After Ctrl-C nothing is written.",
-    .example = "embla tokenizer book.txt -o tokenizer.json --size 4000",
+    .example = "embla tokenizer village.txt -o tokenizer.json --size 500",
     .options = options,
     .run = run};

@@ -82,9 +82,7 @@ static bool write_npy(const char *shape, const int64_t *numbers, size_t count)
 static int write_file(const cli_args *args, const char *path, const char *shape,
                       const int64_t *numbers, size_t count)
 {
-    struct stat file, out;
-    bool same = stat(path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-                file.st_dev == out.st_dev && file.st_ino == out.st_ino;
+    bool same = cli_out_is_stdout(path);
     int kept = dup(STDOUT_FILENO);
     int code = cli_out_to(path, cli_args_flag(args, "force"));
     if (code == CLI_DONE && !write_npy(shape, numbers, count))
@@ -113,7 +111,7 @@ static int record(const cli_args *args, cli_rows_job *j)
     if (code != WRITTEN) return code;
     if (cli_args_flag(args, "json"))
         printf("{\"tokens\":%" PRId64 ",\"columns\":%zu,\"rows\":%zu}\n", tokens, columns, count);
-    cli_out_written(args, path);
+    cli_out_written(args, path, false);
     return CLI_DONE;
 }
 
@@ -220,6 +218,8 @@ static const cli_option options[] = {
     {.name = "hot-heads",
      .value = "N",
      .count = true,
+     .least = 1,
+     .most = 32,
      .standard = "1",
      .help = "with --replay: keep the N rows of an n-gram together"},
     CLI_TOKENIZER_OPTION,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla words: learns a table of words from raw text. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,20 +12,18 @@
 #include "train/train_plot.h"
 #include "train/words_run.h"
 
+enum { WORDS_MOST = 1 << 22 }; /* of a vocabulary */
+
 /* ---- options ---- */
 
-/* A count of the command line, at least 1; *out is unchanged if the option is not given. */
-static int read_size(const cli_args *args, const char *name, size_t *out)
+/* A count of the command line; 0 means that the option is not given and has no default. */
+static size_t size_of(const cli_args *args, const char *name)
 {
-    if (!cli_args_given(args, name)) return CLI_DONE;
-    int64_t value = cli_args_count(args, name);
-    if (value < 1) return cli_usage("--%s is 0; the minimum is 1", name);
-    *out = (size_t)value;
-    return CLI_DONE;
+    return (size_t)cli_args_count(args, name);
 }
 
 /* A positive number; with zero, 0 is allowed and becomes -1, which turns the option off. */
-static int read_real(const cli_args *args, const char *name, bool zero, double *out)
+static int read_real(const cli_args *args, const char *name, bool zero, double most, double *out)
 {
     char *end = NULL;
     if (!cli_args_given(args, name)) return CLI_DONE;
@@ -35,6 +34,7 @@ static int read_real(const cli_args *args, const char *name, bool zero, double *
     if (value < 0 || (value == 0 && !zero))
         return cli_usage("--%s is %.60s; it must be %s", name, text,
                          zero ? "0 or more" : "more than 0");
+    if (value > most) return cli_usage("--%s is %.60s; the maximum is %g", name, text, most);
     *out = value == 0 ? -1 : value;
     return CLI_DONE;
 }
@@ -60,30 +60,22 @@ static int read_options(const cli_args *args, embla_wordvec_options *o)
     const char *kind = cli_args_text(args, "kind"), *clean = cli_args_text(args, "clean");
     *o = (embla_wordvec_options){.seed = (uint64_t)cli_args_count(args, "seed"),
                                  .hogwild = cli_args_flag(args, "hogwild"),
-                                 .dim = 100,
-                                 .window = 5,
-                                 .negatives = 5,
-                                 .epochs = 5,
+                                 .dim = size_of(args, "dim"),
+                                 .window = size_of(args, "window"),
+                                 .negatives = size_of(args, "negatives"),
+                                 .epochs = size_of(args, "epochs"),
+                                 .least = cli_args_count(args, "least"),
+                                 .most = cli_args_count(args, "most-words"),
+                                 .buckets = cli_args_count(args, "buckets"),
                                  .rate = 0.05,
                                  .sample = 1e-4};
     while (strcmp(embla_wordvec_kind_name(o->kind), kind) != 0) o->kind++;
     while (strcmp(embla_wordvec_clean_name(o->clean), clean) != 0) o->clean++;
-    size_t least = 5, most = 0, buckets = 0;
-    int code = read_size(args, "dim", &o->dim);
-    if (code == CLI_DONE) code = read_size(args, "window", &o->window);
-    if (code == CLI_DONE) code = read_size(args, "negatives", &o->negatives);
-    if (code == CLI_DONE) code = read_size(args, "epochs", &o->epochs);
-    if (code == CLI_DONE) code = read_size(args, "least", &least);
-    if (code == CLI_DONE) code = read_size(args, "most-words", &most);
-    if (code == CLI_DONE) code = read_size(args, "buckets", &buckets);
-    if (code == CLI_DONE) code = read_real(args, "rate", false, &o->rate);
-    if (code == CLI_DONE) code = read_real(args, "sample", true, &o->sample);
-    if (code == CLI_DONE) code = read_real(args, "phrases", false, &o->phrases);
+    int code = read_real(args, "rate", false, 10, &o->rate);
+    if (code == CLI_DONE) code = read_real(args, "sample", true, 1, &o->sample);
+    if (code == CLI_DONE) code = read_real(args, "phrases", false, DBL_MAX, &o->phrases);
     if (code == CLI_DONE) code = read_grams(args, o);
-    o->least = (int64_t)least;
-    o->most = (int64_t)most;
-    o->buckets = (int64_t)buckets;
-    if (code == CLI_DONE && buckets > 0 && o->gram_most == 0)
+    if (code == CLI_DONE && o->buckets > 0 && o->gram_most == 0)
         return cli_usage("--buckets has no effect without --subwords");
     if (code == CLI_DONE && o->hogwild && o->gram_most > 0)
         return cli_usage("--hogwild and --subwords cannot be used together");
@@ -167,9 +159,11 @@ static const char *clean_name(size_t n)
     return embla_wordvec_clean_name((embla_wordvec_clean)n);
 }
 
-#define COUNT(option, given, text)                                                                 \
+/* The limits are those of embla_wordvec_new; 0 means no maximum. */
+#define COUNT(option, given, from, to, text)                                                       \
     {                                                                                              \
-        .name = option, .value = "N", .standard = given, .count = true, .help = text               \
+        .name = option, .value = "N", .standard = given, .count = true, .least = from, .most = to, \
+        .help = text                                                                               \
     }
 
 static const cli_option options[] = {
@@ -185,10 +179,10 @@ static const cli_option options[] = {
      .choices = clean_name,
      .help = "plain: words are between white space; words: letters and digits of any language, in "
              "lower case; letters: a to z, in lower case"},
-    COUNT("dim", "100", "numbers in a row"),
-    COUNT("window", "5", "largest distance of neighbours; each window is 1 to N"),
-    COUNT("negatives", "5", "words drawn at random for each window"),
-    COUNT("epochs", "5", "times the text is read"),
+    COUNT("dim", "100", 1, 16384, "numbers in a row"),
+    COUNT("window", "5", 1, 50, "largest distance of neighbours; each window is 1 to N"),
+    COUNT("negatives", "5", 1, 63, "words drawn at random for each window"),
+    COUNT("epochs", "5", 1, 1 << 20, "times the text is read"),
     {.name = "rate",
      .value = "X",
      .standard = "0.05",
@@ -197,19 +191,19 @@ static const cli_option options[] = {
      .value = "X",
      .standard = "1e-4",
      .help = "words above this share of the text are left out at random; 0 keeps all"},
-    COUNT("least", "5", "words that occur less often get no row"),
-    COUNT("most-words", NULL, "only the N most frequent words get a row"),
+    COUNT("least", "5", 1, 0, "words that occur less often get no row"),
+    COUNT("most-words", NULL, 1, WORDS_MOST, "only the N most frequent words get a row"),
     {.name = "phrases",
      .value = "X",
      .help = "read two words as one (new_york) if their score is above X; 100 is usual"},
     {.name = "subwords",
      .value = "MIN-MAX",
      .help = "also learn rows of character n-grams, as fastText does; 3-6 is usual"},
-    COUNT("buckets", NULL, "n-grams share N rows at most (default: 2,000,000)"),
-    COUNT("seed", "1", "seed of the initial rows and of everything drawn"),
+    COUNT("buckets", NULL, 1, INT32_MAX, "n-grams share N rows at most (default: 2,000,000)"),
+    COUNT("seed", "1", 0, 0, "seed of the initial rows and of everything drawn"),
     {.name = "hogwild", .help = "do not wait for other threads: faster, but not reproducible"},
     {.name = "resume", .help = "continue from FILE.state"},
-    COUNT("save-every", "300", "seconds between saved states"),
+    COUNT("save-every", "300", 0, 0, "seconds between saved states"),
     {.name = "eval",
      .value = "FILES",
      .help = "score analogies or pairs after each epoch; several with commas"},

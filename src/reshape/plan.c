@@ -145,9 +145,9 @@ static embla_status check_type(const embla_plan *w, const embla_entry *entry,
                           entry->name, element->name, element->name);
     if (is(w->format, "npy") && !element->npy)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "npy has no type for the %s of '%.128s'; %s has it%s (N3)", element->name,
+                          "npy has no type for the %s of '%.128s' (N3); %s has it%s", element->name,
                           entry->name, element->safetensors ? "safetensors" : "gguf",
-                          element->dtype != 0 ? "; or use the option dtype = f32" : "");
+                          element->dtype != 0 ? "; or convert it to f32" : "");
     return EMBLA_OK;
 }
 

@@ -5,6 +5,7 @@
 fox
 run() { try "$@" | sed -E 's/[0-9.]+ kB/N kB/; s/"bytes":[0-9]+/"bytes":N/'; } # the page may grow
 run map fox.vec -o fox.html
+embla map fox.vec --format svg -o - >piped.svg && head -c 4 piped.svg && echo
 run map fox.vec -o fox.svg --title 'Twelve <words> & "more"' --color norm
 run map fox.vec --format svg -o plain --color none --theme dark --size 640x480 --json
 run map fox.vec -o half.htm --rows 6 --neighbours 3 --json

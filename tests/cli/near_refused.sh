@@ -57,3 +57,4 @@ try near zero.vec b
 try near zero.vec a b --json
 try near zero.vec --vector 0,0
 try near zero.vec --vector 0,0 --measure dot
+try near zero.vec a --top -1

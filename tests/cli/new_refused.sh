@@ -38,3 +38,4 @@ try new -o link.npy --rows 5 --dim 5 --force
 try new -o kept.npy --rows 5 --dim 5 --force | tail -n 1
 try init
 ls
+try new -o x.bin --rows 3 --dim 2 --to llm.c

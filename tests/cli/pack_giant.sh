@@ -4,7 +4,8 @@
 make_model giant g
 steady() {
     sed -E -e 's/p50 [0-9.]+ ms, p99 [0-9.]+ ms/p50 T ms, p99 T ms/' -e 's/blocked for [0-9.]+/blocked for T/' \
-        -e 's/(io_uring|pread|buffered), up to [0-9]+ reads/READER, up to N reads/'
+        -e 's/(io_uring|pread|buffered), up to [0-9]+ reads/READER, up to N reads/' \
+        -e 's/grew by .*/grew by N/' -e 's/cache_growth":[0-9]+/cache_growth":N/'
 }
 try trace g 1 2 3 1 2 3 1 2 -o t.npy -q
 try pack g plain.safetensors
@@ -35,3 +36,5 @@ try pack g x --bundles t.npy
 try pack g x --trace g/config.json --frequent 2
 try pack g/config.json x
 ls
+try pack g plain.safetensors
+try pack g nowhere/x

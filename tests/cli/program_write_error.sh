@@ -5,3 +5,6 @@ for line in "cost gpt2" "cost gpt2 --json" "help" "help --man" "completion bash"
     embla $line >/dev/full
     echo "$line: exit $?"
 done
+cp "$SOURCE/demo/names.txt" .
+embla train names.txt --preset microgpt --steps 20 -o n >/dev/full
+echo "train: exit $?"

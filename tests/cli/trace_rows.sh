@@ -5,6 +5,7 @@ make_model giant g
 steady() {
     sed -E -e 's/p50 [0-9.]+ ms, p99 [0-9.]+ ms/p50 T ms, p99 T ms/' -e 's/blocked for [0-9.]+/blocked for T/' \
         -e 's/(io_uring|pread|buffered), up to [0-9]+ reads/READER, up to N reads/' \
+        -e 's/grew by .*/grew by N/' -e 's/cache_growth":[0-9]+/cache_growth":N/' \
         -e 's/"reader":"[a-z_]+","depth":[0-9]+/"reader":R,"depth":N/' -e 's/_ns":[0-9]+/_ns":T/g'
 }
 try trace g 1 2 3 1 2 3 1 2 -o t.npy

@@ -48,3 +48,5 @@ refused numbers.txt -o x --from trained --preset gpt2-mini
 refused numbers.txt -o x --from trained --bytes
 refused numbers.txt -o high --preset microgpt --steps 20 --rate 1e20 -q
 ls
+printf 'ab\xff hello' >bad.txt
+refused bad.txt -o x

@@ -21,3 +21,4 @@ cut -d ' ' -f 1 f.vec | sed -n '2,6p'
 embla words village.txt -o g.bin --clean words --epochs 3 -q
 cmp <(embla lookup f.vec king --format text) <(embla lookup g.bin king --format text) && echo "the same rows"
 ls
+embla words village.txt -o sample.vec --sample 0 --epochs 1 --dim 2 | grep training

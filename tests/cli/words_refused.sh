@@ -7,6 +7,14 @@ try words text
 try words -o x
 try words text -o x.safetensors --dim 0
 try words text -o x.safetensors --dim 100000
+try words text -o x.safetensors --dim 0.5
+try words text -o x.safetensors --window 51
+try words text -o x.safetensors --negatives 64
+try words text -o x.safetensors --epochs 2000000
+try words text -o x.safetensors --most-words 1000000000000
+try words text -o x.safetensors --buckets 3000000000 --subwords 3-6
+try words text -o x.safetensors --sample 2
+try words text -o x.safetensors --rate 11
 try words text -o x.safetensors --rate -1
 try words text -o x.safetensors --rate much
 try words text -o x.safetensors --subwords 6
