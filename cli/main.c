@@ -94,8 +94,13 @@ int cli_run(int argc, char **argv)
         return cli_usage("--threads is %s; the maximum on this machine is %d",
                          cli_args_text(&args, "threads"), embla_threads_max());
     if (!args.verb) {
+        int column = 2 * CLI_WIDTH;
         fputs("usage: embla VERB [OPERANDS] [OPTIONS]\nverbs:", stderr);
-        for (size_t n = 0; cli_verbs[n]; n++) fprintf(stderr, " %s", cli_verbs[n]->name);
+        for (size_t n = 0; cli_verbs[n]; n++) {
+            int length = 1 + (int)strlen(cli_verbs[n]->name);
+            if (column + length > CLI_WIDTH) column = fprintf(stderr, "\n ") - 1;
+            column += fprintf(stderr, " %s", cli_verbs[n]->name);
+        }
         fputs("\nSee 'embla help', or try 'embla demo'.\n", stderr);
         return CLI_USAGE;
     }

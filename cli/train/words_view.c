@@ -21,11 +21,12 @@ enum { PAIRS_DRAWN = 6, WORD_DRAWN = 16 };
 int cli_words_watch(cli_words *w, const char *list)
 {
     cli_tokens tokens = {0};
+    char count[CLI_CELL];
     int code = cli_tokens_words(&tokens, embla_wordvec_vocab(w->words), list, "--watch");
     if (code == CLI_DONE) code = cli_tokens_finish(&tokens, embla_wordvec_vocab(w->words));
     if (code == CLI_DONE && (tokens.count < 2 || tokens.count > CLI_WORDS_WATCHED))
-        code = cli_usage("--watch has %zu words; it needs 2 to %d", tokens.count,
-                         (int)CLI_WORDS_WATCHED);
+        code = cli_usage("--watch has %s; it needs 2 to %d",
+                         cli_plural((int64_t)tokens.count, "word", count), (int)CLI_WORDS_WATCHED);
     for (size_t i = 0; code == CLI_DONE && i < tokens.count; i++) {
         if (tokens.ids[i] >= w->about.words)
             code = cli_failed("--watch: there is no word #%" PRId64 "; the last is #%" PRId64,
@@ -290,9 +291,29 @@ static bool add_point(cli_words *w)
     return true;
 }
 
+/* Prints the cosines of all pairs after `used` columns of a report. A terminal that is too
+ * narrow gets several lines. */
+static void print_pairs(const cli_words *w, int used)
+{
+    char x[CLI_WORD_TEXT], y[CLI_WORD_TEXT], pair[2 * CLI_WORD_TEXT + CLI_CELL];
+    size_t a, b;
+    for (size_t n = 0; pair_of(w, n, &a, &b); n++) {
+        (void)snprintf(pair, sizeof pair, "  %s-%s %.3f", word_of(w, a, x), word_of(w, b, y),
+                       cli_words_cosine(w, a, b));
+        int columns = (int)cli_columns(pair);
+        if (!cli_out_fits(used + columns)) {
+            putchar('\n');
+            used = 0;
+        }
+        fputs(pair, stdout);
+        used += columns;
+    }
+    putchar('\n');
+}
+
 int cli_words_report(cli_words *w, bool scores)
 {
-    char pairs[1024], speed[CLI_CELL];
+    char speed[CLI_CELL];
     cli_json json = {0};
     int code = CLI_DONE;
     if (w->plot && !add_point(w)) return cli_failed("no memory for the points of the plot");
@@ -310,9 +331,9 @@ int cli_words_report(cli_words *w, bool scores)
         cli_json_close(&json, '}');
         putchar('\n');
     } else {
-        pairs_text(w, CLI_WORDS_PAIRS, pairs, sizeof pairs);
-        printf("epoch %.2f  loss %.3f  %s words/s%s\n", w->last.epochs, w->loss,
-               cli_commas((int64_t)speed_of(w), speed), pairs);
+        int used = printf("epoch %.2f  loss %.3f  %s words/s", w->last.epochs, w->loss,
+                          cli_commas((int64_t)speed_of(w), speed));
+        print_pairs(w, used);
         if (scores && w->eval_count > 0) code = print_scores(w, NULL);
     }
     (void)fflush(stdout);

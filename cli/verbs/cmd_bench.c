@@ -66,7 +66,7 @@ static int list(bool as_json)
     }
     for (size_t i = 0; i < BENCHES; i++) {
         if (!as_json) {
-            printf("%-8s %s\n", benches[i].name, benches[i].about);
+            cli_out_wrapped(benches[i].about, printf("%-8s ", benches[i].name), 9);
             continue;
         }
         cli_json_open(&json, NULL, '{');

@@ -377,6 +377,9 @@ static int set_up(const cli_args *args, bool table, job *j)
     if (code == CLI_DONE) code = cli_asked_tokens(args, &j->first.asked, &j->first.tokens);
     if (code != CLI_DONE) return code;
     j->count = j->first.tokens.count;
+    if (j->count == 0 && args->operand_count > 1)
+        return cli_usage("standard input is empty: compare needs at least 2 tokens, or 1 and "
+                         "--with");
     if (j->count < (j->two ? 1 : 2))
         return cli_usage("compare has %zu token%s; it needs at least 2, or 1 and --with", j->count,
                          j->count == 1 ? "" : "s");

@@ -199,16 +199,16 @@ static void print_work(const priced *entry)
     cli_grid_put(&grid, "  as attention");
     cli_grid_put(&grid, "%.2f", cost->head_layers);
     cli_grid_put(&grid, "layers");
-    cli_grid_put(&grid, "of 4 dim^2 multiply-adds each");
+    cli_grid_put(&grid, "of 4 dim^2 multiply-adds");
     if (cost->read_bytes > 0) {
         cli_grid_put(&grid, "  of the bytes read");
         cli_grid_put(&grid, "%.2f%%", 100 * (double)cost->head_bytes / (double)cost->read_bytes);
         cli_grid_put(&grid, "share");
-        cli_grid_put(&grid, "of %s: head, trunk and lookup", cli_size(cost->read_bytes, text));
+        cli_grid_put(&grid, "of %s in all", cli_size(cost->read_bytes, text));
     }
     add_work(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
              "parameters");
-    cli_grid_put(&grid, "%s; the operations stay the same", cli_size(cost->tokens.bytes, text));
+    cli_grid_put(&grid, "%s; same operations", cli_size(cost->tokens.bytes, text));
     cli_grid_print(&grid, "lrll");
 }
 

@@ -60,11 +60,13 @@ static void print_answer(const job *j)
 
 static int set_up(const cli_args *args, job *j)
 {
+    char count[CLI_CELL];
     int code = cli_asked_open(args, args->operands[0], &j->asked);
     if (code == CLI_DONE) code = cli_rank_set_up(args, false, &j->asked, &j->rank);
     if (code == CLI_DONE) code = cli_asked_tokens(args, &j->asked, &j->tokens);
     if (code == CLI_DONE && j->tokens.count < 3)
-        code = cli_usage("doesnt-match has %zu tokens; it needs at least 3", j->tokens.count);
+        code = cli_usage("doesnt-match has %s; it needs at least 3",
+                         cli_plural((int64_t)j->tokens.count, "token", count));
     if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
     if (j->rank.top > j->tokens.count) j->rank.top = j->tokens.count;
     return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;

@@ -95,8 +95,8 @@ static void print_choices(const cli_verb *verb)
 
 static void print_verb(const cli_verb *verb)
 {
-    printf("embla %s - %s\n\nUsage: embla %s %s [OPTIONS]\n\n", verb->name, verb->about, verb->name,
-           verb->synopsis);
+    printf("embla %s - %s\n\nUsage: embla %s %s%s[OPTIONS]\n\n", verb->name, verb->about,
+           verb->name, verb->synopsis, *verb->synopsis ? " " : "");
     cli_out_wrapped(verb->text, 0, 0);
     if (verb->choices) print_choices(verb);
     if (verb->options->name) printf("\nOptions:\n");

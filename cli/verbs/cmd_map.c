@@ -25,6 +25,7 @@
 #include "draw/paint.h"
 
 /* Rows of a map without --rows; maximum of --neighbours; rows per lookup; maximum of --words. */
+enum { WIDTH_LEAST = 600, HEIGHT_LEAST = 450 }; /* smaller, text overlaps and is cut */
 enum { ROWS_UNASKED = 300000, NEIGHBOURS_MOST = 100, PIECE = 1024, WORDS_MOST = 1000 };
 enum { ARROWS_MOST = 100 };
 /* Multiply-adds for nearest rows that were not asked for: about ten seconds on two cores. */
@@ -107,11 +108,11 @@ static int read_size(const cli_args *args, job *j)
     if (j->kind == HTML)
         return cli_usage("--size needs a picture (.svg, .png): a page fills its window");
     if (sscanf(text, "%5dx%5d%c", &j->map.width, &j->map.height, &rest) != 2 ||
-        j->map.width < 200 || j->map.height < 150 || j->map.width > 16000 ||
+        j->map.width < WIDTH_LEAST || j->map.height < HEIGHT_LEAST || j->map.width > 16000 ||
         j->map.height > 16000 || j->map.width * j->map.height > 64000000)
-        return cli_usage("--size: '%.20s' is not WxH, such as 1600x1200; the minimum is 200x150, "
+        return cli_usage("--size: '%.20s' is not WxH, such as 1600x1200; the minimum is %dx%d, "
                          "the maximum 64,000,000 pixels",
-                         text);
+                         text, (int)WIDTH_LEAST, (int)HEIGHT_LEAST);
     return CLI_DONE;
 }
 
@@ -541,7 +542,8 @@ static const cli_option options[] = {
      .help = "draw only the first N rows (default: all)"},
     {.name = "size",
      .value = "WxH",
-     .help = "size of a picture in pixels (default: 1600x1200, or 1200x900 for SVG)"},
+     .help =
+         "size of a picture in pixels, at least 600x450 (default: 1600x1200, or 1200x900 for SVG)"},
     {.name = "theme",
      .value = "THEME",
      .standard = "auto",

@@ -49,8 +49,9 @@ static int read_sizes(const cli_args *args, job *j)
         return cli_usage("a table of %s x %s does not fit in 64 bits", cli_commas(j->rows, rows),
                          cli_commas(j->dim, dim));
     if (j->vocab && embla_vocab_end(j->vocab) > j->rows)
-        return cli_usage("--words has %s words, but --rows is %s; every word needs a row",
-                         cli_commas(embla_vocab_end(j->vocab), dim), cli_commas(j->rows, rows));
+        return cli_usage("--words has %s, but --rows is %s; every word needs a row",
+                         cli_plural(embla_vocab_end(j->vocab), "word", dim),
+                         cli_commas(j->rows, rows));
     return CLI_DONE;
 }
 

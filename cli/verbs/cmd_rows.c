@@ -143,9 +143,9 @@ static void print_facts(const job *j)
         cli_out_fact("fold", "%s tokens to %s, checksum %s", cli_commas(info->tokens, rows),
                      cli_commas(info->vocab, used), j->rows.checksum);
     if (info->used == info->rows)
-        cli_out_fact("table", "%s rows", cli_commas(info->rows, rows));
+        cli_out_fact("table", "%s", cli_plural(info->rows, "row", rows));
     else
-        cli_out_fact("table", "%s rows, %s of them used", cli_commas(info->rows, rows),
+        cli_out_fact("table", "%s, %s of them used", cli_plural(info->rows, "row", rows),
                      cli_commas(info->used, used));
     if (info->kind == EMBLA_NGRAM_ENGRAM || info->kind == EMBLA_NGRAM_QWEN) {
         char text[512] = "";

@@ -447,6 +447,7 @@ static int compile(const cli_args *args)
 
 static int run_job(job *j, const cli_args *args)
 {
+    char cut[CLI_CELL];
     if (cli_args_given(args, "compile")) return compile(args);
     int code = set_up(j, args);
     if (code != CLI_DONE) return code;
@@ -455,8 +456,8 @@ static int run_job(job *j, const cli_args *args)
     if (code != CLI_DONE) return code;
     if (j->count) print_totals(j);
     if (j->cut > 0 && !j->quiet)
-        cli_complain("--max-tokens %s has removed %" PRId64 " tokens",
-                     cli_args_text(args, "max-tokens"), j->cut);
+        cli_complain("--max-tokens %s has removed %s", cli_args_text(args, "max-tokens"),
+                     cli_plural(j->cut, "token", cut));
     return CLI_DONE;
 }
 

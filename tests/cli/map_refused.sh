@@ -10,7 +10,7 @@ try map missing.vec -o fox.html
 try map fox.vec -o fox.html --color size
 try map fox.vec -o fox.html --theme blue
 try map fox.vec -o fox.html --size 100x100
-for size in 100x100 1600 x 1600x 1600x1200x 99999x9 16000x16000 -5x300; do try map fox.vec -o fox.svg --size=$size; done
+for size in 480x360 1600 x 1600x 1600x1200x 99999x9 16000x16000 -5x300; do try map fox.vec -o fox.svg --size=$size; done
 try map fox.vec -o fox.svg --neighbours 3
 try map fox.vec -o fox.html --neighbours 101
 try map fox.vec -o fox.html --rows 0
