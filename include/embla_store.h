@@ -394,14 +394,16 @@ typedef struct {
 } embla_pack_report;
 
 /* Writes a pack. The file appears when it is complete and every row of it has been compared with
- * the source, bit for bit. EMBLA_ERR_IO if the source changes meanwhile. out may be NULL. */
+ * the source, bit for bit. EMBLA_ERR_IO if the source changes meanwhile. EMBLA_ERR_UNSUPPORTED if
+ * the source is a view or holds only a range of the rows. out may be NULL. */
 EMBLA_API EMBLA_CHECKED embla_status embla_pack_write(const embla_store *source, const char *path,
                                                       const embla_pack_options *options,
                                                       embla_pack_report *out);
 /* Reads a whole pack, and compares its rows with their checksums and its bundles with its rows.
  * With a source (not NULL), all rows are also compared with it, bit for bit. EMBLA_ERR_FORMAT if a
- * checksum is wrong. EMBLA_ERR_SHAPE if the source has other rows than the pack. Differences are
- * counted in *out. Of the options, progress and context are used. */
+ * checksum is wrong. EMBLA_ERR_SHAPE if the source has other rows than the pack, and
+ * EMBLA_ERR_UNSUPPORTED if it cannot be packed itself. Differences are counted in *out. Of the
+ * options, progress and context are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_pack_verify(const embla_checkpoint *pack,
                                                        const embla_store *source,
                                                        const embla_pack_options *options,

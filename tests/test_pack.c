@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "files/io.h"
 #include "formats/pack_manifest.h"
+#include "gguf_bytes.h"
+#include "store/store.h"
 #include "store_tables.h"
 
 enum { HEADS = 8, ROWS = 4000 };
@@ -391,6 +393,36 @@ static void existing_files_are_not_replaced(void **state)
     finish(&t);
 }
 
+/* A store that holds a range of the rows is no source: not to be packed, nor to be compared. */
+static void a_part_of_a_table_is_no_source(void **state)
+{
+    static const embla_engine_options ranges[] = {{.first = 0, .end = ROWS / 2},
+                                                  {.first = ROWS / 2, .end = ROWS}};
+    table t;
+    packed p;
+    (void)state;
+    make(&t, 0, ROWS);
+    make_pack(&t, 0, &direct, &p);
+    for (size_t i = 0; i < COUNT_OF(ranges); i++) {
+        const embla_store_options part = {.placement = EMBLA_PLACEMENT_DIRECT,
+                                          .engine = &ranges[i]};
+        embla_store *source = NULL;
+        embla_pack_report report;
+        assert_ok(embla_store_open_extents(&t.format, t.extents, t.count, &part, &source));
+        assert_status(embla_pack_write(source, scratch_path(&t.s, "part"), NULL, NULL),
+                      EMBLA_ERR_UNSUPPORTED);
+        assert_non_null(strstr(embla_error(), "has 2000 of 4000 rows"));
+        assert_status(embla_pack_verify(p.checkpoint, source, NULL, &report),
+                      EMBLA_ERR_UNSUPPORTED);
+        char *rows = malloc(ROWS * t.row_bytes);
+        assert_status(embla_extents_fill(source, 0, ROWS, rows), EMBLA_ERR_RANGE);
+        free(rows);
+        embla_store_free(source);
+    }
+    close_pack(&p);
+    finish(&t);
+}
+
 static bool stop_at_half(void *context, const char *what, int64_t done, int64_t total)
 {
     (void)context;
@@ -611,6 +643,34 @@ static void frequent_ngrams_come_first(void **state)
     embla_ngram_free(ngram);
 }
 
+/* A GGUF file with a vocabulary has no tensor at all: no list of rows, and no trace. */
+static void a_file_without_tensors_is_no_list(void **state)
+{
+    gguf_bytes g = {0};
+    embla_store *source = NULL;
+    embla_tickets *tickets = NULL;
+    embla_frequent *frequent = NULL;
+    table t;
+    (void)state;
+    make(&t, 0, ROWS);
+    open_source(&t, &source);
+    add_head(&g, 3, 0, 1);
+    add_array(&g, "tokenizer.ggml.tokens", EMBLA_GGUF_STRING, 1);
+    add_text(&g, "a");
+    add_padding(&g, 32);
+    scratch_write(scratch_path(&t.s, "words.gguf"), g.bytes, g.used);
+    free(g.bytes);
+    const char *path = t.s.path;
+    const embla_tickets_options hot = {.hot_bytes = 1 << 20, .hot_file = path};
+    assert_status(embla_tickets_open(source, &hot, &tickets), EMBLA_ERR_FORMAT);
+    assert_error_has("words.gguf has format gguf; a list of rows is an npy file");
+    const embla_frequent_options trace = {.most = 1, .heads = HEADS, .trace = path};
+    assert_status(embla_frequent_new(&trace, &frequent), EMBLA_ERR_FORMAT);
+    assert_error_has("words.gguf has format gguf; a trace is an npy file");
+    embla_store_free(source);
+    finish(&t);
+}
+
 /* ---- manifests ---- */
 
 static void wrong_manifests_are_refused(void **state)
@@ -663,11 +723,13 @@ int main(void)
         cmocka_unit_test(damage_is_noticed),
         cmocka_unit_test(a_changed_source_is_noticed),
         cmocka_unit_test(existing_files_are_not_replaced),
+        cmocka_unit_test(a_part_of_a_table_is_no_source),
         cmocka_unit_test(a_stopped_pack_leaves_nothing),
         cmocka_unit_test(failures_leave_nothing),
         cmocka_unit_test(a_pack_has_its_hasher),
         cmocka_unit_test(hot_ngrams_are_found_together),
         cmocka_unit_test(frequent_ngrams_come_first),
+        cmocka_unit_test(a_file_without_tensors_is_no_list),
         cmocka_unit_test(wrong_manifests_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

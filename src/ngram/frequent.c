@@ -195,14 +195,16 @@ static embla_status open_trace(counter *c)
 {
     size_t count;
     EMBLA_TRY(embla_checkpoint_open(c->o->trace, NULL, &c->trace));
-    const embla_tensor *t = embla_checkpoint_tensors(c->trace, &count);
-    if (strcmp(embla_checkpoint_format(c->trace), "npy") != 0 || strcmp(t->type, "I64") != 0 ||
-        t->rank != 2 || t->shape[1] < 1 || t->shape[1] > COLUMNS_MOST)
+    if (strcmp(embla_checkpoint_format(c->trace), "npy") != 0)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s has format %s; a trace is an npy file",
+                          c->o->trace, embla_checkpoint_format(c->trace));
+    const embla_tensor *t = embla_checkpoint_tensors(c->trace, &count); /* an npy file has one */
+    if (strcmp(t->type, "I64") != 0 || t->rank != 2 || t->shape[1] < 1 ||
+        t->shape[1] > COLUMNS_MOST)
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s is %s with %zu dimensions of %s; a trace is an npy file of I64 "
-                          "with 2 dimensions, the second at most %d",
-                          c->o->trace, embla_checkpoint_format(c->trace), t->rank, t->type,
-                          COLUMNS_MOST);
+                          "%.200s has %zu dimensions of %s; a trace is an npy file of I64 with 2 "
+                          "dimensions, the second at most %d",
+                          c->o->trace, t->rank, t->type, COLUMNS_MOST);
     c->tensor = t->name;
     c->tokens = (size_t)t->shape[0];
     c->columns = (size_t)t->shape[1];

@@ -197,6 +197,12 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
                  .failure = EMBLA_NO_FAILURE};
     void *staging = NULL;
     if (count == 0) return EMBLA_OK;
+    if (!embla_store_holds(store, first) || count > store->first + store->held - first)
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "%" PRId64 " rows from row %" PRId64
+                          " on are to be copied, but the store "
+                          "has %" PRId64 " rows from row %" PRId64 " on",
+                          count, first, store->held, store->first);
     choose_block(&f);
     size_t staging_all = f.staging_bytes * (size_t)f.threads + EMBLA_DIRECT;
     EMBLA_TRY(embla_mem_new(staging_all, "the read buffers", &staging));

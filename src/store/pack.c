@@ -190,6 +190,22 @@ int64_t embla_pack_window(const embla_pack *pack)
     return (int64_t)embla_pack_items(&pack->row_pages, WINDOW);
 }
 
+embla_status embla_pack_check_source(const embla_store *source)
+{
+    if (source->extent_count == 0)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "a view of %" PRId64 " rows has no file; the source of a pack must have "
+                          "its rows in files",
+                          source->rows);
+    if (source->held < source->rows)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the store has %" PRId64 " of %" PRId64
+                          " rows; the source of a pack must "
+                          "have them all: open it without a range of rows",
+                          source->held, source->rows);
+    return EMBLA_OK;
+}
+
 /* Copies items without gaps to their places in pages, which are zero. */
 static void copy_to_pages(const embla_pack_pages *p, const char *items, uint64_t count, char *pages)
 {
@@ -425,9 +441,7 @@ embla_status embla_pack_write(const embla_store *source, const char *path,
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_pack_write: %s is NULL",
                           source ? "the path" : "the store");
     EMBLA_TRY(embla_options_check(options));
-    if (source->extent_count == 0)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a view of %" PRId64 " rows has no file to pack",
-                          source->rows);
+    EMBLA_TRY(embla_pack_check_source(source));
     writer w = {.source = source, .options = options ? options : &none};
     embla_status status = describe(&w);
     if (status == EMBLA_OK) status = allocate(&w);

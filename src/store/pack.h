@@ -9,6 +9,9 @@
 
 /* Rows that are read at once: some of them, a multiple of those in a group of pages. */
 int64_t embla_pack_window(const embla_pack *pack);
+/* Whether a pack can be made from this store, or compared with it: it must hold all rows of its
+ * table, and they must be in files. EMBLA_ERR_UNSUPPORTED otherwise. */
+EMBLA_CHECKED embla_status embla_pack_check_source(const embla_store *source);
 void embla_pack_describe(const embla_pack *pack, embla_pack_report *out);
 
 #endif

@@ -173,8 +173,7 @@ static embla_status check_source(const verifier *v)
 {
     const embla_row_format *a = &v->pack.format, *b = v->source ? &v->source->row.format : a;
     int64_t rows = v->source ? v->source->rows : v->pack.rows;
-    if (v->source && v->source->extent_count == 0)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a view of %" PRId64 " rows has no file", rows);
+    if (v->source) EMBLA_TRY(embla_pack_check_source(v->source));
     if (rows == v->pack.rows && a->dim == b->dim && a->dtype == b->dtype &&
         a->scales == b->scales && !(a->scale < b->scale) && !(a->scale > b->scale))
         return EMBLA_OK;

@@ -19,15 +19,17 @@ static embla_status read_npy(const list *l, const embla_checkpoint *file, const 
     int64_t rows[AT_ONCE];
     size_t count, step = AT_ONCE / l->heads * l->heads;
     bool enough = false;
-    const embla_tensor *array = embla_checkpoint_tensors(file, &count);
+    if (strcmp(embla_checkpoint_format(file), "npy") != 0)
+        return embla_fail(EMBLA_ERR_FORMAT, "%.200s has format %s; a list of rows is an npy file",
+                          path, embla_checkpoint_format(file));
+    const embla_tensor *array = embla_checkpoint_tensors(file, &count); /* an npy file has one */
     bool flat = array->rank == 1,
          matches = array->rank == 2 && array->shape[1] == (int64_t)l->heads;
-    if (strcmp(embla_checkpoint_format(file), "npy") != 0 || strcmp(array->type, "I64") != 0 ||
-        (!flat && !matches))
+    if (strcmp(array->type, "I64") != 0 || (!flat && !matches))
         return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s is %s with %zu dimensions of %s; a list of rows is an npy file "
-                          "of I64 with 1 dimension, or with 2 of which the second is %zu",
-                          path, embla_checkpoint_format(file), array->rank, array->type, l->heads);
+                          "%.200s has %zu dimensions of %s; a list of rows is an npy file of I64 "
+                          "with 1 dimension, or with 2 of which the second is %zu",
+                          path, array->rank, array->type, l->heads);
     int64_t all = array->shape[0] * (flat ? 1 : array->shape[1]);
     if (all % (int64_t)l->heads != 0)
         return embla_fail(EMBLA_ERR_FORMAT,

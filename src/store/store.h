@@ -98,7 +98,8 @@ EMBLA_CHECKED embla_status embla_extents_read(const void *owner, int64_t row,
                                               const embla_row_part *part, void *out);
 bool embla_extents_locate(const void *owner, int64_t row, uint64_t at[EMBLA_PLANES]);
 /* Copies whole rows first .. first+count-1 to memory, without gaps. Uses large, parallel reads that
- * bypass the page cache if the system supports it (O_DIRECT). Numbers and scales are joined. */
+ * bypass the page cache if the system supports it (O_DIRECT). Numbers and scales are joined.
+ * EMBLA_ERR_RANGE if the store does not hold them. */
 EMBLA_CHECKED embla_status embla_extents_fill(const embla_store *store, int64_t first,
                                               int64_t count, char *memory);
 /* Reads all rows of the files, to bring them into the page cache. */
