@@ -12,6 +12,7 @@
 static const char *const texts[] = {
     "",
     "a",
+    "\xc3\xa9 ",
     " Hello  world's 123 \xc3\xa9\xe2\x96\x81\xff[CLS]<unk>\n",
     ("e\xcc\x81\xcc\xa3\xe1\x84\x80\xe1\x85\xa1\xe4\xb8\xad\xf0\x9f\x98\x80 "
      "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"),

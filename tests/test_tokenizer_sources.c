@@ -133,6 +133,21 @@ static void gguf_t5_is_the_unigram_model_of_sentencepiece(void **state)
     free(plain.bytes);
 }
 
+/* A map whose only rule removes the byte C3, the first of two of a letter. Such a rule is not used:
+ * the letter would lose its first byte, and the text would be no UTF-8 any more. */
+static void half_a_character_is_not_replaced(void **state)
+{
+    uint8_t map[4 + 4 * 0xc4 + 1] = {0xc4 * 4 & 0xff, 0xc4 * 4 >> 8};
+    const uint8_t rule[] = {0xc3, 0x05}; /* label C3, has a value, which is at C3 ^ 1 */
+    gguf_bytes g = {0};
+    (void)state;
+    memcpy(map + 4 + 4 * 0xc3, rule, sizeof rule);
+    make_t5(&g, pieces, COUNT_OF(pieces), 1, map, sizeof map);
+    assert_gives(g.bytes, g.used, "GGUF", "\xc3\xa9 ", 2, 0);
+    assert_gives(g.bytes, g.used, "GGUF", "a\xc3\xa9", 5, 0);
+    free(g.bytes);
+}
+
 static void a_wrong_gguf_t5_is_refused(void **state)
 {
     static const uint8_t map[] = {9, 0, 0, 0, 1};
@@ -262,6 +277,7 @@ int main(void)
         cmocka_unit_test(ranks_merge_any_two_tokens_that_make_a_third),
         cmocka_unit_test(a_sentencepiece_model_is_unigram_or_bpe),
         cmocka_unit_test(gguf_t5_is_the_unigram_model_of_sentencepiece),
+        cmocka_unit_test(half_a_character_is_not_replaced),
         cmocka_unit_test(a_wrong_gguf_t5_is_refused),
         cmocka_unit_test(wrong_files_are_refused),
         cmocka_unit_test(damaged_models_end_in_a_status),

@@ -55,6 +55,8 @@ const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, s
         if (!(unit >> 8 & 1) || at >= map->count) continue;
         uint32_t value = map->units[at] & 0x7fffffffu;
         if (value >= map->pool_bytes) continue;
+        /* a hostile map may have half a character: the rest of it would be no UTF-8 */
+        if (i + 1 < length && ((uint8_t)key[i + 1] & 0xc0) == 0x80) continue;
         best = map->pool + value;
         *used = i + 1;
     }

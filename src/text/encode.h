@@ -89,7 +89,8 @@ EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla
                                                 bool *changed);
 EMBLA_CHECKED embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_strand *out,
                                                      bool *changed);
-/* The string for the longest prefix of key that the map has; NULL if there is none. */
+/* The string for the longest prefix of key, in whole characters, that the map has; NULL if there is
+ * none. key is UTF-8. */
 const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, size_t length,
                                    size_t *used);
 /* pretokenize.c: cuts a view into e->pieces[*list]. *text is the view that the pieces are of. */

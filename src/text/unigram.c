@@ -59,6 +59,7 @@ static embla_status find_paths(const embla_tokenizer *t, embla_path *paths, cons
         uint32_t state = 0, base = cells[0].base;
         bool single = false;
         (void)embla_char_at(word + at, &size);
+        if (size > length - at) size = length - at; /* no path leaves the word */
         for (size_t end = at; end < length;) {
             uint32_t next = base + (uint8_t)word[end];
             if (cells[next].check != state) break;
