@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "files/io.h"
 #include "models.h"
+#include "safetensors_file.h"
 #include "scratch.h"
 #include "text/encoder.h"
 
@@ -206,6 +207,49 @@ static void fasttext_words_are_means_of_their_row_and_their_n_grams(void **state
     shut(&o);
 }
 
+/* A table of words with n-grams, as embla_wordvec_write makes it: n-grams of 2 letters in 4
+ * buckets, with rows of `wide` numbers. */
+static void put_own(scratch *s, size_t wide)
+{
+    char header[512];
+    int length = snprintf(
+        header, sizeof header,
+        "{\"__metadata__\":{\"minn\":\"2\",\"maxn\":\"2\",\"bucket\":\"4\"},"
+        "\"subword_buckets\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[0,16]},"
+        "\"embedding.weight\":{\"dtype\":\"F32\",\"shape\":[3,%d],\"data_offsets\":[16,40]},"
+        "\"subwords\":{\"dtype\":\"F32\",\"shape\":[4,%zu],\"data_offsets\":[40,%zu]}}",
+        DIM, wide, 40 + 16 * wide);
+    st_file f = st_make((uint64_t)length, header, (size_t)length, 40 + 16 * wide);
+    scratch_new(s);
+    scratch_write(scratch_path(s, "own.vocab.txt"), "one\ntwo\nthree\n", 14);
+    scratch_write(scratch_path(s, "own.safetensors"), f.bytes, f.size);
+    free(f.bytes);
+}
+
+static void rows_of_n_grams_are_as_long_as_those_of_words(void **state)
+{
+    static const size_t wides[] = {1, 16};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wides); i++) {
+        scratch s;
+        embla_encoder *encoder = NULL;
+        const size_t live = embla_mem_live();
+        put_own(&s, wides[i]);
+        assert_status(embla_encoder_open(s.path, NULL, &encoder), EMBLA_ERR_SHAPE);
+        assert_error_has(i == 0 ? "rows of words have 2 numbers, rows of their n-grams 1;"
+                                : "rows of words have 2 numbers, rows of their n-grams 16;");
+        assert_int_equal(embla_mem_live(), live);
+        scratch_free(&s);
+    }
+    opened o = {0};
+    embla_encoder_info info;
+    put_own(&o.s, DIM);
+    assert_ok(embla_encoder_open(o.s.path, NULL, &o.encoder));
+    embla_encoder_describe(o.encoder, &info);
+    assert_true(info.subwords);
+    shut(&o);
+}
+
 /* ---- failures ---- */
 
 static embla_status use(const char *path)
@@ -262,6 +306,7 @@ int main(void)
         cmocka_unit_test(the_vector_is_the_mean_of_the_words_that_have_a_row),
         cmocka_unit_test(a_file_without_words_is_refused),
         cmocka_unit_test(fasttext_words_are_means_of_their_row_and_their_n_grams),
+        cmocka_unit_test(rows_of_n_grams_are_as_long_as_those_of_words),
         cmocka_unit_test(every_allocation_and_every_call_of_the_system_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,6 +333,19 @@ static embla_status check_tokens(const embla_checkpoint *cp, const embla_encoder
     return EMBLA_OK;
 }
 
+/* Rows of n-grams are added to rows of words, so they are as long. */
+static embla_status check_subwords(const embla_checkpoint *cp, const embla_encoder *encoder)
+{
+    const size_t words = embla_table_dim(encoder->table);
+    const size_t grams = encoder->subwords ? encoder->subwords->table->dim : words;
+    if (grams == words) return EMBLA_OK;
+    return embla_fail(
+        EMBLA_ERR_SHAPE,
+        "%.200s: rows of words have %zu numbers, rows of their n-grams %zu; both must "
+        "have the same",
+        cp->shown, words, grams);
+}
+
 static embla_status fill(const embla_checkpoint *cp, const embla_encoder_options *options,
                          embla_encoder *encoder)
 {
@@ -351,6 +364,7 @@ static embla_status fill(const embla_checkpoint *cp, const embla_encoder_options
         encoder->characters =
             median_length(encoder->tokenizer, encoder->compat == EMBLA_COMPAT_MODEL2VEC_RS);
     EMBLA_TRY(check_tokens(cp, encoder));
+    EMBLA_TRY(check_subwords(cp, encoder));
     return options->fit ? embla_encoder_read_fit(options->fit, encoder) : EMBLA_OK;
 }
 
