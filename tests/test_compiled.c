@@ -247,7 +247,29 @@ static void nodes_and_tokens_out_of_range_are_refused(void **state)
     c = compile(UNIGRAM);
     assert_checked(&c, EMBLA_SECTION_VALUES, 0,
                    (uint32_t)section_of(&c, EMBLA_SECTION_PLACES)->count, "a token of the vocab");
+    /* string i is token i: fewer tokens than strings leave strings without one */
+    section_of(&c, EMBLA_SECTION_TOKENS)->count = section_of(&c, EMBLA_SECTION_SPECIAL)->count = 3;
+    compiled_seal(c.bytes, c.size);
+    assert_refused(c.bytes, c.size, "the number of strings");
     drop(&c);
+}
+
+static void strings_are_sorted_and_numbered_inside_of_their_tables(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        compiled c = compile(kind);
+        const uint32_t strings = (uint32_t)section_of(&c, EMBLA_SECTION_PLACES)->count;
+        const uint32_t tokens = (uint32_t)section_of(&c, EMBLA_SECTION_TOKENS)->count;
+        assert_checked(&c, EMBLA_SECTION_PLACES, offsetof(embla_vocab_place, number), tokens,
+                       "the token of a string");
+        if (section_of(&c, EMBLA_SECTION_SORTED)->count > 0) {
+            assert_checked(&c, EMBLA_SECTION_SORTED, 0, strings, "a sorted string");
+            assert_checked(&c, EMBLA_SECTION_SORTED, 4 * ((size_t)strings - 1), UINT32_MAX,
+                           "a sorted string");
+        }
+        drop(&c);
+    }
 }
 
 static void tables_outside_of_the_file_are_refused(void **state)
@@ -281,13 +303,11 @@ static void strings_out_of_range_are_missing(void **state)
     compiled c = compile(GPT2);
     embla_vocab_place *places = (void *)(c.bytes + section_of(&c, EMBLA_SECTION_PLACES)->at);
     uint32_t *by_token = (void *)(c.bytes + section_of(&c, EMBLA_SECTION_TOKENS)->at);
-    uint32_t *sorted = (void *)(c.bytes + section_of(&c, EMBLA_SECTION_SORTED)->at);
     places[by_token['a']].at = UINT32_MAX;
     places[by_token['b']].length = UINT32_MAX;
     places[by_token['c']].length = 0xffff;
     places[by_token['d']].at++; /* where it is the 0 after the string */
     by_token['e'] = 1 << 30;
-    sorted[0] = UINT32_MAX;
     compiled_seal(c.bytes, c.size);
     embla_tokenizer *t = NULL;
     embla_encoding *e = NULL;
@@ -405,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_cut_short_is_refused),
         cmocka_unit_test(another_version_or_byte_order_is_refused),
         cmocka_unit_test(nodes_and_tokens_out_of_range_are_refused),
+        cmocka_unit_test(strings_are_sorted_and_numbered_inside_of_their_tables),
         cmocka_unit_test(tables_outside_of_the_file_are_refused),
         cmocka_unit_test(strings_out_of_range_are_missing),
         cmocka_unit_test(full_tables_of_merges_end_the_search),

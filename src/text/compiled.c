@@ -141,7 +141,7 @@ typedef struct {
     uint64_t end;
     const char *what;
 } rule;
-enum { RULES = 7 };
+enum { RULES = 9 };
 
 static void list_rules(const reading *r, rule rules[RULES])
 {
@@ -149,11 +149,15 @@ static void list_rules(const reading *r, rule rules[RULES])
     const uint64_t tokens = t->kind == EMBLA_TOKENIZER_UNIGRAM ? t->vocab_count : t->token_end;
     const uint64_t some = r->sections[EMBLA_SECTION_ADDED].count;
     const uint64_t added = some > 0 ? some : 1; /* without any there is one value: 0 */
+    const uint64_t vocab = t->vocab_count > 0 ? t->vocab_count : 1; /* without any, no value */
     const uint32_t nodes = ~EMBLA_TRIE_ENDS;
     const uint64_t cells = r->sections[EMBLA_SECTION_CELLS].count;
     const uint64_t raw = r->sections[EMBLA_SECTION_RAW_CELLS].count;
     const uint64_t normal = r->sections[EMBLA_SECTION_NORMAL_CELLS].count;
     const rule all[RULES] = {
+        {EMBLA_SECTION_PLACES, UINT32_MAX, offsetof(embla_vocab_place, number),
+         t->token_end > 0 ? t->token_end : 1, "the token of a string"},
+        {EMBLA_SECTION_SORTED, UINT32_MAX, 0, vocab, "a sorted string"},
         {EMBLA_SECTION_CELLS, nodes, 0, cells - 255, "a node of the vocabulary"},
         {EMBLA_SECTION_VALUES, UINT32_MAX, 0, tokens, "a token of the vocabulary"},
         {EMBLA_SECTION_MERGES, UINT32_MAX, offsetof(embla_pair_merge, merged), t->token_end,
@@ -247,6 +251,8 @@ static embla_status check_counts(const reading *r)
         return wrong(r, "the kind of the model", f->kind, EMBLA_TOKENIZER_UNIGRAM);
     if (vocab >= INT32_MAX || tokens >= INT32_MAX)
         return too_large(r, "the number of tokens", vocab > tokens ? vocab : tokens, INT32_MAX);
+    if (f->kind == EMBLA_TOKENIZER_UNIGRAM && vocab > tokens) /* string i is token i */
+        return too_large(r, "the number of strings", vocab, tokens + 1);
     if (count_of(r, EMBLA_SECTION_SPECIAL) != tokens)
         return wrong(r, "the number of marks", count_of(r, EMBLA_SECTION_SPECIAL), tokens);
     if (sorted != 0 && sorted != vocab)

@@ -9,8 +9,8 @@
  *
  * Numbers have the byte order of the machine that wrote the file; another one refuses it. Stages
  * (normalizers, pre-tokenizers, ..) are small and are stored as JSON, which is parsed as always.
- * What decides where encode reads or writes (nodes of tries, tokens of merges) is checked when the
- * file is opened, strings and places of strings when they are used.
+ * What decides where encode reads or writes (nodes of tries, tokens of merges, the order of
+ * strings) is checked when the file is opened, strings and where they are when they are used.
  */
 #ifndef EMBLA_TEXT_COMPILED_H
 #define EMBLA_TEXT_COMPILED_H

@@ -67,7 +67,7 @@ embla_status embla_tokenizer_sort(embla_tokenizer *t)
 /* Compares string i of the vocabulary, as memcmp does. */
 static int compare(const embla_tokenizer *t, uint32_t i, const char *bytes, size_t length)
 {
-    const embla_name s = i < t->vocab_count ? embla_vocab_name(t, i) : (embla_name){0};
+    const embla_name s = embla_vocab_name(t, i);
     size_t shorter = s.length < length ? s.length : length;
     int order = shorter > 0 ? memcmp(s.bytes, bytes, shorter) : 0;
     return order != 0 ? order : (s.length > length) - (s.length < length);
