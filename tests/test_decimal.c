@@ -4,11 +4,11 @@
  * ends of the range, with more digits than any integer holds. EMBLA_DECIMAL_TRIES in the
  * environment sets how many numbers are tried; the default is a million.
  */
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "check.h"
+#include "comma_locale.h"
 #include "files/decimal.h"
 
 static uint64_t tries(void)
@@ -167,14 +167,10 @@ static void rule_w4_every_bit_is_that_of_strtof(void **state)
 
 static void rule_w4_no_locale_is_looked_at(void **state)
 {
-    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE"};
-    const char *found = NULL;
     float value;
     char text[EMBLA_DECIMAL_MOST];
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(names) && !found; i++) found = setlocale(LC_ALL, names[i]);
-    if (!found)
-        print_message("no locale with a decimal comma is installed; the C locale is used\n");
+    comma_locale_begin();
     assert_true(reads("1.5", &value) && value == 1.5f);
     assert_false(reads("1,5", &value));
     /* by way of strtof: more digits than an integer holds, beside the middle of two floats */
@@ -182,7 +178,7 @@ static void rule_w4_no_locale_is_looked_at(void **state)
     assert_int_equal(check_bits_of(value), 0x3f800001);
     assert_int_equal(embla_decimal_write(1.5f, text), 3);
     assert_memory_equal(text, "1.5", 3);
-    (void)setlocale(LC_ALL, "C");
+    comma_locale_end();
 }
 
 /* ---- writing ---- */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "comma_locale.h"
 #include "embla_search.h"
 #include "files/io.h"
 #include "scratch.h"
@@ -125,6 +126,27 @@ static void a_fit_removes_what_all_lines_share(void **state)
     embla_fit_options again = {0};
     assert_status(embla_fit(p.encoder, p.corpus, p.fit, &again, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("already has a fit");
+    end(&p);
+}
+
+/* The metadata of a fit have a decimal point in every locale. */
+static void a_fit_is_the_same_in_every_locale(void **state)
+{
+    const embla_fit_options options = {.a = 0.0625};
+    size_t counts[2];
+    place p;
+    (void)state;
+    begin(&p);
+    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL));
+    unsigned char *here = scratch_read(p.fit, &counts[0]);
+    comma_locale_begin();
+    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL));
+    comma_locale_end();
+    unsigned char *there = scratch_read(p.fit, &counts[1]);
+    assert_int_equal(counts[0], counts[1]);
+    assert_memory_equal(here, there, counts[0]);
+    free(here);
+    free(there);
     end(&p);
 }
 
@@ -566,6 +588,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fit_removes_what_all_lines_share),
+        cmocka_unit_test(a_fit_is_the_same_in_every_locale),
         cmocka_unit_test(weights_come_from_the_rank_or_from_counts),
         cmocka_unit_test(a_fit_belongs_to_one_model_and_is_refused_when_damaged),
         cmocka_unit_test(a_fit_needs_a_line_with_a_vector),

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "comma_locale.h"
 #include "embla_text.h"
 #include "files/io.h"
 #include "scratch.h"
@@ -233,6 +234,27 @@ static void every_kind_is_read_back(void **state)
     }
 }
 
+/* Scores have a decimal point in every locale. */
+static void a_locale_changes_nothing(void **state)
+{
+    const embla_tokenizer_train_options unigram = {.kind = EMBLA_TOKENIZER_UNIGRAM, .size = 40};
+    static const char text[] = "low lower lowest\nnew newer low\n";
+    size_t counts[2];
+    (void)state;
+    trained w = train(text, &unigram);
+    unsigned char *here = scratch_read(w.out, &counts[0]);
+    drop(&w);
+    comma_locale_begin();
+    w = train(text, &unigram);
+    comma_locale_end();
+    unsigned char *there = scratch_read(w.out, &counts[1]);
+    assert_int_equal(counts[0], counts[1]);
+    assert_memory_equal(here, there, counts[0]);
+    free(here);
+    free(there);
+    drop(&w);
+}
+
 /* ---- threads ---- */
 
 /* Many lines of words that differ, so that blocks of several threads begin within lines. */
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(unigram_keeps_every_character_and_at_most_the_size),
         cmocka_unit_test(unigram_learns_from_a_long_piece),
         cmocka_unit_test(every_kind_is_read_back),
+        cmocka_unit_test(a_locale_changes_nothing),
         cmocka_unit_test(the_number_of_threads_changes_nothing),
         cmocka_unit_test(what_cannot_be_trained_is_refused_and_the_old_file_stays),
         cmocka_unit_test(a_caller_may_stop_it),

@@ -3,6 +3,7 @@
  * loss in double; the training against itself: any number of threads, any instruction set, resumed
  * or not, gives the same bits. And words that are used alike must get rows alike.
  */
+#include "comma_locale.h"
 #include "embla_wordvec.h"
 
 #include <errno.h>
@@ -348,6 +349,22 @@ static void a_resumed_training_is_the_same(void **state)
     scratch_free(&p.s);
 }
 
+/* A state is loaded in another locale: its numbers have a decimal point in each. */
+static void a_locale_is_no_other_training(void **state)
+{
+    place p;
+    (void)state;
+    write_story(&p, 300);
+    embla_wordvec *w = open_words(&p, &small);
+    assert_ok(embla_wordvec_save(w, scratch_path(&p.s, "state")));
+    comma_locale_begin();
+    embla_status status = embla_wordvec_load(w, p.s.path);
+    comma_locale_end();
+    assert_ok(status);
+    embla_wordvec_free(w);
+    scratch_free(&p.s);
+}
+
 static void another_training_is_refused(void **state)
 {
     place p;
@@ -603,6 +620,7 @@ int main(void)
                                        cmocka_unit_test(threads_share_a_merge),
                                        cmocka_unit_test(hogwild_learns_too),
                                        cmocka_unit_test(a_resumed_training_is_the_same),
+                                       cmocka_unit_test(a_locale_is_no_other_training),
                                        cmocka_unit_test(another_training_is_refused),
                                        cmocka_unit_test(damage_is_noticed),
                                        cmocka_unit_test(results_open_as_tables),

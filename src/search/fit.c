@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/stop.h"
@@ -164,11 +165,11 @@ static embla_status make_components(job *j)
 static embla_status write_fit(job *j, const char *path)
 {
     embla_saved saved = {0};
-    char a[32], lines[32];
+    char a[EMBLA_JSON_DIGITS], lines[32];
     embla_pair pairs[PAIRS + 1] = {
         {"format", "embla.fit"},        {"version", "1"}, {"model", j->model},
         {"weights", j->report.weights}, {"a", a},         {"lines", lines}};
-    (void)snprintf(a, sizeof a, "%.9g", j->report.a);
+    embla_json_digits(j->report.a, 9, a);
     (void)snprintf(lines, sizeof lines, "%" PRId64, j->report.used);
     embla_status status = embla_saved_begin(&saved, 2);
     if (status == EMBLA_OK && j->report.components > 0)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/options.h"
 #include "base/threads.h"
 #include "files/json_out.h"
@@ -292,13 +293,15 @@ static void write_merges(const embla_learned *learned, embla_json_out *out)
 /* The vocabulary of Unigram is a list of strings with their scores. */
 static void write_scores(const training *t, embla_json_out *out)
 {
+    char digits[EMBLA_JSON_DIGITS];
     size_t unknown = 0;
     while (!embla_name_is(&t->learned.tokens[unknown], t->recipe->unknown)) unknown++;
     embla_json_say(out, ",\n    \"unk_id\": %zu,\n    \"vocab\": [", unknown);
     for (size_t i = 0; i < t->learned.count; i++) {
         embla_json_say(out, "%s\n      [", i > 0 ? "," : "");
         embla_json_say_string(out, t->learned.tokens[i].bytes, t->learned.tokens[i].length);
-        embla_json_say(out, ", %.17g]", t->learned.scores[i]);
+        embla_json_digits(t->learned.scores[i], 17, digits);
+        embla_json_say(out, ", %s]", digits);
     }
     embla_json_say(out, "\n    ]");
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "files/durable.h"
 #include "formats/saved.h"
 #include "formats/vocab.h"
@@ -40,6 +41,13 @@ __attribute__((format(printf, 3, 4))) static embla_status add_pair(pair_list *l,
     return embla_arena_text(l->arena, text, length > 0 ? (size_t)length : 0, &pair->value);
 }
 
+static embla_status add_real(pair_list *l, const char *key, double value)
+{
+    char digits[EMBLA_JSON_DIGITS];
+    embla_json_digits(value, 17, digits); /* the same in every locale */
+    return add_pair(l, key, "%s", digits);
+}
+
 /* Everything that must be equal to continue a training. */
 static embla_status list_settings(const embla_wordvec *w, pair_list *l)
 {
@@ -55,11 +63,11 @@ static embla_status list_settings(const embla_wordvec *w, pair_list *l)
     EMBLA_TRY(add_pair(l, "window", "%zu", o->window));
     EMBLA_TRY(add_pair(l, "negatives", "%zu", o->negatives));
     EMBLA_TRY(add_pair(l, "epochs", "%zu", o->epochs));
-    EMBLA_TRY(add_pair(l, "rate", "%.17g", o->rate));
-    EMBLA_TRY(add_pair(l, "sample", "%.17g", o->sample));
+    EMBLA_TRY(add_real(l, "rate", o->rate));
+    EMBLA_TRY(add_real(l, "sample", o->sample));
     EMBLA_TRY(add_pair(l, "least", "%" PRId64, o->least));
     EMBLA_TRY(add_pair(l, "most", "%" PRId64, o->most));
-    EMBLA_TRY(add_pair(l, "phrases", "%.17g", o->phrases));
+    EMBLA_TRY(add_real(l, "phrases", o->phrases));
     EMBLA_TRY(add_pair(l, "subwords", "%zu-%zu", o->gram_least, o->gram_most));
     EMBLA_TRY(add_pair(l, "buckets", "%" PRId64, o->gram_most > 0 ? o->buckets : 0));
     EMBLA_TRY(add_pair(l, "seed", "%" PRIu64, o->seed));
