@@ -208,6 +208,17 @@ static void truncation_is_reported(void **state)
     assert_int_equal(embla_encoding_cut(o.encoding), 3);
     assert_encodes(o, "a", NULL, 9);
     assert_int_equal(embla_encoding_cut(o.encoding), 0);
+    /* counts of threads that only an earlier batch used are not added */
+    static const char *texts[1 << 14];
+    static size_t lengths[COUNT_OF(texts)];
+    const size_t batches[] = {COUNT_OF(texts), 1};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) texts[i] = "a ! a !";
+    for (size_t i = 0; i < COUNT_OF(texts); i++) lengths[i] = strlen(texts[i]);
+    for (size_t i = 0; i < COUNT_OF(batches); i++) {
+        const embla_tokenize_options some = {.max_tokens = 2, .threads = i == 0 ? 8 : 1};
+        assert_ok(embla_tokenize_batch(o.encoding, texts, lengths, batches[i], &some));
+        assert_int_equal(embla_encoding_cut(o.encoding), 2 * batches[i]);
+    }
     assert_status(embla_tokenize(o.encoding, "a", 1, &one), EMBLA_ERR_SHAPE);
     assert_int_equal(embla_encoding_count(o.encoding), 0);
     close_opened(&o);

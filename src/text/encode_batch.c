@@ -42,7 +42,7 @@ static embla_status encode_all(embla_encoding *e, const char *const *texts, cons
     return embla_failure_say(&failure);
 }
 
-static embla_status collect(embla_encoding *e, const found *list, size_t count)
+static embla_status collect(embla_encoding *e, const found *list, size_t count, int threads)
 {
     size_t total = 0;
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, count + 1, sizeof *e->starts, "texts"));
@@ -63,7 +63,7 @@ static embla_status collect(embla_encoding *e, const found *list, size_t count)
             memcpy(e->offsets + to, w->offsets + from, number * sizeof *e->offsets);
     }
     e->count = total;
-    for (size_t i = 0; i < e->worker_count; i++) e->cut += e->workers[i]->cut;
+    for (int i = 0; i < threads; i++) e->cut += e->workers[i]->cut;
     return embla_post_pad_batch(e);
 }
 
@@ -80,7 +80,7 @@ static embla_status encode_batch(embla_encoding *e, const char *const *texts, co
     int threads = embla_threads_for(e->options.threads, bytes * 16);
     embla_status status = embla_grow(&list, &room, 0, count, sizeof *list, "texts");
     if (status == EMBLA_OK) status = encode_all(e, texts, lengths, count, threads, list);
-    if (status == EMBLA_OK) status = collect(e, list, count);
+    if (status == EMBLA_OK) status = collect(e, list, count, threads);
     embla_mem_free(list, room * sizeof *list);
     return status;
 }
