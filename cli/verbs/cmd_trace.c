@@ -20,6 +20,7 @@
 #include "core/verbs.h"
 #include "verbs/rows_job.h"
 #include "verbs/rows_stats.h"
+#include "verbs/trace_file.h"
 
 enum { WRITTEN = -1 };
 
@@ -117,33 +118,6 @@ static int record(const cli_args *args, cli_rows_job *j)
 
 /* ---- replaying ---- */
 
-/* Reads a trace; *rows is to be freed. */
-static int read_trace(const char *path, int64_t **rows, size_t *tokens, size_t *columns)
-{
-    embla_checkpoint *file = NULL;
-    size_t count;
-    if (embla_checkpoint_open(path, NULL, &file) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    const embla_tensor t = *embla_checkpoint_tensors(file, &count);
-    int code = CLI_DONE;
-    if (strcmp(embla_checkpoint_format(file), "npy") != 0 || strcmp(t.type, "I64") != 0 ||
-        t.rank < 1 || t.rank > 2 || t.bytes == 0)
-        code = cli_failed("%s is no trace: it must be an npy file of int64 with 1 or 2 dimensions",
-                          path);
-    *rows = code == CLI_DONE ? malloc((size_t)t.bytes) : NULL;
-    if (code == CLI_DONE && !*rows)
-        code = cli_failed("no memory for a trace of %" PRId64 " bytes", t.bytes);
-    if (code == CLI_DONE &&
-        embla_checkpoint_read(file, t.name, 0, (size_t)t.bytes, *rows) != EMBLA_OK)
-        code = cli_failed("%s", embla_error());
-    if (code == CLI_DONE) {
-        *tokens = (size_t)t.shape[0];
-        *columns = t.rank == 2 ? (size_t)t.shape[1] : 1;
-    }
-    embla_checkpoint_free(file);
-    return code;
-}
-
 static int replay(const cli_args *args, const char *path)
 {
     embla_tickets_options options = {.hot_file = cli_args_text(args, "hot-file"),
@@ -151,15 +125,14 @@ static int replay(const cli_args *args, const char *path)
     int64_t hot_bytes = 0;
     cli_model model = {0};
     cli_rows_stats stats = {0};
-    int64_t *rows = NULL;
-    size_t tokens = 0, columns = 0;
+    cli_trace trace = {0};
     int code = cli_amount_whole(args, "hot-bytes", CLI_AMOUNT_BYTES, &hot_bytes);
     options.hot_bytes = (size_t)hot_bytes;
-    if (code == CLI_DONE) code = read_trace(path, &rows, &tokens, &columns);
+    if (code == CLI_DONE) code = cli_trace_read(path, SIZE_MAX, &trace);
     if (code == CLI_DONE) code = cli_model_open(args, args->operands[0], &model);
     if (code == CLI_DONE)
-        code = cli_rows_stats_read(model.checkpoint, cli_rows_layer(args), rows, tokens, columns,
-                                   &options, &stats);
+        code = cli_rows_stats_read(model.checkpoint, cli_rows_layer(args), trace.rows, trace.tokens,
+                                   trace.columns, &options, &stats);
     if (code == CLI_DONE && cli_args_flag(args, "json")) {
         cli_json json = {0};
         cli_json_open(&json, NULL, '{');
@@ -170,7 +143,7 @@ static int replay(const cli_args *args, const char *path)
         cli_rows_stats_print(&stats);
     }
     cli_model_free(&model);
-    free(rows);
+    free(trace.rows);
     return code;
 }
 
