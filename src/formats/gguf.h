@@ -104,8 +104,6 @@ uint64_t embla_gguf_tokens(const embla_directory *directory);
  * accepted. The reader calls this before it succeeds. */
 EMBLA_CHECKED embla_status embla_gguf_vocab_check(const embla_directory *directory,
                                                   const embla_map *map);
-/* Parses "<0xHH>"; returns false for any other text. */
-bool embla_gguf_byte(const char *text, size_t length, uint8_t *out);
 
 /* ---- models of several files (G13) ---- */
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_text.h"
 #include "base/checked.h"
 #include "files/cursor.h"
 
@@ -175,30 +176,12 @@ uint64_t embla_gguf_tokens(const embla_directory *directory)
     return tokens ? tokens->count : 0;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-}
-
-bool embla_gguf_byte(const char *text, size_t length, uint8_t *out)
-{
-    if (length != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return false;
-    int high = hex_digit(text[3]), low = hex_digit(text[4]);
-    if (high < 0 || low < 0) return false;
-    *out = (uint8_t)(high << 4 | low);
-    return true;
-}
-
 /* Checks that every token of type BYTE is "<0xHH>". Other tokens may look like that, too. */
 static embla_status check_bytes(embla_cursor *types, embla_cursor *tokens, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t length;
         int32_t type;
-        uint8_t byte;
         EMBLA_TRY(embla_cursor_i32(types, "the type of a token", &type));
         EMBLA_TRY(embla_cursor_u64(tokens, "the length of a token", &length));
         if (type != TOKEN_BYTE) {
@@ -207,7 +190,7 @@ static embla_status check_bytes(embla_cursor *types, embla_cursor *tokens, uint6
         }
         const uint8_t *text = (const uint8_t *)"";
         if (length == 6) EMBLA_TRY(embla_cursor_bytes(tokens, length, "a token", &text));
-        if (!embla_gguf_byte((const char *)text, (size_t)length, &byte))
+        if (embla_byte_token((const char *)text, (size_t)length) < 0)
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: token %" PRIu64 " has the type BYTE, but its %" PRIu64
                               " bytes are not of the form '<0xHH>': '%.6s' (G12)",

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "base/byte_text.h"
 #include "base/utf8.h"
 #include "files/cursor.h"
 #include "formats/vocab.h"
@@ -68,13 +69,6 @@ static embla_status check_text(const embla_map *map, uint64_t number, const line
     return EMBLA_OK;
 }
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Decodes the escapes of a line to out and counts the bytes; out NULL means only count. Returns
  * false if there is an unknown escape. */
 static bool unescape(const line *l, char *out, size_t *length)
@@ -85,8 +79,9 @@ static bool unescape(const line *l, char *out, size_t *length)
         int c = *p++;
         if (c == '\\') {
             int letter = p < end ? *p++ : 0;
-            if (letter == 'x' && end - p >= 2 && hex_digit(p[0]) >= 0 && hex_digit(p[1]) >= 0) {
-                c = hex_digit(p[0]) << 4 | hex_digit(p[1]);
+            if (letter == 'x' && end - p >= 2 && embla_hex_digit((char)p[0]) >= 0 &&
+                embla_hex_digit((char)p[1]) >= 0) {
+                c = embla_hex_digit((char)p[0]) << 4 | embla_hex_digit((char)p[1]);
                 p += 2;
             } else if (letter == 'n' || letter == 'r' || letter == '\\') {
                 c = letter == 'n' ? '\n' : letter == 'r' ? '\r' : '\\';

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_text.h"
 #include "base/utf8.h"
 #include "embla_text.h"
 #include "files/json_out.h"
@@ -27,18 +28,6 @@ static bool are_bytes(const char *const *words, int64_t count)
     return all;
 }
 
-/* The character for a byte in GPT-2's vocabulary: the byte itself if it is printable, otherwise the
- * next free character from U+0100 on. */
-static size_t byte_character(int byte, char out[4])
-{
-    uint32_t next = 256;
-    for (int b = 0;; b++) {
-        bool seen = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-        if (b == byte) return embla_utf8_encode(seen ? (uint32_t)b : next, out);
-        next += !seen;
-    }
-}
-
 /* True for names of special tokens, such as "<bos>" or "<|endoftext|>". */
 static bool is_special(const char *word, size_t length)
 {
@@ -52,7 +41,7 @@ static embla_status add_word(embla_arena *arena, embla_gpt_words *w, const char 
     char name[32];
     size_t length = word ? strlen(word) : 0;
     if (bytes && token < BYTES) {
-        length = byte_character((int)token, name);
+        length = embla_utf8_encode(embla_byte_code((uint8_t)token), name);
         word = name;
     } else if (length == 0) {
         length = (size_t)snprintf(name, sizeof name, "<|%" PRId64 "|>", token);

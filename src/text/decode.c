@@ -3,6 +3,7 @@
  * them again into the other strand, and at the end they are joined. */
 #include <string.h>
 
+#include "base/byte_text.h"
 #include "text/encode.h"
 
 typedef struct {
@@ -215,21 +216,6 @@ static embla_status decode_bytes(chain *c)
     return close_piece(c, 0);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    char low = (char)(c | 0x20);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
-/* The byte of "<0xNN>"; -1 for any other string. */
-static int byte_of(const char *text, size_t length)
-{
-    if (length != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
-    int high = hex_digit(text[3]), low = hex_digit(text[4]);
-    return high < 0 || low < 0 ? -1 : high << 4 | low;
-}
-
 /* Writes bytes as one string if they are valid UTF-8, otherwise U+FFFD for each. */
 static embla_status put_bytes(chain *c, const embla_strand *bytes)
 {
@@ -254,7 +240,7 @@ static embla_status decode_fallback(chain *c)
     for (size_t i = 0; i < count(c); i++) {
         size_t length = 0;
         const char *text = text_of(c, i, &length);
-        int byte = byte_of(text, length);
+        int byte = embla_byte_token(text, length);
         if (byte >= 0) {
             char one = (char)byte;
             EMBLA_TRY(embla_strand_insert(bytes, &one, 1));

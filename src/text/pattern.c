@@ -1,31 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds matches of patterns, and the alphabet of byte-level tokenizers: GPT-2 gave every byte a
- * character that can be printed, so that a vocabulary is text. */
+/* Finds matches of patterns. */
 #include "text/pattern.h"
 
 #include <string.h>
-
-/* Bytes that do not stand for themselves: 00 to 20, 7F to A0, and AD. They follow each other from
- * U+0100 on. */
-static bool is_plain(uint8_t byte)
-{
-    return (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
-}
-
-uint32_t embla_byte_code(uint8_t byte)
-{
-    if (is_plain(byte)) return byte;
-    if (byte <= 0x20) return 0x100u + byte;
-    return byte == 0xad ? 0x143u : 0x121u + (byte - 0x7fu);
-}
-
-int embla_byte_of_code(uint32_t code)
-{
-    if (code < 0x100) return is_plain((uint8_t)code) ? (int)code : -1;
-    if (code <= 0x120) return (int)code - 0x100;
-    if (code <= 0x142) return (int)code - 0x121 + 0x7f;
-    return code == 0x143 ? 0xad : -1;
-}
 
 embla_pattern embla_pattern_chars(uint32_t mask)
 {

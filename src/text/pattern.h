@@ -6,6 +6,7 @@
 #ifndef EMBLA_TEXT_PATTERN_H
 #define EMBLA_TEXT_PATTERN_H
 
+#include "base/byte_text.h"
 #include "files/names.h"
 #include "text/strand.h"
 #include "text/unicode.h"
@@ -62,12 +63,6 @@ EMBLA_CHECKED embla_status embla_onig_new(const char *text, size_t length, const
 void embla_onig_free(void *onig);
 EMBLA_CHECKED embla_status embla_onig_next(void *onig, const embla_piece *piece, size_t at,
                                            bool *found, size_t *begin, size_t *end);
-
-/* The character that stands for a byte in a byte-level vocabulary: itself if it is printable and
- * not a space, otherwise one from U+0100 on. */
-uint32_t embla_byte_code(uint8_t byte);
-/* The byte that a character stands for; -1 if it is not in the alphabet. */
-int embla_byte_of_code(uint32_t code);
 
 /* The character at `at`, and its length. */
 static inline uint32_t embla_piece_code(const embla_piece *piece, size_t at, size_t *length)
