@@ -9,14 +9,6 @@
 #include "base/checksum.h"
 #include "text/compiled.h"
 
-static inline uint64_t compiled_sum(const void *bytes, size_t count)
-{
-    embla_checksum_state state;
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, bytes, count);
-    return embla_checksum_end(&state).low;
-}
-
 /* Does nothing if the places in the header are not inside the file. */
 static inline void compiled_seal(uint8_t *bytes, size_t size)
 {
@@ -30,13 +22,14 @@ static inline void compiled_seal(uint8_t *bytes, size_t size)
     for (size_t at = tables; at < size && to + 8 <= bytes + tables; at += EMBLA_COMPILED_BLOCK) {
         size_t left = size - at;
         uint64_t sum =
-            compiled_sum(bytes + at, left < EMBLA_COMPILED_BLOCK ? left : EMBLA_COMPILED_BLOCK);
+            embla_checksum_of(bytes + at, left < EMBLA_COMPILED_BLOCK ? left : EMBLA_COMPILED_BLOCK)
+                .low;
         memcpy(to, &sum, sizeof sum);
         to += sizeof sum;
     }
     h.checksum = 0;
     memcpy(bytes, &h, sizeof h);
-    h.checksum = compiled_sum(bytes, tables);
+    h.checksum = embla_checksum_of(bytes, tables).low;
     memcpy(bytes, &h, sizeof h);
 }
 

@@ -20,5 +20,13 @@ typedef struct {
 EMBLA_PRIVATE void embla_checksum_begin(embla_checksum_state *state);
 EMBLA_PRIVATE void embla_checksum_add(embla_checksum_state *state, const void *bytes, size_t count);
 EMBLA_PRIVATE embla_checksum embla_checksum_end(const embla_checksum_state *state);
+/* All at once. */
+static inline embla_checksum embla_checksum_of(const void *bytes, size_t count)
+{
+    embla_checksum_state state;
+    embla_checksum_begin(&state);
+    embla_checksum_add(&state, bytes, count);
+    return embla_checksum_end(&state);
+}
 
 #endif

@@ -39,11 +39,8 @@ int64_t embla_lines_count(const embla_lines *lines)
 
 embla_status embla_lines_sum(const embla_lines *lines, embla_checksum *out)
 {
-    embla_checksum_state state;
     EMBLA_TRY(embla_map_check(lines->map));
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, lines->bytes, lines->size);
-    *out = embla_checksum_end(&state);
+    *out = embla_checksum_of(lines->bytes, lines->size);
     return embla_map_check(lines->map);
 }
 

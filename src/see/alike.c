@@ -111,14 +111,11 @@ bool embla_alike_read(const embla_alike *alike, int64_t row, float *values)
 void embla_alike_note(embla_alike *alike, int64_t row, const float *values, bool finite)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    embla_checksum_state state;
     size_t dim = alike->table->dim, start = start_of(alike->table);
     double norm = finite ? sqrt(kernels->dot(values, values, dim)) : -1;
     alike->norms[row] = norm;
     if (!(norm > 0)) return;
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, values, dim * sizeof *values);
-    alike->sums[row] = embla_checksum_end(&state);
+    alike->sums[row] = embla_checksum_of(values, dim * sizeof *values);
     alike->rest[row] = sqrt(kernels->dot(values + start, values + start, dim - start)) / norm;
     for (size_t i = 0; i < alike->directions; i++)
         alike->places[row][i] =

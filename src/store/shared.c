@@ -73,10 +73,10 @@ static embla_status write_all(const embla_copy *c, int fd, char *memory)
     EMBLA_TRY(
         embla_extents_fill(c->store, c->store->first, c->store->held, memory + EMBLA_COPY_DATA_AT));
     EMBLA_TRY(embla_copy_sums(fd, c, sums));
-    embla_checksum of_sums = embla_copy_checksum(sums, (size_t)m.pieces * sizeof(embla_copy_sum));
+    embla_checksum of_sums = embla_checksum_of(sums, (size_t)m.pieces * sizeof(embla_copy_sum));
     m.sums[0] = of_sums.high;
     m.sums[1] = of_sums.low;
-    embla_checksum self = embla_copy_checksum(&m, offsetof(embla_copy_manifest, self));
+    embla_checksum self = embla_checksum_of(&m, offsetof(embla_copy_manifest, self));
     m.self[0] = self.high;
     m.self[1] = self.low;
     embla_copy_note note = embla_copy_note_of(c->store);
@@ -257,7 +257,7 @@ static embla_status compare_sums(const embla_copy *c, const embla_map *map, embl
     size_t bytes = (size_t)pieces * sizeof(embla_copy_sum);
     EMBLA_TRY(embla_map_read(map, 0, sizeof m, &m));
     EMBLA_TRY(embla_map_read(map, EMBLA_COPY_SUMS_AT, bytes, sums));
-    embla_checksum found = embla_copy_checksum(sums, bytes);
+    embla_checksum found = embla_checksum_of(sums, bytes);
     if (found.high != m.sums[0] || found.low != m.sums[1])
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s: its checksums are damaged; remove it with 'rm %.256s'", c->path,

@@ -63,7 +63,6 @@ EMBLA_CHECKED embla_status embla_copy_expected(const embla_store *store, embla_c
 EMBLA_CHECKED embla_status embla_copy_report(const embla_copy *c, const char *what, int64_t done);
 /* Whether a file of `size` bytes that begins like this is a complete copy of any rows. */
 bool embla_copy_recognised(const embla_copy_manifest *m, uint64_t size);
-embla_checksum embla_copy_checksum(const void *bytes, size_t count);
 /* Opens and checks a copy. EMBLA_ERR_NOT_FOUND if there is none. */
 EMBLA_CHECKED embla_status embla_copy_open(const embla_copy *c, const char *name, embla_map **out);
 /* Computes the checksums of all pieces of the rows in a file. */

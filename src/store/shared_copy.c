@@ -152,14 +152,6 @@ embla_status embla_copy_report(const embla_copy *c, const char *what, int64_t do
 
 /* ---- opening an existing copy ---- */
 
-embla_checksum embla_copy_checksum(const void *bytes, size_t count)
-{
-    embla_checksum_state state;
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, bytes, count);
-    return embla_checksum_end(&state);
-}
-
 /* Reports a copy that cannot be used, and how to remove it. */
 static embla_status refuse_copy(const embla_copy *c, const char *why)
 {
@@ -202,7 +194,7 @@ static embla_status check_copy(const embla_copy *c, const embla_map *map)
                        VERSION);
         return refuse_copy(c, why);
     }
-    embla_checksum self = embla_copy_checksum(&m, offsetof(embla_copy_manifest, self));
+    embla_checksum self = embla_checksum_of(&m, offsetof(embla_copy_manifest, self));
     if (self.high != m.self[0] || self.low != m.self[1])
         return refuse_copy(c, "has a damaged manifest");
     if (memcmp(m.identity, c->wanted.identity, sizeof m.identity) != 0) {
@@ -226,7 +218,7 @@ static embla_status check_copy(const embla_copy *c, const embla_map *map)
 
 bool embla_copy_recognised(const embla_copy_manifest *m, uint64_t size)
 {
-    embla_checksum self = embla_copy_checksum(m, offsetof(embla_copy_manifest, self));
+    embla_checksum self = embla_checksum_of(m, offsetof(embla_copy_manifest, self));
     return memcmp(m->magic, magic, sizeof magic) == 0 && m->order == ORDER &&
            m->version == VERSION && m->file_bytes == size && self.high == m->self[0] &&
            self.low == m->self[1];

@@ -67,13 +67,15 @@ static embla_status too_large(const reading *r, const char *what, uint64_t found
 
 /* ---- the header ---- */
 
-static uint64_t checksum_of(const void *first, size_t first_bytes, const void *second,
-                            size_t second_bytes)
+/* The checksum of all bytes before the tables. The header's own field counts as 0. */
+static uint64_t sum_header(const reading *r)
 {
     embla_checksum_state state;
+    embla_compiled_header h = r->header;
+    h.checksum = 0;
     embla_checksum_begin(&state);
-    embla_checksum_add(&state, first, first_bytes);
-    embla_checksum_add(&state, second, second_bytes);
+    embla_checksum_add(&state, &h, sizeof h);
+    embla_checksum_add(&state, r->bytes + sizeof h, (size_t)h.tables - sizeof h);
     return embla_checksum_end(&state).low;
 }
 
@@ -94,10 +96,8 @@ static embla_status read_header(reading *r, uint64_t size)
     if ((h->tables - least) / sizeof(uint64_t) < r->blocks)
         return wrong(r, "the number of checksums", (h->tables - least) / sizeof(uint64_t),
                      r->blocks);
-    const uint64_t stored = h->checksum;
-    h->checksum = 0;
-    uint64_t found = checksum_of(h, sizeof *h, r->bytes + sizeof *h, (size_t)h->tables - sizeof *h);
-    if (found != stored) return wrong(r, "the checksum of the header", found, stored);
+    const uint64_t found = sum_header(r);
+    if (found != h->checksum) return wrong(r, "the checksum of the header", found, h->checksum);
     memcpy(r->sections, r->bytes + sizeof *h, sizeof r->sections);
     return EMBLA_OK;
 }
@@ -190,7 +190,7 @@ static embla_status check_block(const reading *r, const rule rules[RULES], size_
     uint64_t stored = 0;
     memcpy(&stored, r->bytes + sizeof r->header + sizeof r->sections + block * sizeof stored,
            sizeof stored);
-    const uint64_t found = checksum_of(r->bytes + begin, bytes, "", 0);
+    const uint64_t found = embla_checksum_of(r->bytes + begin, bytes).low;
     if (found != stored)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.256s: block %zu of %zu is damaged: its checksum is %016" PRIx64

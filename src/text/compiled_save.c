@@ -213,19 +213,11 @@ static embla_status put_all(writing *w, const char *stages, size_t stage_bytes)
 
 /* ---- the file ---- */
 
-static embla_checksum checksum_of(const void *bytes, size_t count)
-{
-    embla_checksum_state state;
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, bytes, count);
-    return embla_checksum_end(&state);
-}
-
 /* Puts the header, the list of sections and the checksums together. */
 static embla_status make_head(const writing *w, const void *source, size_t source_bytes,
                               uint8_t *head, size_t tables)
 {
-    const embla_checksum from = checksum_of(source, source_bytes);
+    const embla_checksum from = embla_checksum_of(source, source_bytes);
     embla_compiled_header h = {.magic = {0},
                                .version = EMBLA_COMPILED_VERSION,
                                .order = EMBLA_COMPILED_ORDER,
@@ -241,14 +233,14 @@ static embla_status make_head(const writing *w, const void *source, size_t sourc
     uint8_t *at = head + sizeof h + sizeof w->sections;
     for (size_t begin = 0; begin < w->count; begin += EMBLA_COMPILED_BLOCK) {
         size_t left = w->count - begin;
-        uint64_t low =
-            checksum_of(w->bytes + begin, left < EMBLA_COMPILED_BLOCK ? left : EMBLA_COMPILED_BLOCK)
-                .low;
+        uint64_t low = embla_checksum_of(w->bytes + begin,
+                                         left < EMBLA_COMPILED_BLOCK ? left : EMBLA_COMPILED_BLOCK)
+                           .low;
         memcpy(at, &low, sizeof low);
         at += sizeof low;
     }
     memcpy(head, &h, sizeof h);
-    h.checksum = checksum_of(head, tables).low;
+    h.checksum = embla_checksum_of(head, tables).low;
     memcpy(head, &h, sizeof h);
     return EMBLA_OK;
 }

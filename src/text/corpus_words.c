@@ -46,13 +46,10 @@ static embla_status allocate(size_t room, counted **words, uint32_t **slots)
 
 embla_status embla_word_list_new(const void *text, size_t bytes, embla_word_list **out)
 {
-    embla_checksum_state state;
     void *memory = NULL;
     EMBLA_TRY(embla_mem_new(sizeof(embla_word_list), "a list of words", &memory));
     embla_word_list *list = memory;
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, text, bytes);
-    list->seed = embla_checksum_end(&state).low;
+    list->seed = embla_checksum_of(text, bytes).low;
     list->room = FIRST_ROOM;
     list->slot_count = 2 * list->room;
     embla_status status = allocate(list->room, &list->words, &list->slots);
