@@ -62,6 +62,11 @@ typedef struct {
 embla_pack_pages embla_pack_pages_of(uint64_t bytes);
 /* How many items are in this many bytes of pages; those of one group at least. */
 uint64_t embla_pack_items(const embla_pack_pages *pages, uint64_t bytes);
+/* The offset of an item in its pages. */
+static inline uint64_t embla_pack_item_at(const embla_pack_pages *pages, uint64_t number)
+{
+    return number / pages->group * pages->group_bytes + number % pages->group * pages->bytes;
+}
 /* Rows that share a checksum, and the number of checksums of all rows. */
 int64_t embla_pack_block_rows(const embla_pack *pack);
 int64_t embla_pack_block_count(const embla_pack *pack);

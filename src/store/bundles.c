@@ -7,19 +7,13 @@
 #include "base/layout.h"
 #include "base/mem.h"
 
-static uint64_t bundle_at(const embla_bundles *b, uint64_t number)
-{
-    return b->offset + number / b->pages.group * b->pages.group_bytes +
-           number % b->pages.group * b->pages.bytes;
-}
-
 bool embla_bundles_find(const embla_bundles *b, const int64_t *rows, uint64_t *at)
 {
     uint64_t key = embla_hash_rows(rows, b->heads);
     size_t bucket = (size_t)(key >> b->shift);
     for (uint32_t i = b->starts[bucket]; i < b->starts[bucket + 1]; i++)
         if (b->keys[i] == key) {
-            *at = bundle_at(b, i);
+            *at = b->offset + embla_pack_item_at(&b->pages, i);
             return true;
         }
     return false;

@@ -215,25 +215,30 @@ static void copy_to_pages(const embla_pack_pages *p, const char *items, uint64_t
     }
 }
 
-static void end_sum(writer *w, int64_t number)
+embla_status embla_pack_sum_rows(const embla_pack *pack, embla_checksum_state *sum,
+                                 const char *rows, int64_t first, int64_t count,
+                                 embla_pack_sum_fn *end_block, void *context)
 {
-    embla_checksum sum = embla_checksum_end(&w->sum);
-    memcpy(w->sums + (size_t)number * SUM, &sum, SUM);
-    embla_checksum_begin(&w->sum);
-}
-
-/* Adds rows first .. first+count-1 to the checksums of their blocks. */
-static void sum_rows(writer *w, int64_t first, int64_t count)
-{
-    int64_t block = embla_pack_block_rows(&w->pack), end = first + count;
-    size_t bytes = w->pack.row_bytes;
+    int64_t block = embla_pack_block_rows(pack), end = first + count;
+    size_t bytes = pack->row_bytes;
     for (int64_t row = first, next; row < end; row = next) {
         next = row / block * block + block;
         if (next > end) next = end;
-        embla_checksum_add(&w->sum, w->rows + (size_t)(row - first) * bytes,
-                           (size_t)(next - row) * bytes);
-        if (next % block == 0 || next == w->pack.rows) end_sum(w, (next - 1) / block);
+        embla_checksum_add(sum, rows + (size_t)(row - first) * bytes, (size_t)(next - row) * bytes);
+        if (next % block == 0 || next == pack->rows)
+            EMBLA_TRY(end_block(context, (next - 1) / block));
     }
+    return EMBLA_OK;
+}
+
+/* Keeps checksum `number`, and begins the next. */
+static embla_status end_sum(void *context, int64_t number)
+{
+    writer *w = context;
+    embla_checksum sum = embla_checksum_end(&w->sum);
+    memcpy(w->sums + (size_t)number * SUM, &sum, SUM);
+    embla_checksum_begin(&w->sum);
+    return EMBLA_OK;
 }
 
 static embla_status make_rows(writer *w, int64_t first)
@@ -241,7 +246,7 @@ static embla_status make_rows(writer *w, int64_t first)
     int64_t count = w->pack.rows - first, most = embla_pack_window(&w->pack);
     if (count > most) count = most;
     EMBLA_TRY(embla_extents_fill(w->source, first, count, w->rows));
-    sum_rows(w, first, count);
+    EMBLA_TRY(embla_pack_sum_rows(&w->pack, &w->sum, w->rows, first, count, end_sum, w));
     copy_to_pages(&w->pack.row_pages, w->rows, (uint64_t)count, w->pages);
     uint64_t groups = ((uint64_t)count - 1) / w->pack.row_pages.group + 1;
     w->until = w->from + groups * w->pack.row_pages.group_bytes;
@@ -275,7 +280,7 @@ static embla_status make_bundles(writer *w, uint64_t first)
     copy_to_pages(&p->bundle_pages, items, count, w->pages);
     w->until = w->from + ((count - 1) / p->bundle_pages.group + 1) * p->bundle_pages.group_bytes;
     embla_checksum_add(&w->sum, w->pages, (size_t)(w->until - w->from));
-    if (first + count == (uint64_t)p->bundles) end_sum(w, embla_pack_block_count(p));
+    if (first + count == (uint64_t)p->bundles) EMBLA_TRY(end_sum(w, embla_pack_block_count(p)));
     return EMBLA_OK;
 }
 
@@ -396,7 +401,7 @@ static embla_status allocate(writer *w)
     EMBLA_TRY(embla_mem_new(w->pages_bytes, "pages", &pages));
     w->pages = pages;
     embla_checksum_begin(&w->sum);
-    if (p->bundles == 0) end_sum(w, embla_pack_block_count(p));
+    if (p->bundles == 0) EMBLA_TRY(end_sum(w, embla_pack_block_count(p)));
     return EMBLA_OK;
 }
 

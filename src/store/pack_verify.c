@@ -36,8 +36,9 @@ static embla_status report_progress(verifier *v, uint64_t bytes)
 /* ---- checksums ---- */
 
 /* Ends checksum `number`, and compares it with the file's. */
-static embla_status check_sum(verifier *v, int64_t number)
+static embla_status check_sum(void *context, int64_t number)
 {
+    verifier *v = context;
     embla_checksum found = embla_checksum_end(&v->sum), wanted;
     embla_checksum_begin(&v->sum);
     EMBLA_TRY(embla_checkpoint_read(v->cp, EMBLA_PACK_SUMS, number * SUM, SUM, &wanted));
@@ -47,20 +48,6 @@ static embla_status check_sum(verifier *v, int64_t number)
                       " has the checksum %016" PRIx64 ", but %016" PRIx64 " is recorded (K7)",
                       v->cp->shown, number, embla_pack_block_count(&v->pack), found.low,
                       wanted.low);
-}
-
-static embla_status sum_rows(verifier *v, int64_t first, int64_t count)
-{
-    int64_t block = embla_pack_block_rows(&v->pack), end = first + count;
-    size_t bytes = v->pack.row_bytes;
-    for (int64_t row = first, next; row < end; row = next) {
-        next = row / block * block + block;
-        if (next > end) next = end;
-        embla_checksum_add(&v->sum, v->memory + (size_t)(row - first) * bytes,
-                           (size_t)(next - row) * bytes);
-        if (next % block == 0 || next == v->pack.rows) EMBLA_TRY(check_sum(v, (next - 1) / block));
-    }
-    return EMBLA_OK;
 }
 
 /* ---- rows ---- */
@@ -82,7 +69,7 @@ static embla_status verify_rows(verifier *v)
     for (int64_t first = 0; first < v->pack.rows; first += window) {
         int64_t count = v->pack.rows - first < window ? v->pack.rows - first : window;
         EMBLA_TRY(embla_extents_fill(v->store, first, count, v->memory));
-        EMBLA_TRY(sum_rows(v, first, count));
+        EMBLA_TRY(embla_pack_sum_rows(&v->pack, &v->sum, v->memory, first, count, check_sum, v));
         if (v->source) {
             EMBLA_TRY(embla_extents_fill(v->source, first, count, other));
             compare_rows(v, first, count, other);
@@ -140,8 +127,7 @@ static embla_status verify_window(verifier *v, int64_t first, size_t count, char
                                     count * sizeof *keys, keys));
     embla_checksum_add(&v->sum, memory, pages);
     for (size_t i = 0; i < count; i++)
-        memcpy(items + i * (size_t)p->bytes,
-               memory + i / p->group * p->group_bytes + i % p->group * p->bytes, (size_t)p->bytes);
+        memcpy(items + i * (size_t)p->bytes, memory + embla_pack_item_at(p, i), (size_t)p->bytes);
     size_t some = sizeof numbers / sizeof *numbers / heads;
     for (size_t i = 0; i < count; i += some)
         EMBLA_TRY(compare_bundles(v, items + i * (size_t)p->bytes,

@@ -48,8 +48,7 @@ static embla_status read_npy(const list *l, const embla_checkpoint *file, const 
 static embla_status read_bundle(const embla_checkpoint *file, const embla_entry *bundles,
                                 const embla_pack *pack, uint64_t number, int64_t *rows)
 {
-    const embla_pack_pages *pages = &pack->bundle_pages;
-    uint64_t at = number / pages->group * pages->group_bytes + number % pages->group * pages->bytes;
+    uint64_t at = embla_pack_item_at(&pack->bundle_pages, number);
     for (size_t h = 0; h < pack->heads; h++)
         EMBLA_TRY(embla_entry_read(file, bundles,
                                    at + h * (uint64_t)(pack->row_bytes + EMBLA_PACK_NUMBER),
