@@ -89,16 +89,6 @@ embla_status embla_learned_add(embla_learned *learned, const char *bytes, size_t
     return EMBLA_OK;
 }
 
-embla_status embla_learned_progress(const embla_tokenizer_train_options *options, const char *what,
-                                    int64_t done, int64_t total)
-{
-    if (!options->progress || options->progress(options->context, what, done, total))
-        return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_STOPPED,
-                      "stopped by the caller after %" PRId64 " of %" PRId64 " in phase '%s'", done,
-                      total, what);
-}
-
 static int by_count(const void *left, const void *right)
 {
     const embla_counted_word *a = left, *b = right;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/stop.h"
 #include "text/grow.h"
 #include "text/train_pieces.h"
 
@@ -367,8 +368,8 @@ static embla_status merge_pairs(learning *l, const char *prefix,
         uint32_t merged = 0;
         if (top.count < options->min_count) break;
         if (l->step % 64 == 0)
-            EMBLA_TRY(embla_learned_progress(options, "merge", (int64_t)l->learned->count,
-                                             options->size));
+            EMBLA_TRY(embla_progress_report(options->progress, options->context, "merge",
+                                            (int64_t)l->learned->count, options->size));
         EMBLA_TRY(make_token(l, top.key, prefix, &merged));
         EMBLA_TRY(add_merge(l, &top));
         for (uint32_t i = 0; i < top.pieces; i++)
@@ -376,7 +377,8 @@ static embla_status merge_pairs(learning *l, const char *prefix,
                                   (uint32_t)top.key, merged));
         EMBLA_TRY(queue_news(l));
     }
-    return embla_learned_progress(options, "merge", options->size, options->size);
+    return embla_progress_report(options->progress, options->context, "merge", options->size,
+                                 options->size);
 }
 
 /* Of a pair that was merged twice the later rank counts. */

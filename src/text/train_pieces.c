@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/failure.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "text/encode.h"
 
@@ -80,10 +81,12 @@ static embla_status count_all(const counting *c, const embla_tokenizer_train_opt
     size_t blocks = c->length / BLOCK + 1;
     for (size_t at = 0; at < blocks; at += ROUND) {
         size_t done = at * BLOCK < c->length ? at * BLOCK : c->length;
-        EMBLA_TRY(embla_learned_progress(options, "count", (int64_t)done, (int64_t)c->length));
+        EMBLA_TRY(embla_progress_report(options->progress, options->context, "count", (int64_t)done,
+                                        (int64_t)c->length));
         EMBLA_TRY(count_round(c, at, blocks - at < ROUND ? blocks - at : ROUND));
     }
-    return embla_learned_progress(options, "count", (int64_t)c->length, (int64_t)c->length);
+    return embla_progress_report(options->progress, options->context, "count", (int64_t)c->length,
+                                 (int64_t)c->length);
 }
 
 /* Adds the lists of all workers to that of the first. Copies belong to the list that made them. */

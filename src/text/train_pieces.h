@@ -68,8 +68,5 @@ EMBLA_CHECKED embla_status embla_unigram_learn(const embla_word_list *pieces,
 /* Appends a token. The bytes are copied. */
 EMBLA_CHECKED embla_status embla_learned_add(embla_learned *learned, const char *bytes,
                                              size_t length);
-/* Calls the progress of the options. EMBLA_ERR_STOPPED if the caller wants to stop. */
-EMBLA_CHECKED embla_status embla_learned_progress(const embla_tokenizer_train_options *options,
-                                                  const char *what, int64_t done, int64_t total);
 
 #endif

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "text/grow.h"
@@ -396,8 +397,8 @@ static embla_status improve(learning *l)
         for (int i = 0; i < EM_STEPS; i++) {
             size_t more = l->alive + 1 > enough ? l->alive + 1 - enough : 0;
             size_t all = first > enough ? first - enough : 1;
-            EMBLA_TRY(embla_learned_progress(l->options, "prune",
-                                             more < all ? (int64_t)(all - more) : 0, (int64_t)all));
+            EMBLA_TRY(embla_progress_report(l->options->progress, l->options->context, "prune",
+                                            more < all ? (int64_t)(all - more) : 0, (int64_t)all));
             improve_scores(l);
         }
         if (l->alive + 1 <= enough) return EMBLA_OK;
