@@ -188,6 +188,9 @@ size_t embla_gpt_bf16_bytes(const embla_gpt *gpt);
 /* Checks a shape and fills in defaults. */
 EMBLA_CHECKED embla_status embla_gpt_shape_check(const embla_gpt_shape *shape,
                                                  embla_gpt_shape *out);
+/* EMBLA_ERR_ARGUMENT if a number of a part ("a model") is not from least to most. */
+EMBLA_CHECKED embla_status embla_gpt_between(const char *part, const char *what, uint64_t is,
+                                             uint64_t least, uint64_t most);
 /* Whether such a shape can be had in f32, or in f64. */
 EMBLA_CHECKED embla_status embla_gpt_precision_check(const embla_gpt_shape *shape,
                                                      embla_gpt_precision precision);

@@ -60,10 +60,7 @@ struct embla_gpt_grams {
 
 static embla_status check_between(const char *what, uint64_t is, uint64_t least, uint64_t most)
 {
-    if (is >= least && is <= most) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "an n-gram table with %" PRIu64 " %s; it must have %" PRIu64 " to %" PRIu64,
-                      is, what, least, most);
+    return embla_gpt_between("an n-gram table", what, is, least, most);
 }
 
 embla_status embla_gpt_ngram_check(embla_gpt_shape *s)

@@ -12,12 +12,18 @@
 /* With these bounds, every count of numbers is below 2^59. */
 enum { LAYERS_MOST = 1 << 12, HIDDEN_MOST = 1 << 24, POSITIONS_MOST = 1 << 24 };
 
-static embla_status check_between(const char *what, uint64_t is, uint64_t least, uint64_t most)
+embla_status embla_gpt_between(const char *part, const char *what, uint64_t is, uint64_t least,
+                               uint64_t most)
 {
     if (is >= least && is <= most) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_ARGUMENT,
-                      "a model with %" PRIu64 " %s; it must have %" PRIu64 " to %" PRIu64, is, what,
-                      least, most);
+                      "%s with %" PRIu64 " %s; it must have %" PRIu64 " to %" PRIu64, part, is,
+                      what, least, most);
+}
+
+static embla_status check_between(const char *what, uint64_t is, uint64_t least, uint64_t most)
+{
+    return embla_gpt_between("a model", what, is, least, most);
 }
 
 static embla_status check_kind(const char *what, int kind, int last)
