@@ -214,8 +214,8 @@ static const cli_option options[] = {
     {.name = "simulate", .help = "simulate ranks with row numbers drawn by --zipf"},
     {.name = "trace",
      .value = "FILE",
-     .help = "simulate ranks with the row numbers of FILE: tokens (.npy, llm.c .bin), numbers as "
-             "text, or raw 64-bit integers"},
+     .help = "simulate ranks with the row numbers of FILE: .npy of 'embla trace' or of tokens, "
+             "llm.c .bin, numbers as text, or raw 64-bit integers"},
     {.name = "ranks",
      .value = "LIST",
      .help = "numbers of ranks to simulate (default: 1 to 16,384)"},
