@@ -396,8 +396,8 @@ static void existing_files_are_not_replaced(void **state)
 /* A store that holds a range of the rows is no source: not to be packed, nor to be compared. */
 static void a_part_of_a_table_is_no_source(void **state)
 {
-    static const embla_engine_options ranges[] = {{.first = 0, .end = ROWS / 2},
-                                                  {.first = ROWS / 2, .end = ROWS}};
+    static const embla_store_engine_options ranges[] = {{.first = 0, .end = ROWS / 2},
+                                                        {.first = ROWS / 2, .end = ROWS}};
     table t;
     packed p;
     (void)state;
@@ -662,7 +662,7 @@ static void a_file_without_tensors_is_no_list(void **state)
     free(g.bytes);
     const char *path = t.s.path;
     const embla_tickets_options hot = {.hot_bytes = 1 << 20, .hot_file = path};
-    assert_status(embla_tickets_open(source, &hot, &tickets), EMBLA_ERR_FORMAT);
+    assert_status(embla_tickets_new(source, &hot, &tickets), EMBLA_ERR_FORMAT);
     assert_error_has("words.gguf has format gguf; a list of rows is an npy file");
     const embla_frequent_options trace = {.most = 1, .heads = HEADS, .trace = path};
     assert_status(embla_frequent_new(&trace, &frequent), EMBLA_ERR_FORMAT);
