@@ -5,6 +5,39 @@
  */
 #include "team_job.h"
 
+#include "cluster/team_slices.h"
+
+/* ---- sums of floats ---- */
+
+/* Slices that are sent in several rounds. Sums of small integers are exact. */
+static embla_status sum_slices(const embla_comm *comm, void *context)
+{
+    enum { COUNT = (1 << 20) + 77 };
+    size_t rank = (size_t)comm->rank, ranks = (size_t)comm->size, wrong = 0;
+    embla_team_slices s;
+    float *values = malloc(COUNT * sizeof *values);
+    (void)context;
+    if (!values) return embla_fail(EMBLA_ERR_MEMORY, "no memory for the test");
+    for (size_t i = 0; i < COUNT; i++) values[i] = (float)(i % 1021 * (rank + 1));
+    EMBLA_TRY(embla_team_slices_new(comm, COUNT, &s));
+    EMBLA_TRY(embla_team_slices_sum(&s, values, COUNT));
+    for (size_t i = 0; i < COUNT; i++)
+        wrong += values[i] != (float)(i / s.slice == rank ? i % 1021 * ranks * (ranks + 1) / 2 : 0);
+    EMBLA_TRY(embla_team_slices_gather(&s, values, COUNT * sizeof *values, s.slice * sizeof *values,
+                                       true));
+    for (size_t i = 0; i < COUNT; i++)
+        wrong += values[i] != (float)(i % 1021 * ranks * (ranks + 1) / 2);
+    embla_team_slices_free(&s);
+    free(values);
+    return wrong == 0 ? EMBLA_OK : embla_fail(EMBLA_ERR_FORMAT, "%zu sums are wrong", wrong);
+}
+
+static void slices_of_any_number_of_ranks_are_summed(void **unused)
+{
+    (void)unused;
+    for (int size = 2; size <= 7; size++) thread_comm_run(size, sum_slices, NULL);
+}
+
 /* ---- the same bits ---- */
 
 static void any_number_of_ranks_gives_the_same_bits(void **unused)
@@ -384,6 +417,7 @@ static void a_file_that_one_rank_cannot_use_fails_on_all(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_of_any_number_of_ranks_are_summed),
         cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
         cmocka_unit_test(one_shard_is_the_training_without_ranks),
         cmocka_unit_test(shards_and_floats_differ_by_rounding_alone),

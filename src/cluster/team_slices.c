@@ -11,8 +11,9 @@
 #include "cluster/exact.h"
 
 enum {
-    SENT = 2 << 20,    /* bytes from all ranks at once.. */
-    SENT_LEAST = 16384 /* ..or more, with this many from each rank */
+    SENT = 2 << 20,     /* bytes from all ranks at once.. */
+    SENT_LEAST = 16384, /* ..or more, with this many from each rank */
+    LINE = 64           /* a piece is whole cache lines, so it begins and ends with a number */
 };
 
 embla_status embla_team_slices_new(const embla_comm *comm, size_t count, embla_team_slices *out)
@@ -21,6 +22,7 @@ embla_status embla_team_slices_new(const embla_comm *comm, size_t count, embla_t
     void *memory = NULL;
     size_t ranks = (size_t)comm->size, slice = embla_exact_slice(count, ranks);
     size_t sent = SENT / ranks > SENT_LEAST ? SENT / ranks : SENT_LEAST;
+    sent = sent / LINE * LINE;
     if (sent > slice * sizeof(float)) sent = slice * sizeof(float);
     size_t sending = embla_layout_add(&layout, ranks > 1 ? ranks : 0, sent);
     size_t received = embla_layout_add(&layout, ranks > 1 ? ranks : 0, sent);
