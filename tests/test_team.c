@@ -3,9 +3,12 @@
  * optimizer, losses, validation and files. Ranks are threads here (thread_comm.h). What does not
  * fit together is refused on all ranks, and a failure of one is a failure of all.
  */
+#include "engine.h"
 #include "team_job.h"
 
 #include "cluster/team_slices.h"
+#include "files/map.h"
+#include "text/corpus.h"
 
 /* ---- sums of floats ---- */
 
@@ -397,6 +400,123 @@ static void a_step_that_failed_can_be_made_again(void **unused)
     embla_corpus_free(corpus);
 }
 
+/* Lets a rank read batches from a file that was changed while it was open. */
+static embla_corpus changed;
+static void lose_corpus(embla_train *t)
+{
+    embla_map *map = changed.map;
+    changed = *t->corpus;
+    changed.map = map;
+    changed.vocab = 1;
+    t->corpus = &changed;
+}
+
+/* A rank that cannot read its batches takes part all the same, so that no other waits for it. */
+static void a_validation_that_fails_on_one_rank_fails_on_all(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    embla_corpus *corpus = corpus_of(&variants[3]);
+    job j = job_of(&variants[3], corpus);
+    const char *path = scratch_path(&s, "tokens.bin");
+    scratch_write(path, "tokens", 6);
+    assert_ok(embla_map_open(AT_FDCWD, path, path, true, &changed.map));
+    j.until = 0;
+    j.odd = 1;
+    j.change = lose_corpus;
+    for (int how = 0; how < 4; how++) {
+        if (how >= 2 && no_engine()) continue;
+        j.team.sharded = how % 2 > 0;
+        j.team.sharded_tokens = how >= 2;
+        refused(&j, 3, 1, EMBLA_ERR_IO, "was changed while it was open");
+        refused(&j, 3, 2, EMBLA_ERR_IO, "rank 1 failed");
+    }
+    embla_map_free(changed.map);
+    embla_corpus_free(corpus);
+    scratch_free(&s);
+}
+
+static embla_status cannot_publish(void *owner)
+{
+    (void)owner;
+    return embla_fail(EMBLA_ERR_IO, "a rank is lost");
+}
+
+/* A training of one process that has divided its n-gram rows. */
+static void open_divided(const embla_corpus *corpus, embla_gpt **gpt, embla_train **train)
+{
+    embla_gpt_shape shape = variants[3].shape;
+    shape.vocab = embla_corpus_vocab(corpus);
+    assert_ok(embla_gpt_new(&shape, 1, 0.08, gpt));
+    assert_ok(embla_train_new(*gpt, corpus, &variants[3].options, train));
+    assert_ok(embla_train_join(*train, embla_comm_self(), &(embla_team_options){.sharded = true}));
+}
+
+static void a_step_that_changed_only_ngram_rows_is_not_saved(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    const char *path = scratch_path(&s, "x.safetensors");
+    embla_corpus *corpus = corpus_of(&variants[3]);
+    embla_gpt *gpt = NULL;
+    embla_train *train = NULL;
+    open_divided(corpus, &gpt, &train);
+    assert_ok(embla_train_save(train, path, NULL));
+    embla_status (*publish)(void *) = train->team.publish;
+    train->team.publish = cannot_publish;
+    assert_status(embla_train_step(train, NULL), EMBLA_ERR_IO);
+    train->team.publish = publish;
+    assert_status(embla_train_save(train, path, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("failed halfway");
+    assert_status(embla_train_step(train, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_train_load(train, path));
+    assert_ok(embla_train_step(train, NULL));
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    embla_corpus_free(corpus);
+    remove_folder(&s, "x.safetensors.ngram");
+    scratch_free(&s);
+}
+
+/* Agreements about files for which a rank would wait no longer than for a message. */
+static int hasty;
+static embla_status (*agree)(void *, embla_status, const char *, bool);
+static embla_status seen_agree(void *owner, embla_status status, const char *what, bool saving)
+{
+    hasty += !saving && !strstr(what, "create the folder");
+    return agree(owner, status, what, saving);
+}
+
+static void ranks_wait_long_for_files(void **unused)
+{
+    (void)unused;
+    scratch s;
+    scratch_new(&s);
+    char folder[SCRATCH_PATH], path[SCRATCH_PATH];
+    (void)snprintf(folder, sizeof folder, "%s", scratch_path(&s, "checkpoints"));
+    embla_corpus *corpus = corpus_of(&variants[3]);
+    embla_gpt *gpt = NULL;
+    embla_train *train = NULL;
+    open_divided(corpus, &gpt, &train);
+    agree = train->team.agree;
+    train->team.agree = seen_agree;
+    assert_ok(embla_train_checkpoint(train, folder, 1, NULL));
+    assert_int_equal(hasty, 0);
+    assert_ok(embla_train_newest(folder, path, sizeof path, NULL));
+    assert_ok(embla_train_load(train, path));
+    assert_int_equal(hasty, 0);
+    embla_train_free(train);
+    embla_gpt_free(gpt);
+    embla_corpus_free(corpus);
+    scratch inside;
+    (void)snprintf(inside.folder, sizeof inside.folder, "%.200s/checkpoints", s.folder);
+    remove_folder(&inside, "step-0000000000.safetensors.ngram");
+    scratch_free(&inside);
+    scratch_free(&s);
+}
+
 static void a_file_that_one_rank_cannot_use_fails_on_all(void **unused)
 {
     (void)unused;
@@ -431,6 +551,9 @@ int main(void)
         cmocka_unit_test(what_cannot_join_is_refused),
         cmocka_unit_test(a_rank_without_memory_does_not_join),
         cmocka_unit_test(a_step_that_failed_can_be_made_again),
+        cmocka_unit_test(a_validation_that_fails_on_one_rank_fails_on_all),
+        cmocka_unit_test(a_step_that_changed_only_ngram_rows_is_not_saved),
+        cmocka_unit_test(ranks_wait_long_for_files),
         cmocka_unit_test(a_file_that_one_rank_cannot_use_fails_on_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

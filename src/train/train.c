@@ -528,8 +528,8 @@ static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
     r->skipped = !isfinite(r->norm);
     if (r->skipped) return EMBLA_OK;
     if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
-    if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
     t->torn = true;
+    if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
     if (t->team.tokens) EMBLA_TRY(t->team.update(t->team.owner, r->rate, u->factor));
     move_all(u);
     EMBLA_TRY(gather_slices(t, t->gpt->weights, true));

@@ -150,7 +150,7 @@ static embla_status copy_saved(embla_train *t, const embla_checkpoint *cp, const
                                const embla_train_state *saved, embla_saved *v)
 {
     t->torn = true; /* from here on the training run changes */
-    EMBLA_TRY(embla_train_agree(t, embla_saved_copy(v, cp, path), cannot_load, false));
+    EMBLA_TRY(embla_train_agree(t, embla_saved_copy(v, cp, path), cannot_load, true));
     if (embla_train_divided(t))
         EMBLA_TRY(t->team.load_rows(t->team.owner, t, path, saved->saved.step));
     t->torn = false;
@@ -346,7 +346,7 @@ embla_status embla_train_checkpoint(const embla_train *train, const char *folder
     if (status == EMBLA_ERR_IO) return report_kept(status, folder, train->step);
     EMBLA_TRY(status);
     if (writes(train)) status = remove_old(folder, keep, train->step);
-    return embla_train_agree(train, status, "it cannot remove old checkpoints", false);
+    return embla_train_agree(train, status, "it cannot remove old checkpoints", true);
 }
 
 /* Verifies a checkpoint. */

@@ -3,6 +3,7 @@
  * are exchanged and added in the order of batches. If token rows are divided, all ranks compute the
  * loss of each batch together.
  */
+#include "base/failure.h"
 #include "text/corpus.h"
 #include "train/train.h"
 
@@ -15,50 +16,51 @@ typedef struct {
     bool last;                            /* there are no more */
 } validated;
 
-/* Gets n-gram rows that other ranks have. failed: this rank only takes part. */
-static embla_status fetch_rows(const embla_train *t, embla_status failed, const int32_t *tokens,
-                               size_t batch, size_t length)
+/* Gets n-gram rows that other ranks have. A rank that has failed only takes part. */
+static void fetch_rows(const embla_train *t, embla_failure *failure, const int32_t *tokens,
+                       size_t batch, size_t length)
 {
     const embla_train_ranks *team = &t->team;
-    embla_status status = EMBLA_OK;
+    if (embla_failure_any(failure)) batch = 0;
     if (team->sharded)
-        status = team->fetch(team->owner, t->gpt, tokens, failed == EMBLA_OK ? batch : 0, length);
-    return failed != EMBLA_OK ? failed : status;
+        embla_failure_keep(failure, team->fetch(team->owner, t->gpt, tokens, batch, length));
 }
 
-/* Computes the losses of batches first .. first + count - 1, in a team only those of this rank. */
+/* Computes the losses of batches first .. first + count - 1, in a team only those of this rank. A
+ * rank that fails goes on without sequences, so that no other waits for it. */
 static embla_status validate_group(embla_train *t, int64_t first, size_t count, validated *out)
 {
     const embla_train_options *o = &t->options;
     const embla_train_ranks *team = &t->team;
     const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
     int32_t *tokens = t->tokens[t->now], *targets = t->targets[t->now];
-    embla_status failed = EMBLA_OK;
+    embla_failure failure = EMBLA_NO_FAILURE;
     size_t own = 0, ranks = team->owner ? (size_t)team->size : 1;
     for (; out->count < count; out->count++) {
         embla_loss_report r = {0};
         int64_t n = first + (int64_t)out->count;
-        size_t used;
+        size_t used = o->length;
         embla_status status =
             embla_corpus_validation(t->corpus, n, o->batch, o->length, tokens, targets, &used);
         out->last = status == EMBLA_ERR_RANGE;
         if (out->last) break;
-        EMBLA_TRY(status);
+        embla_failure_keep(&failure, status);
         if (team->owner && !team->tokens && n % team->size != team->rank) continue;
         own++;
         if (team->tokens)
-            EMBLA_TRY(team->loss(team->owner, t, EMBLA_OK, used, &how, &r));
+            EMBLA_TRY(team->loss(team->owner, t, status, used, &how, &r));
         else
-            failed = fetch_rows(t, failed, tokens, o->batch, used);
-        if (failed == EMBLA_OK && !team->tokens)
-            failed = embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r);
+            fetch_rows(t, &failure, tokens, o->batch, used);
+        if (!embla_failure_any(&failure) && !team->tokens)
+            embla_failure_keep(&failure,
+                               embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r));
         out->losses[out->count] = r.loss * (double)r.counted;
         out->counted[out->count] = (double)r.counted;
     }
     /* other ranks may have one batch more */
     if (!team->tokens && own < (out->count + ranks - 1) / ranks)
-        failed = fetch_rows(t, failed, tokens, 0, 1);
-    return failed;
+        fetch_rows(t, &failure, tokens, 0, 1);
+    return embla_failure_say(&failure);
 }
 
 /* Every rank gets the losses of all batches, and adds them in the same order. */
