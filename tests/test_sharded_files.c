@@ -226,6 +226,63 @@ static void test_refused(void **state)
     scratch_free(&s);
 }
 
+/* Leaves out the lines of the index that have a text (to NULL), or replaces it there by another one
+ * of the same length. */
+static void edit_index(const char *path, const char *from, const char *to)
+{
+    size_t count = 0, used = 0;
+    char *text = (char *)scratch_read(path, &count), *out = calloc(count + 1, 1);
+    assert_non_null(text);
+    assert_non_null(out);
+    for (size_t at = 0; at < count;) {
+        char line[512] = "", *found;
+        const char *end = memchr(text + at, '\n', count - at);
+        size_t n = end ? (size_t)(end - (text + at)) + 1 : count - at;
+        assert_true(n < sizeof line);
+        memcpy(line, text + at, n);
+        at += n;
+        found = strstr(line, from);
+        if (found && !to) continue;
+        if (found) memcpy(found, to, strlen(to));
+        memcpy(out + used, line, n);
+        used += n;
+    }
+    scratch_write(path, out, used);
+    free(text);
+    free(out);
+}
+
+/* An index that names only some files, or files of several saves. */
+static void test_damaged_index(void **state)
+{
+    (void)state;
+    scratch s;
+    char folder[256], out[SCRATCH_PATH], index[SCRATCH_PATH], file[SCRATCH_PATH];
+    size_t bytes = 0;
+    scratch_new(&s);
+    strcpy(out, scratch_path(&s, "out.safetensors"));
+    strcpy(index, scratch_path(&s, "save/model.safetensors.index.json"));
+    strcpy(file, scratch_path(&s, "save/table-0000000007-00001-of-00003.safetensors"));
+    folder_of(&s, folder);
+    job j = {EMBLA_F32, EMBLA_OPTIM_ADAMW, folder, out, 7, 0};
+    refused missing = {folder, "of the rows", EMBLA_ERR_FORMAT, DIM, 64, true};
+    refused mixed = {folder, "of another save", EMBLA_ERR_FORMAT, DIM, 64, true};
+    thread_comm_run(3, saves, &j);
+    unsigned char *kept = scratch_read(file, &bytes);
+    edit_index(index, "-00000-of-00003", NULL);
+    for (int ranks = 1; ranks <= 3; ranks++) thread_comm_run(ranks, refuses, &missing);
+    j.step = 8;
+    thread_comm_run(3, saves, &j);
+    scratch_write(file, kept, bytes);
+    edit_index(index, "table-0000000008-00001", "table-0000000007-00001");
+    for (int ranks = 1; ranks <= 3; ranks++) thread_comm_run(ranks, refuses, &mixed);
+    free(kept);
+    scratch inside;
+    strcpy(inside.folder, folder);
+    scratch_free(&inside);
+    scratch_free(&s);
+}
+
 /* Rank 0 cannot write: all ranks fail, none waits. */
 static void test_export_fails(void **state)
 {
@@ -247,8 +304,8 @@ static void test_export_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_number_of_ranks),
-                                       cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_export_fails)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_number_of_ranks), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_damaged_index), cmocka_unit_test(test_export_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,11 +57,10 @@ static void file_name(int64_t step, int rank, int ranks, char out[NAME])
 }
 
 /* Whether a name is one of file_name. */
-static bool parse_name(const char *name, int *rank, int *ranks)
+static bool parse_name(const char *name, int64_t *step, int *rank, int *ranks)
 {
     int end = 0;
-    long long step;
-    return sscanf(name, "table-%lld-%d-of-%d.safetensors%n", &step, rank, ranks, &end) == 3 &&
+    return sscanf(name, "table-%" SCNd64 "-%d-of-%d.safetensors%n", step, rank, ranks, &end) == 3 &&
            end > 0 && name[end] == '\0' && *rank >= 0 && *rank < *ranks;
 }
 
@@ -187,8 +186,9 @@ typedef struct {
 static embla_status remove_other(void *context, const char *name)
 {
     const cleaning *c = context;
+    int64_t step;
     int rank, ranks;
-    if (parse_name(name, &rank, &ranks) && strncmp(name, c->now, strlen(c->now)) != 0)
+    if (parse_name(name, &step, &rank, &ranks) && strncmp(name, c->now, strlen(c->now)) != 0)
         embla_io_remove(c->folder, name);
     return EMBLA_OK;
 }
@@ -259,8 +259,15 @@ static embla_status expect(const embla_directory *d, const char *path, const cha
                       found ? found : "nothing", wanted);
 }
 
-/* Compares the metadata of a file with the table; reads step and the optimizer's steps. */
-static embla_status check_file(files *f, const embla_checkpoint *cp, const char *path,
+/* The name of a file in its folder. */
+static const char *plain_name(const embla_file *file)
+{
+    const char *slash = strrchr(file->name, '/');
+    return slash ? slash + 1 : file->name;
+}
+
+/* Compares the metadata of a file with the table and its name; reads the optimizer's steps. */
+static embla_status check_file(const files *f, const embla_checkpoint *cp, const char *path,
                                int64_t *steps)
 {
     const embla_directory *directory = &cp->shards[0].directory;
@@ -276,7 +283,10 @@ static embla_status check_file(files *f, const embla_checkpoint *cp, const char 
     if (!step || !made)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s has no %s", path,
                           step ? "optimizer_steps" : "step");
-    f->step = strtoll(step, NULL, 10);
+    if (f->step != strtoll(step, NULL, 10))
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s has the rows of step %.32s, which its name does not say", path,
+                          step);
     *steps = strtoll(made, NULL, 10);
     return embla_saved_verify(cp, path);
 }
@@ -317,8 +327,9 @@ static embla_status load_bucket(const files *f, const embla_checkpoint *cp, cons
     return EMBLA_OK;
 }
 
-/* Loads from one file the buckets that this rank has. */
-static embla_status load_file(files *f, const char *name, int rank, int ranks, int64_t *steps)
+/* Loads from one file the buckets that this rank has. Adds their rows to *rows. */
+static embla_status load_file(const files *f, const char *name, int rank, int ranks, int64_t *steps,
+                              int64_t *rows)
 {
     embla_sharded *s = f->s;
     size_t from = embla_buckets_begin(rank, ranks, s->options.buckets);
@@ -331,9 +342,34 @@ static embla_status load_file(files *f, const char *name, int rank, int ranks, i
     EMBLA_TRY(path_of(f->folder, name, path));
     EMBLA_TRY(embla_saved_open(path, "a file of a sharded table", &cp));
     embla_status status = check_file(f, cp, path, steps);
-    for (size_t b = from; b < end && status == EMBLA_OK; b++) status = load_bucket(f, cp, path, b);
+    for (size_t b = from; b < end && status == EMBLA_OK; b++) {
+        status = load_bucket(f, cp, path, b);
+        *rows += embla_sharded_used(s, embla_sharded_bucket(s, b));
+    }
     embla_checkpoint_free(cp);
     return status;
+}
+
+/* The index must name files of one save. Its step is in their names. */
+static embla_status check_names(const char *path, const embla_file *list, size_t count, files *f)
+{
+    int64_t step = 0;
+    int rank, ranks, all = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = plain_name(&list[i]);
+        if (!parse_name(name, &step, &rank, &ranks))
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s names '%.128s', which is no file of a sharded table", path,
+                              name);
+        if (i > 0 && (step != f->step || ranks != all))
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s names '%.128s' and a file of another save, of step %" PRId64
+                              " and %d ranks",
+                              path, name, f->step, all);
+        f->step = step;
+        all = ranks;
+    }
+    return EMBLA_OK;
 }
 
 /* The files that the index names. */
@@ -341,23 +377,25 @@ static embla_status load_part(files *f, int64_t *steps)
 {
     embla_checkpoint *cp = NULL;
     size_t count;
+    int64_t rows = 0, all = 0, step;
+    int rank, ranks;
     char path[PATH];
     EMBLA_TRY(path_of(f->folder, INDEX, path));
     EMBLA_TRY(embla_checkpoint_open(path, NULL, &cp));
     const embla_file *list = embla_checkpoint_files(cp, &count);
-    embla_status status = EMBLA_OK;
-    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
-        int rank, ranks;
-        const char *slash = strrchr(list[i].name, '/'), *name = slash ? slash + 1 : list[i].name;
-        if (!parse_name(name, &rank, &ranks))
-            status = embla_fail(EMBLA_ERR_FORMAT,
-                                "%.200s names '%.128s', which is no file of a sharded table", path,
-                                name);
-        else
-            status = load_file(f, name, rank, ranks, steps);
-    }
+    embla_status status = check_names(path, list, count, f);
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++)
+        if (parse_name(plain_name(&list[i]), &step, &rank, &ranks))
+            status = load_file(f, plain_name(&list[i]), rank, ranks, steps, &rows);
     embla_checkpoint_free(cp);
-    return status;
+    EMBLA_TRY(status);
+    for (size_t b = 0; b < f->s->buckets; b++)
+        all += embla_sharded_used(f->s, embla_sharded_bucket(f->s, f->s->first + b));
+    if (rows == all) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s does not name all files of the save: %" PRId64 " of the rows of rank "
+                      "%d are missing",
+                      path, all - rows, f->s->comm->rank);
 }
 
 embla_status embla_sharded_load(embla_sharded *sharded, embla_optim *optim, const char *folder,
