@@ -12,7 +12,7 @@
  *
  * A process is a rank: 0 .. size-1. A call marked "collective" must be made by all ranks, in the
  * same order; it returns when this rank's part is done. If it fails on one rank, it fails on all,
- * unless a rank is lost. Link libembla_lab. It links no MPI: embla_comm_open loads libembla_mpi.
+ * unless a rank is lost, or a comment says otherwise. Link libembla_lab. It links no MPI: embla_comm_open loads libembla_mpi.
  */
 #ifndef EMBLA_CLUSTER_H
 #define EMBLA_CLUSTER_H
@@ -138,7 +138,7 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_new(const embla_comm *comm,
                                                        const embla_sharded_options *options,
                                                        embla_sharded **out);
-/* Collective. */
+/* Ends a lookup that is under way, too. Collective. */
 EMBLA_API void embla_sharded_free(embla_sharded *sharded);
 /* The options, with all defaults filled in. NULL for NULL. */
 EMBLA_API const embla_sharded_options *embla_sharded_describe(const embla_sharded *sharded);
@@ -161,13 +161,17 @@ EMBLA_API int64_t embla_sharded_global(const embla_sharded *sharded, int64_t loc
 
 /* Looks up rows, each rank its own list, as f32 (count x dim). A row that occurs often in the list
  * is fetched once, and sent as it is stored. Collective; ranks may have 0 rows. EMBLA_ERR_RANGE for
- * a row that does not exist; the other ranks get their rows all the same. */
+ * a row that does not exist, EMBLA_ERR_MEMORY without memory for the rows; the other ranks get
+ * theirs all the same. But a rank without memory for rows that others ask for fails alone, and they
+ * wait in vain: an agreement would cost every lookup another exchange. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup(embla_sharded *sharded,
                                                           const int64_t *rows, size_t count,
                                                           float *out);
 /* The same in two parts, to compute in between: start sends the row numbers and rows, finish
  * writes out. Rows are those at the time of start: no row may change before finish. Call poll often
- * in between, because an exchange may make progress only then. */
+ * in between, because an exchange may make progress only then. Until finish, all other collective
+ * functions of this table but embla_sharded_free return EMBLA_ERR_BUSY; do not call other
+ * collective functions with the same communicator either. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_start(embla_sharded *sharded,
                                                                 const int64_t *rows, size_t count);
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_poll(embla_sharded *sharded);

@@ -14,19 +14,24 @@
 
 /* ---- options ---- */
 
+/* What all ranks need to agree on anything. */
+static embla_status check_comm(const embla_comm *comm)
+{
+    if (!comm) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_new: the communicator is NULL");
+    EMBLA_TRY(embla_reserved_check(comm->reserved, sizeof comm->reserved / sizeof(uint64_t)));
+    if (comm->size >= 1 && comm->rank >= 0 && comm->rank < comm->size) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT, "the communicator has rank %d of %d", comm->rank,
+                      comm->size);
+}
+
 static embla_status check(const embla_comm *comm, const embla_sharded_options *o,
                           embla_sharded *const *out)
 {
-    if (!comm || !o || !out)
+    if (!o || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_new: %s NULL",
-                          !comm ? "the communicator is"
-                          : !o  ? "options are"
-                                : "out is");
-    EMBLA_TRY(embla_reserved_check(comm->reserved, sizeof comm->reserved / sizeof(uint64_t)));
+                          o ? "out is" : "options are");
+    EMBLA_TRY(embla_options_check(o));
     EMBLA_TRY(embla_threads_check(o->threads));
-    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "the communicator has rank %d of %d", comm->rank,
-                          comm->size);
     if (o->rows < 1 || o->rows > EMBLA_ROWS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be from 1 to %" PRId64,
                           o->rows, EMBLA_ROWS_MOST);
@@ -189,9 +194,10 @@ embla_status embla_sharded_new(const embla_comm *comm, const embla_sharded_optio
                                embla_sharded **out)
 {
     embla_sharded *s = NULL;
-    EMBLA_TRY(embla_options_check(options));
-    EMBLA_TRY(check(comm, options, out));
-    embla_status status = embla_comm_agree(comm, new_block(comm, options, &s), "a sharded table");
+    EMBLA_TRY(check_comm(comm));
+    embla_status status = check(comm, options, out);
+    if (status == EMBLA_OK) status = new_block(comm, options, &s);
+    status = embla_comm_agree(comm, status, "it cannot create a sharded table");
     if (status == EMBLA_OK)
         status = embla_comm_agree(comm, new_rows(s), "the rows of a sharded table");
     if (status != EMBLA_OK) {
@@ -206,6 +212,7 @@ void embla_sharded_free(embla_sharded *sharded)
 {
     embla_sharded *s = sharded;
     if (!s) return;
+    embla_sharded_settle(s);
     embla_table_free(s->table);
     embla_table_free(s->near);
     embla_table_free(s->staged);
@@ -278,6 +285,7 @@ void embla_sharded_statistics(const embla_sharded *sharded, embla_sharded_stats 
 embla_status embla_sharded_publish(embla_sharded *sharded)
 {
     if (!sharded) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_publish: it is NULL");
+    EMBLA_TRY(embla_sharded_idle(sharded));
     return sharded->near ? sharded->comm->barrier(sharded->comm->owner, 0) : EMBLA_OK;
 }
 
@@ -291,6 +299,7 @@ static int64_t number_of(const void *owner, int64_t row)
 embla_status embla_sharded_init(embla_sharded *sharded, const embla_init_options *options)
 {
     if (!sharded) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_init: it is NULL");
+    EMBLA_TRY(embla_sharded_idle(sharded));
     const embla_table_part part = {
         .rows = sharded->options.rows, .number = number_of, .owner = sharded};
     EMBLA_TRY(embla_comm_agree(sharded->comm, embla_table_init_part(sharded->table, options, &part),
@@ -338,6 +347,7 @@ static embla_status fill(embla_sharded *s, const embla_table *table)
 embla_status embla_sharded_fill(embla_sharded *sharded, const embla_table *table)
 {
     if (!sharded) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_fill: it is NULL");
+    EMBLA_TRY(embla_sharded_idle(sharded));
     EMBLA_TRY(embla_comm_agree(sharded->comm, fill(sharded, table), "copying rows"));
     return embla_sharded_publish(sharded);
 }

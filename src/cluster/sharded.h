@@ -88,6 +88,12 @@ static inline int64_t embla_sharded_at(const embla_sharded *s, const int64_t *be
     return begin[(size_t)row & (s->options.buckets - 1)] + (row >> s->shift);
 }
 
+/* EMBLA_ERR_BUSY while a lookup is under way: others may not use its counts, nor exchange anything
+ * between its exchanges. It is under way on all ranks, so each refuses by itself. */
+EMBLA_CHECKED embla_status embla_sharded_idle(const embla_sharded *sharded);
+/* Ends a lookup that may be under way; its rows are lost. Collective. */
+void embla_sharded_settle(embla_sharded *sharded);
+
 /* embla_sharded_lookup of rows as they are stored. Collective. */
 EMBLA_CHECKED embla_status embla_sharded_fetch(embla_sharded *sharded, const int64_t *rows,
                                                size_t count, void *out);

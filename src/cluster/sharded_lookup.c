@@ -22,10 +22,15 @@
 
 /* ---- check ---- */
 
+embla_status embla_sharded_idle(const embla_sharded *s)
+{
+    if (!s->busy) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_BUSY,
+                      "a lookup is under way in the sharded table; finish it before another call");
+}
+
 static embla_status check(const embla_sharded *s, const int64_t *rows, size_t count)
 {
-    if (s->busy)
-        return embla_fail(EMBLA_ERR_BUSY, "a lookup is under way; finish it before the next");
     if (count > s->options.capacity)
         return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; the capacity is %zu row numbers",
                           count, s->options.capacity);
@@ -192,32 +197,37 @@ static embla_status fetch_near(embla_sharded *s)
 
 /* ---- the calls ---- */
 
-static embla_status exchange_rows(embla_sharded *s, const int64_t *rows, size_t count)
+/* Finds the different rows and their places. Without memory for them there are none. */
+static embla_status find_rows(embla_sharded *s, const int64_t *rows)
 {
-    s->unique = embla_unique_find(rows, count, s->slots, s->found, s->where);
+    s->unique = embla_unique_find(rows, s->count, s->slots, s->found, s->where);
+    embla_status status = room_staged(s);
+    if (status != EMBLA_OK) s->count = s->unique = 0;
     find_places(s);
     s->stats.unique += (int64_t)s->unique;
-    EMBLA_TRY(room_staged(s));
-    EMBLA_TRY(send_counts(s));
-    return fetch_near(s);
+    return status;
 }
 
 embla_status embla_sharded_lookup_start(embla_sharded *sharded, const int64_t *rows, size_t count)
 {
     embla_sharded *s = sharded;
     if (!s) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_lookup_start: it is NULL");
+    EMBLA_TRY(embla_sharded_idle(s));
     embla_status status = check(s, rows, count);
-    if (status == EMBLA_ERR_BUSY) return status;
     s->count = status == EMBLA_OK ? count : 0;
-    s->stats.asked += (int64_t)s->count;
-    if (s->all_near)
+    if (s->all_near) {
         find_near(s, rows, s->count);
-    else
-        EMBLA_TRY(exchange_rows(s, rows, s->count));
-    if (status != EMBLA_OK) { /* this rank took part without rows, so that no other waits for it */
-        EMBLA_TRY(advance(s, true));
-        return check(s, rows, count);
+    } else {
+        embla_status found = find_rows(s, rows);
+        EMBLA_TRY(send_counts(s));
+        if (found == EMBLA_OK) found = fetch_near(s);
+        if (status == EMBLA_OK) status = found;
     }
+    if (status != EMBLA_OK) { /* this rank takes part without rows, so that no other waits for it */
+        EMBLA_TRY(advance(s, true));
+        return status;
+    }
+    s->stats.asked += (int64_t)s->count;
     s->busy = true;
     return EMBLA_OK;
 }
@@ -227,6 +237,12 @@ embla_status embla_sharded_lookup_poll(embla_sharded *sharded)
     if (!sharded || !sharded->busy)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_lookup_poll: no lookup is under way");
     return advance(sharded, false);
+}
+
+void embla_sharded_settle(embla_sharded *s)
+{
+    if (s->busy && advance(s, true) != EMBLA_OK) s->stage = EMBLA_SHARDED_NOTHING;
+    s->busy = false;
 }
 
 /* Writes the rows of a started lookup, as floats or as they are stored. */

@@ -54,6 +54,9 @@ typedef struct {
     float *table;      /* the gradient of this rank's rows; NULL means not wanted */
     embla_loss_report report;
     double loss;
+    /* The first failure of this rank. It takes part in all sums with zeros, so that no other rank
+     * waits for it, and all agree at the end. */
+    embla_status failed;
 } call;
 
 /* One shard of the batch. */
@@ -277,6 +280,7 @@ static embla_status part_of_hidden(const call *c, const shard *t, const block *b
 static embla_status compute_logits(const call *c, const shard *t)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
+    if (c->fast) memset(c->logits, 0, t->n * c->c * sizeof *c->logits);
 #pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
     for (size_t i = 0; i < c->s->buckets; i++) {
         const block b = block_at(c, i);
@@ -370,12 +374,10 @@ static int64_t *integers_of(const call *c, int thread)
     return c->gradients + (size_t)thread * c->longest * c->d;
 }
 
-/* Gradients of rows, and of hidden. */
-static embla_status compute_gradients(const call *c, const shard *t)
+/* The products of all blocks: gradients of rows, and of hidden as integers of each thread. */
+static embla_status multiply_gradients(const call *c, const shard *t)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
-    size_t count = t->n * c->d;
-    for (int k = 0; k < c->threads; k++) memset(integers_of(c, k), 0, count * sizeof *c->gradients);
 #pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
     for (size_t i = 0; i < c->s->buckets; i++) {
         const block b = block_at(c, i);
@@ -383,10 +385,19 @@ static embla_status compute_gradients(const call *c, const shard *t)
         if (b.rows == 0) continue;
         if (c->table) embla_failure_keep(&failure, add_to_rows(c, t, &b));
         if (!isfinite(c->room)) continue;
-        embla_failure_keep(&failure, part_of_hidden(c, t, &b, part));
-        add_part(c, part, t->n, integers_of(c, embla_threads_mine()));
+        embla_status status = part_of_hidden(c, t, &b, part);
+        embla_failure_keep(&failure, status);
+        if (status == EMBLA_OK) add_part(c, part, t->n, integers_of(c, embla_threads_mine()));
     }
-    EMBLA_TRY(embla_failure_say(&failure));
+    return embla_failure_say(&failure);
+}
+
+/* Gradients of rows, and of hidden. */
+static embla_status compute_gradients(call *c, const shard *t)
+{
+    size_t count = t->n * c->d;
+    for (int k = 0; k < c->threads; k++) memset(integers_of(c, k), 0, count * sizeof *c->gradients);
+    if (c->failed == EMBLA_OK) c->failed = multiply_gradients(c, t);
     for (int k = 1; k < c->threads; k++)
         for (size_t i = 0; i < count; i++) c->gradients[i] += integers_of(c, k)[i];
     const embla_comm *comm = c->s->comm;
@@ -399,13 +410,14 @@ static embla_status compute_gradients(const call *c, const shard *t)
 }
 
 /* The same with sums of floats. */
-static embla_status compute_fast(const call *c, const shard *t)
+static embla_status compute_fast(call *c, const shard *t)
 {
     const embla_comm *comm = c->s->comm;
     size_t count = t->n * c->d;
     const block all = {.first = 0, .rows = c->c}; /* gradients of unused rows are 0 */
-    if (c->table) EMBLA_TRY(add_to_rows(c, t, &all));
-    EMBLA_TRY(part_of_hidden(c, t, &all, c->parts));
+    if (c->failed == EMBLA_OK && c->table) c->failed = add_to_rows(c, t, &all);
+    if (c->failed == EMBLA_OK) c->failed = part_of_hidden(c, t, &all, c->parts);
+    if (c->failed != EMBLA_OK) memset(c->parts, 0, count * sizeof *c->parts);
     EMBLA_TRY(
         comm->allreduce(comm->owner, c->parts, count, EMBLA_COMM_TYPE_FLOAT, EMBLA_COMM_OP_SUM));
     if (t->out) memcpy(t->out, c->parts, count * sizeof *c->parts);
@@ -415,8 +427,8 @@ static embla_status compute_fast(const call *c, const shard *t)
 static embla_status run_shard(call *c, const shard *t, bool learns)
 {
     if (t->n == 0) return EMBLA_OK;
-    if (c->fast) memset(c->logits, 0, t->n * c->c * sizeof *c->logits);
-    EMBLA_TRY(compute_logits(c, t));
+    if (c->failed == EMBLA_OK) c->failed = compute_logits(c, t);
+    if (c->failed != EMBLA_OK) memset(c->logits, 0, t->n * c->c * sizeof *c->logits);
     EMBLA_TRY(find_highest(c, t));
     EMBLA_TRY(sum_exponentials(c, t));
     finish_logits(c, t);
@@ -467,6 +479,7 @@ embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden, con
 {
     embla_sharded *s = sharded;
     if (!s) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_loss: the table is NULL");
+    EMBLA_TRY(embla_sharded_idle(s));
     static const embla_sharded_loss_options defaults;
     call c = {.s = s, .d = s->options.dim, .c = s->buckets * s->bucket_rows, .table = table};
     EMBLA_TRY(embla_comm_agree(s->comm, check(s, hidden, targets, count, lengths, shards, options),
@@ -483,6 +496,7 @@ embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden, con
     count_targets(&c, options->weight == 0.0 ? 1.0 : options->weight);
     if ((gradient || table) && !c.fast) EMBLA_TRY(find_room(&c));
     EMBLA_TRY(run(&c, gradient));
+    EMBLA_TRY(embla_comm_agree(s->comm, c.failed, "its products of the loss"));
     c.report.loss = c.report.counted > 0 ? c.loss / (double)c.report.counted : 0.0;
     if (report) *report = c.report;
     return EMBLA_OK;

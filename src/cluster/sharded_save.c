@@ -38,6 +38,7 @@ static embla_status begin(embla_sharded *s, embla_optim *optim, const char *fold
     if (!s || !folder)
         return embla_fail(EMBLA_ERR_ARGUMENT, "files of a sharded table: %s is NULL",
                           s ? "the folder" : "the table");
+    EMBLA_TRY(embla_sharded_idle(s));
     while (optim && out->state_count < STATES &&
            embla_optim_state_at(optim, out->state_count, &out->states[out->state_count]) ==
                EMBLA_OK)
@@ -238,11 +239,13 @@ embla_status embla_sharded_save(embla_sharded *sharded, embla_optim *optim, cons
     f.step = step;
     embla_status status = EMBLA_OK;
     if (comm->rank == 0) status = check_new(&f);
+    EMBLA_TRY(comm->barrier(comm->owner, EMBLA_COMM_SAVING)); /* it opens all files of a save */
     EMBLA_TRY(embla_comm_agree(comm, status, "the folder cannot be used"));
     status = save_part(&f);
     EMBLA_TRY(comm->barrier(comm->owner, EMBLA_COMM_SAVING)); /* files take different times */
     EMBLA_TRY(embla_comm_agree(comm, status, "its file was not written"));
     if (comm->rank == 0) status = write_index(&f);
+    EMBLA_TRY(comm->barrier(comm->owner, EMBLA_COMM_SAVING));
     EMBLA_TRY(embla_comm_agree(comm, status, "the index was not written"));
     if (comm->rank == 0) clean(&f);
     return EMBLA_OK;
@@ -426,9 +429,11 @@ typedef struct {
     int64_t *numbers;
 } fetching;
 
-/* Rank 0 says which table the next rows are of, from 1 on, and 0 at the end; the others get it. */
+/* Rank 0 says which table the next rows are of, from 1 on, and 0 at the end; the others get it.
+ * They wait as long as for any save: rank 0 writes before. */
 static embla_status announce(const embla_comm *comm, int64_t *table)
 {
+    EMBLA_TRY(comm->barrier(comm->owner, EMBLA_COMM_SAVING));
     return comm->allreduce(comm->owner, table, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX);
 }
 
@@ -501,6 +506,7 @@ embla_status embla_sharded_stream(embla_sharded *const *tables, size_t count,
     void *rows[EMBLA_SHARDED_STREAMS];
     int64_t end = 0;
     embla_status status = EMBLA_OK;
+    for (size_t i = 0; i < count; i++) EMBLA_TRY(embla_sharded_idle(tables[i]));
     for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
         status = open_stream(tables[i], i, &streams[i]);
         rows[i] = &streams[i];

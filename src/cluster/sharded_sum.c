@@ -137,6 +137,7 @@ embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows, size
     if (!s || !owned || !sums || !owned_count)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_sum: %s is NULL",
                           s ? "an output" : "the sharded table");
+    EMBLA_TRY(embla_sharded_idle(s));
     size_t *counts = s->counts, *from = counts + 2 * (size_t)s->comm->size;
     embla_status status = check(s, rows, count, lengths, shards, gradients);
     if (status == EMBLA_OK) status = sum_shards(s, rows, count, lengths, shards, gradients, &mine);

@@ -39,6 +39,7 @@ static pthread_once_t products_once = PTHREAD_ONCE_INIT, lapack_once = PTHREAD_O
 static embla_library products_state = {.name = "none"}, lapack_state;
 static atomic_bool lapack_loaded;
 static atomic_int bf16_wanted = -1; /* set by tests; see embla_engine_use_bf16 */
+static atomic_size_t failing;       /* likewise; see embla_engine_fail */
 
 static void load_products(void)
 {
@@ -131,6 +132,19 @@ static embla_status reserve_products(bool spread)
     return embla_library_reserve(threads * PRODUCT_THREAD, products_state.name);
 }
 
+void embla_engine_fail(size_t n)
+{
+    atomic_store(&failing, n);
+}
+
+/* EMBLA_ERR_MEMORY if a test wants this product to fail. */
+static embla_status check_failing(void)
+{
+    size_t left = atomic_load_explicit(&failing, memory_order_relaxed);
+    while (left > 0 && !atomic_compare_exchange_weak(&failing, &left, left - 1)) continue;
+    return left == 1 ? embla_fail(EMBLA_ERR_MEMORY, "a test lets a product fail") : EMBLA_OK;
+}
+
 /* After a fork OpenMP has no threads, and would wait for them. */
 static bool can_spread(void)
 {
@@ -149,6 +163,7 @@ embla_status embla_engine_product(const embla_product *product)
     }
     p.spread = p.spread && can_spread();
     EMBLA_TRY(reserve_products(p.spread));
+    EMBLA_TRY(check_failing());
     return products->multiply(&p);
 }
 

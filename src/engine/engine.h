@@ -69,6 +69,8 @@ bool embla_engine_has_bf16(void);
 /* For tests: 1 sends bf16 to the engine even if the CPU lacks bf16 instructions, 0 always
  * widens, -1 restores the default. */
 void embla_engine_use_bf16(int use);
+/* For tests: the n-th embla_engine_product from now fails (1 is the next); 0 ends this. */
+void embla_engine_fail(size_t n);
 
 /* Computes the eigenvalues of a symmetric n x n matrix, smallest first, into values. If vectors
  * is greater than 0, the eigenvectors of the largest `vectors` eigenvalues go to out (vectors x
