@@ -12,7 +12,8 @@
  *
  * A process is a rank: 0 .. size-1. A call marked "collective" must be made by all ranks, in the
  * same order; it returns when this rank's part is done. If it fails on one rank, it fails on all,
- * unless a rank is lost, or a comment says otherwise. Link libembla_lab. It links no MPI: embla_comm_open loads libembla_mpi.
+ * unless a rank is lost, or a comment says otherwise. Link libembla_lab. It links no MPI:
+ * embla_comm_open loads libembla_mpi.
  */
 #ifndef EMBLA_CLUSTER_H
 #define EMBLA_CLUSTER_H
@@ -266,15 +267,16 @@ typedef struct {
     /* Each rank has some of the rows of the model's n-gram table, with the state of their
      * optimizer, for a table that is larger than the memory of a host. Results are those of a table
      * that every rank has whole. embla_train_save then writes a folder beside its file, FILE.ngram,
-     * to which every rank writes. Save the model with embla_train_save_model. */
+     * to which every rank writes; FILE.2.ngram if the FILE that it replaces needs the first. Keep
+     * file and folder together. Save the model with embla_train_save_model. */
     bool sharded;
     /* Each rank has some of the rows of the token table, and of a separate head, with their
      * gradients and the state of their optimizer. All ranks compute the loss together. The bits do
      * not depend on the number of ranks either, but they are not those of a table that every rank
      * has whole: the logits are computed bucket by bucket. The model then has no token rows:
      * embla_gpt_tokens is NULL, only this training can use it, and "wte" and "lm_head" are no
-     * tensors of it. embla_train_save writes the folders FILE.tokens and FILE.head. Save the model
-     * with embla_train_save_model. */
+     * tensors of it. embla_train_save writes the folders FILE.tokens and FILE.head, or
+     * FILE.2.tokens and FILE.2.head. Save the model with embla_train_save_model. */
     bool sharded_tokens;
     uint64_t reserved[4]; /* must be 0 */
 } embla_team_options;

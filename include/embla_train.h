@@ -309,7 +309,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_validate(embla_train *train, si
 
 /* Saves everything that the next step depends on to one safetensors file: weights, optimizer state,
  * step, options, and the identity of the corpus. note (may be NULL) is any text of the caller. The
- * file is complete or unchanged. */
+ * file is complete or unchanged, and so are the rows in folders beside it (embla_cluster.h). */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_save(const embla_train *train, const char *path,
                                                       const char *note);
 /* Restores a saved state. The following steps have the same bits as they would have had then.

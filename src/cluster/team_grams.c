@@ -140,6 +140,11 @@ embla_status embla_team_grams_publish(embla_team_grams *g)
 
 /* ---- files ---- */
 
+bool embla_team_grams_kept(const embla_team_grams *g, const char *path)
+{
+    return embla_team_table_kept(&g->table, path);
+}
+
 embla_status embla_team_grams_save(embla_team_grams *g, embla_optim *optim, const char *path,
                                    int64_t step)
 {

@@ -32,6 +32,8 @@ EMBLA_CHECKED embla_status embla_team_grams_sum(embla_team_grams *grams, const i
                                                 const float *gradients, embla_train_rows *out);
 /* Waits until all ranks have updated their rows. Collective. */
 EMBLA_CHECKED embla_status embla_team_grams_publish(embla_team_grams *grams);
+/* Whether the folder beside `path` has the rows as they are. */
+bool embla_team_grams_kept(const embla_team_grams *grams, const char *path);
 /* Saves rows and state beside the file `path` of a training, or loads them. Collective. */
 EMBLA_CHECKED embla_status embla_team_grams_save(embla_team_grams *grams, embla_optim *optim,
                                                  const char *path, int64_t step);

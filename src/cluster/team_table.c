@@ -28,17 +28,22 @@ static embla_status folder_of(const embla_team_table *t, const char *path, const
                       (int)PATH);
 }
 
-/* Rows of this step may be there already, without a file (a crash in between) or with one. The file
- * goes first, so that no file is left without its rows. */
+/* Rows of this step may be there already, without a file that needs them: a save may have been
+ * interrupted before its file was there. */
 static embla_status make_way(const embla_team_table *t, const char *path, const char *folder)
 {
     char index[PATH];
     EMBLA_TRY(folder_of(t, path, "/" EMBLA_SHARDED_INDEX, index));
     EMBLA_TRY(embla_io_folder(folder));
-    if (!embla_io_readable(AT_FDCWD, index)) return EMBLA_OK;
-    embla_io_remove(AT_FDCWD, path);
-    embla_io_remove(AT_FDCWD, index);
+    if (embla_io_readable(AT_FDCWD, index)) embla_io_remove(AT_FDCWD, index);
     return EMBLA_OK;
+}
+
+bool embla_team_table_kept(const embla_team_table *t, const char *path)
+{
+    size_t n = strlen(path);
+    return strncmp(t->kept, path, n) == 0 && t->kept[n] == '.' &&
+           strcmp(t->kept + n + 1, t->suffix) == 0;
 }
 
 embla_status embla_team_table_save(embla_team_table *t, embla_optim *optim, const char *path,
@@ -46,8 +51,8 @@ embla_status embla_team_table_save(embla_team_table *t, embla_optim *optim, cons
 {
     const embla_comm *comm = t->sharded->comm;
     char folder[PATH], why[SENTENCE];
+    if (embla_team_table_kept(t, path)) return EMBLA_OK; /* no row has changed since */
     EMBLA_TRY(folder_of(t, path, "", folder));
-    if (strcmp(folder, t->kept) == 0) return EMBLA_OK; /* no row has changed since */
     (void)snprintf(why, sizeof why, "it cannot create the folder of %s", t->what);
     embla_status status = comm->rank == 0 ? make_way(t, path, folder) : EMBLA_OK;
     EMBLA_TRY(embla_comm_agree(comm, status, why));

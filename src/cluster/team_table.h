@@ -3,7 +3,8 @@
  * checkpoints of the training: PATH.ngram, PATH.tokens, PATH.head.
  *
  * A file of a training has no rows of such a table. They are in the folder, which is complete
- * before the file appears.
+ * before the file appears. No file may need the rows that a folder has when others are saved there:
+ * train/train_save.c chooses one of two PATHs.
  */
 #ifndef EMBLA_CLUSTER_TEAM_TABLE_H
 #define EMBLA_CLUSTER_TEAM_TABLE_H
@@ -21,7 +22,9 @@ typedef struct {
 
 /* Waits until all ranks have updated their rows. Collective. */
 EMBLA_CHECKED embla_status embla_team_table_publish(embla_team_table *table);
-/* Saves rows and state beside the file `path` of a training, or loads them. Collective. */
+/* Whether a folder beside `path` has the rows as they are. */
+bool embla_team_table_kept(const embla_team_table *table, const char *path);
+/* Saves rows and state to the folder beside `path`, or loads them. Collective. */
 EMBLA_CHECKED embla_status embla_team_table_save(embla_team_table *table, embla_optim *optim,
                                                  const char *path, int64_t step);
 EMBLA_CHECKED embla_status embla_team_table_load(embla_team_table *table, embla_optim *optim,

@@ -298,6 +298,13 @@ embla_status embla_team_tokens_update(embla_team_tokens *x, double rate, double 
 
 /* ---- files ---- */
 
+bool embla_team_tokens_kept(const embla_team_tokens *x, const char *path)
+{
+    for (size_t i = 0; i < x->count; i++)
+        if (!embla_team_table_kept(&x->parts[i].table, path)) return false;
+    return true;
+}
+
 embla_status embla_team_tokens_save(embla_team_tokens *x, const char *path, int64_t step)
 {
     for (size_t i = 0; i < x->count; i++)

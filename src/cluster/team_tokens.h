@@ -58,6 +58,8 @@ EMBLA_CHECKED embla_status embla_team_tokens_squares(const embla_team_tokens *to
  * Collective. */
 EMBLA_CHECKED embla_status embla_team_tokens_update(embla_team_tokens *tokens, double rate,
                                                     double factor);
+/* Whether the folders beside `path` have the rows as they are. */
+bool embla_team_tokens_kept(const embla_team_tokens *tokens, const char *path);
 /* Saves rows and state beside the file `path` of a training, or loads them. Collective. */
 EMBLA_CHECKED embla_status embla_team_tokens_save(embla_team_tokens *tokens, const char *path,
                                                   int64_t step);

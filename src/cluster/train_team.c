@@ -352,6 +352,13 @@ static embla_status update_tokens(void *owner, double rate, double factor)
     return embla_team_tokens_update(((team *)owner)->tokens, rate, factor);
 }
 
+static bool has_rows(void *owner, const char *path)
+{
+    const team *w = owner;
+    return (!w->grams || embla_team_grams_kept(w->grams, path)) &&
+           (!w->tokens || embla_team_tokens_kept(w->tokens, path));
+}
+
 static embla_status save_rows(void *owner, const embla_train *t, const char *path)
 {
     const team *w = owner;
@@ -386,6 +393,7 @@ embla_train_ranks embla_team_functions(embla_team *w)
                                .fetch = fetch_batch,
                                .total = total_values,
                                .publish = publish_rows,
+                               .has_rows = has_rows,
                                .save_rows = save_rows,
                                .load_rows = load_rows,
                                .save_model = save_model,

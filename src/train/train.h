@@ -69,7 +69,10 @@ typedef struct {
     /* Updates token rows with factor times their gradients. */
     embla_status (*update)(void *owner, double rate, double factor);
     /* If sharded or tokens: */
-    /* Saves the divided rows of this step beside a file, or loads them. */
+    /* Whether the folders beside `path` have the divided rows as they are. Not collective. */
+    bool (*has_rows)(void *owner, const char *path);
+    /* Saves the divided rows of this step to the folders beside `path`, or loads them. No file may
+     * need what these folders have. */
     embla_status (*save_rows)(void *owner, const embla_train *train, const char *path);
     embla_status (*load_rows)(void *owner, const embla_train *train, const char *path,
                               int64_t step);
@@ -108,6 +111,7 @@ typedef struct {
     embla_gpt_precision precision;
     int64_t tokens, vocab, documents; /* of the corpus */
     embla_checksum sum;               /* of its tokens and their texts */
+    bool second;                      /* divided rows are in the second folders */
 } embla_train_state;
 
 /* Checks what shall be frozen. */

@@ -5,9 +5,12 @@
  *   optimizer.NAME.mean        state of AdamW
  *   optimizer.NAME.squares
  *   ngram.table, ngram.squares rows x dim, rows x 1: only if the model has n-grams
- * Rows that are divided among ranks are not in the file but in folders beside it: n-gram rows in
- * FILE.ngram, token rows in FILE.tokens, those of a separate head in FILE.head.
  *   metadata                   train/train_state.c, and "checksum"
+ *
+ * Rows that are divided among ranks are not in the file but in folders beside it: n-gram rows in
+ * FILE.ngram, token rows in FILE.tokens, those of a separate head in FILE.head. If FILE is there
+ * already and needs them, the new rows go to FILE.2.ngram and so on, or back; the metadata say
+ * which. The folders that are no longer needed are removed when the new file is there.
  *
  * formats/saved.h writes and reads the file, and has the checksum.
  */
@@ -23,7 +26,7 @@
 #define BEFORE "step-"
 #define AFTER  ".safetensors"
 
-enum { NAME = 96, DIGITS = 10 };
+enum { NAME = 96, DIGITS = 10, PATH = 4096 };
 
 /* ---- list of tensors ---- */
 
@@ -56,6 +59,94 @@ static embla_status list_tensors(const embla_train *t, embla_saved *v)
                            squares.values);
 }
 
+/* ---- reading ---- */
+
+/* Opens a checkpoint: one safetensors file with the metadata of a training run. */
+static embla_status open_saved(const char *path, embla_checkpoint **out, embla_train_state *state)
+{
+    embla_checkpoint *cp = NULL;
+    EMBLA_TRY(embla_saved_open(path, "a training checkpoint", &cp));
+    embla_status status = embla_train_state_read(&cp->shards[0].directory, path, state);
+    if (status != EMBLA_OK) {
+        embla_checkpoint_free(cp);
+        return status;
+    }
+    *out = cp;
+    return EMBLA_OK;
+}
+
+/* ---- divided rows ---- */
+
+/* In a team, rank 0 alone writes. */
+static bool writes(const embla_train *t)
+{
+    return t->team.rank == 0;
+}
+
+/* What the names of the folders of divided rows begin with. */
+static embla_status rows_beside(const char *path, bool second, char out[PATH])
+{
+    int n = snprintf(out, PATH, "%s%s", path, second ? ".2" : "");
+    if (n >= 0 && n < PATH) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT,
+                      "%.200s: the path needs %d bytes, but there is room for %d", path, n,
+                      (int)PATH);
+}
+
+/* Chooses the folders: those that the file at `path` does not need, or those that have the rows as
+ * they are. */
+static embla_status choose_rows(const embla_train *t, const char *path, bool *second)
+{
+    embla_checkpoint *cp = NULL;
+    embla_train_state there = {0};
+    char beside[PATH];
+    *second = false;
+    embla_status status = open_saved(path, &cp, &there);
+    if (status == EMBLA_ERR_IO || status == EMBLA_ERR_MEMORY) return status;
+    if (status != EMBLA_OK) return EMBLA_OK; /* no file, or none that could be loaded */
+    embla_checkpoint_free(cp);
+    EMBLA_TRY(rows_beside(path, there.second, beside));
+    *second = t->team.has_rows(t->team.owner, beside) ? there.second : !there.second;
+    return EMBLA_OK;
+}
+
+/* Saves the divided rows. Rank 0 chooses the folders. */
+static embla_status save_rows(const embla_train *t, const char *path, bool *second)
+{
+    const embla_train_ranks *team = &t->team;
+    char beside[PATH];
+    embla_status status = writes(t) ? choose_rows(t, path, second) : EMBLA_OK;
+    EMBLA_TRY(embla_train_agree(t, status, "it cannot read the checkpoint that it replaces", true));
+    int64_t chosen = writes(t) && *second;
+    EMBLA_TRY(team->total(team->owner, &chosen, 1));
+    *second = chosen > 0;
+    EMBLA_TRY(rows_beside(path, *second, beside));
+    return team->save_rows(team->owner, t, beside);
+}
+
+static embla_status remove_entry(void *context, const char *name)
+{
+    embla_io_remove(*(const int *)context, name);
+    return EMBLA_OK;
+}
+
+/* Removes the folders of divided rows beside a file. */
+static void remove_rows(int folder, const char *name, bool second)
+{
+    static const char *const suffixes[] = {"ngram", "tokens", "head"};
+    char rows[PATH];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        int fd = -1,
+            n = snprintf(rows, sizeof rows, "%s%s.%s", name, second ? ".2" : "", suffixes[i]);
+        if (n < 0 || n >= PATH || !embla_io_readable(folder, rows) ||
+            embla_io_open(folder, rows, O_RDONLY | O_DIRECTORY, 0, &fd) != EMBLA_OK)
+            continue;
+        if (embla_io_list(fd, rows, remove_entry, &fd) == EMBLA_OK)
+            embla_io_remove_folder(folder, rows);
+        embla_io_drop(fd);
+    }
+}
+
 /* ---- saving ---- */
 
 static embla_status save_all(const embla_train *t, const char *path, const embla_train_state *state,
@@ -66,12 +157,6 @@ static embla_status save_all(const embla_train *t, const char *path, const embla
     EMBLA_TRY(list_tensors(t, v));
     EMBLA_TRY(embla_train_state_write(state, &v->arena, &pairs, &count));
     return embla_saved_write(v, pairs, count, path);
-}
-
-/* In a team, rank 0 alone writes. */
-static bool writes(const embla_train *t)
-{
-    return t->team.rank == 0;
 }
 
 embla_status embla_train_save(const embla_train *train, const char *path, const char *note)
@@ -92,11 +177,12 @@ embla_status embla_train_save(const embla_train *train, const char *path, const 
     embla_train_state_of(train, &state);
     if (note) memcpy(state.saved.note, note, length + 1);
     EMBLA_TRY(embla_train_gather(train));
-    if (embla_train_divided(train))
-        EMBLA_TRY(train->team.save_rows(train->team.owner, train, path));
+    if (embla_train_divided(train)) EMBLA_TRY(save_rows(train, path, &state.second));
     embla_status status = EMBLA_OK;
     if (writes(train)) status = save_all(train, path, &state, &v);
     embla_arena_free(&v.arena);
+    if (status == EMBLA_OK && writes(train) && embla_train_divided(train))
+        remove_rows(AT_FDCWD, path, !state.second);
     return embla_train_agree(train, status, "it cannot save the training", true);
 }
 
@@ -113,22 +199,6 @@ embla_status embla_train_save_model(const embla_train *train, const char *folder
     else if (writes(train))
         status = embla_gpt_save(train->gpt, folder, words);
     return embla_train_agree(train, status, "it cannot save the model", true);
-}
-
-/* ---- reading ---- */
-
-/* Opens a checkpoint: one safetensors file with the metadata of a training run. */
-static embla_status open_saved(const char *path, embla_checkpoint **out, embla_train_state *state)
-{
-    embla_checkpoint *cp = NULL;
-    EMBLA_TRY(embla_saved_open(path, "a training checkpoint", &cp));
-    embla_status status = embla_train_state_read(&cp->shards[0].directory, path, state);
-    if (status != EMBLA_OK) {
-        embla_checkpoint_free(cp);
-        return status;
-    }
-    *out = cp;
-    return EMBLA_OK;
 }
 
 /* ---- loading ---- */
@@ -151,8 +221,11 @@ static embla_status copy_saved(embla_train *t, const embla_checkpoint *cp, const
 {
     t->torn = true; /* from here on the training run changes */
     EMBLA_TRY(embla_train_agree(t, embla_saved_copy(v, cp, path), cannot_load, true));
-    if (embla_train_divided(t))
-        EMBLA_TRY(t->team.load_rows(t->team.owner, t, path, saved->saved.step));
+    if (embla_train_divided(t)) {
+        char beside[PATH];
+        EMBLA_TRY(rows_beside(path, saved->second, beside));
+        EMBLA_TRY(t->team.load_rows(t->team.owner, t, beside, saved->saved.step));
+    }
     t->torn = false;
     t->step = saved->saved.step;
     t->updates = saved->updates;
@@ -270,30 +343,9 @@ static embla_status list_checkpoints(int fd, const char *folder, checkpoint_list
     return EMBLA_OK;
 }
 
-static embla_status remove_entry(void *context, const char *name)
-{
-    embla_io_remove(*(const int *)context, name);
-    return EMBLA_OK;
-}
-
-/* Removes the divided rows of a checkpoint, which are in a folder of their own. */
-static void remove_rows(int folder, const char *name, const char *suffix)
-{
-    char rows[NAME];
-    int fd = -1;
-    (void)snprintf(rows, sizeof rows, "%.80s.%s", name, suffix);
-    if (!embla_io_readable(folder, rows) ||
-        embla_io_open(folder, rows, O_RDONLY | O_DIRECTORY, 0, &fd) != EMBLA_OK)
-        return;
-    if (embla_io_list(fd, rows, remove_entry, &fd) == EMBLA_OK)
-        embla_io_remove_folder(folder, rows);
-    embla_io_drop(fd);
-}
-
 /* Removes all checkpoints except the newest `keep` and the one just written. */
 static embla_status remove_old(const char *folder, size_t keep, int64_t written)
 {
-    static const char *const suffixes[] = {"ngram", "tokens", "head"};
     checkpoint_list s = {0};
     int fd = -1;
     EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
@@ -303,8 +355,8 @@ static embla_status remove_old(const char *folder, size_t keep, int64_t written)
         if (s.steps.items[i].row == written) continue;
         (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps.items[i].row);
         embla_io_remove(fd, name);
-        for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
-            remove_rows(fd, name, suffixes[k]);
+        remove_rows(fd, name, false);
+        remove_rows(fd, name, true);
     }
     embla_io_drop(fd);
     embla_arena_free(&s.arena);

@@ -54,6 +54,7 @@ typedef struct {
 static const field fields[] = {
     {"step", COUNT, PLACE, AT(saved.step), false},
     {"updates", COUNT, PLACE, AT(updates), false},
+    {"second_rows", FLAG, PLACE, AT(second), true},
     {"model.precision", CHOICE, MODEL, AT(precision), false},
     SHAPE(vocab, COUNT),
     SHAPE(dim, SIZE),
