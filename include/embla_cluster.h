@@ -111,8 +111,8 @@ EMBLA_API bool embla_comm_launched(void);
  * EMBLA_ERR_NOT_FOUND if libembla_mpi or its MPI is not installed. */
 EMBLA_API EMBLA_CHECKED embla_status embla_comm_open(const embla_comm_options *options,
                                                      const embla_comm **out);
-/* Leaves the job. Ends MPI if embla_comm_open started it; it cannot be started again. Collective.
- */
+/* Leaves the job. Ends MPI if embla_comm_open started it; it cannot be started again. If a rank
+ * does not answer any more, nothing is ended: MPI would wait for it. Collective. */
 EMBLA_API void embla_comm_free(const embla_comm *comm);
 
 /* ---- sharded table: every rank has some of the rows ---- */

@@ -7,7 +7,10 @@
  *
  * Counts are numbers of items of a committed datatype, because MPI 3.1 counts with an int: 2^31
  * rows, not bytes. Windows are made by allocate, which all implementations have right, and freed on
- * every path, because MPICH ends the process over one that is left.
+ * every path, because MPICH ends the process over one that is left. But after a rank is lost,
+ * nothing is freed: MPI would wait for it.
+ *
+ * Memory is taken when ranks join, or before they agree, so that none fails alone in a call.
  */
 #include "base/clock.h"
 #include "cluster/comm.h"
@@ -22,8 +25,9 @@
 enum {
     TYPES = 8,
     NAME = 64,
-    ANSWER = 10, /* seconds for ranks to answer a roll call */
-    EAGER = 1000 /* tests of a request before others get the core: some 50 us */
+    ANSWER = 10,     /* seconds for ranks to answer a roll call */
+    PIECE = 1 << 18, /* bytes of a piece of a large sum */
+    EAGER = 1000     /* tests of a request before others get the core: some 50 us */
 };
 
 /* A committed datatype of `unit` bytes. */
@@ -31,6 +35,13 @@ typedef struct {
     size_t unit;
     MPI_Datatype type;
 } item_type;
+
+/* A started exchange: MPI keeps pointers to the counts. */
+typedef struct {
+    MPI_Request request;
+    bool taken;
+    int counts[]; /* 4 x size */
+} started;
 
 /* The owner of a communicator. */
 typedef struct {
@@ -41,12 +52,13 @@ typedef struct {
     MPI_Comm node;   /* the ranks of this host */
     int *node_ranks; /* for each rank, its number in node, or MPI_UNDEFINED */
     int *counts;     /* 4 x size: what MPI wants as int */
-    char *received;  /* pieces of a sum */
-    size_t received_bytes;
+    char *received;  /* pieces of a sum, one of each rank */
+    started *first;  /* for an exchange; those beside it take memory */
     item_type types[TYPES];
     size_t next_type;
     char name[NAME];
     bool started; /* MPI was started here, and must be ended here */
+    bool lost;    /* a rank does not answer */
 } job;
 
 /* ---- errors ---- */
@@ -78,6 +90,16 @@ static void drop(const job *j, void *memory, size_t bytes)
 static size_t counts_bytes(const job *j)
 {
     return 4 * (size_t)j->comm.size * sizeof(int);
+}
+
+static size_t started_bytes(const job *j)
+{
+    return sizeof(started) + counts_bytes(j);
+}
+
+static size_t received_bytes(const job *j)
+{
+    return j->comm.size > 1 ? (size_t)j->comm.size * PIECE : 0;
 }
 
 /* Adds " N" to a list in text. */
@@ -121,10 +143,11 @@ static void call_roll(const job *j, char *missing, size_t size)
     /* answers and requests stay: MPI may still write to them */
 }
 
-static embla_status too_long(const job *j, const char *what, int seconds)
+static embla_status too_long(job *j, const char *what, int seconds)
 {
     char missing[256];
     call_roll(j, missing, sizeof missing);
+    j->lost = j->lost || missing[0];
     if (missing[0])
         j->host.say("rank %d of %d waited %d seconds for %s; no answer from rank %s. The process "
                     "has ended or hangs, or the network is cut",
@@ -140,7 +163,7 @@ static embla_status too_long(const job *j, const char *what, int seconds)
 
 /* Tests a request until it is done, for at most `seconds`. The first tests follow each other; then
  * the core is offered to others between two of them. */
-static embla_status wait_for(const job *j, MPI_Request *request, const char *what, int seconds)
+static embla_status wait_for(job *j, MPI_Request *request, const char *what, int seconds)
 {
     double since = 0.0;
     for (unsigned long turn = 0;; turn++) {
@@ -155,7 +178,7 @@ static embla_status wait_for(const job *j, MPI_Request *request, const char *wha
     }
 }
 
-static embla_status begun(const job *j, int code, MPI_Request *request, const char *what)
+static embla_status begun(job *j, int code, MPI_Request *request, const char *what)
 {
     if (code != MPI_SUCCESS) return failed(j, what, code);
     return wait_for(j, request, what, j->host.patience);
@@ -240,25 +263,25 @@ static embla_status mpi_alltoallv(void *owner, const embla_exchange *e)
     return wait_for(j, &request, "an exchange of rows", j->host.patience);
 }
 
-/* A started exchange: MPI keeps pointers to the counts. */
-typedef struct {
-    MPI_Request request;
-    int counts[];
-} started;
+static void end_started(const job *j, started *s)
+{
+    s->taken = false;
+    if (s != j->first) drop(j, s, started_bytes(j));
+}
 
 static embla_status mpi_start(void *owner, const embla_exchange *e, void **request)
 {
     job *j = owner;
-    started *s = NULL;
-    embla_status status = take(j, sizeof *s + counts_bytes(j), &s);
+    started *s = j->first;
+    embla_status status = s->taken ? take(j, started_bytes(j), &s) : EMBLA_OK;
     if (status != EMBLA_OK) return status;
     status = start_into(j, e, s->counts, &s->request);
-    if (status != EMBLA_OK) {
-        drop(j, s, sizeof *s + counts_bytes(j));
-        return status;
-    }
-    *request = s;
-    return EMBLA_OK;
+    s->taken = status == EMBLA_OK;
+    if (status != EMBLA_OK)
+        end_started(j, s);
+    else
+        *request = s;
+    return status;
 }
 
 static embla_status mpi_poll(void *owner, void *request, bool wait, bool *done)
@@ -275,7 +298,7 @@ static embla_status mpi_poll(void *owner, void *request, bool wait, bool *done)
         int code = MPI_Test(&s->request, &ended, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) return failed(j, "an exchange of rows", code);
     }
-    if (ended) drop(j, s, sizeof *s + counts_bytes(j));
+    if (ended) end_started(j, s);
     *done = ended != 0;
     return EMBLA_OK;
 }
@@ -311,7 +334,7 @@ static embla_status reduce_piece(job *j, char *values, size_t bytes, char *recei
 static embla_status mpi_allreduce(void *owner, void *values, size_t count, embla_comm_type type,
                                   embla_comm_op op)
 {
-    enum { FEW = 16384, PIECE = 1 << 18 }; /* bytes: of all values; of a piece */
+    enum { FEW = 16384 }; /* bytes of all values */
     static const size_t sizes[] = {sizeof(float), sizeof(double), sizeof(int64_t)};
     const MPI_Datatype types[] = {MPI_FLOAT, MPI_DOUBLE, MPI_INT64_T};
     job *j = owner;
@@ -320,11 +343,6 @@ static embla_status mpi_allreduce(void *owner, void *values, size_t count, embla
     MPI_Op how = op == EMBLA_COMM_OP_MAX ? MPI_MAX : MPI_SUM;
     embla_status status = EMBLA_OK;
     if (ranks == 1) return EMBLA_OK;
-    if (count * size > FEW && !j->received) {
-        j->received_bytes = ranks * PIECE;
-        status = take(j, j->received_bytes, &j->received);
-        if (status != EMBLA_OK) return status;
-    }
     while (count * size > FEW && count >= ranks && status == EMBLA_OK) {
         size_t n = count / ranks < PIECE / size ? count / ranks : PIECE / size;
         status = reduce_piece(j, at, n * size, j->received, types[type], n, how);
@@ -367,13 +385,29 @@ static size_t shared_bytes(const job *j)
     return sizeof(shared) + (size_t)j->comm.size * sizeof(void *);
 }
 
+/* EMBLA_OK if status is EMBLA_OK on all ranks of this host. */
+static embla_status agree_here(job *j, embla_status status)
+{
+    MPI_Request request;
+    int worst = (int)status;
+    int code = MPI_Iallreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, j->node, &request);
+    embla_status waited = begun(j, code, &request, "the ranks of this host");
+    if (status == EMBLA_OK) status = waited;
+    if (status != EMBLA_OK) return status;
+    if (worst != EMBLA_OK) j->host.say("another rank of this host has no memory for a window");
+    return (embla_status)worst;
+}
+
 static embla_status mpi_window_new(void *owner, size_t bytes, embla_comm_window *out)
 {
     job *j = owner;
     void *mine = NULL;
     shared *s = NULL;
-    embla_status status = take(j, shared_bytes(j), &s);
-    if (status != EMBLA_OK) return status;
+    embla_status status = agree_here(j, take(j, shared_bytes(j), &s));
+    if (status != EMBLA_OK) {
+        if (s) drop(j, s, shared_bytes(j));
+        return status;
+    }
     int code =
         MPI_Win_allocate_shared((MPI_Aint)bytes, 1, MPI_INFO_NULL, j->node, &mine, &s->window);
     if (code != MPI_SUCCESS) {
@@ -402,6 +436,10 @@ static void mpi_window_free(void *owner, embla_comm_window *window)
     const job *j = owner;
     shared *s = window->handle;
     if (!s) return;
+    if (j->lost) {
+        *window = (embla_comm_window){0};
+        return;
+    }
     (void)MPI_Win_unlock_all(s->window);
     (void)MPI_Win_free(&s->window);
     drop(j, s, shared_bytes(j));
@@ -462,14 +500,18 @@ static int join(job *j, MPI_Comm from)
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(j->all, &j->comm.rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(j->all, &j->comm.size);
     if (code != MPI_SUCCESS) return code;
-    if (take(j, counts_bytes(j), &j->node_ranks) != EMBLA_OK ||
-        take(j, counts_bytes(j), &j->counts) != EMBLA_OK)
-        return MPI_ERR_NO_MEM;
-    return find_node(j);
+    int failed = take(j, counts_bytes(j), &j->node_ranks) != EMBLA_OK ||
+                 take(j, counts_bytes(j), &j->counts) != EMBLA_OK ||
+                 take(j, started_bytes(j), &j->first) != EMBLA_OK ||
+                 (j->comm.size > 1 && take(j, received_bytes(j), &j->received) != EMBLA_OK);
+    code = MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, j->all);
+    if (code == MPI_SUCCESS && failed) code = MPI_ERR_NO_MEM;
+    return code == MPI_SUCCESS ? find_node(j) : code;
 }
 
 static void leave(job *j)
 {
+    if (j->lost) return; /* MPI may still use the memory, and its end would wait */
     for (size_t i = 0; i < TYPES; i++)
         if (j->types[i].unit > 0) (void)MPI_Type_free(&j->types[i].type);
     if (j->node != MPI_COMM_NULL) (void)MPI_Comm_free(&j->node);
@@ -478,7 +520,8 @@ static void leave(job *j)
     if (j->started) (void)MPI_Finalize();
     drop(j, j->node_ranks, counts_bytes(j));
     drop(j, j->counts, counts_bytes(j));
-    drop(j, j->received, j->received_bytes);
+    drop(j, j->first, started_bytes(j));
+    drop(j, j->received, received_bytes(j));
     drop(j, j, sizeof *j);
 }
 

@@ -32,19 +32,25 @@ for ((i = 0; i < kills; i++)); do
 done
 echo "$kills kills"
 
-rm -f "$folder/log"
-PATIENCE=3 ranks 3 "$job" waits 60 >"$folder/log" 2>&1 &
-launched=$!
-for ((k = 0; k < 300; k++)); do
-    grep -qs '^started' "$folder/log" && break
-    sleep 0.1
-done
-victims=($(pgrep -f "^$job waits 60\$"))
-kill -STOP "${victims[1]}"
-begun=$SECONDS
-wait "$launched" && { echo "the job went on without a rank"; exit 1; }
-took=$((SECONDS - begun))
-kill -9 "${victims[@]}" 2>/dev/null || true
-grep -E 'rank [0-9] of 3 waited 3 seconds for .*; no answer from rank [0-9]' "$folder/log" || { cat "$folder/log"; exit 1; }
-[ "$took" -le 30 ] || { echo "it took $took s"; exit 1; }
-echo "a stopped rank was noticed after $took s"
+stop_one() { # VERB
+    rm -f "$folder/log"
+    PATIENCE=3 ranks 3 "$job" "$1" 60 >"$folder/log" 2>&1 &
+    launched=$!
+    for ((k = 0; k < 300; k++)); do
+        grep -qs '^started' "$folder/log" && break
+        sleep 0.1
+    done
+    victims=($(pgrep -f "^$job $1 60\$"))
+    kill -STOP "${victims[1]}"
+    begun=$SECONDS
+    wait "$launched" && { echo "$1: the job went on without a rank"; exit 1; }
+    took=$((SECONDS - begun))
+    kill -9 "${victims[@]}" 2>/dev/null || true
+    grep -E 'rank [0-9] of 3 waited 3 seconds for .*; no answer from rank [0-9]' "$folder/log" || { cat "$folder/log"; exit 1; }
+    [ "$took" -le 30 ] || { echo "$1: it took $took s"; exit 1; }
+    echo "$1: a stopped rank was noticed after $took s"
+}
+stop_one waits
+# without abort: what it shared and the communicator are closed, and nobody waits for the lost rank
+stop_one leaves
+grep 'rank [0-9] has left' "$folder/log" || { cat "$folder/log"; exit 1; }

@@ -9,6 +9,7 @@ set -euo pipefail
 job=$2
 steps=${EMBLA_MPI_STEPS:-10}
 ranks 2 "$job" name
+PATIENCE=20 ranks 3 timeout 100 "$job" starves
 
 same() { # LABEL: loss and rows of $folder/now are those of the first run of this optimizer
     sum=$(sha256sum <"$folder/now/rows.safetensors" | cut -c1-64)

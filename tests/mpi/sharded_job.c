@@ -6,6 +6,8 @@
  *          sharded_job saves FOLDER           saves again and again, until it is killed
  *          sharded_job check FOLDER           loads the save of `saves` and verifies it
  *          sharded_job waits SECONDS          exchanges until a rank is lost
+ *          sharded_job starves                rank 1 has no memory; no rank waits for it
+ *          sharded_job leaves SECONDS         as waits, but a rank that notices closes everything
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "embla_cluster.h"
 
 enum { ROWS = 5000, DIM = 32, SHARDS = 12, TOKENS = 16, BATCH = SHARDS * TOKENS };
@@ -188,6 +191,79 @@ static int waits(double seconds)
     return 0;
 }
 
+static void expect(bool fact, const char *what)
+{
+    if (fact) return;
+    fprintf(stderr, "rank %d: not true: %s (%s)\n", comm->rank, what, embla_error());
+    comm->abort(comm->owner, what);
+}
+
+/* From the n-th allocation on, rank 1 has no memory. 0 ends this. */
+static void starve(size_t n)
+{
+    if (comm->rank == 1) embla_mem_fail(n, true);
+}
+
+/* Rank 1 has no memory. Sums and lookups whose buffers are there need none. Without memory for a
+ * window, rows are sent; without memory for anything, no rank gets a table. */
+static int starves(void)
+{
+    static float many[20000], out[2 * DIM];
+    embla_sharded *s = NULL;
+    embla_sharded_options o = {
+        .rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 2, .send = true};
+    const int64_t rows[2] = {1, ROWS - 1};
+    starve(1);
+    embla_status status = comm->allreduce(comm->owner, many, sizeof many / sizeof *many,
+                                          EMBLA_COMM_TYPE_FLOAT, EMBLA_COMM_OP_SUM);
+    starve(0);
+    expect(status == EMBLA_OK, "a sum needs no memory");
+    must(embla_sharded_new(comm, &o, &s));
+    must(embla_sharded_lookup(s, rows, 2, out));
+    starve(1);
+    status = embla_sharded_lookup(s, rows, 2, out);
+    starve(0);
+    expect(status == EMBLA_OK, "the second lookup needs no memory");
+    embla_sharded_free(s);
+    o.send = false;
+    for (size_t n = 1; n <= 8; n++) {
+        s = NULL;
+        if (comm->rank == 1) embla_mem_fail(n, false);
+        status = embla_sharded_new(comm, &o, &s);
+        starve(0);
+        int64_t failed = status != EMBLA_OK;
+        must(comm->allreduce(comm->owner, &failed, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_SUM));
+        expect(failed == 0 || failed == comm->size, "all have a table, or none");
+        if (s) must(embla_sharded_lookup(s, rows, 2, out));
+        embla_sharded_free(s);
+    }
+    if (comm->rank == 0) printf("no rank waited\n");
+    return 0;
+}
+
+/* Shares memory, and looks up until a rank is lost. Then nothing waits for it. */
+static int leaves(double seconds)
+{
+    training t;
+    time_t end_at = time(NULL) + (time_t)seconds;
+    int64_t over = 0;
+    int rank = comm->rank;
+    begin(&t, EMBLA_OPTIM_SGD, EMBLA_F32, 1);
+    if (comm->rank == 0) printf("started\n"), fflush(stdout);
+    while (over == 0) {
+        over = time(NULL) > end_at;
+        if (comm->allreduce(comm->owner, &over, 1, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_MAX) !=
+            EMBLA_OK)
+            break;
+        (void)usleep(10000);
+    }
+    fprintf(stderr, "%s\n", embla_error());
+    end(&t);
+    embla_comm_close(comm);
+    fprintf(stderr, "rank %d has left\n", rank);
+    _exit(1);
+}
+
 int main(int argc, char **argv)
 {
     const char *patience = getenv("PATIENCE");
@@ -200,6 +276,8 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "saves") == 0) status = saves(argv[2]);
     if (argc == 3 && strcmp(argv[1], "check") == 0) status = check(argv[2]);
     if (argc == 3 && strcmp(argv[1], "waits") == 0) status = waits(atof(argv[2]));
+    if (argc == 2 && strcmp(argv[1], "starves") == 0) status = starves();
+    if (argc == 3 && strcmp(argv[1], "leaves") == 0) status = leaves(atof(argv[2]));
     if (argc == 2 && strcmp(argv[1], "name") == 0) {
         if (comm->rank == 0) printf("%s, %d ranks\n", comm->name, comm->size);
         status = 0;
