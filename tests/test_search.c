@@ -137,10 +137,10 @@ static void a_fit_is_the_same_in_every_locale(void **state)
     place p;
     (void)state;
     begin(&p);
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, NULL));
     unsigned char *here = scratch_read(p.fit, &counts[0]);
     comma_locale_begin();
-    assert_ok(embla_fit(p.encoder, p.corpus, &options, p.fit, NULL));
+    assert_ok(embla_fit(p.encoder, p.corpus, p.fit, &options, NULL));
     comma_locale_end();
     unsigned char *there = scratch_read(p.fit, &counts[1]);
     assert_int_equal(counts[0], counts[1]);

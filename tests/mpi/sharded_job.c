@@ -259,7 +259,7 @@ static int leaves(double seconds)
     }
     fprintf(stderr, "%s\n", embla_error());
     end(&t);
-    embla_comm_close(comm);
+    embla_comm_free(comm);
     fprintf(stderr, "rank %d has left\n", rank);
     _exit(1);
 }
