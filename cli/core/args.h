@@ -29,8 +29,8 @@ typedef struct {
     const char *help;     /* without full stop */
     cli_choices choices;  /* allowed words; NULL means any */
     cli_choices listed;   /* the allowed words that help lists; NULL means all */
-    bool count;           /* the value is an integer: */
-    int64_t least, most;  /* its limits; most 0 means no maximum */
+    int64_t least, most;  /* limits of a count; most 0 means no maximum */
+    bool count;           /* the value is an integer */
     char letter;          /* short form; 0 means none */
 } cli_option;
 

@@ -179,7 +179,7 @@ static void print_answer(const job *j, const embla_neighbour *found,
 static int check_sum(const job *j)
 {
     const size_t dim = embla_table_dim(j->asked.table), count = j->tokens.count;
-    float *rows = malloc(count * dim * sizeof *rows);
+    float *rows = calloc(count > 0 ? count * dim : 1, sizeof *rows);
     double *sum = calloc(dim, sizeof *sum), largest = 0;
     int code = rows && sum ? CLI_DONE : cli_failed("no memory for %zu rows", count);
     if (code == CLI_DONE)

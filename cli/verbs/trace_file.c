@@ -55,11 +55,12 @@ static int read_tensor(const embla_checkpoint *file, const char *path, size_t mo
         return cli_failed("%s has format %s; a trace is an npy file of integers", path,
                           embla_checkpoint_format(file));
     const embla_tensor t = *embla_checkpoint_tensors(file, &count); /* an npy file has one */
-    if (bytes_of(t.type) == 0 || t.rank < 1 || t.rank > 2 || t.bytes == 0)
+    const size_t each = bytes_of(t.type);
+    if (each == 0 || t.rank < 1 || t.rank > 2 || t.bytes == 0)
         return cli_failed("%s has %zu dimensions and %" PRId64 " bytes of %s; a trace is an npy "
                           "file of int64, int32, uint32 or uint16 with 1 or 2 dimensions",
                           path, t.rank, t.bytes, t.type);
-    count = (size_t)t.bytes / bytes_of(t.type);
+    count = (size_t)t.bytes / each;
     *out = (cli_trace){.count = count < most ? count : most,
                        .tokens = (size_t)t.shape[0],
                        .columns = t.rank == 2 ? (size_t)t.shape[1] : 1};
