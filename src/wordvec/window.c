@@ -63,9 +63,10 @@ EMBLA_BODY void score(const float *x, float *const *outputs, size_t n, size_t st
     for (; b < n; b++) score_tile(x, outputs + b, 1, stride, out + b);
 }
 
-/* -ln p, at most that of p = 2^-24. */
+/* -ln p, at most that of p = 2^-24. NaN stays NaN. */
 static double surprise(float p)
 {
+    if (p != p) return (double)p;
     float scaled = p * 0x1p24f;
     uint32_t k = scaled < 1 ? 1 : scaled > 0x1p24f ? 1 << 24 : (uint32_t)scaled;
     return 0.5 * (double)embla_minus_2_ln(k);
