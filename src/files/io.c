@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The system's file calls, with one countdown for injected failures: a test chooses which call
- * fails, and so can check that every caller handles it.
- */
+ * fails, and so can check that every caller handles it. */
 #include "files/io.h"
 
 #include <dirent.h>
@@ -345,9 +344,8 @@ bool embla_io_sweep(int folder, const char *name)
     int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int fd = openat(folder, name, flags);
     if (fd < 0) return false;
-    /* Remove it while the lock is held: a process that has just created it, and locks it after
-     * us, then sees that it is gone. Its owner may have renamed it before we locked it, and the
-     * name may be that of a newer file: then this name is not removed. */
+    /* Remove it while the lock is held: a process that has just created it, and locks it after us,
+     * then sees that it is gone. But the name may be that of a newer file by now. */
     bool unused = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) &&
                   flock(fd, LOCK_EX | LOCK_NB) == 0 &&
                   fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
