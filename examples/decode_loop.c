@@ -186,7 +186,13 @@ int main(int argc, char **argv)
         snprintf(small, sizeof small, "%s/table", folder);
         write_table(small, 40000);
     }
-    must(stat(path, &file) == 0 && file.st_size / DIM >= 40000);
+    must(stat(path, &file) == 0);
+    if (file.st_size / DIM < 40000) {
+        fprintf(stderr,
+                "decode_loop: %s has %lld bytes; at least 40,000 rows of %d bytes are needed\n",
+                path, (long long)file.st_size, DIM);
+        return 1;
+    }
     int64_t rows = file.st_size / DIM;
     embla_ngram *ngram = NULL; /* the sizes of heads are primes somewhat above base */
     const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,

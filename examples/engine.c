@@ -59,9 +59,17 @@ static void must(bool done)
 
 /* ---- the model ---- */
 
-static int32_t corpus_token(size_t i)
+/* A token of a vocabulary: one of at most 97, after the first three, which are often special. */
+static int32_t made_token(int64_t vocabulary, uint64_t number)
 {
-    return (int32_t)((i * i / 7 + i % 5) % 97) + 3; /* some n-grams are frequent */
+    int64_t first = vocabulary > 3 ? 3 : 0;
+    int64_t most = vocabulary - first < 97 ? vocabulary - first : 97;
+    return (int32_t)(first + (int64_t)(number % (uint64_t)most));
+}
+
+static int32_t corpus_token(int64_t vocabulary, size_t i)
+{
+    return made_token(vocabulary, i * i / 7 + i % 5); /* some n-grams are frequent */
 }
 
 /* Writes a made-up table, and packs it: one read for each row, and for each frequent n-gram. */
@@ -89,7 +97,7 @@ static void make_pack(const char *folder, const char *path)
     must(file != NULL);
     for (int64_t i = 0; i < info.rows * 32; i++) must(putc((int)(i * 11 % 89), file) != EOF);
     must(fclose(file) == 0);
-    for (size_t i = 0; i < CORPUS; i++) tokens[i] = corpus_token(i);
+    for (size_t i = 0; i < CORPUS; i++) tokens[i] = corpus_token(parameters.vocab, i);
 
     const embla_extent extent = {.file = plain, .rows = info.rows};
     must(embla_store_open_extents(&format, &extent, 1, &direct, &store) == EMBLA_OK);
@@ -167,8 +175,7 @@ static void table_layer(const model *m, request *r, const float *rows)
 
 static int32_t sample(const model *m, const request *r)
 {
-    int64_t most = m->info.tokens < 97 ? m->info.tokens - 3 : 97;
-    return (int32_t)((r->state >> 33) % (uint64_t)most) + 3;
+    return made_token(m->info.tokens, r->state >> 33);
 }
 
 /* ---- requests ---- */
@@ -179,7 +186,8 @@ static void begin(const model *m, request *r, size_t number)
     r->rows = malloc(PROMPT * token * sizeof(float));
     for (size_t c = 0; c < CANDIDATES; c++) r->drafts[c] = malloc(token * sizeof(float));
     must(r->rows && r->drafts[0] && r->drafts[1]);
-    for (size_t i = 0; i < PROMPT; i++) r->tokens[i] = corpus_token(100 * number + i);
+    for (size_t i = 0; i < PROMPT; i++)
+        r->tokens[i] = corpus_token(m->info.tokens, 100 * number + i);
     r->count = PROMPT;
     r->ticket = submit(m, r, 0, r->tokens, PROMPT, r->rows); /* a prefill is one ticket */
 }
@@ -202,7 +210,7 @@ static void step(const model *m, request *r)
 
     /* A draft model would guess: rows of both guesses are fetched while the layers compute. */
     for (size_t c = 0; c < CANDIDATES; c++) {
-        r->guessed[c] = c == 0 ? sample(m, r) : corpus_token(r->count);
+        r->guessed[c] = c == 0 ? sample(m, r) : corpus_token(m->info.tokens, r->count);
         r->guesses[c] = submit(m, r, r->count, &r->guessed[c], 1, r->drafts[c]);
     }
     first_layers(r);
@@ -223,14 +231,14 @@ static void step(const model *m, request *r)
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/embla-engine-XXXXXX", path[128];
+    char folder[] = "/tmp/embla-engine-XXXXXX", made[128];
+    const char *path = argc > 1 ? argv[1] : made;
     model m = {0};
     request requests[REQUESTS] = {0};
     embla_tickets_stats stats;
-    snprintf(path, sizeof path, "%s", argc > 1 ? argv[1] : "");
     if (argc == 1) {
         must(mkdtemp(folder) != NULL);
-        snprintf(path, sizeof path, "%s/packed.safetensors", folder);
+        snprintf(made, sizeof made, "%s/packed.safetensors", folder);
         make_pack(folder, path);
     }
     open_model(&m, path, argc == 1);

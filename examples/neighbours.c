@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the nearest words of a word, and the answers to an analogy, by cosine. FILE is any
- * checkpoint with words.
+ * checkpoint with words; the default is words.vec of the demo.
  *
- *   neighbours [FILE [WORD [PLUS MINUS WORD]]]     PLUS - MINUS + WORD
+ *   neighbours [FILE WORD [PLUS MINUS WORD]]     PLUS - MINUS + WORD
  */
 #include <embla_lab.h>
 #include <inttypes.h>
@@ -30,14 +30,14 @@ static void print(const embla_vocab *vocab, const char *what, const embla_neighb
 {
     printf("%s\n", what);
     for (int i = 0; i < K && found[i].row >= 0; i++)
-        printf("  %-6s %7.4f\n", embla_vocab_word(vocab, (int32_t)found[i].row, NULL),
+        printf("  %-8s %7.4f\n", embla_vocab_word(vocab, (int32_t)found[i].row, NULL),
                found[i].score);
 }
 
 int main(int argc, char **argv)
 {
-    const char *path = argc > 1 ? argv[1] : "examples/quick-brown-fox.vec";
-    const char *word = argc > 2 ? argv[2] : "quick";
+    const char *path = argc > 1 ? argv[1] : "words.vec";
+    const char *word = argc > 2 ? argv[2] : "cat";
     embla_checkpoint *checkpoint = NULL;
     embla_table *table = NULL;
     embla_vocab *vocab = NULL;
@@ -57,12 +57,13 @@ int main(int argc, char **argv)
     print(vocab, word, found);
     printf("of %" PRId64 " rows, %" PRId64 " not finite\n", report.rows, report.nonfinite);
 
-    bool asked = argc > 5;
-    int64_t plus[] = {row_of(vocab, asked ? argv[3] : "quick"),
-                      row_of(vocab, asked ? argv[5] : "lazy")};
-    int64_t minus[] = {row_of(vocab, asked ? argv[4] : "slow")};
-    must(embla_analogy(table, plus, 2, minus, 1, K, NULL, found, NULL));
-    print(vocab, asked ? "the analogy" : "quick - slow + lazy", found);
+    if (argc == 1 || argc > 5) {
+        int64_t plus[] = {row_of(vocab, argc > 5 ? argv[3] : "king"),
+                          row_of(vocab, argc > 5 ? argv[5] : "woman")};
+        int64_t minus[] = {row_of(vocab, argc > 5 ? argv[4] : "man")};
+        must(embla_analogy(table, plus, 2, minus, 1, K, NULL, found, NULL));
+        print(vocab, argc > 5 ? "the analogy" : "king - man + woman", found);
+    }
 
     free(query);
     embla_vocab_free(vocab);

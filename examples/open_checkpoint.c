@@ -3,7 +3,8 @@
  * to the token table, and the rows of a few words. The rows stay in the file, except those of text
  * formats (as here), which are converted to numbers in memory.
  *
- *   open_checkpoint [FILE [WORD]...]     FILE may be a model's folder
+ *   open_checkpoint [FILE [WORD]...]     FILE may be a model's folder; default: words.vec of the
+ * demo
  */
 #include <embla_checkpoint.h>
 #include <inttypes.h>
@@ -51,7 +52,7 @@ static void print_row(const embla_table *table, const embla_vocab *vocab, const 
     if (!row) exit(1);
     if (embla_vocab_find(vocab, word, strlen(word), &token) == EMBLA_OK) {
         must(embla_lookup(table, &token, 1, NULL, row));
-        printf("%-6s %2d", word, (int)token);
+        printf("%-6s %3d", word, (int)token);
         for (size_t i = 0; i < dim && i < SHOWN; i++) printf(" %5.2f", (double)row[i]);
         printf("%s\n", dim > SHOWN ? " .." : "");
     } else {
@@ -62,8 +63,8 @@ static void print_row(const embla_table *table, const embla_vocab *vocab, const 
 
 int main(int argc, char **argv)
 {
-    static const char *const sentence[] = {"the", "quick", "brown", "fox", ".", "cat"};
-    const char *path = argc > 1 ? argv[1] : "examples/quick-brown-fox.vec";
+    static const char *const sentence[] = {"the", "queen", "saw", "a", "cat", "whale"};
+    const char *path = argc > 1 ? argv[1] : "words.vec";
     size_t count;
     embla_checkpoint *checkpoint = NULL;
     embla_vocab *vocab = NULL;

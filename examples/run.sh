@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: run.sh PROGRAM EXPECTED
-# Runs an example and compares its output with the file EXPECTED. If they differ, prints the
+# Runs an example in the folder of the demo and compares its output with the file EXPECTED. If they differ, prints the
 # difference (- expected, + printed) and exits with 1. To accept the new output:
-# PROGRAM > EXPECTED.
+# cd demo && PROGRAM > EXPECTED.
 set -u
 if [ $# -ne 2 ]; then
     echo "usage: run.sh PROGRAM EXPECTED" >&2

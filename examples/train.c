@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A complete training run: text -> corpus -> model -> steps -> new text. The model is microGPT with
- * a token table of 27 x 16, and the text is 108 names. The model learns to predict the next letter
- * of a name. The letters nearest to 'a' are printed before and after the training.
+ * a token table of 27 x 16. The model learns to predict the next letter of a name. The letters
+ * nearest to 'a' are printed before and after the training.
+ *
+ *   train [FILE]     one name a line, letters a-z; default: names.txt of the demo
  */
 #include <embla_lab.h>
 #include <embla_train.h>
@@ -52,7 +54,7 @@ static void print_name(const embla_corpus *corpus, embla_decoder *decoder, int64
     printf("\n");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     embla_corpus *corpus = NULL;
     embla_gpt *gpt = NULL;
@@ -62,7 +64,7 @@ int main(void)
     embla_train_report report;
     double mean = 0;
     const embla_corpus_options lines = {.documents = true, .seed = 1};
-    must(embla_corpus_open("examples/names.txt", &lines, &corpus));
+    must(embla_corpus_open(argc > 1 ? argv[1] : "names.txt", &lines, &corpus));
     must(embla_gpt_preset_find("microgpt", &preset));
     preset.shape.vocab = embla_corpus_vocab(corpus);
     must(embla_gpt_new(&preset.shape, 1, preset.spread, &gpt));

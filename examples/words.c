@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meaning from use: learns rows of words from the raw text demo/village.txt, half a second, then
- * prints cosines before and after, and king - man + woman.
+/* Meaning from use: learns rows of words from raw text in half a second, then prints cosines before
+ * and after, and king - man + woman.
+ *
+ *   words [FILE]     a text with these words; default: village.txt of the demo
  */
 #include <embla.h>
 #include <embla_lab.h>
@@ -41,13 +43,13 @@ static void print_cosines(embla_wordvec *words, const char *when)
     print_cosine(words, table, "monday", "tuesday");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const embla_wordvec_options options = {
         .clean = EMBLA_WORDVEC_CLEAN_WORDS, .dim = 32, .epochs = 30, .sample = 0.001, .seed = 1};
     embla_wordvec *words;
     embla_wordvec_report report = {.steps = 1};
-    must(embla_wordvec_new("demo/village.txt", &options, &words));
+    must(embla_wordvec_new(argc > 1 ? argv[1] : "village.txt", &options, &words));
     print_cosines(words, "before: random rows");
     while (report.step < report.steps) must(embla_wordvec_step(words, &report));
     print_cosines(words, "after:");

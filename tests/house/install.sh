@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs into an empty folder and moves that folder. Then builds and runs a C and a C++ program
-# outside the tree against it: by pkg-config and by find_package, shared and static. The commands of
-# the README run on the installed demo.
+# outside the tree against it: by pkg-config and by find_package, shared and static. The examples are
+# built as examples/README.md says, and the README's program as C and as C++. The commands of the
+# README run on the installed demo.
 #   usage: install.sh PROJECT BUILD CC
 set -eu
 project=$1 build=$2 cc=$3
@@ -32,6 +33,29 @@ if command -v pkg-config >/dev/null; then
         c++ "$user/user.cpp" $(pkg-config --cflags --libs embla_lab) -o "$work/cpp-shared"
         check "C++, pkg-config, shared" "$work/cpp-shared"
     fi
+    (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
+    line=$(grep '^cc order.c ' "$project/examples/README.md")
+    sed -n 's/.*| \[\([a-z_]*\)\.c\](.*) | *\([a-z]*\).*/\1 \2/p' "$project/examples/README.md" >"$work/examples"
+    while read -r name lab; do
+        [ "$name" != learn ] || [ -e "$build/examples/learn" ] || continue # it needs an engine
+        library=embla
+        [ "$lab" != lab ] || library=embla_lab
+        cp "$project/examples/$name.c" "$work/demo/"
+        command=$(echo "$line" | sed "s/order/$name/g; s/embla_lab/$library/; s/^cc /$cc /")
+        (cd "$work/demo" && sh -c "$command") || { echo "failed: $command"; exit 1; }
+        (cd "$work/demo" && LD_LIBRARY_PATH=$libdir "./$name") >"$work/printed"
+        diff -u "$project/examples/$name.out" "$work/printed"
+        case $name in engine) (cd "$work/demo" && LD_LIBRARY_PATH=$libdir ./engine village) ;; esac
+        rm "$work/demo/$name.c" "$work/demo/$name"
+        echo "example $name: right"
+    done <"$work/examples"
+    awk '/^```c$/ { found = 1; next } /^```/ { found = 0 } found' "$project/README.md" >"$work/rows.c"
+    for compiler in "$cc" c++; do
+        command -v "$compiler" >/dev/null || { echo "$compiler is not here"; continue; }
+        case $compiler in c++) language="-x c++" ;; *) language=-Wextra ;; esac
+        (cd "$work" && $compiler $language -Wall -Werror rows.c -o rows $(pkg-config --cflags --libs embla))
+        LD_LIBRARY_PATH=$libdir "$work/rows"
+    done
     cp -r "$prefix" "$work/static" # where both are, the linker takes the shared one
     find "$work/static" -name '*.so*' -exec rm {} +
     PKG_CONFIG_PATH=$work/static/${libdir#"$prefix"/}/pkgconfig
@@ -51,7 +75,7 @@ for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header
 [ -s "$prefix/share/man/man1/embla.1" ]
 
 # the demo, and every command of the README on it
-(cd "$work" && "$prefix/bin/embla" demo -o demo -q)
+[ -d "$work/demo" ] || (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
 [ "$("$prefix/bin/embla" demo --folder)" = "$(realpath "$prefix/share/embla/demo")" ]
 if command -v python3 >/dev/null; then
     python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md" \
