@@ -390,7 +390,10 @@ typedef struct {
     int64_t different;     /* embla_pack_verify: rows that differ from the source, .. */
     int64_t first;         /* .. and the first of them; -1 if there is none */
     int64_t bundles_wrong; /* embla_pack_verify: bundles that differ from the pack's rows */
-    uint64_t reserved[4];
+    int64_t version;      /* of the format; packs of version 1 have no checksum of their manifest */
+    bool hasher;          /* the pack has one, .. */
+    bool hasher_compared; /* .. and embla_pack_verify has compared it with options.ngram */
+    uint64_t reserved[2];
 } embla_pack_report;
 
 /* Writes a pack. The file appears when it is complete and every row of it has been compared with
@@ -399,11 +402,12 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_pack_write(const embla_store *source, const char *path,
                                                       const embla_pack_options *options,
                                                       embla_pack_report *out);
-/* Reads a whole pack, and compares its rows with their checksums and its bundles with its rows.
- * With a source (not NULL), all rows are also compared with it, bit for bit. EMBLA_ERR_FORMAT if a
- * checksum is wrong. EMBLA_ERR_SHAPE if the source has other rows than the pack, and
- * EMBLA_ERR_UNSUPPORTED if it cannot be packed itself. Differences are counted in *out. Of the
- * options, progress and context are used. */
+/* Reads a whole pack, and compares its rows and lists with their checksums and its bundles with its
+ * rows. With a source (not NULL), all rows are also compared with it, bit for bit. With
+ * options.ngram (not NULL), the hasher is compared with it, constant by constant.
+ * EMBLA_ERR_FORMAT if a checksum is wrong. EMBLA_ERR_SHAPE if the source has other rows or another
+ * hasher than the pack, and EMBLA_ERR_UNSUPPORTED if it cannot be packed itself. Differences are
+ * counted in *out. Of the other options, progress and context are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_pack_verify(const embla_checkpoint *pack,
                                                        const embla_store *source,
                                                        const embla_pack_options *options,

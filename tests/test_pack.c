@@ -679,7 +679,7 @@ static void wrong_manifests_are_refused(void **state)
         "{\"version\":1,\"rows\":10,\"layer\":-1,\"name\":\"t\",\"dtype\":\"f8_e4m3\",\"dim\":160,"
         "\"scales\":0,\"scale\":1,\"bundle_heads\":0,\"bundles\":0}";
     static const char *const wrong[][2] = {
-        {"\"version\":1", "\"version\":2"},
+        {"\"version\":1", "\"version\":3"},
         {"\"rows\":10", "\"rows\":0"},
         {"\"rows\":10", "\"rows\":1e3"},
         {"\"layer\":-1", "\"layer\":-2"},

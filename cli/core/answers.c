@@ -19,14 +19,12 @@
 
 /* ---- the queried table ---- */
 
-/* Notes go to stderr, so that they do not mix with data. */
-static void print_notes(const cli_model *model)
+static void print_notes(const cli_args *args, const cli_model *model)
 {
-    size_t count;
-    const char *const *notes = embla_checkpoint_notes(model->checkpoint, &count);
-    if (model->vocab_error[0]) cli_complain("no words: %s", model->vocab_error);
-    if (model->no_words[0]) cli_complain("no words: %s", model->no_words);
-    for (size_t n = 0; n < count; n++) cli_complain("note: %s", notes[n]);
+    bool quiet = cli_args_flag(args, "quiet");
+    if (model->vocab_error[0] && !quiet) cli_complain("no words: %s", model->vocab_error);
+    if (model->no_words[0] && !quiet) cli_complain("no words: %s", model->no_words);
+    cli_print_notes(args, model->checkpoint);
 }
 
 int cli_asked_open(const cli_args *args, const char *path, cli_asked *out)
@@ -40,7 +38,7 @@ int cli_asked_open(const cli_args *args, const char *path, cli_asked *out)
     out->vocab = out->model.vocab;
     if (embla_subwords_open(out->model.checkpoint, &out->subwords) != EMBLA_OK)
         out->subwords = NULL;
-    if (!cli_args_flag(args, "quiet")) print_notes(&out->model);
+    print_notes(args, &out->model);
     return CLI_DONE;
 }
 

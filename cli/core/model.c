@@ -141,6 +141,14 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     return CLI_DONE;
 }
 
+void cli_print_notes(const cli_args *args, const embla_checkpoint *checkpoint)
+{
+    size_t count;
+    const char *const *notes = embla_checkpoint_notes(checkpoint, &count);
+    if (cli_args_flag(args, "quiet")) return;
+    for (size_t n = 0; n < count; n++) cli_complain("note: %s", notes[n]);
+}
+
 void cli_model_free(cli_model *model)
 {
     cli_text_free(model->text);

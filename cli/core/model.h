@@ -73,6 +73,9 @@ int cli_convert_failed(const cli_args *args, embla_status status);
  * vocabulary is not an error. */
 int cli_model_open(const cli_args *args, const char *path, cli_model *out);
 void cli_model_free(cli_model *model);
+/* Prints the notes of a checkpoint to stderr, so that they do not mix with data; not with --quiet.
+ */
+void cli_print_notes(const cli_args *args, const embla_checkpoint *checkpoint);
 
 /* How the table was found: "recognised by embed_tokens.weight", "the only tensor". Returns text. */
 const char *cli_model_why(const cli_model *model, char text[CLI_CELL]);

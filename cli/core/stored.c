@@ -32,6 +32,7 @@ static embla_status open_table(const cli_args *args, int32_t layer,
     embla_status status = cli_open_path(base ? base : out->path, open, &out->checkpoint);
     free(base);
     if (status != EMBLA_OK) return status;
+    cli_print_notes(args, out->checkpoint);
     cli_progress_begin(&out->progress, cli_args_flag(args, "quiet"));
     status = embla_store_open(out->checkpoint, pattern, layer, options, &out->store);
     if (status == EMBLA_OK) status = embla_store_describe(out->store, &out->info);

@@ -144,8 +144,17 @@ static void print_text(const cli_args *args, const job *j, const char *path)
         cli_out_fact("bundles", "%s of %zu rows", cli_commas(r->bundles, bundles), r->heads);
     if (r->different > 0 || r->bundles_wrong > 0) return;
     bool alone = cli_args_flag(args, "verify") && args->operand_count == 1;
-    cli_out_fact("verified", "all %s rows, %s", cli_commas(r->rows, rows),
-                 alone ? "by their checksums" : "bit for bit");
+    bool summed = r->version > 1; /* the manifest has a checksum, which opening has compared */
+    cli_commas(r->rows, rows);
+    if (alone)
+        cli_out_fact("verified", "all %s rows%s, by their checksums", rows,
+                     summed ? " and the manifest" : "");
+    else
+        cli_out_fact("verified", "all %s rows%s, bit for bit", rows,
+                     r->hasher_compared ? " and the hasher" : "");
+    if (!alone && r->hasher && !r->hasher_compared)
+        cli_out_fact("hasher", "%s; %s has none: --model NAME compares it with that of a model",
+                     summed ? "by its checksum" : "not verified", args->operands[0]);
 }
 
 static void print_json(const job *j, const char *path)
@@ -163,6 +172,9 @@ static void print_json(const job *j, const char *path)
     cli_json_whole(&json, "different", r->different);
     cli_json_whole(&json, "first", r->first);
     cli_json_whole(&json, "bundles_wrong", r->bundles_wrong);
+    cli_json_whole(&json, "version", r->version);
+    cli_json_bool(&json, "hasher", r->hasher);
+    cli_json_bool(&json, "hasher_compared", r->hasher_compared);
     cli_json_close(&json, '}');
     putchar('\n');
 }
@@ -190,10 +202,12 @@ static int print_report(const cli_args *args, const job *j, const char *path)
 static int verify(const cli_args *args, job *j, const char *path)
 {
     embla_checkpoint *pack = NULL;
-    const embla_pack_options options = {.progress = cli_progress_call, .context = &j->progress};
     int code = args->operand_count == 2 ? open_source(args, j) : CLI_DONE;
     if (code != CLI_DONE) return code;
     if (embla_checkpoint_open(path, NULL, &pack) != EMBLA_OK) return library_error();
+    const embla_pack_options options = {
+        .ngram = j->ngram, .progress = cli_progress_call, .context = &j->progress};
+    cli_print_notes(args, pack);
     cli_progress_begin(&j->progress, cli_args_flag(args, "quiet"));
     embla_status status = embla_pack_verify(pack, j->store, &options, &j->report);
     cli_progress_end(&j->progress, "interrupted; the pack is unchanged");
@@ -300,7 +314,8 @@ const cli_verb cli_verb_pack = {
             "OUT is used like SOURCE, by 'embla rows', 'embla trace', 'embla verify' and by "
             "programs; it has the hasher of SOURCE. It appears when it is complete and all its "
             "rows have been compared with those of SOURCE. SOURCE is not changed. --verify repeats "
-            "the comparison; its exit code is 3 if a row of SOURCE has changed.",
+            "the comparison, of the hasher too; its exit code is 3 if a row of SOURCE has changed, "
+            "and 1 if OUT is damaged or has another hasher.",
     .example = "embla pack village packed.safetensors",
     .options = options,
     .run = run};

@@ -130,6 +130,7 @@ static int replay(const cli_args *args, const char *path)
     options.hot_bytes = (size_t)hot_bytes;
     if (code == CLI_DONE) code = cli_trace_read(path, SIZE_MAX, &trace);
     if (code == CLI_DONE) code = cli_model_open(args, args->operands[0], &model);
+    if (code == CLI_DONE) cli_print_notes(args, model.checkpoint);
     if (code == CLI_DONE)
         code = cli_rows_stats_read(model.checkpoint, cli_rows_layer(args), trace.rows, trace.tokens,
                                    trace.columns, &options, &stats);

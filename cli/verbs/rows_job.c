@@ -100,6 +100,7 @@ static int open_hasher(const cli_args *args, cli_rows_job *j)
         int code = cli_model_open(args, args->operands[0], &j->model);
         if (code == CLI_DONE) code = cli_model_use_tokenizer(args, &j->model);
         if (code != CLI_DONE) return code;
+        cli_print_notes(args, j->model.checkpoint);
     } else if (cli_args_given(args, "tokenizer")) {
         return cli_usage("--tokenizer needs a FILE: with --model tokens are numbers");
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manifest of a pack: parsed, checked, printed. Rules K1 to K5 of docs/formats.md.
+/* The manifest of a pack: parsed, checked, printed. Rules K1 to K5 and K8 of docs/formats.md.
  *
  * A manifest is untrusted like the rest of a file. embla_pack_complete computes all sizes from a
- * few numbers, and embla_pack_open compares them with the tensors of the file.
+ * few numbers, and embla_pack_open compares them with the tensors of the file. The checksums are
+ * against damage: whoever changes a manifest on purpose can compute them too.
  */
 #include "formats/pack_manifest.h"
 
@@ -12,8 +13,19 @@
 #include "base/checked.h"
 #include "base/dtype.h"
 #include "base/json_text.h"
+#include "formats/saved.h"
 
 enum { DEPTH = 4, COLUMNS_MOST = 1024, ORDERS_MOST = 8 };
+
+/* The lists: their tensors, their checksums in the manifest, and what one number of them has. */
+static const struct {
+    const char *tensor, *type, *key;
+    uint64_t size;
+} lists[EMBLA_PACK_LISTS] = {
+    [EMBLA_PACK_LIST_FOLD] = {EMBLA_PACK_FOLD, "I32", "fold_checksum", 4},
+    [EMBLA_PACK_LIST_INDEX] = {EMBLA_PACK_INDEX, "U64", "index_checksum", 8},
+    [EMBLA_PACK_LIST_ORDER] = {EMBLA_PACK_ORDER, "U32", "order_checksum", 4},
+};
 
 /* ---- sizes ---- */
 
@@ -165,16 +177,31 @@ static embla_status parse_hasher(const embla_json_value *object, const char *nam
     return r.status;
 }
 
+/* The checksums of the lists that the pack has. Version 1 has none. */
+static embla_status parse_sums(const reading *r, embla_pack *p)
+{
+    for (int i = 0; i < EMBLA_PACK_LISTS && p->version > 1; i++) {
+        if (embla_pack_list_bytes(p, (embla_pack_list)i) == 0) continue;
+        p->sums[i] = embla_json_string(embla_json_get(r->object, lists[i].key), NULL);
+        if (!p->sums[i] || strlen(p->sums[i]) != EMBLA_SUM_TEXT - 1)
+            return embla_fail(EMBLA_ERR_FORMAT,
+                              "%.200s: '%s' of the pack is missing or has not %d digits (K8)",
+                              r->name, lists[i].key, EMBLA_SUM_TEXT - 1);
+    }
+    return EMBLA_OK;
+}
+
 embla_status embla_pack_parse(const char *text, const char *name, embla_pack *out)
 {
     *out = (embla_pack){0};
     EMBLA_TRY(embla_json_read(text, strlen(text), name, DEPTH, "K1", &out->json));
     reading r = {.name = name, .object = out->json};
-    int64_t version = whole(&r, "version", 1, INT32_MAX);
-    if (r.status == EMBLA_OK && version != EMBLA_PACK_VERSION)
+    out->version = whole(&r, "version", 1, INT32_MAX);
+    if (r.status == EMBLA_OK && out->version > EMBLA_PACK_VERSION)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s is a pack of version %" PRId64 "; this library reads version %d",
-                          name, version, EMBLA_PACK_VERSION);
+                          "%.200s is a pack of version %" PRId64
+                          "; this library reads versions 1 to %d",
+                          name, out->version, EMBLA_PACK_VERSION);
     out->rows = whole(&r, "rows", 1, EMBLA_ROWS_MOST);
     out->layer = (int32_t)whole(&r, "layer", -1, INT32_MAX);
     out->heads = (size_t)whole(&r, "bundle_heads", 0, EMBLA_PACK_HEADS_MOST);
@@ -191,7 +218,8 @@ embla_status embla_pack_parse(const char *text, const char *name, embla_pack *ou
     }
     EMBLA_TRY(status);
     const embla_json_value *hasher = embla_json_get(out->json, "ngram");
-    return hasher ? parse_hasher(hasher, name, out) : EMBLA_OK;
+    if (hasher) EMBLA_TRY(parse_hasher(hasher, name, out));
+    return parse_sums(&r, out);
 }
 
 void embla_pack_free(embla_pack *pack)
@@ -201,16 +229,69 @@ void embla_pack_free(embla_pack *pack)
     pack->json = NULL;
 }
 
+/* ---- checksums ---- */
+
+embla_status embla_pack_check(embla_directory *d, const char *name)
+{
+    const char *text = embla_saved_value(d, EMBLA_PACK_KEY);
+    const char *said = embla_saved_value(d, EMBLA_PACK_KEY_SUM);
+    char found[EMBLA_SUM_TEXT];
+    if (!text) return EMBLA_OK;
+    if (!said) /* version 1; embla_pack_open refuses other versions without it */
+        return embla_directory_note(d,
+                                    "the manifest of this pack has no checksum (version 1): "
+                                    "'embla pack' writes packs of version %d, which have one "
+                                    "(K8)",
+                                    EMBLA_PACK_VERSION);
+    embla_sum_text(embla_checksum_of(text, strlen(text)), found);
+    if (strcmp(said, found) == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s is damaged: its manifest has the checksum %s, but %.64s is recorded; "
+                      "write the pack again (K8)",
+                      name, found, said);
+}
+
+uint64_t embla_pack_list_bytes(const embla_pack *p, embla_pack_list list)
+{
+    int64_t count = list == EMBLA_PACK_LIST_FOLD ? p->hasher.fold : p->bundles;
+    return lists[list].size * (uint64_t)count;
+}
+
+embla_status embla_pack_list_sum(const embla_checkpoint *cp, const embla_pack *p,
+                                 embla_pack_list list, embla_checksum *out)
+{
+    char block[16384];
+    uint64_t bytes = embla_pack_list_bytes(p, list);
+    embla_checksum_state state;
+    embla_checksum_begin(&state);
+    for (uint64_t at = 0; at < bytes; at += sizeof block) {
+        size_t n = bytes - at < sizeof block ? (size_t)(bytes - at) : sizeof block;
+        EMBLA_TRY(embla_checkpoint_read(cp, lists[list].tensor, (int64_t)at, n, block));
+        embla_checksum_add(&state, block, n);
+    }
+    *out = embla_checksum_end(&state);
+    return EMBLA_OK;
+}
+
+embla_status embla_pack_list_check(const embla_pack *p, embla_pack_list list, embla_checksum sum,
+                                   const char *name)
+{
+    char found[EMBLA_SUM_TEXT];
+    embla_sum_text(sum, found);
+    if (!p->sums[list] || strcmp(p->sums[list], found) == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s is damaged: '%s' has the checksum %s, but %.64s is recorded; write "
+                      "the pack again (K8)",
+                      name, lists[list].tensor, found, p->sums[list]);
+}
+
 /* ---- the tensors of a pack ---- */
 
 const char *embla_pack_text(const embla_checkpoint *cp)
 {
     if (cp->shard_count != 1 || strcmp(embla_checkpoint_format(cp), "safetensors") != 0)
         return NULL;
-    const embla_directory *d = &cp->shards[0].directory;
-    for (size_t i = 0; i < d->pair_count; i++)
-        if (strcmp(d->pairs[i].key, EMBLA_PACK_KEY) == 0) return d->pairs[i].value;
-    return NULL;
+    return embla_saved_value(&cp->shards[0].directory, EMBLA_PACK_KEY);
 }
 
 /* A tensor must have this type and at least `bytes` bytes, and begin a page. */
@@ -232,15 +313,19 @@ static embla_status check_tensor(const embla_checkpoint *cp, const char *name, c
 embla_status embla_pack_open(const embla_checkpoint *cp, embla_pack *out)
 {
     EMBLA_TRY(embla_pack_parse(embla_pack_text(cp), cp->shown, out));
+    if (out->version > 1 && !embla_saved_value(&cp->shards[0].directory, EMBLA_PACK_KEY_SUM))
+        return embla_fail(EMBLA_ERR_FORMAT,
+                          "%.200s is a pack of version %" PRId64 " without '%s' (K8)", cp->shown,
+                          out->version, EMBLA_PACK_KEY_SUM);
     uint64_t sums = 16 * ((uint64_t)embla_pack_block_count(out) + 1);
     EMBLA_TRY(check_tensor(cp, EMBLA_PACK_ROWS, "U8", out->rows_size, true));
     EMBLA_TRY(check_tensor(cp, EMBLA_PACK_SUMS, "U8", sums, true));
-    if (out->hasher.fold > 0)
-        EMBLA_TRY(check_tensor(cp, EMBLA_PACK_FOLD, "I32", 4 * (uint64_t)out->hasher.fold, false));
+    for (int i = 0; i < EMBLA_PACK_LISTS; i++) {
+        uint64_t bytes = embla_pack_list_bytes(out, (embla_pack_list)i);
+        if (bytes > 0) EMBLA_TRY(check_tensor(cp, lists[i].tensor, lists[i].type, bytes, false));
+    }
     if (out->bundles == 0) return EMBLA_OK;
-    EMBLA_TRY(check_tensor(cp, EMBLA_PACK_BUNDLES, "U8", out->bundles_size, true));
-    EMBLA_TRY(check_tensor(cp, EMBLA_PACK_INDEX, "U64", 8 * (uint64_t)out->bundles, false));
-    return check_tensor(cp, EMBLA_PACK_ORDER, "U32", 4 * (uint64_t)out->bundles, false);
+    return check_tensor(cp, EMBLA_PACK_BUNDLES, "U8", out->bundles_size, true);
 }
 
 /* ---- printing ---- */
@@ -302,7 +387,7 @@ static void print_pack(const embla_json_sink *to, const embla_pack *p)
     char scale[EMBLA_JSON_DIGITS];
     embla_json_digits((double)p->format.scale, 0, scale);
     embla_json_write(to, "{\"version\":");
-    embla_json_write_whole(to, EMBLA_PACK_VERSION);
+    embla_json_write_whole(to, p->version > 0 ? p->version : EMBLA_PACK_VERSION);
     print_whole(to, "rows", p->rows);
     print_whole(to, "layer", p->layer);
     embla_json_write(to, ",\"name\":");
@@ -317,6 +402,13 @@ static void print_pack(const embla_json_sink *to, const embla_pack *p)
     print_whole(to, "bundle_heads", (int64_t)p->heads);
     print_whole(to, "bundles", p->bundles);
     if (p->hasher.given) print_hasher(to, &p->hasher);
+    for (int i = 0; i < EMBLA_PACK_LISTS; i++) {
+        if (!p->sums[i]) continue;
+        embla_json_write(to, ",\"");
+        embla_json_write(to, lists[i].key);
+        embla_json_write(to, "\":");
+        (void)embla_json_write_string(to, p->sums[i], strlen(p->sums[i]), false);
+    }
     embla_json_write(to, "}");
 }
 

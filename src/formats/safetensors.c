@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "files/cursor.h"
 #include "files/json_walk.h"
+#include "formats/pack_manifest.h"
 
 enum { PREFIX = EMBLA_SAFETENSORS_PREFIX };
 
@@ -404,6 +405,7 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
         .map = map, .out = out, .data = PREFIX + length, .data_bytes = map->size - PREFIX - length};
     EMBLA_TRY(read_header(&r, (size_t)length, options && options->lenient));
     EMBLA_TRY(check_tiling(&r));
+    EMBLA_TRY(embla_pack_check(out, map->name));
     out->format = embla_format_safetensors.name;
     if (r.data % 4 == 0 || r.data_bytes == 0) return EMBLA_OK;
     return embla_directory_note(out,

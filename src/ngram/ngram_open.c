@@ -341,6 +341,9 @@ static embla_status read_pack_fold(embla_keys *r)
     EMBLA_TRY(embla_fold_room((uint64_t)tokens, &r->own));
     EMBLA_TRY(embla_checkpoint_read(r->cp, EMBLA_PACK_FOLD, 0, (size_t)tokens * sizeof(int32_t),
                                     r->own->values));
+    EMBLA_TRY(embla_pack_list_check(
+        &r->pack, EMBLA_PACK_LIST_FOLD,
+        embla_checksum_of(r->own->values, (size_t)tokens * sizeof(int32_t)), r->cp->shown));
     r->p.fold = r->own;
     return embla_fold_check(r->own, r->cp->shown);
 }

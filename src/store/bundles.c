@@ -73,6 +73,9 @@ embla_status embla_bundles_open(const embla_checkpoint *cp, const embla_pack *pa
     b->offset = bundles->offset;
     b->source = (uint32_t)store->extents[0].source[0]; /* a pack is one file */
     EMBLA_TRY(embla_entry_read(cp, index, 0, b->count * sizeof *b->keys, b->keys));
+    EMBLA_TRY(embla_pack_list_check(pack, EMBLA_PACK_LIST_INDEX,
+                                    embla_checksum_of(b->keys, b->count * sizeof *b->keys),
+                                    cp->shown));
     return index_keys(b, cp->shown);
 }
 

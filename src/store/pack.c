@@ -6,6 +6,8 @@
  *   rows           all rows, in pages
  *   sums           checksums: of each 64 MiB of rows, and of all bundles
  *
+ * The manifest has the checksums of the lists, and the metadata that of the manifest.
+ *
  * The file is written from front to back under a temporary name. Then it is read again and compared
  * with the source (pack_verify.c), and gets its name.
  */
@@ -19,6 +21,7 @@
 #include "base/options.h"
 #include "base/stop.h"
 #include "formats/safetensors.h"
+#include "formats/saved.h"
 #include "lookup/lookup.h"
 #include "store/bundles.h"
 #include "store/row_list.h"
@@ -138,11 +141,30 @@ static embla_status collect(writer *w)
 
 /* ---- manifest ---- */
 
+void embla_pack_hasher_of(const embla_ngram *ngram, embla_pack_hasher *out, int32_t *layer)
+{
+    embla_ngram_info info;
+    embla_ngram_describe(ngram, &info);
+    *out = (embla_pack_hasher){.given = true,
+                               .kind = (int64_t)info.kind,
+                               .vocab = info.vocab,
+                               .orders = info.orders,
+                               .heads = info.heads,
+                               .pad = info.pad,
+                               .eos = info.eos,
+                               .eos_rule = (int64_t)info.eos_rule,
+                               .rows = info.rows,
+                               .fold = info.folded ? info.tokens : 0,
+                               .multipliers = info.multipliers,
+                               .sizes = info.sizes,
+                               .offsets = info.offsets};
+    *layer = info.layer;
+}
+
 static embla_status describe_hasher(writer *w)
 {
     embla_ngram_info info;
     void *memory = NULL;
-    embla_pack_hasher *h = &w->pack.hasher;
     if (!w->options->ngram) return EMBLA_OK;
     embla_ngram_describe(w->options->ngram, &info);
     if (info.rows > w->source->rows)
@@ -150,25 +172,28 @@ static embla_status describe_hasher(writer *w)
                           "the hasher is for a table with %" PRId64
                           " rows, but the store has %" PRId64,
                           info.rows, w->source->rows);
-    *h = (embla_pack_hasher){.given = true,
-                             .kind = (int64_t)info.kind,
-                             .vocab = info.vocab,
-                             .orders = info.orders,
-                             .heads = info.heads,
-                             .pad = info.pad,
-                             .eos = info.eos,
-                             .eos_rule = (int64_t)info.eos_rule,
-                             .rows = info.rows,
-                             .fold = info.folded ? info.tokens : 0,
-                             .multipliers = info.multipliers,
-                             .sizes = info.sizes,
-                             .offsets = info.offsets};
-    w->pack.layer = info.layer;
+    embla_pack_hasher_of(w->options->ngram, &w->pack.hasher, &w->pack.layer);
     if (!info.folded) return EMBLA_OK;
     size_t bytes = (size_t)info.tokens * sizeof *w->fold;
     EMBLA_TRY(embla_arena_take(&w->arena, (size_t)whole_pages(bytes), "a fold", &memory));
     memcpy(memory, info.folded, bytes);
     w->fold = memory;
+    return EMBLA_OK;
+}
+
+/* The checksums of the lists that the pack will have. */
+static embla_status sum_lists(writer *w)
+{
+    const void *const lists[EMBLA_PACK_LISTS] = {[EMBLA_PACK_LIST_FOLD] = w->fold,
+                                                 [EMBLA_PACK_LIST_INDEX] = w->keys,
+                                                 [EMBLA_PACK_LIST_ORDER] = w->order};
+    for (int i = 0; i < EMBLA_PACK_LISTS; i++) {
+        char text[EMBLA_SUM_TEXT];
+        uint64_t bytes = embla_pack_list_bytes(&w->pack, (embla_pack_list)i);
+        if (bytes == 0) continue;
+        embla_sum_text(embla_checksum_of(lists[i], (size_t)bytes), text);
+        EMBLA_TRY(embla_arena_text(&w->arena, text, sizeof text - 1, &w->pack.sums[i]));
+    }
     return EMBLA_OK;
 }
 
@@ -180,6 +205,7 @@ static embla_status describe(writer *w)
     w->pack.name = w->options->name ? w->options->name : "";
     EMBLA_TRY(describe_hasher(w));
     EMBLA_TRY(collect(w));
+    EMBLA_TRY(sum_lists(w));
     return embla_pack_complete(&w->pack, "the pack");
 }
 
@@ -360,7 +386,9 @@ static embla_status write_parts(writer *w, embla_durable *out)
     uint64_t count = (uint64_t)w->pack.bundles;
     const char *text = NULL;
     EMBLA_TRY(embla_pack_print(&w->pack, &text));
-    const embla_pair pair = {.key = EMBLA_PACK_KEY, .value = text};
+    char sum[EMBLA_SUM_TEXT];
+    embla_sum_text(embla_checksum_of(text, strlen(text)), sum);
+    const embla_pair pairs[] = {{EMBLA_PACK_KEY, text}, {EMBLA_PACK_KEY_SUM, sum}};
     if (w->fold)
         add_part(parts, &n, EMBLA_PACK_FOLD, "I32", 4,
                  whole_pages(4 * (uint64_t)w->pack.hasher.fold), w->fold);
@@ -377,7 +405,7 @@ static embla_status write_parts(writer *w, embla_durable *out)
     set_shape(parts, n, SUM, NULL);
     w->total = (int64_t)(rows + bundles);
     const embla_contents contents = {
-        .parts = parts, .count = n, .pairs = &pair, .pair_count = 1, .align = EMBLA_PACK_PAGE};
+        .parts = parts, .count = n, .pairs = pairs, .pair_count = 2, .align = EMBLA_PACK_PAGE};
     return embla_safetensors_write(out, &contents);
 }
 

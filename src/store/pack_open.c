@@ -50,7 +50,9 @@ embla_status embla_store_open_pack(const embla_checkpoint *cp, int32_t layer,
 void embla_pack_describe(const embla_pack *pack, embla_pack_report *out)
 {
     bool small = pack->row_pages.group_bytes == EMBLA_PACK_PAGE;
-    *out = (embla_pack_report){.rows = pack->rows,
+    *out = (embla_pack_report){.version = pack->version,
+                               .hasher = pack->hasher.given,
+                               .rows = pack->rows,
                                .row_bytes = pack->row_bytes,
                                .rows_a_page = small ? (int64_t)pack->row_pages.group : 0,
                                .bundles = pack->bundles,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares a pack with its checksums, its bundles with its rows, and its rows with the source that
- * it was made from. The time of the files plays no part: a copy of the source is as good. */
+/* Compares a pack with its checksums, its bundles with its rows, and its rows and its hasher with
+ * the source that it was made from. The time of the files plays no part: a copy of the source is as
+ * good. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -152,6 +154,91 @@ static embla_status verify_bundles(verifier *v)
     return check_sum(v, embla_pack_block_count(&v->pack));
 }
 
+/* ---- lists, hasher ---- */
+
+/* Compares each list with its checksum. Packs of version 1 have none. */
+static embla_status verify_lists(const verifier *v)
+{
+    for (int i = 0; i < EMBLA_PACK_LISTS; i++) {
+        embla_checksum found;
+        if (!v->pack.sums[i]) continue;
+        EMBLA_TRY(embla_pack_list_sum(v->cp, &v->pack, (embla_pack_list)i, &found));
+        EMBLA_TRY(embla_pack_list_check(&v->pack, (embla_pack_list)i, found, v->cp->shown));
+    }
+    return EMBLA_OK;
+}
+
+static embla_status other_hasher(const verifier *v, const char *what, int64_t at, int64_t ours,
+                                 int64_t theirs)
+{
+    char place[32] = "";
+    if (at >= 0) (void)snprintf(place, sizeof place, "[%" PRId64 "]", at);
+    return embla_fail(EMBLA_ERR_SHAPE,
+                      "%.200s has another hasher than the source: %s%s is %" PRId64
+                      ", that of the source is %" PRId64 "; write the pack again",
+                      v->cp->shown, what, place, ours, theirs);
+}
+
+static embla_status compare_list(const verifier *v, const char *what, const int64_t *ours,
+                                 const int64_t *theirs, int64_t count)
+{
+    if (!ours != !theirs) return other_hasher(v, what, -1, ours ? count : 0, theirs ? count : 0);
+    for (int64_t i = 0; ours && i < count; i++)
+        if (ours[i] != theirs[i]) return other_hasher(v, what, i, ours[i], theirs[i]);
+    return EMBLA_OK;
+}
+
+static embla_status compare_fold(const verifier *v)
+{
+    embla_ngram_info info;
+    embla_checksum ours, theirs;
+    embla_ngram_describe(v->options->ngram, &info);
+    if (!info.folded) return EMBLA_OK;
+    EMBLA_TRY(embla_pack_list_sum(v->cp, &v->pack, EMBLA_PACK_LIST_FOLD, &ours));
+    theirs = embla_checksum_of(info.folded, (size_t)info.tokens * sizeof *info.folded);
+    if (ours.high == theirs.high && ours.low == theirs.low) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_SHAPE,
+                      "%.200s has another fold than the source: its checksum is %016" PRIx64
+                      ", that of the source is %016" PRIx64 "; write the pack again",
+                      v->cp->shown, ours.low, theirs.low);
+}
+
+static embla_status compare_hasher(const verifier *v)
+{
+    const embla_pack_hasher *a = &v->pack.hasher;
+    embla_pack_hasher b = {0};
+    int32_t layer = -1;
+    if (!v->options->ngram) return EMBLA_OK;
+    if (!a->given)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "%.200s has no hasher, and the source has one; write the pack again",
+                          v->cp->shown);
+    embla_pack_hasher_of(v->options->ngram, &b, &layer);
+    const struct {
+        const char *what;
+        int64_t ours, theirs;
+    } numbers[] = {{"kind", a->kind, b.kind},
+                   {"vocab", a->vocab, b.vocab},
+                   {"orders", a->orders, b.orders},
+                   {"heads", a->heads, b.heads},
+                   {"pad", a->pad, b.pad},
+                   {"eos", a->eos, b.eos},
+                   {"eos_rule", a->eos_rule, b.eos_rule},
+                   {"rows", a->rows, b.rows},
+                   {"fold", a->fold, b.fold},
+                   {"layer", v->pack.layer, layer}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].ours != numbers[i].theirs)
+            return other_hasher(v, numbers[i].what, -1, numbers[i].ours, numbers[i].theirs);
+    int64_t columns = (a->orders - 1) * a->heads;
+    EMBLA_TRY(compare_list(v, "multipliers", a->multipliers, b.multipliers, a->orders));
+    EMBLA_TRY(compare_list(v, "sizes", a->sizes, b.sizes, columns));
+    EMBLA_TRY(compare_list(v, "offsets", a->offsets, b.offsets, columns));
+    EMBLA_TRY(compare_fold(v));
+    v->report->hasher_compared = true;
+    return EMBLA_OK;
+}
+
 /* ---- all ---- */
 
 /* The source must have rows like those of the pack. */
@@ -202,6 +289,8 @@ embla_status embla_pack_verify(const embla_checkpoint *pack, const embla_store *
     embla_status status = embla_pack_open(pack, &v.pack);
     if (status == EMBLA_OK) embla_pack_describe(&v.pack, &report);
     if (status == EMBLA_OK) status = check_source(&v);
+    if (status == EMBLA_OK) status = verify_lists(&v);
+    if (status == EMBLA_OK) status = compare_hasher(&v);
     if (status == EMBLA_OK) status = open_rows(&v);
     if (status == EMBLA_OK) status = verify_rows(&v);
     if (status == EMBLA_OK) status = verify_bundles(&v);
