@@ -236,14 +236,15 @@ typedef enum {
                                       maximum length: no text is truncated */
     EMBLA_COMPAT_MODEL2VEC = 1,    /* model2vec: at most 512 tokens, unknown tokens are left out */
     EMBLA_COMPAT_MODEL2VEC_RS = 2, /* the same in Rust, which differs in details */
-    EMBLA_COMPAT_ST = 3,           /* StaticEmbedding of sentence-transformers */
+    EMBLA_COMPAT_ST = 3,           /* StaticEmbedding of sentence-transformers 6 */
     EMBLA_COMPAT_WORDLLAMA = 4,
     EMBLA_COMPAT_TABLE = 5, /* the mean of all rows: a checkpoint's own token table as a stand-in */
-    EMBLA_COMPAT_WORDS = 6  /* word vectors: the text is cut into the table's own words */
+    EMBLA_COMPAT_WORDS = 6, /* word vectors: the text is cut into the table's own words */
+    EMBLA_COMPAT_ST5 = 7    /* sentence-transformers up to 5, which ignores mapping and weights */
 } embla_compat;
 
-/* "auto", "model2vec", "model2vec-rs", "st", "wordllama", "table", "words"; NULL if there is no
- * such one. */
+/* "auto", "model2vec", "model2vec-rs", "st", "wordllama", "table", "words", "st5"; NULL if there is
+ * no such one. */
 EMBLA_API const char *embla_compat_name(embla_compat compat);
 
 typedef struct {

@@ -245,18 +245,21 @@ static void a_mapping_and_weights_are_used_where_the_library_does(void **state)
     assert_vector(&o, "a b", NULL, (1 * 0.5 + 2 * 2) / 2);
     assert_vector(&o, "c", NULL, 3);
     shut(&o);
-    assert_status(embla_encoder_open(f.s.folder,
-                                     &(embla_encoder_options){.compat = EMBLA_COMPAT_ST}, &encoder),
+    assert_opened(f.s.folder, EMBLA_COMPAT_ST, EMBLA_COMPAT_ST, "a b", (1 * 0.5 + 2 * 2) / 2);
+    assert_status(embla_encoder_open(
+                      f.s.folder, &(embla_encoder_options){.compat = EMBLA_COMPAT_ST5}, &encoder),
                   EMBLA_ERR_SHAPE);
     assert_error_has("tokens up to 5, but the table has rows for 3 tokens");
     put_table(&f, "model.safetensors", "embeddings", TOKENS, NULL, weights);
     assert_opened(f.s.folder, EMBLA_COMPAT_MODEL2VEC, EMBLA_COMPAT_MODEL2VEC, "b", 6);
-    assert_opened(f.s.folder, EMBLA_COMPAT_ST, EMBLA_COMPAT_ST, "b", 3);
-    /* a folder of sentence-transformers with weights: the libraries disagree */
+    assert_opened(f.s.folder, EMBLA_COMPAT_ST, EMBLA_COMPAT_ST, "b", 6);
+    assert_opened(f.s.folder, EMBLA_COMPAT_ST5, EMBLA_COMPAT_ST5, "b", 3);
     scratch_remove(&f.s, "config.json");
     put(&f, "config_sentence_transformers.json", "{}");
-    assert_status(embla_encoder_open(f.s.folder, NULL, &encoder), EMBLA_ERR_UNSUPPORTED);
-    assert_error_has("'weights'");
+    assert_opened(f.s.folder, EMBLA_COMPAT_AUTO, EMBLA_COMPAT_ST, "b", 6);
+    /* sentence-transformers' own tensor has a row for each token, and nothing beside it is used */
+    put_table(&f, "model.safetensors", "embedding.weight", TOKENS, NULL, weights);
+    assert_opened(f.s.folder, EMBLA_COMPAT_AUTO, EMBLA_COMPAT_ST, "b", 3);
     assert_null(encoder);
     drop(&f);
 }
@@ -491,7 +494,7 @@ static void arguments_are_checked(void **state)
     assert_status(embla_encoder_open(NULL, NULL, &encoder), EMBLA_ERR_ARGUMENT);
     assert_status(embla_encoder_open(f.s.folder, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_encoder_open(f.s.folder,
-                                     &(embla_encoder_options){.compat = (embla_compat)7}, &encoder),
+                                     &(embla_encoder_options){.compat = (embla_compat)8}, &encoder),
                   EMBLA_ERR_ARGUMENT);
     assert_status(
         embla_encoder_open(f.s.folder, &(embla_encoder_options){.reserved = {1}}, &encoder),
@@ -521,7 +524,7 @@ static void arguments_are_checked(void **state)
                   EMBLA_ERR_FORMAT);
     assert_true(out[0] == 7.0f);
     assert_string_equal(embla_compat_name(EMBLA_COMPAT_ST), "st");
-    assert_null(embla_compat_name((embla_compat)7));
+    assert_null(embla_compat_name((embla_compat)8));
     embla_encoder_free(NULL);
     shut(&o);
     shut(&other);

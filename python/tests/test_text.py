@@ -78,6 +78,7 @@ def test_encoder(model):
     assert m.encode(["the cats", "mat"], out=out) is out and np.array_equal(out, both)
     assert m.tokens("the cats") == [1, 2, 6] and m.similarity("cat", "cat") == pytest.approx(1)
     assert m.info()["compat"] == "model2vec" and "model2vec" in repr(m)
+    assert embla.Encoder(folder, compat="st5").info()["compat"] == "st5"
     assert m.encode("the cats", max_tokens=1, overflow="truncate").shape == (6,)
     with pytest.raises(IndexError):
         m.encode("the cats", max_tokens=1)

@@ -35,16 +35,27 @@ static const embla_compat_rules rules[] = {
                                    .pads = true,
                                    .most = 512,
                                    .divisor = EMBLA_DIVISOR_LEAST},
-    [EMBLA_COMPAT_ST] = {.name = "st", .truncates = true, .divisor = EMBLA_DIVISOR_LEAST},
+    [EMBLA_COMPAT_ST] = {.name = "st",
+                         .weighted = true,
+                         .truncates = true,
+                         .divisor = EMBLA_DIVISOR_LEAST},
     [EMBLA_COMPAT_WORDLLAMA] = {.name = "wordllama", .clips = true},
     [EMBLA_COMPAT_TABLE] = {.name = "table", .weighted = true},
-    [EMBLA_COMPAT_WORDS] = {
-        .name = "words", .drop_unknown = true, .weighted = true, .limit_first = true}};
+    [EMBLA_COMPAT_WORDS] = {.name = "words",
+                            .drop_unknown = true,
+                            .weighted = true,
+                            .limit_first = true},
+    [EMBLA_COMPAT_ST5] = {.name = "st5", .truncates = true, .divisor = EMBLA_DIVISOR_LEAST}};
 enum { RULES = sizeof rules / sizeof rules[0] };
 
 const embla_compat_rules *embla_compat_rules_of(embla_compat compat)
 {
     return &rules[compat];
+}
+
+bool embla_compat_is_st(embla_compat compat)
+{
+    return compat == EMBLA_COMPAT_ST || compat == EMBLA_COMPAT_ST5;
 }
 
 const char *embla_compat_name(embla_compat compat)

@@ -48,6 +48,7 @@ struct embla_encoder {
 
 /* encoder.c; compat is not AUTO. */
 const embla_compat_rules *embla_compat_rules_of(embla_compat compat);
+bool embla_compat_is_st(embla_compat compat);
 
 /* encoder_words.c: whether the checkpoint is a file of word vectors. */
 bool embla_encoder_has_words(const embla_checkpoint *checkpoint);

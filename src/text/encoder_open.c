@@ -146,7 +146,7 @@ static void detect(const embla_checkpoint *cp, const char *table, bool st, embla
 static embla_status find_normalize(const embla_checkpoint *cp, embla_encoder *encoder)
 {
     embla_json_kind said = embla_checkpoint_kind(cp, "normalize");
-    if (encoder->compat == EMBLA_COMPAT_ST) return read_modules(cp, encoder);
+    if (embla_compat_is_st(encoder->compat)) return read_modules(cp, encoder);
     if (encoder->compat == EMBLA_COMPAT_WORDLLAMA || encoder->compat == EMBLA_COMPAT_TABLE ||
         encoder->compat == EMBLA_COMPAT_WORDS)
         return EMBLA_OK;
@@ -168,13 +168,10 @@ static void find_most(const embla_checkpoint *cp, embla_encoder *encoder)
         encoder->rules.most = (size_t)most;
 }
 
-/* sentence-transformers ignores the mapping and the weights of Model2Vec. */
-static embla_status choose_rules(const embla_checkpoint *cp, const char *table,
-                                 const embla_facts *facts, embla_compat asked,
+static embla_status choose_rules(const embla_checkpoint *cp, const char *table, embla_compat asked,
                                  embla_encoder *encoder)
 {
     embla_json_value *config = NULL;
-    const char *ignored = facts->mapping ? facts->mapping : facts->weights;
     EMBLA_TRY(read_st_json(cp, st_config, &config));
     detect(cp, table, config != NULL, encoder);
     encoder->asked = asked != EMBLA_COMPAT_AUTO;
@@ -185,14 +182,9 @@ static embla_status choose_rules(const embla_checkpoint *cp, const char *table,
     encoder->rules = *embla_compat_rules_of(encoder->compat);
     find_most(cp, encoder);
     embla_status status = EMBLA_OK;
-    if (encoder->compat == EMBLA_COMPAT_ST) status = refuse_prompt(cp, config);
+    if (embla_compat_is_st(encoder->compat)) status = refuse_prompt(cp, config);
     embla_json_free(config);
     EMBLA_TRY(status);
-    if (encoder->compat == EMBLA_COMPAT_ST && !encoder->asked && ignored)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s: sentence-transformers ignores the tensor '%.64s', Model2Vec "
-                          "uses it; choose the compat st or model2vec",
-                          cp->shown, ignored);
     return find_normalize(cp, encoder);
 }
 
@@ -354,7 +346,7 @@ static embla_status fill(const embla_checkpoint *cp, const embla_encoder_options
     EMBLA_TRY(embla_checkpoint_entry(cp, EMBLA_ROLE_TOKENS, &entry, NULL));
     EMBLA_TRY(embla_checkpoint_facts(cp, &facts));
     EMBLA_TRY(open_text(cp, options, encoder));
-    EMBLA_TRY(choose_rules(cp, entry->name, &facts, options->compat, encoder));
+    EMBLA_TRY(choose_rules(cp, entry->name, options->compat, encoder));
     const embla_compat_rules *rules = &encoder->rules;
     const embla_table_options by_row = {.by_row = !rules->weighted};
     EMBLA_TRY(embla_table_open(cp, NULL, &by_row, &encoder->table));
@@ -381,7 +373,7 @@ embla_status embla_encoder_open(const char *path, const embla_encoder_options *o
                           path ? "out" : "path");
     if (!embla_compat_name(options->compat))
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown compat %d; kinds are 0 to %d",
-                          (int)options->compat, (int)EMBLA_COMPAT_WORDS);
+                          (int)options->compat, (int)EMBLA_COMPAT_ST5);
     EMBLA_TRY(embla_checkpoint_open(path, NULL, &cp));
     embla_status status = embla_mem_new(sizeof(embla_encoder), "an encoder", &memory);
     if (status == EMBLA_OK) status = fill(cp, options, memory);

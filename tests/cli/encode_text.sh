@@ -19,6 +19,11 @@ try encode st 'Unaffable cafe!' --normalize --dim 2
 try encode m2v 'a zzz!' '' --json
 try encode st 'a zzz!' --json
 try encode m2v 'a zzz!' --format jsonl --compat st
+folder folded '{"model_type": "model2vec"}'
+make_model folded/model.safetensors embeddings:F32:10x4 weights:F32:10
+cp bert.json folded/tokenizer.json
+try encode folded 'a zzz!' --format jsonl --compat st
+try encode folded 'a zzz!' --format jsonl --compat st5
 try encode m2v 'a a a' 'a!' --max-tokens 2 --overflow truncate --dim 1
 try encode m2v 'a a a' 'a!' --max-tokens 2 --overflow truncate --dim 1 --quiet
 try encode m2v '[CLS] a' --json --plain --dim 1

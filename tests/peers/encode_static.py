@@ -49,6 +49,11 @@ def wordllama_model(numpy, wordllama, embla, texts):
         compare(numpy, "wordllama, %s" % ("unit vectors" if norm else "means"), some, theirs, mine)
 
 
+def fold(numpy, table, mapping, weights):
+    """One row for each token, as sentence-transformers 6 makes it of Model2Vec's tensors."""
+    return (table[mapping] * weights[:, None]).astype(numpy.float32)
+
+
 def static_embedding(numpy, embla, folder, texts, name):
     from safetensors.numpy import save_file
     from tokenizers import Tokenizer
@@ -81,6 +86,16 @@ def static_embedding(numpy, embla, folder, texts, name):
                 theirs.append(mean / max(length, 1e-12) if unit else mean)
             compare(numpy, "StaticEmbedding with %s, %s" % (name, "unit vectors" if unit else "means"), texts, theirs,
                     ours(numpy, embla, model, texts))
+        count = len(table)
+        mapping, weights = rng.integers(0, 500, count).astype(numpy.int32), rng.random(count)
+        save_file({"embeddings": table[:500], "mapping": mapping, "weights": weights},
+                  os.path.join(inner, "model.safetensors"))
+        folded, theirs = fold(numpy, table[:500], mapping, weights), []
+        for text in texts:
+            ids = tokenizer.encode(text, add_special_tokens=False).ids
+            mean = folded[ids].sum(axis=0, dtype=numpy.float64) / max(len(ids), 1) # Embla: weights in double
+            theirs.append(mean / max(numpy.linalg.norm(mean), 1e-12))
+        compare(numpy, "StaticEmbedding with %s, folded" % name, texts, theirs, ours(numpy, embla, model, texts))
 
 
 def main():
