@@ -470,7 +470,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_batch_verify(embla_batch *batch, size
  * known, compute, and wait for its ticket when the rows are needed. Many threads may use the
  * tickets of one store at once; one ticket is for one thread at a time. After opening, nothing is
  * allocated. Every placement accepts tickets. With the placement direct the rows arrive later;
- * with the others they are in `out` when embla_ticket_submit returns. */
+ * with the others they are in `out` when embla_ticket_submit returns. A forked child cannot use the
+ * tickets of its parent: every call returns EMBLA_ERR_UNSUPPORTED and touches nothing. Open the
+ * store and its tickets again there. */
 typedef struct embla_tickets embla_tickets;
 typedef uint64_t embla_ticket; /* never 0, and never the same twice */
 
@@ -494,7 +496,8 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_tickets_new(const embla_store *store,
                                                        const embla_tickets_options *options,
                                                        embla_tickets **out);
-/* Cancels all tickets that nobody has waited for. NULL is allowed. */
+/* Cancels all tickets that nobody has waited for; in a forked child, it forgets those of the
+ * parent. NULL is allowed. */
 EMBLA_API void embla_tickets_free(embla_tickets *tickets);
 
 typedef struct {
@@ -534,8 +537,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_ticket_cancel(embla_tickets *tickets,
  * are no hot rows, or if too much is under way. Of the request, only rows or tokens are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tickets_prefetch(embla_tickets *tickets,
                                                             const embla_ticket_request *request);
-/* The eventfd, or -1 if there is none. Its count grows by 1 when a ticket ends: then ask
- * embla_ticket_done. Tickets with a flag or an eventfd are completed by a thread of the store. */
+/* The eventfd, or -1 if there is none or in a forked child. Its count grows by 1 when a ticket
+ * ends: then ask embla_ticket_done. Tickets with a flag or an eventfd are completed by a thread of
+ * the store. */
 EMBLA_API int embla_tickets_event(const embla_tickets *tickets);
 
 typedef struct {

@@ -34,6 +34,7 @@ static embla_status new_version(embla_store *store, embla_tickets *tickets, vers
     if (tickets && tickets->store != store)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the tickets belong to another store than the one that is given");
+    if (tickets) EMBLA_TRY(embla_tickets_check(tickets));
     EMBLA_TRY(embla_mem_new(sizeof(version), "a version of a table", &memory));
     version *v = memory;
     *v = (version){.held = {.store = store, .tickets = tickets}, .store = store};

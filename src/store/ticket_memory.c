@@ -142,6 +142,7 @@ embla_status embla_tickets_statistics(embla_tickets *t, embla_tickets_stats *out
     if (!t || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_statistics: %s is NULL",
                           t ? "out" : "tickets");
+    EMBLA_TRY(embla_tickets_check(t));
     (void)pthread_mutex_lock(&t->lock);
     embla_tickets_stats stats = t->stats;
     stats.p50 = quantile(t, 0.5);

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/layout.h"
 #include "base/mem.h"
@@ -57,6 +58,7 @@ static embla_status allocate(const embla_store *store, const embla_tickets_optio
     char *base = block;
     embla_tickets *t = (void *)(base + self);
     *t = (embla_tickets){.store = store,
+                         .process = (long)getpid(),
                          .reader = embla_direct_reader(store),
                          .source = embla_store_source(store),
                          .block = layout.bytes,
@@ -114,26 +116,47 @@ embla_status embla_tickets_new(const embla_store *store, const embla_tickets_opt
     return EMBLA_OK;
 }
 
+static bool is_forked(const embla_tickets *t)
+{
+    return t->process != (long)getpid();
+}
+
+embla_status embla_tickets_check(const embla_tickets *t)
+{
+    if (!is_forked(t)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "process %ld opened these tickets, and process %ld was forked from it: open "
+                      "the store and its tickets again",
+                      t->process, (long)getpid());
+}
+
 static void cancel(embla_ticket_slot *s);
 
-void embla_tickets_free(embla_tickets *t)
+/* Cancels all tickets, and waits for the reads that are under way. */
+static void end_all(embla_tickets *t)
 {
-    if (!t) return;
     lock(t);
     for (size_t i = 0; i < t->count; i++)
         if (t->slots[i].state != TICKET_FREE && !t->slots[i].cancelled) cancel(&t->slots[i]);
     while (t->live > 0) wait_changed(t);
     unlock(t);
-    embla_hot_close(t->hot);
-    if (t->event >= 0) embla_io_drop(t->event);
     (void)pthread_cond_destroy(&t->changed);
     (void)pthread_mutex_destroy(&t->lock);
+}
+
+/* A forked child only gives its copy of the memory back: the tickets are the parent's. */
+void embla_tickets_free(embla_tickets *t)
+{
+    if (!t) return;
+    if (!is_forked(t)) end_all(t);
+    embla_hot_close(t->hot);
+    if (t->event >= 0) embla_io_drop(t->event);
     embla_mem_free(t, t->block);
 }
 
 int embla_tickets_event(const embla_tickets *t)
 {
-    return t ? t->event : -1;
+    return t && !is_forked(t) ? t->event : -1;
 }
 
 /* ---- finishing ---- */
@@ -368,6 +391,7 @@ static embla_status submit(embla_tickets *t, const embla_ticket_request *q, bool
     embla_ngram_info info = {0};
     embla_ticket_slot *s = NULL;
     size_t count = 0;
+    EMBLA_TRY(embla_tickets_check(t));
     EMBLA_TRY(count_rows(t, q, &info, &count));
     lock(t);
     embla_status status = embla_ticket_take(t, count, &s);
@@ -402,6 +426,7 @@ embla_status embla_tickets_prefetch(embla_tickets *t, const embla_ticket_request
     if (!t || !request)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_prefetch: %s is NULL",
                           t ? "the request" : "tickets");
+    EMBLA_TRY(embla_tickets_check(t));
     embla_status status = t->hot ? submit(t, request, true, NULL) : EMBLA_ERR_BUSY;
     lock(t);
     t->stats.prefetched++;
@@ -442,6 +467,7 @@ embla_status embla_ticket_done(embla_tickets *t, embla_ticket ticket, bool *done
     if (!t || !done)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_done: %s is NULL",
                           t ? "done" : "tickets");
+    EMBLA_TRY(embla_tickets_check(t));
     lock(t);
     embla_status status = find(t, ticket, &s);
     bool ours = status == EMBLA_OK && is_ours(s);
@@ -465,6 +491,7 @@ embla_status embla_ticket_wait(embla_tickets *t, embla_ticket ticket)
     embla_ticket_slot *s = NULL;
     int64_t begun = 0;
     if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_wait: tickets is NULL");
+    EMBLA_TRY(embla_tickets_check(t));
     lock(t);
     embla_status status = find(t, ticket, &s);
     if (status != EMBLA_OK) {
@@ -507,6 +534,7 @@ embla_status embla_ticket_cancel(embla_tickets *t, embla_ticket ticket)
 {
     embla_ticket_slot *s = NULL;
     if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_cancel: tickets is NULL");
+    EMBLA_TRY(embla_tickets_check(t));
     lock(t);
     embla_status status = find(t, ticket, &s);
     if (status == EMBLA_OK) cancel(s);

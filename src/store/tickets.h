@@ -49,6 +49,7 @@ enum { EMBLA_TICKET_TIMES = 64 * 8 }; /* classes of times: eight for each power 
 
 struct embla_tickets {
     const embla_store *store;
+    long process;         /* that opened them: see embla_tickets_check */
     embla_reader *reader; /* NULL if the rows do not come from the disk */
     embla_hot *hot;       /* NULL means none */
     embla_row_source source;
@@ -68,6 +69,12 @@ struct embla_tickets {
     embla_tickets_stats stats;
     uint32_t times[EMBLA_TICKET_TIMES];
 };
+
+/* EMBLA_ERR_UNSUPPORTED in a forked child. The child has a copy of the tickets, but neither the
+ * threads that end them nor reads of its own: what it took from the ring of the kernel, the parent
+ * would miss. The lock may be held by a thread that the child does not have. So every call checks
+ * this before it touches anything. */
+EMBLA_CHECKED embla_status embla_tickets_check(const embla_tickets *tickets);
 
 /* ticket_memory.c. Takes a free slot and memory for `rows` rows; EMBLA_ERR_BUSY if there is none
  * now. Under the lock. */
