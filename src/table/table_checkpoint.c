@@ -27,6 +27,10 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab)
                           "the table has rows of %zu bytes, %zu bytes apart; a checkpoint has no "
                           "gaps between rows",
                           table->row_bytes, table->row_stride);
+    if (!embla_element_of(table->dtype))
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the table is %s, which needs a separate scale; no format can store it",
+                          embla_dtype_name(table->dtype));
     if (table->scale != 1.0f)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the table has a scale of %g, which no format stores; it must be 1",
