@@ -57,7 +57,8 @@ from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, M
                       UnsupportedError)
 from ._learn import Model, Report, Run, train, words
 from ._store import Ngram, Store
-from ._table import Account, Checkpoint, Comparison, Hit, Hits, Points, Table, Vocab, open
+from ._rows import Comparison, Hit, Hits, Vocab
+from ._table import Account, Checkpoint, Points, Table, open
 from ._text import Encoder, Found, Index, Tokenizer
 
 __version__: str = facts()["version"]

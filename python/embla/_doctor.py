@@ -9,7 +9,9 @@ import subprocess
 from typing import NamedTuple
 
 from ._errors import ArgumentError
-from ._table import Checkpoint, Path
+from ._hints import named
+from ._table import Checkpoint
+from ._types import Path
 
 
 class Finding(NamedTuple):
@@ -30,6 +32,7 @@ class Diagnosis(NamedTuple):
     findings: list[Finding]
 
 
+@named
 def doctor(path: Path, *, strict: bool = False, lenient: bool = False) -> Diagnosis:
     """Checks that table, head, tokenizer and config of a checkpoint agree.
 

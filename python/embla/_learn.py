@@ -7,12 +7,18 @@ import os
 import shutil
 import tempfile
 import weakref
-from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence, Union
 
 from . import _embla
 from ._errors import ArgumentError, Error, NotFoundError, UnsupportedError
-from ._table import Checkpoint, Path, Table, Vocab
+from ._hints import named
+from ._rows import Vocab
+from ._table import Checkpoint, Table
 from ._text import Tokenizer
+from ._types import Path
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Report(NamedTuple):
@@ -52,9 +58,17 @@ def _noted(note: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in note.splitlines() if "=" in line)
 
 
+@named
 def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini",
           steps: int = 0, resume: bool = False, progress: Callable[[Report], Any] | None = None,
-          save_every: int = 0, keep: int = 2, threads: int = 0, **options: Any) -> Run:
+          save_every: int = 0, keep: int = 2, threads: int = 0, dim: int | None = None,
+          layers: int | None = None, heads: int | None = None, batch: int | None = None,
+          length: int | None = None, rate: float | None = None, final_rate: float | None = None,
+          warm_up: int | None = None, schedule: str | None = None, dropout: float | None = None,
+          clip: float | None = None, decay: float | None = None, unit: str | None = None,
+          words: int | None = None, documents: bool | None = None,
+          validation: float | None = None, seed: int | None = None,
+          bf16: bool | None = None) -> Run:
     """Trains a model on a text file and saves it to the folder out.
 
     progress is called after every step with a :class:`Report`; if it returns False,
@@ -62,10 +76,15 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     before they are raised again: ``train(out=folder, resume=True)`` continues it, with
     the same bits as if it had not been interrupted. ``embla train --resume`` does, too.
 
-    options are those of a new training: dim, layers, heads, batch, length, rate,
-    final_rate, warm_up, schedule, dropout, clip, decay, unit ("characters", "bytes",
-    "words", "tokens"), words, documents, validation, seed, bf16.
+    The arguments from dim on are those of a new training. None means the value of the
+    preset. unit is "characters", "bytes", "words" or "tokens".
     """
+    options = {name: value for name, value in (
+        ("dim", dim), ("layers", layers), ("heads", heads), ("batch", batch), ("length", length),
+        ("rate", rate), ("final_rate", final_rate), ("warm_up", warm_up), ("schedule", schedule),
+        ("dropout", dropout), ("clip", clip), ("decay", decay), ("unit", unit), ("words", words),
+        ("documents", documents), ("validation", validation), ("seed", seed), ("bf16", bf16),
+    ) if value is not None}
     if not out:
         raise ArgumentError("train needs out, the folder for the model")
     folder = os.fspath(out)
@@ -97,7 +116,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     if not resume:
         run.save(folder, note=note, keep=keep)  # an error in writing shows at once
     losses: list[float] = []
-    validation: float | None = None
+    validated: float | None = None
     try:
         while run.steps < steps:
             step, loss, rate, norm, tokens, _ = run.step()
@@ -105,7 +124,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
             measured = None
             if run.steps % every == 0 or run.steps == steps:
                 measured = run.validate(20 if run.steps == steps else 4)
-                validation = validation if measured is None else measured
+                validated = validated if measured is None else measured
             if save_every and run.steps % save_every == 0 and run.steps < steps:
                 run.save(folder, note=note, keep=keep)
             if progress is not None:
@@ -117,11 +136,14 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
         raise
     finally:
         run.save(folder, note=note, keep=keep)
-    return Run(folder, run.steps, losses, validation)
+    return Run(folder, run.steps, losses, validated)
 
 
+@named
 class Model(_embla.Gpt):
     """A language model: a folder of :func:`train`, GPT-2 or Llama, or a file of llama2.c.
+
+    It is pickled by its path.
 
     >>> Model("names").generate(count=5, seed=1)          # doctest: +SKIP
     """
@@ -131,7 +153,7 @@ class Model(_embla.Gpt):
     _tokenizer: Tokenizer | None
     _vocab: Vocab | None
 
-    def __new__(cls, path: Path) -> Model:
+    def __new__(cls, path: Path) -> Self:
         checkpoint = Checkpoint(path)
         self = super().__new__(cls, checkpoint)
         self.path = os.fspath(path)
@@ -144,11 +166,15 @@ class Model(_embla.Gpt):
         self._vocab = checkpoint.words()
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (os.path.abspath(self.path),)
+
     @property
     def table(self) -> Table:
         """The token table; it shares the model's memory."""
         table = self._table(Table)
         table._words, table._asked = self._vocab, True
+        table._model = os.path.abspath(self.path)
         return table
 
     @property
@@ -162,7 +188,7 @@ class Model(_embla.Gpt):
         They are named by config.json or by GGUF keys. GPT-2 has one word for both, which it
         puts between texts and not before a prompt; files of llama2.c have the tokens 1 and 2.
         """
-        vocab = int(self.shape()["vocab"])
+        vocab = self.shape()["vocab"]
         word = "<|endoftext|>"
         between = None if self._vocab is None else self._vocab.find(word)
         if between is not None and self._vocab is not None and self._vocab.word(between) != word:
@@ -182,13 +208,13 @@ class Model(_embla.Gpt):
     def tokens(self, text: str) -> list[int]:
         """The tokens of a text."""
         if self._tokenizer is not None:
-            return list(self._tokenizer.encode(text))
+            return self._tokenizer.encode(text)
         raise UnsupportedError(f"{self.path} has no tokenizer; give the prompt as tokens")
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens."""
         if self._tokenizer is not None:
-            return str(self._tokenizer.decode(list(tokens)))
+            return self._tokenizer.decode(list(tokens))
         words = [None if self._vocab is None else self._vocab.word(t) for t in tokens]
         parts = bytearray()
         for token, word in zip(tokens, words):
@@ -243,18 +269,23 @@ def _write_corpus(corpus: Iterable[str | Sequence[str]], path: str) -> None:
             raise ArgumentError("there are no sentences: the list is empty")
 
 
+@named
 def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
           progress: Callable[[int, int, float], Any] | None = None, resume: bool = False,
-          **options: Any) -> Table:
+          dim: int = 100, window: int = 5, negatives: int = 5, epochs: int = 5,
+          rate: float = 0.05, sample: float = 1e-4, min_count: int = 5, max_words: int = 0,
+          min_gram: int = 0, max_gram: int = 0, buckets: int = 2_000_000, phrases: float = 0.0,
+          clean: str = "plain", seed: int = 0, hogwild: bool = False, threads: int = 0) -> Table:
     """Learns word vectors from a text file, a folder of texts, or an iterable of sentences.
 
     Returns a table with words. With out (a .safetensors file) the result is written there, and
     Ctrl-C saves the state beside it: the same call with resume=True continues. progress is
     called as progress(step, steps, loss); if it returns False, training ends early.
 
-    options: dim (100), window (5), negatives (5), epochs (5), rate, sample, min_count (5),
-    max_words, min_gram and max_gram (character n-grams, as fastText), buckets, phrases, clean
-    ("plain", "words", "letters"), seed, hogwild, threads.
+    method is "skipgram" or "cbow". Words above the share sample of the text are left out at
+    random; a negative sample leaves out none. min_gram and max_gram are the lengths of
+    character n-grams, as in fastText. clean is "plain", "words" or "letters". 0 means the
+    default of an argument.
     """
     folder = tempfile.mkdtemp(prefix="embla-")
     try:
@@ -268,7 +299,11 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
         if not result.endswith(".safetensors"):
             raise ArgumentError(f"out is {result!r}; its name must end in .safetensors, use save() "
                                 "of the result for other formats")
-        run = _embla.Wordvec(source, method=method, **options)
+        run = _embla.Wordvec(source, method=method, dim=dim, window=window, negatives=negatives,
+                             epochs=epochs, rate=rate, sample=sample, min_count=min_count,
+                             max_words=max_words, min_gram=min_gram, max_gram=max_gram,
+                             buckets=buckets, phrases=phrases, clean=clean, seed=seed,
+                             hogwild=hogwild, threads=threads)
         if resume:
             run.load(state)
         done, total, _, _, loss = run.steps(0)
@@ -289,6 +324,7 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
         shutil.rmtree(folder, True)
         raise
     if out is None:
+        table._passing = True
         weakref.finalize(table, shutil.rmtree, folder, True)  # its file lives as long as it does
     else:
         shutil.rmtree(folder, True)

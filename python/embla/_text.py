@@ -6,11 +6,15 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from typing import Any, Iterable, Iterator, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Union, overload
 
 from . import _embla
 from ._errors import ArgumentError
-from ._table import Path, Progress
+from ._hints import named
+from ._types import FitReport, Path, Progress
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Texts = Union[Path, Iterable[str]]
 
@@ -35,21 +39,27 @@ class Tokenizer(_embla.Tokenizer):
     """Text to the tokens of a model, and back.
 
     Opens a tokenizer.json, a SentencePiece model, a GGUF file, a file of
-    tiktoken's ranks, a vocab.txt, or a folder with one of them.
+    tiktoken's ranks, a vocab.txt, or a folder with one of them. It is pickled by its path.
     """
 
     path: str
 
-    def __new__(cls, path: Path) -> Tokenizer:
+    def __new__(cls, path: Path) -> Self:
         self = super().__new__(cls, path)
         self.path = str(path)
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (os.path.abspath(self.path),)
+
     def encode_batch(self, texts: Iterable[str], *, special: bool = False) -> list[list[int]]:
         """The tokens of each of several texts (the name that tokenizers uses)."""
-        found = self.encode(list(texts), special=special)
-        return found  # type: ignore[no-any-return]
+        return self.encode(list(texts), special=special)
 
+    @overload
+    def __call__(self, text: str | bytes) -> list[int]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, text: Iterable[str]) -> list[list[int]]: ...
     def __call__(self, text: Any) -> Any:
         return self.encode(text)
 
@@ -58,28 +68,37 @@ class Tokenizer(_embla.Tokenizer):
         return f"<embla.Tokenizer {info['kind']} of {info['tokens']:,} tokens from {self.path!r}>"
 
 
+@named
 class Encoder(_embla.Encoder):
     """Texts to vectors with a static model, which must be a local folder or file.
 
     The rules of the library that the model belongs to are followed (Model2Vec,
     sentence-transformers, WordLlama), except that no text is truncated unless asked.
     ``fit`` is a file that :meth:`fit` wrote: weights of words and common components.
+    An encoder is pickled by the paths of its files.
     """
 
     path: str
-    fitted: dict[str, Any] | None = None
+    fitted: FitReport | None = None
     _opened: dict[str, Any]
+    _fit: Path | None = None
 
     def __new__(cls, path: Path, *, tokenizer: Path | None = None, compat: str = "auto",
-                fit: Path | None = None) -> Encoder:
+                fit: Path | None = None) -> Self:
         self = super().__new__(cls, path, tokenizer=tokenizer, compat=compat, fit=fit)
         self.path = str(path)
         self._opened = {"tokenizer": tokenizer, "compat": compat}
+        self._fit = fit
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        paths = (self.path, self._opened["tokenizer"], self._fit)
+        return _encoder_again, (type(self), *(None if p is None else os.path.abspath(p) for p in paths),
+                                self._opened["compat"], self.fitted)
 
     def fit(self, corpus: Texts, path: Path, *, a: float = 0.0, components: int = 0,
             counts: Path | None = None, lines: int = 0, threads: int = 0,
-            progress: Progress | None = None) -> Encoder:
+            progress: Progress | None = None) -> Self:
         """Fits weights of words (SIF) and common components to a text; returns the new encoder.
 
         corpus is a text file or several texts. The fit is written to path;
@@ -96,11 +115,18 @@ class Encoder(_embla.Encoder):
     def similarity(self, a: str, b: str) -> float:
         """The cosine of two texts."""
         first, second = self.encode([a, b])
-        return float(_embla.compare(first, second)[0])
+        return _embla.compare(first, second)[0]
 
     def __repr__(self) -> str:
         info = self.info()
         return f"<embla.Encoder {info['compat']}, {info['rows']:,} x {info['dim']} {info['dtype']}>"
+
+
+def _encoder_again(cls: type[Encoder], path: str, tokenizer: str | None, fit: str | None,
+                   compat: str, fitted: FitReport | None) -> Encoder:
+    self = cls(path, tokenizer=tokenizer, compat=compat, fit=fit)
+    self.fitted = fitted
+    return self
 
 
 class Found(NamedTuple):
@@ -111,11 +137,13 @@ class Found(NamedTuple):
     score: float
 
 
+@named
 class Index(_embla.Index):
     """The vectors of texts, and the nearest texts to a question: exact, in memory.
 
     texts is a text file, whose lines are searched, or several texts. A text without a
-    known word is never found.
+    known word is never found. An index is pickled with its vectors, and with its texts or the
+    path of their file; its encoder is pickled by path.
 
     >>> index = Index(Encoder("demo/words.vec"), ["a cat", "a house"])    # doctest: +SKIP
     >>> index.search("dog", top=1)[0].text                                # doctest: +SKIP
@@ -123,37 +151,61 @@ class Index(_embla.Index):
     """
 
     _texts: list[str] | None = None
+    _made: tuple[Encoder, Texts]
 
     def __new__(cls, encoder: Encoder, texts: Texts, *, dtype: str = "f32", threads: int = 0,
-                progress: Progress | None = None) -> Index:
+                progress: Progress | None = None) -> Self:
         kept = texts if isinstance(texts, (str, os.PathLike)) else list(texts)
         with _text_file(kept) as file:
             self = cls._make(encoder, file, dtype=dtype, threads=threads, progress=progress)
         self._texts = kept if isinstance(kept, list) else None
+        self._made = (encoder, kept if isinstance(kept, list) else os.path.abspath(kept))
         return self
 
     @classmethod
-    def open(cls, path: Path, encoder: Encoder, texts: Texts) -> Index:
+    def open(cls, path: Path, encoder: Encoder, texts: Texts) -> Self:
         """Opens what save() wrote, with the same encoder and the same texts."""
         kept = texts if isinstance(texts, (str, os.PathLike)) else list(texts)
         with _text_file(kept) as file:
             self = cls._open(path, encoder, file)
         self._texts = kept if isinstance(kept, list) else None
+        self._made = (encoder, kept if isinstance(kept, list) else os.path.abspath(kept))
         return self
 
-    def search(self, question: str | Iterable[str], top: int = 10, *, threads: int = 0) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory(prefix="embla-") as folder:
+            file = os.path.join(folder, "index.safetensors")
+            self.save(file)
+            with open(file, "rb") as stored:
+                return _index_again, (type(self), stored.read(), *self._made)
+
+    @overload
+    def search(self, question: str, top: int = 10, *, threads: int = 0) -> list[Found]: ...  # type: ignore[overload-overlap]
+    @overload
+    def search(self, question: Iterable[str], top: int = 10, *,
+               threads: int = 0) -> list[list[Found]]: ...
+    def search(self, question: str | Iterable[str], top: int = 10, *,
+               threads: int = 0) -> list[Found] | list[list[Found]]:
         """The nearest texts to a question, nearest first; for several questions a list of them."""
-        one = isinstance(question, (str, bytes))
-        found = self._search(question if one else list(question), top, threads=threads)
-        return self._found(found) if one else [self._found(f) for f in found]
+        if isinstance(question, (str, bytes)):
+            return self._found(self._search(question, top, threads=threads))
+        return [self._found(f) for f in self._search(list(question), top, threads=threads)]
 
     def _found(self, hits: list[tuple[str, int, float]]) -> list[Found]:
         texts = self._texts
         return [Found(text if texts is None else texts[i], i, score) for text, i, score in hits]
 
     def __len__(self) -> int:
-        return int(self.info()["rows"])
+        return self.info()["rows"]
 
     def __repr__(self) -> str:
         info = self.info()
         return f"<embla.Index of {info['rows']:,} texts, {info['dim']} {info['dtype']}>"
+
+
+def _index_again(cls: type[Index], stored: bytes, encoder: Encoder, texts: Texts) -> Index:
+    with tempfile.TemporaryDirectory(prefix="embla-") as folder:
+        file = os.path.join(folder, "index.safetensors")
+        with open(file, "wb") as written:
+            written.write(stored)
+        return cls.open(file, encoder, texts)

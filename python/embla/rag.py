@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ._table import Path
+from ._types import Path
 from ._text import Encoder
 
 

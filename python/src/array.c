@@ -133,24 +133,27 @@ static void array_dealloc(PyObject *self)
 
 /* ---- NumPy ---- */
 
-PyObject *bind_array_result(PyObject *a)
+/* numpy.asarray, or Py_None if NumPy is not installed; borrowed. NULL after an exception. */
+static PyObject *numpy_asarray(void)
 {
-    static PyObject *asarray; /* Py_None if NumPy is not installed */
-    if (!a) return NULL;
+    static PyObject *asarray;
     if (!asarray) {
         PyObject *numpy = PyImport_ImportModule("numpy");
         PyObject *found = numpy ? PyObject_GetAttrString(numpy, "asarray") : NULL;
         Py_XDECREF(numpy);
-        if (!found && !PyErr_ExceptionMatches(PyExc_ImportError)) {
-            Py_DECREF(a);
-            return NULL;
-        }
+        if (!found && !PyErr_ExceptionMatches(PyExc_ImportError)) return NULL;
         PyErr_Clear();
         asarray = found ? found : Py_NewRef(Py_None);
     }
+    return asarray;
+}
+
+PyObject *bind_array_result(PyObject *a)
+{
+    PyObject *asarray = a ? numpy_asarray() : NULL;
     if (asarray == Py_None) return a;
-    PyObject *result = PyObject_CallFunctionObjArgs(asarray, a, NULL);
-    Py_DECREF(a);
+    PyObject *result = asarray ? PyObject_CallFunctionObjArgs(asarray, a, NULL) : NULL;
+    Py_XDECREF(a);
     return result;
 }
 
@@ -339,13 +342,142 @@ static Py_ssize_t array_length(PyObject *self)
     return -1;
 }
 
+static PyObject *array_repr(PyObject *self)
+{
+    PyObject *asarray = numpy_asarray();
+    if (!asarray) return NULL;
+    return bind_hint("array", "(OO)", self, asarray == Py_None ? Py_False : Py_True);
+}
+
+/* ---- numbers, one by one ---- */
+
+static PyObject *number_at(const array *a, const char *at)
+{
+    double wide = 0;
+    float real = 0;
+    int64_t integer = 0;
+    int32_t narrow = 0;
+    switch (a->dtype) {
+    case EMBLA_F64:
+        memcpy(&wide, at, sizeof wide);
+        return PyFloat_FromDouble(wide);
+    case EMBLA_I8:
+        return PyLong_FromLong(*(const signed char *)at);
+    case BIND_U8:
+        return PyLong_FromLong(*(const unsigned char *)at);
+    case BIND_I32:
+        memcpy(&narrow, at, sizeof narrow);
+        return PyLong_FromLong(narrow);
+    case BIND_I64:
+        memcpy(&integer, at, sizeof integer);
+        return PyLong_FromLongLong(integer);
+    default: { /* f32, f16 and bf16 */
+        embla_status status = embla_decode((embla_dtype)a->dtype, at, 1, 0, &real);
+        return status == EMBLA_OK ? PyFloat_FromDouble((double)real) : bind_fail(status);
+    }
+    }
+}
+
+/* The part of this array that an integer or a slice of one axis selects: a view, or a number. An
+ * integer removes the axis. */
+static PyObject *select_part(array *a, int axis, PyObject *key)
+{
+    Py_ssize_t shape[BIND_RANK], strides[BIND_RANK], begin = 0, end = 0, step = 1;
+    int rank = a->rank;
+    if (axis >= rank)
+        return PyErr_Format(PyExc_IndexError, "this array has %d axes; there are more indices",
+                            rank);
+    memcpy(shape, a->shape, sizeof shape);
+    memcpy(strides, a->strides, sizeof strides);
+    if (PySlice_Check(key)) {
+        if (PySlice_Unpack(key, &begin, &end, &step) < 0) return NULL;
+        shape[axis] = PySlice_AdjustIndices(a->shape[axis], &begin, &end, step);
+        if (shape[axis] == 0) begin = 0;
+        strides[axis] *= step;
+    } else if (PyIndex_Check(key)) {
+        Py_ssize_t size = a->shape[axis], index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+        if (index == -1 && PyErr_Occurred()) return NULL;
+        begin = index < 0 ? index + size : index;
+        if (begin < 0 || begin >= size)
+            return PyErr_Format(PyExc_IndexError,
+                                "index %zd is out of range: axis %d has the "
+                                "size %zd",
+                                index, axis, size);
+        rank--;
+        for (int i = axis; i < rank; i++) {
+            shape[i] = a->shape[i + 1];
+            strides[i] = a->strides[i + 1];
+        }
+    } else {
+        return PyErr_Format(PyExc_TypeError,
+                            "an index must be an integer or a slice, not %R; "
+                            "numpy.asarray(array) takes every other index",
+                            Py_TYPE(key));
+    }
+    char *data = (char *)a->data + begin * a->strides[axis];
+    if (rank == 0) return number_at(a, data);
+    void *owner = a->owner ? (void *)a->owner : (void *)a;
+    return bind_array_view(owner, a->dtype, rank, shape, strides, data, a->writable);
+}
+
+static PyObject *array_item(PyObject *self, Py_ssize_t index)
+{
+    PyObject *key = PyLong_FromSsize_t(index);
+    PyObject *item = key ? select_part((array *)self, 0, key) : NULL;
+    Py_XDECREF(key);
+    return item;
+}
+
+/* a[i], a[i:j], a[i, j:k] */
+static PyObject *array_subscript(PyObject *self, PyObject *key)
+{
+    if (!PyTuple_Check(key)) return select_part((array *)self, 0, key);
+    PyObject *part = Py_NewRef(self);
+    int axis = 0;
+    for (Py_ssize_t i = 0; part && i < PyTuple_Size(key); i++) {
+        PyObject *one = PyTuple_GetItem(key, i), *next = NULL;
+        if (Py_TYPE(part) == bind_array_type)
+            next = select_part((array *)part, axis, one);
+        else
+            PyErr_Format(PyExc_IndexError, "this array has %d axes, but there are %zd indices",
+                         ((array *)self)->rank, PyTuple_Size(key));
+        if (PySlice_Check(one)) axis++;
+        Py_DECREF(part);
+        part = next;
+    }
+    return part;
+}
+
 static PyObject *array_tolist(PyObject *self, PyObject *unused)
 {
+    const array *a = (array *)self;
     (void)unused;
-    PyObject *view = PyMemoryView_FromObject(self);
-    PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
-    Py_XDECREF(view);
+    if (a->rank == 0) return number_at(a, a->data);
+    PyObject *list = PyList_New(a->shape[0]);
+    for (Py_ssize_t i = 0; list && i < a->shape[0]; i++) {
+        PyObject *item = array_item(self, i);
+        if (item && a->rank > 1) {
+            PyObject *inner = array_tolist(item, NULL);
+            Py_DECREF(item);
+            item = inner;
+        }
+        if (!item) Py_CLEAR(list);
+        if (item) (void)PyList_SetItem(list, i, item);
+    }
     return list;
+}
+
+/* Without NumPy there is no arithmetic, and the message says what helps. With it the other operand
+ * may be an ndarray, which computes with buffers. */
+static PyObject *no_arithmetic(PyObject *a, PyObject *b)
+{
+    (void)a, (void)b;
+    PyObject *asarray = numpy_asarray();
+    if (asarray == Py_None)
+        PyErr_SetString(PyExc_TypeError, "an embla.Array has no arithmetic; install NumPy "
+                                         "(pip install numpy), and results are NumPy's arrays");
+    if (!asarray || asarray == Py_None) return NULL;
+    return Py_NewRef(Py_NotImplemented);
 }
 
 static PyMethodDef methods[] = {
@@ -362,7 +494,16 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_methods, methods},
     {Py_tp_getset, getters},
+    {Py_tp_repr, array_repr},
     {Py_sq_length, array_length},
+    {Py_sq_item, array_item},
+    {Py_mp_length, array_length},
+    {Py_mp_subscript, array_subscript},
+    {Py_nb_add, no_arithmetic},
+    {Py_nb_subtract, no_arithmetic},
+    {Py_nb_multiply, no_arithmetic},
+    {Py_nb_true_divide, no_arithmetic},
+    {Py_nb_matrix_multiply, no_arithmetic},
     {Py_bf_getbuffer, get_buffer},
     {0, NULL}};
 static PyType_Spec spec = {.name = "embla._embla.Array",

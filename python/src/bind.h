@@ -38,6 +38,9 @@ PyObject *bind_error(embla_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Reads the exception classes of embla._errors. */
 int bind_errors_load(void);
+/* A text that a function of embla._hints makes of arguments, which `format` describes as for
+ * Py_BuildValue: a tuple. NULL after an exception. */
+PyObject *bind_hint(const char *function, const char *format, ...);
 
 /* ---- arguments ---- */
 

@@ -11,6 +11,8 @@
 typedef struct {
     bind_object base; /* handle: embla_scatter */
     size_t planned;   /* tokens of the last plan */
+    int64_t rows;
+    size_t capacity;
 } scatter;
 
 static PyObject *scatter_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -24,10 +26,22 @@ static PyObject *scatter_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!bind_new_arguments("Scatter", args, kwargs, 2, arguments, 2)) return NULL;
     embla_status status = embla_scatter_new(rows, capacity, &handle);
     if (status != EMBLA_OK) return bind_fail(status);
-    bind_object *self = bind_new(type);
-    if (self) self->handle = handle;
-    if (!self) embla_scatter_free(handle);
+    scatter *self = bind_new(type);
+    if (!self) {
+        embla_scatter_free(handle);
+        return NULL;
+    }
+    self->base.handle = handle;
+    self->rows = rows;
+    self->capacity = capacity;
     return (PyObject *)self;
+}
+
+static PyObject *scatter_repr(PyObject *self)
+{
+    const scatter *s = (scatter *)(void *)self;
+    return PyUnicode_FromFormat("<embla.Scatter for %lld rows, up to %zu gradients>",
+                                (long long)s->rows, s->capacity);
 }
 
 static void scatter_dealloc(PyObject *self)
@@ -116,6 +130,7 @@ static PyType_Slot scatter_slots[] = {
     {Py_tp_doc, "Scatter(rows, capacity)\n--\n\nThe backward pass of a lookup."},
     {Py_tp_new, scatter_new},
     {Py_tp_dealloc, scatter_dealloc},
+    {Py_tp_repr, scatter_repr},
     {Py_tp_methods, scatter_methods},
     {0, NULL}};
 static PyType_Spec scatter_spec = {.name = "embla._embla.Scatter",
@@ -226,6 +241,13 @@ static PyObject *optim_steps(PyObject *self, void *unused)
     return PyLong_FromLongLong(embla_optim_steps(((bind_object *)self)->handle));
 }
 
+static PyObject *optim_repr(PyObject *self)
+{
+    const bind_object *o = (bind_object *)self;
+    return PyUnicode_FromFormat("<embla.Optim of %R, %lld steps>", o->keeps,
+                                (long long)embla_optim_steps(o->handle));
+}
+
 static PyMethodDef optim_methods[] = {
     BIND_METHOD("step", optim_step,
                 "step(rate, gradients, rows=None)\n--\n\n"
@@ -240,6 +262,7 @@ static PyType_Slot optim_slots[] = {
                 "--\n\nUpdates rows: 'sgd', 'adagrad', 'adagrad-rowwise' or 'adamw'."},
     {Py_tp_new, optim_new},
     {Py_tp_dealloc, optim_dealloc},
+    {Py_tp_repr, optim_repr},
     {Py_tp_methods, optim_methods},
     {Py_tp_getset, optim_getters},
     {0, NULL}};

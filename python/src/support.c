@@ -80,6 +80,21 @@ PyObject *bind_error(embla_status status, const char *format, ...)
     return raise_text(classes[status], text);
 }
 
+PyObject *bind_hint(const char *function, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    PyObject *arguments = Py_VaBuildValue(format, list);
+    va_end(list);
+    PyObject *module = arguments ? PyImport_ImportModule("embla._hints") : NULL;
+    PyObject *callable = module ? PyObject_GetAttrString(module, function) : NULL;
+    PyObject *text = callable ? PyObject_CallObject(callable, arguments) : NULL;
+    Py_XDECREF(callable);
+    Py_XDECREF(module);
+    Py_XDECREF(arguments);
+    return text;
+}
+
 /* ---- one argument ---- */
 
 void bind_path_free(bind_path *path)
@@ -228,6 +243,22 @@ static void free_paths(const bind_argument *arguments, size_t count)
 
 enum { ARGUMENTS_MOST = 40 };
 
+/* Sets the exception for an argument that the function does not have; similar names are named. */
+static void refuse_name(const char *function, PyObject *name, const bind_argument *arguments,
+                        size_t argument_count)
+{
+    PyObject *known = PyList_New(0);
+    for (size_t k = 0; known && k < argument_count; k++) {
+        PyObject *one = PyUnicode_FromString(arguments[k].name);
+        if (!one || PyList_Append(known, one) < 0) Py_CLEAR(known);
+        Py_XDECREF(one);
+    }
+    PyObject *text = known ? bind_hint("unknown", "(sOO)", function, name, known) : NULL;
+    if (text) PyErr_SetObject(PyExc_TypeError, text);
+    Py_XDECREF(text);
+    Py_XDECREF(known);
+}
+
 /* Puts a named value into its place. */
 static bool place_named(const char *function, PyObject *name, PyObject *value,
                         const bind_argument *arguments, size_t argument_count, PyObject **found)
@@ -242,7 +273,7 @@ static bool place_named(const char *function, PyObject *name, PyObject *value,
         found[k] = value;
         return true;
     }
-    PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", function, name);
+    refuse_name(function, name, arguments, argument_count);
     return false;
 }
 

@@ -213,6 +213,18 @@ static PyObject *ticket_cancel(PyObject *self, PyObject *unused)
     return status == EMBLA_OK ? Py_NewRef(Py_None) : bind_fail(status);
 }
 
+static PyObject *tickets_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<embla.Tickets of %R>", ((bind_object *)self)->keeps);
+}
+
+static PyObject *ticket_repr(PyObject *self)
+{
+    const ticket *t = (ticket *)(void *)self;
+    if (t->base.handle) return PyUnicode_FromString("<embla.Ticket, under way>");
+    return PyUnicode_FromString(t->result ? "<embla.Ticket, done>" : "<embla.Ticket, ended>");
+}
+
 /* ---- types ---- */
 
 static PyMethodDef tickets_methods[] = {
@@ -228,6 +240,7 @@ static PyType_Slot tickets_slots[] = {
                 "as long as it is used."},
     {Py_tp_new, tickets_new},
     {Py_tp_dealloc, tickets_dealloc},
+    {Py_tp_repr, tickets_repr},
     {Py_tp_methods, tickets_methods},
     {0, NULL}};
 static PyType_Spec tickets_spec = {.name = "embla._embla.Tickets",
@@ -244,6 +257,7 @@ static PyMethodDef ticket_methods[] = {
 static PyType_Slot ticket_slots[] = {
     {Py_tp_doc, "Rows that are being fetched; one thread at a time uses a ticket."},
     {Py_tp_dealloc, ticket_dealloc},
+    {Py_tp_repr, ticket_repr},
     {Py_tp_methods, ticket_methods},
     {0, NULL}};
 static PyType_Spec ticket_spec = {.name = "embla._embla.Ticket",

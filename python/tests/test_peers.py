@@ -50,6 +50,88 @@ def test_gensim_scores_pairs_alike(glove, data):
     assert part["pearson"] == pytest.approx(float(pearson[0]), abs=0.02)
 
 
+@pytest.fixture(scope="session")
+def keyed(glove):
+    """The same words and vectors in gensim."""
+    gensim = pytest.importorskip("gensim.models")
+    kv = gensim.KeyedVectors(100)
+    kv.add_vectors(glove.index_to_key, glove.vectors)
+    return kv
+
+
+def same_pairs(ours, theirs):
+    assert [w for w, _ in ours] == [w for w, _ in theirs]
+    assert np.allclose([s for _, s in ours], [s for _, s in theirs], atol=1e-5)
+
+
+def test_gensims_similarities(glove, keyed):
+    for a, b in (("king", "queen"), ("paris", "carbon"), ("seven", "seven")):
+        assert glove.distance(a, b) == pytest.approx(float(keyed.distance(a, b)), abs=1e-6)
+    sets = ["king", "queen", "prince"], ["paris", "london"]
+    assert glove.n_similarity(*sets) == pytest.approx(float(keyed.n_similarity(*sets)), abs=1e-6)
+    assert np.allclose(glove.distances("king"), keyed.distances("king"), atol=1e-6)
+    assert np.allclose(glove.distances("king", ["queen", "man"]), keyed.distances("king", ["queen", "man"]),
+                       atol=1e-6)
+    assert np.allclose(glove.distances(glove["king"]), keyed.distances(keyed["king"]), atol=1e-6)
+    for a, b in (("king", "throne"), ("king", "carbon"), ("king", "prince"), ("walked", "ran")):
+        assert glove.closer_than(a, b) == keyed.closer_than(a, b)
+        assert glove.rank(a, b) == keyed.rank(a, b)
+    same_pairs(glove.most_similar_cosmul(["king", "woman"], ["man"]),
+               keyed.most_similar_cosmul(positive=["king", "woman"], negative=["man"]))
+    same_pairs(glove.most_similar_cosmul("king", topn=3, restrict_vocab=5000),
+               keyed.most_similar_cosmul("king", topn=3, restrict_vocab=5000))
+    same_pairs(glove.similar_by_key("king", 4), keyed.similar_by_key("king", 4))
+
+
+def test_gensims_means_and_indexes(glove, keyed):
+    words = ["king", "qwzxv", "queen", "paris"]
+    for options in ({}, {"pre_normalize": False}, {"post_normalize": True},
+                    {"weights": [2, 1, -0.5, 1]}, {"weights": [2, 1, -0.5, 1], "pre_normalize": False}):
+        assert np.allclose(glove.get_mean_vector(words, **options),
+                           keyed.get_mean_vector(words, **options), atol=1e-6), options
+    with_vector = ["king", glove["queen"]]
+    assert np.allclose(glove.get_mean_vector(with_vector), keyed.get_mean_vector(with_vector), atol=1e-6)
+    for kv in (glove, keyed):
+        with pytest.raises(KeyError):
+            kv.get_mean_vector(words, ignore_missing=False)
+        with pytest.raises(KeyError):
+            kv.get_index("qwzxv")
+        with pytest.raises(ValueError):
+            kv.get_mean_vector(words, weights=[1])
+        assert kv.get_index("king") == glove.words["king"] and kv.get_index("qwzxv", -1) == -1
+        assert kv.has_index_for("king") and not kv.has_index_for("qwzxv")
+
+
+def test_gensim_scores_analogies_and_pairs_alike(glove, keyed, data, tmp_path):
+    path = data / "word-eval" / "EN-WS-353-ALL.txt"
+    ours, theirs = glove.evaluate_word_pairs(path), keyed.evaluate_word_pairs(str(path))
+    assert ours[2] == pytest.approx(theirs[2])
+    for mine, other in zip(ours[:2], theirs[:2]):
+        assert mine[0] == pytest.approx(float(other[0]), abs=1e-4)
+        assert np.log10(mine[1]) == pytest.approx(np.log10(float(other[1])), rel=0.01)
+    lines = (data / "word-eval" / "questions-words.txt").read_text().splitlines()
+    few = tmp_path / "few.txt"
+    few.write_text("".join(f"{x}\n" for i, x in enumerate(lines) if x.startswith(":") or i % 60 == 0))
+    for options in ({"restrict_vocab": 20000}, {"restrict_vocab": 20000, "dummy4unknown": True}):
+        score, parts = glove.evaluate_word_analogies(few, **options)
+        theirs, sections = keyed.evaluate_word_analogies(str(few), **options)
+        assert 0.3 < score == pytest.approx(theirs, abs=0.011)  # one of them may be a tie
+        counts = {s["section"]: len(s["correct"]) + len(s["incorrect"]) for s in sections}
+        for part in parts:
+            assert part["correct"] + part["incorrect"] == counts[part["section"]]
+
+
+def test_gensim_reads_what_save_word2vec_format_wrote(glove, tmp_path):
+    gensim = pytest.importorskip("gensim.models")
+    small = embla.Table.of_words(glove.index_to_key[:100], glove.vectors[:100])
+    for binary in (False, True):
+        small.save_word2vec_format(tmp_path / "kv", binary=binary, overwrite=binary)
+        kv = gensim.KeyedVectors.load_word2vec_format(tmp_path / "kv", binary=binary)
+        assert kv.index_to_key == small.index_to_key and np.array_equal(kv.vectors, small.vectors)
+    with pytest.raises(embla.Error):
+        small.save_word2vec_format(tmp_path / "kv")  # no file is replaced unless asked
+
+
 def test_to_and_from_gensim(glove):
     pytest.importorskip("gensim")
     from embla.gensim import from_gensim, to_gensim
