@@ -15,6 +15,9 @@
 
 #include "core/args.h"
 
+#include "core/elsewhere.h"
+#include "core/rules.h"
+
 /* ---- did you mean ---- */
 
 #define WORD_MAX_LENGTH 32
@@ -160,6 +163,8 @@ static int unknown_option(const cli_verb *verb, const char *word)
     char name[WORD_MAX_LENGTH + 1];
     candidate guess = {name, NULL, WORD_MAX_LENGTH};
     snprintf(name, sizeof name, "%.*s", length - dashes, word + dashes);
+    const char *meant = cli_elsewhere_option(verb, name);
+    if (meant) return cli_usage("%s has no option '%.*s'; use '--%s'", where, length, word, meant);
     for (size_t n = 0; (option = cli_option_at(verb, n)); n++) update_guess(&guess, option->name);
     if (guess.best)
         return cli_usage("%s has no option '%.*s'; did you mean '--%s'?", where, length, word,
@@ -167,6 +172,9 @@ static int unknown_option(const cli_verb *verb, const char *word)
     if (verb && verb->signs && dashes == 1)
         return cli_usage("%s has no option '%s'; write '- %s' for the sign, or '\\%s' for the word",
                          where, word, word + 1, word);
+    if (verb && verb->operands_most > 0 && cli_elsewhere_input(name))
+        return cli_usage("%s has no option '%.*s'; write the name of the file alone: embla %s %s",
+                         where, length, word, verb->name, verb->synopsis);
     return cli_usage("%s has no option '%.*s'; see 'embla help%s%s'", where, length, word,
                      verb ? " " : "", verb ? verb->name : "");
 }
@@ -174,22 +182,49 @@ static int unknown_option(const cli_verb *verb, const char *word)
 /* Names of similar verbs in other tools. */
 static const struct {
     const char *word, *verb;
-} synonyms[] = {
-    {"size", "cost"},          {"params", "cost"},       {"memory", "cost"},
-    {"benchmark", "bench"},    {"perf", "bench"},        {"completions", "completion"},
-    {"man", "help"},           {"ls", "info"},           {"inspect", "info"},
-    {"show", "info"},          {"list", "info"},         {"tokenize", "tokens"},
-    {"vocab", "info"},         {"check", "doctor"},      {"get", "lookup"},
-    {"row", "lookup"},         {"init", "new"},          {"sentence", "encode"},
-    {"vector", "lookup"},      {"export", "convert"},    {"quantize", "convert"},
-    {"quantise", "convert"},   {"nn", "near"},           {"nearest", "near"},
-    {"neighbours", "near"},    {"neighbors", "near"},    {"similar", "near"},
-    {"similarity", "compare"}, {"search", "near"},       {"doesnt_match", "doesnt-match"},
-    {"odd", "doesnt-match"},   {"analogies", "analogy"}, {"norms", "health"},
-    {"glitch", "health"},      {"svd", "spectrum"},      {"pca", "map"},
-    {"plot", "map"},           {"umap", "map"},          {"tsne", "map"},
-    {"distance", "compare"},   {"evaluate", "eval"},     {"sample", "generate"},
-    {"complete", "generate"},  {"learn", "train"},       {"fit", "train"}};
+} synonyms[] = {{"size", "cost"},
+                {"params", "cost"},
+                {"memory", "cost"},
+                {"benchmark", "bench"},
+                {"perf", "bench"},
+                {"completions", "completion"},
+                {"man", "help"},
+                {"ls", "info"},
+                {"inspect", "info"},
+                {"show", "info"},
+                {"list", "info"},
+                {"tokenize", "tokens"},
+                {"vocab", "info"},
+                {"check", "doctor"},
+                {"get", "lookup"},
+                {"row", "lookup"},
+                {"init", "new"},
+                {"sentence", "encode"},
+                {"vector", "lookup"},
+                {"export", "convert"},
+                {"quantize", "convert"},
+                {"quantise", "convert"},
+                {"nn", "near"},
+                {"nearest", "near"},
+                {"neighbours", "near"},
+                {"neighbors", "near"},
+                {"similar", "near"},
+                {"similarity", "compare"},
+                {"doesnt_match", "doesnt-match"},
+                {"odd", "doesnt-match"},
+                {"analogies", "analogy"},
+                {"norms", "health"},
+                {"glitch", "health"},
+                {"svd", "spectrum"},
+                {"pca", "map"},
+                {"plot", "map"},
+                {"umap", "map"},
+                {"tsne", "map"},
+                {"distance", "compare"},
+                {"evaluate", "eval"},
+                {"sample", "generate"},
+                {"complete", "generate"},
+                {"learn", "train"}};
 
 /* What other tools do that no verb of ours does yet, and what serves instead. */
 static const struct {
@@ -339,9 +374,10 @@ static int read_option(int argc, char **argv, int *i, cli_args *args)
 static int read_operand(const char *word, cli_args *args)
 {
     const cli_verb *verb = args->verb;
-    if (verb->choices == cli_verb_name && !is_choice(word, cli_verb_name))
+    const bool rule = verb->choices == cli_verb_name && cli_rule_looks(word);
+    if (verb->choices == cli_verb_name && !rule && !is_choice(word, cli_verb_name))
         return unknown_verb(word);
-    if (verb->choices && !is_choice(word, verb->choices))
+    if (verb->choices && !rule && !is_choice(word, verb->choices))
         return unknown_word(verb->operand, word, verb->choices);
     if (verb->operands_most == 0)
         return cli_usage("%s takes no operands; remove '%s'", verb->name, word);

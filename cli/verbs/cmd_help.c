@@ -10,6 +10,7 @@
 #include "embla.h"
 
 #include "core/out.h"
+#include "core/rules.h"
 #include "core/verbs.h"
 
 #define ABOUT  "the embedding layer of a language model"
@@ -121,7 +122,9 @@ static void print_all(void)
     for (const line *name = environment; name->word; name++) print_pair(name->word, name->meaning);
     printf("\nExamples:\n");
     for (size_t n = 0; cli_verbs[n]; n++) printf("  %s\n", cli_verbs[n]->example);
-    printf("\n'embla help VERB' describes a verb.\n");
+    putchar('\n');
+    cli_out_wrapped("'embla help VERB' describes a verb, 'embla help C15' the code of a message.",
+                    0, 0);
 }
 
 /* ---- JSON ---- */
@@ -275,6 +278,8 @@ static int run(const cli_args *args)
     if (cli_args_flag(args, "man") && cli_args_flag(args, "json"))
         return cli_usage(
             "--man and --json cannot be used together; 'embla help --json' prints the same facts");
+    if (args->operand_count > 0 && cli_rule_looks(args->operands[0]))
+        return cli_rule_print(args->operands[0], cli_args_flag(args, "json"));
     if (cli_args_flag(args, "man"))
         print_man();
     else
@@ -288,12 +293,13 @@ static const cli_option options[] = {{.name = "man", .help = "print the man page
 
 const cli_verb cli_verb_help = {
     .name = "help",
-    .synopsis = "[VERB]",
+    .synopsis = "[VERB|CODE]",
     .operand = "VERB",
     .operands_most = 1,
     .choices = cli_verb_name,
     .about = "show help for the program or for one verb",
-    .text = "Prints the verbs, or the options of VERB with their defaults and an example.",
+    .text = "Prints the verbs, or the options of VERB with their defaults and an example.\n\nCODE "
+            "is what a message about a file ends with, for example C15: its rule is printed.",
     .example = "embla help cost",
     .options = options,
     .run = run};

@@ -42,6 +42,9 @@ struct embla_checkpoint {
 /* formats/checkpoint_open.c: an empty checkpoint without a folder; embla_checkpoint_free frees it.
  */
 EMBLA_CHECKED embla_status embla_checkpoint_begin(embla_checkpoint **out);
+/* Opens the file or folder of a model that the user named. If there is none, and the name could be
+ * that of a model elsewhere, the message says that nothing is downloaded. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_open_named(const char *path, int *fd);
 /* The last step of opening, when shards are read: lists their tensors and finds their roles. */
 EMBLA_CHECKED embla_status embla_checkpoint_finish(embla_checkpoint *checkpoint);
 /* Fills in tensors, files and notes: the end of embla_checkpoint_finish. */

@@ -330,6 +330,30 @@ static embla_status split_path(embla_checkpoint *cp, const char *path)
     return mark ? embla_arena_text(&cp->arena, mark + 2, strlen(mark + 2), &cp->chosen) : EMBLA_OK;
 }
 
+/* Whether a path could be the name of a model elsewhere, such as "openai-community/gpt2": at most
+ * one slash, and no extension of letters. */
+static bool is_model_name(const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *slash = strchr(path, '/'), *last = slash ? slash + 1 : path;
+    const char *dot = strrchr(last, '.');
+    if (*path == '.' || slash == path || *last == '.' || *last == '\0') return false;
+    if (slash && strspn(path, plain) != (size_t)(slash - path)) return false;
+    return last[strspn(last, plain)] == '\0' && (!dot || strpbrk(dot, "0123456789"));
+}
+
+embla_status embla_open_named(const char *path, int *fd)
+{
+    char said[256];
+    embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, fd);
+    if (status != EMBLA_ERR_NOT_FOUND || !is_model_name(path)) return status;
+    (void)snprintf(said, sizeof said, "%s", embla_error());
+    return embla_fail(status,
+                      "%s. Embla downloads nothing: get the model first, for example with 'hf "
+                      "download %.80s --local-dir %.80s', then name its folder",
+                      said, path, path);
+}
+
 /* Opens the folder that the path names, or the folder of the file that it names. *name is the
  * file's name, or NULL for a folder. */
 static embla_status find_folder(embla_checkpoint *cp, const char **name)
@@ -338,7 +362,7 @@ static embla_status find_folder(embla_checkpoint *cp, const char **name)
     size_t length = slash ? (size_t)(slash - cp->shown) : 0;
     struct stat found;
     int fd = -1;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, cp->shown, O_RDONLY | O_NONBLOCK, 0, &fd));
+    EMBLA_TRY(embla_open_named(cp->shown, &fd));
     embla_status status = embla_io_stat(fd, cp->shown, &found);
     if (status == EMBLA_OK && S_ISDIR(found.st_mode)) {
         cp->folder = fd;

@@ -11,6 +11,7 @@
 #include "files/io.h"
 #include "files/json_walk.h"
 #include "files/map.h"
+#include "formats/checkpoint.h"
 #include "formats/vocab.h"
 #include "text/compiled.h"
 #include "text/grow.h"
@@ -426,7 +427,7 @@ embla_status embla_tokenizer_open_file(const char *path, embla_tokenizer **out)
     if (!path || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open_file: %s is NULL",
                           path ? "out" : "path");
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd));
+    EMBLA_TRY(embla_open_named(path, &fd));
     embla_status status = embla_io_stat(fd, path, &info);
     if (status == EMBLA_OK)
         status = S_ISDIR(info.st_mode) ? parse_folder(fd, path, out)
