@@ -45,9 +45,8 @@ static embla_status open_table(const cli_args *args, int32_t layer,
 int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out)
 {
     embla_open_options open = {.lenient = cli_args_flag(args, "lenient")};
-    int64_t layer = cli_args_given(args, "layer") ? cli_args_count(args, "layer") : -1;
+    int32_t layer = cli_args_given(args, "layer") ? (int32_t)cli_args_count(args, "layer") : -1;
     *out = (cli_stored){.path = args->operands[0]};
-    if (layer > INT32_MAX) return cli_usage("--layer is too large; no model has so many layers");
     if (options->placement != EMBLA_PLACEMENT_SHARED &&
         (cli_args_given(args, "name") || cli_args_given(args, "folder") ||
          cli_args_given(args, "wait")))
@@ -62,7 +61,7 @@ int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stor
     options->threads = (int)cli_args_count(args, "threads");
     options->progress = cli_progress_call;
     options->context = &out->progress;
-    embla_status status = open_table(args, (int32_t)layer, options, &open, out);
+    embla_status status = open_table(args, layer, options, &open, out);
     if (status == EMBLA_ERR_ARGUMENT) return cli_usage("%s", embla_error());
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }

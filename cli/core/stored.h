@@ -15,6 +15,7 @@
     {.name = "layer",                                                                              \
      .value = "N",                                                                                 \
      .count = true,                                                                                \
+     .most = INT32_MAX,                                                                            \
      .help = "use the table of this layer (default: the first with a table)"},                     \
         {.name = "name",                                                                           \
          .value = "NAME",                                                                          \

@@ -291,6 +291,7 @@ static const cli_option options[] = {
     {.name = "layer",
      .value = "N",
      .count = true,
+     .most = INT32_MAX,
      .help = "layer whose table is packed (default: the first with a table)"},
     {.name = "fold",
      .value = "FILE",

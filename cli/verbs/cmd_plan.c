@@ -5,6 +5,7 @@
  * speeds; --measure replaces assumed speeds by those of this machine, --trace drawn row numbers by
  * real ones. The times remain a model's.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -111,9 +112,12 @@ static int read_list(const char *text, cli_plan *p)
 {
     char *end = NULL;
     for (const char *at = text;; at = end + 1) {
+        errno = 0;
         long long number = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : -1;
         if (number < 1 || (*end != ',' && *end != '\0'))
             return cli_usage("--ranks: '%.60s' is not a list of numbers such as 1,2,64", text);
+        if (errno == ERANGE)
+            return cli_usage("--ranks: '%.60s' has a number that does not fit in 64 bits", text);
         if (p->rank_count == CLI_PLAN_RANKS)
             return cli_usage("--ranks has more than %d numbers", CLI_PLAN_RANKS);
         p->ranks[p->rank_count++] = number;

@@ -49,9 +49,10 @@ int cli_plan_measure(const cli_args *args, cli_plan *p, bool *speaks)
 int cli_plan_simulate(cli_plan *p)
 {
     const embla_simulation_options from = {.trace = p->rows, .count = p->row_count};
-    if (embla_plan_simulate(&p->options, &from, p->ranks, p->rank_count, p->found) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    return CLI_DONE;
+    embla_status status =
+        embla_plan_simulate(&p->options, &from, p->ranks, p->rank_count, p->found);
+    if (status == EMBLA_ERR_ARGUMENT) return cli_usage("%s", embla_error());
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
 /* ---- trace ---- */

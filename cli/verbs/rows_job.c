@@ -71,9 +71,7 @@ static int read_history(const cli_args *args, cli_rows_job *j)
 
 int32_t cli_rows_layer(const cli_args *args)
 {
-    int64_t layer = cli_args_count(args, "layer");
-    if (!cli_args_given(args, "layer")) return -1;
-    return layer < INT32_MAX ? (int32_t)layer : INT32_MAX;
+    return cli_args_given(args, "layer") ? (int32_t)cli_args_count(args, "layer") : -1;
 }
 
 /* --fold-checksum. Another revision of the tokenizer gives another fold, and so other rows. */

@@ -18,6 +18,7 @@
         {.name = "layer",                                                                          \
          .value = "N",                                                                             \
          .count = true,                                                                            \
+         .most = INT32_MAX,                                                                        \
          .help = "layer whose table is used (default: the first with a table)"},                   \
         {.name = "fold",                                                                           \
          .value = "FILE",                                                                          \

@@ -151,7 +151,7 @@ size_t embla_plan_buckets(const embla_plan_sizes *sizes, int64_t ranks)
 {
     if (sizes->o.buckets > 0) return sizes->o.buckets;
     size_t buckets = embla_buckets_usual(sizes->o.rows);
-    while (buckets < EMBLA_BUCKETS_MOST && (int64_t)buckets < BUCKETS_PER_RANK * ranks)
+    while (buckets < EMBLA_BUCKETS_MOST && (int64_t)buckets / BUCKETS_PER_RANK < ranks)
         buckets *= 2;
     return buckets;
 }
