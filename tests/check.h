@@ -36,6 +36,13 @@
 #define assert_status(call, wanted)                                                                \
     assert_string_equal(embla_status_name(call), embla_status_name(wanted))
 
+/* Skips the test and says why: tests/skipped.sh prints the reasons at the end of a run. */
+#define skip_because(why)                                                                          \
+    do {                                                                                           \
+        print_message("%s\n", (why));                                                              \
+        skip();                                                                                    \
+    } while (0)
+
 /* The sentence of the last failure holds this text. */
 #define assert_error_has(text)                                                                     \
     do {                                                                                           \

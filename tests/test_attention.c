@@ -319,7 +319,7 @@ static void factors_may_be_bf16(void **state)
 {
     static const size_t lengths[] = {65, 128, 200, 600}, sizes[] = {64, 40};
     (void)state;
-    if (!embla_engine_has_products()) skip();
+    if (!embla_engine_has_products()) skip_because("no engine for matrix products");
     compute = EMBLA_BF16;
     embla_engine_use_bf16(1); /* also if the engine must emulate it */
     for (size_t l = 0; l < COUNT_OF(lengths) - SLOW_BUILD; l++)

@@ -413,7 +413,7 @@ static void stories260k_says_what_is_known(void **state)
     size_t known_bytes = 0;
     static pieces words;
     (void)state;
-    if (!data) skip();
+    if (!data) skip_because("EMBLA_DATA is not set");
     (void)snprintf(path, sizeof path, "%s/stories260k/tok512.bin", data);
     assert_ok(embla_vocab_open_file(path, &vocab));
     read_pieces(path, &words);

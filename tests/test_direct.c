@@ -173,7 +173,7 @@ static void a_filter_that_forbids_io_uring_leaves_threads(void **state)
     bool possible = in_a_child(&t, without_io_uring);
     possible = in_a_child(&t, with_a_filter_that_comes_later) && possible;
     finish(&t);
-    if (!possible) skip();
+    if (!possible) skip_because("this system has no io_uring, or no filters");
 }
 
 /* tmpfs accepts O_DIRECT since Linux 6.6, and refuses it before. */
@@ -183,7 +183,7 @@ static void a_file_in_tmpfs_is_read(void **state)
     table t;
     embla_store *store = NULL;
     (void)state;
-    if (access("/dev/shm", W_OK) != 0) skip();
+    if (access("/dev/shm", W_OK) != 0) skip_because("/dev/shm cannot be written");
     assert_int_equal(setenv("TMPDIR", "/dev/shm", 1), 0);
     make(&t, 0, 5000);
     assert_int_equal(before ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);

@@ -631,7 +631,7 @@ static void eigenvalues_are_what_defines_them(void **state)
 {
     static const size_t sizes[] = {1, 2, 3, 8, 33, 100, 257};
     (void)state;
-    if (no_lapack()) skip();
+    if (no_lapack()) skip_because("there is no LAPACK");
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         size_t n = sizes[s];
         check_eigen(n, 0, false);
@@ -646,7 +646,7 @@ static void matrices_that_are_special(void **state)
     double zero[9] = {0}, values[3], vectors[9], one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     double rank_one[9] = {1, 2, 3, 2, 4, 6, 3, 6, 9};
     (void)state;
-    if (no_lapack()) skip();
+    if (no_lapack()) skip_because("there is no LAPACK");
     assert_ok(embla_engine_eigen(zero, 3, 3, values, vectors));
     for (int i = 0; i < 3; i++) assert_true(values[i] == 0);
     assert_ok(embla_engine_eigen(one, 3, 3, values, vectors));
@@ -666,7 +666,7 @@ static void what_has_no_eigenvalues_is_a_status(void **state)
     assert_status(embla_engine_eigen(m, 2, 3, values, vectors), EMBLA_ERR_ARGUMENT);
     assert_status(embla_engine_eigen(m, 32769, 0, values, vectors), EMBLA_ERR_ARGUMENT);
     assert_error_has("32769 x 32769");
-    if (no_lapack()) skip();
+    if (no_lapack()) skip_because("there is no LAPACK");
     assert_status(embla_engine_eigen(m, 2, 1, values, vectors), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("2 x 2");
     assert_true(values[0] == 7 && values[1] == 8 && vectors[0] == 9);

@@ -74,7 +74,7 @@ static void all_rows_are_in_chunks_that_share_no_page(void **state)
 {
     static const size_t sizes[] = {PAGE, 3 * PAGE + 5, 1 << 20, 0};
     (void)state;
-    if (sysconf(_SC_PAGESIZE) != PAGE) skip();
+    if (sysconf(_SC_PAGESIZE) != PAGE) skip_because("pages have another size here");
     for (int which = 0; which < TABLES; which++) {
         table t;
         make(&t, which, 3000);

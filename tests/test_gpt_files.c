@@ -1404,7 +1404,7 @@ static void stories260k_goes_round(void **state)
     embla_gpt *gpt = NULL;
     static float before[8 * 64], after[8 * 64];
     (void)state;
-    if (!data) skip();
+    if (!data) skip_because("EMBLA_DATA is not set");
     (void)snprintf(path, sizeof path, "%s/stories260k/stories260K.bin", data);
     assert_ok(embla_checkpoint_open(path, NULL, &cp));
     assert_ok(embla_gpt_open(cp, &gpt));

@@ -153,7 +153,7 @@ static void vowels_grow_alike(void **state)
 {
     double mean = 0;
     (void)state;
-    if (!models[0]) skip();
+    if (!models[0]) skip_because("EMBLA_DATA is not set");
     for (size_t s = 0; s < SEEDS; s++) {
         print_message("seed %zu: vowels nearer to each other by %.3f before, %.3f after\n", s + 1,
                       before[s], after[s]);
@@ -169,7 +169,7 @@ static void the_loss_comes_down(void **state)
 {
     double mean = 0;
     (void)state;
-    if (!models[0]) skip();
+    if (!models[0]) skip_because("EMBLA_DATA is not set");
     for (size_t s = 0; s < SEEDS; s++) {
         print_message("seed %zu: loss %.3f in the file's order, %.3f drawn\n", s + 1, in_order[s],
                       drawn[s]);
@@ -206,7 +206,7 @@ static size_t name_of(embla_decoder *d, const embla_corpus *corpus, size_t n, ch
 static void names_look_like_names(void **state)
 {
     (void)state;
-    if (!models[0]) skip();
+    if (!models[0]) skip_because("EMBLA_DATA is not set");
     for (size_t s = 0; s < SEEDS; s++) {
         embla_decoder *d = NULL;
         size_t letters = 0, with_vowels = 0, sane = 0;

@@ -565,7 +565,7 @@ static void filling_leaves_no_second_copy_in_the_page_cache(void **state)
     make(&t, 0, 100000);               /* 16 MB in five files */
     if (all_cached(&t, 5, true) > 0) { /* tmpfs: the files are in memory, whatever happens */
         finish(&t);
-        skip();
+        skip_because("the files are in memory (tmpfs)");
     }
     for (int buffered = 0; buffered < 2; buffered++) {
         embla_io_short(buffered ? 10001 : 0); /* odd pieces: direct reads refuse them */
@@ -591,7 +591,7 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
     make(&t, 0, 100000);
     if (all_cached(&t, 5, true) > 0) {
         finish(&t);
-        skip();
+        skip_because("the files are in memory (tmpfs)");
     }
     embla_store_options options = {.placement = EMBLA_PLACEMENT_MAPPED};
     assert_ok(embla_store_open_extents(&t.format, t.extents, t.count, &options, &store));

@@ -317,7 +317,7 @@ static void no_product_of_a_giant_table_is_cut_to_32_bits(void **state)
     static float row[1 << 13];
     embla_table *table = giant(EMBLA_F32, rows, dim);
     (void)state;
-    if (!table) skip();
+    if (!table) skip_because("no memory for a giant table");
     for (size_t i = 0; i < COUNT_OF(marked); i++) {
         check_fill((uint64_t)marked[i], dim, row);
         assert_ok(embla_table_write(table, marked[i], 1, row));
@@ -338,7 +338,7 @@ static void init_fills_rows_far_apart(void **state)
     embla_init_options init = {.seed = 8, .spread = 0.25f};
     (void)state;
     embla_status status = embla_table_new(EMBLA_F32, 6, 4, &options, &table);
-    if (status == EMBLA_ERR_MEMORY) skip();
+    if (status == EMBLA_ERR_MEMORY) skip_because("no memory for a giant table");
     assert_ok(status);
     assert_ok(embla_table_init(table, &init));
     const char *data = embla_table_data(table);
@@ -358,7 +358,7 @@ static void row_numbers_go_past_2_to_the_31(void **state)
     float out[4] = {0};
     int32_t largest = INT32_MAX, negative = -1, most_negative = INT32_MIN;
     (void)state;
-    if (!table) skip();
+    if (!table) skip_because("no memory for a giant table");
     for (size_t i = 0; i < COUNT_OF(there); i++)
         assert_ok(embla_table_write(table, there[i], 1, &values[i]));
     assert_ok(embla_lookup_rows(table, there, COUNT_OF(there), NULL, out));
