@@ -384,7 +384,7 @@ static void a_fork_cannot_use_the_reader_of_its_parent(void **state)
         char out[160];
         const embla_store_lookup_options raw = {.raw = true};
         bool refused = embla_store_lookup(store, &row, 1, &raw, out) == EMBLA_ERR_UNSUPPORTED &&
-                       strstr(embla_error(), "was forked from it: open it again");
+                       strstr(embla_error(), "was forked from it: open this store again");
         embla_store_free(store);
         _exit(refused ? 0 : 1);
     }

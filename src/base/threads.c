@@ -4,6 +4,7 @@
  * pay. */
 #include "base/threads.h"
 
+#include "base/origin.h"
 #include "base/status.h"
 
 #ifdef _OPENMP
@@ -13,17 +14,12 @@
 
 /* OpenMP's threads do not survive a fork, and libgomp's next parallel region would wait for them
  * forever. So in a forked child every loop stays on the calling thread. */
-static atomic_bool forked;
+static embla_origin first;
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
-
-static void in_child(void)
-{
-    atomic_store_explicit(&forked, true, memory_order_relaxed);
-}
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, in_child);
+    first = embla_origin_here();
 }
 
 /* libgomp ends the process if the system refuses a thread: too many processes, or no address space
@@ -98,7 +94,7 @@ int embla_threads_for(int asked, size_t bytes)
     if (worth <= 1) return 1;
 #ifdef _OPENMP
     (void)pthread_once(&watched, watch_forks);
-    if (atomic_load_explicit(&forked, memory_order_relaxed)) return 1;
+    if (!embla_origin_is_here(&first)) return 1;
     int threads = asked > 0 ? asked : omp_get_max_threads();
 #else
     int threads = 1;

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "base/origin.h"
 #include "files/io.h"
 #include "files/ring.h"
 #include "store/reader.h"
@@ -46,7 +47,7 @@ struct embla_reader {
     int *direct;          /* for each source: a descriptor for direct reads, or -1 */
     pthread_t *threads;   /* its own; unused if the caller's threads run */
     size_t thread_count;
-    long process; /* the process that opened it */
+    embla_origin origin;
     embla_ring ring;
 
     pthread_mutex_t lock;       /* for all that follows, the queues of the ring, and the gathers */

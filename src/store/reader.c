@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/layout.h"
 #include "base/mem.h"
@@ -138,7 +137,7 @@ static embla_status allocate(const embla_store *store, size_t depth, embla_reade
                         .free_count = depth,
                         .direct = (void *)(base + direct),
                         .threads = (void *)(base + threads),
-                        .process = (long)getpid(),
+                        .origin = embla_origin_here(),
                         .ring = {.fd = -1}};
     uintptr_t first = (uintptr_t)(base + pages), over = first % EMBLA_DIRECT;
     r->pages = base + pages + (over ? EMBLA_DIRECT - over : 0);
@@ -252,7 +251,7 @@ embla_status embla_reader_open(const embla_store *store, embla_reader **out)
 void embla_reader_close(embla_reader *r)
 {
     if (!r) return;
-    if (r->process == (long)getpid()) { /* a forked child has none of the threads */
+    if (embla_origin_is_here(&r->origin)) { /* a forked child has none of the threads */
         (void)pthread_mutex_lock(&r->lock);
         r->stopping = true;
         (void)pthread_cond_broadcast(&r->work);

@@ -12,7 +12,6 @@
  * Without a ring, each thread of the reader has one slot: it takes a read, reads, and copies.
  */
 #include <time.h>
-#include <unistd.h>
 
 #include "store/gather.h"
 
@@ -292,11 +291,7 @@ embla_status embla_reader_start(embla_reader *r, embla_gather *g)
 {
     embla_gather *list = NULL;
     bool ring = r->kind == EMBLA_READER_IO_URING;
-    if (r->process != (long)getpid())
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "process %ld opened this store, and process %ld was forked from it: open "
-                          "it again",
-                          r->process, (long)getpid());
+    EMBLA_TRY(embla_origin_check(&r->origin, "this store"));
     embla_gather_sort(g);
     (void)pthread_mutex_lock(&r->lock);
     if (g->complete) r->notified++;

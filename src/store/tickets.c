@@ -11,7 +11,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/layout.h"
 #include "base/mem.h"
@@ -58,7 +57,7 @@ static embla_status allocate(const embla_store *store, const embla_tickets_optio
     char *base = block;
     embla_tickets *t = (void *)(base + self);
     *t = (embla_tickets){.store = store,
-                         .process = (long)getpid(),
+                         .origin = embla_origin_here(),
                          .reader = embla_direct_reader(store),
                          .source = embla_store_source(store),
                          .block = layout.bytes,
@@ -116,18 +115,9 @@ embla_status embla_tickets_new(const embla_store *store, const embla_tickets_opt
     return EMBLA_OK;
 }
 
-static bool is_forked(const embla_tickets *t)
-{
-    return t->process != (long)getpid();
-}
-
 embla_status embla_tickets_check(const embla_tickets *t)
 {
-    if (!is_forked(t)) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                      "process %ld opened these tickets, and process %ld was forked from it: open "
-                      "the store and its tickets again",
-                      t->process, (long)getpid());
+    return embla_origin_check(&t->origin, "the store and its tickets");
 }
 
 static void cancel(embla_ticket_slot *s);
@@ -148,7 +138,7 @@ static void end_all(embla_tickets *t)
 void embla_tickets_free(embla_tickets *t)
 {
     if (!t) return;
-    if (!is_forked(t)) end_all(t);
+    if (embla_origin_is_here(&t->origin)) end_all(t);
     embla_hot_close(t->hot);
     if (t->event >= 0) embla_io_drop(t->event);
     embla_mem_free(t, t->block);
@@ -156,7 +146,7 @@ void embla_tickets_free(embla_tickets *t)
 
 int embla_tickets_event(const embla_tickets *t)
 {
-    return t && !is_forked(t) ? t->event : -1;
+    return t && embla_origin_is_here(&t->origin) ? t->event : -1;
 }
 
 /* ---- finishing ---- */

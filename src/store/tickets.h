@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "base/origin.h"
 #include "lookup/lookup.h"
 #include "store/hot.h"
 #include "store/reader.h"
@@ -49,7 +50,7 @@ enum { EMBLA_TICKET_TIMES = 64 * 8 }; /* classes of times: eight for each power 
 
 struct embla_tickets {
     const embla_store *store;
-    long process;         /* that opened them: see embla_tickets_check */
+    embla_origin origin;  /* see embla_tickets_check */
     embla_reader *reader; /* NULL if the rows do not come from the disk */
     embla_hot *hot;       /* NULL means none */
     embla_row_source source;

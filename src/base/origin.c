@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forks are counted by a handler that runs in the child. A comparison of process numbers would be
+ * a system call, which costs as much as looking up a row that is in memory. */
+#include "base/origin.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static atomic_uint forks;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
+
+embla_origin embla_origin_here(void)
+{
+    (void)pthread_once(&watched, watch_forks);
+    return (embla_origin){.process = (long)getpid(),
+                          .forks = atomic_load_explicit(&forks, memory_order_relaxed)};
+}
+
+bool embla_origin_is_here(const embla_origin *origin)
+{
+    return origin->forks == atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+embla_status embla_origin_check(const embla_origin *origin, const char *what)
+{
+    if (embla_origin_is_here(origin)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "process %ld opened %s, and process %ld was forked from it: open %s again",
+                      origin->process, what, (long)getpid(), what);
+}
