@@ -59,6 +59,7 @@ static embla_status normalize_content(embla_tokenizer *t, embla_encoding *e, emb
     a->matched = a->content;
     if (!a->normalized || t->normal_count == 0) return EMBLA_OK;
     EMBLA_TRY(embla_normalize_text(t, e, view, &out));
+    EMBLA_TRY(embla_bound_make(&e->bound, out.count));
     EMBLA_TRY(embla_arena_text(&t->arena, out.bytes, out.count, &copy));
     a->matched = (embla_name){copy, (uint32_t)out.count, 0};
     return EMBLA_OK;
@@ -136,6 +137,9 @@ embla_status embla_added_finish(embla_tokenizer *t)
     EMBLA_TRY(list_added(t));
     EMBLA_TRY(embla_encoding_new(t, &e));
     embla_status status = EMBLA_OK;
+    size_t bytes = 0;
+    for (size_t i = 0; i < t->added_count; i++) bytes += t->added[i].content.length;
+    embla_bound_begin(&e->bound, t->name, "added tokens", bytes);
     for (size_t i = 0; i < t->added_count && status == EMBLA_OK; i++)
         if (t->added[i].content.bytes) status = normalize_content(t, e, &t->added[i]);
     embla_encoding_free(e);
@@ -160,18 +164,20 @@ embla_status embla_added_special(embla_tokenizer *t, const char *content, size_t
 /* ---- searching ---- */
 
 /* The longest token at `at`; NULL if there is none. */
-static const embla_added *longest(const embla_tokenizer *t, const embla_matcher *m,
-                                  const embla_view *view, size_t at, size_t *end)
+static const embla_added *longest(embla_encoding *e, const embla_matcher *m, const embla_view *view,
+                                  size_t at, size_t *end)
 {
+    const size_t begin = at;
     const embla_added *found = NULL;
     uint32_t state = 0;
     while (at < view->count && embla_trie_step(&m->trie, &state, (uint8_t)view->bytes[at])) {
         at++;
         int32_t index = embla_trie_value(&m->trie, state);
         if (index < 0) continue;
-        found = &t->added[index];
+        found = &e->tokenizer->added[index];
         *end = at;
     }
+    e->bound.steps += at - begin;
     return found;
 }
 
@@ -205,16 +211,18 @@ static bool inside_word(const embla_view *view, size_t begin, size_t end)
            (end < view->count && has_bits(view, end, EMBLA_CHAR_WORD));
 }
 
-void embla_added_next(const embla_tokenizer *t, const embla_matcher *matcher, embla_view view,
-                      bool plain, size_t past, size_t *at, const embla_added **found, size_t *begin,
-                      size_t *end)
+embla_status embla_added_next(embla_encoding *e, const embla_matcher *matcher, embla_view view,
+                              size_t past, size_t *at, const embla_added **found, size_t *begin,
+                              size_t *end)
 {
     *found = NULL;
+    e->bound.stage = "the search for added tokens";
     while (matcher->count > 0 && (*at = find_first(matcher, &view, *at)) < view.count) {
         size_t from = *at, to = from, length = 0;
-        const embla_added *a = longest(t, matcher, &view, from, &to);
+        const embla_added *a = longest(e, matcher, &view, from, &to);
+        EMBLA_TRY(embla_bound_add(&e->bound, 1));
         *at = a ? to : from + 1;
-        if (!a || (plain && a->special)) continue;
+        if (!a || (e->options.plain && a->special)) continue;
         if (a->single_word && inside_word(&view, from, to)) continue;
         while (a->left && from > past && has_bits(&view, step_back(&view, from), EMBLA_CHAR_WHITE))
             from = step_back(&view, from);
@@ -226,6 +234,7 @@ void embla_added_next(const embla_tokenizer *t, const embla_matcher *matcher, em
         *begin = from;
         *end = to;
         *found = a;
-        return;
+        break;
     }
+    return EMBLA_OK;
 }

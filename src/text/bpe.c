@@ -61,6 +61,8 @@ static embla_status add_missing(word_state *w, const char *text, size_t length, 
     const embla_bpe *b = &w->t->bpe;
     const embla_name prefix = first ? (embla_name){0} : b->prefix;
     const embla_name suffix = last ? b->suffix : (embla_name){0};
+    if (b->byte_fallback) /* each byte is a symbol */
+        EMBLA_TRY(embla_bound_make(&w->e->bound, (uint64_t)prefix.length + suffix.length));
     if (b->byte_fallback && all_bytes(b, prefix.bytes, prefix.length) &&
         all_bytes(b, text, length) && all_bytes(b, suffix.bytes, suffix.length)) {
         EMBLA_TRY(add_bytes(w, prefix.bytes, prefix.length));
@@ -112,7 +114,8 @@ static embla_status symbols_of_characters(word_state *w, const char *word, size_
         uint32_t state = 0;
         (void)embla_char_at(word + at, &size);
         const bool first = at == 0, last = at + size == length;
-        bool known = (first || follow(trie, &state, b->prefix.bytes, b->prefix.length)) &&
+        if (!first) state = w->t->wordpiece.inner;
+        bool known = (first || w->t->wordpiece.has_inner) &&
                      follow(trie, &state, word + at, size) &&
                      (!last || follow(trie, &state, b->suffix.bytes, b->suffix.length)) &&
                      embla_trie_value(trie, state) >= 0;
@@ -229,8 +232,10 @@ embla_status embla_bpe_encode(const embla_tokenizer *t, embla_encoding *e, const
         int32_t whole = embla_trie_find(&t->trie, 0, word, length);
         if (whole >= 0) return embla_unit_add(e, whole, length);
     }
+    EMBLA_TRY(embla_bound_add(&e->bound, length + t->bpe.suffix.length));
     EMBLA_TRY(t->byte_level ? symbols_of_bytes(&w, word, length)
                             : symbols_of_characters(&w, word, length));
+    EMBLA_TRY(embla_bound_add(&e->bound, w.count));
     if (w.count <= SHORT) {
         size_t left = merge_short(&t->bpe.merges, e->symbols, w.count);
         for (size_t i = 0; i < left; i++)

@@ -42,11 +42,12 @@ static const char *find(const embla_charsmap *map, const char *key, size_t lengt
 }
 
 const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, size_t length,
-                                   size_t *used)
+                                   size_t *used, size_t *steps)
 {
     size_t at = map->count > 0 ? offset_of(map->units[0]) : 0;
     const char *best = NULL;
     for (size_t i = 0; i < length; i++) {
+        *steps = i + 1;
         uint8_t b = (uint8_t)key[i];
         at ^= b;
         if (b == 0 || at >= map->count || (map->units[at] & 0x800000ffu) != b) break;
@@ -168,6 +169,7 @@ static size_t cluster_end(const embla_view *view, size_t at)
  * its change. */
 typedef struct {
     const embla_charsmap *map;
+    embla_bound *bound;
     embla_strand *out;
     bool held, changed;
     embla_moved last;
@@ -199,6 +201,7 @@ static size_t characters(const char *text, size_t bytes)
 static embla_status replace(writer *w, size_t old_count, const char *text)
 {
     size_t bytes = strlen(text), length = 0, i = 0;
+    EMBLA_TRY(embla_bound_add(w->bound, bytes + 1));
     if (embla_utf8_valid(text, bytes) != bytes) bytes = 0;
     size_t new_count = characters(text, bytes);
     w->changed = true;
@@ -250,10 +253,11 @@ static embla_status copy_plain(writer *w, size_t at, size_t end)
     return emit(w, (uint8_t)view->bytes[end - 1], 0);
 }
 
-embla_status embla_charsmap_apply(const embla_charsmap *map, embla_strand *out, bool *changed)
+embla_status embla_charsmap_apply(const embla_charsmap *map, embla_encoding *e, embla_strand *out,
+                                  bool *changed)
 {
     const embla_view view = out->from;
-    writer w = {.map = map, .out = out};
+    writer w = {.map = map, .bound = &e->bound, .out = out};
     EMBLA_TRY(embla_strand_room(out, view.count));
     for (size_t at = 0; at < view.count;) {
         size_t end = plain_end(map->plain, &view, at);

@@ -69,7 +69,7 @@ static embla_status replace_text(chain *c, const char *text, size_t length, cons
     size_t last = 0, begin = 0, end = 0;
     bool found = false;
     for (;;) {
-        EMBLA_TRY(embla_pattern_next(&pattern, &piece, last, &found, &begin, &end));
+        EMBLA_TRY(embla_pattern_next(&pattern, &piece, last, &c->e->bound, &found, &begin, &end));
         if (!found) return put(c, text + last, length - last);
         EMBLA_TRY(put(c, text + last, begin - last));
         EMBLA_TRY(put(c, new, new_length));
@@ -84,7 +84,8 @@ static embla_status replace_pattern(chain *c, const embla_rejoin *d, const char 
     size_t last = 0, begin = 0, end = 0;
     bool found = false;
     for (;;) {
-        EMBLA_TRY(embla_pattern_next(&d->pattern, &piece, last, &found, &begin, &end));
+        EMBLA_TRY(
+            embla_pattern_next(&d->pattern, &piece, last, &c->e->bound, &found, &begin, &end));
         if (!found) return put(c, text + last, length - last);
         EMBLA_TRY(put(c, text + last, begin - last));
         EMBLA_TRY(put(c, d->text.bytes, d->text.length));
@@ -97,16 +98,16 @@ static embla_status replace_pattern(chain *c, const embla_rejoin *d, const char 
 static size_t shorten(char *text, size_t length, const embla_name *old, const char *new)
 {
     size_t new_length = strlen(new), out = 0, at = 0;
-    while (at < length) {
-        if (length - at >= old->length && memcmp(text + at, old->bytes, old->length) == 0) {
-            memcpy(text + out, new, new_length);
-            out += new_length;
-            at += old->length;
-        } else {
-            text[out++] = text[at++];
-        }
+    for (;;) {
+        const char *hit = embla_text_find(text + at, length - at, old->bytes, old->length);
+        const size_t kept = hit ? (size_t)(hit - text) - at : length - at;
+        memmove(text + out, text + at, kept);
+        out += kept;
+        if (!hit) return out;
+        memcpy(text + out, new, new_length);
+        out += new_length;
+        at += kept + old->length;
     }
-    return out;
 }
 
 /* Removes spaces that WordPiece puts before punctuation and parts of English words. */
@@ -283,9 +284,25 @@ static embla_status decode_ctc(chain *c, const embla_rejoin *d)
 
 /* ---- all of them ---- */
 
+/* What messages call a decoder. */
+static const char *const names[] = {
+    [EMBLA_UN_REPLACE] = "the decoder Replace",
+    [EMBLA_UN_BYTES] = "the decoder ByteLevel",
+    [EMBLA_UN_WORDPIECE] = "the decoder WordPiece",
+    [EMBLA_UN_METASPACE] = "the decoder Metaspace",
+    [EMBLA_UN_SUFFIX] = "the decoder BPEDecoder",
+    [EMBLA_UN_FALLBACK] = "the decoder ByteFallback",
+    [EMBLA_UN_FUSE] = "the decoder Fuse",
+    [EMBLA_UN_STRIP] = "the decoder Strip",
+    [EMBLA_UN_CTC] = "the decoder CTC",
+};
+
 static embla_status run_decoder(chain *c, const embla_rejoin *d)
 {
+    const embla_strand *out = &c->e->decoded[c->to];
     begin_stage(c);
+    c->e->bound.stage = names[d->kind];
+    EMBLA_TRY(embla_bound_add(&c->e->bound, c->e->decoded[c->from].count + count(c) + 1));
     switch (d->kind) {
     case EMBLA_UN_BYTES:
         EMBLA_TRY(decode_bytes(c));
@@ -303,14 +320,16 @@ static embla_status run_decoder(chain *c, const embla_rejoin *d)
         EMBLA_TRY(decode_each(c, d));
         break;
     }
+    EMBLA_TRY(embla_bound_add(&c->e->bound, out->count));
     end_stage(c);
     return EMBLA_OK;
 }
 
-/* Writes the strings of the tokens. */
+/* Writes the strings of the tokens, which are the input that the bound counts. */
 static embla_status list_strings(chain *c, const int32_t *tokens, size_t number, bool skip_special)
 {
     const embla_tokenizer *t = c->t;
+    c->e->bound.most_bytes = UINT64_MAX;
     begin_stage(c);
     for (size_t i = 0; i < number; i++) {
         size_t begin = c->e->decoded[c->to].count;
@@ -321,6 +340,8 @@ static embla_status list_strings(chain *c, const int32_t *tokens, size_t number,
         EMBLA_TRY(close_piece(c, begin));
     }
     end_stage(c);
+    embla_bound_begin(&c->e->bound, t->name, "the strings of tokens",
+                      c->e->decoded[c->from].count + number);
     return EMBLA_OK;
 }
 

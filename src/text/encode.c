@@ -23,7 +23,11 @@ embla_status embla_encoding_new(const embla_tokenizer *tokenizer, embla_encoding
                           tokenizer ? "out" : "tokenizer");
     EMBLA_TRY(embla_mem_new(sizeof(embla_encoding), "an encoding", &memory));
     *out = memory;
-    (*out)->tokenizer = tokenizer;
+    embla_encoding *e = *out;
+    e->tokenizer = tokenizer;
+    e->valid.bound = &e->bound;
+    for (int i = 0; i < 2; i++)
+        e->strands[i].bound = e->spaced[i].bound = e->decoded[i].bound = &e->bound;
     return EMBLA_OK;
 }
 
@@ -135,6 +139,7 @@ static embla_status run_model(embla_encoding *e, const char *word, size_t length
 {
     const embla_tokenizer *t = e->tokenizer;
     e->unit_count = 0;
+    e->bound.stage = "the model";
     switch (t->kind) {
     case EMBLA_TOKENIZER_BPE:
         return embla_bpe_encode(t, e, word, length);
@@ -267,6 +272,7 @@ static embla_status encode_pieces(embla_encoding *e, embla_view view)
     int list = 0;
     if (view.count == 0) return EMBLA_OK;
     EMBLA_TRY(embla_pretokenize(t, e, view, &text, &list));
+    EMBLA_TRY(embla_bound_make(&e->bound, text.count));
     const embla_text_span *pieces = e->pieces[list];
     for (size_t i = 0; i < e->piece_count[list]; i++)
         EMBLA_TRY(marked ? encode_marked(e, &text, pieces[i].begin, pieces[i].end)
@@ -288,8 +294,7 @@ static embla_status cut(embla_encoding *e, const embla_matcher *matcher, embla_v
     size_t at = 0, last = 0, begin = 0, end = 0;
     for (;;) {
         const embla_added *found = NULL;
-        embla_added_next(e->tokenizer, matcher, view, e->options.plain, last, &at, &found, &begin,
-                         &end);
+        EMBLA_TRY(embla_added_next(e, matcher, view, last, &at, &found, &begin, &end));
         if (!found) break;
         if (begin > last) EMBLA_TRY(encode(e, part_of(view, last, begin)));
         EMBLA_TRY(embla_encoding_room(e, 1));
@@ -313,6 +318,7 @@ embla_status embla_encode_text(embla_encoding *e, const char *text, size_t lengt
     if (length > INT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the text has %zu bytes; the limit is %d", length,
                           INT32_MAX);
+    embla_bound_begin(&e->bound, e->tokenizer->name, "a text", length);
     size_t valid = length > 0 ? embla_utf8_valid(text, length) : 0;
     if (valid < length && e->options.strict)
         return embla_fail(EMBLA_ERR_FORMAT, "byte %zu of %zu is not valid UTF-8", valid, length);

@@ -43,6 +43,7 @@ typedef struct {
 struct embla_encoding {
     const embla_tokenizer *tokenizer;
     embla_tokenize_options options;
+    embla_bound bound; /* of the text under way */
 
     int32_t *tokens;
     embla_text_span *offsets;
@@ -78,30 +79,31 @@ struct embla_encoding {
     size_t worker_count, worker_room;
 };
 
-/* normalize.c: runs the normalizers on a view; *out is the view itself or a strand of e. */
+/* normalize.c: runs the normalizers on a view; *out is the view itself or a strand of e. The bound
+ * of e must have begun. */
 EMBLA_CHECKED embla_status embla_normalize_text(const embla_tokenizer *t, embla_encoding *e,
                                                 embla_view view, embla_view *out);
 /* normal_forms.c: NFC, NFD, NFKC or NFKD. *changed is false if the strand was not written. */
 EMBLA_CHECKED embla_status embla_normal_form(embla_encoding *e, embla_normal_kind kind,
                                              embla_strand *out, bool *changed);
 /* charsmap.c: Precompiled. */
-EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_strand *out,
-                                                bool *changed);
-EMBLA_CHECKED embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_strand *out,
-                                                     bool *changed);
+EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_encoding *e,
+                                                embla_strand *out, bool *changed);
+EMBLA_CHECKED embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_encoding *e,
+                                                     embla_strand *out, bool *changed);
 /* The string for the longest prefix of key, in whole characters, that the map has; NULL if there is
- * none. key is UTF-8. */
+ * none. key is UTF-8; *steps is how many bytes of it were looked at. */
 const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, size_t length,
-                                   size_t *used);
+                                   size_t *used, size_t *steps);
 /* pretokenize.c: cuts a view into e->pieces[*list]. *text is the view that the pieces are of. */
 EMBLA_CHECKED embla_status embla_pretokenize(const embla_tokenizer *t, embla_encoding *e,
                                              embla_view view, embla_view *text, int *list);
 /* Finds the next added token from *at on. *found is NULL at the end. begin and end include the
- * white space that the token swallows; *at is where the search goes on. `plain` skips special ones.
- */
-void embla_added_next(const embla_tokenizer *t, const embla_matcher *matcher, embla_view view,
-                      bool plain, size_t past, size_t *at, const embla_added **found, size_t *begin,
-                      size_t *end);
+ * white space that the token swallows; *at is where the search goes on. Special ones are skipped if
+ * the options of e say so. */
+EMBLA_CHECKED embla_status embla_added_next(embla_encoding *e, const embla_matcher *matcher,
+                                            embla_view view, size_t past, size_t *at,
+                                            const embla_added **found, size_t *begin, size_t *end);
 
 /* The models append the tokens of a word to e->units. */
 EMBLA_CHECKED embla_status embla_bpe_encode(const embla_tokenizer *t, embla_encoding *e,

@@ -12,9 +12,13 @@ static embla_status wrong_template(const embla_tokenizer *t, const char *what)
     return embla_stage_wrong(t, "post_processor", what);
 }
 
+/* Tokens that a template adds to each text, and its parts. */
+enum { TEMPLATE_MOST = 256 };
+
 static embla_status begin_template(embla_tokenizer *t, embla_template *out, size_t parts)
 {
     if (out->count > 0) return wrong_template(t, "more than one of them adds tokens");
+    if (parts > TEMPLATE_MOST) return wrong_template(t, "it has more than 256 parts");
     return embla_arena_many(&t->arena, parts, sizeof *out->parts, "a template", &out->parts);
 }
 
@@ -47,9 +51,12 @@ static embla_status read_special(embla_tokenizer *t, embla_template *out,
     int32_t *tokens = NULL;
     size_t count = embla_json_count(ids);
     if (count == 0) return wrong_template(t, "special_tokens lacks one that the template uses");
+    if (count + out->added > TEMPLATE_MOST)
+        return wrong_template(t, "it adds more than 256 tokens to a text");
     EMBLA_TRY(embla_arena_many(&t->arena, count, sizeof *tokens, "a template", &tokens));
-    for (size_t i = 0; i < count; i++)
-        EMBLA_TRY(read_token(t, embla_json_item(ids, i), &tokens[i]));
+    const embla_json_value *at = embla_json_item(ids, 0);
+    for (size_t i = 0; i < count; i++, at = embla_json_after(at))
+        EMBLA_TRY(read_token(t, at, &tokens[i]));
     add_tokens(out, tokens, count, type);
     return EMBLA_OK;
 }

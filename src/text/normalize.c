@@ -225,19 +225,20 @@ static embla_status prepend(const embla_name *text, embla_strand *out, bool *cha
     return embla_strand_copy(out, view->count);
 }
 
-static embla_status replace(const embla_normal *stage, embla_strand *out, bool *changed)
+static embla_status replace(const embla_normal *stage, embla_bound *bound, embla_strand *out,
+                            bool *changed)
 {
     const embla_view view = out->from;
     const embla_piece piece = {view.bytes, 0, view.count, false};
     size_t begin = 0, end = 0;
     bool found = false;
-    EMBLA_TRY(embla_pattern_next(&stage->pattern, &piece, 0, &found, &begin, &end));
+    EMBLA_TRY(embla_pattern_next(&stage->pattern, &piece, 0, bound, &found, &begin, &end));
     *changed = found;
     while (found) {
         EMBLA_TRY(embla_strand_copy(out, begin));
         embla_strand_skip(out, end);
         EMBLA_TRY(embla_strand_insert(out, stage->content.bytes, stage->content.length));
-        EMBLA_TRY(embla_pattern_next(&stage->pattern, &piece, end, &found, &begin, &end));
+        EMBLA_TRY(embla_pattern_next(&stage->pattern, &piece, end, bound, &found, &begin, &end));
     }
     return *changed ? embla_strand_copy(out, view.count) : EMBLA_OK;
 }
@@ -272,16 +273,40 @@ static embla_status run_stage(const embla_normal *stage, embla_encoding *e, embl
     case EMBLA_NORMAL_PREPEND:
         return prepend(&stage->content, out, changed);
     case EMBLA_NORMAL_REPLACE:
-        return replace(stage, out, changed);
+        return replace(stage, &e->bound, out, changed);
     case EMBLA_NORMAL_BYTES:
         return map_bytes(out, changed);
     case EMBLA_NORMAL_CHARSMAP:
-        return embla_charsmap_apply(&stage->map, out, changed);
+        return embla_charsmap_apply(&stage->map, e, out, changed);
     case EMBLA_NORMAL_SENTENCEPIECE:
-        return embla_sentencepiece_apply(stage, out, changed);
+        return embla_sentencepiece_apply(stage, e, out, changed);
     default:
         return change_characters(stage, out, changed);
     }
+}
+
+/* What messages call a stage. */
+static const char *name_of(const embla_normal *stage)
+{
+    static const char *const names[] = {
+        [EMBLA_NORMAL_CLEAN] = "the normalizer BertNormalizer",
+        [EMBLA_NORMAL_HAN] = "the normalizer BertNormalizer",
+        [EMBLA_NORMAL_DROP] = "the normalizer StripAccents",
+        [EMBLA_NORMAL_LOWER] = "the normalizer Lowercase",
+        [EMBLA_NORMAL_NFC] = "the normalizer NFC",
+        [EMBLA_NORMAL_NFD] = "the normalizer NFD",
+        [EMBLA_NORMAL_NFKC] = "the normalizer NFKC",
+        [EMBLA_NORMAL_NFKD] = "the normalizer NFKD",
+        [EMBLA_NORMAL_NMT] = "the normalizer Nmt",
+        [EMBLA_NORMAL_STRIP] = "the normalizer Strip",
+        [EMBLA_NORMAL_PREPEND] = "the normalizer Prepend",
+        [EMBLA_NORMAL_REPLACE] = "the normalizer Replace",
+        [EMBLA_NORMAL_EACH] = "the normalizer Replace",
+        [EMBLA_NORMAL_BYTES] = "the normalizer ByteLevel",
+        [EMBLA_NORMAL_CHARSMAP] = "the normalizer Precompiled",
+        [EMBLA_NORMAL_SENTENCEPIECE] = "the map of characters",
+    };
+    return names[stage->kind];
 }
 
 static bool is_ascii(const embla_view *view)
@@ -325,7 +350,10 @@ embla_status embla_normalize_text(const embla_tokenizer *t, embla_encoding *e, e
         embla_strand *strand = &e->strands[next];
         bool changed = false;
         embla_strand_begin(strand, view);
+        e->bound.stage = name_of(&t->normals[i]);
+        EMBLA_TRY(embla_bound_add(&e->bound, view.count + 1));
         EMBLA_TRY(run_stage(&t->normals[i], e, strand, &changed));
+        EMBLA_TRY(embla_bound_add(&e->bound, strand->count));
         if (!changed) continue;
         view = embla_strand_view(strand);
         next = 1 - next;

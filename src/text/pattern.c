@@ -12,19 +12,32 @@ embla_pattern embla_pattern_chars(uint32_t mask)
     return pattern;
 }
 
-/* Pieces are short, so this is faster than memmem. */
+/* Pieces are short, so this is faster than memmem. Where a long string nearly begins at every byte,
+ * only memmem is not slow. */
+const char *embla_text_find(const char *bytes, size_t count, const char *text, size_t length)
+{
+    enum { SHORT = 16 };
+    if (length > SHORT) return memmem(bytes, count, text, length);
+    while (count >= length) {
+        const char *hit = memchr(bytes, text[0], count);
+        if (!hit) return NULL;
+        count -= (size_t)(hit - bytes);
+        bytes = hit;
+        if (count < length) return NULL;
+        if (memcmp(bytes, text, length) == 0) return bytes;
+        bytes++;
+        count--;
+    }
+    return NULL;
+}
+
 static bool find_text(const embla_name *text, const embla_piece *piece, size_t at, size_t *begin)
 {
     if (text->length == 0) return false;
-    while (piece->end - at >= text->length) {
-        const char *hit = memchr(piece->bytes + at, text->bytes[0], piece->end - at);
-        if (!hit) return false;
-        *begin = at = (size_t)(hit - piece->bytes);
-        if (piece->end - at < text->length) return false;
-        if (memcmp(hit, text->bytes, text->length) == 0) return true;
-        at++;
-    }
-    return false;
+    const char *hit =
+        embla_text_find(piece->bytes + at, piece->end - at, text->bytes, text->length);
+    if (hit) *begin = (size_t)(hit - piece->bytes);
+    return hit != NULL;
 }
 
 static bool find_char(const embla_pattern *pattern, const embla_piece *piece, size_t at,
@@ -69,7 +82,7 @@ static bool find_scan(const embla_pattern *pattern, const embla_piece *piece, si
 }
 
 embla_status embla_pattern_next(const embla_pattern *pattern, const embla_piece *piece, size_t at,
-                                bool *found, size_t *begin, size_t *end)
+                                embla_bound *bound, bool *found, size_t *begin, size_t *end)
 {
     switch (pattern->kind) {
     case EMBLA_PATTERN_TEXT:
@@ -83,6 +96,6 @@ embla_status embla_pattern_next(const embla_pattern *pattern, const embla_piece 
         *found = find_scan(pattern, piece, at, begin, end);
         return EMBLA_OK;
     default:
-        return embla_onig_next(pattern->onig, piece, at, found, begin, end);
+        return embla_onig_next(pattern->onig, piece, at, bound, found, begin, end);
     }
 }

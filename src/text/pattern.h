@@ -6,6 +6,7 @@
 #ifndef EMBLA_TEXT_PATTERN_H
 #define EMBLA_TEXT_PATTERN_H
 
+#include "base/arena.h"
 #include "base/byte_text.h"
 #include "files/names.h"
 #include "text/strand.h"
@@ -42,10 +43,13 @@ typedef struct {
 /* A pattern of characters that have one of some bits. */
 embla_pattern embla_pattern_chars(uint32_t mask);
 
-/* Finds the first match at or after `at`. EMBLA_ERR_UNSUPPORTED if libonig gives up. */
+/* Finds the first match at or after `at`. What libonig does counts as steps. */
 EMBLA_CHECKED embla_status embla_pattern_next(const embla_pattern *pattern,
-                                              const embla_piece *piece, size_t at, bool *found,
-                                              size_t *begin, size_t *end);
+                                              const embla_piece *piece, size_t at,
+                                              embla_bound *bound, bool *found, size_t *begin,
+                                              size_t *end);
+/* Where a string begins in bytes; NULL if it is not there. The string is not empty. */
+const char *embla_text_find(const char *bytes, size_t count, const char *text, size_t length);
 /* The scanner of a regular expression; NULL if its text is not known. *first is the byte that every
  * match begins with, or -1. */
 embla_scanner *embla_scanner_of(const char *text, size_t length, int *first);
@@ -62,7 +66,13 @@ EMBLA_CHECKED embla_status embla_onig_new(const char *text, size_t length, const
                                           void **out);
 void embla_onig_free(void *onig);
 EMBLA_CHECKED embla_status embla_onig_next(void *onig, const embla_piece *piece, size_t at,
-                                           bool *found, size_t *begin, size_t *end);
+                                           embla_bound *bound, bool *found, size_t *begin,
+                                           size_t *end);
+/* counted.c: an expression that matches the same and counts its steps. EMBLA_ERR_UNSUPPORTED if it
+ * has a part whose time has no bound. */
+EMBLA_CHECKED embla_status embla_regex_counted(const char *text, size_t length, const char *name,
+                                               embla_arena *arena, const char **out,
+                                               size_t *out_length);
 
 /* The character at `at`, and its length. */
 static inline uint32_t embla_piece_code(const embla_piece *piece, size_t at, size_t *length)

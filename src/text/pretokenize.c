@@ -83,7 +83,7 @@ static embla_status split(const run *r, const embla_pattern *pattern, embla_spli
     size_t last = span.begin, begin = 0, end = 0;
     bool found = false;
     for (;;) {
-        EMBLA_TRY(embla_pattern_next(pattern, &piece, last, &found, &begin, &end));
+        EMBLA_TRY(embla_pattern_next(pattern, &piece, last, &r->e->bound, &found, &begin, &end));
         if (!found) break;
         if (begin > last) EMBLA_TRY(feed(&c, last, begin, invert));
         EMBLA_TRY(feed(&c, begin, end, !invert));
@@ -282,6 +282,20 @@ static embla_status rewrite_all(run *r, const embla_pre *stage)
 
 /* ---- all of them ---- */
 
+/* What messages call a stage. */
+static const char *name_of(const embla_pre *stage)
+{
+    static const char *const names[] = {
+        [EMBLA_PRE_SPLIT] = "the pre-tokenizer Split",
+        [EMBLA_PRE_BERT] = "the pre-tokenizer BertPreTokenizer",
+        [EMBLA_PRE_FIXED] = "the pre-tokenizer FixedLength",
+        [EMBLA_PRE_SCRIPTS] = "the pre-tokenizer UnicodeScripts",
+        [EMBLA_PRE_BYTES] = "the pre-tokenizer ByteLevel",
+        [EMBLA_PRE_METASPACE] = "the pre-tokenizer Metaspace",
+    };
+    return names[stage->kind];
+}
+
 static embla_status run_stage(run *r, const embla_pre *stage)
 {
     if (stage->kind == EMBLA_PRE_METASPACE) {
@@ -303,7 +317,11 @@ embla_status embla_pretokenize(const embla_tokenizer *t, embla_encoding *e, embl
     run r = {.t = t, .e = e, .view = view, .from = 0, .to = 1};
     e->piece_count[0] = 0;
     EMBLA_TRY(push(e, 0, 0, view.count));
-    for (size_t i = 0; i < t->pre_count; i++) EMBLA_TRY(run_stage(&r, &t->pres[i]));
+    for (size_t i = 0; i < t->pre_count; i++) {
+        e->bound.stage = name_of(&t->pres[i]);
+        EMBLA_TRY(embla_bound_add(&e->bound, r.view.count + 1));
+        EMBLA_TRY(run_stage(&r, &t->pres[i]));
+    }
     *text = r.view;
     *list = r.from;
     return EMBLA_OK;

@@ -355,7 +355,10 @@ static size_t scan_any(const embla_piece *p, size_t at)
 size_t embla_scan_next_word(const embla_piece *p, size_t at)
 {
     const char *word = NULL;
+    size_t first = 1;
     if (p->mapped) return at;
+    (void)embla_char_at(p->bytes + at, &first);
+    if (embla_next_word(p->bytes + at, first, &word) == 0) return at; /* not the words after it */
     size_t length = embla_next_word(p->bytes + at, p->end - at, &word);
     return length > 0 && word == p->bytes + at ? at + length : at;
 }

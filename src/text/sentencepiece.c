@@ -244,13 +244,16 @@ embla_status embla_sentencepiece_parse(embla_tokenizer *t, const uint8_t *bytes,
 
 /* What the front of a text becomes: the string of the longest prefix in the map, or its first
  * character. */
-static const char *map_front(const embla_normal *stage, const embla_view *view, size_t at,
-                             size_t *used, size_t *length)
+static const char *map_front(const embla_normal *stage, embla_encoding *e, const embla_view *view,
+                             size_t at, size_t *used, size_t *length)
 {
     const char *text = view->bytes + at;
-    const char *mapped = embla_charsmap_longest(&stage->map, text, view->count - at, used);
+    size_t steps = 0;
+    const char *mapped = embla_charsmap_longest(&stage->map, text, view->count - at, used, &steps);
+    e->bound.steps += steps;
     if (mapped) {
         *length = strlen(mapped);
+        e->bound.steps += *length;
         if (embla_utf8_valid(mapped, *length) == *length) return mapped;
     }
     (void)embla_char_at(text, used);
@@ -272,7 +275,8 @@ static void remove_last_marks(embla_strand *out)
         out->count -= 3;
 }
 
-embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_strand *out, bool *changed)
+embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_encoding *e,
+                                       embla_strand *out, bool *changed)
 {
     const embla_view view = out->from;
     size_t at = 0, used = 0, length = 0;
@@ -280,7 +284,8 @@ embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_strand *
     bool after_space = extra, begun = false;
     *changed = true;
     for (; at < view.count; at += used) {
-        const char *text = map_front(stage, &view, at, &used, &length);
+        const char *text = map_front(stage, e, &view, at, &used, &length);
+        EMBLA_TRY(embla_bound_add(&e->bound, 1));
         embla_strand_skip(out, at + used);
         for (; after_space && length > 0 && *text == ' '; length--) text++;
         if (length > 0) {

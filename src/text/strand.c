@@ -6,12 +6,13 @@ void embla_strand_free(embla_strand *strand)
 {
     embla_mem_free(strand->bytes, strand->room + EMBLA_STRAND_SLACK);
     embla_mem_free(strand->spans, strand->span_room * sizeof *strand->spans);
-    *strand = (embla_strand){0};
+    *strand = (embla_strand){.bound = strand->bound};
 }
 
 embla_status embla_strand_room(embla_strand *strand, size_t more)
 {
     size_t need = strand->count + more;
+    if (strand->bound && need > strand->bound->most_bytes) return embla_bound_large(strand->bound);
     if (need > UINT32_MAX - EMBLA_STRAND_SLACK)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a normalized text has %zu bytes; the limit is %" PRIu32, need,
@@ -23,6 +24,8 @@ embla_status embla_strand_room(embla_strand *strand, size_t more)
         strand->room = room - EMBLA_STRAND_SLACK;
     }
     strand->limit = strand->room;
+    if (strand->bound && strand->limit > strand->bound->most_bytes)
+        strand->limit = (size_t)strand->bound->most_bytes;
     if (!strand->from.spans) return EMBLA_OK;
     return embla_grow(&strand->spans, &strand->span_room, strand->count, strand->room,
                       sizeof *strand->spans, "the offsets of a text");

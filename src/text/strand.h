@@ -13,6 +13,7 @@
 
 #include "base/utf8.h"
 #include "embla_text.h"
+#include "text/bound.h"
 #include "text/grow.h"
 
 /* Readers may load this many bytes past the end of a strand. */
@@ -31,6 +32,7 @@ typedef struct {
     size_t limit;    /* bytes that there is room for, with their spans if they are wanted */
     embla_view from; /* what the stage reads */
     size_t at;       /* the next byte of it that a character replaces */
+    const embla_bound *bound; /* on `count`; NULL means none */
 } embla_strand;
 
 void embla_strand_free(embla_strand *strand);
@@ -41,8 +43,10 @@ static inline void embla_strand_begin(embla_strand *strand, embla_view from)
     strand->from = from;
     strand->limit =
         from.spans && strand->span_room < strand->room ? strand->span_room : strand->room;
+    if (strand->bound && strand->limit > strand->bound->most_bytes)
+        strand->limit = (size_t)strand->bound->most_bytes;
 }
-/* Makes room for `more` bytes. */
+/* Makes room for `more` bytes. EMBLA_ERR_UNSUPPORTED beyond the bound. */
 EMBLA_CHECKED embla_status embla_strand_room(embla_strand *strand, size_t more);
 
 /* What has been written, as the view of the next stage. */

@@ -31,6 +31,7 @@ static embla_status count_line(const counting *c, worker *w, const char *line, s
 {
     embla_view normal, text;
     int list = 0;
+    embla_bound_begin(&w->encoding->bound, c->t->name, "a line", length);
     EMBLA_TRY(embla_normalize_text(c->t, w->encoding, (embla_view){line, length, NULL}, &normal));
     if (normal.count == 0) return EMBLA_OK;
     EMBLA_TRY(embla_pretokenize(c->t, w->encoding, normal, &text, &list));

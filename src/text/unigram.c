@@ -46,9 +46,10 @@ static inline bool offer(embla_path *path, double score, size_t start, int32_t t
 
 /* Finds the best path to each byte. Fails if it needs the token of unknown characters and there is
  * none. */
-static embla_status find_paths(const embla_tokenizer *t, embla_path *paths, const char *word,
+static embla_status find_paths(const embla_tokenizer *t, embla_encoding *e, const char *word,
                                size_t length)
 {
+    embla_path *paths = e->paths;
     const embla_unigram *u = &t->unigram;
     const embla_trie_cell *cells = t->trie.cells;
     const int32_t *values = t->trie.values;
@@ -60,7 +61,8 @@ static embla_status find_paths(const embla_tokenizer *t, embla_path *paths, cons
         bool single = false;
         (void)embla_char_at(word + at, &size);
         if (size > length - at) size = length - at; /* no path leaves the word */
-        for (size_t end = at; end < length;) {
+        size_t end = at;
+        while (end < length) {
             uint32_t next = base + (uint8_t)word[end];
             if (cells[next].check != state) break;
             state = next;
@@ -71,6 +73,7 @@ static embla_status find_paths(const embla_tokenizer *t, embla_path *paths, cons
             (void)offer(&paths[end], sum(u, u->scores[token], here), at, token);
             single |= end - at == size;
         }
+        EMBLA_TRY(embla_bound_add(&e->bound, end - at + 1));
         if (!single && offer(&paths[at + size], sum(u, u->unknown_score, here), at, t->unknown) &&
             t->unknown < 0)
             return embla_no_token(t, word + at, length - at);
@@ -118,7 +121,7 @@ embla_status embla_unigram_encode(const embla_tokenizer *t, embla_encoding *e, c
     const int32_t unknown = t->unknown;
     EMBLA_TRY(embla_grow(&e->paths, &e->path_room, 0, length + 1, sizeof *e->paths,
                          "the paths of a word"));
-    EMBLA_TRY(find_paths(t, e->paths, word, length));
+    EMBLA_TRY(find_paths(t, e, word, length));
     reverse_path(e->paths, length);
     for (size_t at = 0; at < length;) {
         size_t end = e->paths[at].start;

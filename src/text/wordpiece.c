@@ -36,9 +36,11 @@ static bool too_long(const char *word, size_t length, size_t most)
 }
 
 /* The longest string at `at`, from a state of the trie. *end is where it ends. */
-static int32_t longest(const embla_tokenizer *t, uint32_t state, const char *word, size_t at,
+static int32_t longest(embla_encoding *e, uint32_t state, const char *word, size_t at,
                        size_t length, size_t *end)
 {
+    const embla_tokenizer *t = e->tokenizer;
+    const size_t begin = at;
     int32_t found = -1;
     while (at < length && embla_trie_step(&t->trie, &state, (uint8_t)word[at])) {
         at++;
@@ -47,6 +49,7 @@ static int32_t longest(const embla_tokenizer *t, uint32_t state, const char *wor
         found = token;
         *end = at;
     }
+    e->bound.steps += at - begin;
     return found;
 }
 
@@ -57,9 +60,10 @@ embla_status embla_wordpiece_encode(const embla_tokenizer *t, embla_encoding *e,
     size_t first = e->unit_count;
     if (too_long(word, length, w->most_chars)) return add_unknown(t, e, word, length);
     for (size_t at = 0, end = 0; at < length; at = end) {
-        int32_t token = at == 0        ? longest(t, 0, word, at, length, &end)
-                        : w->has_inner ? longest(t, w->inner, word, at, length, &end)
+        int32_t token = at == 0        ? longest(e, 0, word, at, length, &end)
+                        : w->has_inner ? longest(e, w->inner, word, at, length, &end)
                                        : -1;
+        EMBLA_TRY(embla_bound_add(&e->bound, 1));
         if (token < 0) {
             e->unit_count = first;
             return add_unknown(t, e, word, length);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bound on what a tokenizer's file may cost: where it begins, and its two errors. */
+#include "text/bound.h"
+
+void embla_bound_begin(embla_bound *bound, const char *file, const char *input, size_t bytes)
+{
+    *bound = (embla_bound){.file = file,
+                           .input = input,
+                           .stage = "the tokenizer",
+                           .bytes = bytes,
+                           .most_steps = (uint64_t)bytes * EMBLA_BOUND_STEPS + EMBLA_BOUND_FREE,
+                           .most_bytes = (uint64_t)bytes * EMBLA_BOUND_BYTES + EMBLA_BOUND_FREE};
+}
+
+embla_status embla_bound_slow(const embla_bound *bound)
+{
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "%.256s: %s needs more than %" PRIu64 " steps for %s of %zu bytes; the limit "
+                      "is %d for each byte and %d more",
+                      bound->file, bound->stage, bound->most_steps, bound->input, bound->bytes,
+                      EMBLA_BOUND_STEPS, EMBLA_BOUND_FREE);
+}
+
+embla_status embla_bound_large(const embla_bound *bound)
+{
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "%.256s: %s makes more than %" PRIu64 " bytes of %s of %zu bytes; the limit "
+                      "is %d for each byte and %d more",
+                      bound->file, bound->stage, bound->most_bytes, bound->input, bound->bytes,
+                      EMBLA_BOUND_BYTES, EMBLA_BOUND_FREE);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bound on what a tokenizer's file may cost. A file is data of a stranger: a few of its bytes
+ * can ask for a text that doubles 25 times, or for a search that begins again at every byte.
+ *
+ *   steps of all stages together <= 256 x bytes of the text + 65536
+ *   bytes that a stage writes, and bytes that the model reads <= 32 x bytes of the text + 65536
+ *
+ * A step is a byte that a stage reads or writes, a node of a trie, a symbol, or a part of what a
+ * regular expression does. Real tokenizers take fewer than 64 steps for a byte, and no
+ * normalization form makes more than 11 bytes of one. Beyond the bound a call fails, and names file
+ * and stage.
+ */
+#ifndef EMBLA_TEXT_BOUND_H
+#define EMBLA_TEXT_BOUND_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+enum { EMBLA_BOUND_STEPS = 256, EMBLA_BOUND_BYTES = 32, EMBLA_BOUND_FREE = 65536 };
+
+typedef struct {
+    const char *file;  /* for messages */
+    const char *input; /* "a text" */
+    const char *stage; /* "the normalizer Replace" */
+    size_t bytes;      /* of the input */
+    uint64_t steps, most_steps;
+    uint64_t made, most_bytes; /* bytes that the model reads */
+} embla_bound;
+
+/* Begins at 0, for an input of so many bytes. */
+void embla_bound_begin(embla_bound *bound, const char *file, const char *input, size_t bytes);
+
+/* The errors: EMBLA_ERR_UNSUPPORTED. */
+EMBLA_CHECKED embla_status embla_bound_slow(const embla_bound *bound);
+EMBLA_CHECKED embla_status embla_bound_large(const embla_bound *bound);
+
+/* Counts steps. */
+EMBLA_CHECKED static inline embla_status embla_bound_add(embla_bound *bound, uint64_t steps)
+{
+    bound->steps += steps;
+    return bound->steps <= bound->most_steps ? EMBLA_OK : embla_bound_slow(bound);
+}
+
+/* Counts bytes that the model reads. */
+EMBLA_CHECKED static inline embla_status embla_bound_make(embla_bound *bound, uint64_t bytes)
+{
+    bound->made += bytes;
+    return bound->made <= bound->most_bytes ? EMBLA_OK : embla_bound_large(bound);
+}
+
+#endif
