@@ -63,6 +63,11 @@ static void *allocate(size_t bytes)
 static array *new_array(int dtype, int rank, const Py_ssize_t *shape)
 {
     const number_type *type = type_of(dtype);
+    if (rank > BIND_RANK) {
+        bind_error(EMBLA_ERR_SHAPE, "the result needs %d axes; an array has at most %d", rank,
+                   BIND_RANK);
+        return NULL;
+    }
     array *a = bind_new(bind_array_type);
     if (!a) return NULL;
     a->dtype = dtype;
@@ -74,7 +79,7 @@ static array *new_array(int dtype, int rank, const Py_ssize_t *shape)
         a->strides[i] = a->bytes;
         if (__builtin_mul_overflow(a->bytes, shape[i], &a->bytes)) {
             Py_DECREF(a);
-            PyErr_SetString(PyExc_MemoryError, "the result has more than 2**63 bytes");
+            bind_error(EMBLA_ERR_MEMORY, "the result has more than 2**63 bytes");
             return NULL;
         }
     }
@@ -87,7 +92,7 @@ PyObject *bind_array_new(int dtype, int rank, const Py_ssize_t *shape, void **da
     if (!a) return NULL;
     a->base.handle = a->bytes <= PTRDIFF_MAX - 2 * HUGE ? allocate((size_t)a->bytes) : NULL;
     if (!a->base.handle) {
-        PyErr_Format(PyExc_MemoryError, "no memory for a result of %zd bytes", a->bytes);
+        bind_error(EMBLA_ERR_MEMORY, "no memory for a result of %zd bytes", a->bytes);
         Py_DECREF(a);
         return NULL;
     }

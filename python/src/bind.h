@@ -107,6 +107,9 @@ bool bind_is(PyObject *object, PyTypeObject *type, const char *what);
 extern PyTypeObject *bind_table_type, *bind_vocab_type, *bind_checkpoint_type, *bind_array_type;
 extern PyTypeObject *bind_tokenizer_type, *bind_encoder_type, *bind_gpt_type, *bind_store_type;
 
+/* True if a Checkpoint was opened with copy=True: its tables may be changed. */
+bool bind_checkpoint_copies(PyObject *object);
+
 /* ---- the GIL ---- */
 
 /* Work on more numbers than this releases the GIL; less is done before another thread could run. */
@@ -127,7 +130,22 @@ bool bind_progress_step(void *context, const char *what, int64_t done, int64_t t
 
 /* ---- arrays ---- */
 
-enum { BIND_RANK = 32 };
+enum { BIND_RANK = 64 }; /* the most axes of an array, as in memoryview and NumPy 2 */
+
+/* A caller's buffer. Some exporters (ctypes) leave strides NULL although they are asked for them;
+ * `strides` is never NULL for an array with axes. */
+typedef struct {
+    Py_buffer view;
+    const Py_ssize_t *strides;
+    Py_ssize_t own[BIND_RANK]; /* the strides of a buffer that came without */
+} bind_buffer;
+/* Asks for a buffer with strides and a format. False after an exception; `what` names it. */
+bool bind_buffer_read(PyObject *object, bool writable, const char *what, bind_buffer *out);
+void bind_buffer_free(bind_buffer *buffer);
+/* The format of native numbers, a character of struct; 0 for any other. */
+char bind_buffer_format(const bind_buffer *buffer);
+/* True if the items follow each other in the order of C, and each is aligned. */
+bool bind_buffer_plain(const bind_buffer *buffer);
 
 /* Row numbers or tokens, copied from a number, a list, a buffer or a DLPack tensor. */
 typedef struct {
@@ -149,7 +167,7 @@ typedef struct {
     size_t count;
     int rank;
     Py_ssize_t shape[BIND_RANK];
-    Py_buffer buffer;
+    bind_buffer buffer;
     bool held; /* buffer is to be released */
     float *own;
 } bind_floats;
@@ -162,7 +180,7 @@ bool bind_vectors_read(PyObject *object, const char *what, size_t dim, bind_floa
 /* The caller's memory for a result: writable, of the shape leading + (dim), the last axis without
  * gaps. */
 typedef struct {
-    Py_buffer buffer;
+    bind_buffer buffer;
     void *data;
     size_t stride; /* bytes from one vector to the next */
     embla_dtype dtype;
@@ -192,6 +210,7 @@ typedef struct {
     Py_ssize_t shape[BIND_RANK], strides[BIND_RANK]; /* in bytes */
     char format;                                     /* of struct: 'f', 'q', .. */
     Py_ssize_t size;                                 /* of an item */
+    bool read_only;                                  /* the producer says so */
     PyObject *capsule;                               /* owned */
 } bind_dlpack;
 bool bind_dlpack_read(PyObject *object, bind_dlpack *out);

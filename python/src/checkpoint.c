@@ -13,6 +13,7 @@ PyTypeObject *bind_checkpoint_type;
 typedef struct {
     bind_object base;        /* handle: embla_checkpoint */
     PyObject *table, *vocab; /* of a view; entered until the checkpoint is gone */
+    bool copies;             /* opened with copy=True: its tables may be changed */
 } checkpoint;
 
 static const embla_checkpoint *handle_of(PyObject *self)
@@ -49,7 +50,14 @@ static PyObject *checkpoint_new(PyTypeObject *type, PyObject *args, PyObject *kw
     BIND_RUN(true, status = embla_checkpoint_open(path.text, &options, &handle));
     if (status != EMBLA_OK) bind_fail_path(status, path.text);
     bind_path_free(&path);
-    return status == EMBLA_OK ? wrap(type, handle) : NULL;
+    PyObject *self = status == EMBLA_OK ? wrap(type, handle) : NULL;
+    if (self) ((checkpoint *)(void *)self)->copies = options.copy;
+    return self;
+}
+
+bool bind_checkpoint_copies(PyObject *object)
+{
+    return ((checkpoint *)(void *)object)->copies;
 }
 
 /* Checkpoint.over(table, vocab): a checkpoint of a table in memory. */
@@ -142,7 +150,7 @@ static PyObject *checkpoint_read(PyObject *self, BIND_ARGS)
     if (!name) return PyErr_Format(PyExc_TypeError, "name must not be None");
     embla_status status = embla_checkpoint_find(handle_of(self), name, &tensor);
     if (status != EMBLA_OK) return bind_fail(status);
-    if (offset < 0 || offset > tensor.bytes || bytes > tensor.bytes - offset)
+    if (offset < 0 || offset > tensor.bytes || bytes < -1 || bytes > tensor.bytes - offset)
         return bind_error(EMBLA_ERR_RANGE,
                           "tensor '%.200s' has %lld bytes; %lld from %lld on were "
                           "asked for",

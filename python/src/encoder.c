@@ -91,9 +91,9 @@ static PyObject *encode(encoder *self, const bind_texts *texts, const embla_enco
     void *data = NULL;
     PyObject *array = NULL;
     if (out && !bind_output_read(out, texts->one ? 0 : 1, leading, dim, &output)) return NULL;
-    if (out && (output.dtype != EMBLA_F32 || output.stride != dim * sizeof(float))) {
+    if (out && (output.dtype != EMBLA_F32 || !bind_buffer_plain(&output.buffer))) {
         bind_output_free(&output);
-        return bind_error(EMBLA_ERR_SHAPE, "out must have float32 numbers without gaps");
+        return bind_error(EMBLA_ERR_SHAPE, "out must have float32 numbers without gaps, aligned");
     }
     if (!out) array = bind_array_new(EMBLA_F32, texts->one ? 1 : 2, shape, &data);
     if (!out && !array) return NULL;

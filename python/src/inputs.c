@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "bind.h"
-#include "dlpack.h"
 
 /* ---- strided numbers ---- */
 
@@ -22,13 +21,15 @@ typedef struct {
     Py_ssize_t item;
 } items;
 
-/* The format of native numbers; 0 for any other. */
-static char plain_format(const Py_buffer *view)
+static items items_of(const bind_buffer *buffer)
 {
-    const char *format = view->format ? view->format : "B";
-    if (*format == '@' || *format == '=' || *format == '<') format++;
-    if (*format == '>' && view->itemsize == 1) format++;
-    return format[0] && !format[1] ? format[0] : '\0';
+    const Py_buffer *view = &buffer->view;
+    return (items){.data = view->buf,
+                   .rank = view->ndim,
+                   .shape = view->shape,
+                   .strides = buffer->strides,
+                   .format = bind_buffer_format(buffer),
+                   .item = view->itemsize};
 }
 
 static bool integer_format(char format, Py_ssize_t item, char *kind)
@@ -57,7 +58,8 @@ static int64_t load_integer(const char *at, Py_ssize_t item, char kind)
     case 4:
         return kind == 'i' ? (int64_t)n.i4 : (int64_t)n.u4;
     default:
-        return n.i8; /* an unsigned number above 2^63 becomes negative: out of range */
+        /* an unsigned number of 2^63 and more is out of range, as INT64_MAX is */
+        return kind == 'u' && n.i8 < 0 ? INT64_MAX : n.i8;
     }
 }
 
@@ -139,87 +141,11 @@ static bool count_items(int rank, const Py_ssize_t *shape, size_t *out)
     for (int i = 0; i < rank; i++) empty = empty || shape[i] == 0;
     for (int i = 0; i < rank && !empty; i++)
         if (shape[i] < 0 || __builtin_mul_overflow(product, (size_t)shape[i], &product)) {
-            PyErr_SetString(PyExc_ValueError, "the shape of the array is too large");
+            bind_error(EMBLA_ERR_SHAPE, "the shape of the array is too large");
             return false;
         }
     *out = empty ? 0 : product;
     return true;
-}
-
-/* ---- DLPack ---- */
-
-void bind_dlpack_free(bind_dlpack *tensor)
-{
-    PyObject *capsule = tensor->capsule;
-    if (!capsule) return;
-    tensor->capsule = NULL;
-    /* The capsule keeps its name, so its own destructor calls the deleter. */
-    Py_DECREF(capsule);
-}
-
-static char dlpack_format(const dl_dtype *type)
-{
-    static const char signed_formats[] = {[1] = 'b', [2] = 'h', [4] = 'i', [8] = 'q'};
-    static const char unsigned_formats[] = {[1] = 'B', [2] = 'H', [4] = 'I', [8] = 'Q'};
-    size_t bytes = type->bits / 8;
-    if (type->lanes != 1 || bytes > 8 || type->bits % 8 != 0) return '\0';
-    if (type->code == DL_INT) return signed_formats[bytes];
-    if (type->code == DL_UINT) return unsigned_formats[bytes];
-    if (type->code == DL_BFLOAT) return bytes == 2 ? 'G' : '\0';
-    if (type->code != DL_FLOAT) return '\0';
-    return bytes == 2 ? 'e' : bytes == 4 ? 'f' : bytes == 8 ? 'd' : '\0';
-}
-
-static bool read_tensor(const dl_tensor *t, bind_dlpack *out)
-{
-    out->format = dlpack_format(&t->dtype);
-    out->size = t->dtype.bits / 8;
-    if (t->device.type != DL_CPU || !out->format || t->rank < 0 || t->rank > BIND_RANK) {
-        PyErr_SetString(PyExc_TypeError, "a tensor must be on the CPU and have integers or floats");
-        return false;
-    }
-    out->rank = t->rank;
-    out->data = (char *)t->data + t->byte_offset;
-    Py_ssize_t stride = out->size;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        out->shape[i] = (Py_ssize_t)t->shape[i];
-        out->strides[i] = t->strides ? (Py_ssize_t)t->strides[i] * out->size : stride;
-        stride *= out->shape[i];
-    }
-    return true;
-}
-
-bool bind_dlpack_read(PyObject *object, bind_dlpack *out)
-{
-    out->capsule = NULL;
-    PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
-    if (!method) {
-        PyErr_Clear();
-        return false;
-    }
-    PyObject *none = PyTuple_New(0);
-    PyObject *named = Py_BuildValue("{s:(ii)}", "max_version", 1, 0);
-    PyObject *capsule = none && named ? PyObject_Call(method, none, named) : NULL;
-    if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) { /* before DLPack 1.0 */
-        PyErr_Clear();
-        capsule = PyObject_CallNoArgs(method);
-    }
-    Py_DECREF(method);
-    Py_XDECREF(none);
-    Py_XDECREF(named);
-    if (!capsule) return false;
-    out->capsule = capsule;
-    const dl_tensor *tensor = NULL;
-    if (PyCapsule_IsValid(capsule, "dltensor"))
-        tensor = &((dl_managed *)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
-    else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-        dl_managed_versioned *v = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-        tensor = v->major == 1 ? &v->tensor : NULL;
-    }
-    if (!tensor) PyErr_SetString(PyExc_TypeError, "__dlpack__ gave no tensor of a known version");
-    if (tensor && read_tensor(tensor, out)) return true;
-    bind_dlpack_free(out);
-    return false;
 }
 
 /* ---- integers ---- */
@@ -253,18 +179,11 @@ static bool ids_of_items(const items *in, const char *what, bind_ids *out)
 
 static bool ids_of_buffer(PyObject *object, const char *what, bind_ids *out)
 {
-    Py_buffer view;
-    if (PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) return false;
-    const items in = {.data = view.buf,
-                      .rank = view.ndim,
-                      .shape = view.shape,
-                      .strides = view.strides,
-                      .format = plain_format(&view),
-                      .item = view.itemsize};
-    bool good = view.ndim <= BIND_RANK;
-    if (!good) PyErr_Format(PyExc_ValueError, "%s has %d axes", what, view.ndim);
-    good = good && ids_of_items(&in, what, out);
-    PyBuffer_Release(&view);
+    bind_buffer buffer;
+    if (!bind_buffer_read(object, false, what, &buffer)) return false;
+    const items in = items_of(&buffer);
+    bool good = ids_of_items(&in, what, out);
+    bind_buffer_free(&buffer);
     return good;
 }
 
@@ -286,7 +205,7 @@ static bool list_shape(PyObject *list, int *rank, Py_ssize_t *shape)
     for (*rank = 0; PyList_Check(at) || PyTuple_Check(at);) {
         if (*rank == 8) {
             Py_DECREF(at);
-            PyErr_SetString(PyExc_ValueError, "a list is nested more than 8 deep");
+            bind_error(EMBLA_ERR_SHAPE, "a list is nested more than 8 deep");
             return false;
         }
         Py_ssize_t size = PySequence_Size(at);
@@ -311,8 +230,7 @@ static bool read_list(PyObject *list, int level, int rank, const Py_ssize_t *sha
         return !PyErr_Occurred();
     }
     if (!(PyList_Check(list) || PyTuple_Check(list)) || PySequence_Size(list) != shape[level]) {
-        PyErr_Format(PyExc_ValueError, "the lists differ in length: expected %zd items",
-                     shape[level]);
+        bind_error(EMBLA_ERR_SHAPE, "the lists differ in length: expected %zd items", shape[level]);
         return false;
     }
     for (Py_ssize_t i = 0; i < shape[level]; i++) {
@@ -364,7 +282,9 @@ void bind_ids_free(bind_ids *ids)
 
 int32_t *bind_ids_tokens(const bind_ids *ids, const char *what, int64_t limit)
 {
+    const int64_t most = (int64_t)INT32_MAX + 1; /* a table of more rows is used by row number */
     int32_t *tokens = PyMem_Malloc((ids->count + 1) * sizeof *tokens);
+    if (limit > most) limit = most;
     if (!tokens) {
         PyErr_NoMemory();
         return NULL;
@@ -415,21 +335,12 @@ static bool floats_of_items(const items *in, const char *what, bool in_place, bi
 
 static bool floats_of_buffer(PyObject *object, const char *what, bind_floats *out)
 {
-    if (PyObject_GetBuffer(object, &out->buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) return false;
-    const Py_buffer *view = &out->buffer;
-    const items in = {.data = view->buf,
-                      .rank = view->ndim,
-                      .shape = view->shape,
-                      .strides = view->strides,
-                      .format = plain_format(view),
-                      .item = view->itemsize};
-    bool direct = in.format == 'f' && PyBuffer_IsContiguous(view, 'C') &&
-                  (uintptr_t)view->buf % sizeof(float) == 0;
-    bool good = view->ndim <= BIND_RANK;
-    if (!good) PyErr_Format(PyExc_ValueError, "%s has %d axes", what, view->ndim);
-    good = good && floats_of_items(&in, what, direct, out);
+    if (!bind_buffer_read(object, false, what, &out->buffer)) return false;
+    const items in = items_of(&out->buffer);
+    bool direct = in.format == 'f' && bind_buffer_plain(&out->buffer);
+    bool good = floats_of_items(&in, what, direct, out);
     out->held = good && direct;
-    if (!out->held) PyBuffer_Release(&out->buffer);
+    if (!out->held) bind_buffer_free(&out->buffer);
     return good;
 }
 
@@ -463,7 +374,7 @@ bool bind_floats_read(PyObject *object, const char *what, bind_floats *out)
 
 void bind_floats_free(bind_floats *floats)
 {
-    if (floats->held) PyBuffer_Release(&floats->buffer);
+    if (floats->held) bind_buffer_free(&floats->buffer);
     floats->held = false;
     PyMem_Free(floats->own);
     floats->own = NULL;
@@ -485,11 +396,12 @@ bool bind_vectors_read(PyObject *object, const char *what, size_t dim, bind_floa
 
 /* ---- the caller's memory for a result ---- */
 
-static bool output_shape(const Py_buffer *view, int rank, const Py_ssize_t *leading, size_t dim,
+static bool output_shape(const bind_buffer *buffer, int rank, const Py_ssize_t *leading, size_t dim,
                          size_t *stride)
 {
+    const Py_buffer *view = &buffer->view;
     bool good = view->ndim == rank + 1 && (size_t)view->shape[rank] == dim &&
-                (dim <= 1 || view->strides[rank] == view->itemsize);
+                (dim <= 1 || buffer->strides[rank] == view->itemsize);
     for (int i = 0; good && i < rank; i++) good = view->shape[i] == leading[i];
     if (!good) return false;
     Py_ssize_t row = (Py_ssize_t)dim * view->itemsize;
@@ -497,8 +409,8 @@ static bool output_shape(const Py_buffer *view, int rank, const Py_ssize_t *lead
         *stride = (size_t)row;
         return true;
     }
-    *stride = (size_t)view->strides[0];
-    return rank == 1 && view->strides[0] >= row;
+    *stride = (size_t)buffer->strides[0];
+    return rank == 1 && buffer->strides[0] >= row;
 }
 
 /* "2 x 3" of the first axes; too many of them are cut. */
@@ -514,29 +426,30 @@ static const char *shape_text(int rank, const Py_ssize_t *shape, char text[64])
 bool bind_output_read(PyObject *object, int rank, const Py_ssize_t *leading, size_t dim,
                       bind_output *out)
 {
-    if (PyObject_GetBuffer(object, &out->buffer, PyBUF_STRIDED | PyBUF_FORMAT) < 0) return false;
-    char format = plain_format(&out->buffer);
+    if (!bind_buffer_read(object, true, "out", &out->buffer)) return false;
+    const Py_buffer *view = &out->buffer.view;
+    char format = bind_buffer_format(&out->buffer);
     out->dtype = format == 'f' ? EMBLA_F32 : format == 'e' ? EMBLA_F16 : (embla_dtype)0;
-    out->data = out->buffer.buf;
+    out->data = view->buf;
     if (!out->dtype)
         PyErr_Format(PyExc_TypeError,
                      "out must have float32 or float16 numbers, not the format '%s'",
-                     out->buffer.format ? out->buffer.format : "B");
+                     view->format ? view->format : "B");
     else if (output_shape(&out->buffer, rank, leading, dim, &out->stride))
         return true;
     else {
         char is[64], wanted[64];
         bind_error(EMBLA_ERR_SHAPE, "out is %s; it must be %s%s%zu, with rows without gaps",
-                   shape_text(out->buffer.ndim, out->buffer.shape, is),
-                   shape_text(rank, leading, wanted), rank ? " x " : "", dim);
+                   shape_text(view->ndim, view->shape, is), shape_text(rank, leading, wanted),
+                   rank ? " x " : "", dim);
     }
-    PyBuffer_Release(&out->buffer);
+    bind_buffer_free(&out->buffer);
     return false;
 }
 
 void bind_output_free(bind_output *output)
 {
-    PyBuffer_Release(&output->buffer);
+    bind_buffer_free(&output->buffer);
 }
 
 /* ---- texts ---- */

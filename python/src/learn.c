@@ -167,8 +167,11 @@ static PyObject *optim_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         !bind_table_enter(table, "table"))
         return NULL;
     o.kind = (embla_optim_kind)kind;
-    bind_table_may_change(table);
-    embla_status status = embla_optim_new(bind_table_of(table), &o, &handle);
+    embla_status status = EMBLA_ERR_ARGUMENT;
+    if (bind_table_writable(table)) {
+        bind_table_may_change(table);
+        status = embla_optim_new(bind_table_of(table), &o, &handle);
+    }
     bind_leave(table, false);
     if (status != EMBLA_OK) return bind_fail(status);
     bind_object *self = bind_new(type);
@@ -303,7 +306,7 @@ static PyObject *head_logits(PyObject *module, BIND_ARGS)
         !head_begin(table, hidden, &head, &h, &vectors))
         return NULL;
     Py_ssize_t shape[BIND_RANK];
-    memcpy(shape, h.shape, sizeof shape);
+    memcpy(shape, h.shape, (size_t)h.rank * sizeof *shape);
     shape[h.rank - 1] = (Py_ssize_t)embla_table_rows(head.table);
     PyObject *array = bind_array_new(EMBLA_F32, h.rank, shape, &data);
     embla_status status = EMBLA_OK;

@@ -120,15 +120,15 @@ static int32_t *read_history(PyObject *object, size_t batch, size_t wanted)
 }
 
 /* A writable buffer of int64 of this shape, without gaps. False after an exception. */
-static bool read_out(PyObject *object, int rank, const Py_ssize_t *shape, Py_buffer *out)
+static bool read_out(PyObject *object, int rank, const Py_ssize_t *shape, bind_buffer *out)
 {
-    if (PyObject_GetBuffer(object, out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE | PyBUF_FORMAT) < 0)
-        return false;
-    const char *format = out->format ? out->format : "B";
-    bool good = out->itemsize == sizeof(int64_t) && strpbrk(format, "lq") && out->ndim == rank;
-    for (int i = 0; good && i < rank; i++) good = out->shape[i] == shape[i];
+    if (!bind_buffer_read(object, true, "out", out)) return false;
+    char format = bind_buffer_format(out);
+    bool good = out->view.itemsize == sizeof(int64_t) && (format == 'l' || format == 'q') &&
+                out->view.ndim == rank && bind_buffer_plain(out);
+    for (int i = 0; good && i < rank; i++) good = out->view.shape[i] == shape[i];
     if (good) return true;
-    PyBuffer_Release(out);
+    bind_buffer_free(out);
     bind_error(EMBLA_ERR_SHAPE, "out must be int64 without gaps, of %d axes, the last one of %zd",
                rank, shape[rank - 1]);
     return false;
@@ -206,10 +206,10 @@ static PyObject *write_rows(const embla_ngram *handle, const rows_job *job)
 {
     void *data = NULL;
     if (job->out) {
-        Py_buffer buffer;
+        bind_buffer buffer;
         if (!read_out(job->out, job->rank + 1, job->shape, &buffer)) return NULL;
-        embla_status status = run_rows(handle, job, buffer.buf);
-        PyBuffer_Release(&buffer);
+        embla_status status = run_rows(handle, job, buffer.view.buf);
+        bind_buffer_free(&buffer);
         return status == EMBLA_OK ? Py_NewRef(job->out) : bind_fail(status);
     }
     PyObject *array = bind_array_new(BIND_I64, job->rank + 1, job->shape, &data);

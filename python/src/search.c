@@ -126,12 +126,18 @@ static PyObject *found_lists(const embla_index *index, const embla_neighbour *fo
 static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t top, int threads)
 {
     bind_encoder *encoder = (bind_encoder *)(void *)((bind_object *)self)->keeps;
+    embla_index_info info = {0};
     size_t bytes = 0;
+    if (top < 1) return bind_error(EMBLA_ERR_ARGUMENT, "top is 0; it must be at least 1");
+    embla_index_describe(handle_of(self), &info);
+    if (top > (uint64_t)info.rows) top = info.rows > 0 ? (size_t)info.rows : 1;
     if (__builtin_mul_overflow(texts->count, top, &bytes) ||
-        __builtin_mul_overflow(bytes, sizeof(embla_neighbour), &bytes) || bytes > PTRDIFF_MAX - 16)
-        return PyErr_NoMemory();
-    embla_neighbour *found = PyMem_Malloc(bytes + 16);
-    if (!found) return PyErr_NoMemory();
+        __builtin_mul_overflow(bytes, sizeof(embla_neighbour), &bytes))
+        bytes = SIZE_MAX;
+    embla_neighbour *found = bytes <= PTRDIFF_MAX - 16 ? PyMem_Malloc(bytes + 16) : NULL;
+    if (!found)
+        return bind_error(EMBLA_ERR_MEMORY, "no memory for the %zu best lines of %zu questions",
+                          top, texts->count);
     PyObject *result = NULL;
     embla_encoding *encoding =
         bind_pool_take(&encoder->pool, embla_encoder_tokenizer(encoder->base.handle));

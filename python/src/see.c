@@ -41,14 +41,25 @@ static embla_neighbour *neighbours_new(size_t vectors, size_t top)
 {
     size_t bytes = 0;
     if (__builtin_mul_overflow(vectors, top, &bytes) ||
-        __builtin_mul_overflow(bytes, sizeof(embla_neighbour), &bytes) ||
-        bytes > PTRDIFF_MAX - 16) {
-        PyErr_SetString(PyExc_MemoryError, "the result is too large");
-        return NULL;
-    }
-    embla_neighbour *found = PyMem_Malloc(bytes + 16);
-    if (!found) PyErr_NoMemory();
+        __builtin_mul_overflow(bytes, sizeof(embla_neighbour), &bytes))
+        bytes = SIZE_MAX;
+    embla_neighbour *found = bytes <= PTRDIFF_MAX - 16 ? PyMem_Malloc(bytes + 16) : NULL;
+    if (!found)
+        bind_error(EMBLA_ERR_MEMORY, "no memory for the %zu best rows of %zu queries", top,
+                   vectors);
     return found;
+}
+
+/* Checks how many rows are asked for. For one query more than there are rows means all. */
+static bool read_top(const embla_table *table, bool one, size_t *top)
+{
+    const uint64_t rows = (uint64_t)embla_table_rows(table);
+    if (*top < 1) {
+        bind_error(EMBLA_ERR_ARGUMENT, "top is 0; it must be at least 1");
+        return false;
+    }
+    if (one && *top > rows) *top = (size_t)rows;
+    return true;
 }
 
 /* Rows to leave out: (left) for every query, or (n, left). */
@@ -81,7 +92,8 @@ static PyObject *near_vectors(const embla_table *table, const bind_floats *queri
                               size_t top, const embla_near_options *options)
 {
     Py_ssize_t shape[BIND_RANK];
-    memcpy(shape, queries->shape, sizeof shape);
+    if (!read_top(table, queries->rank == 1, &top)) return NULL;
+    memcpy(shape, queries->shape, (size_t)queries->rank * sizeof *shape);
     shape[queries->rank - 1] = (Py_ssize_t)top;
     embla_neighbour *found = neighbours_new(vectors, top);
     if (!found) return NULL;
@@ -164,7 +176,8 @@ static PyObject *see_analogy(PyObject *module, BIND_ARGS)
     options.kind = (embla_analogy_kind)kind;
     if (bind_ids_read(plus, "plus", &a)) {
         if (bind_ids_read(minus, "minus", &b)) {
-            embla_neighbour *found = neighbours_new(1, top);
+            bool good = read_top(bind_table_of(table), true, &top);
+            embla_neighbour *found = good ? neighbours_new(1, top) : NULL;
             embla_status status = EMBLA_OK;
             if (found) {
                 BIND_RUN(true,

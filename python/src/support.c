@@ -129,28 +129,51 @@ static bool read_text(const bind_argument *a, PyObject *value, const char **out)
     return true;
 }
 
+/* The integer of an argument as an int; NULL after an exception. New reference. */
+static PyObject *index_of(const bind_argument *a, PyObject *value)
+{
+    if (PyIndex_Check(value)) return PyNumber_Index(value);
+    return PyErr_Format(PyExc_TypeError, "%s must be an integer, not %R", a->name, Py_TYPE(value));
+}
+
+/* Says that an integer is outside its range; returns false. */
+static bool out_of_range(const bind_argument *a, PyObject *number, long long least,
+                         unsigned long long most)
+{
+    PyObject *digits = PyObject_Str(number); /* Python refuses to print thousands of digits */
+    if (!digits) PyErr_Clear();
+    const char *text = digits ? PyUnicode_AsUTF8AndSize(digits, NULL) : NULL;
+    if (!text || strlen(text) > 60) text = "a number of more than 60 digits";
+    bind_error(EMBLA_ERR_ARGUMENT, "%s is %s; it must be between %lld and %llu", a->name, text,
+               least, most);
+    Py_XDECREF(digits);
+    return false;
+}
+
 static bool read_integer(const bind_argument *a, PyObject *value, int64_t least, int64_t most,
                          int64_t *out)
 {
-    PyObject *index = PyNumber_Index(value);
+    PyObject *index = index_of(a, value);
     if (!index) return false;
     int overflow = 0;
     int64_t number = PyLong_AsLongLongAndOverflow(index, &overflow);
+    bool good = !(number == -1 && PyErr_Occurred());
+    if (good && (overflow || number < least || number > most))
+        good = out_of_range(a, index, least, (unsigned long long)most);
     Py_DECREF(index);
-    if (number == -1 && PyErr_Occurred()) return false;
-    if (overflow || number < least || number > most) {
-        PyErr_Format(PyExc_ValueError, "%s is %R; it must be between %lld and %lld", a->name, value,
-                     (long long)least, (long long)most);
-        return false;
-    }
     *out = number;
-    return true;
+    return good;
 }
 
-static bool read_real(PyObject *value, double *out)
+static bool read_real(const bind_argument *a, PyObject *value, double *out)
 {
     *out = PyFloat_AsDouble(value);
-    return !(*out == -1.0 && PyErr_Occurred());
+    if (!(*out == -1.0 && PyErr_Occurred())) return true;
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Clear();
+        bind_error(EMBLA_ERR_ARGUMENT, "%s is an integer that is too large for a float", a->name);
+    }
+    return false;
 }
 
 static bool read_name(const bind_argument *a, PyObject *value, int *out)
@@ -174,18 +197,17 @@ static bool read_name(const bind_argument *a, PyObject *value, int *out)
 
 static bool read_unsigned(const bind_argument *a, PyObject *value, uint64_t *out)
 {
-    PyObject *index = PyNumber_Index(value);
+    PyObject *index = index_of(a, value);
     if (!index) return false;
     unsigned long long number = PyLong_AsUnsignedLongLong(index);
-    Py_DECREF(index);
-    if (number == (unsigned long long)-1 && PyErr_Occurred()) {
+    bool good = !(number == (unsigned long long)-1 && PyErr_Occurred());
+    if (!good) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "%s is %R; it must be between 0 and 2**64 - 1", a->name,
-                     value);
-        return false;
+        good = out_of_range(a, index, 0, UINT64_MAX);
     }
-    *out = number;
-    return true;
+    Py_DECREF(index);
+    if (good) *out = number;
+    return good;
 }
 
 static bool read_one(const bind_argument *a, PyObject *value)
@@ -221,7 +243,7 @@ static bool read_one(const bind_argument *a, PyObject *value)
         return good;
     case 'd':
     case 'f':
-        good = read_real(value, &real);
+        good = read_real(a, value, &real);
         if (good && a->kind == 'd') *(double *)a->to = real;
         if (good && a->kind == 'f') *(float *)a->to = (float)real;
         return good;

@@ -12,6 +12,17 @@ bool bind_table_enter(PyObject *object, const char *what)
     return bind_is(object, bind_table_type, what) && bind_enter(object, false);
 }
 
+bool bind_table_writable(PyObject *object)
+{
+    const embla_table *table = bind_table_of(object);
+    if (!((bind_table *)(void *)object)->fixed) return true;
+    bind_error(EMBLA_ERR_ARGUMENT,
+               "this table of %lld x %zu is read-only: its rows belong to a file or to a model; "
+               "open the file with copy=True, or write the rows to a table of Table.create",
+               (long long)embla_table_rows(table), embla_table_dim(table));
+    return false;
+}
+
 /* ---- sketches ---- */
 
 enum {
@@ -117,6 +128,7 @@ static PyObject *table_open(PyObject *type, BIND_ARGS)
     }
     self->base.handle = table;
     self->mapped = mapped;
+    self->fixed = !bind_checkpoint_copies(checkpoint);
     return (PyObject *)self;
 }
 
@@ -170,11 +182,20 @@ static embla_dtype dtype_of_format(char format)
     }
 }
 
+/* True if items of an array can be stored numbers of the dtype: bytes, or items of the size of one
+ * number in the order of this machine. */
+static bool holds_stored(embla_dtype dtype, char format, Py_ssize_t item)
+{
+    size_t bytes = 0;
+    if (item == 1) return true;
+    return format && embla_dtype_row_bytes(dtype, 1, &bytes) == EMBLA_OK && bytes == (size_t)item;
+}
+
 /* Fills in the source. With a dtype the array has stored bytes, of rows of dim numbers. */
 static bool read_source(const void *data, int rank, const Py_ssize_t *shape,
                         const Py_ssize_t *strides, char format, Py_ssize_t item, source *out)
 {
-    if (rank != 2 || shape[0] < 1 || shape[1] < 1 || strides[1] != item || strides[0] < 0 ||
+    if (rank != 2 || shape[0] < 1 || shape[1] < 1 || (shape[1] > 1 && strides[1] != item) ||
         (shape[0] > 1 && strides[0] < shape[1] * item)) {
         bind_error(EMBLA_ERR_SHAPE,
                    "a table needs an array of rows x dim, at least 1 x 1, whose "
@@ -188,7 +209,14 @@ static bool read_source(const void *data, int rank, const Py_ssize_t *shape,
     out->bytes = out->stride * ((size_t)shape[0] - 1) + (size_t)(shape[1] * item);
     if (!out->dtype) {
         out->dtype = dtype_of_format(format);
+        if (out->dtype && out->dim > 0 && out->dim != (size_t)shape[1]) {
+            bind_error(EMBLA_ERR_SHAPE, "dim is %zu, but the rows of the array have %zd numbers",
+                       out->dim, shape[1]);
+            return false;
+        }
         out->dim = (size_t)shape[1];
+    } else if (!holds_stored(out->dtype, format, item)) {
+        out->dim = 0;
     } else if (out->dim == 0) {
         size_t bytes = 0;
         out->dim = (size_t)shape[1];
@@ -206,14 +234,11 @@ static bool read_source(const void *data, int rank, const Py_ssize_t *shape,
 static bool read_over(PyObject *array, bool writable, bind_table *self, source *out)
 {
     if (PyObject_CheckBuffer(array)) {
-        int flags = PyBUF_FORMAT | (writable ? PyBUF_STRIDED : PyBUF_STRIDED_RO);
-        if (PyObject_GetBuffer(array, &self->source, flags) < 0) return false;
-        const Py_buffer *view = &self->source;
+        if (!bind_buffer_read(array, writable, "array", &self->source)) return false;
+        const Py_buffer *view = &self->source.view;
         self->held = true;
-        const char *format = view->format ? view->format : "B";
-        if (*format == '@' || *format == '=' || *format == '<') format++;
-        return read_source(view->buf, view->ndim, view->shape, view->strides,
-                           format[0] && format[1] ? '\0' : format[0], view->itemsize, out);
+        return read_source(view->buf, view->ndim, view->shape, self->source.strides,
+                           bind_buffer_format(&self->source), view->itemsize, out);
     }
     bind_dlpack tensor;
     if (!bind_dlpack_read(array, &tensor)) {
@@ -223,6 +248,10 @@ static bool read_over(PyObject *array, bool writable, bind_table *self, source *
         return false;
     }
     self->base.keeps = tensor.capsule; /* the tensor lives as long as the table */
+    if (writable && tensor.read_only) {
+        PyErr_SetString(PyExc_BufferError, "this tensor is read-only; leave out writable=True");
+        return false;
+    }
     return read_source(tensor.data, tensor.rank, tensor.shape, tensor.strides, tensor.format,
                        tensor.size, out);
 }
@@ -267,7 +296,7 @@ PyObject *bind_table_borrow(PyTypeObject *type, const embla_table *table, PyObje
     if (!self) return NULL;
     self->base.handle = (void *)(uintptr_t)table;
     self->base.keeps = Py_NewRef(owner);
-    self->borrowed = true;
+    self->borrowed = self->fixed = true;
     bind_table_may_change((PyObject *)self);
     return (PyObject *)self;
 }
@@ -277,7 +306,7 @@ static void table_dealloc(PyObject *object)
     bind_table *self = (bind_table *)(void *)object;
     embla_sketch_free(self->sketch);
     if (!self->borrowed) embla_table_free(self->base.handle);
-    if (self->held) PyBuffer_Release(&self->source);
+    if (self->held) bind_buffer_free(&self->source);
     bind_dealloc(self);
 }
 
@@ -317,7 +346,6 @@ static PyObject *lookup_new(lookup_job *job)
     size_t dim = embla_table_dim(job->table);
     int rank = job->ids.rank;
     Py_ssize_t shape[BIND_RANK + 1];
-    if (rank == BIND_RANK) return PyErr_Format(PyExc_ValueError, "ids has %d axes", rank);
     memcpy(shape, job->ids.shape, (size_t)rank * sizeof *shape);
     shape[rank] = (Py_ssize_t)dim;
     int dtype = job->options.out_dtype ? (int)job->options.out_dtype : EMBLA_F32;
@@ -472,7 +500,7 @@ static PyObject *table_view(PyObject *self, PyObject *unused)
     bool plain = dtype == EMBLA_F32 || dtype == EMBLA_F64 || dtype == EMBLA_F16 ||
                  dtype == EMBLA_BF16 || dtype == EMBLA_I8;
     const void *data = embla_table_row(table, 0);
-    void *writable = embla_table_data(table);
+    bool writable = embla_table_data(table) && !((bind_table *)(void *)self)->fixed;
     size_t row = embla_table_row_bytes(table);
     const Py_ssize_t shape[2] = {(Py_ssize_t)embla_table_rows(table),
                                  (Py_ssize_t)(plain ? embla_table_dim(table) : row)};
@@ -482,7 +510,7 @@ static PyObject *table_view(PyObject *self, PyObject *unused)
     if (writable) bind_table_may_change(self);
     if (data)
         array = bind_array_view(self, plain ? (int)dtype : BIND_U8, 2, shape, strides,
-                                (void *)(uintptr_t)data, writable != NULL);
+                                (void *)(uintptr_t)data, writable);
     else
         bind_error(EMBLA_ERR_UNSUPPORTED, "the rows of this table are not in memory");
     bind_leave(self, false);
@@ -503,7 +531,8 @@ static PyObject *table_write(PyObject *self, BIND_ARGS)
         return NULL;
     embla_status status = EMBLA_OK;
     embla_table *table = bind_table_of(self);
-    bool good = bind_vectors_read(rows, "values", embla_table_dim(table), &floats, &vectors);
+    bool good = bind_table_writable(self) &&
+                bind_vectors_read(rows, "values", embla_table_dim(table), &floats, &vectors);
     if (good) {
         begin_write((bind_table *)(void *)self);
         BIND_RUN(floats.count > BIND_SMALL,
@@ -535,10 +564,12 @@ static PyObject *table_init(PyObject *self, BIND_ARGS)
         !bind_enter(self, false))
         return NULL;
     options.kind = (embla_init_kind)kind;
-    embla_status status;
-    begin_write((bind_table *)(void *)self);
-    BIND_RUN(true, status = embla_table_init(bind_table_of(self), &options));
-    end_write((bind_table *)(void *)self);
+    embla_status status = EMBLA_ERR_ARGUMENT;
+    if (bind_table_writable(self)) {
+        begin_write((bind_table *)(void *)self);
+        BIND_RUN(true, status = embla_table_init(bind_table_of(self), &options));
+        end_write((bind_table *)(void *)self);
+    }
     bind_leave(self, false);
     return status == EMBLA_OK ? Py_NewRef(Py_None) : bind_fail(status);
 }
@@ -604,7 +635,8 @@ static PyMethodDef methods[] = {
                 "these rows: one vector (dim), or one for each sequence (B, dim)."),
     {"view", table_view, METH_NOARGS,
      "view()\n--\n\nThe stored rows without a copy: an array for numpy.asarray or from_dlpack.\n\n"
-     "Rows of blocks (q4_0, ..) are bytes. A table of a file is read-only."},
+     "Rows of blocks (q4_0, ..) are bytes. A table of a file is read-only, unless the file was\n"
+     "opened with copy=True."},
     {"sketch", table_sketch, METH_NOARGS,
      "sketch()\n--\n\nMakes searches by cosine for one word faster, with the same results.\n\n"
      "A copy of all rows in 4 bits a number finds the candidates. Returns its bytes: a seventh\n"

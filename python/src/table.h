@@ -7,11 +7,12 @@
 #include "embla_lab.h"
 
 typedef struct {
-    bind_object base; /* handle: embla_table */
-    Py_buffer source; /* of Table.over, if held */
+    bind_object base;   /* handle: embla_table */
+    bind_buffer source; /* of Table.over, if held */
     bool held;
     bool borrowed; /* the handle belongs to the object in keeps */
     bool mapped;   /* tokens share rows: a lookup goes through embla_lookup */
+    bool fixed;    /* rows of a file or of a model: read-only, also where they are in memory */
     embla_sketch *sketch;
     atomic_int sketched; /* a bind_sketched */
     atomic_int searches; /* that a sketch would have made faster */
@@ -34,6 +35,8 @@ static inline embla_table *bind_table_of(PyObject *object)
 
 /* Checks the type and enters the table. False after an exception. */
 bool bind_table_enter(PyObject *object, const char *what);
+/* False after an exception: the rows of a table that was entered must not be changed. */
+bool bind_table_writable(PyObject *object);
 /* The sketch of a table that was entered, or NULL. After some searches it is made. */
 const embla_sketch *bind_table_sketch(PyObject *object);
 /* From now on rows may change at any time, so no sketch is used. */

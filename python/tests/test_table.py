@@ -3,6 +3,7 @@
 
 import array
 import gc
+import os
 
 import numpy as np
 import pytest
@@ -247,6 +248,36 @@ def test_a_read_only_table_refuses_writing(path):
         embla.open(path).init()
     with pytest.raises(embla.RangeError):
         embla.Table.create(2, 2).write(1, np.zeros((2, 2), np.float32))
+
+
+@pytest.mark.parametrize("end", ["safetensors", "npy", "gguf", "vec", "txt", "vec writable"])
+def test_a_table_of_a_file_is_read_only_whatever_its_format(end, table, numbers, tmp_path):
+    file = tmp_path / f"t.{end.split()[0]}"
+    table.save(file)
+    if end.endswith("writable"):
+        file.chmod(0o666)  # a file that everyone may write to is copied
+    before = file.read_bytes()
+    t = embla.open(file)
+    view = t.view()
+    assert not np.asarray(view).flags.writeable and memoryview(view).readonly
+    assert not t.vectors.flags.writeable
+    with pytest.raises(BufferError):
+        view.__dlpack__()  # before DLPack 1.0 nothing says that it is read-only
+    for change in (lambda: t.write(0, numbers[:1]), t.init, lambda: embla.Optim(t)):
+        with pytest.raises(embla.ArgumentError, match="read-only"):
+            change()
+    assert t.sketch() > 0  # its rows cannot change
+    mine = embla.open(file, copy=True)
+    np.asarray(mine.view())[3] = 7
+    mine.write(4, numbers[:1])
+    assert (mine[3] == 7).all() and np.array_equal(mine[4], numbers[0]) and file.read_bytes() == before
+
+
+def test_the_table_of_a_model_is_read_only():
+    t = embla.Model(os.path.join(os.path.dirname(embla.__file__), "demo", "names")).table
+    assert not np.asarray(t.view()).flags.writeable
+    with pytest.raises(embla.ArgumentError, match="read-only"):
+        t.write(0, t.lookup([0]))
 
 
 def test_embed_adds_positions():

@@ -60,8 +60,12 @@ def test_near_equals_a_full_sort(table, numbers):
     assert table.near(numbers[:2], 1, exclude=[0, 1])[0].shape == (2, 1)
     assert table.near(numbers[2], 1, measure="euclidean")[0].score == 0
     assert len(table.near("w3", 500)) == 199
-    with pytest.raises(ValueError, match="k is 0"):
-        table.near("w3", 0)
+    for top in (0, -1, 2**63):
+        with pytest.raises(embla.ArgumentError, match=f"top is {top}; it must be"):
+            table.near("w3", top)
+        with pytest.raises(embla.ArgumentError, match=f"top is {top}; it must be"):
+            table.analogy(["w3"], ["w2"], top)
+    assert len(table.near("w3", 2**62)) == 199 and len(table.analogy(["w3"], ["w2"], 2**62)) == 198
     assert table.near("w3", 2, rows=10)[0].id < 10
 
 
@@ -74,7 +78,7 @@ def test_wrong_queries(table, numbers):
         table.near("w1", measure="manhattan")
     with pytest.raises(embla.ShapeError):
         table.near(numbers[:3], 1, exclude=[[1], [2]])
-    with pytest.raises((MemoryError, ValueError)):
+    with pytest.raises(embla.OutOfMemoryError, match="best rows of 3 queries"):
         table.near(numbers[:3], 2**60)
 
 
