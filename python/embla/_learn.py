@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import shutil
 import tempfile
@@ -58,6 +59,13 @@ def _noted(note: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in note.splitlines() if "=" in line)
 
 
+def _check_counts(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if not 0 <= operator.index(number) < 2**63:
+            shown = number if abs(number) < 2**64 else "a number of more than 64 bits"
+            raise ArgumentError(f"{name} is {shown}; it must be between 0 and {2**63 - 1}")
+
+
 @named
 def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini",
           steps: int = 0, resume: bool = False, progress: Callable[[Report], Any] | None = None,
@@ -87,6 +95,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     ) if value is not None}
     if not out:
         raise ArgumentError("train needs out, the folder for the model")
+    _check_counts(steps=steps, save_every=save_every, keep=keep)
     folder = os.fspath(out)
     newest = _embla.Train.newest(os.path.join(folder, "checkpoints"))
     if resume:
@@ -233,6 +242,7 @@ class Model(_embla.Gpt):
 
         The same seed gives the same texts, for any number of threads.
         """
+        _check_counts(count=count)
         begin, ends, leads = self._special()
         if prompt is None:
             ids = [0 if begin is None else begin]

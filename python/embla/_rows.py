@@ -104,7 +104,7 @@ class Vocab(_embla.Vocab):
             return [self.word(token) for token in range(*key.indices(self.end))]
         word = self.word(key)
         if word is None:
-            raise NotFoundError(f"token {key} has no word; the highest token is {self.end - 1}")
+            raise NotFoundError(f"token {_digits(key)} has no word; the highest token is {self.end - 1}")
         return word
 
     @overload
@@ -165,7 +165,7 @@ class Rows(_embla.Table):
             return self._vocab()[word]
         token = operator.index(word)
         if not 0 <= token < self.tokens:
-            raise RangeError(f"token {token} is out of range: the table has {self.tokens} tokens")
+            raise RangeError(f"token {_digits(token)} is out of range: the table has {self.tokens} tokens")
         return token
 
     def ids(self, words: Iterable[Word]) -> list[int]:
@@ -310,3 +310,8 @@ class Rows(_embla.Table):
                 pairs = True  # the library says that this is a file of pairs
         return _embla.eval(self, vocab, path, pairs, rows=rows, exact_case=exact_case, kind=kind,
                            threads=threads, progress=progress)
+
+
+def _digits(number: int) -> str:
+    """A number for a message. Python refuses to print one of thousands of digits."""
+    return str(number) if -2**63 <= number < 2**64 else "of more than 64 bits"

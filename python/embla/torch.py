@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from . import _embla
+from ._errors import ArgumentError
 from ._table import Table
 
 
@@ -53,13 +54,16 @@ class Embedding(torch.nn.Module):
         super().__init__()
         if weight is None:
             weight = torch.randn(num_embeddings, embedding_dim)
-            if padding_idx is not None:
+            if padding_idx is not None and -num_embeddings <= padding_idx < num_embeddings:
                 weight[padding_idx] = 0
         if tuple(weight.shape) != (num_embeddings, embedding_dim) or weight.dtype != torch.float32:
             raise ValueError(f"weight is {tuple(weight.shape)} {weight.dtype}; it must be "
                              f"({num_embeddings}, {embedding_dim}) torch.float32")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ArgumentError(f"padding_idx is {padding_idx}; it must be between {-num_embeddings} "
+                                f"and {num_embeddings - 1}")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = padding_idx
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = torch.nn.Parameter(weight.contiguous())
 
     @classmethod

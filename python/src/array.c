@@ -158,6 +158,11 @@ PyObject *bind_array_result(PyObject *a)
     PyObject *asarray = a ? numpy_asarray() : NULL;
     if (asarray == Py_None) return a;
     PyObject *result = asarray ? PyObject_CallFunctionObjArgs(asarray, a, NULL) : NULL;
+    int rank = a ? ((array *)a)->rank : 0;
+    if (asarray && !result && rank > 32 && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
+        PyErr_Clear();
+        bind_error(EMBLA_ERR_SHAPE, "the result has %d axes, and NumPy before 2.0 allows 32", rank);
+    }
     Py_XDECREF(a);
     return result;
 }

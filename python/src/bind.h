@@ -48,6 +48,7 @@ PyObject *bind_hint(const char *function, const char *format, ...);
  * argument is missing or None.
  *   'O' PyObject *, borrowed      's' const char *, UTF-8 without a 0     'p' bind_path
  *   'l' int64_t                   'z' size_t                              'i' int
+ *   'n' int64_t, 0 or greater
  *   'd' double                    'f' float                               'b' bool
  *   'u' uint64_t                  'e' int: the index of a name, found by `names` */
 typedef struct {

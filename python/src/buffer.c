@@ -106,6 +106,18 @@ static bool read_tensor(const dl_tensor *t, bind_dlpack *out)
     return true;
 }
 
+/* A producer that cannot export its tensor: before DLPack 1.0 some raised a RuntimeError. */
+static void refuse_as_buffer(void)
+{
+    PyObject *type = NULL, *value = NULL, *trace = NULL;
+    if (!PyErr_ExceptionMatches(PyExc_RuntimeError)) return;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_Format(PyExc_BufferError, "%S", value ? value : type);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 bool bind_dlpack_read(PyObject *object, bind_dlpack *out)
 {
     out->capsule = NULL;
@@ -125,7 +137,10 @@ bool bind_dlpack_read(PyObject *object, bind_dlpack *out)
     Py_DECREF(method);
     Py_XDECREF(none);
     Py_XDECREF(named);
-    if (!capsule) return false;
+    if (!capsule) {
+        refuse_as_buffer();
+        return false;
+    }
     out->capsule = capsule;
     const dl_tensor *tensor = NULL;
     if (PyCapsule_IsValid(capsule, "dltensor"))

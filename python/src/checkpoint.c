@@ -191,7 +191,7 @@ static PyObject *checkpoint_tie(PyObject *self, BIND_ARGS)
     int64_t sample = 0;
     embla_tie tie = {0};
     embla_status status;
-    const bind_argument arguments[] = {{.name = "sample", .kind = 'l', .to = &sample}};
+    const bind_argument arguments[] = {{.name = "sample", .kind = 'n', .to = &sample}};
     if (!bind_arguments("tie", values, count, names, 1, arguments, 1)) return NULL;
     BIND_RUN(true, status = embla_checkpoint_tie(handle_of(self), sample, &tie));
     if (status != EMBLA_OK) return bind_fail(status);

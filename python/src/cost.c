@@ -44,7 +44,7 @@ static PyObject *cost(PyObject *module, BIND_ARGS)
     const char *preset = NULL, *dtype = NULL, *ngram_dtype = NULL;
     embla_cost_model asked = {0}, model = {0};
     embla_cost result = {0};
-    int64_t tied = -1;
+    PyObject *tied = NULL;
     const bind_argument arguments[] = {
         {.name = "preset", .kind = 's', .to = &preset},
         {.name = "rows", .kind = 'l', .to = &asked.rows},
@@ -57,7 +57,7 @@ static PyObject *cost(PyObject *module, BIND_ARGS)
         {.name = "ngram_per_token", .kind = 'l', .to = &asked.ngram_per_token},
         {.name = "dtype", .kind = 's', .to = &dtype},
         {.name = "ngram_dtype", .kind = 's', .to = &ngram_dtype},
-        {.name = "tied", .kind = 'l', .to = &tied}};
+        {.name = "tied", .kind = 'O', .to = &tied}};
     (void)module;
     if (!bind_arguments("cost", values, count, names, 1, arguments, BIND_COUNT(arguments)))
         return NULL;
@@ -71,7 +71,11 @@ static PyObject *cost(PyObject *module, BIND_ARGS)
     if (asked.ngram_rows) model.ngram_rows = asked.ngram_rows;
     if (asked.ngram_dim) model.ngram_dim = asked.ngram_dim;
     if (asked.ngram_per_token) model.ngram_per_token = asked.ngram_per_token;
-    if (tied >= 0) model.untied = tied == 0;
+    if (tied && tied != Py_None) {
+        int truth = PyObject_IsTrue(tied);
+        if (truth < 0) return NULL;
+        model.untied = truth == 0;
+    }
     if (!bind_dtype(dtype, &model.dtype) || !bind_dtype(ngram_dtype, &model.ngram_dtype))
         return NULL;
     status = embla_cost_compute(&model, &result);

@@ -230,7 +230,8 @@ static bool read_one(const bind_argument *a, PyObject *value)
     case 'e':
         return read_name(a, value, a->to);
     case 'l':
-        good = read_integer(a, value, INT64_MIN, INT64_MAX, &integer);
+    case 'n':
+        good = read_integer(a, value, a->kind == 'n' ? 0 : INT64_MIN, INT64_MAX, &integer);
         if (good) *(int64_t *)a->to = integer;
         return good;
     case 'z':

@@ -221,7 +221,13 @@ static bool read_source(const void *data, int rank, const Py_ssize_t *shape,
         size_t bytes = 0;
         out->dim = (size_t)shape[1];
         embla_status status = embla_dtype_row_bytes(out->dtype, out->dim, &bytes);
-        if (status != EMBLA_OK || bytes != (size_t)(shape[1] * item)) out->dim = 0;
+        if (status != EMBLA_OK || bytes != (size_t)(shape[1] * item)) {
+            bind_error(EMBLA_ERR_SHAPE,
+                       "%zd numbers of %s do not take %zd bytes, as a row of the array does; give "
+                       "dim, how many numbers a row has",
+                       shape[1], embla_dtype_name(out->dtype), shape[1] * item);
+            return false;
+        }
     }
     if (out->dtype && out->dim > 0) return true;
     PyErr_Format(PyExc_TypeError,

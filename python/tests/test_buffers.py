@@ -169,7 +169,8 @@ if torch is not None:
         "torch with gaps": lambda a: (torch.from_numpy(spread(a)), a),
         "torch 0-d": lambda a: (torch.from_numpy(np.array(a.flat[0])), np.array(a.flat[0])),
         "torch empty": lambda a: (torch.from_numpy(a[:0].copy()), a[:0]),
-        "torch other size": lambda a: (torch.from_numpy(a).to(torch.float64 if a.dtype.kind == "f" else torch.int32), a),
+        "torch other size": lambda a: (lambda b: (b, b.numpy()))(
+            torch.from_numpy(a).to(torch.float64 if a.dtype.kind == "f" else torch.int32)),
         "torch bfloat16": lambda a: (lambda b: (b, b.float().numpy()))(torch.from_numpy(a).to(torch.bfloat16)),
         "torch that requires a gradient": lambda a: (torch.from_numpy(a.copy()).requires_grad_(), None),
         "torch bool": lambda a: (torch.from_numpy(a).bool(), None),

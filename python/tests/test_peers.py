@@ -208,6 +208,23 @@ def test_an_embedding_of_torch_learns_alike():
         ours(torch.tensor([20]))
 
 
+@pytest.mark.parametrize("padding", [2, -1, -20])
+def test_an_embedding_of_torch_counts_padding_as_torch_does(padding):
+    torch = pytest.importorskip("torch")
+    from embla.torch import Embedding
+
+    theirs = torch.nn.Embedding(20, 4, padding_idx=padding, sparse=True)
+    ours = Embedding(20, 4, padding, weight=theirs.weight.detach().clone())
+    assert ours.padding_idx == theirs.padding_idx
+    ids = torch.arange(20)
+    ours(ids).sum().backward()
+    theirs(ids).sum().backward()
+    assert torch.equal(ours.weight.grad.to_dense(), theirs.weight.grad.to_dense())
+    for wrong in (20, -21):
+        with pytest.raises(embla.ArgumentError, match="padding_idx"):
+            Embedding(20, 4, wrong)
+
+
 def test_scikit_learn_vectorizer(data):
     pytest.importorskip("sklearn")
     import pickle
