@@ -403,7 +403,7 @@ static PyObject *select_part(array *a, int axis, PyObject *key)
         if (PySlice_Unpack(key, &begin, &end, &step) < 0) return NULL;
         shape[axis] = PySlice_AdjustIndices(a->shape[axis], &begin, &end, step);
         if (shape[axis] == 0) begin = 0;
-        strides[axis] *= step;
+        if (shape[axis] > 1) strides[axis] *= step; /* a huge step leaves one item at most */
     } else if (PyIndex_Check(key)) {
         Py_ssize_t size = a->shape[axis], index = PyNumber_AsSsize_t(key, PyExc_IndexError);
         if (index == -1 && PyErr_Occurred()) return NULL;

@@ -79,6 +79,7 @@ CALLS = {
     "id": (lambda g, n: g.table.id(n), "error", "any", "error"),
     "embed": (lambda g, n: g.table.embed([n]), "error", "any", "error"),
     "embed first": (lambda g, n: g.table.embed([1], g.table, first=n), "error", "any", "error"),
+    "a slice of an array": (lambda g, n: embla.Table.create(3, 4).view()[::n or 1, n:], "any", "any", "any"),
     "pool": (lambda g, n: g.table.pool([n]), "error", "any", "error"),
     "write first": (lambda g, n: embla.Table.create(3, 4).write(n, V[:1]), "error", "any", "error"),
     "init seed": (lambda g, n: embla.Table.create(3, 4).init(n), "error", "any", "any"),
