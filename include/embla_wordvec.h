@@ -135,8 +135,13 @@ EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_save(const embla_wordvec *wor
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_load(embla_wordvec *wordvec, const char *path);
 
 /* Writes the result to a safetensors file: "embedding.weight" (rows x dim), "counts", and with
- * n-grams "subwords" and "subword_buckets". The words go to NAME.vocab.txt beside it. */
+ * n-grams "subwords" and "subword_buckets". The words go to NAME.vocab.txt beside it. `path` is
+ * replaced if it is a file. NAME.vocab.txt is replaced only if Embla wrote it, and if no NAME.npy
+ * uses it too; EMBLA_ERR_ARGUMENT otherwise. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_write(embla_wordvec *wordvec, const char *path);
+/* Checks, before a long training, that embla_wordvec_write can use these names.
+ * EMBLA_ERR_ARGUMENT as above. */
+EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_write_check(const char *path);
 
 #ifdef __cplusplus
 }

@@ -370,7 +370,7 @@ static void words_beside_are_not_replaced_unasked_either(void **state)
     /* What somebody else wrote stays, whatever is asked. */
     scratch_write(scratch_path(&p.s, "o.vocab.txt"), "mine\n", 5);
     refuse(&p, "m.vec", "o.npy", &overwrite, EMBLA_ERR_ARGUMENT,
-           "o.vocab.txt exists and was not written by convert");
+           "o.vocab.txt exists and was not written by Embla");
     assert_true(scratch_holds(scratch_path(&p.s, "o.vocab.txt"), "mine\n", 5));
     /* A source that is called so is one of the source files. */
     scratch_write(scratch_path(&p.s, "q.vocab.txt"), source, sizeof source - 1);

@@ -558,6 +558,35 @@ static void a_text_that_is_cut_is_noticed(void **state)
     scratch_free(&p.s);
 }
 
+/* Nobody typed the name of the words' file: what others wrote there stays. */
+static void words_beside_a_result_are_replaced_only_if_they_are_ours(void **state)
+{
+    static const char mine[] = "a list of mine\n";
+    place p;
+    (void)state;
+    write_story(&p, 300);
+    embla_wordvec_options options = kinds[0];
+    embla_wordvec *w = open_words(&p, &options);
+    size_t size = 0;
+    scratch_write(scratch_path(&p.s, "out.vocab.txt"), mine, sizeof mine - 1);
+    assert_status(embla_wordvec_write_check(scratch_path(&p.s, "out.safetensors")),
+                  EMBLA_ERR_ARGUMENT);
+    assert_error_has("out.vocab.txt exists and was not written by Embla");
+    assert_status(embla_wordvec_write(w, p.s.path), EMBLA_ERR_ARGUMENT);
+    unsigned char *bytes = scratch_read(scratch_path(&p.s, "out.vocab.txt"), &size);
+    assert_int_equal(size, sizeof mine - 1);
+    assert_memory_equal(bytes, mine, size);
+    free(bytes);
+    assert_ok(embla_wordvec_write(w, scratch_path(&p.s, "new.safetensors")));
+    assert_ok(embla_wordvec_write(w, p.s.path)); /* our own words are replaced */
+    scratch_write(scratch_path(&p.s, "new.npy"), mine, sizeof mine - 1);
+    assert_status(embla_wordvec_write(w, scratch_path(&p.s, "new.safetensors")),
+                  EMBLA_ERR_ARGUMENT);
+    assert_error_has("new.npy too");
+    embla_wordvec_free(w);
+    scratch_free(&p.s);
+}
+
 /* ---- failures ---- */
 
 static embla_status everything(const place *p, scratch *s, const embla_wordvec_options *o)
@@ -614,19 +643,21 @@ static void every_failure_is_reported(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(windows_follow_the_gradient),
-                                       cmocka_unit_test(words_used_alike_get_rows_alike),
-                                       cmocka_unit_test(threads_and_sets_do_not_matter),
-                                       cmocka_unit_test(threads_share_a_merge),
-                                       cmocka_unit_test(hogwild_learns_too),
-                                       cmocka_unit_test(a_resumed_training_is_the_same),
-                                       cmocka_unit_test(a_locale_is_no_other_training),
-                                       cmocka_unit_test(another_training_is_refused),
-                                       cmocka_unit_test(damage_is_noticed),
-                                       cmocka_unit_test(results_open_as_tables),
-                                       cmocka_unit_test(hostile_texts_and_options),
-                                       cmocka_unit_test(binary_texts_are_texts),
-                                       cmocka_unit_test(a_text_that_is_cut_is_noticed),
-                                       cmocka_unit_test(every_failure_is_reported)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_follow_the_gradient),
+        cmocka_unit_test(words_used_alike_get_rows_alike),
+        cmocka_unit_test(threads_and_sets_do_not_matter),
+        cmocka_unit_test(threads_share_a_merge),
+        cmocka_unit_test(hogwild_learns_too),
+        cmocka_unit_test(a_resumed_training_is_the_same),
+        cmocka_unit_test(a_locale_is_no_other_training),
+        cmocka_unit_test(another_training_is_refused),
+        cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(results_open_as_tables),
+        cmocka_unit_test(words_beside_a_result_are_replaced_only_if_they_are_ours),
+        cmocka_unit_test(hostile_texts_and_options),
+        cmocka_unit_test(binary_texts_are_texts),
+        cmocka_unit_test(a_text_that_is_cut_is_noticed),
+        cmocka_unit_test(every_failure_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

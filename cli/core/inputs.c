@@ -16,12 +16,31 @@ static bool is_same(const char *path, const struct stat *that)
     return stat(path, &file) == 0 && file.st_dev == that->st_dev && file.st_ino == that->st_ino;
 }
 
+/* Whether that is NAME.vocab.txt, which has the words of the input NAME.ext. */
+static bool is_vocab(const char *input, const struct stat *that)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash + 1 : input, '.');
+    size_t length =
+        dot && dot > (slash ? slash + 1 : input) ? (size_t)(dot - input) : strlen(input);
+    int used = snprintf(path, sizeof path, "%.*s.vocab.txt", (int)length, input);
+    return used > 0 && (size_t)used < sizeof path && is_same(path, that);
+}
+
 /* Whether that is a file beside the tensors of a model, from which settings or words are read. */
 static bool is_beside(const char *folder, int length, const struct stat *that)
 {
-    static const char *const names[] = {"config.json",  "tokenizer.json", "vocab.json",
-                                        "vocab.txt",    "tokenizer.bin",  "tokenizer.model",
-                                        "spiece.model", "modules.json"};
+    static const char *const names[] = {"config.json",
+                                        "tokenizer.json",
+                                        "vocab.json",
+                                        "vocab.txt",
+                                        "tokenizer.bin",
+                                        "tokenizer.model",
+                                        "spiece.model",
+                                        "modules.json",
+                                        "../tokenizer.json",
+                                        "merges.txt",
+                                        "config_sentence_transformers.json"};
     char path[PATH_MAX];
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         int used = snprintf(path, sizeof path, "%.*s/%s", length, folder, names[n]);
@@ -49,7 +68,7 @@ static bool is_of_model(const char *input, const char *path, const struct stat *
     embla_checkpoint *checkpoint = NULL;
     const char *dot = strrchr(input, '.'), *slash = strrchr(input, '/');
     bool folder = stat(input, &file) == 0 && S_ISDIR(file.st_mode), found = false;
-    bool list = dot && strcmp(dot, ".json") == 0;
+    bool list = dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".gguf") == 0);
     if (!folder && !list && !(dot && strcmp(dot, ".safetensors") == 0)) return false;
     bool model =
         (folder || list) && cli_open_path(input, &(embla_open_options){0}, &checkpoint) == EMBLA_OK;
@@ -72,7 +91,31 @@ static bool is_read(const char *input, const char *path, const struct stat *that
     int length = tensor && tensor > input ? (int)(tensor - input) : (int)strlen(input);
     if (length >= (int)sizeof name) return false;
     (void)snprintf(name, sizeof name, "%.*s", length, input);
-    return is_same(name, that) || is_of_model(name, path, that);
+    return is_same(name, that) || is_vocab(name, that) || is_of_model(name, path, that);
+}
+
+/* The same for a list of files with commas between them (--eval A,B). */
+static bool is_listed(const char *list, const struct stat *that)
+{
+    char name[PATH_MAX];
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        if (length < sizeof name) {
+            (void)snprintf(name, sizeof name, "%.*s", (int)length, list);
+            if (is_same(name, that)) return true;
+        }
+        list += length + (list[length] == ',');
+    }
+    return false;
+}
+
+/* Whether the value of an option names a file that is written. */
+static bool is_written(const cli_option *option)
+{
+    static const char *const names[] = {"output", "plot", "svg", "compile", "index"};
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
+        if (strcmp(option->name, names[n]) == 0) return true;
+    return false;
 }
 
 int cli_inputs_check(const cli_args *args, const char *path)
@@ -82,9 +125,11 @@ int cli_inputs_check(const cli_args *args, const char *path)
     if (stat(path, &that) != 0 || !S_ISREG(that.st_mode)) return CLI_DONE;
     for (size_t n = 0; n < args->operand_count && !found; n++)
         found = args->operands[n] != path && is_read(args->operands[n], path, &that);
-    for (size_t n = 0; cli_option_at(args->verb, n) && !found; n++)
-        found = cli_option_at(args->verb, n)->value && args->given[n] && args->values[n] != path &&
-                is_read(args->values[n], path, &that);
+    for (size_t n = 0; cli_option_at(args->verb, n) && !found; n++) {
+        const cli_option *option = cli_option_at(args->verb, n);
+        if (!option->value || !args->given[n] || is_written(option)) continue;
+        found = is_read(args->values[n], path, &that) || is_listed(args->values[n], &that);
+    }
     if (!found) return CLI_DONE;
     return cli_failed("%s is the input file and cannot be overwritten; choose another name", path);
 }

@@ -262,6 +262,7 @@ const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL])
 static char *target, *temporary;
 static const char *typed_path; /* the path as typed */
 static bool device;            /* typed_path is written directly */
+static bool replaces;          /* a file with the name of target may be replaced */
 
 /* Removes the temporary file before the signal ends the program. */
 static void on_signal(int number)
@@ -286,28 +287,37 @@ static void reset_target(void)
     free(temporary);
     target = temporary = NULL;
     typed_path = NULL;
-    device = false;
+    device = replaces = false;
 }
 
-/* Redirects stdout to a new file beside target, with the mode of the file it replaces. */
-static bool open_temporary(const struct stat *old)
+/* Creates a file with a new name beside path, with the mode of the file it replaces. *name is its
+ * name; -1 if that fails, and errno is set. */
+static int create_beside(const char *path, const struct stat *old, char **name)
 {
-    size_t room = strlen(target) + sizeof ".XXXXXX";
-    char *name = malloc(room);
     mode_t mask = umask(0);
     (void)umask(mask);
-    if (!name) return false;
-    snprintf(name, room, "%s.XXXXXX", target);
-    int file = mkstemp(name);
-    if (file < 0) {
-        free(name);
-        return false;
+    if (asprintf(name, "%s.XXXXXX", path) < 0) *name = NULL;
+    int file = *name ? mkstemp(*name) : -1;
+    if (file >= 0 && fchmod(file, old ? old->st_mode & 0777 : 0666 & ~mask) == 0) return file;
+    int error = errno;
+    if (file >= 0) {
+        (void)unlink(*name);
+        (void)close(file);
     }
-    temporary = name;
+    free(*name);
+    *name = NULL;
+    errno = error;
+    return -1;
+}
+
+/* Redirects stdout to a new file beside target. */
+static bool open_temporary(const struct stat *old)
+{
+    int file = create_beside(target, old, &temporary);
+    if (file < 0) return false;
     watch_signals();
     (void)fflush(stdout);
-    bool good = fchmod(file, old ? old->st_mode & 0777 : 0666 & ~mask) == 0 &&
-                dup2(file, STDOUT_FILENO) >= 0;
+    bool good = dup2(file, STDOUT_FILENO) >= 0;
     int error = errno;
     (void)close(file);
     if (!good) (void)unlink(temporary);
@@ -315,9 +325,34 @@ static bool open_temporary(const struct stat *old)
     return good;
 }
 
+/* Gives the complete file its name. Without replace it fails with EEXIST if the name was taken
+ * meanwhile; a file system without hard links cannot tell. */
+static bool rename_to(const char *from, const char *to, bool replace)
+{
+    if (replace) return rename(from, to) == 0;
+    if (link(from, to) == 0) return unlink(from) == 0;
+    return errno != EEXIST && rename(from, to) == 0;
+}
+
 static int refuse_existing(const char *path)
 {
     return cli_failed("%s already exists; choose another name, or use --force to replace it", path);
+}
+
+bool cli_out_exists(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0;
+}
+
+int cli_out_check_beside(const char *path, bool ours, bool force)
+{
+    if (!cli_out_exists(path)) return CLI_DONE;
+    if (!ours)
+        return cli_failed("%s exists and was not written by this program, so it is never replaced; "
+                          "choose another name for the output",
+                          path);
+    return force ? CLI_DONE : refuse_existing(path);
 }
 
 bool cli_out_is_stdout(const char *path)
@@ -382,6 +417,7 @@ int cli_out_to(const char *path, bool force)
     if (there && !force) return refuse_existing(path);
     if (!there && cli_out_check_folder(path) != CLI_DONE) return CLI_FAILED;
     typed_path = path;
+    replaces = force;
     target = found ? realpath(path, NULL) : strdup(path); /* follow links */
     if (target && open_temporary(found ? &old : NULL)) return CLI_DONE;
     int error = errno;
@@ -394,16 +430,53 @@ int cli_out_done(int code)
     if (!temporary && !device) return code;
     errno = 0;
     bool written =
-        cli_out_finish() && (device || code != CLI_DONE || rename(temporary, target) == 0);
+        cli_out_finish() && (device || code != CLI_DONE || rename_to(temporary, target, replaces));
     int error = errno;
     if (code != CLI_DONE || !written) {
         if (temporary) (void)unlink(temporary);
         /* drop unwritten output: the error is reported already, or below */
         if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
     }
-    if (code == CLI_DONE && !written) code = cli_failed("%s: %s", typed_path, strerror(error));
+    if (code == CLI_DONE && !written)
+        code = error == EEXIST ? refuse_existing(typed_path)
+                               : cli_failed("%s: %s", typed_path, strerror(error));
     reset_target();
     return code;
+}
+
+/* Redirects stdout to the file while print runs. */
+static bool print_to(int file, void (*print)(const void *context), const void *context)
+{
+    (void)fflush(stdout);
+    int out = dup(STDOUT_FILENO);
+    bool good = out >= 0 && dup2(file, STDOUT_FILENO) >= 0;
+    int error = errno;
+    if (good) {
+        print(context);
+        good = fflush(stdout) == 0;
+        error = errno;
+        if (!good) clearerr(stdout);
+        if (dup2(out, STDOUT_FILENO) < 0) good = false;
+    }
+    if (out >= 0) (void)close(out);
+    errno = error;
+    return good;
+}
+
+int cli_out_draw(const char *path, void (*print)(const void *context), const void *context)
+{
+    struct stat old;
+    bool found = stat(path, &old) == 0;
+    char *real = found ? realpath(path, NULL) : strdup(path), *name = NULL; /* follow links */
+    int file = real ? create_beside(real, found ? &old : NULL, &name) : -1;
+    bool good = file >= 0 && print_to(file, print, context);
+    int error = errno;
+    if (file >= 0) (void)close(file);
+    if (good && rename(name, real) != 0) good = false, error = errno;
+    if (!good && name) (void)unlink(name);
+    free(name);
+    free(real);
+    return good ? CLI_DONE : cli_failed("%s: %s", path, strerror(error));
 }
 
 void cli_out_written(const cli_args *args, const char *path, bool apart)

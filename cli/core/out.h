@@ -85,6 +85,12 @@ int cli_out_check(const char *path, bool force);
 /* Checks that the library can write a new file to path: nothing is there, or with force a regular
  * file. CLI_FAILED or CLI_USAGE after a message. */
 int cli_out_check_new(const char *path, bool force);
+/* Checks a file that is written beside the output, with a name that nobody typed: nothing is there,
+ * or with force a file that is ours. CLI_FAILED after a message: what others wrote is never
+ * replaced. */
+int cli_out_check_beside(const char *path, bool ours, bool force);
+/* Whether anything has this name, also a link that leads nowhere. */
+bool cli_out_exists(const char *path);
 /* Redirects stdout to path, through a temporary file beside it that is renamed when complete. A
  * device or a pipe is written directly. An existing file is replaced only with force. CLI_DONE, or
  * CLI_FAILED after a message. */
@@ -92,6 +98,9 @@ int cli_out_to(const char *path, bool force);
 /* Ends cli_out_to, if it was called: after success the file gets its name, otherwise it is removed.
  * Returns code, or CLI_FAILED after a message. */
 int cli_out_done(int code);
+/* Writes what print prints to stdout to path, replacing the file in one step. Unlike cli_out_to it
+ * leaves signals alone. CLI_DONE, or CLI_FAILED after a message. */
+int cli_out_draw(const char *path, void (*print)(const void *context), const void *context);
 
 /* Prints "written  norms.svg: 8.06 kB", unless --json or --quiet is given. apart: after an empty
  * line. */

@@ -106,11 +106,26 @@ int cli_log_open(const char *folder, cli_log *out)
     return code;
 }
 
+/* Whether the file begins with the header, or with as much of it as a crash left. */
+static bool is_log(const char *path)
+{
+    char text[sizeof header] = "";
+    FILE *from = fopen(path, "re");
+    if (!from) return true; /* cli_log_read reports that */
+    size_t got = fread(text, 1, sizeof header - 1, from);
+    (void)fclose(from);
+    return memcmp(text, header, got) == 0;
+}
+
 int cli_log_cut(cli_log *log, int64_t step, void (*visit)(void *context, const cli_log_line *),
                 void *context)
 {
     int64_t end = 0;
     log->used = 0;
+    if (!is_log(log->path))
+        return cli_failed("%s does not begin as 'embla train' writes it, so it is not replaced; "
+                          "rename it, and a new one is made",
+                          log->path);
     if (!cli_log_read(log->path, step, visit, context, &end) ||
         ftruncate(log->file, (off_t)end) != 0 || lseek(log->file, 0, SEEK_END) < 0)
         return cli_failed("%s: %s", log->path, strerror(errno));

@@ -5,6 +5,7 @@
  */
 #include "train/train_make.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -16,6 +17,7 @@
 #include "base/utf8.h"
 #include "core/memory.h"
 #include "core/model.h"
+#include "core/out.h"
 #include "train/train_ranks.h"
 #include "train/train_view.h"
 
@@ -40,15 +42,29 @@ static char *join(const char *folder, const char *name)
 static bool folder_has(const char *folder, const char *name)
 {
     char *path = join(folder, name);
-    bool there = path && access(path, F_OK) == 0;
+    bool there = path && cli_out_exists(path);
     free(path);
     return there;
+}
+
+/* Whether the folder has an entry, or cannot be listed although it is there. */
+static bool folder_is_full(const char *folder, const char *name)
+{
+    char *path = join(folder, name);
+    DIR *list = path ? opendir(path) : NULL;
+    bool full = path && !list && cli_out_exists(path);
+    for (struct dirent *entry; list && !full && (entry = readdir(list));)
+        full = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (list) (void)closedir(list);
+    free(path);
+    return full;
 }
 
 int cli_make_free_folder(const char *folder)
 {
     static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json",
                                         "loss.csv"};
+    static const char *const folders[] = {"best", "checkpoints"};
     char *checkpoints = join(folder, "checkpoints"), path[PATH_MAX];
     bool training =
         checkpoints && embla_train_newest(checkpoints, path, sizeof path, NULL) == EMBLA_OK;
@@ -62,6 +78,11 @@ int cli_make_free_folder(const char *folder)
             return cli_failed(
                 "%s already contains %s, which would be overwritten; choose another folder", folder,
                 names[i]);
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (folder_is_full(folder, folders[i]))
+            return cli_failed("%s already contains %s with files in it, which might be "
+                              "overwritten; choose another folder",
+                              folder, folders[i]);
     return CLI_DONE;
 }
 

@@ -6,16 +6,14 @@
 #include "train/train_plot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/args.h"
+#include "core/inputs.h"
 #include "core/out.h"
 #include "draw/svg.h"
 #include "train/train_log.h"
@@ -197,20 +195,36 @@ static void draw(const curve *c, cli_svg *svg, int64_t steps, const char *text)
 
 /* ---- the file ---- */
 
-int cli_plot_check(const char *path)
+/* Whether the file is a chart that this file or words_plot.c has drawn. */
+static bool is_plot(const char *path)
+{
+    static const char *const titles[] = {"Loss on ", "Loss of words", "Cosines of words"};
+    char line[256] = "", title[64] = "";
+    bool ours = false;
+    FILE *from = fopen(path, "re");
+    if (!from) return false;
+    if (fgets(line, sizeof line, from) && strncmp(line, "<svg ", 5) == 0 &&
+        strstr(line, "width=\"760\" height=\"440\"") && fgets(title, sizeof title, from))
+        for (size_t i = 0; i < sizeof titles / sizeof titles[0] && !ours; i++)
+            ours = strncmp(title, "<title>", 7) == 0 &&
+                   strncmp(title + 7, titles[i], strlen(titles[i])) == 0;
+    (void)fclose(from);
+    return ours;
+}
+
+int cli_plot_check(const cli_args *args, const char *path)
 {
     struct stat file;
-    char start[5] = "";
     const char *dot = strrchr(path, '.');
     if (dot && !strchr(dot, '/') && strcasecmp(dot, ".svg") != 0)
         return cli_usage("--plot writes SVG, not '%s'; choose a name that ends in .svg", dot);
-    if (stat(path, &file) != 0) return cli_out_check(path, false);
-    FILE *from = S_ISREG(file.st_mode) ? fopen(path, "re") : NULL;
-    bool is_svg = from && (file.st_size == 0 ||
-                           (fread(start, 1, 4, from) == 4 && memcmp(start, "<svg", 4) == 0));
-    if (from) (void)fclose(from);
-    if (is_svg) return CLI_DONE;
-    return cli_failed("%s already exists and is not an SVG; choose another name for --plot", path);
+    int code = cli_inputs_check(args, path);
+    if (code != CLI_DONE) return code;
+    if (!cli_out_exists(path)) return cli_out_check(path, false);
+    if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && is_plot(path)) return CLI_DONE;
+    return cli_failed("%s already exists and is not a chart of a training, so it is not replaced; "
+                      "choose another name for --plot",
+                      path);
 }
 
 /* What draw needs. */
@@ -227,39 +241,6 @@ static void draw_picture(const void *context)
     draw(p->curve, p->svg, p->steps, p->text);
 }
 
-/* Redirects stdout to the temporary file while drawing. */
-static int write_svg(const char *path, const char *temporary, void (*print)(const void *context),
-                     const void *context)
-{
-    (void)fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool good = out >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) >= 0;
-    int error = errno;
-    if (good) {
-        print(context);
-        good = fflush(stdout) == 0;
-        error = errno;
-        if (!good) clearerr(stdout);
-        if (dup2(out, STDOUT_FILENO) < 0) good = false;
-    }
-    if (out >= 0) (void)close(out);
-    if (file >= 0) (void)close(file);
-    if (good && rename(temporary, path) == 0) return CLI_DONE;
-    if (good) error = errno;
-    if (file >= 0) (void)unlink(temporary);
-    return cli_failed("%s: %s", path, strerror(error));
-}
-
-int cli_plot_to(const char *path, void (*print)(const void *context), const void *context)
-{
-    char *temporary = NULL;
-    if (asprintf(&temporary, "%s.part", path) < 0) return cli_failed("no memory for a name");
-    int code = write_svg(path, temporary, print, context);
-    free(temporary);
-    return code;
-}
-
 int cli_plot_write(const char *path, const char *log, int64_t steps, const char *text)
 {
     curve c = {0};
@@ -271,7 +252,7 @@ int cli_plot_write(const char *path, const char *log, int64_t steps, const char 
     else if (c.full || !sum_losses(&c) || !set_axis_range(&c, &svg.y))
         code = cli_failed("no memory to draw %zu steps", c.count);
     else
-        code = cli_plot_to(path, draw_picture, &p);
+        code = cli_out_draw(path, draw_picture, &p);
     free(c.x);
     free(c.y);
     free(c.sums);

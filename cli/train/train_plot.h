@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-/* Checks that path does not exist or is an SVG. Returns the exit code, after a message. */
-int cli_plot_check(const char *path);
+#include "core/args.h"
+
+/* Checks that path is no input and does not exist, or is a chart of a training. Returns the exit
+ * code, after a message. */
+int cli_plot_check(const cli_args *args, const char *path);
 /* Draws the log to path, replacing the file in one step. steps is the length of the x axis, text
  * the name in the title. */
 int cli_plot_write(const char *path, const char *log, int64_t steps, const char *text);
-
-/* Writes what print prints to stdout to path, replacing the file in one step. */
-int cli_plot_to(const char *path, void (*print)(const void *context), const void *context);
 
 #endif

@@ -7,7 +7,6 @@
 #include "core/complain.h"
 #include "core/visible.h"
 #include "draw/svg.h"
-#include "train/train_plot.h"
 #include "train/words_run.h"
 
 /* The name of a pair, at the end of its line. */
@@ -77,5 +76,5 @@ static void draw(const void *context)
 
 int cli_words_plot(const cli_words *w)
 {
-    return cli_plot_to(w->plot, draw, w);
+    return cli_out_draw(w->plot, draw, w);
 }

@@ -14,50 +14,7 @@
 
 enum { SPOKEN_EVERY = 60 }; /* maximum seconds between reports */
 
-/* ---- files ---- */
-
-static bool exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
-/* The formats of the result by the end of its name; NULL: the file of the words itself. */
-static const struct {
-    const char *end, *format;
-} formats[] = {{".safetensors", NULL}, {".vec", "word2vec"},     {".bin", "word2vec-bin"},
-               {".txt", "glove"},      {".w2v", "word2vec-bin"}, {".npy", "npy"},
-               {".gguf", "gguf"}};
-enum { FORMATS = sizeof formats / sizeof formats[0] };
-
-static size_t format_of(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    size_t n = 0;
-    while (n < FORMATS && !(dot && strcmp(dot, formats[n].end) == 0)) n++;
-    return n;
-}
-
-/* Checks what is there before long work. */
-static int check_files(const cli_words *w)
-{
-    bool state = exists(w->state);
-    if (format_of(w->output) == FORMATS)
-        return cli_usage("-o %.200s: the name must end in .safetensors, .vec, .bin, .txt, .w2v, "
-                         ".npy or .gguf",
-                         w->output);
-    if (w->options.gram_most > 0 && formats[format_of(w->output)].format && !w->quiet &&
-        !w->ranks.follows)
-        cli_complain("note: %.200s keeps the rows of words, but not those of n-grams; a name that "
-                     "ends in .safetensors keeps both",
-                     w->output);
-    if (w->resume && !state)
-        return cli_failed("%s: there is no training to resume; leave out --resume", w->state);
-    if (state && !w->resume && !w->force)
-        return cli_failed("%s is a training that was not finished; continue it with --resume, or "
-                          "start again with --force",
-                          w->state);
-    return cli_out_check(w->output, w->force || w->resume);
-}
+/* ---- the text ---- */
 
 /* Makes `text` a file or folder that can be mapped. */
 static int find_text(cli_words *w)
@@ -73,39 +30,6 @@ static int find_text(cli_words *w)
     }
     if (code == CLI_DONE) code = cli_unpack(w->text, w->quiet, &w->unpacked);
     if (code == CLI_DONE && w->unpacked.path) w->text = w->unpacked.path;
-    return code;
-}
-
-/* OUTPUT.part.safetensors and its words, before they are converted to the format of OUTPUT. */
-static int write_converted(const cli_words *w, char *part)
-{
-    embla_checkpoint *checkpoint = NULL;
-    embla_account *account = NULL;
-    const embla_convert_options options = {
-        .overwrite = true, .tables_only = true, .to = formats[format_of(w->output)].format};
-    embla_status status = embla_wordvec_write(w->words, part);
-    if (status == EMBLA_OK) status = embla_checkpoint_open(part, NULL, &checkpoint);
-    if (status == EMBLA_OK) status = embla_convert(checkpoint, w->output, &options, &account);
-    embla_account_free(account);
-    embla_checkpoint_free(checkpoint);
-    (void)unlink(part);
-    (void)snprintf(part + strlen(w->output), sizeof ".part.vocab.txt", ".part.vocab.txt");
-    (void)unlink(part);
-    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
-}
-
-static int write_result(const cli_words *w)
-{
-    size_t length = strlen(w->output);
-    if (!formats[format_of(w->output)].format) {
-        if (embla_wordvec_write(w->words, w->output) == EMBLA_OK) return CLI_DONE;
-        return cli_failed("%s", embla_error());
-    }
-    char *part = malloc(length + sizeof ".part.safetensors");
-    if (!part) return cli_failed("no memory for a name");
-    (void)sprintf(part, "%s.part.safetensors", w->output);
-    int code = write_converted(w, part);
-    free(part);
     return code;
 }
 
@@ -244,7 +168,7 @@ static int finish(cli_words *w)
     else if (!w->ranks.follows) {
         code = check_rows(w);
         bool diverged = code != CLI_DONE;
-        if (!diverged) code = write_result(w);
+        if (!diverged) code = cli_words_write(w);
         if (code == CLI_DONE || diverged) (void)unlink(w->state); /* nothing to resume */
     }
     return code == CLI_DONE ? cli_ranks_wait(&w->ranks) : code;
@@ -276,10 +200,11 @@ static int plan(cli_words *w)
     return CLI_DONE;
 }
 
-int cli_words_run(cli_words *w, const char *watch)
+int cli_words_run(const cli_args *args, cli_words *w)
 {
+    const char *watch = cli_args_text(args, "watch");
     char sentence[700] = "interrupted";
-    int code = w->dry_run ? CLI_DONE : check_files(w);
+    int code = w->dry_run ? CLI_DONE : cli_words_check_files(args, w);
     if (code == CLI_DONE) code = find_text(w);
     code = cli_ranks_agree(&w->ranks, code, false);
     if (code != CLI_DONE) return code;

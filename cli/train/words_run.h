@@ -50,9 +50,18 @@ typedef struct {
     bool stopped;                        /* the user has cancelled, or the output is closed */
 } cli_words;
 
-/* Makes or resumes the training, runs it and writes the result. watch is the value of --watch, or
- * NULL. Returns the exit code. */
-int cli_words_run(cli_words *w, const char *watch);
+/* ---- words_files.c ---- */
+
+/* Checks every file that will be written, before long work. CLI_FAILED or CLI_USAGE after a
+ * message. */
+int cli_words_check_files(const cli_args *args, const cli_words *w);
+/* Writes the result in the format that the name of OUTPUT asks for. */
+int cli_words_write(const cli_words *w);
+
+/* ---- words_run.c ---- */
+
+/* Makes or resumes the training, runs it and writes the result. Returns the exit code. */
+int cli_words_run(const cli_args *args, cli_words *w);
 /* Closes everything; what was not given is NULL. */
 void cli_words_free(cli_words *w);
 

@@ -30,6 +30,7 @@ typedef struct {
     cli_static_model model;
     embla_index *index;
     char path[PATH_MOST]; /* of the index */
+    char *strange;        /* why the file with this name is not an index of ours; NULL: it is */
     bool made, as_json, quiet, terminal;
     size_t top;
     int threads;
@@ -50,10 +51,10 @@ static const char *dtype_name(size_t n)
 /* A place that cannot be written is no reason not to answer. */
 static int store_index(job *j)
 {
-    if (embla_index_write(j->index, j->path) == EMBLA_OK) return CLI_DONE;
+    if (!j->strange && embla_index_write(j->index, j->path) == EMBLA_OK) return CLI_DONE;
     cli_complain("note: the index is not stored, so it is made again next time: %s. Use --index "
                  "FILE to store it elsewhere",
-                 embla_error());
+                 j->strange ? j->strange : embla_error());
     return CLI_DONE;
 }
 
@@ -87,20 +88,35 @@ static bool has_dtype(job *j)
     return false;
 }
 
-/* A file that is not an index is never replaced. */
-static int open_index(job *j)
+/* --index, or CORPUS.embla. With --fit it is CORPUS.NAME.embla, where NAME is the name of the fit:
+ * its vectors are others, and both indexes stay. */
+static int name_index(job *j)
 {
     const char *corpus = j->args->operands[1], *asked = cli_args_text(j->args, "index");
+    const char *fit = cli_args_text(j->args, "fit"), *slash = fit ? strrchr(fit, '/') : NULL;
     int used = asked ? snprintf(j->path, sizeof j->path, "%s", asked)
-                     : snprintf(j->path, sizeof j->path, "%s.embla", corpus);
+                     : snprintf(j->path, sizeof j->path, "%s%s%s.embla", corpus, fit ? "." : "",
+                                slash ? slash + 1
+                                : fit ? fit
+                                      : "");
     if (used < 0 || (size_t)used >= sizeof j->path)
         return cli_failed("the name of the index has %d bytes; the limit is %d", used,
                           PATH_MOST - 1);
-    int code = cli_inputs_check(j->args, asked ? asked : j->path);
+    return cli_inputs_check(j->args, j->path);
+}
+
+/* A file that is not an index is never replaced. */
+static int open_index(job *j)
+{
+    const char *corpus = j->args->operands[1];
+    bool asked = cli_args_given(j->args, "index");
+    int code = name_index(j);
     if (code != CLI_DONE) return code;
     embla_status status = embla_index_open(j->path, j->model.encoder, corpus, &j->index);
     if (status == EMBLA_OK) return has_dtype(j) ? CLI_DONE : make_index(j, corpus);
-    /* a file that cannot be reached will not be stored either */
+    /* something that cannot be opened is there, or the folder cannot be reached */
+    if ((status == EMBLA_ERR_NOT_FOUND || status == EMBLA_ERR_IO) && cli_out_exists(j->path))
+        j->strange = strdup(embla_error());
     if (status != EMBLA_ERR_NOT_FOUND && status != EMBLA_ERR_ARGUMENT && status != EMBLA_ERR_IO)
         return cli_failed("the index of %s cannot be used: %s. %s%s%s --index FILE", corpus,
                           embla_error(), asked ? "Use another name for" : "Delete ",
@@ -247,6 +263,7 @@ static int run(const cli_args *args)
     embla_index_free(j->index);
     cli_static_model_free(&j->model);
     free(j->found);
+    free(j->strange);
     free(j);
     return code;
 }
@@ -262,7 +279,8 @@ static const cli_option options[] = {
      .help = "number of lines for each question"},
     {.name = "index",
      .value = "FILE",
-     .help = "where the vectors of the lines are stored (default: CORPUS.embla)"},
+     .help = "where the vectors of the lines are stored (default: CORPUS.embla, or with --fit "
+             "CORPUS.NAME.embla, where NAME is the name of the fit)"},
     {.name = "dtype",
      .value = "DTYPE",
      .standard = "f32",

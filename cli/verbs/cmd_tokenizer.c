@@ -89,9 +89,8 @@ static int train(const cli_args *args, embla_tokenizer_train_options *o)
     bool quiet = cli_args_flag(args, "quiet");
     embla_tokenizer_trained trained;
     cli_progress progress;
-    if (strcmp(path, "-") == 0) return cli_usage("tokenizer writes a file, not standard output");
     int code = cli_inputs_check(args, path);
-    if (code == CLI_DONE) code = cli_out_check(path, cli_args_flag(args, "force"));
+    if (code == CLI_DONE) code = cli_out_check_new(path, cli_args_flag(args, "force"));
     if (code != CLI_DONE) return code;
     cli_progress_begin(&progress, quiet);
     o->progress = cli_progress_call;

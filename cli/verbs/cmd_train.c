@@ -292,7 +292,7 @@ static int read_intervals(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = read_count(args, "keep", INT32_MAX, &t->keep);
     if (code == CLI_DONE) code = read_count(args, "sample-every", INT64_MAX, &t->sample_every);
     if (code == CLI_DONE) code = read_real(args, "minutes", 0, 1e6, &t->minutes);
-    if (code == CLI_DONE && t->plot) code = cli_plot_check(t->plot);
+    if (code == CLI_DONE && t->plot) code = cli_plot_check(args, t->plot);
     return code;
 }
 

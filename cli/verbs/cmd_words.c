@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/inputs.h"
 #include "core/verbs.h"
-#include "train/train_plot.h"
 #include "train/words_run.h"
 
 enum { WORDS_MOST = 1 << 22 }; /* of a vocabulary */
@@ -119,17 +117,12 @@ static int read_all(const cli_args *args, cli_words *w)
     if (!cli_args_given(args, "output"))
         return cli_usage("words needs -o FILE, for example -o words.safetensors");
     w->output = cli_args_text(args, "output");
-    code = cli_inputs_check(args, w->output);
-    if (code != CLI_DONE) return code;
     if (asprintf(&w->state, "%s.state", w->output) < 0) {
         w->state = NULL;
         return cli_failed("no memory for a name");
     }
-    if (cli_args_given(args, "plot")) {
-        w->plot = cli_args_text(args, "plot");
-        code = cli_plot_check(w->plot);
-    }
-    return code;
+    w->plot = cli_args_text(args, "plot");
+    return CLI_DONE;
 }
 
 static int run(const cli_args *args)
@@ -138,9 +131,7 @@ static int run(const cli_args *args)
     if (!w) return cli_failed("no memory for a training");
     int code = cli_ranks_open(args, &w->ranks);
     if (code == CLI_DONE) code = cli_ranks_agree(&w->ranks, read_all(args, w), false);
-    if (code == CLI_DONE)
-        code =
-            cli_words_run(w, cli_args_given(args, "watch") ? cli_args_text(args, "watch") : NULL);
+    if (code == CLI_DONE) code = cli_words_run(args, w);
     cli_words_free(w);
     cli_ranks_close(&w->ranks);
     free(w);
@@ -216,7 +207,7 @@ static const cli_option options[] = {
      .count = true,
      .help = "with mpirun: end if another process does not answer for S seconds (default: 45)"},
     {.name = "dry-run", .help = "count the words and say how much memory training takes"},
-    {.name = "force", .help = "replace FILE"},
+    {.name = "force", .help = "replace FILE, and a NAME.vocab.txt or FILE.state that embla wrote"},
     {.name = NULL}};
 
 const cli_verb cli_verb_words = {

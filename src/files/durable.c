@@ -33,6 +33,45 @@ struct embla_durable {
     uint8_t buffer[BUFFER];
 };
 
+/* ---- what is there before ---- */
+
+embla_status embla_durable_stat(int folder, const char *path, int flags, struct stat *out,
+                                bool *there)
+{
+    int fd = -1;
+    embla_status status = embla_io_open(folder, path, O_PATH | flags, 0, &fd);
+    *there = false;
+    if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
+    EMBLA_TRY(status);
+    status = embla_io_stat(fd, path, out);
+    embla_io_drop(fd);
+    *there = status == EMBLA_OK;
+    return status;
+}
+
+/* Links and devices are never replaced: the rename would replace the link, not its target, and a
+ * device should not be replaced at all. */
+embla_status embla_durable_target(const char *path, bool overwrite)
+{
+    struct stat found;
+    bool there = false;
+    EMBLA_TRY(embla_durable_stat(AT_FDCWD, path, O_NOFOLLOW, &found, &there));
+    if (!there) return EMBLA_OK; /* embla_durable_open reports a missing folder */
+    if (!S_ISREG(found.st_mode))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s is %s; choose the name of a file", path,
+                          S_ISDIR(found.st_mode)   ? "a folder"
+                          : S_ISLNK(found.st_mode) ? "a symbolic link"
+                                                   : "a device or a pipe");
+    if (!overwrite)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "%.256s already exists (%" PRId64
+                          " bytes); choose another name or allow overwriting",
+                          path, (int64_t)found.st_size);
+    return EMBLA_OK;
+}
+
+/* ---- a file being written ---- */
+
 typedef struct {
     int folder;
     char prefix[NAME]; /* ".NAME.tmp."; a process number, a dot and 8 hex digits follow it */

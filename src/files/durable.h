@@ -12,9 +12,18 @@
 #ifndef EMBLA_FILES_DURABLE_H
 #define EMBLA_FILES_DURABLE_H
 
+#include <stdbool.h>
+#include <sys/stat.h>
+
 #include "base/status.h"
 
 typedef struct embla_durable embla_durable;
+
+/* Gets the status of a path without opening it for reading; *there is false if nothing is there. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_stat(int folder, const char *path, int flags,
+                                                            struct stat *out, bool *there);
+/* Checks that path can be written: nothing is there, or a regular file that may be replaced. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_target(const char *path, bool overwrite);
 
 /* Begins to write path. First removes temporary files of the same path that no process, on any
  * host, is still writing. */

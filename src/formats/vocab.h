@@ -63,6 +63,19 @@ typedef embla_status embla_vocab_sink(void *context, const void *bytes, size_t c
 EMBLA_CHECKED embla_status embla_vocab_write_to(embla_vocab_sink *write, void *context,
                                                 const embla_name *labels, size_t count);
 
+/* ---- beside a file whose format has no words (vocab_beside.c) ---- */
+
+/* Makes "DIR/NAME.vocab.txt" of "DIR/NAME.ext", where embla_vocab_open looks for it. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_vocab_beside(const char *path, embla_arena *arena,
+                                                            const char **out);
+/* Checks that words can be written to such a file: nothing is there, or a file of embla_vocab_write
+ * (*there). EMBLA_ERR_ARGUMENT for any other file, which is never replaced. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_vocab_beside_check(const char *beside, bool *there);
+/* Checks that no other file than path has its words there: x.npy and x.safetensors share
+ * x.vocab.txt. EMBLA_ERR_ARGUMENT otherwise. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_vocab_beside_alone(const char *beside,
+                                                                  const char *path);
+
 /* ---- for the readers ---- */
 
 /* Adds a word; the bytes are copied. */

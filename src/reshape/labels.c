@@ -17,10 +17,7 @@
 #include "formats/vec.h"
 #include "reshape/plan.h"
 
-enum {
-    TOKEN_UNUSED = 5,
-    NAME_MOST = 200 /* bytes of a file's name (D1) */
-};
+enum { TOKEN_UNUSED = 5 };
 
 /* Describes tokenizer.ggml.token_type as a tensor; false if there is none. */
 static bool find_types(const embla_checkpoint *cp, embla_entry *out)
@@ -167,20 +164,6 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
 
 /* ---- beside the file ---- */
 
-/* Makes "DIR/NAME.vocab.txt" of "DIR/NAME.ext", where embla_vocab_open looks for it. */
-static embla_status name_beside(embla_plan *w)
-{
-    const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
-    const char *dot = strrchr(name, '.');
-    size_t length = dot && dot > name ? (size_t)(dot - w->path) : strlen(w->path);
-    size_t room = length + sizeof ".vocab.txt";
-    void *memory = NULL;
-    EMBLA_TRY(embla_arena_take(&w->arena, room, "a path", &memory));
-    (void)snprintf(memory, room, "%.*s.vocab.txt", (int)length, w->path);
-    w->beside = memory;
-    return EMBLA_OK;
-}
-
 /* *out becomes true if the source has its words in the file where those of the new file would go:
  * x.npy and x.safetensors share x.vocab.txt. */
 static embla_status shares_words(const embla_plan *w, bool *out)
@@ -190,26 +173,9 @@ static embla_status shares_words(const embla_plan *w, bool *out)
     *out = false;
     if (w->cp->folder < 0) return EMBLA_OK; /* a table in memory */
     EMBLA_TRY(
-        embla_plan_stat(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
-    if (there) EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, 0, &ours, &there));
+        embla_durable_stat(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
+    if (there) EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, 0, &ours, &there));
     *out = there && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-    return EMBLA_OK;
-}
-
-/* *out becomes true if the file begins as embla_vocab_write writes it. */
-static embla_status is_ours(const char *path, bool *out)
-{
-    static const char first[] = "#embla-vocab 1";
-    char head[sizeof first] = "";
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW, 0, &fd));
-    size_t got = 0;
-    embla_status status = embla_io_pread(fd, path, 0, sizeof head, head, &got);
-    embla_io_drop(fd);
-    EMBLA_TRY(status);
-    bool read = got == sizeof head;
-    char after = head[sizeof first - 1];
-    *out = read && memcmp(head, first, sizeof first - 1) == 0 && (after == '\n' || after == '\r');
     return EMBLA_OK;
 }
 
@@ -227,63 +193,28 @@ static embla_status same_words(const embla_plan *w, bool *out)
     return EMBLA_OK;
 }
 
-/* Refuses to replace the words if they belong to another file too: x.npy and x.safetensors share
- * x.vocab.txt. */
-static embla_status check_neighbours(embla_plan *w)
-{
-    static const char *const extensions[] = {".npy", ".safetensors"}; /* formats without words */
-    size_t stem = strlen(w->beside) - strlen(".vocab.txt"), room = stem + sizeof ".safetensors";
-    void *memory = NULL;
-    EMBLA_TRY(embla_arena_take(&w->arena, room, "a path", &memory));
-    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++) {
-        struct stat found;
-        bool there = false;
-        (void)snprintf(memory, room, "%.*s%s", (int)stem, w->beside, extensions[i]);
-        if (strcmp(memory, w->path) == 0) continue;
-        EMBLA_TRY(embla_plan_stat(AT_FDCWD, memory, O_NOFOLLOW, &found, &there));
-        if (there)
-            return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "%.256s has the words of %.256s too, and they differ; choose another "
-                              "name",
-                              w->beside, (const char *)memory);
-    }
-    return EMBLA_OK;
-}
-
 /* Checks NAME.vocab.txt. It may be absent, or have the same words, or older words that we wrote.
  * Any other file is never replaced, nor is a file that is being read. */
 static embla_status check_beside(embla_plan *w)
 {
-    const char *slash = strrchr(w->beside, '/'), *name = slash ? slash + 1 : w->beside;
     struct stat found;
-    bool there = false, ours = false, same = false;
-    if (strlen(name) > NAME_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.128s..: the words go to a file of this name, which has %zu bytes; the "
-                          "limit is %d; choose a shorter name, or gguf, which stores words itself",
-                          name, strlen(name), NAME_MOST);
+    bool there = false, same = false;
     w->words_beside = true;
-    EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
-    if (!there) return EMBLA_OK;
-    for (size_t i = 0; i < w->cp->shard_count; i++)
+    EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    for (size_t i = 0; there && i < w->cp->shard_count; i++)
         if (w->cp->shards[i].map->device == found.st_dev &&
             w->cp->shards[i].map->inode == found.st_ino)
             return embla_fail(EMBLA_ERR_ARGUMENT,
                               "%.256s is one of the source files; words cannot be written there",
                               w->beside);
-    EMBLA_TRY(embla_plan_target(w->beside, true)); /* a folder, a link, a device */
-    EMBLA_TRY(is_ours(w->beside, &ours));
-    if (!ours)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s exists and was not written by convert, so it is never replaced; "
-                          "choose another name",
-                          w->beside);
+    EMBLA_TRY(embla_vocab_beside_check(w->beside, &there));
+    if (!there) return EMBLA_OK;
     EMBLA_TRY(same_words(w, &same));
     w->words_replace = true;
     w->words_beside = !same;
     if (same) return EMBLA_OK;
-    EMBLA_TRY(embla_plan_target(w->beside, w->options->overwrite));
-    return check_neighbours(w);
+    EMBLA_TRY(embla_durable_target(w->beside, w->options->overwrite));
+    return embla_vocab_beside_alone(w->beside, w->path);
 }
 
 /* True if the new file finds the words of the source by itself: both are in the folder of the
@@ -300,7 +231,7 @@ static embla_status plan_beside(embla_plan *w)
     struct stat found;
     bool shared = false, there = false;
     EMBLA_TRY(shares_words(w, &shared));
-    EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
     if (!there && finds_words(w))
         return embla_account_note(w->account, "its words are those of %.256s, beside it",
                                   embla_vocab_source(w->labels.vocab));
@@ -328,7 +259,7 @@ static embla_status note_old_words(embla_plan *w)
     struct stat found;
     bool there = false;
     if (w->labels.count > 0 || w->place != EMBLA_LABELS_BESIDE) return EMBLA_OK;
-    EMBLA_TRY(embla_plan_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
     if (!there) return EMBLA_OK;
     return embla_account_note(w->account,
                               "%.256s existed before; readers will use its words for the new file",
@@ -337,7 +268,7 @@ static embla_status note_old_words(embla_plan *w)
 
 embla_status embla_plan_words(embla_plan *w)
 {
-    EMBLA_TRY(name_beside(w));
+    EMBLA_TRY(embla_vocab_beside(w->path, &w->arena, &w->beside));
     EMBLA_TRY(collect_words(w));
     return note_old_words(w);
 }

@@ -57,42 +57,6 @@ static embla_status format_by_extension(const char *path, const embla_format **o
                       list, ends(path, ".bin") ? ", such as word2vec-bin," : "");
 }
 
-/* ---- the target path ---- */
-
-embla_status embla_plan_stat(int folder, const char *path, int flags, struct stat *out, bool *there)
-{
-    int fd = -1;
-    embla_status status = embla_io_open(folder, path, O_PATH | flags, 0, &fd);
-    *there = false;
-    if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
-    EMBLA_TRY(status);
-    status = embla_io_stat(fd, path, out);
-    embla_io_drop(fd);
-    *there = status == EMBLA_OK;
-    return status;
-}
-
-/* Links and devices are never replaced: the rename would replace the link, not its target, and a
- * device should not be replaced at all. */
-embla_status embla_plan_target(const char *path, bool overwrite)
-{
-    struct stat found;
-    bool there = false;
-    EMBLA_TRY(embla_plan_stat(AT_FDCWD, path, O_NOFOLLOW, &found, &there));
-    if (!there) return EMBLA_OK; /* if its folder is missing, embla_durable_open reports that */
-    if (!S_ISREG(found.st_mode))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s is %s; choose the name of a file", path,
-                          S_ISDIR(found.st_mode)   ? "a folder"
-                          : S_ISLNK(found.st_mode) ? "a symbolic link"
-                                                   : "a device or a pipe");
-    if (!overwrite)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%.256s already exists (%" PRId64
-                          " bytes); choose another name or allow overwriting",
-                          path, (int64_t)found.st_size);
-    return EMBLA_OK;
-}
-
 /* ---- tensors ---- */
 
 static bool is_table(embla_role role)
@@ -472,7 +436,7 @@ static embla_status find_folder(embla_plan *w)
     w->elsewhere = true;
     if (w->cp->folder < 0) return EMBLA_OK;
     EMBLA_TRY(embla_arena_text(&w->arena, slash ? w->path : ".", length, &name));
-    EMBLA_TRY(embla_plan_stat(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
+    EMBLA_TRY(embla_durable_stat(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
     if (!there) return EMBLA_OK; /* embla_durable_open reports that */
     EMBLA_TRY(embla_io_stat(w->cp->folder, w->cp->folder_name, &theirs));
     w->elsewhere = theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
@@ -503,7 +467,7 @@ static embla_status choose_format(embla_plan *w)
                                                         : EMBLA_LABELS_BESIDE;
     w->same_gguf = is(w->format, "gguf") && is(w->cp->format, "gguf");
     w->account->format = w->format->name;
-    return embla_plan_target(w->path, w->options->overwrite);
+    return embla_durable_target(w->path, w->options->overwrite);
 }
 
 embla_status embla_plan_make(embla_plan *w)

@@ -45,11 +45,6 @@ typedef struct {
 EMBLA_CHECKED embla_status embla_plan_make(embla_plan *plan);
 void embla_plan_free(embla_plan *plan);
 
-/* Gets the status of a path without opening it for reading; *there is false if nothing is there. */
-EMBLA_CHECKED embla_status embla_plan_stat(int folder, const char *path, int flags,
-                                           struct stat *out, bool *there);
-/* Checks that path can be written: nothing is there, or a regular file that may be replaced. */
-EMBLA_CHECKED embla_status embla_plan_target(const char *path, bool overwrite);
 /* labels.c: plans which words are written, and where. */
 EMBLA_CHECKED embla_status embla_plan_words(embla_plan *plan);
 

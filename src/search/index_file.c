@@ -78,7 +78,7 @@ static embla_status check_sums(const embla_index *index, const embla_directory *
     const char *said = other ? model : corpus;
     return embla_fail(EMBLA_ERR_ARGUMENT,
                       "%.200s was made for another %s: the checksum in it is %.64s, now it is %s",
-                      path, other ? "model" : "corpus", said ? said : "missing",
+                      path, other ? "model or fit" : "corpus", said ? said : "missing",
                       other ? model_found : corpus_found);
 }
 

@@ -258,24 +258,24 @@ static embla_status list_result(const embla_wordvec *w, pair_list *l)
     return add_pair(l, "bucket", "%" PRId64, o->buckets);
 }
 
-/* NAME.vocab.txt for NAME.safetensors. */
-static embla_status path_of_words(const char *path, char *out, size_t size)
+/* Finds NAME.vocab.txt for NAME.safetensors; *replace becomes true if we wrote it before. */
+static embla_status plan_words(const char *path, embla_arena *arena, const char **words,
+                               bool *replace)
 {
-    static const char extension[] = ".safetensors";
-    size_t length = strlen(path), end = sizeof extension - 1;
-    if (length > end && strcmp(path + length - end, extension) == 0) length -= end;
-    int n = snprintf(out, size, "%.*s.vocab.txt", (int)length, path);
-    if (n > 0 && (size_t)n < size) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT, "%.200s: the path needs %d bytes; the maximum is %zu",
-                      path, n, size - 1);
+    EMBLA_TRY(embla_durable_target(path, true)); /* a folder, a link, a device */
+    EMBLA_TRY(embla_vocab_beside(path, arena, words));
+    EMBLA_TRY(embla_vocab_beside_check(*words, replace));
+    return *replace ? embla_vocab_beside_alone(*words, path) : EMBLA_OK;
 }
 
-static embla_status write_both(embla_wordvec *w, const char *path, const char *words_path,
-                               embla_arena *arena)
+static embla_status write_both(embla_wordvec *w, const char *path, embla_arena *arena)
 {
     embla_durable *file = NULL, *words = NULL;
     pair_list l = {.arena = arena};
-    embla_status status = list_result(w, &l);
+    const char *words_path = NULL;
+    bool replace = false;
+    embla_status status = plan_words(path, arena, &words_path, &replace);
+    if (status == EMBLA_OK) status = list_result(w, &l);
     if (status == EMBLA_OK) status = embla_durable_open(path, &file);
     if (status == EMBLA_OK) status = embla_durable_open(words_path, &words);
     if (status == EMBLA_OK) status = write_rows(w, &l, file);
@@ -283,7 +283,7 @@ static embla_status write_both(embla_wordvec *w, const char *path, const char *w
         status = embla_vocab_write(words, w->lexicon.names, (size_t)w->lexicon.count);
     if (status == EMBLA_OK) status = embla_durable_sync(file, NULL);
     if (status == EMBLA_OK) {
-        status = embla_durable_commit(words);
+        status = replace ? embla_durable_commit(words) : embla_durable_commit_new(words);
         words = NULL;
     }
     if (status == EMBLA_OK) return embla_durable_commit(file);
@@ -294,13 +294,22 @@ static embla_status write_both(embla_wordvec *w, const char *path, const char *w
 
 embla_status embla_wordvec_write(embla_wordvec *w, const char *path)
 {
-    char words[4096];
     embla_arena arena = {0};
     if (!w || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_write: %s is NULL",
                           w ? "path" : "the handle");
-    EMBLA_TRY(path_of_words(path, words, sizeof words));
-    embla_status status = write_both(w, path, words, &arena);
+    embla_status status = write_both(w, path, &arena);
+    embla_arena_free(&arena);
+    return status;
+}
+
+embla_status embla_wordvec_write_check(const char *path)
+{
+    embla_arena arena = {0};
+    const char *words = NULL;
+    bool replace = false;
+    if (!path) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_write_check: path is NULL");
+    embla_status status = plan_words(path, &arena, &words, &replace);
     embla_arena_free(&arena);
     return status;
 }
