@@ -6,15 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-
-def program() -> str:
-    """The path of the program."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    path = os.path.join(folder, "bin", "embla")
-    if not os.access(path, os.X_OK):
-        raise FileNotFoundError(f"{path} is missing; install embla from a wheel")
-    os.environ.setdefault("EMBLA_DEMO", os.path.join(folder, "demo"))
-    return path
+from ._program import program
 
 
 def main() -> None:

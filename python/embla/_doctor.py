@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from typing import NamedTuple
 
-from ._errors import ArgumentError
 from ._hints import named
+from ._program import run_program
 from ._table import Checkpoint
 from ._types import Path
 
@@ -39,14 +38,9 @@ def doctor(path: Path, *, strict: bool = False, lenient: bool = False) -> Diagno
     All rows are read: NaN, infinities and rows of zeros are findings, too.
     ``strict=True`` treats warnings as errors. The program ``embla doctor`` does the work.
     """
-    from .__main__ import program
-
     Checkpoint(path, lenient=lenient)  # an error of the file is raised here, with its class
-    options = ["--strict"] * strict + ["--lenient"] * lenient
-    done = subprocess.run([program(), "doctor", "--json", *options, "--", os.fspath(path)],
-                          capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 3):
-        raise ArgumentError(done.stderr.strip().removeprefix("embla: "))
+    options = ["--json"] + ["--strict"] * strict + ["--lenient"] * lenient
+    done = run_program("doctor", options, os.fspath(path), codes=(0, 3))
     data = json.loads(done.stdout)
     findings = [Finding(f["level"], f["check"], f["found"], f["remedy"]) for f in data["findings"]]
     return Diagnosis(done.returncode == 0, data["errors"], data["warnings"], findings)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._types import (CheckpointFacts, Conversion, Cost, Diff, Doubles, EncoderInfo, Eval, Facts, FitReport,
                      Floats, FloatsLike, Health, Id, Ids, IdsLike, IndexInfo, Labels, Matrix, ModelShape,
-                     NgramInfo, Spectrum, StoreInfo, Tensor, Tie, TokenizerInfo, Vector, VectorLike,
+                     NgramInfo, Saved, Spectrum, StoreInfo, Tensor, Tie, TokenizerInfo, Vector, VectorLike,
                      Verification)
 
 _Path = Union[str, bytes, "os.PathLike[str]"]
@@ -205,12 +205,20 @@ class Train:
     steps: int
     total: int
     spread: float
-    def __new__(cls, text: _Path, preset: str = "gpt2-mini", **options: Any) -> Train: ...
+    def __new__(cls, text: _Path, preset: str = "gpt2-mini", *, dim: int | None = None,
+                layers: int | None = None, heads: int | None = None, batch: int | None = None,
+                length: int | None = None, steps: int = 0, rate: float | None = None,
+                final_rate: float | None = None, warm_up: int | None = None,
+                schedule: str | None = None, dropout: float | None = None,
+                clip: float | None = None, decay: float | None = None, unit: str | None = None,
+                words: int | None = None, documents: bool | None = None,
+                validation: float | None = None, seed: int | None = None,
+                bf16: bool | None = None, threads: int = 0) -> Train: ...
     @classmethod
     def resume(cls, path: _Path, text: _Path, *, spread: float = 0.0,
                threads: int = 0) -> Train: ...
     @classmethod
-    def saved(cls, path: _Path) -> dict[str, Any]: ...
+    def saved(cls, path: _Path) -> Saved: ...
     @classmethod
     def newest(cls, folder: _Path) -> str | None: ...
     @classmethod

@@ -106,14 +106,15 @@ def named(thing: T) -> T:
     made: Any = thing
     if not isinstance(thing, type):
         return _checked(made, made.__name__)  # type: ignore[no-any-return]
+    made_by = ("__new__", "__init__")
     for name, value in list(vars(thing).items()):
         inner = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
-        if not isinstance(inner, types.FunctionType) or name.startswith("_") and name != "__new__":
+        if not isinstance(inner, types.FunctionType) or name.startswith("_") and name not in made_by:
             continue
         optional = [p for p in inspect.signature(inner).parameters.values()
                     if p.default is not inspect.Parameter.empty]
         if len(optional) >= 2:
-            done = _checked(inner, thing.__name__ if name == "__new__" else name)
+            done = _checked(inner, thing.__name__ if name in made_by else name)
             setattr(thing, name, done if inner is value else type(value)(done))
     return thing
 

@@ -87,7 +87,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     The arguments from dim on are those of a new training. None means the value of the
     preset. unit is "characters", "bytes", "words" or "tokens".
     """
-    options = {name: value for name, value in (
+    options: Any = {name: value for name, value in (
         ("dim", dim), ("layers", layers), ("heads", heads), ("batch", batch), ("length", length),
         ("rate", rate), ("final_rate", final_rate), ("warm_up", warm_up), ("schedule", schedule),
         ("dropout", dropout), ("clip", clip), ("decay", decay), ("unit", unit), ("words", words),

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import array
+import builtins
 import html
 import os
-import subprocess
 import tempfile
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
 
 from . import _embla
-from ._errors import ArgumentError, FileError, NotFoundError
+from ._errors import ArgumentError, FileError, NotFoundError, UnsupportedError
 from ._hints import named, needs_path
 from ._keyed import Keyed
+from ._program import run_program
 from ._rows import Vocab
-from ._types import Conversion, Diff, Health, Line, Path, Progress, Spectrum
+from ._types import Conversion, Diff, Health, Line, Path, Progress, Spectrum, Word
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -78,7 +79,13 @@ class Checkpoint(_embla.Checkpoint):
     def __new__(cls, path: Path, *, lenient: bool = False, copy: bool = False,
                 npy_dtype: str | None = None) -> Self:
         needs_path("Checkpoint", path)
-        self = super().__new__(cls, path, lenient=lenient, copy=copy, npy_dtype=npy_dtype)
+        try:
+            self = super().__new__(cls, path, lenient=lenient, copy=copy, npy_dtype=npy_dtype)
+        except UnsupportedError as error:
+            if "the option as = bf16" not in str(error):
+                raise
+            said = str(error).replace("the option as = bf16", "npy_dtype='bf16'")
+            raise UnsupportedError(said) from None
         self.path = os.fspath(path)
         self._options = {"lenient": lenient, "copy": copy, "npy_dtype": npy_dtype}
         return self
@@ -138,9 +145,10 @@ class Table(Keyed):
     _passing: bool = False  # its file is removed when the table is gone
 
     def __new__(cls, path: Path, tensor: str | None = None, *, lenient: bool = False,
-                copy: bool = False, by_row: bool = False) -> Self:
+                copy: bool = False, by_row: bool = False, npy_dtype: str | None = None) -> Self:
         needs_path("Table", path)
-        return cls._of(Checkpoint(path, lenient=lenient, copy=copy), tensor, by_row)
+        checkpoint = Checkpoint(path, lenient=lenient, copy=copy, npy_dtype=npy_dtype)
+        return cls._of(checkpoint, tensor, by_row)
 
     @classmethod
     def _of(cls, checkpoint: Checkpoint, tensor: str | None = None, by_row: bool = False) -> Self:
@@ -173,7 +181,8 @@ class Table(Keyed):
         rows: Any = self.lookup(array.array("q", range(self.rows))) if plain else self.view()
         stored = memoryview(rows).tobytes()
         facts = {"rows": self.rows, "dim": self.dim, "dtype": self.dtype, "scale": self.scale}
-        return _restored, (type(self), stored, facts, self.words and self.words.list())
+        words = None if self.words is None else self.words.list()
+        return _restored, (type(self), stored, facts, words)
 
     # ---- studies ----
 
@@ -212,24 +221,51 @@ class Table(Keyed):
                     rows[token] = found
         return _embla.diff(self, other, other=rows, tolerance=tolerance, most=most, threads=threads)
 
-    def map(self, path: Path, *options: str) -> None:
+    def map(self, path: Path, *, words: Iterable[Word] = (),
+            arrows: Iterable[tuple[Word, Word]] = (), only: bool = False, layout: str = "auto",
+            color: str | None = None, neighbours: int | None = None, rows: int = 0,
+            title: str | None = None, size: tuple[int, int] | None = None, theme: str = "auto",
+            format: str | None = None, overwrite: bool = False, threads: int = 0) -> None:
         """Draws every row as a point into an .html, .svg or .png file.
 
-        The program embla, which the package brings, draws it. options are those of
-        ``embla map``, for example "--words" and "king,queen".
+        words are highlighted; arrows are pairs of words, which are joined; only=True draws no
+        other rows. layout is "auto", "neighbours" (t-SNE), "pca" or "arrows"; color is
+        "cluster", "norm", "row" or "none". A page shows some nearest rows (neighbours) of a
+        clicked row; a picture has a size in pixels. The program embla, which the package
+        brings, draws it: ``embla help map`` says more.
         """
-        from .__main__ import program
+        options = [f"--layout={layout}", f"--theme={theme}", f"--threads={threads}"]
+        options += [f"--{name}={value}" for name, value in (
+            ("color", color), ("neighbours", neighbours), ("rows", rows or None), ("title", title),
+            ("format", format)) if value is not None]
+        options += ["--only"] * only + ["--force"] * overwrite
+        if size is not None:
+            options.append(f"--size={size[0]}x{size[1]}")
+        if ends := [f"{self._named(a)}:{self._named(b)}" for a, b in arrows]:
+            options.append(f"--arrows={','.join(ends)}")
+        with tempfile.TemporaryDirectory(prefix="embla-") as folder:
+            if shown := [self._named(w) for w in words]:
+                file = os.path.join(folder, "words.txt")
+                with builtins.open(file, "w", encoding="utf-8", errors="surrogateescape") as list_:
+                    list_.write("".join(f"{w}\n" for w in shown))
+                options.append(f"--words=@{file}")
+            run_program("map", [*options, f"--output={os.fspath(path)}", "--quiet"],
+                        *self._source(folder))
 
-        with tempfile.TemporaryDirectory() as folder:
-            if self.checkpoint is not None:
-                source = self.checkpoint.path
-            else:
-                source = os.path.join(folder, "table.safetensors")
-                self.save(source)
-            done = subprocess.run([program(), "map", source, "-o", os.fspath(path), "--quiet",
-                                   *options], stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode != 0:
-            raise ArgumentError(done.stderr.strip().removeprefix("embla: "))
+    def _named(self, word: Word) -> str:
+        """A word as the program takes it; a row number as #5."""
+        return word if isinstance(word, str) else f"#{self.id(word)}"
+
+    def _source(self, folder: str) -> tuple[str, list[str]]:
+        """The file of this table for the program, and options; a table in memory is saved."""
+        if self.checkpoint is None or not self.checkpoint.path:
+            file = os.path.join(folder, "table.safetensors")
+            self.save(file)
+            return file, []
+        made, tensor = self.checkpoint._options, self._opened[0]
+        options = ["--lenient"] * bool(made["lenient"])
+        options += [f"--as={made['npy_dtype']}"] * bool(made["npy_dtype"])
+        return self.checkpoint.path + (f"::{tensor}" if tensor is not None else ""), options
 
     # ---- files ----
 
@@ -239,7 +275,7 @@ class Table(Keyed):
 
         The format follows from the end of the name: .safetensors, .gguf, .npy, .vec, ..
         """
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and self._opened[0] is None:
             source: _embla.Checkpoint = self.checkpoint
         else:
             source = _embla.Checkpoint.over(self, self.words)
@@ -301,12 +337,13 @@ def _table_of_model(path: str) -> Table:
 
 @named
 def open(path: Path, tensor: str | None = None, *, lenient: bool = False, copy: bool = False,
-         by_row: bool = False) -> Table:
+         by_row: bool = False, npy_dtype: str | None = None) -> Table:
     """Opens the token table of a file or of a model's folder.
 
     ``path`` may be ``"file::tensor"``. The format is detected from the contents:
     safetensors, GGUF, npy, word2vec, GloVe, fastText, .. The file is mapped and
     read-only; ``copy=True`` reads it into memory. ``by_row=True`` ignores a mapping
-    from tokens to rows.
+    from tokens to rows. ``npy_dtype="bf16"`` is for .npy files of two-byte numbers
+    without a type.
     """
-    return Table(path, tensor, lenient=lenient, copy=copy, by_row=by_row)
+    return Table(path, tensor, lenient=lenient, copy=copy, by_row=by_row, npy_dtype=npy_dtype)

@@ -292,6 +292,14 @@ class ModelShape(TypedDict):
     family: str
 
 
+class Saved(TypedDict):
+    """The step and the note of a saved training."""
+
+    step: int
+    steps: int
+    note: str
+
+
 class StoreInfo(TypedDict):
     """Rows, dim, dtype and bytes of a store, and where the rows are."""
 

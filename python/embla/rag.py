@@ -6,24 +6,28 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ._types import Path
+from ._hints import named
 from ._text import Encoder
 
 
+@named
 class Embeddings:
     """LangChain's Embeddings: embed_documents, embed_query and their asynchronous forms."""
 
-    def __init__(self, model: Path, **options: Any) -> None:
+    def __init__(self, model: Path, *, dim: int = 0, normalize: str = "model", max_tokens: int = 0,
+                 overflow: str = "error", strict: bool = False, threads: int = 0) -> None:
         self.encoder = Encoder(model)
-        self.options = options
+        self._options: Any = {"dim": dim, "normalize": normalize, "max_tokens": max_tokens,
+                              "overflow": overflow, "strict": strict, "threads": threads}
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text."""
-        found: list[list[float]] = self.encoder.encode(list(texts), **self.options).tolist()
+        found: list[list[float]] = self.encoder.encode(list(texts), **self._options).tolist()
         return found
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question."""
-        found: list[float] = self.encoder.encode(text, **self.options).tolist()
+        found: list[float] = self.encoder.encode(text, **self._options).tolist()
         return found
 
     async def aembed_documents(self, texts: Sequence[str]) -> list[list[float]]:

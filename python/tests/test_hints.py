@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import embla
+import embla.rag
 from embla import _hints
 
 DEMO = os.path.join(os.path.dirname(embla.__file__), "demo")
@@ -62,6 +63,7 @@ WRONG = [
     (lambda: embla.cost(d_model=3), "cost() has no argument 'd_model'; did you mean dim?"),
     (lambda: embla.Optim(TABLE, weight_decay=1), "did you mean decay?"),
     (lambda: embla.Table.create(2, 2, zzz=1), "create() has no argument 'zzz'; it has rows, dim, dtype, scale"),
+    (lambda: embla.rag.Embeddings(WORDS, max_length=3), "Embeddings() has no argument 'max_length'; did you mean max_tokens?"),
     (lambda: embla.doctor(WORDS, strikt=True), "doctor() has no argument 'strikt'; did you mean strict?"),
 ]
 
@@ -133,3 +135,51 @@ def test_numbers_of_numpy_are_row_numbers(table):
     one = np.int64(3)
     assert one in table and np.int32(200) not in table and 1.5 not in table
     assert table.near(one, 3) == table.near(3, 3) and table.compare(one, 4) == table.compare(3, 4)
+
+
+def test_messages_of_the_program_speak_of_arguments_and_not_of_options(table, tmp_path):
+    (tmp_path / "exists.html").write_text("mine")
+    wrong = [("m.unknown", {}, "path: unknown file extension.*or format"), ("m", {}, "path"),
+             ("exists.html", {}, "overwrite=True"), ("none/m.html", {}, "folder"),
+             ("m.html", {"words": ["zzz"]}, "unknown word 'zzz'"),
+             ("m.html", {"size": (800, 600)}, "size needs a picture"),
+             ("m.svg", {"size": (3, 4)}, "size"), ("m.html", {"layout": "umap"}, "layout"),
+             ("m.html", {"color": "red"}, "color"), ("m.html", {"rows": -1}, "rows"),
+             ("m.html", {"neighbours": -1}, "neighbours"), ("m.html", {"only": True}, "only"),
+             ("m.html", {"layout": "arrows"}, "arrows"), ("m.html", {"format": "pdf"}, "format")]
+    for name, options, message in wrong:
+        with pytest.raises(embla.ArgumentError, match=message) as caught:
+            table.map(tmp_path / name, **options)
+        assert "--" not in str(caught.value) and "embla help" not in str(caught.value), caught.value
+    assert (tmp_path / "exists.html").read_text() == "mine"
+    with pytest.raises(TypeError, match="map.. has no argument 'colour'; did you mean color"):
+        table.map("m.html", colour="row")
+
+
+def test_a_map_has_what_was_asked_for(table, tmp_path):
+    table.map(tmp_path / "m.svg", words=["w3", 5], arrows=[("w1", "w2")], title="My map",
+              size=(700, 500), layout="arrows", theme="dark", only=True)
+    text = (tmp_path / "m.svg").read_text()
+    assert "My map" in text and "w3" in text and "w5" in text and "w9" not in text
+    table.map(tmp_path / "m.svg", overwrite=True, rows=50, color="norm")
+    assert (tmp_path / "m.svg").read_text() != text
+
+
+def test_a_table_of_another_tensor_is_the_one_that_is_saved_and_drawn(tmp_path):
+    village = os.path.join(DEMO, "village")
+    c = embla.Checkpoint(village)
+    name = next(x["name"] for x in c.tensors() if len(x["shape"]) == 2 and x["role"] != "tokens")
+    t = c.table(name)
+    t.save(tmp_path / "t.npy")
+    assert np.array_equal(np.load(tmp_path / "t.npy"), t.vectors)
+    t.map(tmp_path / "t.svg")
+    assert f"{t.rows:,}" in (tmp_path / "t.svg").read_text()
+
+
+def test_numbers_without_a_type_name_the_argument_of_python(tmp_path):
+    np.save(tmp_path / "t.npy", np.zeros((3, 4), np.dtype("V2")))
+    with pytest.raises(embla.UnsupportedError, match="npy_dtype='bf16'"):
+        embla.open(tmp_path / "t.npy")
+    t = embla.open(tmp_path / "t.npy", npy_dtype="bf16")
+    assert t.dtype == "bf16"
+    t.map(tmp_path / "t.html")

@@ -92,6 +92,8 @@ def test_dicts_have_the_keys_that_their_types_promise(table, tmp_path):
     zero = np.zeros((6, 12), np.float32)
     zero[:, 0] = 1
     groups = embla.Table.over(np.concatenate([table.vectors, zero + 1e-6 * table.vectors[:6]])).health()
+    embla.train(os.path.join(DEMO, "names.txt"), tmp_path / "m", preset="microgpt", steps=1)
+    trained = embla._embla.Train.newest(tmp_path / "m" / "checkpoints")
     with embla.Store(village, place="ram") as store:
         found = {"StoreInfo": store.info(), "Verification": store.verify(3)}
     found |= {
@@ -107,5 +109,7 @@ def test_dicts_have_the_keys_that_their_types_promise(table, tmp_path):
         "Conversion": embla._embla.Checkpoint.over(table).convert(tmp_path / "u.npy")}
     for name, value in found.items():
         assert set(value) == promised(name), name
+    found["Saved"] = embla._embla.Train.saved(trained)
+    assert set(found["Saved"]) == promised("Saved")
     typed = {n for n, v in vars(_types).items() if hasattr(v, "__total__")}
     assert typed == set(found)
