@@ -445,7 +445,8 @@ typedef struct {
 } embla_cluster;
 
 /* Divides the rows of a graph into clusters: most edges of a row go to rows of its own cluster
- * (Louvain's method). It uses the 30 nearest rows of each row. A cluster of less than one row in
+ * (Louvain's method). It uses the 30 nearest rows of each row, of less than 600 rows fewer: a
+ * twentieth, at least 10. A cluster of less than one row in
  * 1,000 joins the cluster to which it has the most edges beyond chance, and so does the smallest
  * one while there are too many. The bits are the same everywhere. */
 EMBLA_API EMBLA_CHECKED embla_status embla_clusters_new(const embla_graph *graph,

@@ -82,7 +82,7 @@ static void ties_are_symmetric(void **state)
     (void)state;
     ((float *)embla_table_data(table))[5] = NAN;
     embla_graph *graph = graph_of(table, 12, 2);
-    assert_ok(embla_ties_of(graph, 2, &arena, &ties));
+    assert_ok(embla_ties_of(graph, EMBLA_TIES_MOST, 2, &arena, &ties));
     assert_int_equal(ties.count, ROWS - 1);
     for (int32_t i = 0; i < ties.count; i++) {
         size_t count;

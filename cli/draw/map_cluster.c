@@ -23,6 +23,15 @@ uint32_t cli_map_cluster_color(int cluster, bool dark)
     return palettes[dark][cluster >= 0 && cluster < CLI_MAP_CLUSTERS ? cluster : CLI_MAP_CLUSTERS];
 }
 
+uint32_t cli_map_name_color(int cluster, bool dark)
+{
+    const uint32_t color = cli_map_cluster_color(cluster, dark), edge = dark ? 255 : 0;
+    uint32_t out = 0;
+    for (int shift = 0; shift <= 16; shift += 8)
+        out |= (((color >> shift & 255) * 3 + edge) / 4) << shift;
+    return out;
+}
+
 void cli_map_cluster_name(const cli_map *map, size_t cluster, size_t words, char *text, size_t size)
 {
     size_t count, used = 0;

@@ -80,6 +80,7 @@ bool cli_map_at(const cli_map *map, const cli_map_frame *frame, int64_t row, dou
 /* A word beside its point; x, y is the left end of its baseline. */
 typedef struct {
     int64_t row; /* -1 for the name of a cluster */
+    int cluster; /* whose name it is */
     double x, y, width;
     bool listed; /* a row of --words, or the name of a cluster */
     bool away;   /* not next to its point: a line connects them */
@@ -108,6 +109,9 @@ size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
 enum { CLI_MAP_CLUSTERS = 20 }; /* at most so many, so that the eye can tell their colours apart */
 /* The colour of a cluster, 0xrrggbb; grey for rows without one. */
 uint32_t cli_map_cluster_color(int cluster, bool dark);
+/* The colour of its name: darker, or in the dark lighter, because letters are thinner than points.
+ */
+uint32_t cli_map_name_color(int cluster, bool dark);
 /* The most central words of a cluster: "sauce, butter, garlic". */
 void cli_map_cluster_name(const cli_map *map, size_t cluster, size_t words, char *text,
                           size_t size);

@@ -169,15 +169,17 @@ static void place_listed(labels *l)
 /* Names clusters, the largest first, where most of their points are and no other name is. */
 static void place_clusters(labels *l)
 {
+    static const char more[] = ", ..";
     size_t count;
     (void)embla_clusters_list(l->map->clusters, &count);
     double *places = cli_map_cluster_places(l->map);
     for (size_t c = 0; places && c < count; c++) {
         const cli_map_frame *f = l->frame;
         cli_map_text *text = &l->texts[l->count];
-        *text = (cli_map_text){.row = -1, .listed = true};
+        *text = (cli_map_text){.row = -1, .cluster = (int)c, .listed = true};
         if (isnan(places[2 * c])) continue;
-        cli_map_cluster_name(l->map, c, 2, text->text, sizeof text->text);
+        cli_map_cluster_name(l->map, c, 2, text->text, sizeof text->text - sizeof more + 1);
+        (void)strcat(text->text, more);
         text->width = l->lettering->width(l->lettering->context, true, text->text);
         text->point_x = f->left + f->width / 2 + (places[2 * c] - f->x) * f->scale;
         text->point_y = f->top + f->height / 2 - (places[2 * c + 1] - f->y) * f->scale;

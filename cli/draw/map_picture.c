@@ -17,7 +17,7 @@ const cli_map_theme cli_map_themes[2] = {
 
 double cli_map_font(const cli_map_picture *picture, cli_map_kind kind)
 {
-    return picture->unit * (kind == CLI_MAP_TITLE ? 17 : kind == CLI_MAP_WORD ? 13.5 : 12);
+    return picture->unit * (kind == CLI_MAP_TITLE ? 17 : kind >= CLI_MAP_WORD ? 13.5 : 12);
 }
 
 cli_map_picture cli_map_picture_of(const cli_map *map, const cli_map_backend *backend,
@@ -123,9 +123,13 @@ static void draw_labels(cli_map_picture *p, const uint8_t *shades)
     draw_leaders(p, texts, count);
     draw_arrows(p);
     draw_marks(p, shades);
-    for (size_t i = count; i-- > 0;)
-        p->backend->text(p, texts[i].listed ? CLI_MAP_WORD : CLI_MAP_LABEL, CLI_MAP_START,
-                         texts[i].x, texts[i].y, false, texts[i].text);
+    for (size_t i = count; i-- > 0;) {
+        const cli_map_kind kind = texts[i].row < 0  ? CLI_MAP_NAME
+                                  : texts[i].listed ? CLI_MAP_WORD
+                                                    : CLI_MAP_LABEL;
+        p->cluster = texts[i].cluster;
+        p->backend->text(p, kind, CLI_MAP_START, texts[i].x, texts[i].y, false, texts[i].text);
+    }
     free(texts);
 }
 

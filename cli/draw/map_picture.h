@@ -7,8 +7,15 @@
 
 #include "draw/map_frame.h"
 
-/* Kinds of text. A word is a label of --words, a label any other; it is softer beside words. */
-typedef enum { CLI_MAP_TITLE, CLI_MAP_CAPTION, CLI_MAP_LABEL, CLI_MAP_WORD } cli_map_kind;
+/* Kinds of text. A word is a label of --words, a label that of any other row, softer beside words.
+ * A name is that of a cluster, in its colour. */
+typedef enum {
+    CLI_MAP_TITLE,
+    CLI_MAP_CAPTION,
+    CLI_MAP_LABEL,
+    CLI_MAP_WORD,
+    CLI_MAP_NAME
+} cli_map_kind;
 typedef enum { CLI_MAP_START, CLI_MAP_MIDDLE, CLI_MAP_END } cli_map_anchor;
 
 typedef struct cli_map_picture cli_map_picture;
@@ -46,6 +53,7 @@ struct cli_map_picture {
     double unit;            /* pixels per pixel of a picture of 1200 x 900, at least 1 */
     cli_map_frame frame;    /* where the points are */
     double radius, opacity; /* of the points */
+    int cluster;            /* whose name is written next */
 };
 
 /* The size of text of a kind, in pixels. */

@@ -23,7 +23,7 @@ static uint32_t shade_color(const cli_map_picture *to, int shade)
 static double text_width(cli_map_picture *to, cli_map_kind kind, const char *text)
 {
     cli_paint_font(to->context, cli_map_font(to, kind),
-                   kind == CLI_MAP_TITLE || kind == CLI_MAP_WORD);
+                   kind == CLI_MAP_TITLE || kind >= CLI_MAP_WORD);
     return cli_paint_width(to->context, text);
 }
 
@@ -34,11 +34,14 @@ static void draw_text(cli_map_picture *to, cli_map_kind kind, cli_map_anchor anc
     double width = text_width(to, kind, text); /* sets the font, too */
     double back = anchor == CLI_MAP_START ? 0 : anchor == CLI_MAP_MIDDLE ? width / 2 : width;
     bool soft = kind == CLI_MAP_CAPTION || (kind == CLI_MAP_LABEL && to->map->listed_count > 0);
-    if (kind == CLI_MAP_LABEL || kind == CLI_MAP_WORD) {
+    if (kind >= CLI_MAP_LABEL) {
         cli_paint_color(to->context, theme->paper, 0.85);
         cli_paint_outline(to->context, x, y, 3 * to->unit, text);
     }
-    cli_paint_color(to->context, soft ? theme->soft : theme->ink, 1);
+    uint32_t color = soft ? theme->soft : theme->ink;
+    if (kind == CLI_MAP_NAME)
+        color = cli_map_name_color(to->cluster, strcmp(to->map->theme, "dark") == 0);
+    cli_paint_color(to->context, color, 1);
     cli_paint_text(to->context, upward ? x : x - back, upward ? y + back : y, upward, text);
 }
 

@@ -31,6 +31,9 @@ static size_t append_theme(const cli_map *map, bool dark, char *style, size_t us
         unsigned color = cli_map_color(map, shade, dark);
         used += (size_t)snprintf(style + used, STYLE - used, ".s%d{stroke:#%06x}", shade, color);
     }
+    for (int c = 0; strcmp(map->color, "cluster") == 0 && c < CLI_MAP_CLUSTERS; c++)
+        used += (size_t)snprintf(style + used, STYLE - used, ".c%d{fill:#%06x}", c,
+                                 (unsigned)cli_map_name_color(c, dark));
     return used;
 }
 
@@ -75,17 +78,22 @@ static double text_width(cli_map_picture *to, cli_map_kind kind, const char *tex
         width += character_width(bytes > 0 ? embla_utf8_code(text, bytes) : '?');
         bytes = bytes > 0 ? bytes : 1;
     }
-    return width * cli_map_font(to, kind) * (kind == CLI_MAP_WORD ? 1.1 : 1);
+    return width * cli_map_font(to, kind) * (kind >= CLI_MAP_WORD ? 1.1 : 1);
 }
 
 static void print_text(cli_map_picture *to, cli_map_kind kind, cli_map_anchor anchor, double x,
                        double y, bool upward, const char *text)
 {
     static const char *const anchors[] = {"start", "middle", "end"};
-    static const char *const classes[] = {"title", NULL, "label halo", "word halo"};
+    static const char *const classes[] = {"title", NULL, "label halo", "word halo", NULL};
+    char name[32];
     bool soft = kind == CLI_MAP_LABEL && to->map->listed_count > 0;
     if (upward) printf("<g transform=\"translate(%.1f %.1f) rotate(-90)\">", x, y);
-    cli_svg_text(upward ? 0 : x, upward ? 0 : y, soft ? "label halo soft" : classes[kind],
+    (void)snprintf(name, sizeof name, "word halo c%d", to->cluster);
+    cli_svg_text(upward ? 0 : x, upward ? 0 : y,
+                 soft                   ? "label halo soft"
+                 : kind == CLI_MAP_NAME ? name
+                                        : classes[kind],
                  anchors[anchor], text);
     if (upward) puts("</g>");
 }

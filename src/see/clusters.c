@@ -359,6 +359,15 @@ static embla_status first_level(search *s, level *out)
     return EMBLA_OK;
 }
 
+/* The ties of a row lead to a twentieth of all rows at most. If they led to more, groups that have
+ * little in common would be one cluster: Louvain's method does not see groups whose ties are few
+ * among all (Fortunato and Barthelemy 2007). */
+static size_t most_ties(int64_t rows)
+{
+    const int64_t most = rows / 20;
+    return (size_t)(most < 10 ? 10 : most > EMBLA_TIES_MOST ? EMBLA_TIES_MOST : most);
+}
+
 static embla_status build(const embla_graph *graph, const embla_clusters_options *options,
                           embla_arena *working, embla_clusters *out)
 {
@@ -366,7 +375,7 @@ static embla_status build(const embla_graph *graph, const embla_clusters_options
     search s = {.working = working, .options = options, .ties = &ties};
     level l;
     merging m;
-    EMBLA_TRY(embla_ties_of(graph, options->threads, working, &ties));
+    EMBLA_TRY(embla_ties_of(graph, most_ties(graph->finite), options->threads, working, &ties));
     out->rows = (size_t)graph->rows;
     EMBLA_TRY(take(&out->arena, out->rows, sizeof *out->labels, &out->labels));
     EMBLA_TRY(take(working, (uint64_t)ties.count, sizeof *s.cluster, &s.cluster));

@@ -30,10 +30,13 @@ typedef struct {
     float *weight;  /* above 0; the same in both directions; all ties together weigh `count` */
 } embla_ties;
 
-/* Computes ties in memory of the arena. A point with k neighbours, of which 30 at most are
+/* The nearest rows of a row that ties use at most. */
+enum { EMBLA_TIES_MOST = 30 };
+
+/* Computes ties in memory of the arena. A point with k neighbours, of which `most` at most are
  * used, is tied as if to k / 3 that are equally near: t-SNE calls this the perplexity. The bits are
  * the same for any number of threads and any instruction set. */
-EMBLA_CHECKED embla_status embla_ties_of(const embla_graph *graph, int threads, embla_arena *arena,
-                                         embla_ties *out);
+EMBLA_CHECKED embla_status embla_ties_of(const embla_graph *graph, size_t most, int threads,
+                                         embla_arena *arena, embla_ties *out);
 
 #endif

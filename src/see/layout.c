@@ -190,7 +190,7 @@ static embla_status run(const embla_table *table, const embla_graph *graph,
 {
     embla_ties ties;
     descent d = {.ties = &ties, .threads = options->threads};
-    EMBLA_TRY(embla_ties_of(graph, options->threads, working, &ties));
+    EMBLA_TRY(embla_ties_of(graph, EMBLA_TIES_MOST, options->threads, working, &ties));
     EMBLA_TRY(start(&d, table, working));
     if (ties.count > 0) {
         EMBLA_TRY(embla_repel_new(ties.count, options->threads, &d.repel));

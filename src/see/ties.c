@@ -13,8 +13,7 @@
 #include "base/threads.h"
 #include "see/graph.h"
 
-/* Steps to find a width; nearest rows that are used. */
-enum { SEARCHES = 40, NEAREST = 30 };
+enum { SEARCHES = 40 }; /* steps to find a width */
 
 /* ---- the weights that a point gives ---- */
 
@@ -83,7 +82,7 @@ typedef struct {
 
 static void give_from(const joining *j, int32_t point)
 {
-    double weights[NEAREST];
+    double weights[EMBLA_TIES_MOST];
     size_t k = j->k;
     const embla_neighbour *near = j->graph->near + (size_t)j->rows[point] * j->graph->k;
     half_tie *given = j->given + (size_t)point * k;
@@ -164,14 +163,14 @@ static embla_status join_all(joining *j, int threads, embla_arena *working, embl
     return EMBLA_OK;
 }
 
-embla_status embla_ties_of(const embla_graph *graph, int threads, embla_arena *arena,
+embla_status embla_ties_of(const embla_graph *graph, size_t most, int threads, embla_arena *arena,
                            embla_ties *out)
 {
     const char *what = "the ties of rows";
     embla_arena working = {0};
     embla_ties ties = {.count = (int32_t)graph->finite};
     joining j = {.graph = graph, .count = ties.count};
-    j.k = graph->k < NEAREST ? graph->k : NEAREST;
+    j.k = graph->k < most ? graph->k : most;
     uint64_t count = (uint64_t)graph->finite;
     EMBLA_TRY(embla_arena_many(arena, count, sizeof *ties.rows, what, &ties.rows));
     EMBLA_TRY(embla_arena_many(arena, count + 1, sizeof *ties.start, what, &ties.start));

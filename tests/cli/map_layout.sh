@@ -32,8 +32,8 @@ done
 grep -o 'data-clusters="[^"]*' groups.html | cut -d '"' -f 2 | tr ';' '\n' | awk '{ ok = 1; for (i = 4; i <= NF; i++) if ($i % 6 != $3 % 6) ok = 0; print NF - 2, ok }'
 # a picture says what its axes are, and names clusters
 grep -o '>[^<]*principal[^<]*\|>[^<]*no meaning[^<]*\|>[^<]*coloured by[^<]*' groups.svg pca.svg
-grep -c 'class="word halo"' groups.svg
-grep -o 'class="word halo"[^<]*' pca.svg
+grep -c 'class="word halo c' groups.svg
+grep -o 'class="word halo c[^<]*' pca.svg
 # near rows are near: of the 10 nearest rows, most are among the 10 nearest points
 field groups.html xy | od -An -tf4 -v -w8 >places
 field groups.html near | od -An -tu1 -v -w5 | awk '{ print $1 + 256 * $2 }' >near
