@@ -7,12 +7,16 @@ same message whether the function is in C or in Python.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import inspect
 import os
+import re
 import types
-from typing import Any, Sequence, TypeVar
+from typing import Any, Iterator, Sequence, TypeVar
+
+from ._errors import Error
 
 T = TypeVar("T")
 
@@ -117,6 +121,20 @@ def named(thing: T) -> T:
             done = _checked(inner, thing.__name__ if name in made_by else name)
             setattr(thing, name, done if inner is value else type(value)(done))
     return thing
+
+
+@contextlib.contextmanager
+def renamed(names: dict[str, str]) -> Iterator[None]:
+    """Errors of the library name what the caller knows: arguments of Python, no temporary file."""
+    try:
+        yield
+    except Error as error:
+        said = str(error)
+        for theirs, ours in names.items():
+            said = re.sub(rf"(?<!\w){re.escape(theirs)}(?!\w)", lambda _: ours, said)
+        if said == str(error):
+            raise
+        raise type(error)(said) from None
 
 
 def needs_path(function: str, value: Any) -> None:

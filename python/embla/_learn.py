@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence,
 
 from . import _embla
 from ._errors import ArgumentError, Error, NotFoundError, UnsupportedError
-from ._hints import named
+from ._hints import named, renamed
 from ._rows import Vocab
 from ._table import Checkpoint, Table
 from ._text import Tokenizer
@@ -93,6 +93,9 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
         ("dropout", dropout), ("clip", clip), ("decay", decay), ("unit", unit), ("words", words),
         ("documents", documents), ("validation", validation), ("seed", seed), ("bf16", bf16),
     ) if value is not None}
+    for name, value in options.items():
+        if not isinstance(value, str) and not value >= 0:  # also a NaN
+            raise ArgumentError(f"{name} is {value}; it must be 0 or greater")
     if not out:
         raise ArgumentError("train needs out, the folder for the model")
     _check_counts(steps=steps, save_every=save_every, keep=keep)
@@ -267,6 +270,8 @@ class Model(_embla.Gpt):
                 f"{shape['vocab']:,} tokens>")
 
 
+_NAMES = {"least is": "min_count is", "most is": "max_words is", "gram_least is": "min_gram is",
+          "gram_most is": "max_gram is"}
 Corpus = Union[Path, Iterable[Union[str, Sequence[str]]]]
 
 
@@ -309,11 +314,12 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
         if not result.endswith(".safetensors"):
             raise ArgumentError(f"out is {result!r}; its name must end in .safetensors, use save() "
                                 "of the result for other formats")
-        run = _embla.Wordvec(source, method=method, dim=dim, window=window, negatives=negatives,
-                             epochs=epochs, rate=rate, sample=sample, min_count=min_count,
-                             max_words=max_words, min_gram=min_gram, max_gram=max_gram,
-                             buckets=buckets, phrases=phrases, clean=clean, seed=seed,
-                             hogwild=hogwild, threads=threads)
+        with renamed(_NAMES | {os.path.join(folder, "corpus.txt"): "the list of sentences"}):
+            run = _embla.Wordvec(source, method=method, dim=dim, window=window,
+                                 negatives=negatives, epochs=epochs, rate=rate, sample=sample,
+                                 min_count=min_count, max_words=max_words, min_gram=min_gram,
+                                 max_gram=max_gram, buckets=buckets, phrases=phrases, clean=clean,
+                                 seed=seed, hogwild=hogwild, threads=threads)
         if resume:
             run.load(state)
         done, total, _, _, loss = run.steps(0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
 
 from . import _embla
 from ._errors import ArgumentError, FileError, NotFoundError, UnsupportedError
-from ._hints import named, needs_path
+from ._hints import named, needs_path, renamed
 from ._keyed import Keyed
 from ._program import run_program
 from ._rows import Vocab
@@ -203,8 +203,9 @@ class Table(Keyed):
     def layout(self, *, steps: int = 0, clusters: int = 0, threads: int = 0,
                progress: Progress | None = None) -> Points:
         """Every row near its nearest rows (t-SNE), and clusters of rows."""
-        return Points(*_embla.layout(self, steps=steps, clusters=clusters, threads=threads,
-                                     progress=progress))
+        with renamed({"most is": "clusters is"}):
+            return Points(*_embla.layout(self, steps=steps, clusters=clusters, threads=threads,
+                                         progress=progress))
 
     def diff(self, other: Table, *, by_word: bool = False, tolerance: float = 0.0,
              most: int | None = None, threads: int = 0) -> Diff:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Union, ov
 
 from . import _embla
 from ._errors import ArgumentError
-from ._hints import named
+from ._hints import named, renamed
 from ._types import FitReport, Path, Progress
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def _text_file(texts: Texts) -> Iterator[Path]:
         file.flush()
         if file.tell() == 0:
             raise ArgumentError("there are no texts: the list is empty")
-        yield file.name
+        with renamed({file.name: "the list of texts"}):
+            yield file.name
 
 
 class Tokenizer(_embla.Tokenizer):

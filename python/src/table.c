@@ -436,6 +436,9 @@ static PyObject *table_embed(PyObject *self, BIND_ARGS)
     if (!bind_arguments("embed", values, count, names, 2, arguments, BIND_COUNT(arguments)))
         return NULL;
     if (positions == Py_None) positions = NULL;
+    if (!positions && options.first_position != 0)
+        return bind_error(EMBLA_ERR_ARGUMENT, "first is %lld, but there is no table of positions",
+                          (long long)options.first_position);
     if (positions && !bind_table_enter(positions, "positions")) return NULL;
     if (bind_enter(self, false)) {
         if (bind_ids_read(tokens, "tokens", &ids)) {

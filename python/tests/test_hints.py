@@ -183,3 +183,30 @@ def test_numbers_without_a_type_name_the_argument_of_python(tmp_path):
     t = embla.open(tmp_path / "t.npy", npy_dtype="bf16")
     assert t.dtype == "bf16"
     t.map(tmp_path / "t.html")
+
+
+def test_errors_name_arguments_of_python_and_no_temporary_file(table, tmp_path):
+    village = os.path.join(DEMO, "village.txt")
+    for options, message in (({"min_count": -1}, "min_count is -1"), ({"max_words": -4}, "max_words is -4"),
+                             ({"min_gram": 5, "max_gram": 3}, "min_gram is 5"),
+                             ({"min_gram": 5, "max_gram": 30}, "max_gram is 30")):
+        with pytest.raises(embla.ArgumentError, match=f"^{message}; it must be"):
+            embla.words(village, **options)
+    with pytest.raises(embla.ShapeError, match="^the list of sentences has 3 words"):
+        embla.words([["a", "b", "c"]], min_count=7)
+    with pytest.raises(embla.ShapeError, match="^the list of texts: none of its 1 lines"):
+        embla.Index(embla.Encoder(WORDS), ["zzz"])
+    with pytest.raises(embla.ArgumentError, match="^clusters is 10000; the maximum is"):
+        table.layout(clusters=10000, steps=1)
+    with pytest.raises(embla.ArgumentError, match="^first is 3, but .* positions"):
+        table.embed([1], first=3)
+
+
+@pytest.mark.parametrize("name", ["rate", "final_rate", "dropout", "clip", "decay", "validation"])
+@pytest.mark.parametrize("value", [-0.5, float("nan")])
+def test_a_training_does_not_ignore_a_wrong_number(name, value, tmp_path):
+    with pytest.raises(embla.ArgumentError, match=f"{name} is {value}; it must be 0 or greater"):
+        embla.train(os.path.join(DEMO, "names.txt"), tmp_path / "m", preset="microgpt", steps=1, **{name: value})
+    with pytest.raises(embla.ArgumentError, match="warm_up is -3"):
+        embla.train(os.path.join(DEMO, "names.txt"), tmp_path / "m", steps=1, warm_up=-3)
+    assert not (tmp_path / "m").exists()

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types: mypy --strict knows what every call gives, and dicts have the keys that they promise."""
 
+import ast
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -113,3 +115,50 @@ def test_dicts_have_the_keys_that_their_types_promise(table, tmp_path):
     assert set(found["Saved"]) == promised("Saved")
     typed = {n for n, v in vars(_types).items() if hasattr(v, "__total__")}
     assert typed == set(found)
+
+
+def arguments(function):
+    """The names of a function in C, which its message for an unknown one lists; None if it has none."""
+    try:
+        function(qqqqqq=1)
+    except TypeError as error:
+        found = re.search(r"has no argument 'qqqqqq'; it has (.*)$", str(error))
+        return None if found is None else found[1].split(", ")
+    raise AssertionError(f"{function} took an argument that does not exist")
+
+
+def test_the_stub_has_the_arguments_of_the_module(table):
+    """_embla.pyi is written by hand: its names are those of the C module, in the same order."""
+    names = os.path.join(DEMO, "names")
+    encoder, store = embla.Encoder(os.path.join(DEMO, "words.vec")), embla.Store(os.path.join(DEMO, "village"))
+    tickets = store.tickets()
+    objects = [table, table.words, table.view(), embla.Checkpoint(names), embla.Tokenizer(names), encoder,
+               embla.Index(encoder, ["a cat"]), embla.Model(names), embla.Ngram.model("qwen3.8-flash-next"),
+               store, tickets, embla.Scatter(2, 2), embla.Optim(embla.Table.create(2, 2)),
+               embla._embla.Train(os.path.join(DEMO, "names.txt"), "microgpt"),
+               embla._embla.Wordvec(os.path.join(DEMO, "village.txt"))]
+    stub = ast.parse((pathlib.Path(embla.__file__).parent / "_embla.pyi").read_text())
+    compared = 0
+    for node in ast.walk(stub):
+        for item in getattr(node, "body", []) if isinstance(node, (ast.ClassDef, ast.Module)) else []:
+            if not isinstance(item, ast.FunctionDef):
+                continue
+            written = [a.arg for a in item.args.posonlyargs + item.args.args + item.args.kwonlyargs]
+            if isinstance(node, ast.Module):
+                real = arguments(getattr(embla._embla, item.name))
+            else:
+                kind, written = getattr(embla._embla, node.name), written[1:]
+                owner = next((o for o in objects if isinstance(o, kind)), None)
+                method = getattr(kind, item.name, None)  # __buffer__ is a method from 3.12 on
+                if item.name == "__new__":
+                    real = arguments(kind)
+                elif owner is None or method is None:
+                    continue
+                elif isinstance(method, types.BuiltinMethodType):
+                    real = arguments(method)  # a class method
+                else:
+                    real = arguments(method.__get__(owner))
+            if real is not None:
+                assert written == real, (getattr(node, "name", ""), item.name)
+                compared += 1
+    assert compared > 50
