@@ -457,7 +457,8 @@ int bench_cluster(const bench_options *options)
     bench_cases cases;
     int code = bench_begin("cluster", options, &cases);
     if (code != 0) return code;
-    if (embla_comm_open(NULL, &comm) != EMBLA_OK) {
+    const embla_comm_options how = {.work = "embla bench cluster"};
+    if (embla_comm_open(&how, &comm) != EMBLA_OK) {
         options->complain("%s", embla_error());
         return bench_end(&cases, 1);
     }

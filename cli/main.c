@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "embla.h"
+#include "embla_cluster.h"
 
 #include "core/environment.h"
 #include "core/out.h"
@@ -104,6 +105,9 @@ int cli_run(int argc, char **argv)
         fputs("\nSee 'embla help', or try 'embla demo'.\n", stderr);
         return CLI_USAGE;
     }
+    if (!args.verb->ranks && embla_comm_launched() && !cli_args_flag(&args, "quiet"))
+        cli_complain("note: %s does without MPI: each process of the job runs it by itself",
+                     args.verb->name);
     return args.verb->run(&args);
 }
 

@@ -100,7 +100,10 @@ typedef struct {
     /* Points to an MPI_Comm of a program that has started MPI itself, and will end it; NULL means
      * that MPI is started here, and all its ranks take part */
     const void *communicator;
-    uint64_t reserved[4]; /* must be 0 */
+    /* What the ranks are going to do together, such as a program and its command; 63 bytes of it
+     * count. If ranks say different things, the call fails on all of them. NULL means "" */
+    const char *work;
+    uint64_t reserved[3]; /* must be 0 */
 } embla_comm_options;
 
 /* Whether an MPI launcher (mpirun, mpiexec, srun) started this process. */
@@ -108,7 +111,8 @@ EMBLA_API bool embla_comm_launched(void);
 /* Joins the job that this process was started in: loads libembla_mpi and starts MPI. If no launcher
  * started the process and the options name neither library nor communicator, *out is the
  * communicator of one process alone. Collective. options NULL means the defaults.
- * EMBLA_ERR_NOT_FOUND if libembla_mpi or its MPI is not installed. */
+ * EMBLA_ERR_NOT_FOUND if libembla_mpi or its MPI is not installed. EMBLA_ERR_ARGUMENT if the ranks
+ * have come for different work. */
 EMBLA_API EMBLA_CHECKED embla_status embla_comm_open(const embla_comm_options *options,
                                                      const embla_comm **out);
 /* Leaves the job. Ends MPI if embla_comm_open started it; it cannot be started again. If a rank

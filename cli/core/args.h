@@ -53,6 +53,7 @@ typedef struct {
     const char *example;       /* a command that runs as printed */
     const cli_option *options; /* ends with a NULL name */
     bool signs;                /* - is an operand, so -x may mean - x */
+    bool ranks;                /* its processes work together under mpirun */
     int (*run)(const cli_args *args);
 } cli_verb;
 

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,16 +55,44 @@ static int default_threads(const cli_ranks *ranks)
 
 /* ---- open, close ---- */
 
+/* MPI starts when all processes of the job have started it. It waits for ever for one that runs
+ * another program, or a verb that does without MPI, and cannot be stopped from outside. */
+static void start_took_long(int number)
+{
+    static const char why[] =
+        "embla: MPI waits for a process of the job that has not started it: that one runs "
+        "another verb, which does without MPI, or has ended; all ranks must run the same\n";
+    ssize_t written = write(STDERR_FILENO, why, sizeof why - 1);
+    (void)number, (void)written;
+    _exit(CLI_FAILED);
+}
+
+int cli_ranks_join(const cli_args *args, int patience, const embla_comm **out)
+{
+    enum { USUAL = 45, TIMES = 4 }; /* seconds of patience; processes may start slowly */
+    const struct sigaction ends = {.sa_handler = start_took_long};
+    struct sigaction before;
+    char work[64];
+    (void)snprintf(work, sizeof work, "embla %s", args->verb->name);
+    const embla_comm_options options = {.patience = patience, .work = work};
+    unsigned seconds = patience > 0 ? (unsigned)patience : USUAL;
+    (void)sigaction(SIGALRM, &ends, &before);
+    (void)alarm(seconds < UINT_MAX / TIMES ? TIMES * seconds : UINT_MAX);
+    embla_status status = embla_comm_open(&options, out);
+    (void)alarm(0);
+    (void)sigaction(SIGALRM, &before, NULL);
+    return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
+}
+
 int cli_ranks_open(const cli_args *args, cli_ranks *ranks)
 {
-    embla_comm_options options = {.patience = (int)cli_args_count(args, "patience")};
     ranks->here = 1;
     ranks->threads = (int)cli_args_count(args, "threads");
     if (cli_args_count(args, "patience") > INT_MAX)
         return cli_usage("--patience is %s; the maximum is %d", cli_args_text(args, "patience"),
                          INT_MAX);
-    if (embla_comm_open(&options, &ranks->comm) != EMBLA_OK) return cli_failed("%s", embla_error());
-    if (!embla_comm_launched()) return CLI_DONE;
+    int code = cli_ranks_join(args, (int)cli_args_count(args, "patience"), &ranks->comm);
+    if (code != CLI_DONE || !embla_comm_launched()) return code;
     ranks->follows = ranks->comm->rank > 0;
     ranks->here = ranks_here(ranks->comm);
     if (ranks->threads == 0 && !getenv("OMP_NUM_THREADS")) ranks->threads = default_threads(ranks);

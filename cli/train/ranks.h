@@ -16,6 +16,10 @@ typedef struct {
     int threads;            /* of --threads, or the default in a job; 0 means OpenMP's */
 } cli_ranks;
 
+/* Joins the job of MPI, or makes one of this process alone. All ranks must run the same verb. A
+ * rank that waits too long for the others to start ends with a sentence. patience is that of
+ * embla_comm_options. Returns the exit code, after a message. */
+int cli_ranks_join(const cli_args *args, int patience, const embla_comm **out);
 /* Opens the job and reads --patience and --threads. Messages are held back until the ranks agree.
  * Returns the exit code, after a message. */
 int cli_ranks_open(const cli_args *args, cli_ranks *ranks);

@@ -229,4 +229,5 @@ const cli_verb cli_verb_bench = {
         "limit. With --json each case is one JSON object per line.",
     .example = "embla bench lookup --case '27x16/f32/uniform/.*'",
     .options = options,
+    .ranks = true,
     .run = run};

@@ -245,4 +245,5 @@ const cli_verb cli_verb_plan = {
         "kB, MB and GB are decimal. docs/cluster.md has the formulas.",
     .example = "embla plan --rows 1e9 --dim 128 --optimizer adagrad-rowwise --hosts 4",
     .options = options,
+    .ranks = true,
     .run = run};

@@ -570,4 +570,5 @@ const cli_verb cli_verb_train = {
         "of time.",
     .example = "embla train names.txt --preset microgpt -o letters",
     .options = options,
+    .ranks = true,
     .run = run};

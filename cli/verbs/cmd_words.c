@@ -235,4 +235,5 @@ const cli_verb cli_verb_words = {
         "file is the same, bit for bit, as that of one process.",
     .example = "embla words village.txt -o village-words.safetensors --clean words --epochs 20",
     .options = options,
+    .ranks = true,
     .run = run};

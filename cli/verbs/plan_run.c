@@ -15,6 +15,7 @@
 
 #include "embla_text.h"
 
+#include "train/ranks.h"
 #include "verbs/trace_file.h"
 
 enum { PIECE = 1024, HEAD = 4096 };
@@ -25,9 +26,9 @@ enum { PIECE = 1024, HEAD = 4096 };
 int cli_plan_measure(const cli_args *args, cli_plan *p, bool *speaks)
 {
     const embla_comm *comm = NULL;
-    int code = CLI_DONE;
     *speaks = true;
-    if (embla_comm_open(NULL, &comm) != EMBLA_OK) return cli_failed("%s", embla_error());
+    int code = cli_ranks_join(args, 0, &comm);
+    if (code != CLI_DONE) return code;
     *speaks = comm->rank == 0;
     if (embla_plan_measure(comm, &p->options, &p->options.machine) != EMBLA_OK) {
         code = cli_failed("%s", embla_error());

@@ -163,6 +163,32 @@ typedef struct {
 } joined;
 static joined now;
 
+enum { WORK = 64 };
+
+/* Ranks that do different work would meet each other's messages in the middle of their own: MPI
+ * ends the job then, or they wait. So they compare it first. */
+static embla_status compare_work(const embla_comm *comm, const char *work)
+{
+    char mine[WORK] = "", *all = NULL;
+    void *memory = NULL;
+    size_t bytes = (size_t)comm->size * WORK;
+    int other = 0;
+    (void)snprintf(mine, sizeof mine, "%s", work ? work : "");
+    embla_status status = embla_mem_new(bytes, "the work of all ranks", &memory);
+    status = embla_comm_agree(comm, status, "it has no memory for the work of all ranks");
+    all = memory;
+    if (status == EMBLA_OK) status = comm->allgather(comm->owner, mine, all, WORK);
+    while (status == EMBLA_OK && other < comm->size && memcmp(all + other * WORK, mine, WORK) == 0)
+        other++;
+    if (status == EMBLA_OK && other < comm->size)
+        status = embla_fail(EMBLA_ERR_ARGUMENT,
+                            "rank %d of %d runs '%s', but rank %d runs '%.63s'; all ranks of a job "
+                            "must run the same",
+                            comm->rank, comm->size, mine, other, all + other * WORK);
+    embla_mem_free(memory, bytes);
+    return status;
+}
+
 embla_status embla_comm_open(const embla_comm_options *options, const embla_comm **out)
 {
     EMBLA_TRY(embla_options_check(options));
@@ -200,8 +226,12 @@ embla_status embla_comm_open(const embla_comm_options *options, const embla_comm
                                  .communicator = options->communicator};
     EMBLA_TRY(open(&host, &now.comm));
     now.close = close;
-    *out = now.comm;
-    return EMBLA_OK;
+    embla_status status = now.comm->size > 1 ? compare_work(now.comm, options->work) : EMBLA_OK;
+    if (status == EMBLA_OK)
+        *out = now.comm;
+    else
+        embla_comm_free(now.comm);
+    return status;
 }
 
 void embla_comm_free(const embla_comm *comm)

@@ -562,6 +562,8 @@ __attribute__((visibility("default"))) embla_status embla_mpi_open(const embla_m
     if (!initialized) {
         code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
         j->started = code == MPI_SUCCESS;
+        /* Open MPI reports what fails in a test of a request there, and ends the job by default */
+        if (j->started) (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     }
     if (code == MPI_SUCCESS)
         code = join(j, host->communicator ? *(const MPI_Comm *)host->communicator : MPI_COMM_WORLD);
