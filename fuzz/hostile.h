@@ -52,7 +52,7 @@ static inline void put_runs(made *m, input *in)
                                           "\xe1\x84\x80",
                                           ".",
                                           "<"};
-    static const size_t times[] = {1, 2, 3, 8, 40, 300, 2000, 8000};
+    static const size_t times[] = {1, 2, 3, 8, 40, 200, 1000, 3000};
     const size_t runs = take_below(in, 7);
     for (size_t i = 0; i < runs; i++) {
         const char *letter = PICK(in, letters);

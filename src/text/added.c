@@ -217,7 +217,8 @@ embla_status embla_added_next(embla_encoding *e, const embla_matcher *matcher, e
 {
     *found = NULL;
     e->bound.stage = "the search for added tokens";
-    while (matcher->count > 0 && (*at = find_first(matcher, &view, *at)) < view.count) {
+    if (matcher->count == 0 || view.count == 0) return EMBLA_OK; /* nothing has no address */
+    while ((*at = find_first(matcher, &view, *at)) < view.count) {
         size_t from = *at, to = from, length = 0;
         const embla_added *a = longest(e, matcher, &view, from, &to);
         EMBLA_TRY(embla_bound_add(&e->bound, 1));
