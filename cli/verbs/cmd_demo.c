@@ -95,6 +95,7 @@ static int copy_demo(const cli_args *args, const char *folder)
     const char *to = cli_args_text(args, "output");
     int code = cli_out_check_folder(to);
     if (code != CLI_DONE) return code;
+    if (access(to, F_OK) == 0) return cli_failed("'%s' exists; choose another folder for -o", to);
     if (!copy_folder(folder, to, 0))
         return cli_failed("cannot copy the demo to '%s': %s", to, strerror(errno));
     if (cli_args_flag(args, "json")) {
@@ -181,9 +182,10 @@ static int walk(const char *folder)
     }
     if (code != CLI_DONE) return code;
     putchar('\n');
-    cli_out_fact("next",
-                 "'embla demo -o demo && cd demo' gives you a copy to work in. The examples "
-                 "of 'embla help VERB' and of the README run there.");
+    cli_out_fact(
+        "next",
+        "'embla demo -o embla-demo && cd embla-demo' gives you a copy to work in. The examples "
+        "of 'embla help VERB' and of the README run there.");
     return CLI_DONE;
 }
 
@@ -240,6 +242,6 @@ const cli_verb cli_verb_demo = {
             "of letters with an n-gram table, trained on village.txt). The examples of all verbs "
             "use them: they run in the folder of the demo, and those that write files in a copy of "
             "it.",
-    .example = "embla demo -o demo",
+    .example = "embla demo -o embla-demo",
     .options = options,
     .run = run};
