@@ -120,6 +120,7 @@ EMBLA_API const char *embla_index_line(const embla_index *index, int64_t row, si
 
 typedef struct {
     int threads;
+    bool distinct;        /* of lines with the same text, only the first that is found */
     uint64_t reserved[4]; /* must be 0 */
 } embla_search_options;
 

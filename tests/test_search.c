@@ -350,6 +350,36 @@ static void write_index(const place *p)
     embla_index_free(index);
 }
 
+static void equal_lines_are_found_once_if_asked(void **state)
+{
+    static const char *const texts[] = {"a red cat", "unheard", "the sea"};
+    const size_t lengths[] = {9, 7, 7};
+    const embla_search_options options = {.distinct = true};
+    place p;
+    embla_neighbour found[3 * 4];
+    embla_index *index = NULL;
+    char text[4096] = "";
+    (void)state;
+    begin(&p);
+    for (int i = 0; i < 40; i++)
+        strcat(text, i == 20 ? "red ship\nthe sea\n" : "red cat\n"); /* 42 lines, 3 texts */
+    put(p.corpus, text);
+    assert_ok(embla_index_new(p.encoder, p.corpus, NULL, &index));
+    assert_ok(embla_index_search(index, p.encoding, texts, lengths, 3, 4, NULL, found, NULL));
+    assert_int_equal(found[3].row, 3); /* the same line four times */
+    assert_ok(embla_index_search(index, p.encoding, texts, lengths, 3, 4, &options, found, NULL));
+    assert_int_equal(found[0].row, 0);
+    for (size_t i = 0; i < 3; i += 2) { /* all three texts, then nothing */
+        int64_t sum = found[4 * i].row + found[4 * i + 1].row + found[4 * i + 2].row;
+        assert_int_equal(sum, 0 + 20 + 21);
+        assert_true(found[4 * i].score >= found[4 * i + 1].score);
+        assert_int_equal(found[4 * i + 3].row, -1);
+    }
+    assert_int_equal(found[4].row, -1); /* a text without tokens */
+    embla_index_free(index);
+    end(&p);
+}
+
 static void an_index_belongs_to_one_corpus_and_one_model(void **state)
 {
     place p;
@@ -470,6 +500,9 @@ static embla_status use_all(const place *p)
     if (status == EMBLA_OK) status = embla_encoding_new(embla_encoder_tokenizer(fitted), &encoding);
     if (status == EMBLA_OK)
         status = embla_index_search(stored, encoding, &text, &length, 1, 1, NULL, &found, NULL);
+    if (status == EMBLA_OK)
+        status = embla_index_search(stored, encoding, &text, &length, 1, 1,
+                                    &(embla_search_options){.distinct = true}, &found, NULL);
     embla_index_free(stored);
     embla_index_free(index);
     embla_encoding_free(encoding);
@@ -594,6 +627,7 @@ int main(void)
         cmocka_unit_test(a_fit_needs_a_line_with_a_vector),
         cmocka_unit_test(pairs_are_scored_by_correlation_in_every_layout),
         cmocka_unit_test(an_index_finds_lines_and_is_the_same_from_its_file),
+        cmocka_unit_test(equal_lines_are_found_once_if_asked),
         cmocka_unit_test(an_index_belongs_to_one_corpus_and_one_model),
         cmocka_unit_test(a_damaged_index_is_refused),
         cmocka_unit_test(any_number_of_threads_gives_the_same_index),

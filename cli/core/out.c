@@ -136,30 +136,55 @@ static void print_cell(const char *cell, int after)
     printf("%*s%s%*s", after < 0 ? -after : 0, "", cell, after > 0 ? after : 0, "");
 }
 
-/* For a terminal that is too narrow: each row as its first cell, and below it the other cells with
- * the headings of their columns. */
+/* For a terminal that is too narrow: each row as its first cell, and below it the other cells, with
+ * the headings of their columns if there are any. */
 static void print_narrow(const cli_grid *grid)
 {
+    char line[8 * CLI_CELL] = "";
     for (size_t i = grid->no_heading ? 0 : grid->columns; i < grid->used; i++) {
-        const char *heading = grid->no_heading ? "" : grid->cells[i % grid->columns];
+        size_t column = i % grid->columns, used = strlen(line);
         const char *cell = grid->cells[i];
-        if (i % grid->columns == 0)
+        if (column == 0)
             printf("%s\n", cell);
+        else if (!grid->no_heading && *cell)
+            printf("  %s: %s\n", grid->cells[column], cell);
         else if (*cell)
-            printf("  %s%s%s\n", heading, *heading ? ": " : "", cell);
+            snprintf(line + used, sizeof line - used, "%s%s",
+                     used == 0                     ? ""
+                     : column + 1 == grid->columns ? "; "
+                                                   : " ",
+                     cell);
+        if (column + 1 < grid->columns || !line[0]) continue;
+        cli_out_wrapped(line, printf("    "), 4);
+        line[0] = '\0';
     }
 }
 
-void cli_grid_print(const cli_grid *grid, const char *align)
+/* Returns the columns of the whole grid. */
+static int measure(const cli_grid *grid, int widths[16])
 {
-    int widths[16] = {0}, whole = -2;
-    assert(grid->columns <= 16 && grid->columns == strlen(align));
+    int whole = -2;
+    assert(grid->columns <= 16);
+    for (size_t i = 0; i < grid->columns; i++) widths[i] = 0;
     for (size_t i = 0; i < grid->used; i++) {
         int wide = (int)cli_columns(grid->cells[i]);
         if (wide > widths[i % grid->columns]) widths[i % grid->columns] = wide;
     }
     for (size_t i = 0; i < grid->columns; i++) whole += widths[i] + 2;
-    if (!cli_out_fits(whole)) {
+    return whole;
+}
+
+bool cli_grid_fits(const cli_grid *grid)
+{
+    int widths[16];
+    return cli_out_fits(measure(grid, widths));
+}
+
+void cli_grid_print(const cli_grid *grid, const char *align)
+{
+    int widths[16];
+    assert(grid->columns == strlen(align));
+    if (!cli_out_fits(measure(grid, widths))) {
         print_narrow(grid);
         return;
     }

@@ -47,6 +47,8 @@ typedef struct {
 
 void cli_grid_put(cli_grid *grid, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_grid_print(const cli_grid *grid, const char *align);
+/* Whether the grid fits on the terminal as columns. */
+bool cli_grid_fits(const cli_grid *grid);
 
 /* One JSON value on one line. key is NULL inside an array and at the top. */
 typedef struct {

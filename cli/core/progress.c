@@ -61,7 +61,7 @@ static struct winsize terminal(void)
 int cli_progress_width(void)
 {
     int width = terminal().ws_col;
-    return width > 1 ? width - 1 : 1; /* a full line would move the cursor to the next one */
+    return width > 3 ? width - 3 : 1; /* a full line, or ^C after it, would begin the next one */
 }
 
 int cli_progress_height(void)
@@ -79,7 +79,9 @@ static void move_to_start(const cli_progress *progress, FILE *to)
 
 void cli_progress_wipe(cli_progress *progress)
 {
-    if (!progress->drawn) return;
+    bool echo = caught == SIGINT && progress->shown && !progress->echoed;
+    if (!progress->drawn && !echo) return;
+    if (caught) progress->echoed = true; /* ^C is on the line that is erased */
     if (progress->above > 0) {
         move_to_start(progress, stderr);
         fputs("\033[J", stderr);

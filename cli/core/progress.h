@@ -12,6 +12,7 @@
 typedef struct {
     bool shown;         /* whether to draw */
     bool drawn;         /* a line is on the screen */
+    bool echoed;        /* the ^C that the terminal printed is gone */
     int above;          /* number of lines above it */
     double start, last; /* seconds: start of the phase, last drawing */
     char what[32];      /* name of the phase */

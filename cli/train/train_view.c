@@ -311,25 +311,28 @@ static bool watching(const cli_training *t)
     return t->watch.corpus != NULL;
 }
 
-/* Writes the redrawn line, no wider than the terminal: if it does not fit, without the speed. */
+/* Writes the redrawn line, no wider than the terminal: if it does not fit, without the speed, then
+ * without validation, then without the loss. */
 static void progress_line(const cli_training *t, FILE *to)
 {
     char text[256], step[CLI_CELL], steps[CLI_CELL], loss[CLI_CELL], left[CLI_CELL];
     char speed[CLI_CELL], validation[CLI_CELL] = "", paced[3 * CLI_CELL] = "";
-    char ranks[CLI_CELL];
+    char ranks[CLI_CELL], number[CLI_CELL];
     bool many = cli_ranks_many(&t->ranks);
     (void)snprintf(paced, sizeof paced, "  %s tokens/s%s%s",
                    cli_commas((int64_t)cli_training_speed(t), speed), many ? "  " : "",
                    many ? cli_plural(t->ranks.comm->size, "rank", ranks) : "");
     if (isfinite(t->validation))
         (void)snprintf(validation, sizeof validation, "  validation %.4f", t->validation);
-    for (int tries = 0; tries < 2; tries++) {
+    (void)snprintf(loss, sizeof loss, "  loss %.40s", real_text(cli_training_loss(t), number));
+    char *const less[] = {paced, validation, loss, NULL};
+    for (size_t n = 0;; n++) {
         int used =
-            snprintf(text, sizeof text, "step %s of %s  loss %s%s%s  %s left",
+            snprintf(text, sizeof text, "step %s of %s%s%s%s  %s left",
                      cli_commas(embla_train_steps(t->train), step), cli_commas(t->steps, steps),
-                     real_text(cli_training_loss(t), loss), validation, paced, left_text(t, left));
-        if (used <= cli_progress_width()) break;
-        paced[0] = '\0';
+                     loss, validation, paced, left_text(t, left));
+        if (used <= cli_progress_width() || !less[n]) break;
+        less[n][0] = '\0';
     }
     fprintf(to, "%.*s", cli_progress_width(), text);
 }

@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/complain.h"
 #include "core/token.h"
 #include "core/visible.h"
 #include "train/words_run.h"
 
-enum { PAIRS_DRAWN = 6, WORD_DRAWN = 16 };
+enum { PAIRS_DRAWN = 6, WORD_DRAWN = 16, REPORTS_MOST = 20 };
 
 /* ---- watched words ---- */
 
@@ -66,17 +67,20 @@ static bool pair_of(const cli_words *w, size_t n, size_t *a, size_t *b)
     return false;
 }
 
-/* Writes the cosines of the first pairs to text. */
-static void pairs_text(const cli_words *w, size_t most, char *text, size_t size)
+/* Writes a line with the cosines of the first pairs, as many as fit in `width` columns. */
+static void write_pairs(const cli_words *w, size_t most, int width, FILE *to)
 {
-    char x[CLI_WORD_TEXT], y[CLI_WORD_TEXT];
-    size_t used = 0, a, b;
-    text[0] = '\0';
-    for (size_t n = 0; n < most && pair_of(w, n, &a, &b) && used < size; n++) {
-        int more = snprintf(text + used, size - used, "  %s-%s %.3f", word_of(w, a, x),
-                            word_of(w, b, y), cli_words_cosine(w, a, b));
-        used += more > 0 ? (size_t)more : 0;
+    char x[CLI_WORD_TEXT], y[CLI_WORD_TEXT], pair[2 * CLI_WORD_TEXT + CLI_CELL];
+    size_t a, b;
+    int used = 0;
+    for (size_t n = 0; n < most && pair_of(w, n, &a, &b); n++) {
+        (void)snprintf(pair, sizeof pair, "  %s-%s %.3f", word_of(w, a, x), word_of(w, b, y),
+                       cli_words_cosine(w, a, b));
+        if (used + (int)cli_columns(pair) > width) break;
+        used += (int)cli_columns(pair);
+        fputs(pair, to);
     }
+    if (used > 0) fputc('\n', to);
 }
 
 /* ---- the beginning ---- */
@@ -173,18 +177,36 @@ static const char *left_text(const cli_words *w, char text[CLI_CELL])
     return text;
 }
 
+/* Writes the redrawn line, no wider than the terminal: if it does not fit, without the speed, then
+ * without the loss. */
+static void progress_line(const cli_words *w, FILE *to)
+{
+    char text[256], loss[CLI_CELL], speed[CLI_CELL], paced[2 * CLI_CELL], left[CLI_CELL];
+    (void)snprintf(loss, sizeof loss, "  loss %.3f", w->last.loss);
+    (void)snprintf(paced, sizeof paced, "  %s words/s", cli_commas((int64_t)speed_of(w), speed));
+    char *const less[] = {paced, loss, NULL};
+    for (size_t n = 0;; n++) {
+        int used = snprintf(text, sizeof text, "epoch %.2f of %zu%s%s  %s left", w->last.epochs,
+                            w->options.epochs, loss, paced, left_text(w, left));
+        if (used <= cli_progress_width() || !less[n]) break;
+        less[n][0] = '\0';
+    }
+    fprintf(to, "%.*s", cli_progress_width(), text);
+}
+
 void cli_words_draw(cli_words *w)
 {
-    char lines[1024], pairs[512], speed[CLI_CELL], left[CLI_CELL];
+    char *text = NULL;
+    size_t size = 0;
     double now = cli_progress_now();
-    int width = cli_progress_width();
     if (!w->progress.shown || now - w->progress.last < 0.1) return;
-    pairs_text(w, PAIRS_DRAWN, pairs, sizeof pairs);
-    (void)snprintf(lines, sizeof lines, "%.*s%sepoch %.2f of %zu  loss %.3f  %s words/s  %s left",
-                   width, pairs, pairs[0] ? "\n" : "", w->last.epochs, w->options.epochs,
-                   w->last.loss, cli_commas((int64_t)speed_of(w), speed), left_text(w, left));
+    FILE *to = open_memstream(&text, &size);
+    if (!to) return;
+    write_pairs(w, PAIRS_DRAWN, cli_progress_width(), to);
+    progress_line(w, to);
+    if (fclose(to) == 0) cli_progress_draw(&w->progress, text);
+    free(text);
     w->progress.last = now;
-    cli_progress_draw(&w->progress, lines);
 }
 
 /* ---- reports ---- */
@@ -311,6 +333,17 @@ static void print_pairs(const cli_words *w, int used)
     putchar('\n');
 }
 
+/* On a terminal a report for each of hundreds of epochs hides the rest of the screen, and the line
+ * that is redrawn says the same: every tenth of them is reported. */
+static bool is_report_due(const cli_words *w, bool scores)
+{
+    int64_t epochs = (int64_t)w->options.epochs;
+    if (w->json || epochs <= REPORTS_MOST || !w->progress.shown || !isatty(STDOUT_FILENO))
+        return true;
+    if ((scores && w->eval_count > 0) || w->last.step == w->last.steps) return true;
+    return w->epoch % (epochs / 10) == 0;
+}
+
 int cli_words_report(cli_words *w, bool scores)
 {
     char speed[CLI_CELL];
@@ -318,6 +351,7 @@ int cli_words_report(cli_words *w, bool scores)
     int code = CLI_DONE;
     if (w->plot && !add_point(w)) return cli_failed("no memory for the points of the plot");
     if (w->quiet && !w->json) return CLI_DONE;
+    if (!is_report_due(w, scores)) return CLI_DONE;
     cli_progress_wipe(&w->progress);
     if (w->json) {
         cli_json_open(&json, NULL, '{');
@@ -331,8 +365,8 @@ int cli_words_report(cli_words *w, bool scores)
         cli_json_close(&json, '}');
         putchar('\n');
     } else {
-        int used = printf("epoch %.2f  loss %.3f  %s words/s", w->last.epochs, w->loss,
-                          cli_commas((int64_t)speed_of(w), speed));
+        int used = printf("epoch %.2f of %zu  loss %.3f  %s words/s", w->last.epochs,
+                          w->options.epochs, w->loss, cli_commas((int64_t)speed_of(w), speed));
         print_pairs(w, used);
         if (scores && w->eval_count > 0) code = print_scores(w, NULL);
     }

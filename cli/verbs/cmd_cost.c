@@ -134,43 +134,56 @@ static const char *shape_text(int64_t rows, int64_t dim, char text[CLI_CELL])
     return text;
 }
 
-static void add_part(cli_grid *grid, const priced *entry, const char *name, const char *rows,
-                     embla_cost_part part)
+static void add_part(cli_grid *grid, const priced *entry, bool exact, const char *name,
+                     const char *rows, embla_cost_part part)
 {
     char text[CLI_CELL];
     cli_grid_put(grid, "%s", name);
     cli_grid_put(grid, "%s", rows);
     cli_grid_put(grid, "%s", cli_commas(part.parameters, text));
-    cli_grid_put(grid, "%s", cli_commas(part.bytes, text));
+    if (exact) cli_grid_put(grid, "%s", cli_commas(part.bytes, text));
     cli_grid_put(grid, "%s", cli_size(part.bytes, text));
-    if (grid->columns == 6) cli_grid_put(grid, "%s", share_text(entry, part.parameters, text));
+    if (entry->cost.trunk.parameters > 0)
+        cli_grid_put(grid, "%s", share_text(entry, part.parameters, text));
 }
 
-static void print_parts(const priced *entry)
+/* exact: with a column of bytes beside the sizes. */
+static void list_parts(const priced *entry, bool exact, cli_grid *grid)
 {
     static const char *const heads[] = {"part",  "rows x dim", "parameters",
                                         "bytes", "size",       "share"};
     const embla_cost_model *model = &entry->model;
     const embla_cost *cost = &entry->cost;
     bool whole = cost->trunk.parameters > 0;
-    cli_grid grid = {.columns = whole ? 6 : 5};
     char text[CLI_CELL];
-    for (size_t i = 0; i < grid.columns; i++) cli_grid_put(&grid, "%s", heads[i]);
-    add_part(&grid, entry, "token table", shape_text(model->rows, model->dim, text), cost->tokens);
+    *grid = (cli_grid){.columns = (size_t)4 + exact + whole};
+    for (size_t i = 0; i < (whole ? 6U : 5U); i++)
+        if (exact || i != 3) cli_grid_put(grid, "%s", heads[i]);
+    add_part(grid, entry, exact, "token table", shape_text(model->rows, model->dim, text),
+             cost->tokens);
     if (model->positions > 0)
-        add_part(&grid, entry, "positions", shape_text(model->positions, model->dim, text),
+        add_part(grid, entry, exact, "positions", shape_text(model->positions, model->dim, text),
                  cost->positions);
     if (model->ngram_rows > 0)
-        add_part(&grid, entry, "n-gram tables",
+        add_part(grid, entry, exact, "n-gram tables",
                  shape_text(model->ngram_rows, model->ngram_dim, text), cost->ngram);
     if (model->positions > 0 || model->ngram_rows > 0)
-        add_part(&grid, entry, "input tables", "", cost->inputs);
-    add_part(&grid, entry, "head",
+        add_part(grid, entry, exact, "input tables", "", cost->inputs);
+    add_part(grid, entry, exact, "head",
              model->untied ? shape_text(model->rows, model->dim, text) : "tied", cost->head);
-    add_part(&grid, entry, "all tables", "", cost->tables);
-    if (whole) add_part(&grid, entry, "trunk", "", cost->trunk);
-    if (whole) add_part(&grid, entry, "total", "", cost->total);
-    cli_grid_print(&grid, whole ? "lrrrrr" : "lrrrr");
+    add_part(grid, entry, exact, "all tables", "", cost->tables);
+    if (whole) add_part(grid, entry, exact, "trunk", "", cost->trunk);
+    if (whole) add_part(grid, entry, exact, "total", "", cost->total);
+}
+
+/* A narrow terminal gets the sizes alone. */
+static void print_parts(const priced *entry)
+{
+    cli_grid grid;
+    list_parts(entry, true, &grid);
+    if (!cli_grid_fits(&grid)) list_parts(entry, false, &grid);
+    static const char *const align[] = {"lrrr", "lrrrr", "lrrrrr"};
+    cli_grid_print(&grid, align[grid.columns - 4]);
 }
 
 static void add_work(cli_grid *grid, const char *what, int64_t count, const char *unit)

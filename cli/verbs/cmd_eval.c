@@ -343,7 +343,11 @@ static embla_status score_file(job *j, const char *path, bool quiet)
 static int report_failure(const char *path, embla_status status)
 {
     if (status == EMBLA_ERR_MEMORY) return cli_failed("no memory to score %s", path);
-    return cli_failed("%s", embla_error());
+    return cli_failed("%s%s", embla_error(),
+                      (status == EMBLA_ERR_FORMAT || status == EMBLA_ERR_UNSUPPORTED) &&
+                              cli_eval_has_sentences(path)
+                          ? "; if these are pairs of sentences, add --sentences"
+                          : "");
 }
 
 static int is_question_file(const struct dirent *entry)

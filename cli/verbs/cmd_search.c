@@ -194,11 +194,12 @@ static void print_answer(job *j, const char *question, size_t length, const embl
 static int answer(void *context, const cli_texts *batch)
 {
     job *j = context;
+    const embla_search_options options = {.threads = j->threads,
+                                          .distinct = cli_args_flag(j->args, "distinct")};
     for (size_t at = 0; at < batch->count; at += QUESTIONS) {
         size_t count = batch->count - at < QUESTIONS ? batch->count - at : QUESTIONS;
         if (embla_index_search(j->index, j->model.encoding, batch->texts + at, batch->lengths + at,
-                               count, j->top, &(embla_search_options){.threads = j->threads},
-                               j->found, j->details) != EMBLA_OK)
+                               count, j->top, &options, j->found, j->details) != EMBLA_OK)
             return cli_failed("%s", embla_error());
         for (size_t i = 0; i < count; i++)
             print_answer(j, batch->texts[at + i], batch->lengths[at + i], &j->details[i],
@@ -277,6 +278,7 @@ static const cli_option options[] = {
      .least = 1,
      .most = TOP_MOST,
      .help = "number of lines for each question"},
+    {.name = "distinct", .help = "of lines with the same text, show only one"},
     {.name = "index",
      .value = "FILE",
      .help = "where the vectors of the lines are stored (default: CORPUS.embla, or with --fit "

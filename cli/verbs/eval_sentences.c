@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/eval_sentences.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -102,4 +103,31 @@ int cli_eval_sentences(const cli_args *args)
     cli_static_model_free(&model);
     free(parts);
     return code;
+}
+
+/* The fields of a line that have several words. */
+static int count_sentences(const char *line, char mark)
+{
+    int found = 0;
+    while (*line) {
+        size_t length = 0, words = 0;
+        for (; line[length] && line[length] != mark; length++)
+            words += isalpha((unsigned char)line[length]) &&
+                     (length == 0 || isspace((unsigned char)line[length - 1]));
+        found += words >= 2;
+        line += length + (line[length] == mark);
+    }
+    return found;
+}
+
+bool cli_eval_has_sentences(const char *path)
+{
+    enum { LINES = 5 };
+    char line[4096];
+    bool found = false;
+    FILE *file = fopen(path, "re");
+    for (int n = 0; file && n < LINES && !found && fgets(line, sizeof line, file); n++)
+        found = count_sentences(line, strchr(line, '\t') ? '\t' : ',') >= 2;
+    if (file) (void)fclose(file);
+    return found;
 }

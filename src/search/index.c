@@ -157,16 +157,20 @@ const char *embla_index_line(const embla_index *index, int64_t row, size_t *leng
 
 static embla_status search(const embla_index *index, embla_encoding *encoding,
                            const char *const *texts, const size_t *lengths, size_t count, size_t k,
-                           int threads, float *vectors, embla_encoded *details,
-                           embla_neighbour *out)
+                           const embla_search_options *asked, float *vectors,
+                           embla_encoded *details, embla_neighbour *out)
 {
+    const int threads = asked ? asked->threads : 0;
     const embla_encode_options how = {.normalize = EMBLA_NORMALIZE_YES, .threads = threads};
     const embla_near_options options = {.threads = threads};
     EMBLA_TRY(embla_map_check(index->lines.map));
     EMBLA_TRY(embla_table_check_file(index->table));
     EMBLA_TRY(embla_encode_texts(index->encoder, encoding, texts, lengths, count, &how, vectors,
                                  details));
-    EMBLA_TRY(embla_near(index->table, vectors, count, k, &options, out, NULL));
+    if (asked && asked->distinct)
+        EMBLA_TRY(embla_index_distinct(index, vectors, count, k, threads, out));
+    else
+        EMBLA_TRY(embla_near(index->table, vectors, count, k, &options, out, NULL));
     EMBLA_TRY(embla_table_check_file(index->table));
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; details[i].tokens == 0 && n < k; n++)
@@ -183,7 +187,6 @@ embla_status embla_index_search(const embla_index *index, embla_encoding *encodi
     embla_encoded *found = NULL;
     float *vectors = NULL;
     EMBLA_TRY(embla_options_check(options));
-    int threads = options ? options->threads : 0;
     if (!index || !encoding || (count > 0 && (!texts || !lengths || !out)))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_search: %s is NULL",
                           !index      ? "index"
@@ -197,7 +200,7 @@ embla_status embla_index_search(const embla_index *index, embla_encoding *encodi
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, count, sizeof *found, "texts", &found);
     if (status == EMBLA_OK)
-        status = search(index, encoding, texts, lengths, count, k, threads, vectors, found, out);
+        status = search(index, encoding, texts, lengths, count, k, options, vectors, found, out);
     if (status == EMBLA_OK && details) memcpy(details, found, count * sizeof *details);
     embla_arena_free(&arena);
     return status;

@@ -22,4 +22,10 @@ struct embla_index {
 EMBLA_CHECKED embla_status embla_index_begin(const embla_encoder *encoder, const char *corpus,
                                              embla_index **out);
 
+/* distinct.c: embla_near on the table of the index, but of rows whose lines are equal only the
+ * first. If there are fewer than k others, the row of the rest is -1. */
+EMBLA_CHECKED embla_status embla_index_distinct(const embla_index *index, const float *queries,
+                                                size_t count, size_t k, int threads,
+                                                embla_neighbour *out);
+
 #endif

@@ -36,3 +36,8 @@ words 6 >mapped.vocab.txt
 try eval mapped.safetensors pairs.txt
 make_model k.gguf text:general.architecture=llama tokens:a,b token_embd.weight:Q2_K:2x256
 try eval k.gguf pairs.txt
+# Pairs of sentences are not pairs of words.
+printf 'score,one,two\n4.5,a lazy dog,the dog is lazy\n' >sts.csv
+printf '4.5\ta lazy dog\tthe dog is lazy\n' >sts.tsv
+try eval fox.vec sts.csv
+try eval fox.vec sts.tsv

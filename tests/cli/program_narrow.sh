@@ -18,5 +18,17 @@ done
 for command in "cost gpt2" "cost llama-3.1-405b" "bench --list" ""; do # without a terminal: 80 columns
     embla $command 2>&1 | awk -v c="$command" 'length > 80 { print c ": " $0 }'
 done
-on_terminal 60 "embla cost gpt2" | sed -n '/^token table/,/^positions/p'
+on_terminal 60 "embla cost gpt2" | sed '1,/^$/d'
+# A line that is redrawn has room for ^C, ends with the time left, and ^C leaves no trace.
+interrupt() { # FILE COMMAND: ^C when FILE is there
+    (until [[ -e $1 ]]; do sleep 0.05; done; sleep 0.5; printf '\003'; sleep 1) |
+        script -qec "stty cols 60 rows 50; $2" /dev/null | tr '\r' '\n' | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' >screen
+    awk -v c="$2" 'length > 60 || (/ of .*  / && length > 59) { print c ": too long: " $0 }' screen
+    grep -E '^(epoch|step) ' screen | grep -vE '(left|words/s|tokens/s)(\^C)?$'
+    grep -oE '(\^C)?embla: interrupted' screen
+}
+interrupt w.vec.state "embla words village.txt -o w.vec --epochs 400000 --watch cat,dog,king,queen"
+interrupt m/loss.csv "embla train village.txt -o m --preset microgpt --steps 400000000 --validation 0.1"
+# Of many epochs a terminal shows a tenth.
+on_terminal 60 "embla words village.txt -o many.vec --dim 4 --epochs 40" | grep -c words/s$
 on_terminal 40 "embla lookup words.vec king" | grep -c -- ' 0.14 ..'

@@ -39,3 +39,14 @@ try search fox.vec lines.txt fox --top 1 --dtype f16
 try search fox.vec lines.txt fox --top 1 --dtype f16
 echo corrupt >lines.txt.embla
 try search fox.vec lines.txt fox --top 1
+# Of equal lines one is shown, also if they are more than were asked for at first.
+(yes 'the lazy dog' | head -n 50; echo 'the quick dog'; yes 'a fox' | head -n 50; echo 'the lazy dog') >repeated.txt
+try search fox.vec repeated.txt 'lazy dog' --top 3
+try search fox.vec repeated.txt 'lazy dog' fox --top 3 --distinct
+try search fox.vec repeated.txt 'lazy dog' --top 200 --distinct --json
+# With and without a fit: two indexes, and no word of another model.
+embla search fox.vec repeated.txt fox --top 1 --fit fox.fit
+embla search fox.vec repeated.txt fox --top 1
+embla search fox.vec repeated.txt fox --top 1 --fit ./fox.fit
+ls repeated.txt*
+embla search fox.vec repeated.txt fox --top 1 --fit fox.fit --index repeated.txt.embla 2>&1 | sed 's/checksum.*; //'
