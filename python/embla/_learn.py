@@ -11,6 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence, Union
 
 from . import _embla
+from ._bar import Bar, shown
 from ._errors import ArgumentError, Error, NotFoundError, UnsupportedError
 from ._hints import named, renamed
 from ._rows import Vocab
@@ -68,7 +69,8 @@ def _check_counts(**numbers: int) -> None:
 
 @named
 def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini",
-          steps: int = 0, resume: bool = False, progress: Callable[[Report], Any] | None = None,
+          steps: int = 0, resume: bool = False,
+          progress: Callable[[Report], Any] | bool | None = None,
           save_every: int = 0, keep: int = 2, threads: int = 0, dim: int | None = None,
           layers: int | None = None, heads: int | None = None, batch: int | None = None,
           length: int | None = None, rate: float | None = None, final_rate: float | None = None,
@@ -79,10 +81,11 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
           bf16: bool | None = None) -> Run:
     """Trains a model on a text file and saves it to the folder out.
 
-    progress is called after every step with a :class:`Report`; if it returns False,
-    the training ends early. Ctrl-C, and an exception of progress, save the training
-    before they are raised again: ``train(out=folder, resume=True)`` continues it, with
-    the same bits as if it had not been interrupted. ``embla train --resume`` does, too.
+    progress is called after every step with a :class:`Report`, in place of the progress
+    bar; if it returns False, the training ends early. progress=False means neither. Ctrl-C,
+    and an exception of progress, save the training before they are raised again:
+    ``train(out=folder, resume=True)`` continues it, with the same bits as if it had not been
+    interrupted. ``embla train --resume`` does, too.
 
     The arguments from dim on are those of a new training. None means the value of the
     preset. unit is "characters", "bytes", "words" or "tokens".
@@ -130,19 +133,22 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     losses: list[float] = []
     validated: float | None = None
     try:
-        while run.steps < steps:
-            step, loss, rate, norm, tokens, _ = run.step()
-            losses.append(loss)
-            measured = None
-            if run.steps % every == 0 or run.steps == steps:
-                measured = run.validate(20 if run.steps == steps else 4)
-                validated = validated if measured is None else measured
-            if save_every and run.steps % save_every == 0 and run.steps < steps:
-                run.save(folder, note=note, keep=keep)
-            if progress is not None:
-                report = Report(step, steps, loss, measured, rate, norm, tokens)
-                if progress(report) is False:
-                    break
+        with shown(progress) as tell:
+            while run.steps < steps:
+                step, loss, rate, norm, tokens, _ = run.step()
+                losses.append(loss)
+                measured = None
+                if run.steps % every == 0 or run.steps == steps:
+                    measured = run.validate(20 if run.steps == steps else 4)
+                    validated = validated if measured is None else measured
+                if save_every and run.steps % save_every == 0 and run.steps < steps:
+                    run.save(folder, note=note, keep=keep)
+                if isinstance(tell, Bar):
+                    tell("training", run.steps, steps, f"loss {loss:.4f}")
+                elif tell is not None:
+                    report = Report(step, steps, loss, measured, rate, norm, tokens)
+                    if tell(report) is False:
+                        break
     except BaseException as error:
         error.add_note(f"The training is saved: embla.train(out={folder!r}, resume=True) continues it.")
         raise
@@ -286,7 +292,7 @@ def _write_corpus(corpus: Iterable[str | Sequence[str]], path: str) -> None:
 
 @named
 def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
-          progress: Callable[[int, int, float], Any] | None = None, resume: bool = False,
+          progress: Callable[[int, int, float], Any] | bool | None = None, resume: bool = False,
           dim: int = 100, window: int = 5, negatives: int = 5, epochs: int = 5,
           rate: float = 0.05, sample: float = 1e-4, min_count: int = 5, max_words: int = 0,
           min_gram: int = 0, max_gram: int = 0, buckets: int = 2_000_000, phrases: float = 0.0,
@@ -295,7 +301,8 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
 
     Returns a table with words. With out (a .safetensors file) the result is written there, and
     Ctrl-C saves the state beside it: the same call with resume=True continues. progress is
-    called as progress(step, steps, loss); if it returns False, training ends early.
+    called as progress(step, steps, loss) in place of the progress bar; if it returns False,
+    training ends early. progress=False means neither.
 
     method is "skipgram" or "cbow". Words above the share sample of the text are left out at
     random; a negative sample leaves out none. min_gram and max_gram are the lengths of
@@ -314,24 +321,28 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
         if not result.endswith(".safetensors"):
             raise ArgumentError(f"out is {result!r}; its name must end in .safetensors, use save() "
                                 "of the result for other formats")
-        with renamed(_NAMES | {os.path.join(folder, "corpus.txt"): "the list of sentences"}):
-            run = _embla.Wordvec(source, method=method, dim=dim, window=window,
-                                 negatives=negatives, epochs=epochs, rate=rate, sample=sample,
-                                 min_count=min_count, max_words=max_words, min_gram=min_gram,
-                                 max_gram=max_gram, buckets=buckets, phrases=phrases, clean=clean,
-                                 seed=seed, hogwild=hogwild, threads=threads)
-        if resume:
-            run.load(state)
-        done, total, _, _, loss = run.steps(0)
-        try:
-            while done < total:
-                done, total, _, _, loss = run.steps(max(1, total // 1000))
-                if progress is not None and progress(done, total, loss) is False:
-                    break
-        except BaseException:
-            if out is not None:
-                run.save(state)
-            raise
+        with shown(progress) as tell:
+            with renamed(_NAMES | {os.path.join(folder, "corpus.txt"): "the list of sentences"}):
+                run = _embla.Wordvec(source, method=method, dim=dim, window=window,
+                                     negatives=negatives, epochs=epochs, rate=rate, sample=sample,
+                                     min_count=min_count, max_words=max_words, min_gram=min_gram,
+                                     max_gram=max_gram, buckets=buckets, phrases=phrases, clean=clean,
+                                     seed=seed, hogwild=hogwild, threads=threads,
+                                     progress=tell if isinstance(tell, Bar) else None)
+            if resume:
+                run.load(state)
+            done, total, _, _, loss = run.steps(0)
+            try:
+                while done < total:
+                    done, total, _, _, loss = run.steps(max(1, total // 1000))
+                    if isinstance(tell, Bar):
+                        tell("training", done, total, f"loss {loss:.4f}")
+                    elif tell is not None and tell(done, total, loss) is False:
+                        break
+            except BaseException:
+                if out is not None:
+                    run.save(state)
+                raise
         run.write(result)
         if os.path.exists(state):
             os.remove(state)

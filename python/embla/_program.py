@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 
+from ._bar import shown
 from ._errors import ArgumentError
 
 
@@ -24,11 +25,28 @@ def program() -> str:
 _NAMES = {"output": "path", "force": "overwrite=True", "as": "npy_dtype"}
 
 
+def _run(line: list[str], verb: str, progress: bool | None) -> subprocess.CompletedProcess[str]:
+    with shown(progress) as step:
+        if step is None:
+            return subprocess.run(line, capture_output=True, text=True, check=False)
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            try:
+                while True:
+                    try:
+                        out, err = run.communicate(timeout=0.1)
+                        return subprocess.CompletedProcess(line, run.returncode, out, err)
+                    except subprocess.TimeoutExpired:
+                        step(verb, 0, 0)
+            except BaseException:
+                run.kill()
+                raise
+
+
 def run_program(verb: str, options: list[str], path: str, more: list[str] | None = None,
-                codes: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
+                codes: tuple[int, ...] = (0,), *,
+                progress: bool | None = False) -> subprocess.CompletedProcess[str]:
     """Runs a verb on a file. An error is raised in the words of Python: without options."""
-    done = subprocess.run([program(), verb, *options, *(more or []), "--", path],
-                          capture_output=True, text=True, check=False)
+    done = _run([program(), verb, *options, *(more or []), "--", path], verb, progress)
     if done.returncode not in codes:
         said = done.stderr.strip().removeprefix("embla: ")
         said = re.sub(r"(?<![^\s'\"(])--([a-z-]+)", lambda m: _NAMES.get(m[1], m[1].replace("-", "_")), said)

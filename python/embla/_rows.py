@@ -12,9 +12,10 @@ from typing import (TYPE_CHECKING, Any, Iterable, Iterator, Literal, NamedTuple,
                     overload)
 
 from . import _embla
+from ._bar import Shown, shown
 from ._errors import ArgumentError, NotFoundError, RangeError, UnsupportedError
 from ._hints import named
-from ._types import DLPack, Eval, Path, Progress, Word
+from ._types import DLPack, Eval, Path, Word
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -295,21 +296,22 @@ class Rows(_embla.Table):
 
     def eval(self, path: Path, *, pairs: bool | None = None, rows: int = 0,
              exact_case: bool = False, kind: str = "add", threads: int = 0,
-             progress: Progress | None = None) -> Eval:
+             progress: Shown = None) -> Eval:
         """Scores the table on a file of analogies or of pairs of words.
 
         The result has "parts" (asked, covered, correct or spearman and pearson)
         and "missing", how often a word without a row occurs.
         """
         vocab = self._vocab()
-        if pairs is None:
-            try:
-                return _embla.eval(self, vocab, path, False, rows=rows, exact_case=exact_case,
-                                   kind=kind, threads=threads, progress=progress)
-            except UnsupportedError:
-                pairs = True  # the library says that this is a file of pairs
-        return _embla.eval(self, vocab, path, pairs, rows=rows, exact_case=exact_case, kind=kind,
-                           threads=threads, progress=progress)
+        with shown(progress) as step:
+            if pairs is None:
+                try:
+                    return _embla.eval(self, vocab, path, False, rows=rows, exact_case=exact_case,
+                                       kind=kind, threads=threads, progress=step)
+                except UnsupportedError:
+                    pairs = True  # the library says that this is a file of pairs
+            return _embla.eval(self, vocab, path, pairs, rows=rows, exact_case=exact_case, kind=kind,
+                               threads=threads, progress=step)
 
 
 def _digits(number: int) -> str:

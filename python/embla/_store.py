@@ -8,10 +8,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _embla
+from ._bar import Shown, shown
 from ._errors import ArgumentError
 from ._hints import named
 from ._table import Checkpoint
-from ._types import Path, Progress
+from ._types import Path
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,12 +77,13 @@ class Store(_embla.Store):
     def __new__(cls, path: Path | Checkpoint, tensor: str | None = None, *, layer: int = -1,
                 place: str = "mapped", shared_folder: Path | None = None,
                 shared_name: str | None = None, found_only: bool = False, wait: float = 0.0,
-                threads: int = 0, progress: Progress | None = None) -> Self:
+                threads: int = 0, progress: Shown = None) -> Self:
         checkpoint = path if isinstance(path, Checkpoint) else Checkpoint(path)
-        self = super().__new__(cls, checkpoint, tensor, layer=layer, place=place,
-                               shared_folder=shared_folder, shared_name=shared_name,
-                               found_only=found_only, wait=wait, threads=threads,
-                               progress=progress)
+        with shown(progress) as step:
+            self = super().__new__(cls, checkpoint, tensor, layer=layer, place=place,
+                                   shared_folder=shared_folder, shared_name=shared_name,
+                                   found_only=found_only, wait=wait, threads=threads,
+                                   progress=step)
         self._opened = (checkpoint, tensor, {
             "layer": layer, "place": place, "shared_folder": _absolute(shared_folder),
             "shared_name": shared_name, "found_only": found_only, "wait": wait, "threads": threads})

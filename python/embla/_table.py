@@ -11,12 +11,13 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
 
 from . import _embla
+from ._bar import Shown, shown
 from ._errors import ArgumentError, FileError, NotFoundError, UnsupportedError
 from ._hints import named, needs_path, renamed
 from ._keyed import Keyed
 from ._program import run_program
 from ._rows import Vocab
-from ._types import Conversion, Diff, Health, Line, Path, Progress, Spectrum, Word
+from ._types import Conversion, Diff, Health, Line, Path, Spectrum, Word
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,11 +110,12 @@ class Checkpoint(_embla.Checkpoint):
 
     def save(self, path: Path, *, format: str | None = None, dtype: str | None = None,
              rows: int = 0, tables_only: bool = False, overwrite: bool = False,
-             progress: Progress | None = None) -> Account:
+             progress: Shown = None) -> Account:
         """Writes the checkpoint to another file; returns the account of every row."""
-        return _account(self.convert(path, format=format, dtype=dtype, rows=rows,
-                                     tables_only=tables_only, overwrite=overwrite,
-                                     progress=progress))
+        with shown(progress) as step:
+            return _account(self.convert(path, format=format, dtype=dtype, rows=rows,
+                                         tables_only=tables_only, overwrite=overwrite,
+                                         progress=step))
 
     def __repr__(self) -> str:
         where = repr(self.path) if self.path else "in memory"
@@ -201,11 +203,11 @@ class Table(Keyed):
         return _embla.plane(self, basis, threads=threads)
 
     def layout(self, *, steps: int = 0, clusters: int = 0, threads: int = 0,
-               progress: Progress | None = None) -> Points:
+               progress: Shown = None) -> Points:
         """Every row near its nearest rows (t-SNE), and clusters of rows."""
-        with renamed({"most is": "clusters is"}):
+        with renamed({"most is": "clusters is"}), shown(progress) as step:
             return Points(*_embla.layout(self, steps=steps, clusters=clusters, threads=threads,
-                                         progress=progress))
+                                         progress=step))
 
     def diff(self, other: Table, *, by_word: bool = False, tolerance: float = 0.0,
              most: int | None = None, threads: int = 0) -> Diff:
@@ -226,7 +228,8 @@ class Table(Keyed):
             arrows: Iterable[tuple[Word, Word]] = (), only: bool = False, layout: str = "auto",
             color: str | None = None, neighbours: int | None = None, rows: int = 0,
             title: str | None = None, size: tuple[int, int] | None = None, theme: str = "auto",
-            format: str | None = None, overwrite: bool = False, threads: int = 0) -> None:
+            format: str | None = None, overwrite: bool = False, threads: int = 0,
+            progress: bool | None = None) -> None:
         """Draws every row as a point into an .html, .svg or .png file.
 
         words are highlighted; arrows are pairs of words, which are joined; only=True draws no
@@ -251,7 +254,7 @@ class Table(Keyed):
                     list_.write("".join(f"{w}\n" for w in shown))
                 options.append(f"--words=@{file}")
             run_program("map", [*options, f"--output={os.fspath(path)}", "--quiet"],
-                        *self._source(folder))
+                        *self._source(folder), progress=progress)
 
     def _named(self, word: Word) -> str:
         """A word as the program takes it; a row number as #5."""
@@ -271,7 +274,7 @@ class Table(Keyed):
     # ---- files ----
 
     def save(self, path: Path, *, format: str | None = None, dtype: str | None = None,
-             rows: int = 0, overwrite: bool = False, progress: Progress | None = None) -> Account:
+             rows: int = 0, overwrite: bool = False, progress: Shown = None) -> Account:
         """Writes the table and its words to a file of any format; returns the account.
 
         The format follows from the end of the name: .safetensors, .gguf, .npy, .vec, ..
@@ -280,8 +283,9 @@ class Table(Keyed):
             source: _embla.Checkpoint = self.checkpoint
         else:
             source = _embla.Checkpoint.over(self, self.words)
-        return _account(source.convert(path, format=format, dtype=dtype, rows=rows,
-                                       tables_only=True, overwrite=overwrite, progress=progress))
+        with shown(progress) as step:
+            return _account(source.convert(path, format=format, dtype=dtype, rows=rows,
+                                           tables_only=True, overwrite=overwrite, progress=step))
 
     def save_word2vec_format(self, fname: Path, *, binary: bool = False,
                              overwrite: bool = False) -> Account:

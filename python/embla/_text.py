@@ -9,9 +9,10 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Union, overload
 
 from . import _embla
+from ._bar import Shown, shown
 from ._errors import ArgumentError
 from ._hints import named, renamed
-from ._types import FitReport, Path, Progress
+from ._types import FitReport, Path
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -99,16 +100,16 @@ class Encoder(_embla.Encoder):
 
     def fit(self, corpus: Texts, path: Path, *, a: float = 0.0, components: int = 0,
             counts: Path | None = None, lines: int = 0, threads: int = 0,
-            progress: Progress | None = None) -> Self:
+            progress: Shown = None) -> Self:
         """Fits weights of words (SIF) and common components to a text; returns the new encoder.
 
         corpus is a text file or several texts. The fit is written to path;
         ``Encoder(model, fit=path)`` opens the model with it. a=-1 means no weights,
         components=-1 removes none. ``fitted`` of the result says what was done.
         """
-        with _text_file(corpus) as file:
+        with _text_file(corpus) as file, shown(progress) as step:
             report = _embla.fit(self, file, path, a=a, components=components, counts=counts,
-                                lines=lines, threads=threads, progress=progress)
+                                lines=lines, threads=threads, progress=step)
         new = type(self)(self.path, fit=path, **self._opened)
         new.fitted = report
         return new
@@ -155,10 +156,10 @@ class Index(_embla.Index):
     _made: tuple[Encoder, Texts]
 
     def __new__(cls, encoder: Encoder, texts: Texts, *, dtype: str = "f32", threads: int = 0,
-                progress: Progress | None = None) -> Self:
+                progress: Shown = None) -> Self:
         kept = texts if isinstance(texts, (str, os.PathLike)) else list(texts)
-        with _text_file(kept) as file:
-            self = cls._make(encoder, file, dtype=dtype, threads=threads, progress=progress)
+        with _text_file(kept) as file, shown(progress) as step:
+            self = cls._make(encoder, file, dtype=dtype, threads=threads, progress=step)
         self._texts = kept if isinstance(kept, list) else None
         self._made = (encoder, kept if isinstance(kept, list) else os.path.abspath(kept))
         return self
