@@ -280,6 +280,35 @@ static void ranks_wait_for_a_file_as_long_as_for_any_save(void **unused)
     assert_int_equal(atomic_load(&found), PATIENT_BARRIER);
 }
 
+/* ---- rows that no file can hold ---- */
+
+static embla_status saves_what_no_file_holds(const embla_comm *comm, void *context)
+{
+    const embla_sharded_options o = {
+        .rows = ROWS, .dim = DIM, .dtype = EMBLA_F4_E2M1, .capacity = COUNT};
+    const char *folder = context;
+    char path[SCRATCH_PATH];
+    embla_sharded *s = NULL;
+    EMBLA_TRY(embla_sharded_new(comm, &o, &s));
+    must(embla_sharded_save(s, NULL, folder, 1) == EMBLA_ERR_UNSUPPORTED);
+    must(comm->rank > 0 || strstr(embla_error(), "f4_e2m1"));
+    snprintf(path, sizeof path, "%s/x.safetensors", folder);
+    must(embla_sharded_export(s, path, "x") == EMBLA_ERR_UNSUPPORTED);
+    must(comm->rank > 0 || strstr(embla_error(), "f4_e2m1"));
+    embla_sharded_free(s);
+    return EMBLA_OK;
+}
+
+static void a_dtype_that_no_file_has_is_refused_by_save_and_export(void **unused)
+{
+    scratch s;
+    (void)unused;
+    scratch_new(&s);
+    for (int ranks = 1; ranks <= 2; ranks++)
+        thread_comm_run(ranks, saves_what_no_file_holds, s.folder);
+    scratch_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +316,7 @@ int main(void)
         cmocka_unit_test(wrong_options_of_one_rank_are_refused_on_all),
         cmocka_unit_test(a_rank_without_memory_for_its_rows_takes_part),
         cmocka_unit_test(a_product_that_fails_on_one_rank_fails_the_loss_on_all),
+        cmocka_unit_test(a_dtype_that_no_file_has_is_refused_by_save_and_export),
         cmocka_unit_test(ranks_wait_for_a_file_as_long_as_for_any_save),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

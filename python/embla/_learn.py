@@ -98,7 +98,8 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     ) if value is not None}
     for name, value in options.items():
         if not isinstance(value, str) and not value >= 0:  # also a NaN
-            raise ArgumentError(f"{name} is {value}; it must be 0 or greater")
+            shown = "below -2**64" if value < -2**64 else value
+            raise ArgumentError(f"{name} is {shown}; it must be 0 or greater")
     if not out:
         raise ArgumentError("train needs out, the folder for the model")
     _check_counts(steps=steps, save_every=save_every, keep=keep)

@@ -532,8 +532,10 @@ static embla_status write_rows(void *context, embla_sharded_read *read, void *co
 {
     const exported *e = context;
     const embla_sharded_options *o = &e->s->options;
+    const embla_element *element = NULL;
+    EMBLA_TRY(embla_element_find(o->dtype, e->name, &element));
     const embla_part part = {.name = e->name,
-                             .element = embla_element_of(o->dtype),
+                             .element = element,
                              .rank = 2,
                              .shape = {(uint64_t)o->rows, o->dim},
                              .bytes = (uint64_t)o->rows * embla_table_row_bytes(e->s->table),

@@ -108,6 +108,16 @@ const embla_element *embla_element_of(embla_dtype dtype)
     return NULL;
 }
 
+embla_status embla_element_find(embla_dtype dtype, const char *what, const embla_element **out)
+{
+    *out = embla_element_of(dtype);
+    if (*out) return EMBLA_OK;
+    return embla_fail(
+        EMBLA_ERR_UNSUPPORTED,
+        "%.128s has rows of %s, which need a separate scale; no format can store them", what,
+        embla_dtype_name(dtype));
+}
+
 const embla_element *embla_element_at(size_t n)
 {
     return n < COUNT ? &elements[n] : NULL;

@@ -21,8 +21,11 @@ typedef struct {
 EMBLA_PRIVATE const embla_element *embla_element_safetensors(const char *name, size_t length);
 const embla_element *embla_element_ggml(uint32_t id);
 const embla_element *embla_element_npy(const char *letter_and_size); /* "f4" */
-/* The type of a table's dtype; never NULL for a valid dtype. */
+/* The type of a table's dtype; NULL for f4_e2m1, which needs a separate scale. */
 EMBLA_PRIVATE const embla_element *embla_element_of(embla_dtype dtype);
+/* The same for the rows of `what`: EMBLA_ERR_UNSUPPORTED if no format has the dtype. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_element_find(embla_dtype dtype, const char *what,
+                                                            const embla_element **out);
 /* Type n, from 0; NULL past the last. */
 const embla_element *embla_element_at(size_t n);
 

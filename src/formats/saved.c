@@ -21,9 +21,11 @@ embla_status embla_saved_add(embla_saved *v, const char *name, embla_dtype dtype
                              size_t dim, void *at)
 {
     size_t row_bytes;
+    const embla_element *element;
     EMBLA_TRY(embla_dtype_row_bytes(dtype, dim, &row_bytes));
+    EMBLA_TRY(embla_element_find(dtype, name, &element));
     embla_saved_tensor *p = &v->tensors[v->count++];
-    p->element = embla_element_of(dtype);
+    p->element = element;
     p->rows = (uint64_t)rows;
     p->dim = dim;
     p->bytes = p->rows * row_bytes;

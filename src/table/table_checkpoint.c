@@ -27,10 +27,6 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab)
                           "the table has rows of %zu bytes, %zu bytes apart; a checkpoint has no "
                           "gaps between rows",
                           table->row_bytes, table->row_stride);
-    if (!embla_element_of(table->dtype))
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "the table is %s, which needs a separate scale; no format can store it",
-                          embla_dtype_name(table->dtype));
     if (table->scale != 1.0f)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the table has a scale of %g, which no format stores; it must be 1",
@@ -51,9 +47,11 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab)
 static embla_status describe(const embla_table *table, embla_directory *directory)
 {
     embla_entry *entry = NULL;
+    const embla_element *element = NULL;
+    EMBLA_TRY(embla_element_find(table->dtype, "the table", &element));
     directory->format = in_memory.name;
     EMBLA_TRY(embla_directory_add(directory, tensor, strlen(tensor), &entry));
-    entry->element = embla_element_of(table->dtype);
+    entry->element = element;
     entry->rank = 2;
     entry->shape[0] = (uint64_t)table->rows;
     entry->shape[1] = table->dim;
