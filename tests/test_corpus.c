@@ -560,7 +560,7 @@ static void what_is_no_text_is_refused(void **state)
     refused("\xfd"
             "7zXZ\0rest",
             10, &as_bytes, EMBLA_ERR_UNSUPPORTED,
-            "is compressed with xz; decompress it first: xz -d");
+            "is compressed with xz; unpack it with unxz first");
     refused("\x1f\x8b\x08\0", 4, &as_bytes, EMBLA_ERR_UNSUPPORTED, "compressed with gzip");
     refused("PK\x03\x04", 4, &as_stream, EMBLA_ERR_UNSUPPORTED, "compressed with zip");
     embla_corpus *c = NULL; /* two of gzip's three bytes are a text of bytes */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "files/guard.h"
 #include "files/io.h"
+#include "files/packed.h"
 
 /* Allocates the handle and a copy of the name in one block. */
 static embla_status new_handle(const char *shown, embla_map **out)
@@ -54,6 +55,20 @@ static embla_status check_file(embla_map *map)
     return EMBLA_OK;
 }
 
+/* Refuses a compressed file. */
+static embla_status check_packed(const embla_map *map, bool text)
+{
+    uint8_t head[EMBLA_PACKED_HEAD];
+    size_t have = map->size < sizeof head ? (size_t)map->size : sizeof head;
+    EMBLA_TRY(embla_map_read(map, 0, have, head));
+    return embla_packed_check(map->name, head, have, text);
+}
+
+embla_status embla_map_check_text(const embla_map *map)
+{
+    return check_packed(map, true);
+}
+
 static embla_status open_and_map(int folder, const char *name, bool follow, embla_map *map)
 {
     void *bytes = NULL;
@@ -61,6 +76,7 @@ static embla_status open_and_map(int folder, const char *name, bool follow, embl
     int flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW);
     EMBLA_TRY(embla_io_open(folder, name, flags, 0, &map->fd));
     EMBLA_TRY(check_file(map));
+    EMBLA_TRY(check_packed(map, false));
     EMBLA_TRY(embla_io_map(map->fd, map->name, (size_t)map->size, &bytes));
     map->bytes = bytes;
     return EMBLA_OK;

@@ -26,10 +26,13 @@ typedef struct embla_map {
 } embla_map;
 
 /* Opens a regular file relative to folder; AT_FDCWD means the current folder. Messages call the
- * file `shown`. follow: name may be a symbolic link. */
+ * file `shown`. follow: name may be a symbolic link. A compressed file is EMBLA_ERR_UNSUPPORTED. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(int folder, const char *name,
                                                         const char *shown, bool follow,
                                                         embla_map **out);
+/* EMBLA_ERR_UNSUPPORTED if the file of a text is a zip archive. embla_map_open has refused other
+ * compressed files. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_check_text(const embla_map *map);
 /* A map of bytes that stay the caller's: for tests, fuzzers, and parts of files. */
 EMBLA_CHECKED embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown,
                                            embla_map **out);

@@ -63,12 +63,6 @@ static const char *describe_known(const uint8_t *head, size_t have)
         size_t length;
         const char *what;
     } known[] = {
-        {"\xfd"
-         "7zXZ",
-         5, "compressed with xz, decompress it first"},
-        {"\x1f\x8b", 2, "compressed with gzip, decompress it first"},
-        {"\x28\xb5\x2f\xfd", 4, "compressed with zstd, decompress it first"},
-        {"BZh", 3, "compressed with bzip2, decompress it first"},
         {"%PDF-", 5, "a PDF document"},
         {"\x89PNG", 4, "a PNG image"},
         {"version https://git-lfs.github.com/spec/", 40,

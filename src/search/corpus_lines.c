@@ -12,8 +12,12 @@ embla_status embla_lines_open(const char *path, embla_lines *out)
 {
     embla_map *map = NULL;
     EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
-    *out = (embla_lines){map, (const char *)map->bytes, (size_t)map->size};
-    return EMBLA_OK;
+    embla_status status = embla_map_check_text(map);
+    if (status == EMBLA_OK)
+        *out = (embla_lines){map, (const char *)map->bytes, (size_t)map->size};
+    else
+        embla_map_free(map);
+    return status;
 }
 
 void embla_lines_free(embla_lines *lines)

@@ -443,7 +443,8 @@ static embla_status read_and_score(job *j, const char *path, embla_eval_kind kin
 {
     embla_map *map = NULL;
     EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
-    embla_status status = embla_eval_read(map, kind, j->file);
+    embla_status status = embla_map_check_text(map);
+    if (status == EMBLA_OK) status = embla_eval_read(map, kind, j->file);
     embla_map_free(map);
     if (status == EMBLA_OK) status = score(j, path);
     embla_mem_free(j->space, j->space_bytes);

@@ -59,23 +59,6 @@ embla_status embla_corpus_split(embla_corpus *c, const char *name)
     return EMBLA_OK;
 }
 
-embla_status embla_corpus_check_packed(const char *name, const uint8_t *p, size_t length)
-{
-    static const struct {
-        const char *bytes, *name, *command;
-        size_t length;
-    } packed[] = {{"\xfd\x37zXZ\0", "xz", "xz -d", 6},
-                  {"\x1f\x8b\x08", "gzip", "gunzip", 3},
-                  {"\x28\xb5\x2f\xfd", "zstd", "zstd -d", 4},
-                  {"PK\x03\x04", "zip", "unzip", 4}};
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
-        if (length >= packed[i].length && memcmp(p, packed[i].bytes, packed[i].length) == 0)
-            return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                              "%.256s is compressed with %s; decompress it first: %s", name,
-                              packed[i].name, packed[i].command);
-    return EMBLA_OK;
-}
-
 /* ---- reading texts ---- */
 
 /* The files that are read: one file, or those of a folder. */

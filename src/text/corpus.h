@@ -59,9 +59,6 @@ EMBLA_CHECKED embla_status embla_corpus_new(const embla_corpus_options *options,
 /* Sets how many documents or tokens are for training; the rest is for validation. It rounds as
  * nanoGPT does: validation 0.1 of 1,115,394 characters leaves 1,003,854. name is for messages. */
 EMBLA_CHECKED embla_status embla_corpus_split(embla_corpus *c, const char *name);
-/* Refuses a file that begins like a compressed one. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_corpus_check_packed(const char *name,
-                                                                   const uint8_t *p, size_t length);
 
 /* Makes a corpus of a text in memory. bytes is from embla_mem_new(room); the corpus owns it
  * afterwards, or it is freed, also on failure. */

@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "files/packed.h"
 #include "text/corpus.h"
 
 enum {
@@ -211,7 +212,7 @@ static embla_status scan_documents(text *t, bool write)
         const embla_corpus_part *part = &t->parts[i];
         const uint8_t *from = at, *end = t->bytes + part->end;
         span s = {0};
-        if (!write) EMBLA_TRY(embla_corpus_check_packed(part->name, from, (size_t)(end - from)));
+        if (!write) EMBLA_TRY(embla_packed_check(part->name, from, (size_t)(end - from), true));
         if ((t->codes || t->words) && end - from >= 3 && memcmp(from, "\xef\xbb\xbf", 3) == 0)
             at += 3; /* a byte order mark is not part of the text */
         while (next_span(t, &at, end, &s)) {

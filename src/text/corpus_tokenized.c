@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "files/packed.h"
 #include "text/corpus.h"
 #include "text/grow.h"
 
@@ -91,7 +92,7 @@ static embla_status encode_lines(making *m)
 static embla_status add_part(making *m, const embla_corpus_part *part, const char *text,
                              size_t length)
 {
-    EMBLA_TRY(embla_corpus_check_packed(part->name, (const uint8_t *)text, length));
+    EMBLA_TRY(embla_packed_check(part->name, (const uint8_t *)text, length, true));
     size_t valid = length > 0 ? embla_utf8_valid(text, length) : 0;
     if (valid < length)
         return embla_fail(EMBLA_ERR_FORMAT,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "files/cursor.h"
+#include "files/packed.h"
 #include "formats/format.h"
 #include "text/corpus.h"
 
@@ -72,7 +73,7 @@ static embla_status find_layout(embla_map *map, const uint8_t *head, uint64_t ha
     const embla_format *npy = NULL;
     uint32_t magic = have >= 4 ? embla_le32(head) : 0;
     EMBLA_TRY(embla_format_find("npy", &npy));
-    EMBLA_TRY(embla_corpus_check_packed(map->name, head, (size_t)have));
+    EMBLA_TRY(embla_packed_check(map->name, head, (size_t)have, true));
     if (npy->sniff(head, (size_t)have, map->size)) return npy_layout(map, npy, out);
     if (have >= LLMC_HEADER && (magic == LLMC_U16 || magic == LLMC_U32))
         return llmc_layout(map, head, out);

@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "files/json_out.h"
+#include "files/packed.h"
 #include "text/grow.h"
 #include "text/train_pieces.h"
 
@@ -144,7 +145,7 @@ static embla_status check_parts(const char *text, const embla_corpus_part *parts
     for (size_t i = 0; i < count; from = parts[i++].end) {
         const char *part = text + from;
         size_t length = parts[i].end - from;
-        EMBLA_TRY(embla_corpus_check_packed(parts[i].name, (const uint8_t *)part, length));
+        EMBLA_TRY(embla_packed_check(parts[i].name, (const uint8_t *)part, length, true));
         size_t valid = length > 0 ? embla_utf8_valid(part, length) : 0;
         if (valid < length)
             return embla_fail(EMBLA_ERR_FORMAT, "%.256s is not valid UTF-8: byte %zu is 0x%02x",

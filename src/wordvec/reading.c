@@ -100,7 +100,7 @@ static embla_status add_map(embla_reading *r, int folder, const char *name, cons
     r->starts[r->count] = r->size;
     r->size += map->size;
     r->starts[++r->count] = r->size;
-    return embla_corpus_check_packed(shown, map->bytes, map->size < 16 ? (size_t)map->size : 16);
+    return embla_map_check_text(map);
 }
 
 /* Adds a file of a folder, unless it is empty. */
