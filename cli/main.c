@@ -2,7 +2,7 @@
 /* The program `embla`: finds the verb, runs it and checks that its output was written.
  *
  * stdout carries data and nothing else. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the check
- * found a problem.
+ * found a problem, or unknown words were skipped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +13,9 @@
 #include "embla_cluster.h"
 
 #include "core/environment.h"
+#include "core/inputs.h"
 #include "core/out.h"
+#include "core/token.h"
 #include "core/verbs.h"
 
 const cli_verb *const cli_verbs[] = {
@@ -89,7 +91,11 @@ int cli_run(int argc, char **argv)
     if (!args.verb->ranks && embla_comm_launched() && !cli_args_flag(&args, "quiet"))
         cli_complain("note: %s does without MPI: each process of the job runs it by itself",
                      args.verb->name);
-    return args.verb->run(&args);
+    code = cli_inputs_open(&args);
+    if (code == CLI_DONE) code = args.verb->run(&args);
+    cli_inputs_close();
+    const bool skipped = cli_skipped_any();
+    return code == CLI_DONE && skipped ? CLI_WANTING : code;
 }
 
 int main(int argc, char **argv)

@@ -72,11 +72,11 @@ int cli_asked_tokens(const cli_args *args, const cli_asked *asked, cli_tokens *t
     int code = CLI_DONE;
     for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++) {
         const char *word = args->operands[i];
-        if (strcmp(word, "-") == 0)
-            code = cli_tokens_lines(tokens, asked->vocab, false);
-        else
-            code = cli_tokens_word(tokens, asked->vocab, word, strlen(word));
-        if (code == CLI_DONE && !cli_args_flag(args, "quiet")) note_space(asked->vocab, word);
+        bool lines = strcmp(word, "-") == 0;
+        code = lines ? cli_tokens_lines(tokens, asked->vocab, false)
+                     : cli_tokens_word(tokens, asked->vocab, word, strlen(word));
+        if (code == CLI_DONE && !lines && !cli_args_flag(args, "quiet"))
+            note_space(asked->vocab, word);
     }
     if (asked->unseen.count > 0 && !tokens->whole && !cli_args_flag(args, "quiet"))
         cli_complain("note: '%.60s'%s not in the vocabulary; vectors of such words are means of "

@@ -21,6 +21,13 @@
 /* Returns the n-th allowed word, NULL past the last. */
 typedef const char *(*cli_choices)(size_t n);
 
+/* What the value of an option names. A compressed file is decompressed before the verb runs. */
+typedef enum {
+    CLI_READS_NOTHING = 0,
+    CLI_READS_FILE, /* a file; - is standard input, which is copied to a temporary file */
+    CLI_READS_LINES /* items, or a file of them; - is standard input, read as it arrives */
+} cli_reads;
+
 typedef struct {
     const char *name;     /* without dashes */
     const char *also;     /* another name for the same option; NULL means none */
@@ -30,6 +37,7 @@ typedef struct {
     cli_choices choices;  /* allowed words; NULL means any */
     cli_choices listed;   /* the allowed words that help lists; NULL means all */
     int64_t least, most;  /* limits of a count; most 0 means no maximum */
+    cli_reads reads;      /* whether the value names something to read */
     bool count;           /* the value is an integer */
     char letter;          /* short form; 0 means none */
 } cli_option;
@@ -47,6 +55,9 @@ typedef struct {
     const char *synopsis; /* operands: "[PRESET]..." */
     const char *operand;  /* name of an operand in messages */
     size_t operands_least, operands_most;
+    size_t files;              /* the first of them are files to read; see core/inputs.h */
+    const char *instead;       /* an option that takes the place of the first file; may be NULL */
+    const char *no_stdin;      /* why no file can be standard input, in words; NULL: one can */
     cli_choices choices;       /* allowed operands; NULL means any */
     const char *about;         /* one line, without full stop */
     const char *text;          /* paragraphs, separated by an empty line */

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/inputs.h"
 #include "core/visible.h"
 
 /* The columns of the terminal of stderr; 0 means that it is none. */
@@ -73,11 +74,12 @@ void cli_complain(const char *format, ...)
     va_start(list, format);
     int wanted = vsnprintf(text + used, sizeof text - (size_t)used, format, list);
     va_end(list);
+    const bool cut = used + wanted >= (int)sizeof text;
+    cli_inputs_rename(text, sizeof text);
     if (holding) {
         memcpy(held, text, sizeof held);
         return;
     }
-    const bool cut = used + wanted >= (int)sizeof text;
     char *message = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&message, &length);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/model.h"
+#include "core/unpack.h"
 
 static bool is_same(const char *path, const struct stat *that)
 {
@@ -30,20 +31,9 @@ static bool is_vocab(const char *input, const struct stat *that)
 /* Whether that is a file beside the tensors of a model, from which settings or words are read. */
 static bool is_beside(const char *folder, int length, const struct stat *that)
 {
-    static const char *const names[] = {"config.json",
-                                        "tokenizer.json",
-                                        "vocab.json",
-                                        "vocab.txt",
-                                        "tokenizer.bin",
-                                        "tokenizer.model",
-                                        "spiece.model",
-                                        "modules.json",
-                                        "../tokenizer.json",
-                                        "merges.txt",
-                                        "config_sentence_transformers.json"};
     char path[PATH_MAX];
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        int used = snprintf(path, sizeof path, "%.*s/%s", length, folder, names[n]);
+    for (size_t n = 0; cli_beside_name(n); n++) {
+        int used = snprintf(path, sizeof path, "%.*s/%s", length, folder, cli_beside_name(n));
         if (used > 0 && (size_t)used < sizeof path && is_same(path, that)) return true;
     }
     return false;

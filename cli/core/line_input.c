@@ -2,18 +2,41 @@
 #include "core/line_input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/complain.h"
+#include "core/inputs.h"
+#include "core/unpack.h"
 
 enum { READ_BYTES = 1 << 16 };
 
 const char *cli_lines_name(const cli_lines *lines)
 {
     return lines->name ? lines->name : "standard input";
+}
+
+int cli_lines_open(cli_lines *lines, const char *path)
+{
+    *lines = (cli_lines){0};
+    if (strcmp(path, "-") == 0) return CLI_DONE;
+    int file = open(cli_input_path(path), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return cli_failed("cannot open %s: %s", path, strerror(errno));
+    *lines = (cli_lines){.file = file, .name = path};
+    return CLI_DONE;
+}
+
+/* A compressed standard input cannot be decompressed once its lines are read. */
+static bool is_packed(const cli_lines *lines)
+{
+    const char *program = cli_packed_with((const unsigned char *)lines->bytes, lines->used);
+    if (!program) return false;
+    (void)cli_failed("%s is compressed with %s; decompress it on the way: %s -dc FILE | embla ..",
+                     cli_lines_name(lines), program, program);
+    return true;
 }
 
 /* Whether a read would return at once. */
@@ -72,6 +95,7 @@ cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t 
         if (!read_more(lines)) return CLI_LINE_FAILED;
     }
     if (!end && lines->at == lines->used) return CLI_LINE_NONE;
+    if (lines->number == 0 && is_packed(lines)) return CLI_LINE_FAILED;
     *line = lines->bytes + lines->at;
     *length = end ? (size_t)(end - *line) : lines->used - lines->at;
     lines->at += *length + (end != NULL);
@@ -83,6 +107,7 @@ cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t 
 
 void cli_lines_free(cli_lines *lines)
 {
+    if (lines->file > 0) (void)close(lines->file);
     free(lines->bytes);
     *lines = (cli_lines){0};
 }

@@ -9,7 +9,7 @@
 
 /* Zeroed it reads standard input. */
 typedef struct {
-    int file;         /* descriptor, which the caller closes */
+    int file;         /* descriptor; 0 means standard input */
     const char *name; /* of the file, in messages; NULL means standard input */
     char *bytes;
     size_t at, used, room; /* bytes at .. used - 1 were read and not yet returned */
@@ -24,6 +24,9 @@ typedef enum {
     CLI_LINE_FAILED, /* after a message */
 } cli_line_status;
 
+/* Opens a file, which may be compressed; - is standard input. CLI_DONE, or CLI_FAILED after a
+ * message. Call cli_lines_free in any case. */
+int cli_lines_open(cli_lines *lines, const char *path);
 /* The name of the file, or "standard input". */
 const char *cli_lines_name(const cli_lines *lines);
 /* The next line. It is valid until the next call. wait: wait until there is one. */

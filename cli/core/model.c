@@ -120,8 +120,8 @@ int cli_model_open(const cli_args *args, const char *path, cli_model *out)
     if (cli_args_given(args, "as") &&
         embla_dtype_find(cli_args_text(args, "as"), &options.as) != EMBLA_OK)
         return cli_usage("%s", embla_error());
-    int code = cli_open_packed(path, &options, cli_args_flag(args, "quiet"), &model.checkpoint);
-    if (code != CLI_DONE) return code;
+    if (cli_open_path(path, &options, &model.checkpoint) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
     find_table(&model);
     model.text = cli_text_new();
     if (!model.text) {

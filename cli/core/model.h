@@ -49,10 +49,6 @@ typedef struct {
 /* embla_checkpoint_open; a fuzzer replaces it, see model_open.c. */
 EMBLA_CHECKED embla_status cli_open_path(const char *path, const embla_open_options *options,
                                          embla_checkpoint **out);
-/* The same for a file that may be compressed. CLI_DONE, or CLI_FAILED after a message. */
-int cli_open_packed(const char *path, const embla_open_options *options, bool quiet,
-                    embla_checkpoint **out);
-
 /* embla_tokenizer_train; a fuzzer replaces it, too. */
 EMBLA_CHECKED embla_status cli_train_tokenizer(const char *text,
                                                const embla_tokenizer_train_options *options,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/inputs.h"
+
 struct cli_text {
     char *tokenizer_path; /* of --tokenizer; NULL means the model's own */
     embla_tokenizer *tokenizer;
@@ -109,9 +111,9 @@ embla_status cli_model_tokenize(const cli_model *model, const char *text, size_t
 
 static embla_status open_encoder(const cli_model *model, cli_text *text)
 {
-    const embla_encoder_options options = {.tokenizer = text->tokenizer_path};
+    const embla_encoder_options options = {.tokenizer = cli_input_path(text->tokenizer_path)};
     if (text->encoder) return EMBLA_OK;
-    embla_status status = embla_encoder_open(model->path, &options, &text->encoder);
+    embla_status status = embla_encoder_open(cli_input_path(model->path), &options, &text->encoder);
     if (status != EMBLA_OK) return status;
     return embla_encoding_new(embla_encoder_tokenizer(text->encoder), &text->work);
 }

@@ -14,7 +14,7 @@
 /* The option of every verb that takes text. */
 #define CLI_TOKENIZER_OPTION                                                                       \
     {                                                                                              \
-        .name = "tokenizer", .value = "FILE",                                                      \
+        .name = "tokenizer", .value = "FILE", .reads = CLI_READS_FILE,                             \
         .help = "tokenizer for text, whose tokens also name the rows (default: the model's own)"   \
     }
 

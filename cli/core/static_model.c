@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/inputs.h"
+
 const char *cli_compat_name(size_t n)
 {
     return embla_compat_name((embla_compat)n);
@@ -10,11 +12,13 @@ const char *cli_compat_name(size_t n)
 
 int cli_static_model_open(const cli_args *args, bool fit, cli_static_model *out)
 {
-    embla_encoder_options options = {.tokenizer = cli_args_text(args, "tokenizer"),
-                                     .fit = fit ? cli_args_text(args, "fit") : NULL};
+    embla_encoder_options options = {.tokenizer = cli_input_path(cli_args_text(args, "tokenizer")),
+                                     .fit =
+                                         fit ? cli_input_path(cli_args_text(args, "fit")) : NULL};
     while (strcmp(embla_compat_name(options.compat), cli_args_text(args, "compat")) != 0)
         options.compat++;
-    if (embla_encoder_open(args->operands[0], &options, &out->encoder) != EMBLA_OK ||
+    if (embla_encoder_open(cli_input_path(args->operands[0]), &options, &out->encoder) !=
+            EMBLA_OK ||
         embla_encoding_new(embla_encoder_tokenizer(out->encoder), &out->encoding) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_encoder_describe(out->encoder, &out->info);

@@ -30,12 +30,12 @@ const char *cli_compat_name(size_t n);
      .help = "follow the rules of LIBRARY, including its maximum length; auto means the library "  \
              "that the folder belongs to, without a maximum length"},                              \
     {                                                                                              \
-        .name = "tokenizer", .value = "FILE",                                                      \
+        .name = "tokenizer", .value = "FILE", .reads = CLI_READS_FILE,                             \
         .help = "tokenizer of the model (default: the one beside it)"                              \
     }
 #define CLI_STATIC_MODEL_FIT                                                                       \
     {                                                                                              \
-        .name = "fit", .value = "FILE",                                                            \
+        .name = "fit", .value = "FILE", .reads = CLI_READS_FILE,                                   \
         .help = "weights and components from 'embla fit', made for this model"                     \
     }
 

@@ -2,11 +2,8 @@
 /* Batches of texts. */
 #include "core/texts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/line_input.h"
 
@@ -71,13 +68,8 @@ static int read_lines(cli_texts *t, cli_lines *lines)
 static int read_file(cli_texts *t, const char *path)
 {
     cli_lines lines = {0};
-    if (strcmp(path, "-") != 0) {
-        lines.name = path;
-        lines.file = open(path, O_RDONLY | O_CLOEXEC);
-        if (lines.file < 0) return cli_failed("cannot open %s: %s", path, strerror(errno));
-    }
-    int code = read_lines(t, &lines);
-    if (lines.file > 0) (void)close(lines.file);
+    int code = cli_lines_open(&lines, path);
+    if (code == CLI_DONE) code = read_lines(t, &lines);
     cli_lines_free(&lines);
     return code;
 }
@@ -91,8 +83,10 @@ int cli_texts_read(cli_texts *t, const cli_args *args)
     if (!t->texts || !t->lengths || !make_room(t, 1))
         return cli_failed("no memory for %d bytes of text", BATCH_BYTES);
     if (t->first == 0) t->first = 1;
-    for (size_t i = t->first; code == CLI_DONE && i < args->operand_count; i++)
-        code = add(t, args->operands[i], strlen(args->operands[i]));
+    for (size_t i = t->first; code == CLI_DONE && i < args->operand_count; i++) {
+        const char *text = args->operands[i];
+        code = strcmp(text, "-") == 0 ? read_file(t, text) : add(t, text, strlen(text));
+    }
     if (code == CLI_DONE && (path || args->operand_count == t->first))
         code = read_file(t, path ? path : "-");
     return code == CLI_DONE ? finish(t) : code;

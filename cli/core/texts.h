@@ -27,11 +27,12 @@ struct cli_texts {
 /* Options of a verb that reads texts. */
 #define CLI_TEXTS_FILE                                                                             \
     {                                                                                              \
-        .name = "file", .letter = 'f', .value = "FILE",                                            \
+        .name = "file", .letter = 'f', .value = "FILE", .reads = CLI_READS_LINES,                  \
         .help = "encode each line of FILE as a text; - is standard input"                          \
     }
 
-/* Takes the operands from `first` on, then the lines of --file. Without either, the lines of
+/* Takes the operands from `first` on, where - means the lines of standard input, then the lines of
+ * --file. Without either, the lines of
  * standard input. CLI_DONE, or another code after a message. Call cli_texts_free in any case. */
 int cli_texts_read(cli_texts *texts, const cli_args *args);
 void cli_texts_free(cli_texts *texts);

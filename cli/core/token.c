@@ -7,7 +7,6 @@
 #include "core/token.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "embla_lab.h"
 
 #include "core/complain.h"
+#include "core/inputs.h"
 #include "core/line_input.h"
 #include "core/model_text.h"
 #include "core/out.h"
@@ -33,7 +33,10 @@ void cli_tokens_free(cli_tokens *tokens)
     *tokens = (cli_tokens){.unseen = tokens->unseen,
                            .texts = tokens->texts,
                            .notes = tokens->notes,
-                           .whole = tokens->whole};
+                           .whole = tokens->whole,
+                           .strict = tokens->strict,
+                           .least = tokens->least,
+                           .split = tokens->split};
 }
 
 int cli_tokens_add(cli_tokens *tokens, int64_t id)
@@ -211,22 +214,24 @@ static const char *spelling(const embla_vocab *vocab, const char *word, size_t l
     return text;
 }
 
-static int one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const char *words)
+static void one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const char *words,
+                        const char *note)
 {
     const char *word = tokens->missing_words[0];
     size_t length = tokens->missing_lengths[0];
     int cut = (int)(length < 60 ? length : 60);
     char meant[HINT];
-    if (is_integer(word, length))
-        return cli_failed(
-            "unknown word '%.*s': it is not among the %s words of %s; write '#%.*s' for token %.*s",
-            cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
+    if (is_integer(word, length)) {
+        cli_complain("%sunknown word '%.*s': it is not among the %s words of %s; write '#%.*s' for "
+                     "token %.*s",
+                     note, cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
+        return;
+    }
     (void)hint(vocab, word, length, meant);
     if (!meant[0] && length <= 64) (void)spelling(vocab, word, length, meant);
-    return cli_failed("unknown word '%.*s': it is not among the %s words of %s%s%s", cut, word,
-                      words, embla_vocab_source(vocab),
-                      meant[0] ? meant : "; write '#5' for token 5",
-                      length > 0 && memchr(word + 1, ' ', length - 1) ? text_hint(tokens) : "");
+    cli_complain("%sunknown word '%.*s': it is not among the %s words of %s%s%s", note, cut, word,
+                 words, embla_vocab_source(vocab), meant[0] ? meant : "; write '#5' for token 5",
+                 length > 0 && memchr(word + 1, ' ', length - 1) ? text_hint(tokens) : "");
 }
 
 /* " ('king'?)" for 'kign', in a list of missing words. "" if it is too long. */
@@ -244,13 +249,15 @@ static const char *short_hint(const embla_vocab *vocab, const char *word, size_t
     return text;
 }
 
-int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab)
+static void report_missing(const cli_tokens *tokens, const embla_vocab *vocab, const char *note)
 {
     char words[CLI_CELL], list[CLI_MISSING_NAMED * 2 * CLI_CELL] = "", rest[CLI_CELL] = "";
     size_t used = 0;
-    if (tokens->missing == 0) return CLI_DONE;
     (void)cli_commas(embla_vocab_count(vocab), words);
-    if (tokens->missing == 1) return one_missing(tokens, vocab, words);
+    if (tokens->missing == 1) {
+        one_missing(tokens, vocab, words, note);
+        return;
+    }
     for (size_t i = 0; i < tokens->missing && i < CLI_MISSING_NAMED; i++) {
         char meant[CLI_CELL];
         const char *word = tokens->missing_words[i];
@@ -262,8 +269,35 @@ int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab)
     }
     if (tokens->missing > CLI_MISSING_NAMED)
         snprintf(rest, sizeof rest, " and %zu more", tokens->missing - CLI_MISSING_NAMED);
-    return cli_failed("unknown words %s%s: they are not among the %s words of %s", list, rest,
-                      words, embla_vocab_source(vocab));
+    cli_complain("%sunknown words %s%s: they are not among the %s words of %s", note, list, rest,
+                 words, embla_vocab_source(vocab));
+}
+
+static bool skipped;
+
+bool cli_skipped_any(void)
+{
+    bool any = skipped;
+    skipped = false;
+    return any;
+}
+
+void cli_tokens_skip(const cli_tokens *tokens, const embla_vocab *vocab)
+{
+    if (tokens->missing == 0) return;
+    report_missing(tokens, vocab, "note: skipped: ");
+    skipped = true;
+}
+
+int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab)
+{
+    if (tokens->missing == 0) return CLI_DONE;
+    if (!tokens->strict && tokens->count >= (tokens->least > 0 ? tokens->least : 1)) {
+        cli_tokens_skip(tokens, vocab);
+        return CLI_DONE;
+    }
+    report_missing(tokens, vocab, "");
+    return CLI_FAILED;
 }
 
 /* ---- words ---- */
@@ -391,7 +425,7 @@ int cli_tokens_word(cli_tokens *tokens, const embla_vocab *vocab, const char *wo
     return add_missing(tokens, word, length);
 }
 
-/* An empty line is the empty word or an error; skipping it would misalign rows and lines. */
+/* An empty line is the empty word or an unknown one. */
 int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, const char *line,
                     size_t length, const cli_lines *from)
 {
@@ -403,19 +437,51 @@ int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cons
     if (ids && line[strspn(line, " \t\r")] == '\0')
         return cli_usage("%s is empty; expected a token number such as 5", where);
     if (ids) return cli_tokens_list(tokens, line, where);
-    if (length == 0 && (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
+    if (length == 0 && (!vocab || tokens->strict) &&
+        (!vocab || embla_vocab_find(vocab, "", 0, &token) != EMBLA_OK))
         return cli_failed("%s is empty, and the vocabulary has no empty word", where);
     return cli_tokens_word(tokens, vocab, line, length);
+}
+
+/* Whether a line is several words, and not one that has spaces. */
+static bool is_list(const embla_vocab *vocab, const char *line, size_t length)
+{
+    int32_t token;
+    return length > 1 && memchr(line + 1, ' ', length - 1) &&
+           (!vocab || embla_vocab_find(vocab, line, length, &token) != EMBLA_OK);
+}
+
+/* Adds the words of a line, between spaces. */
+static int split_line(cli_tokens *tokens, const embla_vocab *vocab, const char *line)
+{
+    int code = CLI_DONE;
+    for (line += strspn(line, " \t"); *line && code == CLI_DONE; line += strspn(line, " \t")) {
+        size_t length = strcspn(line, " \t");
+        code = cli_tokens_word(tokens, vocab, line, length);
+        line += length;
+    }
+    return code;
 }
 
 static int add_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cli_lines *lines)
 {
     char *line;
     size_t length;
+    bool first_is_list = false;
     int code = CLI_DONE;
     cli_line_status status = CLI_LINE;
-    while (code == CLI_DONE && (status = cli_lines_next(lines, true, &line, &length)) == CLI_LINE)
-        code = cli_tokens_line(tokens, vocab, ids, line, length, lines);
+    while (code == CLI_DONE && (status = cli_lines_next(lines, true, &line, &length)) == CLI_LINE) {
+        bool list = tokens->split && is_list(vocab, line, length);
+        if (first_is_list || (list && lines->number > 1))
+            code = cli_usage("%s, line %zu: there is one list of words: write one word on each "
+                             "line, or all on one line",
+                             cli_lines_name(lines), lines->number);
+        else if (list)
+            code = split_line(tokens, vocab, line);
+        else
+            code = cli_tokens_line(tokens, vocab, ids, line, length, lines);
+        first_is_list = list;
+    }
     cli_lines_free(lines);
     return status == CLI_LINE_FAILED ? CLI_FAILED : code;
 }
@@ -429,12 +495,11 @@ int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids)
 static int add_file(cli_tokens *tokens, const embla_vocab *vocab, const char *path,
                     const char *where)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return cli_failed("%s: cannot open '%s': %s", where, path, strerror(errno));
-    cli_lines lines = {.file = file, .name = path};
-    int code = add_lines(tokens, vocab, false, &lines);
-    (void)close(file);
-    return code;
+    cli_lines lines = {0};
+    if (access(cli_input_path(path), R_OK) != 0)
+        return cli_failed("%s: cannot open '%s': %s", where, path, strerror(errno));
+    int code = cli_lines_open(&lines, path);
+    return code == CLI_DONE ? add_lines(tokens, vocab, false, &lines) : code;
 }
 
 int cli_tokens_words(cli_tokens *tokens, const embla_vocab *vocab, const char *text,
@@ -442,6 +507,7 @@ int cli_tokens_words(cli_tokens *tokens, const embla_vocab *vocab, const char *t
 {
     int code = CLI_DONE;
     if (text[0] == '@') return add_file(tokens, vocab, text + 1, where);
+    if (strcmp(text, "-") == 0) return cli_tokens_lines(tokens, vocab, false);
     for (;; text++) {
         size_t length = strcspn(text, ",");
         if (length == 0)

@@ -39,6 +39,9 @@ typedef struct {
         *texts;     /* whose tokenizer cuts what is no word; NULL means that it is an error */
     bool notes;     /* note on stderr how a tokenizer cuts a word */
     bool whole;     /* a text of several tokens is one entry of `unseen`, not one for each token */
+    bool strict;    /* an unknown word is an error; otherwise it is skipped.. */
+    size_t least;   /* .. if so many others are known; 0 means 1 */
+    bool split;     /* the list is one item, so all its words may be on one line of an input */
     size_t missing; /* number of words not in the vocabulary; the first are kept */
     char *missing_words[CLI_MISSING_NAMED];
     size_t missing_lengths[CLI_MISSING_NAMED];
@@ -60,10 +63,16 @@ int cli_tokens_line(cli_tokens *tokens, const embla_vocab *vocab, bool ids, cons
 /* Adds all lines of standard input in the same way. Lines may end in CR LF. */
 int cli_tokens_lines(cli_tokens *tokens, const embla_vocab *vocab, bool ids);
 /* Adds the tokens of an option: words or #id, separated by commas, or one on each line of the file
- * with "@FILE". where names the option in messages. */
+ * with "@FILE", or of standard input with "-". where names the option in messages. */
 int cli_tokens_words(cli_tokens *tokens, const embla_vocab *vocab, const char *text,
                      const char *where);
-/* Call it after the last token. CLI_FAILED after a message if words are missing. */
+/* Call it after the last token. If words are missing: CLI_DONE after a note if enough other
+ * tokens are known and the list is not strict; the exit code of the program is then CLI_WANTING.
+ * Otherwise CLI_FAILED after a message. */
 int cli_tokens_finish(const cli_tokens *tokens, const embla_vocab *vocab);
+/* Notes the missing words, if any, also if no other token is known. */
+void cli_tokens_skip(const cli_tokens *tokens, const embla_vocab *vocab);
+/* Whether a command has skipped words since the last call. */
+bool cli_skipped_any(void);
 
 #endif

@@ -25,25 +25,47 @@ static const struct {
     const char *program, *ending;
     unsigned char magic[6];
     size_t bytes;
-} packers[] = {{"gzip", ".gz", {0x1f, 0x8b}, 2},
+} packers[] = {{"gzip", ".gz", {0x1f, 0x8b, 8}, 3},
                {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6},
-               {"zstd", ".zst", {0x28, 0xb5, 0x2f, 0xfd}, 4}};
-#define PACKERS (sizeof packers / sizeof packers[0])
+               {"zstd", ".zst", {0x28, 0xb5, 0x2f, 0xfd}, 4},
+               {"bzip2", ".bz2", {'B', 'Z', 'h'}, 3}};
+enum { PACKERS = sizeof packers / sizeof packers[0], BZIP2 = PACKERS - 1, HEAD = 10 };
+
+/* Whether bytes are those of bzip2 after its first three: the block size, 1 to 9, and a block or
+ * the end. A text may begin with BZh. */
+static bool is_bzip2(const unsigned char *first, size_t count)
+{
+    return count >= HEAD && first[3] >= '1' && first[3] <= '9' &&
+           (memcmp(first + 4, "1AY&SY", 6) == 0 ||
+            memcmp(first + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+}
+
+/* The number of the program that makes files with these first bytes; PACKERS means none. */
+static size_t find_packer(const unsigned char *first, size_t count)
+{
+    size_t n = 0;
+    while (n < PACKERS &&
+           (count < packers[n].bytes || memcmp(first, packers[n].magic, packers[n].bytes) != 0))
+        n++;
+    return n == BZIP2 && !is_bzip2(first, count) ? PACKERS : n;
+}
+
+const char *cli_packed_with(const unsigned char *first, size_t count)
+{
+    size_t n = find_packer(first, count);
+    return n < PACKERS ? packers[n].program : NULL;
+}
 
 /* The number of the program that packed path; PACKERS means none. */
 static size_t packer_of(const char *path)
 {
-    unsigned char first[6] = {0};
+    unsigned char first[HEAD] = {0};
     struct stat about;
-    size_t n = 0;
     if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return PACKERS;
     FILE *file = fopen(path, "rb");
     size_t count = file ? fread(first, 1, sizeof first, file) : 0;
     if (file) (void)fclose(file);
-    while (n < PACKERS &&
-           (count < packers[n].bytes || memcmp(first, packers[n].magic, packers[n].bytes) != 0))
-        n++;
-    return n;
+    return find_packer(first, count);
 }
 
 /* The name of path without its folder and without the ending. */
@@ -78,6 +100,69 @@ static int create(const char *path, const char *ending, cli_unpacked *out)
     }
     free(name);
     return file;
+}
+
+const char *cli_beside_name(size_t n)
+{
+    static const char *const names[] = {"config.json",
+                                        "tokenizer.json",
+                                        "vocab.json",
+                                        "vocab.txt",
+                                        "tokenizer.bin",
+                                        "tokenizer.model",
+                                        "spiece.model",
+                                        "modules.json",
+                                        "../tokenizer.json",
+                                        "merges.txt",
+                                        "config_sentence_transformers.json"};
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
+}
+
+/* Links to a file beside path, if there is one. Without the link the model would lose its settings
+ * or words, so a failure is reported. */
+static int link_beside(const char *path, const char *name, cli_unpacked *out)
+{
+    const char *slash = strrchr(path, '/');
+    char *from = NULL, *target = NULL, *link = NULL;
+    if (asprintf(&from, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", name) < 0)
+        return cli_failed("no memory for the name of a file");
+    target = realpath(from, NULL);
+    free(from);
+    if (!target) return CLI_DONE;
+    const char *last = strrchr(name, '/'); /* of ../tokenizer.json, unless it has its own */
+    if (asprintf(&link, "%s/%s", out->folder, last ? last + 1 : name) < 0) link = NULL;
+    if (link && last && access(link, F_OK) == 0) {
+        free(link);
+        free(target);
+        return CLI_DONE;
+    }
+    int code = link && symlink(target, link) == 0
+                   ? CLI_DONE
+                   : cli_failed("cannot create a link in '%s': %s", out->folder, strerror(errno));
+    if (code == CLI_DONE)
+        out->links[out->link_count++] = link;
+    else
+        free(link);
+    free(target);
+    return code;
+}
+
+/* Links to everything that may belong to a model: known names, and NAME.vocab.txt. */
+static int link_all(const char *path, cli_unpacked *out)
+{
+    const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
+    const char *dot = strrchr(name, '.');
+    char *words = NULL;
+    int code = CLI_DONE;
+    for (size_t n = 0; cli_beside_name(n) && code == CLI_DONE; n++)
+        if (strcmp(cli_beside_name(n), name) != 0)
+            code = link_beside(path, cli_beside_name(n), out);
+    if (code != CLI_DONE || !dot) return code;
+    if (asprintf(&words, "%.*s.vocab.txt", (int)(dot - name), name) < 0)
+        return cli_failed("no memory for the name of a file");
+    code = link_beside(path, words, out);
+    free(words);
+    return code;
 }
 
 /* Waits for the program, and shows how much it has written. Kills it after Ctrl-C. Returns its
@@ -132,6 +217,7 @@ int cli_unpack(const char *path, bool quiet, cli_unpacked *out)
     cli_progress_begin(&progress, quiet);
     int file = create(path, packers[n].ending, out);
     int code = file < 0 ? CLI_FAILED : run_program(packers[n].program, path, file, &progress);
+    if (code == CLI_DONE) code = link_all(path, out);
     if (file >= 0 && close(file) != 0 && code == CLI_DONE)
         code = cli_failed("%s: %s", out->path, strerror(errno));
     if (code != CLI_DONE) cli_unpack_free(out);
@@ -189,6 +275,10 @@ int cli_unpack_stdin(bool quiet, cli_unpacked *out)
 
 void cli_unpack_free(cli_unpacked *unpacked)
 {
+    for (size_t i = 0; i < unpacked->link_count; i++) {
+        (void)unlink(unpacked->links[i]);
+        free(unpacked->links[i]);
+    }
     if (unpacked->path) (void)unlink(unpacked->path);
     if (unpacked->folder) (void)rmdir(unpacked->folder);
     free(unpacked->path);

@@ -61,6 +61,8 @@ static int read_tokens(const cli_args *args, cli_vectors *v)
 {
     const char *ids = cli_args_text(args, "ids");
     int code = CLI_DONE;
+    v->tokens.strict = v->tokens.strict || v->form == CLI_VECTORS_NPY ||
+                       v->form == CLI_VECTORS_RAW || v->form == CLI_VECTORS_FVECS;
     if (v->unseen) cli_asked_allow_unseen(&v->asked, &v->tokens);
     code = cli_asked_allow_text(args, false, &v->asked, &v->tokens);
     if (code != CLI_DONE) return code;
@@ -71,9 +73,11 @@ static int read_tokens(const cli_args *args, cli_vectors *v)
     return code == CLI_DONE ? cli_asked_tokens(args, &v->asked, &v->tokens) : code;
 }
 
-int cli_vectors_open(const cli_args *args, bool unseen, cli_vectors *v)
+int cli_vectors_open(const cli_args *args, bool unseen, bool sequence, cli_vectors *v)
 {
-    *v = (cli_vectors){.threads = (int)cli_args_count(args, "threads"), .unseen = unseen};
+    *v = (cli_vectors){.threads = (int)cli_args_count(args, "threads"),
+                       .tokens.strict = sequence,
+                       .unseen = unseen};
     if (args->operand_count < 2 && !cli_args_given(args, "ids"))
         return cli_usage("%s needs a TOKEN, or --ids; '-' reads tokens from standard input",
                          args->verb->name);

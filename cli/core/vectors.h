@@ -49,9 +49,11 @@ typedef struct {
  * they contradict each other. */
 int cli_vectors_choose(const cli_args *args, cli_vectors_form standard, cli_vectors_form *out);
 
-/* Opens the first operand and finds the rows of the tokens. unseen: see cli_vectors. Returns
- * CLI_DONE, or another code after a message. Call cli_vectors_free in any case. */
-int cli_vectors_open(const cli_args *args, bool unseen, cli_vectors *out);
+/* Opens the first operand and finds the rows of the tokens. unseen: see cli_vectors. An unknown
+ * word is an error in a sequence, where it would shift the positions, and in a format without
+ * words, where it would shift the rows; else it is skipped. Returns CLI_DONE, or another code after
+ * a message. Call cli_vectors_free in any case. */
+int cli_vectors_open(const cli_args *args, bool unseen, bool sequence, cli_vectors *out);
 void cli_vectors_free(cli_vectors *vectors);
 
 /* Redirects stdout to the file of --output, if it is given; end it with cli_out_done. A file that
@@ -78,6 +80,7 @@ const char *cli_vectors_text_format(size_t n);
 #define CLI_VECTORS_OPTIONS                                                                        \
     {.name = "ids",                                                                                \
      .value = "LIST",                                                                              \
+     .reads = CLI_READS_LINES,                                                                     \
      .help = "token numbers, such as 2,5,7; - reads them from standard input"},                    \
         CLI_TOKENIZER_OPTION,                                                                      \
         {.name = "dim",                                                                            \

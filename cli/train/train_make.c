@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "core/inputs.h"
 #include "core/memory.h"
 #include "core/model.h"
 #include "core/out.h"
@@ -95,6 +96,8 @@ static int set_folder(cli_training *t)
 /* The absolute path, for the note of a checkpoint; it must fit in one line. */
 static int absolute_path(const char *path, char **out)
 {
+    if (strcmp(path, "-") == 0)
+        return cli_usage("a model has files with names; train --from cannot read standard input");
     *out = realpath(path, NULL);
     if (!*out) return cli_failed("%s: %s", path, strerror(errno));
     if (strchr(*out, '\n')) return cli_failed("%s: the path contains a line end; rename it", path);
@@ -130,6 +133,7 @@ static int open_tokenizer(const cli_args *args, cli_training *t)
 static int open_corpus(const cli_args *args, cli_training *t)
 {
     int code = open_tokenizer(args, t);
+    if (code == CLI_DONE) code = cli_inputs_add(t->text, cli_args_flag(args, "quiet"));
     if (code != CLI_DONE) return code;
     embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
     if (status == EMBLA_ERR_FORMAT && strstr(embla_error(), "open it as bytes"))
@@ -150,7 +154,7 @@ static int open_vocab(const cli_args *args, cli_training *t)
     if (t->corpus_options.kind != EMBLA_CORPUS_TOKENS) return CLI_DONE;
     if (t->resumed && folder_has(t->folder, "tokenizer.json"))
         path = own = join(t->folder, "tokenizer.json");
-    embla_status status = path ? embla_vocab_open_file(path, &t->vocab) : EMBLA_OK;
+    embla_status status = path ? cli_open_words(path, &t->vocab) : EMBLA_OK;
     free(own);
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
     if (t->vocab && embla_vocab_end(t->vocab) < tokens)
@@ -323,7 +327,8 @@ static int load_model(cli_training *t)
     embla_checkpoint *checkpoint = NULL;
     embla_gpt *source = NULL;
     embla_open_options options = {0};
-    int code = CLI_DONE;
+    int code = cli_inputs_add(t->from, true);
+    if (code != CLI_DONE) return code;
     if (cli_open_path(t->from, &options, &checkpoint) != EMBLA_OK ||
         embla_gpt_open(checkpoint, &source) != EMBLA_OK) {
         code = cli_failed("%s", embla_error());

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/inputs.h"
 #include "core/out.h"
 #include "train/train_plot.h"
 #include "train/train_ranks.h"
@@ -65,7 +66,8 @@ static embla_status save_model(const cli_training *t)
     int used = snprintf(path, sizeof path, "%s/tokenizer.json", t->folder);
     if (status != EMBLA_OK || t->ranks.follows || used < 0 || (size_t)used >= sizeof path)
         return status;
-    return access(path, F_OK) == 0 ? EMBLA_OK : embla_tokenizer_copy(t->tokenizer_path, path);
+    return access(path, F_OK) == 0 ? EMBLA_OK
+                                   : embla_tokenizer_copy(cli_input_path(t->tokenizer_path), path);
 }
 
 /* Flushes the log first, so that it contains all lines before the checkpoint. */

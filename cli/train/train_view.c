@@ -18,6 +18,7 @@
 
 #include "embla_lab.h"
 
+#include "core/inputs.h"
 #include "core/out.h"
 #include "train/train_make.h"
 #include "train/train_ranks.h"
@@ -115,7 +116,7 @@ static void print_corpus(const cli_training *t)
     if (t->vocab)
         cli_out_fact("vocabulary", "%s, from %s",
                      cli_plural(embla_vocab_count(t->vocab), "word", tokens),
-                     embla_vocab_source(t->vocab));
+                     cli_input_name(embla_vocab_source(t->vocab)));
 }
 
 /* Options can make a shape of GPT-2 or Llama one that only Embla opens. */

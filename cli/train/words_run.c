@@ -10,27 +10,20 @@
 #include <unistd.h>
 
 #include "core/complain.h"
+#include "core/inputs.h"
 #include "core/memory.h"
 
 enum { SPOKEN_EVERY = 60 }; /* maximum seconds between reports */
 
 /* ---- the text ---- */
 
-/* Makes `text` a file or folder that can be mapped. */
 static int find_text(cli_words *w)
 {
-    int code = CLI_DONE;
-    w->text = w->named;
+    w->text = cli_input_path(w->named);
     if (strcmp(w->named, "-") == 0 && cli_ranks_many(&w->ranks))
         return cli_usage("%d processes cannot read one standard input; give a file",
                          w->ranks.comm->size);
-    if (strcmp(w->named, "-") == 0) {
-        code = cli_unpack_stdin(w->quiet, &w->piped);
-        w->text = w->piped.path;
-    }
-    if (code == CLI_DONE) code = cli_unpack(w->text, w->quiet, &w->unpacked);
-    if (code == CLI_DONE && w->unpacked.path) w->text = w->unpacked.path;
-    return code;
+    return CLI_DONE;
 }
 
 /* ---- steps ---- */
@@ -107,8 +100,6 @@ static int make_words(cli_words *w)
     w->options.progress = cli_progress_call;
     w->options.context = &w->progress;
     embla_status status = embla_wordvec_new(w->text, &w->options, &w->words);
-    cli_unpack_free(&w->unpacked); /* the files stay mapped */
-    cli_unpack_free(&w->piped);
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
     if (embla_wordvec_counts(w->words, &w->about) != EMBLA_OK)
         return cli_failed("%s", embla_error());
@@ -224,8 +215,6 @@ int cli_words_run(const cli_args *args, cli_words *w)
 void cli_words_free(cli_words *w)
 {
     embla_wordvec_free(w->words);
-    cli_unpack_free(&w->unpacked);
-    cli_unpack_free(&w->piped);
     for (size_t i = 0; i < w->eval_count; i++) free(w->evals[i]);
     free(w->points);
     free(w->state);

@@ -8,7 +8,6 @@
 
 #include "core/out.h"
 #include "core/progress.h"
-#include "core/unpack.h"
 #include "train/ranks.h"
 
 enum { CLI_WORDS_WATCHED = 8, CLI_WORDS_EVALS = 8 };
@@ -22,11 +21,10 @@ typedef struct {
 
 typedef struct {
     cli_ranks ranks;
-    const char *named;            /* the text as typed */
-    const char *text;             /* the file or folder that is read */
-    const char *output;           /* the file of the result */
-    char *state;                  /* the file of the saved training: OUTPUT.state */
-    cli_unpacked piped, unpacked; /* standard input; a compressed text */
+    const char *named;  /* the text as typed */
+    const char *text;   /* the file or folder that is read */
+    const char *output; /* the file of the result */
+    char *state;        /* the file of the saved training: OUTPUT.state */
     embla_wordvec_options options;
     embla_wordvec *words;
     embla_wordvec_text about;

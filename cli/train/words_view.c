@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/complain.h"
+#include "core/inputs.h"
 #include "core/token.h"
 #include "core/visible.h"
 #include "train/words_run.h"
@@ -21,7 +22,7 @@ enum { PAIRS_DRAWN = 6, WORD_DRAWN = 16, REPORTS_MOST = 20 };
 
 int cli_words_watch(cli_words *w, const char *list)
 {
-    cli_tokens tokens = {0};
+    cli_tokens tokens = {.strict = true}; /* a mistake is found before a long training */
     char count[CLI_CELL];
     int code = cli_tokens_words(&tokens, embla_wordvec_vocab(w->words), list, "--watch");
     if (code == CLI_DONE) code = cli_tokens_finish(&tokens, embla_wordvec_vocab(w->words));
@@ -227,10 +228,11 @@ static int evaluate(const cli_words *w, const char *path, score *out)
     size_t count = 0;
     int64_t correct = 0;
     embla_status status = embla_wordvec_table(w->words, &table);
-    if (status == EMBLA_OK) status = embla_eval_new_analogies(table, vocab, path, &options, &eval);
+    if (status == EMBLA_OK)
+        status = embla_eval_new_analogies(table, vocab, cli_input_path(path), &options, &eval);
     *out = (score){.analogies = status == EMBLA_OK};
     if (status == EMBLA_ERR_UNSUPPORTED)
-        status = embla_eval_new_pairs(table, vocab, path, &options, &eval);
+        status = embla_eval_new_pairs(table, vocab, cli_input_path(path), &options, &eval);
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
     const embla_eval_part *parts = embla_eval_parts(eval, &count);
     for (size_t i = 0; i < count; i++) {

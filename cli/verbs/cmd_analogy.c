@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/answers.h"
+#include "core/line_input.h"
 #include "core/verbs.h"
 
 enum { SIDE_MOST = 16 }; /* of embla_analogy: tokens that are added, and as many subtracted */
@@ -27,6 +28,8 @@ typedef struct {
     bool minus[CLI_OPERANDS_MOST]; /* the sign of each token */
     int64_t *rows;                 /* the row of each token */
     embla_analogy_options options;
+    size_t answered;
+    bool quiet;
 } job;
 
 /* ---- the question ---- */
@@ -49,11 +52,15 @@ static int split_question(const char *text, job *j)
     return CLI_DONE;
 }
 
-static bool has_sign(const cli_args *args)
+/* Gives three words without signs the signs of word2vec. */
+static void add_signs(job *j)
 {
-    for (size_t i = 1; i < args->operand_count; i++)
-        if (is_sign(args->operands[i])) return true;
-    return false;
+    const char *const *words = j->parts;
+    if (j->part_count != 3 || is_sign(words[0]) || is_sign(words[1]) || is_sign(words[2])) return;
+    const char *const question[] = {words[1], "-", words[0], "+", words[2]};
+    if (!j->quiet) cli_complain("note: the question is %s - %s + %s", words[1], words[0], words[2]);
+    memcpy(j->parts, question, sizeof question);
+    j->part_count = 5;
 }
 
 static int read_question(const cli_args *args, job *j)
@@ -62,15 +69,8 @@ static int read_question(const cli_args *args, job *j)
     size_t count = args->operand_count - 1;
     if (count == 1 && (strstr(words[0], " - ") || strstr(words[0], " + ")))
         return split_question(words[0], j);
-    if (count == 3 && !has_sign(args)) {
-        const char *const question[] = {words[1], "-", words[0], "+", words[2]};
-        memcpy(j->parts, question, sizeof question);
-        j->part_count = 5;
-        if (!cli_args_flag(args, "quiet"))
-            cli_complain("note: the question is %s - %s + %s", words[1], words[0], words[2]);
-        return CLI_DONE;
-    }
     for (size_t i = 0; i < count; i++) j->parts[j->part_count++] = words[i];
+    add_signs(j);
     return CLI_DONE;
 }
 
@@ -110,7 +110,7 @@ static int read_words(job *j)
         const char *word = j->parts[i];
         if (!is_sign(word)) code = cli_tokens_word(&j->tokens, j->asked.vocab, word, strlen(word));
     }
-    return code == CLI_DONE ? cli_tokens_finish(&j->tokens, j->asked.vocab) : code;
+    return code;
 }
 
 /* ---- the answer ---- */
@@ -223,34 +223,90 @@ static int solve(const job *j)
     return code;
 }
 
+/* ---- questions ---- */
+
+static int ask(job *j)
+{
+    int code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
+    if (code == CLI_DONE && j->answered > 0 && j->rank.form != CLI_RANK_JSON) putchar('\n');
+    if (code == CLI_DONE) code = solve(j);
+    j->answered++;
+    return code;
+}
+
+static void forget_question(job *j)
+{
+    free(j->rows);
+    free(j->split);
+    cli_tokens_free(&j->tokens);
+    j->rows = NULL;
+    j->split = NULL;
+    j->part_count = 0;
+}
+
+/* Asks the question of a line. A question with an unknown word is skipped. */
+static int ask_line(job *j, const char *line)
+{
+    int code = split_question(line, j);
+    if (code == CLI_DONE) add_signs(j);
+    if (code == CLI_DONE && j->part_count > 0) code = read_signs(j);
+    if (code == CLI_DONE) code = read_words(j);
+    if (code != CLI_DONE || j->part_count == 0) return code;
+    if (j->tokens.missing == 0) return ask(j);
+    cli_tokens_skip(&j->tokens, j->asked.vocab);
+    return CLI_DONE;
+}
+
+static int ask_lines(job *j)
+{
+    cli_lines lines = {0};
+    char *line;
+    size_t length;
+    int code = CLI_DONE;
+    cli_line_status status = CLI_LINE;
+    while (code == CLI_DONE &&
+           (status = cli_lines_next(&lines, true, &line, &length)) == CLI_LINE) {
+        code = ask_line(j, line);
+        (void)fflush(stdout);
+        forget_question(j);
+    }
+    if (status == CLI_LINE_FAILED) code = CLI_FAILED;
+    if (code == CLI_DONE && lines.number == 0)
+        code = cli_usage("standard input is empty: analogy needs a question on each line");
+    else if (code == CLI_DONE && j->answered == 0)
+        code = CLI_FAILED; /* all questions have unknown words, which were noted */
+    cli_lines_free(&lines);
+    return code;
+}
+
 /* ---- the verb ---- */
 
 static int set_up(const cli_args *args, job *j)
 {
     int code = cli_asked_open(args, args->operands[0], &j->asked);
     if (code == CLI_DONE) code = cli_rank_set_up(args, true, &j->asked, &j->rank);
-    if (code == CLI_DONE) code = read_words(j);
-    if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
     j->options = (embla_analogy_options){
         .rows = j->rank.rows,
         .threads = j->rank.threads,
         .keep_words = cli_args_flag(args, "keep-words"),
         .kind = cli_args_flag(args, "multiply") ? EMBLA_ANALOGY_COS_MUL : EMBLA_ANALOGY_COS_ADD};
-    return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
+    return code;
 }
 
 static int run(const cli_args *args)
 {
-    job j = {0};
+    job j = {.quiet = cli_args_flag(args, "quiet"), .tokens.strict = true};
     if (args->operand_count < 2)
         return cli_usage("analogy needs tokens, such as king - man + woman");
-    int code = read_question(args, &j);
-    if (code == CLI_DONE) code = read_signs(&j);
+    bool lines = args->operand_count == 2 && strcmp(args->operands[1], "-") == 0;
+    int code = lines ? CLI_DONE : read_question(args, &j);
+    if (code == CLI_DONE && !lines) code = read_signs(&j);
     if (code == CLI_DONE) code = set_up(args, &j);
-    if (code == CLI_DONE) code = solve(&j);
-    free(j.rows);
-    free(j.split);
-    cli_tokens_free(&j.tokens);
+    if (code == CLI_DONE && !lines) code = read_words(&j);
+    if (code == CLI_DONE && !lines) code = cli_tokens_finish(&j.tokens, j.asked.vocab);
+    if (code == CLI_DONE) code = cli_asked_find_tokens(&j.asked);
+    if (code == CLI_DONE) code = lines ? ask_lines(&j) : ask(&j);
+    forget_question(&j);
     cli_asked_free(&j.asked);
     return code;
 }
@@ -268,11 +324,15 @@ const cli_verb cli_verb_analogy = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "solve analogies such as king - man + woman",
     .text =
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla lookup'. "
         "+ and - have spaces around them; the whole question may be one operand in quotes. Three "
-        "tokens without signs, man king woman, mean king - man + woman. '\\-' is the word -, and "
+        "tokens without signs, man king woman, mean king - man + woman. - alone reads one question "
+        "on each line from standard input; "
+        "a question with an unknown word is skipped with a note, and the exit code is 3. '\\-' is "
+        "the word -, and "
         "'\\-x' is a word that begins with -.\n\n"
         "Rows are normalised to length 1, added and subtracted; the answers are the rows with the "
         "largest cosine with the sum (3CosAdd). With --multiply (3CosMul) the score is a ratio. "

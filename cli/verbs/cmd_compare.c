@@ -374,6 +374,8 @@ static int set_up(const cli_args *args, bool table, job *j)
     j->ascii = !cli_utf8_wanted();
     while (strcmp(measures[j->measure], measure) != 0) j->measure++;
     int code = cli_asked_open(args, path, &j->first.asked);
+    j->first.tokens.split = true;
+    j->first.tokens.least = j->two ? 1 : 2;
     if (code == CLI_DONE) code = cli_asked_tokens(args, &j->first.asked, &j->first.tokens);
     if (code != CLI_DONE) return code;
     j->count = j->first.tokens.count;
@@ -420,6 +422,7 @@ static const char *measure_name(size_t n)
 static const cli_option options[] = {
     {.name = "with",
      .value = "OTHER",
+     .reads = CLI_READS_FILE,
      .help = "compare the same tokens in the table OTHER too, and each with itself"},
     {.name = "measure",
      .value = "MEASURE",
@@ -440,10 +443,12 @@ const cli_verb cli_verb_compare = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "show how alike the rows of tokens are",
     .text =
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
-        "lookup'; - reads one token per line from standard input.\n\n"
+        "lookup'; - reads them from standard input, one on each line or all on one line. An "
+        "unknown word is skipped with a note, and the exit code is 3, if two others are left.\n\n"
         "For two tokens, the table has the norms of their rows, the dot product, the distance, the "
         "cosine and the angle. For three to 10 tokens it is a matrix of one measure.\n\n"
         "--with OTHER looks up the same tokens in a second table. If both tables have the same "

@@ -291,6 +291,7 @@ const cli_verb cli_verb_convert = {
     .operand = "file to read",
     .operands_least = 1,
     .operands_most = 2,
+    .files = 1,
     .about = "change the format of a checkpoint or the dtype of its tables",
     .text = "Writes the checkpoint IN, named as for 'embla info', to the file OUT. The extension "
             "of OUT determines the format. A format for one table takes the token table, or the "

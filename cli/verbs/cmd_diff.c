@@ -341,6 +341,7 @@ const cli_verb cli_verb_diff = {
     .operand = "FILE",
     .operands_least = 2,
     .operands_most = 2,
+    .files = 2,
     .about = "compare two tables, row by row or word by word",
     .text = "Each FILE is a checkpoint as for 'embla info'. Rows are matched by row number. If "
             "both tables have words, and the words or their order differ, rows are matched by "

@@ -111,6 +111,7 @@ const cli_verb cli_verb_doctor = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "check that table, head, tokenizer and config agree",
     .text =
         "FILE is a checkpoint as for 'embla info'. Compares:\n- the rows of the table with the "

@@ -7,6 +7,8 @@
 #include "core/answers.h"
 #include "core/verbs.h"
 
+enum { LEAST = 3 }; /* of two words none is odd */
+
 typedef struct {
     cli_asked asked;
     cli_rank rank;
@@ -63,10 +65,12 @@ static int set_up(const cli_args *args, job *j)
     char count[CLI_CELL];
     int code = cli_asked_open(args, args->operands[0], &j->asked);
     if (code == CLI_DONE) code = cli_rank_set_up(args, false, &j->asked, &j->rank);
+    j->tokens.split = true;
+    j->tokens.least = LEAST;
     if (code == CLI_DONE) code = cli_asked_tokens(args, &j->asked, &j->tokens);
-    if (code == CLI_DONE && j->tokens.count < 3)
-        code = cli_usage("doesnt-match has %s; it needs at least 3",
-                         cli_plural((int64_t)j->tokens.count, "token", count));
+    if (code == CLI_DONE && j->tokens.count < LEAST)
+        code = cli_usage("doesnt-match has %s; it needs at least %d",
+                         cli_plural((int64_t)j->tokens.count, "token", count), (int)LEAST);
     if (code == CLI_DONE) code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
     if (j->rank.top > j->tokens.count) j->rank.top = j->tokens.count;
     return code == CLI_DONE ? cli_asked_find_tokens(&j->asked) : code;
@@ -95,9 +99,12 @@ const cli_verb cli_verb_doesnt_match = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "find the word that does not match the others",
     .text = "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
-            "lookup'; - reads one token per line from standard input.\n\n"
+            "lookup'; - reads them from standard input, one on each line or all on one line. An "
+            "unknown word is skipped with a note, and the exit code is 3, if three others are "
+            "left.\n\n"
             "The rows of the tokens are divided by their norms and averaged. The first row of the "
             "output has the smallest cosine with that mean: its word does not match the others.\n\n"
             "The text format is that of 'embla near': rank, token, id and cosine, separated by "

@@ -335,7 +335,7 @@ static int narrow_tokens(job *j)
 static int set_up(const cli_args *args, job *j)
 {
     const char *part = cli_args_text(args, "part");
-    int code = cli_vectors_open(args, false, &j->vectors);
+    int code = cli_vectors_open(args, false, true, &j->vectors);
     if (code != CLI_DONE) return code;
     while (strcmp(parts[j->part], part) != 0) j->part++;
     if (cli_args_given(args, "part") && j->vectors.form == CLI_VECTORS_PICTURE)
@@ -395,6 +395,7 @@ const cli_verb cli_verb_embed = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "add the rows of tokens and of their positions",
     .text =
         "FILE is a checkpoint and TOKEN a token, as for 'embla lookup'. The tokens are one "
@@ -402,7 +403,8 @@ const cli_verb cli_verb_embed = {
         "computes with: the row of the token (what), plus the row of its position (where).\n\n"
         "Facts of the architecture are applied: some models multiply a row by sqrt(dim) or "
         "another factor, and in some position 0 is a later row of the position table. The picture "
-        "says so. A token after the last position is an error, and nothing is printed.\n\n"
+        "says so. An unknown word is an error, because it would shift the positions. A token "
+        "after the last position is an error too. Then nothing is printed.\n\n"
         "The kinds of positions:\n- learned: the position table of the checkpoint;\n- sinusoidal: "
         "column 2i of position p is sin(p / 10000^(2i/dim)), column 2i+1 the cosine;\n- none: "
         "models with rotary positions add none. They rotate queries and keys instead.\n\n"

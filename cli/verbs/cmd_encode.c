@@ -30,7 +30,7 @@ typedef struct {
     embla_encoded *details;
     size_t room, detail_room; /* in vectors */
     size_t kept;              /* vectors that wait for the header of npy */
-    int64_t texts, truncated;
+    int64_t texts, truncated, unknown;
     int64_t rows; /* of SQL */
 } job;
 
@@ -219,6 +219,7 @@ static int encode_piece(job *j, const cli_texts *batch, size_t at, size_t count)
         print_vector(j, batch->texts[at + i], batch->lengths[at + i], &j->details[i],
                      out + i * j->dim);
         j->truncated += j->details[i].truncated;
+        j->unknown += j->details[i].tokens == 0 && batch->lengths[at + i] > 0;
     }
     j->texts += (int64_t)count;
     if (j->form == CLI_VECTORS_NPY) j->kept += count;
@@ -248,6 +249,10 @@ static int encode_all(job *j, const cli_args *args)
     print_tail(j);
     if (j->truncated > 0 && !cli_args_flag(args, "quiet"))
         cli_complain("%" PRId64 " of %" PRId64 " texts were truncated", j->truncated, j->texts);
+    if (j->unknown > 0 && !cli_args_flag(args, "quiet"))
+        cli_complain("note: %" PRId64 " of %" PRId64 " texts have no token that the model knows; "
+                     "their vectors are zero",
+                     j->unknown, j->texts);
     return CLI_DONE;
 }
 
@@ -305,15 +310,16 @@ const cli_verb cli_verb_encode = {
     .operand = "MODEL",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "convert text to vectors with a static model",
     .text =
         "The vector of a text is the mean of the rows of its tokens. MODEL is a folder of "
         "Model2Vec or of sentence-transformers' StaticEmbedding, a file of WordLlama, word vectors "
         "(GloVe, word2vec, fastText), or any checkpoint with a token table and a tokenizer, as a "
-        "stand-in. Without TEXT and --file, "
-        "each line of standard input is a text.\n\n"
+        "stand-in. With - as TEXT, or without TEXT and --file, each line of standard input is a "
+        "text.\n\n"
         "No text is truncated, unless --max-tokens or --compat asks for it; a message then says "
-        "how many were. A text without tokens has a vector of zeros.\n\n"
+        "how many were. A text without tokens has a vector of zeros, which a note counts.\n\n"
         "Formats:\n- text: the numbers of a text on one line, with spaces between them;\n- tsv: "
         "the same with tabs;\n- json: one object, with the text and the number of its tokens; "
         "null for a number that is not finite;\n- jsonl: one object per text;\n- npy, raw: "

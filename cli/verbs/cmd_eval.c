@@ -17,6 +17,7 @@
 #include "embla_lab.h"
 
 #include "core/answers.h"
+#include "core/inputs.h"
 #include "core/progress.h"
 #include "core/static_model.h"
 #include "core/verbs.h"
@@ -301,7 +302,7 @@ static void begin_file(job *j, const char *path)
     struct stat found;
     const char *name = name_of(path);
     size_t used = 0;
-    j->file_bytes = stat(path, &found) == 0 ? (int64_t)found.st_size : 0;
+    j->file_bytes = stat(cli_input_path(path), &found) == 0 ? (int64_t)found.st_size : 0;
     for (; name[used] && used < sizeof j->what - 1; used++)
         j->what[used] = name[used] > ' ' && name[used] < 0x7f ? name[used] : '?';
     j->what[used] = '\0';
@@ -323,15 +324,16 @@ static bool reserve_file(job *j)
 static embla_status score_file(job *j, const char *path, bool quiet)
 {
     scored file = {.path = reserve_file(j) ? strdup(path) : NULL};
+    const char *real = cli_input_path(path);
     if (!file.path) return EMBLA_ERR_MEMORY;
     begin_file(j, path);
     cli_progress_begin(&j->progress, quiet);
     embla_status status =
-        embla_eval_new_analogies(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
+        embla_eval_new_analogies(j->asked.table, j->asked.vocab, real, &j->options, &file.eval);
     file.analogies = status == EMBLA_OK;
     if (status == EMBLA_ERR_UNSUPPORTED)
         status =
-            embla_eval_new_pairs(j->asked.table, j->asked.vocab, path, &j->options, &file.eval);
+            embla_eval_new_pairs(j->asked.table, j->asked.vocab, real, &j->options, &file.eval);
     cli_progress_end(&j->progress, "interrupted; nothing has been printed");
     if (status == EMBLA_OK)
         j->files[j->count++] = file;
@@ -485,6 +487,7 @@ const cli_verb cli_verb_eval = {
     .operand = "TABLE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = CLI_OPERANDS_MOST,
     .about = "score a table on analogies, and on pairs of words or sentences",
     .text =
         "TABLE is a checkpoint as for 'embla info'. FILE contains analogies or pairs; the first "

@@ -25,7 +25,7 @@ static int read_options(const cli_args *args, embla_fit_options *o)
         return cli_usage("--counts has no effect with --a 0, which means no weights");
     *o = (embla_fit_options){.a = text && a == 0 ? -1.0 : a,
                              .components = cli_args_count(args, "components"),
-                             .counts = cli_args_text(args, "counts"),
+                             .counts = cli_input_path(cli_args_text(args, "counts")),
                              .lines = cli_args_count(args, "lines"),
                              .threads = (int)cli_args_count(args, "threads")};
     if (o->components == 0) o->components = -1;
@@ -75,7 +75,8 @@ static int fit(const cli_args *args, const cli_static_model *model, embla_fit_op
     o->progress = cli_progress_call;
     o->context = &progress;
     cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
-    embla_status status = embla_fit(model->encoder, args->operands[1], path, o, &report);
+    embla_status status =
+        embla_fit(model->encoder, cli_input_path(args->operands[1]), path, o, &report);
     cli_progress_end(&progress, status == EMBLA_OK ? "interrupted; the file is complete"
                                                    : "interrupted; nothing has been written");
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
@@ -116,6 +117,7 @@ static const cli_option options[] = {
              "no weights (default: 0.001 for word vectors, 0 for other models)"},
     {.name = "counts",
      .value = "COUNTS",
+     .reads = CLI_READS_FILE,
      .help = "file of lines 'word count', for p (default: the counts in the model's file; without "
              "them p falls with the rank of a word)"},
     {.name = "lines",
@@ -133,6 +135,7 @@ const cli_verb cli_verb_fit = {
     .operand = "MODEL",
     .operands_least = 1,
     .operands_most = 2,
+    .files = 2,
     .about = "fit word weights and common components to a corpus",
     .text =
         "Means of word vectors are dominated by frequent words, and by directions that all texts "

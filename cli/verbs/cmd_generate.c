@@ -14,6 +14,7 @@
 
 #include "embla_train.h"
 
+#include "core/line_input.h"
 #include "core/model_text.h"
 #include "core/progress.h"
 #include "core/speak.h"
@@ -91,16 +92,44 @@ static int open_model(const cli_args *args, job *j)
     return CLI_DONE;
 }
 
+/* Copies the one line of standard input, which the caller frees. */
+static int read_line(char **out)
+{
+    cli_lines lines = {0};
+    char *line, *copy = NULL;
+    size_t length;
+    int code = CLI_DONE;
+    cli_line_status status;
+    while (code == CLI_DONE &&
+           (status = cli_lines_next(&lines, true, &line, &length)) != CLI_LINE_NONE) {
+        if (status == CLI_LINE_FAILED)
+            code = CLI_FAILED;
+        else if (copy)
+            code = cli_usage("standard input has more than one line, but a prompt is one");
+        else if (!(copy = strdup(line)))
+            code = cli_failed("no memory for a prompt");
+    }
+    if (code == CLI_DONE && !copy)
+        code = cli_usage("standard input is empty; a prompt is one line");
+    cli_lines_free(&lines);
+    *out = copy;
+    return code;
+}
+
 /* Reads the prompt and reserves memory for the generated tokens. */
 static int read_prompt(const cli_args *args, job *j)
 {
     const char *text = cli_args_text(args, "prompt");
+    char *line = NULL;
     if (args->operand_count > 1 && text)
         return cli_usage("the prompt is given twice: '%.60s' and --prompt '%.60s'",
                          args->operands[1], text);
     if (args->operand_count > 1) text = args->operands[1];
     int64_t most = cli_args_count(args, "tokens");
-    int code = cli_speaker_prompt(&j->speaker, text, &j->tokens, &j->prompt);
+    int code = text && strcmp(text, "-") == 0 ? read_line(&line) : CLI_DONE;
+    if (code == CLI_DONE)
+        code = cli_speaker_prompt(&j->speaker, line ? line : text, &j->tokens, &j->prompt);
+    free(line);
     if (code != CLI_DONE) return code;
     j->implied = !text;
     size_t room = 0;
@@ -327,7 +356,9 @@ static int run(const cli_args *args)
 static const cli_option options[] = {
     {.name = "prompt",
      .value = "TEXT",
-     .help = "text to continue, the same as PROMPT (default: the begin-of-text token, or token 0)"},
+     .reads = CLI_READS_LINES,
+     .help = "text to continue, the same as PROMPT; - reads it from standard input (default: the "
+             "begin-of-text token, or token 0)"},
     {.name = "tokens",
      .also = "max-tokens",
      .letter = 'n',
@@ -364,6 +395,7 @@ const cli_verb cli_verb_generate = {
     .operand = "MODEL",
     .operands_least = 1,
     .operands_most = 2,
+    .files = 1,
     .about = "generate text from a model",
     .text = "MODEL is a folder written by 'embla train', a GPT-2 or Llama folder with config.json "
             "and safetensors, or a file of llama2.c or llm.c. The prompt and the generated text "

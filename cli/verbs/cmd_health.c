@@ -554,6 +554,7 @@ const cli_verb cli_verb_health = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "report norms, broken and duplicate rows, and under-trained tokens",
     .text =
         "FILE is a checkpoint as for 'embla info'. Reports for all rows:\n- the norms;\n- rows "

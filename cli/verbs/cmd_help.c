@@ -23,7 +23,7 @@ typedef struct {
 static const line exit_codes[] = {{"0", "success"},
                                   {"1", "failure"},
                                   {"2", "wrong usage"},
-                                  {"3", "the check found a problem"},
+                                  {"3", "the check found a problem, or unknown words were skipped"},
                                   {NULL, NULL}};
 
 static const line environment[] = {
@@ -36,12 +36,21 @@ static const line environment[] = {
     {"OPENBLAS_CORETYPE", "kernels of OpenBLAS (default: the best for this CPU)"},
     {"NO_COLOR", "disables colour, unless --color is given"},
     {"COLUMNS", "maximum width of the picture of lookup"},
-    {"TMPDIR", "folder for the file of bench open (default: /tmp)"},
+    {"TMPDIR", "folder for temporary files: decompressed input, bench open (default: /tmp)"},
     {NULL, NULL}};
 
 static const char numbers[] =
     "Options may appear anywhere on the line, as --name value or --name=value; -- ends the "
     "options. Numbers may be written as 128000, 128,000 or 128_000.";
+
+static const char inputs[] =
+    "A file to read may be compressed with gzip, xz, zstd or bzip2: it is decompressed to a "
+    "temporary file first. - is standard input, once in a command: as a file, or where words, "
+    "tokens or texts are read, one on each line. search and train need a file with a name.\n\n"
+    "Unknown words in a list are skipped: a note on stderr names them, and the exit code is 3. "
+    "They "
+    "are an error (1) if no other word is left, and where a missing word would shift the others: "
+    "embed, rows, trace, and lookup to npy, raw or fvecs.";
 
 /* "dtype of tables and trunk (f32, f64; default: f32)" */
 static const char *help_text(const cli_option *option, char *text, size_t size)
@@ -116,6 +125,8 @@ static void print_all(void)
     print_options(cli_global_options);
     putchar('\n');
     cli_out_wrapped(numbers, 0, 0);
+    putchar('\n');
+    cli_out_wrapped(inputs, 0, 0);
     printf("\nExit codes:\n");
     for (const line *code = exit_codes; code->word; code++) print_pair(code->word, code->meaning);
     printf("\nEnvironment:\n");
@@ -264,6 +275,8 @@ static void print_man(void)
     for (size_t n = 0; cli_verbs[n]; n++) roff_verb(cli_verbs[n]);
     printf(".SH OPTIONS OF EVERY VERB\n");
     roff_options(cli_global_options);
+    printf(".SH INPUT\n");
+    roff_line("", inputs);
     roff_lines("EXIT STATUS", exit_codes);
     roff_lines("ENVIRONMENT", environment);
     printf(".SH EXAMPLES\n.nf\n");

@@ -441,6 +441,7 @@ const cli_verb cli_verb_info = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "show what a checkpoint contains: tables, vocabulary and head",
     .text =
         "FILE is a checkpoint: a file (safetensors, GGUF, npy, word2vec text or binary, GloVe, "

@@ -40,7 +40,7 @@ static int print_picture(const cli_args *args, const cli_vectors *v)
 static int run(const cli_args *args)
 {
     cli_vectors v;
-    int code = cli_vectors_open(args, true, &v);
+    int code = cli_vectors_open(args, true, false, &v);
     if (code == CLI_DONE) code = cli_vectors_redirect(args, v.form);
     if (code == CLI_DONE)
         code = v.form == CLI_VECTORS_PICTURE ? print_picture(args, &v) : print_data(&v);
@@ -57,12 +57,15 @@ const cli_verb cli_verb_lookup = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "print the rows of tokens, as a picture or as data",
     .text =
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word of its vocabulary, exactly as "
         "stored (' he' with its space), or '#5' for token 5; quote both. - reads one token per "
-        "line from standard input. Lines may end in CR LF. An empty line is the empty word, or an "
-        "error if there is no such word. After a backslash everything is a word: '\\#5' is the "
+        "line from standard input. Lines may end in CR LF. An unknown word is skipped with a note, "
+        "and the exit code is 3. It is an error if no other is left, and for npy, raw and fvecs, "
+        "whose rows have no words beside them. After a backslash everything is a word: '\\#5' is "
+        "the "
         "word #5, '\\-' is the word -, and two backslashes begin a word with a backslash. If the "
         "file "
         "has rows of n-grams ('embla words --subwords', fastText's .bin), a word that it does not "

@@ -248,7 +248,7 @@ static int read_words(const cli_args *args, const job *j, cli_tokens *tokens)
 static int read_arrows(const cli_args *args, const job *j, cli_tokens *tokens)
 {
     const char *list = cli_args_text(args, "arrows");
-    size_t before = tokens->count + tokens->missing;
+    size_t before = tokens->count, arrows = 0;
     int code = CLI_DONE;
     for (const char *at = list; at && code == CLI_DONE; at = strchr(at, ',')) {
         at += *at == ',' && at > list;
@@ -261,10 +261,11 @@ static int read_arrows(const cli_args *args, const job *j, cli_tokens *tokens)
         if (code == CLI_DONE)
             code = cli_tokens_word(tokens, j->asked.vocab, colon + 1,
                                    length - (size_t)(colon + 1 - at));
+        arrows++;
+        tokens->count -= (tokens->count - before) % 2; /* an arrow needs both ends */
     }
-    size_t count = (tokens->count + tokens->missing - before) / 2;
-    if (code == CLI_DONE && count > ARROWS_MOST)
-        code = cli_usage("--arrows: %zu arrows; the maximum is %d", count, ARROWS_MOST);
+    if (code == CLI_DONE && arrows > ARROWS_MOST)
+        code = cli_usage("--arrows: %zu arrows; the maximum is %d", arrows, ARROWS_MOST);
     return code;
 }
 
@@ -529,8 +530,9 @@ static const cli_option options[] = {
      .help = "nearest rows to show in a page; 0 means none"},
     {.name = "words",
      .value = "LIST",
+     .reads = CLI_READS_LINES,
      .help = "highlight and always label these rows: words or #row, separated by commas, or @FILE "
-             "with one on each line"},
+             "or - with one on each line"},
     {.name = "arrows",
      .value = "LIST",
      .help = "draw arrows between rows, such as king:queen,man:woman, and highlight both ends"},
@@ -558,6 +560,7 @@ const cli_verb cli_verb_map = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "draw every row as a point on a plane: a web page, an SVG or a PNG",
     .text =
         "FILE is a checkpoint as for 'embla info'. All rows are drawn, up to 300,000; a larger "

@@ -292,7 +292,7 @@ static int read_batch(job *j, cli_lines *lines, bool *more)
     return code;
 }
 
-/* Answers a batch. A word that is missing is reported after the answers before it. */
+/* Answers a batch. A word that is missing is noted after the answers before it. */
 static int answer_batch(job *j, embla_near_report *report)
 {
     int code = cli_asked_rows(&j->asked, &j->tokens, &j->rows);
@@ -300,7 +300,7 @@ static int answer_batch(job *j, embla_near_report *report)
     if (code == CLI_DONE && j->count > 0) code = search_all(j, report);
     j->printed += j->count;
     (void)fflush(stdout);
-    if (code == CLI_DONE) code = cli_tokens_finish(&j->tokens, j->asked.vocab);
+    if (code == CLI_DONE) cli_tokens_skip(&j->tokens, j->asked.vocab);
     free(j->rows);
     j->rows = NULL;
     cli_tokens_free(&j->tokens);
@@ -322,7 +322,9 @@ static int answer_lines(job *j)
         if (talks && more) code = CLI_DONE;
     }
     if (talks) fputc('\n', stderr);
-    if (code == CLI_DONE && j->printed == 0 && !talks)
+    if (code == CLI_DONE && j->printed == 0 && lines.number > 0 && !talks)
+        code = CLI_FAILED; /* all words are unknown, and were noted */
+    else if (code == CLI_DONE && j->printed == 0 && !talks)
         code = cli_usage("standard input is empty: near needs a token or a vector");
     cli_lines_free(&lines);
     if (code == CLI_DONE) cli_rank_report(&j->rank, &report);
@@ -404,10 +406,12 @@ static const cli_option options[] = {
     {.name = "self", .help = "include the token's own row in the results"},
     {.name = "exclude",
      .value = "LIST",
-     .help = "leave out these tokens: words or #5, separated by commas, or @FILE with one on each "
-             "line"},
+     .reads = CLI_READS_LINES,
+     .help = "leave out these tokens: words or #5, separated by commas, or @FILE or - with one "
+             "on each line"},
     {.name = "vector",
      .value = "NUMBERS",
+     .reads = CLI_READS_LINES,
      .help = "search for a vector, 0.5,-1,..; - reads one per line from standard input"},
     CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
@@ -419,11 +423,14 @@ const cli_verb cli_verb_near = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "find the rows nearest to those of tokens",
     .text =
         "FILE is a checkpoint as for 'embla info'. TOKEN is a word or '#5' as for 'embla "
         "lookup'; - reads one token per line from standard input and answers each line as it "
-        "arrives. Each token gets its own list, the nearest row first; ties are in row order. "
+        "arrives. An unknown word is skipped with a note, and the exit code is 3; it is 1 if no "
+        "word is known. Each token gets its own list, the nearest row first; ties are in row "
+        "order. "
         "What is no word is text for the tokenizer of the model: if it has several tokens, the "
         "rows nearest to its vector are found, which is that of 'embla encode'. "
         "Every row of the table is "

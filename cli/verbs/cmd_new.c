@@ -94,7 +94,7 @@ static void print_facts(const job *j)
                      spread_of(j), j->init.seed);
     if (j->vocab)
         cli_out_fact("words", "%s, from %s", cli_plural(embla_vocab_count(j->vocab), "word", rows),
-                     embla_vocab_source(j->vocab));
+                     cli_input_name(embla_vocab_source(j->vocab)));
 }
 
 static void print_text(const job *j)
@@ -218,6 +218,7 @@ static const cli_option options[] = {
     {.name = "seed", .value = "S", .standard = "1", .count = true, .help = "random seed"},
     {.name = "words",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help = "words of the rows: one on each line, or a tokenizer.json"},
     {.name = "dtype",
      .value = "DTYPE",

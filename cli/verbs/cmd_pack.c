@@ -43,7 +43,7 @@ static int open_hasher(const cli_args *args, job *j)
 {
     const char *fold = cli_args_text(args, "fold"), *name = cli_args_text(args, "model");
     int32_t layer = cli_rows_layer(args);
-    if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return library_error();
+    if (fold && embla_fold_open(cli_input_path(fold), &j->fold) != EMBLA_OK) return library_error();
     embla_status status = name ? embla_ngram_new_model(name, layer, j->fold, &j->ngram)
                                : embla_ngram_open(j->model.checkpoint, layer, j->fold, &j->ngram);
     return status == EMBLA_OK || (!name && status == EMBLA_ERR_NOT_FOUND) ? CLI_DONE
@@ -82,7 +82,7 @@ static bool append(job *j, const int32_t *tokens, size_t count)
 /* The tokens of a text, line by line, as one sequence. A line keeps its end. */
 static int read_text(const char *path, job *j)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    FILE *file = fopen(cli_input_path(path), "rb");
     char *line = NULL;
     size_t room = 0;
     int code = CLI_DONE;
@@ -99,7 +99,7 @@ static int read_text(const char *path, job *j)
             code = cli_failed("no memory for %zu tokens", j->count + count);
     }
     if (code == CLI_DONE && ferror(file)) code = cli_failed("%s: cannot read it", path);
-    if (file != stdin) (void)fclose(file);
+    (void)fclose(file);
     free(line);
     return code;
 }
@@ -108,7 +108,7 @@ static int count_ngrams(const cli_args *args, job *j)
 {
     const char *text = cli_args_text(args, "text");
     embla_frequent_options options = {.ngram = j->ngram,
-                                      .trace = cli_args_text(args, "trace"),
+                                      .trace = cli_input_path(cli_args_text(args, "trace")),
                                       .heads = (size_t)cli_args_count(args, "heads"),
                                       .most = (size_t)cli_args_count(args, "frequent"),
                                       .progress = cli_progress_call,
@@ -204,7 +204,8 @@ static int verify(const cli_args *args, job *j, const char *path)
     embla_checkpoint *pack = NULL;
     int code = args->operand_count == 2 ? open_source(args, j) : CLI_DONE;
     if (code != CLI_DONE) return code;
-    if (embla_checkpoint_open(path, NULL, &pack) != EMBLA_OK) return library_error();
+    if (embla_checkpoint_open(cli_input_path(path), NULL, &pack) != EMBLA_OK)
+        return library_error();
     const embla_pack_options options = {
         .ngram = j->ngram, .progress = cli_progress_call, .context = &j->progress};
     cli_print_notes(args, pack);
@@ -228,7 +229,8 @@ static int write_pack(const cli_args *args, job *j, const char *path)
                                         .heads = heads,
                                         .bundles = rows,
                                         .bundle_count = count,
-                                        .bundle_file = cli_args_text(args, "bundles"),
+                                        .bundle_file =
+                                            cli_input_path(cli_args_text(args, "bundles")),
                                         .overwrite = cli_args_flag(args, "force"),
                                         .progress = cli_progress_call,
                                         .context = &j->progress};
@@ -269,12 +271,17 @@ static const cli_option options[] = {
      .value = "N",
      .count = true,
      .help = "bundle the N most frequent n-grams of each order, counted in --text or --trace"},
-    {.name = "text", .value = "FILE", .help = "text to count n-grams in; - reads standard input"},
+    {.name = "text",
+     .value = "FILE",
+     .reads = CLI_READS_FILE,
+     .help = "text to count n-grams in; - reads standard input"},
     {.name = "trace",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help = "row numbers to count n-grams in: an npy file of 'embla trace'"},
     {.name = "bundles",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help =
          "bundle the n-grams of a list: an npy file of int64 (n-grams, heads), or another pack"},
     {.name = "heads",
@@ -295,6 +302,7 @@ static const cli_option options[] = {
      .help = "layer whose table is packed (default: the first with a table)"},
     {.name = "fold",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help = "npy file of int32 that maps each token to its folded token (DeepSeek)"},
     CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
@@ -306,6 +314,7 @@ const cli_verb cli_verb_pack = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 2,
+    .files = 1,
     .about = "write a giant table so that each row is one read",
     .text = "Writes the giant table of the checkpoint SOURCE to the file OUT. Scales follow the "
             "numbers of their row, and no row crosses a page of 4,096 bytes: reading a row past "

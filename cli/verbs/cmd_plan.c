@@ -218,6 +218,7 @@ static const cli_option options[] = {
     {.name = "simulate", .help = "simulate ranks with row numbers drawn by --zipf"},
     {.name = "trace",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help = "simulate ranks with the row numbers of FILE: .npy of 'embla trace' or of tokens, "
              "llm.c .bin, numbers as text, or raw 64-bit integers"},
     {.name = "ranks",

@@ -308,12 +308,15 @@ const cli_verb cli_verb_rows = {
     .synopsis = "[FILE] [TOKEN]...",
     .operand = "TOKEN",
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
+    .instead = "model",
     .about = "show which rows of a giant table tokens select",
     .text = "A giant table is indexed by a hash of the last few tokens. FILE is a checkpoint that "
             "describes the hasher (config.json, GGUF keys); alternatively --model names a known "
             "model. TOKEN is a number. If FILE has a vocabulary, TOKEN is a word of it or '#5'; "
             "quote both. What is no word is text, which the tokenizer of FILE or of --tokenizer "
-            "cuts.\n\n"
+            "cuts. - reads one on each line from standard input. An unknown word is an error, "
+            "because without it the n-grams would be others.\n\n"
             "For each token the n-grams that end in it are printed, with the row that each head "
             "selects, in head order. A dot stands for a position before the start of the text or "
             "before an end-of-text token. With --json the output is one object, which includes the "

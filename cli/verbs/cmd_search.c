@@ -66,7 +66,8 @@ static int make_index(job *j, const char *corpus)
     if (embla_dtype_find(cli_args_text(j->args, "dtype"), &options.dtype) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     cli_progress_begin(&progress, j->quiet);
-    embla_status status = embla_index_new(j->model.encoder, corpus, &options, &j->index);
+    embla_status status =
+        embla_index_new(j->model.encoder, cli_input_path(corpus), &options, &j->index);
     cli_progress_end(&progress, "interrupted; nothing has been stored");
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
     j->made = true;
@@ -112,7 +113,8 @@ static int open_index(job *j)
     bool asked = cli_args_given(j->args, "index");
     int code = name_index(j);
     if (code != CLI_DONE) return code;
-    embla_status status = embla_index_open(j->path, j->model.encoder, corpus, &j->index);
+    embla_status status =
+        embla_index_open(j->path, j->model.encoder, cli_input_path(corpus), &j->index);
     if (status == EMBLA_OK) return has_dtype(j) ? CLI_DONE : make_index(j, corpus);
     /* something that cannot be opened is there, or the folder cannot be reached */
     if ((status == EMBLA_ERR_NOT_FOUND || status == EMBLA_ERR_IO) && cli_out_exists(j->path))
@@ -291,6 +293,7 @@ static const cli_option options[] = {
     {.name = "file",
      .letter = 'f',
      .value = "FILE",
+     .reads = CLI_READS_LINES,
      .help = "each line of FILE is a question; - is standard input"},
     {.name = "field",
      .value = "NAME",
@@ -305,6 +308,8 @@ const cli_verb cli_verb_search = {
     .operand = "MODEL",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 2,
+    .no_stdin = "the index of a corpus is stored beside it",
     .about = "find the lines of a text that are nearest to a question",
     .text =
         "MODEL is a model of 'embla encode', CORPUS a text file. The first search makes the "
@@ -312,8 +317,9 @@ const cli_verb cli_verb_search = {
         "checksums of MODEL and CORPUS: if one of them has changed, it is made again. If it "
         "cannot be written, the search still answers, and says so.\n\n"
         "Every line is compared with the question by the cosine of their vectors, so the result is "
-        "exact. Empty lines, and lines without a token of the model, are not searched. Without "
-        "QUESTION and --file, each line of standard input is a question.\n\n"
+        "exact. Empty lines, and lines without a token of the model, are not searched. With - "
+        "as QUESTION, or without QUESTION and --file, each line of standard input is a "
+        "question.\n\n"
         "Each answer is a line of rank, cosine, number of the line and its text, separated by "
         "tabs, with an empty line between questions. Backslashes and invisible characters are "
         "escaped (\\t). On a terminal long lines are cut.",

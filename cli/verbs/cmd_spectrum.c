@@ -274,6 +274,7 @@ const cli_verb cli_verb_spectrum = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "show the singular values: how many directions a table uses",
     .text = "FILE is a checkpoint as for 'embla info'. The rows of a table can spread over dim "
             "directions; the singular values tell how far they do in each. A few large values mean "

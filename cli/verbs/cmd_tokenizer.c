@@ -159,6 +159,7 @@ const cli_verb cli_verb_tokenizer = {
     .operand = "TEXT",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "train a tokenizer on a text",
     .text = "TEXT is a text file or a folder of text files, in UTF-8. FILE is written as a "
             "tokenizer.json, which Hugging Face's library reads too; 'embla tokens FILE' shows how "

@@ -15,6 +15,7 @@
 
 #include "core/inputs.h"
 #include "core/line_input.h"
+#include "core/model.h"
 #include "core/out.h"
 #include "core/texts.h"
 #include "core/verbs.h"
@@ -358,7 +359,7 @@ static const char *format_name(size_t n)
 
 static int open_tokenizer(const char *path, embla_tokenizer **tokenizer, embla_encoding **encoding)
 {
-    if (embla_tokenizer_open_file(path, tokenizer) != EMBLA_OK ||
+    if (cli_open_tokenizer(path, NULL, tokenizer) != EMBLA_OK ||
         embla_encoding_new(*tokenizer, encoding) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
@@ -380,6 +381,8 @@ static int set_up(job *j, const cli_args *args)
     j->second = cli_args_text(args, "pair");
     if (j->second && (j->decode || other))
         return cli_usage("--pair encodes two texts; it goes with neither --decode nor --compare");
+    if (j->second && strcmp(j->second, "-") == 0)
+        return cli_usage("--pair takes a text; pass the first texts as lines of standard input");
     if (j->second && j->format == TEXT && !j->json)
         return cli_usage("--pair goes with --format ids or pieces or --json, not with text");
     if (j->second && j->format == AUTO) j->format = j->offsets || isatty(1) ? PIECES : IDS;
@@ -433,7 +436,7 @@ static int compile(const cli_args *args)
     int code = cli_inputs_check(args, out);
     if (code == CLI_DONE) code = cli_out_check_new(out, cli_args_flag(args, "force"));
     if (code != CLI_DONE) return code;
-    if (embla_tokenizer_compile(args->operands[0], out) != EMBLA_OK)
+    if (embla_tokenizer_compile(cli_input_path(args->operands[0]), out) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     if (cli_args_flag(args, "json")) {
         cli_json json = {0};
@@ -451,7 +454,9 @@ static int run_job(job *j, const cli_args *args)
     if (cli_args_given(args, "compile")) return compile(args);
     int code = set_up(j, args);
     if (code != CLI_DONE) return code;
-    if (j->decode) return args->operand_count > 1 ? decode_operands(j, args) : decode_lines(j);
+    bool lines = args->operand_count == 1 ||
+                 (args->operand_count == 2 && strcmp(args->operands[1], "-") == 0);
+    if (j->decode) return lines ? decode_lines(j) : decode_operands(j, args);
     code = encode_all(j, args);
     if (code != CLI_DONE) return code;
     if (j->count) print_totals(j);
@@ -486,6 +491,7 @@ static const cli_option options[] = {
     {.name = "decode", .help = "convert tokens to text; TEXT is tokens"},
     {.name = "compare",
      .value = "OTHER",
+     .reads = CLI_READS_FILE,
      .help = "show how TOKENIZER (A) and OTHER (B) cut the same texts"},
     {.name = "pair",
      .value = "TEXT",
@@ -516,6 +522,7 @@ const cli_verb cli_verb_tokens = {
     .operand = "TOKENIZER",
     .operands_least = 1,
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
     .about = "convert text to the tokens of a model, and back",
     .text =
         "TOKENIZER is a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's "
@@ -523,9 +530,8 @@ const cli_verb cli_verb_tokens = {
         "SentencePiece "
         "model or a vocab.txt. The tokens are "
         "those that the "
-        "library which wrote the file gives for the same text. Without TEXT and --file, each line "
-        "of "
-        "standard input is a text.\n\n"
+        "library which wrote the file gives for the same text. With - as TEXT, or without TEXT and "
+        "--file, each line of standard input is a text.\n\n"
         "Each part of a text that is not valid UTF-8 is replaced by U+FFFD, unless --strict is "
         "given. Nothing is truncated, unless --max-tokens is given.\n\n"
         "--json prints an object for each text: text, count, tokens, pieces, offsets in bytes, "

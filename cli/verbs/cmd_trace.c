@@ -120,7 +120,7 @@ static int record(const cli_args *args, cli_rows_job *j)
 
 static int replay(const cli_args *args, const char *path)
 {
-    embla_tickets_options options = {.hot_file = cli_args_text(args, "hot-file"),
+    embla_tickets_options options = {.hot_file = cli_input_path(cli_args_text(args, "hot-file")),
                                      .hot_heads = (size_t)cli_args_count(args, "hot-heads")};
     int64_t hot_bytes = 0;
     cli_model model = {0};
@@ -180,6 +180,7 @@ static const cli_option options[] = {
      .help = "write only the N most frequent rows, the most frequent first: a list of hot rows"},
     {.name = "replay",
      .value = "TRACE",
+     .reads = CLI_READS_FILE,
      .help = "read the rows of TRACE from disk, token by token, and print what that costs"},
     {.name = "hot-bytes",
      .value = "BYTES",
@@ -187,6 +188,7 @@ static const cli_option options[] = {
      .help = "with --replay: memory for hot rows, such as 64MiB"},
     {.name = "hot-file",
      .value = "LIST",
+     .reads = CLI_READS_FILE,
      .help = "with --replay: rows to keep from the beginning, as an npy file; or a pack, whose "
              "most frequent n-grams are kept"},
     {.name = "hot-heads",
@@ -205,6 +207,8 @@ const cli_verb cli_verb_trace = {
     .synopsis = "[FILE] [TOKEN]...",
     .operand = "TOKEN",
     .operands_most = CLI_OPERANDS_MOST,
+    .files = 1,
+    .instead = "model",
     .about = "record which rows of a giant table a text selects; replay them",
     .text = "Writes the row numbers of all tokens to OUT, an npy file of int64 (tokens, columns). "
             "Tokens are given as for 'embla rows'; 'embla tokens' makes them from a text. With "

@@ -469,11 +469,13 @@ static const cli_option options[] = {
     COUNT("words", "use the N most frequent words as tokens, and one token for all others"),
     {.name = "tokenizer",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help = "use the tokens of a tokenizer.json, which is stored with the model"},
     {.name = "documents", .help = "treat each line as a separate document (default for microgpt)"},
     {.name = "tokens-file", .help = "read TEXT as a file of tokens: a .bin of llm.c, or .npy"},
     {.name = "vocab",
      .value = "FILE",
+     .reads = CLI_READS_FILE,
      .help = "words of a file of tokens: tokenizer.json, vocab.json, lines of text, .."},
     {.name = "in-order", .help = "read the text in order instead of in random order"},
     {.name = "from", .value = "MODEL", .help = "start from the weights of MODEL"},
@@ -541,6 +543,7 @@ const cli_verb cli_verb_train = {
     .synopsis = "TEXT",
     .operand = "TEXT",
     .operands_most = 1,
+    .no_stdin = "a training that is resumed reads its text again",
     .about = "train a model on a text",
     .text =
         "TEXT is a text file or a folder of text files. Its characters become the tokens, or its "

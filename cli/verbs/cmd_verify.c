@@ -123,6 +123,7 @@ const cli_verb cli_verb_verify = {
     .operand = "FILE",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "compare rows of a giant table with their files",
     .text = "FILE is a checkpoint with a giant table, as for 'embla warm'. Reads rows from the "
             "mapped file, from the memory of this process (ram), or from the shared copy of 'embla "

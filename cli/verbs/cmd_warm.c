@@ -225,6 +225,7 @@ const cli_verb cli_verb_warm = {
     .synopsis = "[FILE]",
     .operand = "FILE",
     .operands_most = 1,
+    .files = 1,
     .about = "load a giant table into memory",
     .text =
         "FILE is a checkpoint with a giant table, as for 'embla info'. FILE::TENSOR selects "

@@ -93,7 +93,7 @@ static int read_evals(const cli_args *args, cli_words *w)
         char *path = strndup(at, length);
         if (!path) return cli_failed("no memory for a name");
         w->evals[w->eval_count++] = path;
-        FILE *file = fopen(path, "re");
+        FILE *file = fopen(cli_input_path(path), "re");
         if (!file) return cli_failed("--eval: %s: cannot open it", path);
         (void)fclose(file);
         at += length + (at[length] == ',');
@@ -197,9 +197,11 @@ static const cli_option options[] = {
     COUNT("save-every", "300", 0, 0, "seconds between saved states"),
     {.name = "eval",
      .value = "FILES",
+     .reads = CLI_READS_FILE,
      .help = "score analogies or pairs after each epoch; several with commas"},
     {.name = "watch",
      .value = "WORDS",
+     .reads = CLI_READS_LINES,
      .help = "show the cosines of these words while they learn: cat,dog,tuesday"},
     {.name = "plot", .value = "FILE", .help = "draw these cosines, or the loss, to FILE (SVG)"},
     {.name = "patience",
@@ -216,10 +218,11 @@ const cli_verb cli_verb_words = {
     .operand = "TEXT",
     .operands_least = 1,
     .operands_most = 1,
+    .files = 1,
     .about = "learn a table of words from raw text",
     .text =
-        "TEXT is a text file, a folder of text files, or - for standard input; files compressed "
-        "with gzip, xz or zstd are read too. Words that are used alike get rows alike. The "
+        "TEXT is a text file, a folder of text files, or - for standard input. Words that are used "
+        "alike get rows alike. The "
         "methods are word2vec's (skip-gram and CBOW with negative sampling) and, with --subwords, "
         "fastText's. A line is a context of its own: no window crosses its end.\n\n"
         "FILE gets the rows, most frequent word first. With a name that ends in .safetensors it "

@@ -11,6 +11,7 @@
 #include "embla_search.h"
 
 #include "core/complain.h"
+#include "core/inputs.h"
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/static_model.h"
@@ -54,8 +55,10 @@ static int score(const cli_args *args, const cli_static_model *model, const char
                                         .progress = cli_progress_call,
                                         .context = &progress};
     cli_progress_begin(&progress, cli_args_flag(args, "quiet"));
-    embla_status status = embla_eval_sentences(model->encoder, path, &options, part);
+    embla_status status =
+        embla_eval_sentences(model->encoder, cli_input_path(path), &options, part);
     cli_progress_end(&progress, "interrupted");
+    part->name = path; /* as typed */
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 

@@ -15,6 +15,7 @@
 
 #include "embla_text.h"
 
+#include "core/inputs.h"
 #include "train/ranks.h"
 #include "verbs/trace_file.h"
 
@@ -181,12 +182,12 @@ int cli_plan_read(cli_plan *p)
     embla_corpus *corpus = NULL;
     char head[HEAD];
     int code;
-    FILE *file = fopen(p->trace, "rb");
+    FILE *file = fopen(cli_input_path(p->trace), "rb");
     if (!file) return cli_failed("cannot open %s: %s", p->trace, strerror(errno));
     size_t length = fread(head, 1, sizeof head, file);
     if (length >= sizeof npy - 1 && memcmp(head, npy, sizeof npy - 1) == 0)
         code = read_npy(p);
-    else if (embla_corpus_open(p->trace, &options, &corpus) == EMBLA_OK)
+    else if (embla_corpus_open(cli_input_path(p->trace), &options, &corpus) == EMBLA_OK)
         code = read_tokens(corpus, p);
     else
         code = read_plain(file, is_text(head, length), p);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/inputs.h"
 #include "core/model_text.h"
 #include "core/out.h"
 #include "core/verbs.h"
@@ -30,14 +31,18 @@ static int read_tokens(const cli_args *args, cli_rows_job *j)
     int code = CLI_DONE;
     if (!j->model_name) j->tokens.texts = &j->model;
     j->tokens.notes = !cli_args_flag(args, "quiet");
+    j->tokens.strict = true; /* an n-gram without one of its tokens is another one */
     if (ids && strcmp(ids, "-") == 0)
         code = cli_tokens_lines(&j->tokens, vocab, true);
     else if (ids)
         code = cli_tokens_list(&j->tokens, ids, "--ids");
     for (size_t i = j->model_name ? 0 : 1; i < args->operand_count && code == CLI_DONE; i++) {
         const char *word = args->operands[i];
-        code = vocab ? cli_tokens_word(&j->tokens, vocab, word, strlen(word))
-                     : add_token_number(&j->tokens, word);
+        if (strcmp(word, "-") == 0)
+            code = cli_tokens_lines(&j->tokens, vocab, !vocab);
+        else
+            code = vocab ? cli_tokens_word(&j->tokens, vocab, word, strlen(word))
+                         : add_token_number(&j->tokens, word);
     }
     if (code == CLI_DONE && vocab) code = cli_tokens_finish(&j->tokens, vocab);
     if (code == CLI_DONE && j->tokens.count == 0)
@@ -93,7 +98,7 @@ static int open_hasher(const cli_args *args, cli_rows_job *j)
 {
     const char *fold = cli_args_text(args, "fold");
     int32_t layer = cli_rows_layer(args);
-    if (fold && embla_fold_open(fold, &j->fold) != EMBLA_OK) return library_error();
+    if (fold && embla_fold_open(cli_input_path(fold), &j->fold) != EMBLA_OK) return library_error();
     if (!j->model_name) {
         int code = cli_model_open(args, args->operands[0], &j->model);
         if (code == CLI_DONE) code = cli_model_use_tokenizer(args, &j->model);

@@ -22,6 +22,7 @@
          .help = "layer whose table is used (default: the first with a table)"},                   \
         {.name = "fold",                                                                           \
          .value = "FILE",                                                                          \
+         .reads = CLI_READS_FILE,                                                                  \
          .help = "npy file of int32 that maps each token to its folded token (DeepSeek); without " \
                  "it tokens are used as they are"},                                                \
         {.name = "fold-checksum",                                                                  \
@@ -29,6 +30,7 @@
          .help = "fail unless the fold has this checksum; without the option it is printed"},      \
         {.name = "ids",                                                                            \
          .value = "LIST",                                                                          \
+         .reads = CLI_READS_LINES,                                                                 \
          .help = "token numbers, such as 2,5,7; - reads them from standard input"},                \
     {                                                                                              \
         .name = "history", .value = "LIST",                                                        \

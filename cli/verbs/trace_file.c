@@ -9,6 +9,7 @@
 #include "embla_checkpoint.h"
 
 #include "core/complain.h"
+#include "core/inputs.h"
 
 /* Bytes of an integer type; 0 if rows are not numbered with it. */
 static size_t bytes_of(const char *type)
@@ -73,7 +74,7 @@ int cli_trace_read(const char *path, size_t most, cli_trace *out)
 {
     embla_checkpoint *file = NULL;
     *out = (cli_trace){0};
-    if (embla_checkpoint_open(path, NULL, &file) != EMBLA_OK)
+    if (embla_checkpoint_open(cli_input_path(path), NULL, &file) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     int code = read_tensor(file, path, most, out);
     embla_checkpoint_free(file);

@@ -39,7 +39,7 @@ run map nan.vec -o nan.svg --words a,b
 highlighted nan.svg
 # what cannot be
 try map fox.vec -o x.svg --words fxo
-try map fox.vec -o x.svg --words fox,cat,fxo
+try map fox.vec -o skipped.svg --words fox,cat,fxo
 try map fox.vec -o x.svg --words fox,,dog
 try map fox.vec -o x.svg --words ''
 try map fox.vec -o x.svg --words '#12'
@@ -48,7 +48,7 @@ try map fox.vec -o x.svg --words @.
 : >empty
 try map fox.vec -o x.svg --words @empty
 printf 'fox\n\ndog\n' >gap
-try map fox.vec -o x.svg --words @gap
+try map fox.vec -o skipped.svg --force --words @gap
 seq -f '#%g' 0 1000 | sed 's/#.*/fox/' >many
 try map fox.vec -o x.svg --words @many
 try map fox.vec -o x.svg --rows 2 --words '#2'
