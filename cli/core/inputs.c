@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/model.h"
 #include "core/unpack.h"
@@ -110,9 +111,10 @@ static bool is_written(const cli_option *option)
 
 int cli_inputs_check(const cli_args *args, const char *path)
 {
-    struct stat that;
-    bool found = false;
+    struct stat that, input;
     if (stat(path, &that) != 0 || !S_ISREG(that.st_mode)) return CLI_DONE;
+    bool found = fstat(STDIN_FILENO, &input) == 0 && input.st_dev == that.st_dev &&
+                 input.st_ino == that.st_ino; /* embla encode .. -o texts.txt <texts.txt */
     for (size_t n = 0; n < args->operand_count && !found; n++)
         found = args->operands[n] != path && is_read(args->operands[n], path, &that);
     for (size_t n = 0; cli_option_at(args->verb, n) && !found; n++) {

@@ -140,12 +140,14 @@ static int write_converted(const cli_words *w, char *folder)
 int cli_words_write(const cli_words *w)
 {
     char *folder = NULL;
+    int code = cli_out_check_new(w->output, w->force); /* it may have appeared meanwhile */
+    if (code != CLI_DONE) return code;
     if (!formats[format_of(w->output)].format) {
         if (embla_wordvec_write(w->words, w->output) == EMBLA_OK) return CLI_DONE;
         return cli_failed("%s", embla_error());
     }
     if (asprintf(&folder, "%s.XXXXXX", w->output) < 0) return cli_failed("no memory for a name");
-    int code = write_converted(w, folder);
+    code = write_converted(w, folder);
     free(folder);
     return code;
 }

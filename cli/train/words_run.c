@@ -160,7 +160,10 @@ static int finish(cli_words *w)
         code = check_rows(w);
         bool diverged = code != CLI_DONE;
         if (!diverged) code = cli_words_write(w);
-        if (code == CLI_DONE || diverged) (void)unlink(w->state); /* nothing to resume */
+        if (code == CLI_DONE || diverged)
+            (void)unlink(w->state); /* nothing to resume */
+        else
+            (void)save_state(w); /* --resume writes the result again */
     }
     return code == CLI_DONE ? cli_ranks_wait(&w->ranks) : code;
 }

@@ -136,6 +136,7 @@ row search link village.txt.embla search words.vec village.txt cat -q
 row 'search --fit' ours village.txt.embla search words.vec village.txt cat --fit words.fit -q
 row 'search --fit' mine village.txt.words.fit.embla search words.vec village.txt cat --fit words.fit -q
 row 'search --index' mine o.idx search words.vec village.txt cat --index o.idx -q
+row 'warm --shared' mine sh/x warm village --shared --folder sh --name x -q
 row demo mine d demo -o d -q
 row demo mine d/words.vec demo -o d -q
 
@@ -191,6 +192,12 @@ same village.txt search words.vec village.txt cat --index @
 same words.vec search words.vec village.txt cat --index @
 same words.fit search words.vec village.txt cat --fit words.fit --index @
 
+# The input is standard input: a file as well.
+fresh
+try encode words.vec -o village.txt --force <village.txt
+try words - -o village.txt --force <village.txt
+cmp village.txt ../inputs/village.txt && echo "the same"
+
 # ---- an input beside the output ----
 echo
 beside() { # INPUT COMMAND...
@@ -222,6 +229,17 @@ echo '<svg/>' >p.svg
 try train names.txt -o m "${step[@]}" --plot p.svg
 mkdir -p m/best && echo mine >m/best/notes.txt
 try train names.txt -o m "${step[@]}"
+# A file that appears during the training stays, and so does what was learned.
+late=(words village.txt -o late.safetensors --dim 4 --epochs 1000 -q)
+embla "${late[@]}" 2>../said &
+until [[ -s late.safetensors.state ]]; do sleep 0.01; done
+echo mine >late.safetensors
+wait $!
+echo "exit $?"
+cat ../said late.safetensors
+try "${late[@]}" --resume
+try "${late[@]}" --resume --force
+ls late.*
 mkfifo pipe.json
 try tokenizer village.txt -o pipe.json --size 300 --force
 embla train names.txt -o t "${step[@]}" >/dev/null
