@@ -4,8 +4,8 @@
 # CTestCustom.cmake in the build folder.
 #   usage: skipped.sh BUILD
 # A test that ends with 77 gives its reason in its last line. A case of a unit test gives it in the
-# line before cmocka's SKIPPED. A test that passes and leaves a part out for want of EMBLA_DATA says
-# that in a line of its own. The exit code is always 0: ctest would count another as a failure.
+# line before cmocka's SKIPPED. A test that passes and leaves a part out says so in a line that names
+# EMBLA_DATA or says that something "is left out". The exit code is always 0: ctest would count another as a failure.
 log=$1/Testing/Temporary/LastTest.log
 [ ! -e "$log.tmp" ] || log=$log.tmp # the run that ends now
 [ -e "$log" ] || exit 0
@@ -41,11 +41,11 @@ inside && /^\[  SKIPPED \] [a-z_0-9]+$/ {
     if (!((test, $4) in seen)) { seen[test, $4]; note(test ":" $4, before ~ /^\[ RUN/ ? "" : before); left++ }
     parts = 1
 }
-inside && !/^ *$/ { before = last = $0; if (/EMBLA_DATA/ && !/SKIPPED/) want = 1 }
-/^Output:$/ { getline; inside = 1; want = 0 }
+inside && !/^ *$/ { before = last = $0; if (/EMBLA_DATA|(is|are) left out/) want = $0 }
+/^Output:$/ { getline; inside = 1; want = "" }
 /^Test (Passed|Failed|Not Run|Skipped)/ {
     if (test in was_skipped) { skipped++; note(test, last) }
-    else if (/Passed/ && want && !parts) { left++; note(test " (a part)", "EMBLA_DATA") }
+    else if (/Passed/ && want != "" && !parts) { left++; note(test " (a part)", want) }
 }
 END {
     if (!skipped && !left) { if (total) print "No test was skipped."; exit }

@@ -51,7 +51,7 @@ if command -v pkg-config >/dev/null; then
     done <"$work/examples"
     awk '/^```c$/ { found = 1; next } /^```/ { found = 0 } found' "$project/README.md" >"$work/rows.c"
     for compiler in "$cc" c++; do
-        command -v "$compiler" >/dev/null || { echo "$compiler is not here"; continue; }
+        command -v "$compiler" >/dev/null || { echo "$compiler is not here: its program is left out"; continue; }
         case $compiler in c++) language="-x c++" ;; *) language=-Wextra ;; esac
         (cd "$work" && $compiler $language -Wall -Werror rows.c -o rows $(pkg-config --cflags --libs embla))
         LD_LIBRARY_PATH=$libdir "$work/rows"
@@ -81,5 +81,5 @@ if command -v python3 >/dev/null; then
     python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md" \
         "$project/docs/concepts.md"
 else
-    echo "python3 is not here: the commands of the README were not run"
+    echo "python3 is not here: the commands of the README are left out"
 fi

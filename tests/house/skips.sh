@@ -22,11 +22,12 @@ entry() { # NAME OUTPUT..: a test as ctest writes it
         "[ RUN      ] is_silent" "[  SKIPPED ] is_silent" "[==========] 2 test(s) run." \
         "[  SKIPPED ] 2 test(s), listed below:" "[  SKIPPED ] is_told" "[  SKIPPED ] is_silent"
     entry parts "EMBLA_DATA is not set, or has no glove-50k: that is left out" "all else is right"
+    entry half "pkg-config is not here: its half is left out" "all else is right"
     entry whole "all is right"
 } >"$logs/LastTest.log"
 printf '1:peers.one\n2:peers.two\n' >"$logs/LastTestsDisabled.log"
 cat >"$work/expected" <<'END'
-Skipped: 2 of 5 tests, and 3 cases or parts of others. Why:
+Skipped: 2 of 6 tests, and 4 cases or parts of others. Why:
   2: no EMBLA_DATA (tests/data/fetch makes that folder)
     peers.one, parts (a part)
   1: there is no torch: nothing is compared
@@ -35,6 +36,8 @@ Skipped: 2 of 5 tests, and 3 cases or parts of others. Why:
     unit:is_told
   1: no reason is given
     unit:is_silent
+  1: pkg-config is not here: its half is left out
+    half (a part)
 END
 "$1/tests/skipped.sh" "$work" >"$work/printed"
 diff -u "$work/expected" "$work/printed"
