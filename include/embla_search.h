@@ -105,10 +105,14 @@ EMBLA_API EMBLA_CHECKED embla_status embla_index_write(const embla_index *index,
 /* Opens a file of embla_index_write. The vectors stay in the file. Its checksums are compared with
  * the corpus and the encoder: EMBLA_ERR_ARGUMENT says which of them differs, and then the index
  * must be made again. EMBLA_ERR_NOT_FOUND if there is no such file, EMBLA_ERR_FORMAT if it is not
- * an index. */
+ * an index, or if its list of lines is damaged. The vectors are not read: embla_index_verify
+ * compares their checksum. */
 EMBLA_API EMBLA_CHECKED embla_status embla_index_open(const char *path,
                                                       const embla_encoder *encoder,
                                                       const char *corpus, embla_index **out);
+/* Reads a whole file of embla_index_write, with its vectors, and compares its checksum.
+ * EMBLA_ERR_FORMAT if it is damaged or not an index. */
+EMBLA_API EMBLA_CHECKED embla_status embla_index_verify(const char *path);
 EMBLA_API void embla_index_free(embla_index *index);
 EMBLA_API void embla_index_describe(const embla_index *index, embla_index_info *out);
 /* The vectors as a table, for embla_near and others. The index owns it. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/checksum.h"
 #include "base/mem.h"
 #include "comma_locale.h"
 #include "embla_search.h"
@@ -617,6 +618,64 @@ static void glove_keeps_its_scores_on_the_sts_benchmark(void **state)
     end(&p);
 }
 
+/* ---- flipped bits ---- */
+
+/* What an index answers, as one checksum: its vectors, its lines and their numbers. */
+static embla_status ask_index(const place *p, embla_checksum *out)
+{
+    embla_index *index = NULL;
+    embla_index_info info;
+    embla_checksum_state state;
+    EMBLA_TRY(embla_index_open(p->index, p->encoder, p->corpus, &index));
+    embla_index_describe(index, &info);
+    embla_checksum_begin(&state);
+    embla_checksum_add(&state, &info.lines, sizeof info.lines);
+    embla_checksum_add(&state, &info.dtype, sizeof info.dtype);
+    const embla_table *table = embla_index_table(index);
+    for (int64_t row = 0; row < info.rows; row++) {
+        size_t length = 0;
+        int64_t number = 0;
+        const char *line = embla_index_line(index, row, &length, &number);
+        embla_checksum_add(&state, line, length);
+        embla_checksum_add(&state, &number, sizeof number);
+        embla_checksum_add(&state, embla_table_row(table, row), embla_table_row_bytes(table));
+    }
+    *out = embla_checksum_end(&state);
+    embla_index_free(index);
+    return EMBLA_OK;
+}
+
+/* Opening refuses all flips but those in vectors, and embla_index_verify these. */
+static void no_flipped_bit_of_an_index_stays_unnoticed(void **state)
+{
+    embla_checksum before, after;
+    size_t size = 0, opened = 0;
+    place p;
+    (void)state;
+    begin(&p);
+    write_index(&p);
+    unsigned char *bytes = scratch_read(p.index, &size);
+    assert_ok(ask_index(&p, &before));
+    assert_ok(embla_index_verify(p.index));
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1U << bit % 8);
+        scratch_write(p.index, bytes, size);
+        embla_status status = ask_index(&p, &after);
+        bytes[bit / 8] ^= (unsigned char)(1U << bit % 8);
+        if (status != EMBLA_OK) continue;
+        opened++;
+        if (before.high == after.high && before.low == after.low) continue;
+        assert_status(embla_index_verify(p.index), EMBLA_ERR_FORMAT);
+        assert_error_has("damaged");
+        assert_true(bit / 8 >= size - (size_t)KEPT * DIM * sizeof(float)); /* F32 is written last */
+    }
+    assert_true(opened >= (size_t)KEPT * DIM * 32); /* vectors are not read */
+    assert_status(embla_index_verify(p.corpus), EMBLA_ERR_FORMAT);
+    assert_status(embla_index_verify(NULL), EMBLA_ERR_ARGUMENT);
+    free(bytes);
+    end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -630,6 +689,7 @@ int main(void)
         cmocka_unit_test(equal_lines_are_found_once_if_asked),
         cmocka_unit_test(an_index_belongs_to_one_corpus_and_one_model),
         cmocka_unit_test(a_damaged_index_is_refused),
+        cmocka_unit_test(no_flipped_bit_of_an_index_stays_unnoticed),
         cmocka_unit_test(any_number_of_threads_gives_the_same_index),
         cmocka_unit_test(every_allocation_and_every_call_of_the_system_may_fail),
         cmocka_unit_test(progress_can_stop_it),

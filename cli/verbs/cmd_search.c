@@ -128,6 +128,22 @@ static int open_index(job *j)
     return make_index(j, corpus);
 }
 
+/* --verify: reads the whole index, and compares its checksum. */
+static int verify_index(job *j)
+{
+    embla_index_info info;
+    char rows[CLI_CELL];
+    embla_status status = embla_index_verify(j->path);
+    if (status != EMBLA_OK)
+        return cli_failed("%s%s", embla_error(),
+                          status == EMBLA_ERR_FORMAT ? "; delete it, and search again" : "");
+    embla_index_describe(j->index, &info);
+    if (!j->as_json && !j->quiet)
+        cli_complain("note: %s: %s verified by their checksum", j->path,
+                     cli_plural(info.rows, "vector", rows));
+    return CLI_DONE;
+}
+
 /* ---- answers ---- */
 
 /* The bytes of a line that fit on the rest of a line of the terminal. */
@@ -262,6 +278,7 @@ static int run(const cli_args *args)
     if (!j) return cli_failed("no memory for a search");
     j->args = args;
     int code = set_up(j);
+    if (code == CLI_DONE && cli_args_flag(args, "verify")) code = verify_index(j);
     if (code == CLI_DONE) code = answer_all(j);
     embla_index_free(j->index);
     cli_static_model_free(&j->model);
@@ -290,6 +307,8 @@ static const cli_option options[] = {
      .standard = "f32",
      .choices = dtype_name,
      .help = "dtype of vectors when they are stored; f16 and bf16 take half the space"},
+    {.name = "verify",
+     .help = "compare the checksum of the stored vectors first, which reads all of them"},
     {.name = "file",
      .letter = 'f',
      .value = "FILE",
@@ -315,7 +334,8 @@ const cli_verb cli_verb_search = {
         "MODEL is a model of 'embla encode', CORPUS a text file. The first search makes the "
         "vectors of all lines and stores them in CORPUS.embla. Later ones use that file, which has "
         "checksums of MODEL and CORPUS: if one of them has changed, it is made again. If it "
-        "cannot be written, the search still answers, and says so.\n\n"
+        "cannot be written, the search still answers, and says so. The vectors are under a "
+        "checksum too, which only --verify reads.\n\n"
         "Every line is compared with the question by the cosine of their vectors, so the result is "
         "exact. Empty lines, and lines without a token of the model, are not searched. With - "
         "as QUESTION, or without QUESTION and --file, each line of standard input is a "

@@ -4,11 +4,12 @@
  *   vectors   rows x dim, F32, F16 or BF16   of norm 1
  *   begin     rows x 1, I64   where each line begins in the corpus, ascending
  *   number    rows x 1, I64   the number of each line, from 0, ascending
- *   metadata  format "embla.index", version "1", lines; the checksums `model` and `corpus`
+ *   metadata  format "embla.index", version "2", lines; the checksums `model`, `corpus` and
+ *             `lists` (begin, number and lines; version 1 had none)
  *
  * The file's own checksum is not verified when an index is opened, because that would read all
- * vectors. What other code relies on is checked: every line begins inside the corpus, which has the
- * right checksum, after a line end.
+ * vectors; embla_index_verify does it. What is read is checked: the lists have their checksum, and
+ * every line begins inside the corpus, which has the right checksum, after a line end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "search/index.h"
 #include "text/encoder.h"
 
-enum { PAIRS = 5 };
+enum { PAIRS = 6 };
 
 static const char ours[] = "embla.index";
 
@@ -43,18 +44,31 @@ static embla_status sum_both(const embla_index *index, char model[EMBLA_SUM_TEXT
     return EMBLA_OK;
 }
 
+/* The checksum of what is read when an index is opened, apart from the other checksums. */
+static void sum_lists(const embla_index *index, char out[EMBLA_SUM_TEXT])
+{
+    const size_t bytes = (size_t)index->table->rows * sizeof *index->begin;
+    embla_checksum_state state;
+    embla_checksum_begin(&state);
+    embla_checksum_add(&state, &index->line_count, sizeof index->line_count);
+    embla_checksum_add(&state, index->begin, bytes);
+    embla_checksum_add(&state, index->number, bytes);
+    embla_sum_text(embla_checksum_end(&state), out);
+}
+
 embla_status embla_index_write(const embla_index *index, const char *path)
 {
     embla_saved saved = {0};
-    char model[EMBLA_SUM_TEXT], corpus[EMBLA_SUM_TEXT], lines[32];
-    embla_pair pairs[PAIRS + 1] = {
-        {"format", ours}, {"version", "1"}, {"model", model}, {"corpus", corpus}, {"lines", lines}};
+    char model[EMBLA_SUM_TEXT], corpus[EMBLA_SUM_TEXT], lists[EMBLA_SUM_TEXT], lines[32];
+    embla_pair pairs[PAIRS + 1] = {{"format", ours},   {"version", "2"}, {"model", model},
+                                   {"corpus", corpus}, {"lines", lines}, {"lists", lists}};
     if (!index || !path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_write: %s is NULL",
                           index ? "path" : "index");
     const embla_table *table = index->table;
     (void)snprintf(lines, sizeof lines, "%" PRId64, index->line_count);
     EMBLA_TRY(sum_both(index, model, corpus));
+    sum_lists(index, lists);
     embla_status status = embla_saved_begin(&saved, 3);
     if (status == EMBLA_OK)
         status = embla_saved_add(&saved, "vectors", table->dtype, table->rows, table->dim,
@@ -113,16 +127,38 @@ static embla_status read_numbers(embla_index *index, const embla_checkpoint *cp,
     return EMBLA_OK;
 }
 
+/* The file must be an index of a known version. */
+static embla_status check_format(const embla_directory *d, const char *path)
+{
+    const char *format = embla_saved_value(d, "format"), *version = embla_saved_value(d, "version");
+    if (format && strcmp(format, ours) == 0 && version &&
+        (strcmp(version, "1") == 0 || strcmp(version, "2") == 0))
+        return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s is not an index: its format is %.32s, version %.32s", path,
+                      format ? format : "not said", version ? version : "not said");
+}
+
+static embla_status check_lists(const embla_index *index, const embla_directory *d,
+                                const char *path)
+{
+    const char *said = embla_saved_value(d, "lists");
+    char found[EMBLA_SUM_TEXT];
+    if (!said && strcmp(embla_saved_value(d, "version"), "1") == 0) return EMBLA_OK;
+    sum_lists(index, found);
+    if (said && strcmp(said, found) == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.200s is damaged: its list of lines has the checksum %s, but %.64s is "
+                      "recorded",
+                      path, found, said ? said : "none");
+}
+
 static embla_status fill(embla_index *index, const embla_checkpoint *cp, const char *path)
 {
     const embla_directory *d = &cp->shards[0].directory;
-    const char *format = embla_saved_value(d, "format"), *version = embla_saved_value(d, "version");
     const char *lines = embla_saved_value(d, "lines");
     embla_encoder_info info;
-    if (!format || strcmp(format, ours) != 0 || !version || strcmp(version, "1") != 0)
-        return embla_fail(EMBLA_ERR_FORMAT,
-                          "%.200s is not an index: its format is %.32s, version %.32s", path,
-                          format ? format : "not said", version ? version : "not said");
+    EMBLA_TRY(check_format(d, path));
     EMBLA_TRY(check_sums(index, d, path));
     embla_encoder_describe(index->encoder, &info);
     embla_status status = embla_table_open(cp, "vectors", NULL, &index->table);
@@ -145,7 +181,18 @@ static embla_status fill(embla_index *index, const embla_checkpoint *cp, const c
                               ", where no line of the corpus begins",
                               path, i, index->begin[i]);
     index->stored = true;
-    return EMBLA_OK;
+    return check_lists(index, d, path);
+}
+
+embla_status embla_index_verify(const char *path)
+{
+    embla_checkpoint *cp = NULL;
+    if (!path) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_verify: path is NULL");
+    EMBLA_TRY(embla_saved_open(path, "an index", &cp));
+    embla_status status = check_format(&cp->shards[0].directory, path);
+    if (status == EMBLA_OK) status = embla_saved_verify(cp, path);
+    embla_checkpoint_free(cp);
+    return status;
 }
 
 embla_status embla_index_open(const char *path, const embla_encoder *encoder, const char *corpus,

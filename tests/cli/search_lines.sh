@@ -37,6 +37,11 @@ rm lines.txt.embla
 try search fox.vec lines.txt fox --top 1
 try search fox.vec lines.txt fox --top 1 --dtype f16
 try search fox.vec lines.txt fox --top 1 --dtype f16
+# The vectors are under a checksum that --verify reads.
+try search fox.vec lines.txt fox --top 1 --verify
+try search fox.vec lines.txt fox --top 1 --verify --json --dtype f16
+printf '\001' | dd of=lines.txt.embla bs=1 seek=$(($(wc -c <lines.txt.embla) - 3)) conv=notrunc 2>/dev/null
+try search fox.vec lines.txt fox --top 1 --verify
 echo corrupt >lines.txt.embla
 try search fox.vec lines.txt fox --top 1
 # Of equal lines one is shown, also if they are more than were asked for at first.
