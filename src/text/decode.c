@@ -138,7 +138,8 @@ static embla_status decode_wordpiece(chain *c, const embla_rejoin *d, size_t i, 
         EMBLA_TRY(put(c, " ", 1));
     }
     EMBLA_TRY(put(c, text, length));
-    if (d->cleanup) out->count = begin + clean_up(out->bytes + begin, out->count - begin);
+    if (d->cleanup && out->count > begin) /* nothing has no address */
+        out->count = begin + clean_up(out->bytes + begin, out->count - begin);
     return EMBLA_OK;
 }
 
@@ -270,7 +271,7 @@ static embla_status decode_ctc(chain *c, const embla_rejoin *d)
             i > 0 && length == before_length && (length == 0 || memcmp(text, before, length) == 0);
         before = text;
         before_length = length;
-        if (same) continue;
+        if (same || length == 0) continue;
         EMBLA_TRY(put(c, text, length));
         char *made = out->bytes + begin;
         if (d->text.length > 0) length = shorten(made, length, &d->text, "");

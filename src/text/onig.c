@@ -202,6 +202,8 @@ embla_status embla_onig_next(void *onig, const embla_piece *piece, size_t at, em
                              bool *found, size_t *begin, size_t *end)
 {
     const expression *made = onig;
+    *found = false;
+    if (at == piece->end) return EMBLA_OK; /* an empty match does not count */
     onig_region *region = made->lib.region_new();
     void *param = region ? made->lib.param_new() : NULL;
     if (!param) {

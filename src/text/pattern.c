@@ -33,7 +33,7 @@ const char *embla_text_find(const char *bytes, size_t count, const char *text, s
 
 static bool find_text(const embla_name *text, const embla_piece *piece, size_t at, size_t *begin)
 {
-    if (text->length == 0) return false;
+    if (text->length == 0 || piece->end - at < text->length) return false;
     const char *hit =
         embla_text_find(piece->bytes + at, piece->end - at, text->bytes, text->length);
     if (hit) *begin = (size_t)(hit - piece->bytes);

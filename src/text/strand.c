@@ -65,7 +65,7 @@ embla_status embla_strand_copy(embla_strand *strand, size_t end)
 {
     size_t length = end - strand->at;
     if (length == 0) return EMBLA_OK;
-    EMBLA_TRY(embla_strand_room(strand, length));
+    if (strand->count + length > strand->limit) EMBLA_TRY(embla_strand_room(strand, length));
     memcpy(strand->bytes + strand->count, strand->from.bytes + strand->at, length);
     if (strand->from.spans)
         memcpy(strand->spans + strand->count, strand->from.spans + strand->at,
@@ -77,7 +77,7 @@ embla_status embla_strand_copy(embla_strand *strand, size_t end)
 
 embla_status embla_strand_insert(embla_strand *strand, const char *bytes, size_t length)
 {
-    EMBLA_TRY(embla_strand_room(strand, length));
+    if (strand->count + length > strand->limit) EMBLA_TRY(embla_strand_room(strand, length));
     if (length > 0) memcpy(strand->bytes + strand->count, bytes, length);
     if (strand->from.spans) embla_strand_track(strand, length, 1);
     strand->count += length;

@@ -53,6 +53,8 @@ static embla_status find_paths(const embla_tokenizer *t, embla_encoding *e, cons
     const embla_unigram *u = &t->unigram;
     const embla_trie_cell *cells = t->trie.cells;
     const int32_t *values = t->trie.values;
+    const uint64_t left = e->bound.most_steps - e->bound.steps;
+    uint64_t steps = 0;
     for (size_t i = 0; i <= length; i++) paths[i].start = UINT32_MAX;
     paths[0] = (embla_path){0.0, 0, -1};
     for (size_t at = 0, size = 0; at < length; at += size) {
@@ -73,12 +75,13 @@ static embla_status find_paths(const embla_tokenizer *t, embla_encoding *e, cons
             (void)offer(&paths[end], sum(u, u->scores[token], here), at, token);
             single |= end - at == size;
         }
-        EMBLA_TRY(embla_bound_add(&e->bound, end - at + 1));
+        steps += end - at + 1;
+        if (steps > left) break;
         if (!single && offer(&paths[at + size], sum(u, u->unknown_score, here), at, t->unknown) &&
             t->unknown < 0)
             return embla_no_token(t, word + at, length - at);
     }
-    return EMBLA_OK;
+    return embla_bound_add(&e->bound, steps);
 }
 
 /* Appends a string of unknown characters: as bytes, or as one unknown token. A string that is in
