@@ -143,6 +143,16 @@ static void it_can_never_be_written(void **state)
     assert_null(FORMAT->write);
 }
 
+static void rule_p_a_pickle_of_gensim_names_the_way_to_convert_it(void **state)
+{
+    (void)state;
+    model_file f = {.size = 0};
+    put_text(&f, "\x80\x04\x95\x11");
+    put(&f, "\0\0\0\0\0\0\0\x8c\x1a", 9);
+    put_text(&f, "gensim.models.keyedvectors\x94\x8c\x0cKeyedVectors");
+    refuses_because(&f, "p_gensim", "P", "embla.gensim.from_gensim");
+}
+
 /* ---- zip archives ---- */
 
 static void rule_p_a_zip_with_a_pickle_in_it_is_refused(void **state)
@@ -252,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rule_p_every_protocol_is_refused),
+        cmocka_unit_test(rule_p_a_pickle_of_gensim_names_the_way_to_convert_it),
         cmocka_unit_test(rule_p_torch_magic_without_a_protocol_is_refused),
         cmocka_unit_test(rule_p_what_begins_alike_is_left_to_its_format),
         cmocka_unit_test(rule_p_pickles_are_asked_for_first),

@@ -154,7 +154,8 @@ static void other_text_is_not_taken(void **state)
     KIND("kind_no_word", " 1 2 3\n", EMBLA_VEC_NONE); /* no word */
     KIND("kind_glove_then_words", "the 1 2\nend of file\n", EMBLA_VEC_NONE);
     KIND("kind_glove_then_more", "the 1 2\n\nmore\n", EMBLA_VEC_NONE);
-    KIND("kind_glove_then_few", "the 1 2\nof 1\n", EMBLA_VEC_NONE);
+    KIND("kind_glove_then_few", "the 1 2\nof 1\n", EMBLA_VEC_GLOVE); /* refused: W3 */
+    KIND("kind_glove_then_more_numbers", "the 1 2\nof 1 2 3\n", EMBLA_VEC_GLOVE);
     KIND("kind_glove_word_last", "the 1 2 three\nof 1 2 3\n", EMBLA_VEC_NONE);
     KIND("kind_commas", "1,2,3\n4,5,6\n", EMBLA_VEC_NONE);
     KIND("kind_json", "{\"a\": 1, \"b\": 2}\n", EMBLA_VEC_NONE);
@@ -321,6 +322,12 @@ static void rule_w3_a_line_with_too_few_fields_is_refused(void **state)
     (void)state;
     REFUSES_EVEN_LENIENT(TEXT, "w3_few_fields", "2 3\nthe 1 2 3\nof 1 2\n", "W3");
     assert_error_has("line 3 has 3 fields; it must have a word and 3 numbers");
+    REFUSES_EVEN_LENIENT(GLOVE, "w3_glove_second", "the 1 2 3\nof 1 2\nto 1 2 3\n", "W3");
+    assert_error_has("line 2 has 3 fields; it must have a word and 3 numbers");
+    REFUSES_EVEN_LENIENT(GLOVE, "w3_glove_third", "the 1 2 3\nto 1 2 3\nof 1\n", "W3");
+    assert_error_has("line 3 has 2 fields");
+    REFUSES_EVEN_LENIENT(GLOVE, "w3_glove_first", "the 1 2\nof 1 2 3\nto 1 2 3\n", "W3");
+    assert_error_has("line 1 has a word and 2 numbers, but line 2 a word and 3 numbers");
     REFUSES_EVEN_LENIENT(TEXT, "w3_no_word", "1 2\n 1 2\n", "W3");
     REFUSES_EVEN_LENIENT(GLOVE, "w3_glove_few_fields", "the 1 2\nof 1\n", "W3");
     assert_error_has("line 2 has 2 fields");

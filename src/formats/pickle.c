@@ -14,7 +14,7 @@
 #include "files/cursor.h"
 #include "formats/format.h"
 
-enum { MEMBERS_MOST = 64, MEMBER_HEAD = 30, NAME_MOST = 256 };
+enum { MEMBERS_MOST = 64, MEMBER_HEAD = 30, NAME_MOST = 256, GENSIM_HEAD = 512 };
 
 /* The magic number of torch's old files, 0x1950a86a20f9469cfc6c, as pickle protocol 2 and later
  * writes it, and as protocols 0 and 1 write it. */
@@ -122,16 +122,39 @@ static embla_status refuse_zip(const embla_map *map)
                       map->name, found.first);
 }
 
+/* Whether a pickle is one of gensim's: its classes are named near the beginning. */
+static embla_status is_gensim(const embla_map *map, bool *out)
+{
+    static const char mark[] = "gensim.models";
+    char head[GENSIM_HEAD];
+    const char *dot = strrchr(map->name, '.');
+    size_t have = map->size < sizeof head ? (size_t)map->size : sizeof head;
+    EMBLA_TRY(embla_map_read(map, 0, have, head));
+    *out = dot && strcmp(dot, ".kv") == 0;
+    for (size_t i = 0; i + sizeof mark - 1 <= have && !*out; i++)
+        *out = memcmp(head + i, mark, sizeof mark - 1) == 0;
+    return EMBLA_OK;
+}
+
 static embla_status read_file(embla_map *map, const embla_open_options *options,
                               embla_directory *out)
 {
     uint8_t head[4];
+    bool gensim = false;
     (void)options;
     out->format = "pickle";
     if (map->size >= sizeof head) {
         EMBLA_TRY(embla_map_read(map, 0, sizeof head, head));
         if (is_zip(head, sizeof head)) return refuse_zip(map);
     }
+    EMBLA_TRY(is_gensim(map, &gensim));
+    if (gensim)
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "%.200s: this is a pickle of gensim, which can run any program when it is "
+            "loaded; if you trust it, load it with gensim in Python and convert it "
+            "with embla.gensim.from_gensim (P)",
+            map->name);
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
                       "%.200s: this is a pickle, which can run any program when it is loaded; "
                       "convert it to safetensors in a sandbox (P)",

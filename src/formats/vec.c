@@ -115,6 +115,22 @@ static embla_status scan_all(scan *s, embla_cursor *c, bool lenient)
     return EMBLA_OK;
 }
 
+/* Refuses a second line that is a word and more numbers than the first has. Words may have spaces,
+ * so every line after a short first one would otherwise get its first number as part of its word.
+ */
+static embla_status check_second(const embla_map *map, const uint8_t *line, size_t have,
+                                 uint64_t dim)
+{
+    uint64_t count = 0;
+    const uint8_t *newline = memchr(line, '\n', have);
+    size_t length = embla_vec_trimmed(line, newline ? (size_t)(newline - line) : 0);
+    if (!embla_vec_numbers(line, length, &count) || count <= dim) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_FORMAT,
+                      "%.256s: line 1 has a word and %" PRIu64 " numbers, but line 2 a word and "
+                      "%" PRIu64 " numbers; each line must have as many (W3)",
+                      map->name, dim, count);
+}
+
 /* Finds dim without a header: the number of fields of the first line, minus one. */
 static embla_status find_dim(embla_cursor *c, uint64_t *dim)
 {
@@ -130,7 +146,8 @@ static embla_status find_dim(embla_cursor *c, uint64_t *dim)
                           " fields; it must have a word and 2 to %d numbers (W1)",
                           c->map->name, length, fields, EMBLA_VEC_DIM_MOST);
     *dim = fields - 1;
-    return EMBLA_OK;
+    return newline ? check_second(c->map, newline + 1, (size_t)(line + have - newline) - 1, *dim)
+                   : EMBLA_OK;
 }
 
 static embla_status read_glove(embla_map *map, const embla_open_options *options,

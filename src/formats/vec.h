@@ -39,6 +39,9 @@ typedef enum {
     EMBLA_VEC_BINARY /* header line, then bytes */
 } embla_vec_kind;
 
+/* Counts the numbers after the first field of a line. False if there are none, or if another field
+ * is not a number. */
+bool embla_vec_numbers(const uint8_t *line, size_t length, uint64_t *count);
 /* Detects the kind of a file of size bytes from its first bytes. */
 embla_vec_kind embla_vec_kind_of(const uint8_t *head, size_t have, uint64_t size);
 

@@ -163,16 +163,23 @@ static bool all_text(const uint8_t *p, const uint8_t *end)
     return true;
 }
 
+bool embla_vec_numbers(const uint8_t *line, size_t length, uint64_t *count)
+{
+    size_t word = 0;
+    while (word < length && !embla_vec_separator(line[word])) word++;
+    return word > 0 && all_numbers(line + word, length - word, count) && *count > 0;
+}
+
 /* True if, without a header, the first line is a word without spaces and at least 2 numbers, and
- * the second a word and as many numbers. */
+ * the second a word and as many numbers, or a word without spaces and any number of them: then one
+ * of the two lines is damaged, and the message names it. */
 static bool is_glove(const uint8_t *head, size_t have, bool more)
 {
     bool cut;
     uint64_t dim = 0, count;
-    size_t all = line_length(head, have, more, &cut), length = all, word = 0;
+    size_t all = line_length(head, have, more, &cut), length = all, word;
     length = cut ? without_last_field(head, length) : embla_vec_trimmed(head, length);
-    while (word < length && !embla_vec_separator(head[word])) word++;
-    if (word == 0 || !all_numbers(head + word, length - word, &dim) || dim < 2) return false;
+    if (!embla_vec_numbers(head, length, &dim) || dim < 2) return false;
     if (cut || all + 1 >= have) return true;
     const uint8_t *second = head + all + 1;
     have -= all + 1;
@@ -182,7 +189,8 @@ static bool is_glove(const uint8_t *head, size_t have, bool more)
     length = embla_vec_trimmed(second, length);
     if (length == 0) return last;
     word = embla_vec_word_length(second, length, dim);
-    return word > 0 && all_numbers(second + word, length - word, &count);
+    return (word > 0 && all_numbers(second + word, length - word, &count)) ||
+           embla_vec_numbers(second, length, &count);
 }
 
 embla_vec_kind embla_vec_kind_of(const uint8_t *head, size_t have, uint64_t size)
