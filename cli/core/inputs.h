@@ -27,7 +27,8 @@ const char *cli_input_name(const char *real);
 void cli_inputs_rename(char *text, size_t size);
 
 /* Checks that path, where the command will write, is not a file that it reads: an operand, the
- * value of an option, standard input, or a file of a folder that one of them names. CLI_FAILED after a message. */
+ * value of an option, standard input, or a file of a folder that one of them names. CLI_FAILED
+ * after a message. */
 int cli_inputs_check(const cli_args *args, const char *path);
 
 #endif

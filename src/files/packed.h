@@ -16,7 +16,7 @@ enum { EMBLA_PACKED_HEAD = 10 };
 
 /* EMBLA_ERR_UNSUPPORTED if the file begins with the bytes of gzip, xz, zstd or bzip2. text: of zip
  * too, which in other files is a container that its own format reports. */
-EMBLA_CHECKED embla_status embla_packed_check(const char *name, const uint8_t *head,
-                                                            size_t length, bool text);
+EMBLA_CHECKED embla_status embla_packed_check(const char *name, const uint8_t *head, size_t length,
+                                              bool text);
 
 #endif
