@@ -63,8 +63,8 @@ def _noted(note: str) -> dict[str, str]:
 def _check_counts(**numbers: int) -> None:
     for name, number in numbers.items():
         if not 0 <= operator.index(number) < 2**63:
-            shown = number if abs(number) < 2**64 else "a number of more than 64 bits"
-            raise ArgumentError(f"{name} is {shown}; it must be between 0 and {2**63 - 1}")
+            given = number if abs(number) < 2**64 else "a number of more than 64 bits"
+            raise ArgumentError(f"{name} is {given}; it must be between 0 and {2**63 - 1}")
 
 
 @named
@@ -98,8 +98,8 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     ) if value is not None}
     for name, value in options.items():
         if not isinstance(value, str) and not value >= 0:  # also a NaN
-            shown = "below -2**64" if value < -2**64 else value
-            raise ArgumentError(f"{name} is {shown}; it must be 0 or greater")
+            given = "below -2**64" if value < -2**64 else value
+            raise ArgumentError(f"{name} is {given}; it must be 0 or greater")
     if not out:
         raise ArgumentError("train needs out, the folder for the model")
     _check_counts(steps=steps, save_every=save_every, keep=keep)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -32,11 +33,10 @@ def _run(line: list[str], verb: str, progress: bool | None) -> subprocess.Comple
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             try:
                 while True:
-                    try:
+                    step(verb, 0, 0)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
                         out, err = run.communicate(timeout=0.1)
                         return subprocess.CompletedProcess(line, run.returncode, out, err)
-                    except subprocess.TimeoutExpired:
-                        step(verb, 0, 0)
             except BaseException:
                 run.kill()
                 raise

@@ -248,10 +248,10 @@ class Table(Keyed):
         if ends := [f"{self._named(a)}:{self._named(b)}" for a, b in arrows]:
             options.append(f"--arrows={','.join(ends)}")
         with tempfile.TemporaryDirectory(prefix="embla-") as folder:
-            if shown := [self._named(w) for w in words]:
+            if names := [self._named(w) for w in words]:
                 file = os.path.join(folder, "words.txt")
                 with builtins.open(file, "w", encoding="utf-8", errors="surrogateescape") as list_:
-                    list_.write("".join(f"{w}\n" for w in shown))
+                    list_.write("".join(f"{w}\n" for w in names))
                 options.append(f"--words=@{file}")
             run_program("map", [*options, f"--output={os.fspath(path)}", "--quiet"],
                         *self._source(folder), progress=progress)
@@ -303,11 +303,11 @@ class Table(Keyed):
     def _repr_html_(self) -> str:
         words = self.words
         first = [] if words is None else [words.word(i) for i in range(min(8, words.end))]
-        shown = ", ".join(html.escape(w) for w in first if w is not None)
+        some = ", ".join(html.escape(w) for w in first if w is not None)
         facts = [("rows", f"{self.rows:,}"), ("dim", f"{self.dim:,}"), ("dtype", self.dtype),
                  ("placement", self.placement)]
-        if shown:
-            facts.append(("first words", shown))
+        if some:
+            facts.append(("first words", some))
         if self.checkpoint is not None:
             facts.append(("file", html.escape(self.checkpoint.path)))
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in facts)
