@@ -164,8 +164,9 @@ const cli_rule cli_rules[] = {
      "number; a newline follows every row or none, as after the first.", false},
     {"W3", "word2vec and GloVe",
      "Text: the last dim fields are the numbers, and the rest is the word, with its spaces."
-     " Only space and tab separate fields. A line has at most 1,024 + 40 dim bytes (a limit"
-     " of Embla).", false},
+     " Without a header, the first line gives dim; a second line that is a word and more "
+     "numbers is refused. Only space and tab separate fields. A line has at most 1,024 + 40"
+     " dim bytes (a limit of Embla).", false},
     {"W4", "word2vec and GloVe",
      "A number is decimal, with an optional sign, fraction and exponent, or nan, inf, "
      "infinity; no hexadecimal, no .5, no locale. It is rounded to the nearest float; too "

@@ -347,7 +347,7 @@ embla_status embla_open_named(const char *path, int *fd)
     char said[256];
     embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, fd);
     if (status != EMBLA_ERR_NOT_FOUND || !is_model_name(path)) return status;
-    (void)snprintf(said, sizeof said, "%s", embla_error());
+    (void)snprintf(said, sizeof said, "%.255s", embla_error());
     return embla_fail(status,
                       "%s. Embla downloads nothing: get the model first, for example with 'hf "
                       "download %.80s --local-dir %.80s', then name its folder",
