@@ -37,10 +37,10 @@ static FILE *counting(tally *t)
 }
 
 /* Replaces the learning of words: options are parsed, no text is read. */
-int cli_words_run(cli_words *w, const char *watch)
+int cli_words_run(const cli_args *args, cli_words *w)
 {
-    PROMISE(w->named && w->options.dim > 0);
-    return cli_failed("no text %s", watch ? watch : "");
+    PROMISE(args && w->named && w->options.dim > 0);
+    return cli_failed("no text");
 }
 
 void cli_words_free(cli_words *w)
