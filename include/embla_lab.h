@@ -124,7 +124,10 @@ typedef struct {
     /* A sketch of this table, for up to four queries by cosine; NULL means that all rows are read.
      */
     const embla_sketch *sketch;
-    uint64_t reserved[3]; /* must be 0 */
+    embla_progress_fn progress; /* NULL means none; counts pairs of a row and a query; a call of
+                                   less than 20 ms does not use it */
+    void *context;              /* passed to progress */
+    uint64_t reserved[1];       /* must be 0 */
 } embla_near_options;
 
 typedef struct {

@@ -124,8 +124,11 @@ EMBLA_API const char *embla_index_line(const embla_index *index, int64_t row, si
 
 typedef struct {
     int threads;
-    bool distinct;        /* of lines with the same text, only the first that is found */
-    uint64_t reserved[4]; /* must be 0 */
+    bool distinct; /* of lines with the same text, only the first that is found */
+    embla_progress_fn
+        progress;         /* of the texts (embla_encode_options), then of embla_near_options */
+    void *context;        /* passed to progress */
+    uint64_t reserved[2]; /* must be 0 */
 } embla_search_options;
 
 /* Finds the k lines whose vectors have the largest cosines with those of each of `count` texts, and

@@ -100,15 +100,18 @@ typedef struct {
 } embla_text_span;
 
 typedef struct {
-    bool add_special;     /* add the tokens of the post-processor, such as [CLS] and [SEP] */
-    bool plain;           /* treat special tokens in the text as ordinary text */
-    bool offsets;         /* find where each token is in the text; slower */
-    bool truncate;        /* truncate as the file asks; embla_encoding_cut says how many are lost */
-    bool pad;             /* pad as the file asks */
-    bool strict;          /* refuse text that is not valid UTF-8 */
-    int threads;          /* for a batch; 0 means OpenMP's number */
-    size_t max_tokens;    /* maximum number of tokens; the rest is cut off; 0 means no limit */
-    uint64_t reserved[4]; /* must be 0 */
+    bool add_special;  /* add the tokens of the post-processor, such as [CLS] and [SEP] */
+    bool plain;        /* treat special tokens in the text as ordinary text */
+    bool offsets;      /* find where each token is in the text; slower */
+    bool truncate;     /* truncate as the file asks; embla_encoding_cut says how many are lost */
+    bool pad;          /* pad as the file asks */
+    bool strict;       /* refuse text that is not valid UTF-8 */
+    int threads;       /* for a batch; 0 means OpenMP's number */
+    size_t max_tokens; /* maximum number of tokens; the rest is cut off; 0 means no limit */
+    embla_progress_fn progress; /* NULL means none; counts bytes of texts that are done; a call of
+                                   less than 20 ms does not use it */
+    void *context;              /* passed to progress */
+    uint64_t reserved[2];       /* must be 0 */
 } embla_tokenize_options;
 
 /* An encoding holds the tokens of one text or of a batch, and the memory for making them. It
@@ -299,7 +302,9 @@ typedef struct {
     bool plain;    /* treat special tokens in a text as ordinary text */
     bool strict;   /* refuse text that is not valid UTF-8 */
     int threads;
-    uint64_t reserved[4]; /* must be 0 */
+    embla_progress_fn progress; /* as in embla_tokenize_options */
+    void *context;              /* passed to progress */
+    uint64_t reserved[2];       /* must be 0 */
 } embla_encode_options;
 
 /* What became of a text. */

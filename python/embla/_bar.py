@@ -132,6 +132,12 @@ class Bar:
                 self.place.close()
 
 
+def begin() -> Bar | None:
+    """A bar where a person can see it; None if nowhere."""
+    place = _place()
+    return Bar(place) if place is not None else None
+
+
 @contextlib.contextmanager
 def shown(progress: Any) -> Iterator[Any]:
     """What a call reports to: the caller's function, or a bar, or None.
@@ -140,11 +146,10 @@ def shown(progress: Any) -> Iterator[Any]:
     """
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise TypeError(f"progress must be a function, or False for no bar, not {progress!r}")
-    place = _place() if progress is None or progress is True else None
-    if place is None:
+    bar = begin() if progress is None or progress is True else None
+    if bar is None:
         yield progress if callable(progress) else None
         return
-    bar = Bar(place)
     try:
         yield bar
     finally:

@@ -247,18 +247,22 @@ class Rows(_embla.Table):
 
     @overload
     def near(self, query: AnyRank, top: int = 10, *, measure: str = "cosine", rows: int = 0,
-             exclude: IdsLike | None = None, threads: int = 0) -> Hits | tuple[Ids, Doubles]: ...
+             exclude: IdsLike | None = None, threads: int = 0,
+             progress: Shown = None) -> Hits | tuple[Ids, Doubles]: ...
     @overload
     def near(self, query: Word | VectorLike, top: int = 10, *, measure: str = "cosine", rows: int = 0,
-             exclude: IdsLike | None = None, threads: int = 0) -> Hits: ...
+             exclude: IdsLike | None = None, threads: int = 0, progress: Shown = None) -> Hits: ...
     @overload
     def near(self, query: MatrixLike, top: int = 10, *, measure: str = "cosine", rows: int = 0,
-             exclude: IdsLike | None = None, threads: int = 0) -> tuple[Ids, Doubles]: ...
+             exclude: IdsLike | None = None, threads: int = 0,
+             progress: Shown = None) -> tuple[Ids, Doubles]: ...
     @overload
     def near(self, query: Buffer | DLPack, top: int = 10, *, measure: str = "cosine", rows: int = 0,
-             exclude: IdsLike | None = None, threads: int = 0) -> Hits | tuple[Ids, Doubles]: ...
+             exclude: IdsLike | None = None, threads: int = 0,
+             progress: Shown = None) -> Hits | tuple[Ids, Doubles]: ...
     def near(self, query: Any, top: int = 10, *, measure: str = "cosine", rows: int = 0,
-             exclude: IdsLike | None = None, threads: int = 0) -> Hits | tuple[Ids, Doubles]:
+             exclude: IdsLike | None = None, threads: int = 0,
+             progress: Shown = None) -> Hits | tuple[Ids, Doubles]:
         """The rows nearest to a word, a row number, or vectors.
 
         For a word or a row number, and for one vector: a list of hits. For vectors
@@ -268,7 +272,7 @@ class Rows(_embla.Table):
         if exclude is None:
             exclude = left or None
         ids, scores = _embla.near(self, vectors, top, measure=measure, rows=rows,
-                                  exclude=exclude, threads=threads)
+                                  exclude=exclude, threads=threads, progress=progress)
         if left or len(ids.shape) == 1:
             return self._hits(ids, scores)
         return ids, scores

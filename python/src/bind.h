@@ -126,8 +126,14 @@ enum { BIND_SMALL = 4096 };
  * for Ctrl-C. The library calls it without the GIL. */
 typedef struct {
     PyObject *function; /* borrowed; NULL or None means none */
+    bool shows;         /* in place of none: the bar of _bar.py, unless function is False */
+    PyObject *bar;      /* NULL until it is needed; None if nobody can see it */
 } bind_progress;
 bool bind_progress_step(void *context, const char *what, int64_t done, int64_t total);
+/* For one that shows a bar: a TypeError if function is neither a function nor a bool nor None. */
+bool bind_progress_check(const bind_progress *progress);
+/* Removes the bar. An exception that is set stays. */
+void bind_progress_end(bind_progress *progress);
 
 /* ---- arrays ---- */
 

@@ -114,7 +114,8 @@ static PyObject *encoder_encode(PyObject *self, BIND_ARGS)
 {
     PyObject *text = NULL, *out = NULL;
     bind_texts texts;
-    embla_encode_options options = {0};
+    bind_progress progress = {.shows = true};
+    embla_encode_options options = {.progress = bind_progress_step, .context = &progress};
     int normalize = EMBLA_NORMALIZE_MODEL, overflow = 0;
     const bind_argument arguments[] = {
         {.name = "text", .kind = 'O', .to = &text, .required = true},
@@ -125,9 +126,10 @@ static PyObject *encoder_encode(PyObject *self, BIND_ARGS)
         {.name = "overflow", .kind = 'e', .to = &overflow, .names = overflow_name},
         {.name = "plain", .kind = 'b', .to = &options.plain},
         {.name = "strict", .kind = 'b', .to = &options.strict},
-        {.name = "threads", .kind = 'i', .to = &options.threads}};
+        {.name = "threads", .kind = 'i', .to = &options.threads},
+        {.name = "progress", .kind = 'O', .to = &progress.function}};
     if (!bind_arguments("encode", values, count, names, 1, arguments, BIND_COUNT(arguments)) ||
-        !bind_texts_read(text, "a text", &texts))
+        !bind_progress_check(&progress) || !bind_texts_read(text, "a text", &texts))
         return NULL;
     options.normalize = (embla_normalize_kind)normalize;
     options.truncate = overflow == 1;
@@ -137,6 +139,7 @@ static PyObject *encoder_encode(PyObject *self, BIND_ARGS)
                    ((encoder *)(void *)self)->dim);
     else
         result = encode((encoder *)(void *)self, &texts, &options, out == Py_None ? NULL : out);
+    bind_progress_end(&progress);
     bind_texts_free(&texts);
     return result;
 }
@@ -198,11 +201,12 @@ static PyObject *encoder_dim(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-    BIND_METHOD("encode", encoder_encode,
-                "encode(text, *, out=None, dim=0, normalize='model', max_tokens=0,\n"
-                "       overflow='error', plain=False, strict=False, threads=0)\n--\n\n"
-                "The vector of a text (dim), or of a list of texts (n, dim).\n\n"
-                "No text is truncated unless max_tokens and overflow='truncate' say so."),
+    BIND_METHOD(
+        "encode", encoder_encode,
+        "encode(text, *, out=None, dim=0, normalize='model', max_tokens=0,\n"
+        "       overflow='error', plain=False, strict=False, threads=0, progress=None)\n--\n\n"
+        "The vector of a text (dim), or of a list of texts (n, dim).\n\n"
+        "No text is truncated unless max_tokens and overflow='truncate' say so."),
     {"tokens", encoder_tokens, METH_O, "tokens($self, text, /)\n--\n\nThe tokens of a text."},
     {"info", encoder_info, METH_NOARGS, "info()\n--\n\nWhat the encoder is made of."},
     {NULL, NULL, 0, NULL}};

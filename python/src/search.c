@@ -142,12 +142,15 @@ static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t to
     embla_encoding *encoding =
         bind_pool_take(&encoder->pool, embla_encoder_tokenizer(encoder->base.handle));
     if (encoding) {
-        const embla_search_options options = {.threads = threads};
+        bind_progress progress = {.shows = true};
+        const embla_search_options options = {
+            .threads = threads, .progress = bind_progress_step, .context = &progress};
         embla_status status;
         BIND_RUN(true, status = embla_index_search(handle_of(self), encoding, texts->texts,
                                                    texts->lengths, texts->count, top, &options,
                                                    found, NULL));
         bind_pool_return(&encoder->pool, encoding);
+        bind_progress_end(&progress);
         result = status == EMBLA_OK ? found_lists(handle_of(self), found, texts, top)
                                     : bind_fail(status);
     }

@@ -111,7 +111,8 @@ static PyObject *see_near(PyObject *module, BIND_ARGS)
     PyObject *table = NULL, *vectors = NULL, *excluded = NULL, *result = NULL;
     size_t top = 10, queries = 0;
     int measure = EMBLA_MEASURE_COSINE;
-    embla_near_options options = {0};
+    bind_progress progress = {.shows = true};
+    embla_near_options options = {.progress = bind_progress_step, .context = &progress};
     const bind_argument arguments[] = {
         {.name = "table", .kind = 'O', .to = &table, .required = true},
         {.name = "queries", .kind = 'O', .to = &vectors, .required = true},
@@ -119,13 +120,14 @@ static PyObject *see_near(PyObject *module, BIND_ARGS)
         {.name = "measure", .kind = 'e', .to = &measure, .names = measure_name},
         {.name = "rows", .kind = 'l', .to = &options.rows},
         {.name = "exclude", .kind = 'O', .to = &excluded},
-        {.name = "threads", .kind = 'i', .to = &options.threads}};
+        {.name = "threads", .kind = 'i', .to = &options.threads},
+        {.name = "progress", .kind = 'O', .to = &progress.function}};
     bind_floats floats;
     bind_ids ids = {.count = 0};
     int64_t *repeated = NULL;
     (void)module;
     if (!bind_arguments("near", values, count, names, 3, arguments, BIND_COUNT(arguments)) ||
-        !bind_table_enter(table, "table"))
+        !bind_progress_check(&progress) || !bind_table_enter(table, "table"))
         return NULL;
     options.measure = (embla_measure)measure;
     ids.values = ids.few;
@@ -141,6 +143,7 @@ static PyObject *see_near(PyObject *module, BIND_ARGS)
         PyMem_Free(repeated);
         bind_floats_free(&floats);
     }
+    bind_progress_end(&progress);
     bind_leave(table, false);
     return result;
 }

@@ -463,17 +463,55 @@ bool bind_is(PyObject *object, PyTypeObject *type, const char *what)
 
 /* ---- progress ---- */
 
+bool bind_progress_check(const bind_progress *progress)
+{
+    PyObject *f = progress->function;
+    if (!f || f == Py_None || PyBool_Check(f) || PyCallable_Check(f)) return true;
+    PyErr_Format(PyExc_TypeError, "progress must be a function, or False for no bar, not %R", f);
+    return false;
+}
+
+/* What is called: the caller's function or a bar. NULL if there is none, or if there is an
+ * exception. */
+static PyObject *called(bind_progress *progress)
+{
+    PyObject *f = progress->function ? progress->function : Py_None;
+    if (f != Py_None && !PyBool_Check(f)) return f;
+    if (f == Py_False || !progress->shows) return NULL;
+    if (!progress->bar) {
+        PyObject *module = PyImport_ImportModule("embla._bar");
+        if (module) progress->bar = PyObject_CallMethod(module, "begin", NULL);
+        Py_XDECREF(module);
+    }
+    return progress->bar == Py_None ? NULL : progress->bar;
+}
+
+void bind_progress_end(bind_progress *progress)
+{
+    PyObject *type, *value, *trace;
+    if (progress->bar && progress->bar != Py_None) {
+        PyErr_Fetch(&type, &value, &trace);
+        PyObject *answer = PyObject_CallMethod(progress->bar, "close", NULL);
+        if (!answer) PyErr_Clear();
+        Py_XDECREF(answer);
+        PyErr_Restore(type, value, trace);
+    }
+    Py_CLEAR(progress->bar);
+}
+
 /* If an exception is set, it stays in this thread until the call has ended. */
 bool bind_progress_step(void *context, const char *what, int64_t done, int64_t total)
 {
-    const bind_progress *progress = context;
     PyGILState_STATE state = PyGILState_Ensure();
     bool go_on = PyErr_CheckSignals() == 0;
-    if (go_on && progress->function && progress->function != Py_None) {
-        PyObject *answer = PyObject_CallFunction(progress->function, "sLL", what, (long long)done,
-                                                 (long long)total);
+    PyObject *function = go_on ? called(context) : NULL;
+    if (function) {
+        PyObject *answer =
+            PyObject_CallFunction(function, "sLL", what, (long long)done, (long long)total);
         go_on = answer && answer != Py_False;
         Py_XDECREF(answer);
+    } else if (PyErr_Occurred()) {
+        go_on = false;
     }
     PyGILState_Release(state);
     return go_on;

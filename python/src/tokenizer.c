@@ -169,7 +169,8 @@ static PyObject *encode_texts(tokenizer *self, const bind_texts *texts, const en
 static PyObject *tokenizer_encode(PyObject *self, BIND_ARGS)
 {
     PyObject *text = NULL, *result = NULL;
-    encode_how how = {.arrays = false};
+    bind_progress progress = {.shows = true};
+    encode_how how = {.options = {.progress = bind_progress_step, .context = &progress}};
     bind_texts texts;
     const bind_argument arguments[] = {
         {.name = "text", .kind = 'O', .to = &text, .required = true},
@@ -179,14 +180,16 @@ static PyObject *tokenizer_encode(PyObject *self, BIND_ARGS)
         {.name = "arrays", .kind = 'b', .to = &how.arrays},
         {.name = "max_tokens", .kind = 'z', .to = &how.options.max_tokens},
         {.name = "strict", .kind = 'b', .to = &how.options.strict},
-        {.name = "threads", .kind = 'i', .to = &how.options.threads}};
+        {.name = "threads", .kind = 'i', .to = &how.options.threads},
+        {.name = "progress", .kind = 'O', .to = &progress.function}};
     if (!bind_arguments("encode", values, count, names, 1, arguments, BIND_COUNT(arguments)) ||
-        !bind_texts_read(text, "a text", &texts))
+        !bind_progress_check(&progress) || !bind_texts_read(text, "a text", &texts))
         return NULL;
     if (how.options.offsets && !texts.one)
         bind_error(EMBLA_ERR_ARGUMENT, "offsets=True takes one text, not a list of texts");
     else
         result = encode_texts((tokenizer *)(void *)self, &texts, &how);
+    bind_progress_end(&progress);
     bind_texts_free(&texts);
     return result;
 }
@@ -284,7 +287,7 @@ static Py_ssize_t tokenizer_length(PyObject *self)
 static PyMethodDef methods[] = {
     BIND_METHOD("encode", tokenizer_encode,
                 "encode(text, *, special=False, plain=False, offsets=False, arrays=False,\n"
-                "       max_tokens=0, strict=False, threads=0)\n--\n\n"
+                "       max_tokens=0, strict=False, threads=0, progress=None)\n--\n\n"
                 "The tokens of a text, or a list of them for each of several texts.\n\n"
                 "offsets=True gives (tokens, spans in bytes) of one text. arrays=True gives the\n"
                 "tokens of all texts in one array, and where each text begins."),

@@ -37,14 +37,14 @@ static size_t keep_distinct(const embla_index *index, const embla_neighbour *fou
 /* Asks `count` queries for `most` rows each; *enough becomes the number of queries, from the first,
  * that have k different lines. */
 static embla_status ask(const embla_index *index, const float *queries, size_t count, size_t most,
-                        size_t k, int threads, embla_neighbour *out, size_t *enough)
+                        size_t k, const embla_near_options *options, embla_neighbour *out,
+                        size_t *enough)
 {
-    const embla_near_options options = {.threads = threads};
     embla_arena arena = {0};
     embla_neighbour *found = NULL;
     embla_status status = embla_arena_many(&arena, count, most * sizeof *found, "lines", &found);
     if (status == EMBLA_OK)
-        status = embla_near(index->table, queries, count, most, &options, found, NULL);
+        status = embla_near(index->table, queries, count, most, options, found, NULL);
     *enough = 0;
     for (size_t i = 0; status == EMBLA_OK && i < count; i++) {
         size_t kept = keep_distinct(index, found + i * most, most, k, out + i * k);
@@ -55,18 +55,19 @@ static embla_status ask(const embla_index *index, const float *queries, size_t c
 }
 
 embla_status embla_index_distinct(const embla_index *index, const float *queries, size_t count,
-                                  size_t k, int threads, embla_neighbour *out)
+                                  size_t k, const embla_near_options *options, embla_neighbour *out)
 {
+    const embla_near_options alone = {.threads = options->threads}; /* one query is quick */
     const size_t rows = (size_t)index->table->rows, dim = index->table->dim;
     size_t most = k < rows / 2 ? 2 * k : rows, enough = 0;
-    EMBLA_TRY(ask(index, queries, count, most, k, threads, out, &enough));
+    EMBLA_TRY(ask(index, queries, count, most, k, options, out, &enough));
     for (size_t i = enough; i < count && most < rows; i++) {
         size_t kept = 0, wider = most; /* this query alone, as wide as it needs */
         while (kept < k && out[i * k + kept].row >= 0) kept++;
         for (bool full = kept == k; !full && wider < rows;) {
             size_t one = 0;
             wider = wider < rows / 4 ? 4 * wider : rows;
-            EMBLA_TRY(ask(index, queries + i * dim, 1, wider, k, threads, out + i * k, &one));
+            EMBLA_TRY(ask(index, queries + i * dim, 1, wider, k, &alone, out + i * k, &one));
             full = one == 1;
         }
     }

@@ -160,15 +160,20 @@ static embla_status search(const embla_index *index, embla_encoding *encoding,
                            const embla_search_options *asked, float *vectors,
                            embla_encoded *details, embla_neighbour *out)
 {
-    const int threads = asked ? asked->threads : 0;
-    const embla_encode_options how = {.normalize = EMBLA_NORMALIZE_YES, .threads = threads};
-    const embla_near_options options = {.threads = threads};
+    const embla_search_options none = {0};
+    if (!asked) asked = &none;
+    const embla_encode_options how = {.normalize = EMBLA_NORMALIZE_YES,
+                                      .threads = asked->threads,
+                                      .progress = asked->progress,
+                                      .context = asked->context};
+    const embla_near_options options = {
+        .threads = asked->threads, .progress = asked->progress, .context = asked->context};
     EMBLA_TRY(embla_map_check(index->lines.map));
     EMBLA_TRY(embla_table_check_file(index->table));
     EMBLA_TRY(embla_encode_texts(index->encoder, encoding, texts, lengths, count, &how, vectors,
                                  details));
-    if (asked && asked->distinct)
-        EMBLA_TRY(embla_index_distinct(index, vectors, count, k, threads, out));
+    if (asked->distinct)
+        EMBLA_TRY(embla_index_distinct(index, vectors, count, k, &options, out));
     else
         EMBLA_TRY(embla_near(index->table, vectors, count, k, &options, out, NULL));
     EMBLA_TRY(embla_table_check_file(index->table));

@@ -25,7 +25,8 @@ EMBLA_CHECKED embla_status embla_index_begin(const embla_encoder *encoder, const
 /* distinct.c: embla_near on the table of the index, but of rows whose lines are equal only the
  * first. If there are fewer than k others, the row of the rest is -1. */
 EMBLA_CHECKED embla_status embla_index_distinct(const embla_index *index, const float *queries,
-                                                size_t count, size_t k, int threads,
+                                                size_t count, size_t k,
+                                                const embla_near_options *options,
                                                 embla_neighbour *out);
 
 #endif

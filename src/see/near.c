@@ -35,19 +35,6 @@ enum {
 
 /* ---- few queries: scans ---- */
 
-static embla_status scan_all(const embla_question *q, embla_scored *out, int64_t *nonfinite)
-{
-    size_t step = embla_scan_at_once(q);
-    for (size_t i = 0; i < q->count; i += step) {
-        size_t n = q->count - i < step ? q->count - i : step;
-        EMBLA_TRY(
-            embla_scan_queries(q, q->queries + i * q->dim,
-                               q->exclude_count > 0 ? q->exclude + i * q->exclude_count : NULL, n,
-                               out + i * q->k, nonfinite));
-    }
-    return EMBLA_OK;
-}
-
 /* Answers the queries with the sketch, one by one, and those by a scan where it saves nothing. */
 static embla_status sketch_all(const embla_question *q, embla_scored *out, int64_t *nonfinite)
 {
@@ -245,9 +232,11 @@ static void add_odd_row(const many *m, worker *w, int64_t row, const float *numb
     }
 }
 
+/* Does nothing once the caller wants to stop: the answers are then not used. */
 static void search_tile(const many *m, worker *w, int64_t tile)
 {
     const embla_question *q = m->q;
+    if (embla_watch_step(q->watch, false, 0)) return;
     int64_t first = tile * (int64_t)m->tile;
     size_t n = q->rows - first < (int64_t)m->tile ? (size_t)(q->rows - first) : m->tile;
     const float *rows = prepare_tile(m, w, first, n);
@@ -265,6 +254,7 @@ static void search_tile(const many *m, worker *w, int64_t tile)
                                        .form = EMBLA_PRODUCT_A_BT};
         w->failed = embla_engine_product(&product) != EMBLA_OK;
         if (!w->failed) search_products(m, w, first, n, from, queries);
+        if (embla_watch_step(q->watch, w == m->workers, (int64_t)(n * queries))) return;
     }
     for (size_t r = 0; r < n; r++)
         if (w->bounds[r].kind == ROW_ODD)
@@ -401,6 +391,7 @@ static embla_status search_by_products(const embla_question *q, size_t first, si
     if (status == EMBLA_OK) {
         scale_queries(&m);
         run_many(&m, out + first * q->k, again + first);
+        status = embla_watch_say(q->watch);
         *nonfinite = 0;
         for (int t = 0; t < threads; t++) *nonfinite += m.workers[t].nonfinite;
     }
@@ -431,6 +422,7 @@ static embla_status rescan(const embla_question *q, const bool *again, embla_sco
         EMBLA_TRY(embla_scan_queries(q, queries, exclude, n, answers, &nonfinite));
         for (size_t j = 0; j < n; j++)
             memcpy(out + where[j] * q->k, answers + j * q->k, q->k * sizeof *out);
+        EMBLA_TRY(embla_near_step(q, 0)); /* products have counted them */
         *asked += n;
         n = 0;
     }
@@ -549,7 +541,7 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
     if (status == EMBLA_OK)
         status = products ? product_all(q, threads, &arena, answers, nonfinite, ways)
                  : sketch ? sketch_all(q, answers, nonfinite)
-                          : scan_all(q, answers, nonfinite);
+                          : embla_scan_all(q, answers, nonfinite);
     if (status == EMBLA_OK) copy_answers(q, answers, out);
     embla_arena_free(&arena);
     return status;
@@ -560,8 +552,10 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
                            embla_neighbour *out, embla_near_report *report, embla_near_ways *ways)
 {
     const embla_near_options none = {0};
+    embla_watch watch;
     int64_t nonfinite = 0;
     if (!options) options = &none;
+    embla_watch_begin(&watch, options->progress, options->context, "near");
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
     bool some = options->rows > 0 && options->rows < table->rows;
     embla_question q = {.table = table,
@@ -575,8 +569,13 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
                         .threads = options->threads,
                         .measure = options->measure,
                         .sketch = options->sketch,
-                        .kernels = embla_kernels_get()};
+                        .kernels = embla_kernels_get(),
+                        .watch = &watch};
     EMBLA_TRY(check(&q, options, out));
+    uint64_t pairs;
+    watch.total = embla_mul_ok(count, (uint64_t)q.rows, &pairs) && pairs <= INT64_MAX
+                      ? (int64_t)pairs
+                      : INT64_MAX;
     if (count > 0) EMBLA_TRY(answer(&q, way, out, &nonfinite, ways));
     if (report) *report = (embla_near_report){.rows = q.rows, .nonfinite = nonfinite};
     return EMBLA_OK;

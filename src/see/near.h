@@ -7,6 +7,7 @@
 #define EMBLA_SEE_NEAR_H
 
 #include "base/kernels.h"
+#include "base/stop.h"
 #include "see/scan.h"
 
 /* The checked arguments of a search. */
@@ -21,6 +22,7 @@ typedef struct {
     embla_measure measure;
     const embla_sketch *sketch; /* NULL means none */
     const embla_kernels *kernels;
+    embla_watch *watch;
 } embla_question;
 
 /* ---- scores, the same for both ways ---- */
@@ -74,6 +76,17 @@ size_t embla_scan_at_once(const embla_question *q);
 EMBLA_CHECKED embla_status embla_scan_queries(const embla_question *q, const float *queries,
                                               const int64_t *exclude, size_t count,
                                               embla_scored *out, int64_t *nonfinite);
+
+/* Answers all queries of q by scans. */
+EMBLA_CHECKED embla_status embla_scan_all(const embla_question *q, embla_scored *out,
+                                          int64_t *nonfinite);
+
+/* Counts queries that were answered. EMBLA_ERR_STOPPED if the caller wants to stop. */
+EMBLA_CHECKED static inline embla_status embla_near_step(const embla_question *q, size_t queries)
+{
+    (void)embla_watch_step(q->watch, true, (int64_t)queries * q->rows);
+    return embla_watch_say(q->watch);
+}
 
 typedef enum {
     EMBLA_NEAR_CHOOSE = 0,

@@ -387,3 +387,17 @@ size_t embla_scan_at_once(const embla_question *q)
     uint64_t lists = LIST_BYTES / sizeof(embla_scored) / room;
     return lists < 1 ? 1 : lists < EMBLA_SCAN_MOST ? (size_t)lists : EMBLA_SCAN_MOST;
 }
+
+embla_status embla_scan_all(const embla_question *q, embla_scored *out, int64_t *nonfinite)
+{
+    size_t step = embla_scan_at_once(q);
+    for (size_t i = 0; i < q->count; i += step) {
+        size_t n = q->count - i < step ? q->count - i : step;
+        EMBLA_TRY(
+            embla_scan_queries(q, q->queries + i * q->dim,
+                               q->exclude_count > 0 ? q->exclude + i * q->exclude_count : NULL, n,
+                               out + i * q->k, nonfinite));
+        EMBLA_TRY(embla_near_step(q, n));
+    }
+    return EMBLA_OK;
+}

@@ -5,8 +5,8 @@
  *   steps of all stages together <= 256 x bytes of the text + 65536
  *   bytes that a stage writes, and bytes that the model reads <= 32 x bytes of the text + 65536
  *
- * A step is a byte that a stage reads or writes, a node of a trie, a symbol, or a part of what a
- * regular expression does. Real tokenizers take fewer than 64 steps for a byte, and no
+ * A step is a byte that a stage reads or writes, a piece of a text, a node of a trie, a symbol, or a
+ * part of what a regular expression does. Real tokenizers take fewer than 64 steps for a byte, and no
  * normalization form makes more than 11 bytes of one. Beyond the bound a call fails, and names file
  * and stage.
  */
@@ -15,9 +15,14 @@
 
 #include <stddef.h>
 
-#include "base/status.h"
+#include "base/stop.h"
 
-enum { EMBLA_BOUND_STEPS = 256, EMBLA_BOUND_BYTES = 32, EMBLA_BOUND_FREE = 65536 };
+enum {
+    EMBLA_BOUND_STEPS = 256,
+    EMBLA_BOUND_BYTES = 32,
+    EMBLA_BOUND_FREE = 65536,
+    EMBLA_BOUND_LOOK = 1 << 20 /* steps between two looks at the progress function */
+};
 
 typedef struct {
     const char *file;  /* for messages */
@@ -26,20 +31,26 @@ typedef struct {
     size_t bytes;      /* of the input */
     uint64_t steps, most_steps;
     uint64_t made, most_bytes; /* bytes that the model reads */
+    uint64_t look;      /* steps after which embla_bound_look is called: most_steps or less */
+    embla_watch *watch; /* the caller's progress function; NULL means none */
+    bool caller;        /* this is the thread that made the call */
 } embla_bound;
 
-/* Begins at 0, for an input of so many bytes. */
+/* Begins at 0, for an input of so many bytes. watch and caller stay. */
 void embla_bound_begin(embla_bound *bound, const char *file, const char *input, size_t bytes);
 
 /* The errors: EMBLA_ERR_UNSUPPORTED. */
 EMBLA_CHECKED embla_status embla_bound_slow(const embla_bound *bound);
 EMBLA_CHECKED embla_status embla_bound_large(const embla_bound *bound);
 
+/* Calls the progress function. An error beyond the limit, or if the caller wants to stop. */
+EMBLA_CHECKED embla_status embla_bound_look(embla_bound *bound);
+
 /* Counts steps. */
 EMBLA_CHECKED static inline embla_status embla_bound_add(embla_bound *bound, uint64_t steps)
 {
     bound->steps += steps;
-    return bound->steps <= bound->most_steps ? EMBLA_OK : embla_bound_slow(bound);
+    return bound->steps <= bound->look ? EMBLA_OK : embla_bound_look(bound);
 }
 
 /* Counts bytes that the model reads. */

@@ -274,9 +274,11 @@ static embla_status encode_pieces(embla_encoding *e, embla_view view)
     EMBLA_TRY(embla_pretokenize(t, e, view, &text, &list));
     EMBLA_TRY(embla_bound_make(&e->bound, text.count));
     const embla_text_span *pieces = e->pieces[list];
-    for (size_t i = 0; i < e->piece_count[list]; i++)
+    for (size_t i = 0; i < e->piece_count[list]; i++) {
+        EMBLA_TRY(embla_bound_add(&e->bound, 1));
         EMBLA_TRY(marked ? encode_marked(e, &text, pieces[i].begin, pieces[i].end)
                          : encode_word(e, &text, pieces[i].begin, pieces[i].end));
+    }
     return EMBLA_OK;
 }
 
@@ -346,6 +348,9 @@ embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options 
     e->count = e->cut = e->texts = 0;
     e->pair = false;
     e->options = options ? *options : (embla_tokenize_options){0};
+    embla_watch_begin(&e->watch, e->options.progress, e->options.context, "tokens");
+    e->bound.watch = e->options.progress ? &e->watch : NULL;
+    e->bound.caller = true;
     if (!e->cache) {
         EMBLA_TRY(embla_mem_new(EMBLA_CACHE_SLOTS * sizeof *e->cache, "a cache of words", &memory));
         e->cache = memory;
@@ -372,6 +377,7 @@ embla_status embla_tokenize(embla_encoding *encoding, const char *text, size_t l
                           e ? "text" : "encoding");
     EMBLA_TRY(embla_encode_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
+    e->watch.total = (int64_t)length;
     return embla_encode_end(e, embla_encode_one(e, text, length));
 }
 

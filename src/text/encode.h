@@ -3,6 +3,7 @@
 #ifndef EMBLA_TEXT_ENCODE_H
 #define EMBLA_TEXT_ENCODE_H
 
+#include "base/failure.h"
 #include "text/tokenizer.h"
 
 /* A token of a word that a model has encoded. */
@@ -44,6 +45,7 @@ struct embla_encoding {
     const embla_tokenizer *tokenizer;
     embla_tokenize_options options;
     embla_bound bound; /* of the text under way */
+    embla_watch watch; /* of the call that was made with this encoding */
 
     int32_t *tokens;
     embla_text_span *offsets;
@@ -135,6 +137,9 @@ EMBLA_CHECKED embla_status embla_encode_end(embla_encoding *e, embla_status stat
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);
+/* Says that a worker has done a text of so many bytes. Keeps EMBLA_ERR_STOPPED if the caller wants
+ * to stop. */
+void embla_encode_done(embla_encoding *worker, size_t bytes, embla_failure *failure);
 /* post.c: removes the spaces of tokens first to end - 1 from their offsets, if the file asks. */
 void embla_post_trim(embla_encoding *e, const char *text, size_t first, size_t end);
 /* Moves `count` tokens to another place of the list, where there is room. */

@@ -3,7 +3,6 @@
  * that is not done; then the tokens are copied together in the order of the texts. */
 #include <string.h>
 
-#include "base/failure.h"
 #include "base/threads.h"
 #include "text/encode.h"
 
@@ -21,8 +20,17 @@ embla_status embla_encode_workers(embla_encoding *e, size_t count)
     for (size_t i = 0; i < count; i++) {
         EMBLA_TRY(embla_encode_begin(e->workers[i], &e->options));
         e->workers[i]->texts = 2; /* padding to the longest waits until all are known */
+        e->workers[i]->bound.watch = e->bound.watch;
+        e->workers[i]->bound.caller = i == 0;
     }
     return EMBLA_OK;
+}
+
+void embla_encode_done(embla_encoding *worker, size_t bytes, embla_failure *failure)
+{
+    embla_bound *bound = &worker->bound;
+    if (bound->watch && embla_watch_step(bound->watch, bound->caller, (int64_t)bytes))
+        embla_failure_keep(failure, embla_watch_say(bound->watch));
 }
 
 static embla_status encode_all(embla_encoding *e, const char *const *texts, const size_t *lengths,
@@ -38,6 +46,7 @@ static embla_status encode_all(embla_encoding *e, const char *const *texts, cons
         list[i] = (found){mine, w->count, 0};
         embla_failure_keep(&failure, embla_encode_one(w, texts[i], lengths[i]));
         list[i].count = w->count - list[i].first;
+        embla_encode_done(w, lengths[i], &failure);
     }
     return embla_failure_say(&failure);
 }
@@ -78,6 +87,7 @@ static embla_status encode_batch(embla_encoding *e, const char *const *texts, co
         bytes += lengths[i];
     }
     int threads = embla_threads_for(e->options.threads, bytes * 16);
+    e->watch.total = (int64_t)bytes;
     embla_status status = embla_grow(&list, &room, 0, count, sizeof *list, "texts");
     if (status == EMBLA_OK) status = encode_all(e, texts, lengths, count, threads, list);
     if (status == EMBLA_OK) status = collect(e, list, count, threads);

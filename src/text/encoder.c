@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/failure.h"
 #include "base/options.h"
 #include "base/threads.h"
 #include "base/utf8.h"
@@ -183,6 +182,7 @@ static embla_status encode_all(const call *c, embla_encoding *e, const char *con
         bytes += lengths[i];
     }
     int threads = embla_threads_for(e->options.threads, bytes * 16);
+    e->watch.total = (int64_t)bytes;
     EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
     for (size_t i = 0; i < count; i++) {
@@ -190,6 +190,7 @@ static embla_status encode_all(const call *c, embla_encoding *e, const char *con
         embla_failure_keep(&failure,
                            encode_text(c, e->workers[embla_threads_mine()], texts[i], lengths[i], i,
                                        out + i * c->mean.dim, details ? &details[i] : NULL));
+        embla_encode_done(e->workers[embla_threads_mine()], lengths[i], &failure);
     }
     return embla_failure_say(&failure);
 }
@@ -253,7 +254,9 @@ embla_status embla_encode_texts(const embla_encoder *encoder, embla_encoding *en
                                         .offsets = encoder->subwords != NULL,
                                         .truncate = encoder->asked && encoder->rules.truncates,
                                         .pad = encoder->rules.pads,
-                                        .threads = options->threads};
+                                        .threads = options->threads,
+                                        .progress = options->progress,
+                                        .context = options->context};
     EMBLA_TRY(embla_encode_begin(encoding, &how));
     EMBLA_TRY(embla_table_check_file(encoder->table));
     EMBLA_TRY(encode_all(&c, encoding, texts, lengths, count, out, details));
