@@ -305,6 +305,21 @@ static void a_file_that_ends_early_is_a_status(void **state)
     scratch_free(&s);
 }
 
+/* A file of rows has no header: its first row may be the bytes of a compressed file. */
+static void rows_may_begin_as_a_compressed_file_does(void **state)
+{
+    scratch s;
+    embla_store *store = NULL;
+    static char bytes[160] = "\x1f\x8b\x08";
+    (void)state;
+    scratch_new(&s);
+    scratch_write(scratch_path(&s, "rows"), bytes, sizeof bytes);
+    const embla_extent extent = {.file = s.path, .rows = 1};
+    assert_ok(embla_store_open_extents(&plain, &extent, 1, NULL, &store));
+    embla_store_free(store);
+    scratch_free(&s);
+}
+
 /* ---- memory ---- */
 
 static void every_allocation_may_fail(void **state)
@@ -346,6 +361,7 @@ int main(void)
         cmocka_unit_test(rows_of_giant_tables_are_found_at_once),
         cmocka_unit_test(parts_of_rows_are_read_from_where_they_are),
         cmocka_unit_test(a_file_that_ends_early_is_a_status),
+        cmocka_unit_test(rows_may_begin_as_a_compressed_file_does),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

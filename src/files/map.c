@@ -76,14 +76,13 @@ static embla_status open_and_map(int folder, const char *name, bool follow, embl
     int flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW);
     EMBLA_TRY(embla_io_open(folder, name, flags, 0, &map->fd));
     EMBLA_TRY(check_file(map));
-    EMBLA_TRY(check_packed(map, false));
     EMBLA_TRY(embla_io_map(map->fd, map->name, (size_t)map->size, &bytes));
     map->bytes = bytes;
     return EMBLA_OK;
 }
 
-embla_status embla_map_open(int folder, const char *name, const char *shown, bool follow,
-                            embla_map **out)
+static embla_status open_any(int folder, const char *name, const char *shown, bool follow,
+                             embla_map **out)
 {
     embla_map *map = NULL;
     EMBLA_TRY(new_handle(shown, &map));
@@ -96,6 +95,24 @@ embla_status embla_map_open(int folder, const char *name, const char *shown, boo
     map->guard = embla_guard_add(map->bytes, (size_t)map->size);
     *out = map;
     return EMBLA_OK;
+}
+
+embla_status embla_map_open(int folder, const char *name, const char *shown, bool follow,
+                            embla_map **out)
+{
+    embla_map *map = NULL;
+    EMBLA_TRY(open_any(folder, name, shown, follow, &map));
+    embla_status status = check_packed(map, false);
+    if (status == EMBLA_OK)
+        *out = map;
+    else
+        embla_map_free(map);
+    return status;
+}
+
+embla_status embla_map_open_rows(const char *path, embla_map **out)
+{
+    return open_any(AT_FDCWD, path, path, true, out);
 }
 
 embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown, embla_map **out)

@@ -30,6 +30,8 @@ typedef struct embla_map {
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(int folder, const char *name,
                                                         const char *shown, bool follow,
                                                         embla_map **out);
+/* The same for a file of rows alone: its bytes may be anything, and none of them is read. */
+EMBLA_CHECKED embla_status embla_map_open_rows(const char *path, embla_map **out);
 /* EMBLA_ERR_UNSUPPORTED if the file of a text is a zip archive. embla_map_open has refused other
  * compressed files. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_check_text(const embla_map *map);

@@ -183,7 +183,7 @@ static embla_status find_or_open_map(const embla_store *store, const char *path,
         *out = embla_map_hold(map);
         return EMBLA_OK;
     }
-    return embla_map_open(AT_FDCWD, path, path, true, out);
+    return embla_map_open_rows(path, out);
 }
 
 static embla_status add_extent(embla_store *store, const embla_extent *given)

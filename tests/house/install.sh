@@ -41,7 +41,7 @@ if command -v pkg-config >/dev/null; then
         library=embla
         [ "$lab" != lab ] || library=embla_lab
         cp "$project/examples/$name.c" "$work/demo/"
-        command=$(echo "$line" | sed "s/order/$name/g; s/embla_lab/$library/; s/^cc /$cc /")
+        command=$(echo "$line" | sed "s/order/$name/g; s/embla_lab/$library/; s|^cc |$cc |")
         (cd "$work/demo" && sh -c "$command") || { echo "failed: $command"; exit 1; }
         (cd "$work/demo" && LD_LIBRARY_PATH=$libdir "./$name") >"$work/printed"
         diff -u "$project/examples/$name.out" "$work/printed"
