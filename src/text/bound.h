@@ -5,10 +5,10 @@
  *   steps of all stages together <= 256 x bytes of the text + 65536
  *   bytes that a stage writes, and bytes that the model reads <= 32 x bytes of the text + 65536
  *
- * A step is a byte that a stage reads or writes, a piece of a text, a node of a trie, a symbol, or a
- * part of what a regular expression does. Real tokenizers take fewer than 64 steps for a byte, and no
- * normalization form makes more than 11 bytes of one. Beyond the bound a call fails, and names file
- * and stage.
+ * A step is a byte that a stage reads or writes, a piece of a text, a node of a trie, a symbol, or
+ * a part of what a regular expression does. Real tokenizers take fewer than 64 steps for a byte,
+ * and no normalization form makes more than 11 bytes of one. Beyond the bound a call fails, and
+ * names file and stage.
  */
 #ifndef EMBLA_TEXT_BOUND_H
 #define EMBLA_TEXT_BOUND_H
