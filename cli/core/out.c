@@ -165,12 +165,14 @@ static int measure(const cli_grid *grid, int widths[16])
 {
     int whole = -2;
     assert(grid->columns <= 16);
-    for (size_t i = 0; i < grid->columns; i++) widths[i] = 0;
-    for (size_t i = 0; i < grid->used; i++) {
-        int wide = (int)cli_columns(grid->cells[i]);
-        if (wide > widths[i % grid->columns]) widths[i % grid->columns] = wide;
+    for (size_t column = 0; column < grid->columns; column++) {
+        widths[column] = 0;
+        for (size_t i = column; i < grid->used; i += grid->columns) {
+            int wide = (int)cli_columns(grid->cells[i]);
+            if (wide > widths[column]) widths[column] = wide;
+        }
+        whole += widths[column] + 2;
     }
-    for (size_t i = 0; i < grid->columns; i++) whole += widths[i] + 2;
     return whole;
 }
 
