@@ -179,7 +179,7 @@ static void place_clusters(labels *l)
         *text = (cli_map_text){.row = -1, .cluster = (int)c, .listed = true};
         if (isnan(places[2 * c])) continue;
         cli_map_cluster_name(l->map, c, 2, text->text, sizeof text->text - sizeof more + 1);
-        (void)strcat(text->text, more);
+        memcpy(text->text + strlen(text->text), more, sizeof more);
         text->width = l->lettering->width(l->lettering->context, true, text->text);
         text->point_x = f->left + f->width / 2 + (places[2 * c] - f->x) * f->scale;
         text->point_y = f->top + f->height / 2 - (places[2 * c + 1] - f->y) * f->scale;

@@ -16,16 +16,16 @@
 enum { SUM = 16, BUNDLES = 512 }; /* more than fit in a page */
 
 typedef struct {
+    embla_checksum_state sum; /* first: it is aligned to 64 bytes */
     const embla_checkpoint *cp;
     const embla_store *source; /* NULL means none */
     const embla_pack_options *options;
-    embla_pack pack;
     embla_store *store; /* the rows of the pack, without its bundles */
     embla_pack_report *report;
     char *memory; /* two windows of rows */
     size_t bytes;
-    embla_checksum_state sum;
     int64_t done, total; /* bytes, for progress */
+    embla_pack pack;
 } verifier;
 
 static embla_status report_progress(verifier *v, uint64_t bytes)

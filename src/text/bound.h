@@ -5,10 +5,10 @@
  *   steps of all stages together <= 256 x bytes of the text + 65536
  *   bytes that a stage writes, and bytes that the model reads <= 32 x bytes of the text + 65536
  *
- * A step is a byte that a stage reads or writes, a piece of a text, a node of a trie, a symbol, or
- * a part of what a regular expression does. Real tokenizers take fewer than 64 steps for a byte,
- * and no normalization form makes more than 11 bytes of one. Beyond the bound a call fails, and
- * names file and stage.
+ * A step is a byte that a stage reads or writes, a node of a trie, a symbol, or a part of what a
+ * regular expression does. Real tokenizers take fewer than 64 steps for a byte, and no
+ * normalization form makes more than 11 bytes of one. Beyond the bound a call fails, and names file
+ * and stage.
  */
 #ifndef EMBLA_TEXT_BOUND_H
 #define EMBLA_TEXT_BOUND_H
@@ -21,7 +21,8 @@ enum {
     EMBLA_BOUND_STEPS = 256,
     EMBLA_BOUND_BYTES = 32,
     EMBLA_BOUND_FREE = 65536,
-    EMBLA_BOUND_LOOK = 1 << 20 /* steps between two looks at the progress function */
+    EMBLA_BOUND_LOOK = 1 << 20,   /* steps between two looks at the progress function */
+    EMBLA_BOUND_PIECES = 1 << 16, /* pieces between two looks */
 };
 
 typedef struct {
@@ -51,6 +52,12 @@ EMBLA_CHECKED static inline embla_status embla_bound_add(embla_bound *bound, uin
 {
     bound->steps += steps;
     return bound->steps <= bound->look ? EMBLA_OK : embla_bound_look(bound);
+}
+
+/* Looks now and then while pieces of a text are made or read, which are no steps. */
+EMBLA_CHECKED static inline embla_status embla_bound_piece(embla_bound *bound, size_t number)
+{
+    return (number + 1) % EMBLA_BOUND_PIECES != 0 ? EMBLA_OK : embla_bound_look(bound);
 }
 
 /* Counts bytes that the model reads. */

@@ -95,9 +95,10 @@ static embla_status replace_pattern(chain *c, const embla_rejoin *d, const char 
 
 /* Replaces in place; the new string is not longer, the old one not empty. Returns the new length.
  */
-static size_t shorten(char *text, size_t length, const embla_name *old, const char *new)
+static size_t shorten(char *text, size_t length, const embla_name *old, const char *new,
+                      size_t new_length)
 {
-    size_t new_length = strlen(new), out = 0, at = 0;
+    size_t out = 0, at = 0;
     for (;;) {
         const char *hit = embla_text_find(text + at, length - at, old->bytes, old->length);
         const size_t kept = hit ? (size_t)(hit - text) - at : length - at;
@@ -120,7 +121,7 @@ static size_t clean_up(char *text, size_t length)
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const embla_name old = {pairs[i][0], (uint32_t)strlen(pairs[i][0]), 0};
-        length = shorten(text, length, &old, pairs[i][1]);
+        length = shorten(text, length, &old, pairs[i][1], strlen(pairs[i][1]));
     }
     return length;
 }
@@ -274,9 +275,9 @@ static embla_status decode_ctc(chain *c, const embla_rejoin *d)
         if (same || length == 0) continue;
         EMBLA_TRY(put(c, text, length));
         char *made = out->bytes + begin;
-        if (d->text.length > 0) length = shorten(made, length, &d->text, "");
+        if (d->text.length > 0) length = shorten(made, length, &d->text, "", 0);
         if (d->cleanup) length = clean_up(made, length);
-        if (d->cleanup) length = shorten(made, length, &d->content, " ");
+        if (d->cleanup) length = shorten(made, length, &d->content, " ", 1);
         out->count = begin + length;
         if (length > 0) EMBLA_TRY(close_piece(c, begin));
     }

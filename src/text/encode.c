@@ -275,7 +275,7 @@ static embla_status encode_pieces(embla_encoding *e, embla_view view)
     EMBLA_TRY(embla_bound_make(&e->bound, text.count));
     const embla_text_span *pieces = e->pieces[list];
     for (size_t i = 0; i < e->piece_count[list]; i++) {
-        EMBLA_TRY(embla_bound_add(&e->bound, 1));
+        EMBLA_TRY(embla_bound_piece(&e->bound, i));
         EMBLA_TRY(marked ? encode_marked(e, &text, pieces[i].begin, pieces[i].end)
                          : encode_word(e, &text, pieces[i].begin, pieces[i].end));
     }

@@ -27,7 +27,7 @@ static embla_status grow_pieces(embla_encoding *e, int list)
 static inline embla_status push(embla_encoding *e, int list, size_t begin, size_t end)
 {
     if (begin == end) return EMBLA_OK;
-    EMBLA_TRY(embla_bound_add(&e->bound, 1));
+    EMBLA_TRY(embla_bound_piece(&e->bound, e->piece_count[list]));
     if (e->piece_count[list] == e->piece_room[list]) EMBLA_TRY(grow_pieces(e, list));
     e->pieces[list][e->piece_count[list]++] = (embla_text_span){(uint32_t)begin, (uint32_t)end};
     return EMBLA_OK;
