@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "embla_cluster.h"
+
 #include "core/inputs.h"
 #include "core/unpack.h"
 
@@ -226,8 +228,11 @@ int cli_inputs_open(const cli_args *args)
     const size_t files = file_operands(args);
     int code = check_names(args, files > 0 ? files : 1);
     if (code == CLI_DONE) code = check_stdin(args);
+    /* only one process of a job has a standard input: the verb finds out how many there are */
+    const bool later = args->verb->ranks && embla_comm_launched();
     for (size_t i = 0; i < files && code == CLI_DONE; i++)
-        code = cli_inputs_add(args->operands[i], quiet);
+        if (!later || strcmp(args->operands[i], "-") != 0)
+            code = cli_inputs_add(args->operands[i], quiet);
     for (size_t n = 0; (option = cli_option_at(args->verb, n)) && code == CLI_DONE; n++) {
         const char *value = args->values[n];
         if (option->reads == CLI_READS_NOTHING || !value) continue;

@@ -17,13 +17,16 @@ enum { SPOKEN_EVERY = 60 }; /* maximum seconds between reports */
 
 /* ---- the text ---- */
 
-static int find_text(cli_words *w)
+/* Standard input of a job was left unread until the number of its processes is known. */
+static int find_text(const cli_args *args, cli_words *w)
 {
-    w->text = cli_input_path(w->named);
+    int code = CLI_DONE;
     if (strcmp(w->named, "-") == 0 && cli_ranks_many(&w->ranks))
         return cli_usage("%d processes cannot read one standard input; give a file",
                          w->ranks.comm->size);
-    return CLI_DONE;
+    if (strcmp(w->named, "-") == 0) code = cli_inputs_add("-", cli_args_flag(args, "quiet"));
+    w->text = cli_input_path(w->named);
+    return code;
 }
 
 /* ---- steps ---- */
@@ -199,7 +202,7 @@ int cli_words_run(const cli_args *args, cli_words *w)
     const char *watch = cli_args_text(args, "watch");
     char sentence[700] = "interrupted";
     int code = w->dry_run ? CLI_DONE : cli_words_check_files(args, w);
-    if (code == CLI_DONE) code = find_text(w);
+    if (code == CLI_DONE) code = find_text(args, w);
     code = cli_ranks_agree(&w->ranks, code, false);
     if (code != CLI_DONE) return code;
     cli_progress_begin(&w->progress, w->quiet || w->json || w->ranks.follows);
